@@ -55,6 +55,28 @@ std::vector<Task> possible_tasks(const Params& worker) {
     return {task == info_of(Task::regression).name ? Task::regression : Task::classification};
 }
 
+/// Whether the target is the next token.
+bool predicts_tokens(const Params& worker) {
+    const auto format = worker.find("format");
+    const string name = format == worker.end() ? "" : to_text(format->second);
+    return name == "text" || name == "tokens" || worker.count("vocabulary") != 0;
+}
+
+/// Whether the trials of this worker report a metric.
+bool is_reported(WhenReported reported, const Params& worker) {
+    if (reported == WhenReported::next_token) return predicts_tokens(worker);
+    const auto asked = worker.find("class_metrics");
+    return reported == WhenReported::always || (asked != worker.end() && asked->second == Value(true));
+}
+
+/// Whether a metric is reported if it is asked for.
+bool is_on_request(string_view metric) {
+    for (const TaskInfo& task : tasks)
+        for (const TaskMetric& one : task.metrics)
+            if (one.name == metric) return one.reported == WhenReported::on_request;
+    return false;
+}
+
 /// Reads the sections one by one into a study. It is complete if no problem was reported.
 class StudyReader {
    public:
@@ -187,6 +209,11 @@ class StudyReader {
     std::optional<string> metric_name(const Node& node, const string& path, const ReadWorker& worker) {
         if (worker.native && !external_) {
             const auto metrics = native_metrics(worker);
+            if (is_on_request(node.text) && std::find(metrics.begin(), metrics.end(), node.text) == metrics.end()) {
+                diagnostics_.error(node.location, "'" + path + "': a trial reports " + node.text +
+                                                      " with worker.training.class_metrics: true");
+                return std::nullopt;
+            }
             const auto index = word(diagnostics_, node, path, metrics);
             return index ? std::optional(string(metrics[*index])) : std::nullopt;
         }
@@ -202,7 +229,8 @@ class StudyReader {
         std::vector<string_view> metrics;
         for (const Task task : possible_tasks(worker.params))
             for (const TaskMetric& one : info_of(task).metrics)
-                if (std::find(metrics.begin(), metrics.end(), one.name) == metrics.end())
+                if (is_reported(one.reported, worker.params) &&
+                    std::find(metrics.begin(), metrics.end(), one.name) == metrics.end())
                     metrics.insert(metrics.begin(), one.name);
         return metrics;
     }
@@ -235,7 +263,8 @@ class StudyReader {
             return at != nullptr;
         }
         const std::vector<Task> possible = possible_tasks(worker.params);
-        objective.metric = possible.size() == 1 ? info_of(possible.front()).objective : "val_loss";
+        objective.metric =
+            possible.size() == 1 && !predicts_tokens(worker.params) ? info_of(possible.front()).objective : "val_loss";
         if (metric != nullptr) {
             const auto name = metric_name(*metric, "objective.metric", worker);
             if (!name) return at != nullptr;

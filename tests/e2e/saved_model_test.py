@@ -284,7 +284,7 @@ class SavedTableModel(unittest.TestCase):
             table, file = pathlib.Path(folder, "table.csv"), pathlib.Path(folder, "model.safetensors")
             self.write(table, lambda a, b, d: "high" if a + b > 8 else "middle" if d == "up" else "low")
             params = {"format": "csv", "path": str(table), "target": "y", "split": "time", "hidden": [32],
-                      "lr": 0.01, "batch_size": 64}
+                      "lr": 0.01, "batch_size": 64, "class_metrics": True}
             values = train(params, 6, file)["values"]
             metadata, tensors = read_safetensors(file)
             encoding, rows = json.loads(metadata["encoding"]), self.rows(table)
@@ -293,6 +293,12 @@ class SavedTableModel(unittest.TestCase):
             right = [encoding["target"]["classes"][i] == row["y"] for i, row in zip(best, rows)]
             self.assertAlmostEqual(sum(right) / len(right), values["test_accuracy"], delta=0.011)
             self.assertGreater(values["test_accuracy"], 0.85)
+            names = numpy.array(encoding["target"]["classes"])
+            predicted, wanted = names[best], numpy.array([row["y"] for row in rows])
+            f1 = [2 * ((predicted == name) & (wanted == name)).sum() / ((predicted == name).sum() + (wanted == name).sum())
+                  for name in names]
+            self.assertAlmostEqual(numpy.mean(f1), values["test_f1"], delta=0.02)
+            self.assertEqual(values["test_top5"], 1)  # of three classes
 
 
 class SavedTransformer(unittest.TestCase):

@@ -199,19 +199,10 @@ std::string targets_text(const ArrayData& data) {
         return line + ", " + (data.outputs == 1 ? "numbers" : grouped(data.outputs) + " numbers") + " from " +
                short_text(*low) + " to " + short_text(*high);
     }
-    std::vector<std::int64_t> counts(data.classes.size());
-    for (const std::int32_t label : training_labels(data)) ++counts[static_cast<std::size_t>(label)];
-    std::vector<std::size_t> order(counts.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return counts[a] > counts[b]; });
-    NameList names;
-    for (const std::size_t i : order)
-        names.add(std::to_string(data.classes[i]), grouped(counts[i]) + ", " +
-                                                       short_text(std::round(1000 * static_cast<double>(counts[i]) /
-                                                                             static_cast<double>(data.train.rows())) /
-                                                                  10) +
-                                                       " %");
-    return line + ", " + std::to_string(data.classes.size()) + " classes: " + names.line("").substr(2);
+    std::vector<ClassCount> counts;
+    for (const std::int64_t value : data.classes) counts.push_back({std::to_string(value), 0});
+    for (const std::int32_t label : training_labels(data)) ++counts[static_cast<std::size_t>(label)].count;
+    return line + ", " + classes_text(std::move(counts));
 }
 
 }  // namespace
@@ -260,14 +251,11 @@ Result<std::vector<std::string>> explain_npy(const DataConfig& config) {
     const ArrayData& data = **survey_arrays(config);
     const auto sizes = split_sizes(config, shape->train);
     if (!sizes) return sizes.error();
-    const std::string how = data.split == SplitKind::random       ? "at random"
-                            : data.split == SplitKind::stratified ? "at random, with equal proportions of classes"
-                                                                  : "by order, the last rows";
     return std::vector<std::string>{
         "features: " + array_text(data.train.inputs, data.train.inputs_header) + ", which are " +
             sample_text(data.sample),
-        grouped(sizes->train) + " samples train, " + grouped(sizes->validation) + " validate, " + how + "; " +
-            grouped(shape->test) + " test" +
+        grouped(sizes->train) + " samples train, " + grouped(sizes->validation) + " validate, " +
+            split_text(data.split) + "; " + grouped(shape->test) + " test" +
             (data.test ? ": " + array_text(data.test->inputs, data.test->inputs_header) : ", chosen in the same way"),
         targets_text(data)};
 }

@@ -96,7 +96,7 @@ class TableLoader {
         Json json{{"columns", std::move(columns)}, {"target", {{"name", target.name}}}};
         DataFacts facts;
         if (table_.task == Task::classification) {
-            for (const TableClass& one : table_.classes) json["target"]["classes"].push_back(one.name);
+            for (const ClassCount& one : table_.classes) json["target"]["classes"].push_back(one.name);
         } else {
             const NumberFit& moments = fits_[table_.target].moments;
             facts.target_mean = moments.mean();
@@ -198,17 +198,7 @@ std::string target_line(const Table& table) {
     std::string line = "target: " + shown_name(table.columns[table.target].name) + ", ";
     if (table.task == Task::regression)
         return line + "numbers from " + short_text(table.target_low) + " to " + short_text(table.target_high);
-    line += std::to_string(table.classes.size()) + " classes: ";
-    std::vector<TableClass> order = table.classes;
-    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.count > b.count; });
-    NameList names;
-    for (const TableClass& one : order)
-        names.add(
-            one.name,
-            grouped(one.count) + ", " +
-                short_text(std::round(1000 * static_cast<double>(one.count) / static_cast<double>(table.rows)) / 10) +
-                " %");
-    return line + names.line("").substr(2);
+    return line + classes_text(table.classes);
 }
 
 }  // namespace
@@ -274,13 +264,10 @@ Result<std::vector<std::string>> explain_csv(const DataConfig& config) {
         else if (column.constant)
             warnings.push_back("warning: column " + shown_name(column.name) + " has the same value in every row");
     }
-    const char* const how = table.split == SplitKind::random       ? "at random"
-                            : table.split == SplitKind::stratified ? "at random, with equal proportions of classes"
-                                                                   : "by order, the last rows for testing";
     std::vector<std::string> lines{grouped(table.rows) + " rows, " + std::to_string(table.columns.size()) +
                                        " columns, which become " + std::to_string(table.features()) + " features",
                                    grouped(sizes->train) + " rows train, " + grouped(sizes->validation) +
-                                       " validate, " + grouped(tests) + " test: " + how,
+                                       " validate, " + grouped(tests) + " test: " + split_text(table.split),
                                    target_line(table)};
     if (!numbers.empty()) lines.push_back(numbers.line("numbers"));
     if (!categories.empty()) lines.push_back(categories.line("categories"));

@@ -1,5 +1,7 @@
 #include "worker/data/data_text.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "hpo/printable.hpp"
@@ -24,6 +26,19 @@ std::string short_text(double number) {
     char text[40];
     std::snprintf(text, sizeof text, "%.6g", number);
     return text;
+}
+
+std::string classes_text(std::vector<ClassCount> classes) {
+    std::int64_t all = 0;
+    for (const ClassCount& one : classes) all += one.count;
+    std::stable_sort(classes.begin(), classes.end(), [](const auto& a, const auto& b) { return a.count > b.count; });
+    NameList names;
+    for (const ClassCount& one : classes)
+        names.add(one.name,
+                  grouped(one.count) + ", " +
+                      short_text(std::round(1000 * static_cast<double>(one.count) / static_cast<double>(all)) / 10) +
+                      " %");
+    return names.line((std::to_string(classes.size()) + " classes").c_str());
 }
 
 void NameList::add(std::string_view name, const std::string& remark) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hpo {
 
@@ -16,6 +17,13 @@ std::string quoted_name(std::string_view name);
 std::string grouped(std::int64_t number);
 /// With six significant digits.
 std::string short_text(double number);
+
+struct ClassCount {
+    std::string name;
+    std::int64_t count = 0;
+};
+/// "2 classes: yes (60, 75 %), no (20, 25 %)", the largest first.
+std::string classes_text(std::vector<ClassCount> classes);
 
 /// "a, b (3 missing) and 7 more".
 class NameList {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "worker/data/arrays.hpp"
+#include "worker/data/image_folder.hpp"
 #include "worker/data/series.hpp"
 #include "worker/data/split.hpp"
 #include "worker/data/table.hpp"
@@ -17,6 +18,7 @@ constexpr std::array formats{
     DataFormat{"csv", describe_csv, load_csv, split_csv, explain_csv},
     DataFormat{"series", describe_series, load_series, split_series, explain_series},
     DataFormat{"npy", describe_npy, load_npy, split_npy, explain_npy},
+    DataFormat{"images", describe_images, load_images, split_images, explain_images},
     DataFormat{"text", describe_tokens, load_tokens, split_tokens, explain_tokens},
     DataFormat{"tokens", describe_tokens, load_tokens, split_tokens, explain_tokens},
     DataFormat{"synthetic", describe_synthetic, load_synthetic},

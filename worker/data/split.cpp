@@ -55,6 +55,12 @@ Result<SplitSizes> split_sizes(const DataConfig& config, std::int64_t samples) {
     return SplitSizes{used - validation, validation};
 }
 
+const char* split_text(SplitKind kind) {
+    return kind == SplitKind::random       ? "at random"
+           : kind == SplitKind::stratified ? "at random, with equal proportions of classes"
+                                           : "by order, the first ones to train";
+}
+
 std::vector<std::int32_t> split_order(SplitKind kind, std::int64_t rows, std::uint64_t data_seed, std::uint64_t purpose,
                                       std::span<const std::int32_t> classes) {
     std::vector<std::int32_t> order(static_cast<std::size_t>(rows));

@@ -16,6 +16,9 @@ std::int64_t test_rows(const DataConfig& config, std::int64_t rows);
 /// Of `samples` training samples (the subset first, then the split). At least one on each side, or an error.
 Result<SplitSizes> split_sizes(const DataConfig& config, std::int64_t samples);
 
+/// For people: "at random".
+const char* split_text(SplitKind kind);
+
 /// Rows in an order whose beginning can be taken as a part of them. random: any order. stratified: each beginning has
 /// the classes in about the same proportions as the whole. time: the last row first. `classes`: of each row, for
 /// stratified. `purpose` numbers independent orders of one seed.

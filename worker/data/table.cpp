@@ -217,7 +217,7 @@ class Survey {
                                                 (numbers ? ": for numbers, task: regression" : ""));
         for (const auto& [name, count] : class_counts_) table_.classes.push_back({name, count});
         if (numbers)
-            std::sort(table_.classes.begin(), table_.classes.end(), [](const TableClass& a, const TableClass& b) {
+            std::sort(table_.classes.begin(), table_.classes.end(), [](const ClassCount& a, const ClassCount& b) {
                 return std::pair(*number_of(a.name), a.name) < std::pair(*number_of(b.name), b.name);
             });
         for (std::size_t i = 0; i < table_.classes.size(); ++i)

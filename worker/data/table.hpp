@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "hpo/result.hpp"
+#include "worker/data/data_text.hpp"
 #include "worker/data/dataset.hpp"
 #include "worker/data/split.hpp"
 
@@ -38,11 +39,6 @@ struct TableColumn {
     }
 };
 
-struct TableClass {
-    std::string name;
-    std::int64_t count = 0;
-};
-
 struct Table {
     std::filesystem::path file;
     std::vector<TableColumn> columns;  ///< in the file's order
@@ -50,7 +46,7 @@ struct Table {
     std::int64_t rows = 0;
     Task task = Task::classification;
     SplitKind split = SplitKind::random;  ///< never automatic
-    std::vector<TableClass> classes;      ///< by number if their names are numbers, else by name
+    std::vector<ClassCount> classes;      ///< by number if their names are numbers, else by name
     std::vector<std::int32_t> labels;     ///< of each row: indices into classes
     double target_low = 0, target_high = 0;
 

@@ -255,9 +255,10 @@ Result<std::vector<std::string>> explain_tokens(const DataConfig& config) {
     if (!sizes) return sizes.error();
     const std::string unit = question.unit;
     std::vector<std::string> lines{grouped(data.train.count) + " " + unit +
-                                       (data.bytes.empty() ? " out of a vocabulary of " : ", of which are different ") +
-                                       grouped(data.vocabulary) + "; a window has " + grouped(question.window) +
-                                       ", and the next one begins " + grouped(question.stride) + " later",
+                                       (data.bytes.empty() ? " out of a vocabulary of " + grouped(data.vocabulary)
+                                                           : ", " + grouped(data.vocabulary) + " different ones") +
+                                       "; a window has " + grouped(question.window) + ", and the next one begins " +
+                                       grouped(question.stride) + " later",
                                    parts_text(layout, *sizes, question),
                                    "target: the next " + unit.substr(0, unit.size() - 1) + " of each"};
     if (data.test)

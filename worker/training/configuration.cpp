@@ -99,6 +99,7 @@ TrainingConfig training_of(const Params& all) {
     }
     training.augment_shift = whole(all, "augment_shift");
     training.augment_flip = std::get<bool>(all.at("augment_flip"));
+    training.class_metrics = std::get<bool>(all.at("class_metrics"));
     const std::string precision = text(all, "precision");
     training.measured_precision = precision == "auto";
     for (const Precision one : {Precision::tf32, Precision::bfloat16, Precision::float16})

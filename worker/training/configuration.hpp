@@ -41,6 +41,7 @@ struct TrainingConfig {
     Checkpointing checkpointing = Checkpointing::none;
     std::int64_t augment_shift = 0;  ///< pixels
     bool augment_flip = false;
+    bool class_metrics = false;
     bool measured_precision = false;  ///< `auto`: precision is what precision.hpp makes of it; until then, float32
 };
 

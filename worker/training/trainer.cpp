@@ -430,10 +430,31 @@ bool Trainer::evaluate_test(int replica, const ShouldContinue& should_continue) 
     return evaluate(data_.test, replica, 1, should_continue);
 }
 
+void Trainer::tally(const Tensor& logits, const Tensor& labels, int first, std::span<ClassTally> tallies) {
+    constexpr std::int64_t at_once = std::int64_t{1} << 18;  // numbers
+    const std::int64_t rows = std::max<std::int64_t>(1, at_once / logits.columns);
+    std::vector<float> numbers;
+    std::vector<std::int32_t> its;
+    for (std::int64_t from = 0; from < logits.rows; from += rows) {
+        const std::int64_t here = std::min(rows, logits.rows - from);
+        numbers.resize(static_cast<std::size_t>(here * logits.columns));
+        its.resize(static_cast<std::size_t>(here));
+        for (std::size_t k = 0; k < tallies.size(); ++k) {
+            const int replica = first + static_cast<int>(k);
+            stream_->read(logits.slice(from * logits.columns, here, logits.columns), replica, std::span(numbers));
+            stream_->read(labels.slice(from, here, 1), replica, std::span(its));
+            tallies[k].add(numbers, its);
+        }
+    }
+}
+
 bool Trainer::evaluate(const Samples& samples, int first, int count, const ShouldContinue& should_continue) {
     stream_->select_replicas(first, count);
     const std::int64_t all = samples.count;
     const std::int64_t targets_of_all = all * plan_.model->targets();
+    std::vector<ClassTally> tallies;
+    if (plan_.task == Task::classification && plan_.shared.class_metrics)
+        tallies.assign(static_cast<std::size_t>(count), ClassTally(plan_.model->outputs()));
     bool goes_on = true;
     for (std::int64_t from = 0; from < all && (goes_on = should_continue()); from += plan_.rows) {
         const std::int64_t rows = std::min(plan_.rows, all - from);
@@ -441,7 +462,9 @@ bool Trainer::evaluate(const Samples& samples, int first, int count, const Shoul
         const Tensor targets = plan_.targets.first_rows(rows);
         if (stage_) stage_rows(samples, from, rows, first, count);
         stream_->gather(source(samples), {.output = input, .targets = targets, .first = stage_ ? 0 : from});
-        compute_loss({.outputs = plan_.model->forward(*stream_, plan_.weights, input, nullptr),
+        const Tensor outputs = plan_.model->forward(*stream_, plan_.weights, input, nullptr);
+        if (!tallies.empty()) tally(outputs, targets, first, tallies);
+        compute_loss({.outputs = outputs,
                       .targets = targets,
                       .smoothing = plan_.no_smoothing,
                       .weight = 1.0F / static_cast<float>(targets_of_all),
@@ -456,6 +479,9 @@ bool Trainer::evaluate(const Samples& samples, int first, int count, const Shoul
                                   static_cast<double>(targets_of_all);
         else
             evaluation.absolute = stream_->read<float>(plan_.absolute, k);
+        if (tallies.empty()) continue;
+        evaluation.f1 = tallies[index(k - first)].macro_f1();
+        evaluation.top5 = tallies[index(k - first)].top5();
     }
     return goes_on;
 }

@@ -22,6 +22,7 @@
 #include "hpo/clock.hpp"
 #include "worker/backends/backend.hpp"
 #include "worker/data/device_data.hpp"
+#include "worker/training/class_tally.hpp"
 #include "worker/training/group_plan.hpp"
 #include "worker/training/health.hpp"
 #include "worker/training/schedule.hpp"
@@ -56,9 +57,10 @@ struct ReplicaProgress {
 };
 
 struct Evaluation {
-    double loss = 0;      ///< mean cross-entropy, without label smoothing; or mean squared error
-    double accuracy = 0;  ///< of classification: fraction of 1
-    double absolute = 0;  ///< of regression: mean absolute error
+    double loss = 0;                 ///< mean cross-entropy, without label smoothing; or mean squared error
+    double accuracy = 0;             ///< of classification: fraction of 1
+    double absolute = 0;             ///< of regression: mean absolute error
+    std::optional<double> f1, top5;  ///< of classification, if TrainingConfig::class_metrics
 };
 
 /// Called before each iteration and each micro-batch of an evaluation; false ends the work at once.
@@ -154,6 +156,8 @@ class Trainer {
     void update(Optimizers used);
     void read_window(std::int64_t count);
     bool end_steps();
+    /// Adds the rows of a micro-batch that was evaluated to the tally of each replica from `first` on.
+    void tally(const Tensor& logits, const Tensor& labels, int first, std::span<ClassTally> tallies);
     bool evaluate(const Samples& samples, int first, int count, const ShouldContinue& should_continue);
     [[nodiscard]] Samples source(const Samples& samples) const;
     [[nodiscard]] std::span<std::byte> part_of(std::span<std::byte> host, int k) const;

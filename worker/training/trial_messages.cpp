@@ -54,6 +54,10 @@ Metrics task_metrics(Task task, const Evaluation& evaluation, const DeviceData& 
     Metrics metrics{{prefix + "loss", evaluation.loss}};
     if (task == Task::classification) {
         metrics[prefix + "accuracy"] = evaluation.accuracy;
+        const bool next_token = std::holds_alternative<TokenShape>(data.shape.sample) && data.shape.target_per_step;
+        if (evaluation.f1) metrics[prefix + "f1"] = *evaluation.f1;
+        if (evaluation.top5) metrics[prefix + "top5"] = *evaluation.top5;
+        if (next_token) metrics[prefix + "perplexity"] = std::exp(evaluation.loss);
         return metrics;
     }
     const double unit = data.facts.target_deviation;

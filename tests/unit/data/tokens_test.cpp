@@ -99,7 +99,7 @@ TEST_F(Tokens, ATextIsItsDifferentBytesAndTheTargetIsTheNextOne) {
     EXPECT_THAT(loaded.targets[0][0], ElementsAre(3, 1, 2, 0));
     EXPECT_EQ(nlohmann::json::parse(loaded.facts.encoding)["bytes"], (std::vector<int>{'\n', 'a', 'b', 'c'}));
     EXPECT_THAT(*explain_data(data),
-                ElementsAre("80 bytes, of which are different 4; a window has 4, and the next one begins 4 later",
+                ElementsAre("80 bytes, 4 different ones; a window has 4, and the next one begins 4 later",
                             "13 windows train, later ones validate (2) and test (2); 1 window is left out between two "
                             "parts, so that no byte is in both",
                             "target: the next byte of each"));

@@ -262,6 +262,17 @@ TEST(StudyFile, TheTaskDecidesWhichMetricsExist) {
     // A table that chooses its own task has a loss with either task.
     EXPECT_EQ(objective_of("{" + table + "}"), "val_loss down");
     EXPECT_EQ(objective_of("{" + table + "}", "objective: {metric: val_r2}"), "val_r2 up");
+    // Perplexity is of the next token alone.
+    const std::string text = "{data: {format: text, path: t.txt, window: 8}}";
+    EXPECT_EQ(objective_of(text), "val_loss down");
+    EXPECT_EQ(objective_of(text, "objective: {metric: val_perplexity}"), "val_perplexity down");
+    const std::string f1 = "objective: {metric: val_f1}";
+    EXPECT_EQ(objective_of("{data: {format: synthetic}, training: {class_metrics: true}}", f1), "val_f1 up");
+    EXPECT_THAT(objective_of("{data: {format: synthetic}}", f1),
+                HasSubstr("'objective.metric': a trial reports val_f1 with worker.training.class_metrics: true"));
+    EXPECT_EQ(objective_of("{data: {format: series, path: s.csv, target: y, window: 8}}"), "val_r2 up");
+    EXPECT_THAT(objective_of("{data: {format: synthetic}}", "objective: {metric: val_perplexity}"),
+                HasSubstr("must be val_accuracy, val_loss or loss, found val_perplexity"));
     EXPECT_THAT(objective_of("{task: regression, " + table + "}", "objective: {metric: val_accuracy}"),
                 HasSubstr("'objective.metric' must be val_r2, val_mae, val_mse, val_loss or loss, found val_accuracy"));
     EXPECT_THAT(objective_of("{data: {format: synthetic}}", "objective: {metric: val_r2}"),

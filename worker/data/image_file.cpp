@@ -1,0 +1,165 @@
+#include "worker/data/image_file.hpp"
+
+#include <png.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+
+// It needs std::FILE, but does not include its header.
+#include <jpeglib.h>
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t most_pixels = std::int64_t{1} << 22;
+
+struct ImageFileClose {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using ImageFile = std::unique_ptr<std::FILE, ImageFileClose>;
+
+Error image_error(const fs::path& file, const std::string& what) { return {file.string() + ": " + what}; }
+
+Result<ImageFile> open_image(const fs::path& file) {
+    std::error_code unknown;
+    if (fs::exists(file, unknown) && !fs::is_regular_file(file, unknown)) return image_error(file, "not a file");
+    ImageFile handle(std::fopen(file.c_str(), "rb"));
+    if (!handle) return image_error(file, std::strerror(errno));
+    return handle;
+}
+
+bool is_jpeg(std::FILE* file) {
+    std::array<unsigned char, 2> beginning{};
+    const bool found = std::fread(beginning.data(), 1, 2, file) == 2 && beginning[0] == 0xFF && beginning[1] == 0xD8;
+    std::rewind(file);
+    return found;
+}
+
+struct PngFree {
+    void operator()(png_image* image) const { png_image_free(image); }
+};
+
+/// Reads the header. The image must be freed.
+Result<ImageShape> begin_png(const fs::path& file, std::FILE* handle, png_image& image) {
+    image.version = PNG_IMAGE_VERSION;
+    if (png_image_begin_read_from_stdio(&image, handle) == 0)
+        return image_error(file, std::string("not a PNG or JPEG file that can be read (") + image.message + ")");
+    if ((image.format & PNG_FORMAT_FLAG_LINEAR) != 0)
+        return image_error(file, "has 16 bits for each channel: convert it to 8 bits");
+    const bool colours = (image.format & (PNG_FORMAT_FLAG_COLOR | PNG_FORMAT_FLAG_COLORMAP)) != 0;
+    return ImageShape{image.height, image.width, colours ? 3 : 1};
+}
+
+/// What libjpeg calls instead of ending the program.
+struct JpegErrors {
+    jpeg_error_mgr manager;
+    std::jmp_buf back;
+    char message[JMSG_LENGTH_MAX];
+};
+
+extern "C" void leave_jpeg(j_common_ptr jpeg) {
+    auto* errors = reinterpret_cast<JpegErrors*>(jpeg->err);
+    jpeg->err->format_message(jpeg, errors->message);
+    std::longjmp(errors->back, 1);
+}
+/// A warning, such as the end of a truncated file, is an error here.
+extern "C" void leave_at_warning(j_common_ptr jpeg, int level) {
+    if (level < 0) leave_jpeg(jpeg);
+}
+
+/// With `to` null, the shape alone. Returns false with errors.message. It has no objects with destructors, since errors
+/// jump over them.
+bool decode_jpeg(std::FILE* file, JpegErrors& errors, ImageShape& shape, std::byte* to, std::int64_t channels) {
+    jpeg_decompress_struct jpeg;
+    jpeg.err = jpeg_std_error(&errors.manager);
+    errors.manager.error_exit = leave_jpeg;
+    errors.manager.emit_message = leave_at_warning;
+    if (setjmp(errors.back) != 0) {
+        jpeg_destroy_decompress(&jpeg);
+        return false;
+    }
+    jpeg_create_decompress(&jpeg);
+    jpeg_stdio_src(&jpeg, file);
+    jpeg_read_header(&jpeg, TRUE);
+    shape.height = jpeg.image_height;
+    shape.width = jpeg.image_width;
+    shape.channels = jpeg.num_components == 1 ? 1 : 3;
+    if (to != nullptr) {
+        jpeg.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+        jpeg_start_decompress(&jpeg);
+        while (jpeg.output_scanline < jpeg.output_height) {
+            auto* row = reinterpret_cast<JSAMPROW>(to) + std::int64_t{jpeg.output_scanline} * shape.width * channels;
+            jpeg_read_scanlines(&jpeg, &row, 1);
+        }
+        jpeg_finish_decompress(&jpeg);
+    }
+    jpeg_destroy_decompress(&jpeg);
+    return true;
+}
+
+Result<ImageShape> checked_shape(const fs::path& file, const ImageShape& shape) {
+    if (shape.height > most_pixels / std::max<std::int64_t>(1, shape.width))
+        return image_error(file, std::to_string(shape.width) + " x " + std::to_string(shape.height) +
+                                     " pixels: at most 4,194,304 are possible");
+    return shape;
+}
+
+}  // namespace
+
+bool is_image_file(const fs::path& file) {
+    std::string extension = file.extension().string();
+    std::transform(extension.begin(), extension.end(), extension.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    return extension == ".png" || extension == ".jpg" || extension == ".jpeg";
+}
+
+Result<ImageShape> read_image_shape(const fs::path& file) {
+    const auto handle = open_image(file);
+    if (!handle) return handle.error();
+    ImageShape shape;
+    if (is_jpeg(handle->get())) {
+        JpegErrors errors{};
+        if (!decode_jpeg(handle->get(), errors, shape, nullptr, 0)) return image_error(file, errors.message);
+        return checked_shape(file, shape);
+    }
+    png_image image{};
+    const std::unique_ptr<png_image, PngFree> freed(&image);
+    const auto begun = begin_png(file, handle->get(), image);
+    return begun ? checked_shape(file, *begun) : begun;
+}
+
+Result<void> read_image(const fs::path& file, const ImageShape& shape, std::span<std::byte> to) {
+    const auto differs = [&](const ImageShape& its) {
+        return its.height != shape.height || its.width != shape.width || its.channels > shape.channels;
+    };
+    const auto its = read_image_shape(file);
+    if (!its) return its.error();
+    if (differs(*its)) return image_error(file, "changed while it was read");
+    const auto handle = open_image(file);
+    if (!handle) return handle.error();
+    if (is_jpeg(handle->get())) {
+        JpegErrors errors{};
+        ImageShape read;
+        if (!decode_jpeg(handle->get(), errors, read, to.data(), shape.channels))
+            return image_error(file, std::string("damaged or truncated (") + errors.message + ")");
+        return {};
+    }
+    png_image image{};
+    const std::unique_ptr<png_image, PngFree> freed(&image);
+    if (const auto begun = begin_png(file, handle->get(), image); !begun) return begun.error();
+    image.format = shape.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+    const png_color black{0, 0, 0};
+    if (png_image_finish_read(&image, &black, to.data(), 0, nullptr) == 0)
+        return image_error(file, std::string("damaged or truncated (") + image.message + ")");
+    return {};
+}
+
+}  // namespace hpo

@@ -1,0 +1,258 @@
+#include "worker/data/image_folder.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "worker/data/csv_columns.hpp"
+#include "worker/data/data_text.hpp"
+#include "worker/data/image_file.hpp"
+#include "worker/data/split.hpp"
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t most_image_classes = 4096;
+constexpr std::size_t most_images = 1'000'000'000;
+constexpr std::size_t images_bytes = std::size_t{1} << 18;  // that are passed on at once
+
+std::string size_text(const ImageShape& shape) {
+    return std::to_string(shape.width) + " x " + std::to_string(shape.height);
+}
+
+/// What is in a folder, by name. Hidden files are left out.
+Result<std::vector<fs::path>> entries_of(const fs::path& folder) {
+    std::vector<fs::path> entries;
+    std::error_code problem;
+    for (fs::directory_iterator entry(folder, problem), end; !problem && entry != end; entry.increment(problem))
+        if (!entry->path().filename().string().starts_with('.')) entries.push_back(entry->path());
+    if (problem) return Error{folder.string() + ": " + problem.message()};
+    std::sort(entries.begin(), entries.end());
+    return entries;
+}
+
+/// The folder of the training images, and that of the test images if there is one.
+struct ImageRoots {
+    fs::path train;
+    std::optional<fs::path> test;
+};
+
+Result<ImageRoots> find_roots(const fs::path& path) {
+    std::error_code problem;
+    if (!fs::is_directory(path, problem)) return Error{path.string() + ": not a folder"};
+    if (!fs::is_directory(path / "train", problem)) return ImageRoots{path, {}};
+    const auto entries = entries_of(path);
+    if (!entries) return entries.error();
+    for (const fs::path& entry : *entries)
+        if (fs::is_directory(entry, problem) && entry.filename() != "train" && entry.filename() != "test")
+            return Error{entry.string() + ": beside train, only a folder test is possible"};
+    if (fs::is_directory(path / "test", problem)) return ImageRoots{path / "train", path / "test"};
+    return ImageRoots{path / "train", {}};
+}
+
+/// What a survey of images depends on.
+struct ImagesKey {
+    std::string path;
+    SplitKind split = SplitKind::automatic;
+    std::vector<std::pair<fs::path, fs::file_time_type>> folders;
+    friend bool operator==(const ImagesKey&, const ImagesKey&) = default;
+};
+
+class ImageSurvey {
+   public:
+    ImageSurvey(const DataConfig& config, ImageFolder& found) : config_(config), found_(found) {}
+
+    Result<void> run(const ImageRoots& roots) {
+        if (auto listed = list(roots.train, true); !listed) return listed;
+        if (found_.classes.size() < 2)
+            return Error{roots.train.string() + ": " +
+                         (found_.classes.empty() ? "no folder with images (*.png, *.jpg)"
+                                                 : "only one folder with images, " + quoted_name(found_.classes[0])) +
+                         ": each class needs a folder of its own, and there must be at least two"};
+        const std::size_t training = found_.files.size();
+        if (roots.test)
+            if (auto listed = list(*roots.test, false); !listed) return listed;
+        found_.tests = static_cast<std::int64_t>(found_.files.size() - training);
+        if (roots.test && found_.tests == 0) return Error{roots.test->string() + ": no images (*.png, *.jpg)"};
+        if (!roots.test && training < 3)
+            return Error{roots.train.string() + ": at least 3 images are needed, to train, to validate and to test"};
+        found_.split = config_.split == SplitKind::automatic ? SplitKind::stratified : config_.split;
+        return read_sizes();
+    }
+
+   private:
+    Result<void> list(const fs::path& root, bool makes_classes) {
+        const auto folders = entries_of(root);
+        if (!folders) return folders.error();
+        std::error_code problem;
+        for (const fs::path& folder : *folders) {
+            if (!fs::is_directory(folder, problem)) {
+                ++found_.others;
+                continue;
+            }
+            const auto files = entries_of(folder);
+            if (!files) return files.error();
+            const auto images = std::count_if(files->begin(), files->end(), is_image_file);
+            found_.others += static_cast<std::int64_t>(files->size()) - images;
+            if (images == 0) continue;
+            const std::string name = folder.filename().string();
+            if (makes_classes) found_.classes.push_back(name);
+            const auto its = std::lower_bound(found_.classes.begin(), found_.classes.end(), name);
+            if (its == found_.classes.end() || *its != name)
+                return Error{folder.string() + ": a class that the training images do not have"};
+            if (found_.classes.size() > most_image_classes)
+                return Error{root.string() + ": more than " + std::to_string(most_image_classes) + " classes"};
+            for (const fs::path& file : *files) {
+                if (!is_image_file(file)) continue;
+                if (found_.files.size() == most_images) return Error{root.string() + ": too many images"};
+                found_.files.push_back(file);
+                found_.labels.push_back(static_cast<std::int32_t>(its - found_.classes.begin()));
+            }
+        }
+        return {};
+    }
+
+    Result<void> read_sizes() {
+        for (std::size_t i = 0; i < found_.files.size(); ++i) {
+            const auto shape = read_image_shape(found_.files[i]);
+            if (!shape) return shape.error();
+            if (i == 0) found_.shape = *shape;
+            if (shape->height != found_.shape.height || shape->width != found_.shape.width)
+                return Error{found_.files[i].string() + ": has " + size_text(*shape) + " pixels, and " +
+                             found_.files[0].string() + " has " + size_text(found_.shape) +
+                             ": all images must have the same size"};
+            found_.shape.channels = std::max(found_.shape.channels, shape->channels);
+        }
+        return {};
+    }
+
+    const DataConfig& config_;
+    ImageFolder& found_;
+};
+
+std::int64_t tests_of(const DataConfig& config, const ImageFolder& found) {
+    return found.tests > 0 ? 0 : test_rows(config, found.rows());
+}
+
+Result<RowSplit> split_rows_of(const DataConfig& config, const ImageFolder& found, std::uint64_t data_seed) {
+    const std::int64_t tests = tests_of(config, found);
+    const auto sizes = split_sizes(config, found.rows() - tests);
+    if (!sizes) return sizes.error();
+    return split_rows(found.split, found.rows(), tests,
+                      std::span(found.labels).first(static_cast<std::size_t>(found.rows())), *sizes, data_seed);
+}
+
+}  // namespace
+
+Result<const ImageFolder*> survey_images(const DataConfig& config) {
+    if (config.path.empty()) return Error{"data.path: needed for format images: a folder"};
+    const fs::path path = config.path;
+    if (auto exists = check_data_file(path); !exists) return exists.error();
+    const auto roots = find_roots(path);
+    if (!roots) return Error{"data.path: " + roots.error().message};
+    ImagesKey key{config.path, config.split, {}};
+    for (const fs::path& root : {roots->train, roots->test.value_or(roots->train)}) {
+        const auto folders = entries_of(root);
+        if (!folders) return Error{"data.path: " + folders.error().message};
+        std::error_code problem;
+        for (const fs::path& folder : *folders) key.folders.emplace_back(folder, fs::last_write_time(folder, problem));
+    }
+    static std::optional<std::pair<ImagesKey, ImageFolder>> last;
+    if (last && last->first == key) return &last->second;
+    last.reset();
+    ImageFolder found;
+    if (auto run = ImageSurvey(config, found).run(*roots); !run) return Error{"data.path: " + run.error().message};
+    last.emplace(std::move(key), std::move(found));
+    return &last->second;
+}
+
+Result<DataShape> describe_images(const DataConfig& config) {
+    if (config.task == Task::regression)
+        return Error{"task: folders are classes and no numbers: leave out task: regression"};
+    const auto found = survey_images(config);
+    if (!found) return found.error();
+    DataShape shape;
+    const std::int64_t tests = tests_of(config, **found);
+    shape.train = (*found)->rows() - tests;
+    shape.test = (*found)->tests + tests;
+    shape.sample = (*found)->shape;
+    shape.outputs = static_cast<std::int64_t>((*found)->classes.size());
+    shape.pixels = true;
+    // Names of files, and the orders of rows.
+    for (const fs::path& file : (*found)->files)
+        shape.loading_bytes += static_cast<std::int64_t>(sizeof(fs::path) + file.native().size()) + 6 * 4 + 1;
+    shape.loading_bytes += 4 * std::max(static_cast<std::int64_t>(images_bytes), shape.row_bytes());
+    return shape;
+}
+
+Result<Split> split_images(const DataConfig& config, const SplitSizes&, std::uint64_t data_seed) {
+    const auto found = survey_images(config);
+    if (!found) return found.error();
+    auto split = split_rows_of(config, **found, data_seed);
+    if (!split) return split.error();
+    return std::move(split->within);
+}
+
+Result<DataFacts> load_images(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink) {
+    const auto surveyed = survey_images(config);
+    if (!surveyed) return surveyed.error();
+    const ImageFolder& found = **surveyed;
+    const auto split = split_rows_of(config, found, data_seed);
+    if (!split) return split.error();
+    struct {
+        std::int64_t first = 0;
+        std::vector<std::byte> pixels{};
+        std::vector<std::int32_t> labels{};
+    } waiting[2];
+    const auto pass_on = [&](Part part) {
+        auto& its = waiting[static_cast<std::size_t>(part)];
+        if (its.labels.empty()) return;
+        sink({part, its.first, static_cast<std::int64_t>(its.labels.size()), its.pixels,
+              std::as_bytes(std::span(its.labels))});
+        its.first += static_cast<std::int64_t>(its.labels.size());
+        its.pixels.clear();
+        its.labels.clear();
+    };
+    const auto image_bytes = static_cast<std::size_t>(found.shape.height * found.shape.width * found.shape.channels);
+    for (std::size_t i = 0; i < found.files.size(); ++i) {
+        const bool tests = i >= split->uses.size() || split->uses[i] == RowUse::test;
+        const Part part = tests ? Part::test : Part::train;
+        auto& its = waiting[static_cast<std::size_t>(part)];
+        its.pixels.resize(its.pixels.size() + image_bytes);
+        if (auto read = read_image(found.files[i], found.shape, std::span(its.pixels).last(image_bytes)); !read)
+            return Error{"data.path: " + read.error().message};
+        its.labels.push_back(found.labels[i]);
+        if (its.pixels.size() >= images_bytes) pass_on(part);
+    }
+    pass_on(Part::train);
+    pass_on(Part::test);
+    DataFacts facts;
+    const nlohmann::ordered_json encoding{{"target", {{"classes", found.classes}}}};
+    facts.encoding = encoding.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    return facts;
+}
+
+Result<std::vector<std::string>> explain_images(const DataConfig& config) {
+    const auto shape = describe_images(config);
+    if (!shape) return shape.error();
+    const ImageFolder& found = **survey_images(config);
+    const auto sizes = split_sizes(config, shape->train);
+    if (!sizes) return sizes.error();
+    std::vector<ClassCount> counts;
+    for (const std::string& name : found.classes) counts.push_back({name, 0});
+    for (std::int64_t i = 0; i < found.rows(); ++i)
+        ++counts[static_cast<std::size_t>(found.labels[static_cast<std::size_t>(i)])].count;
+    std::vector<std::string> lines{
+        grouped(static_cast<std::int64_t>(found.files.size())) + " " + sample_text(found.shape),
+        grouped(sizes->train) + " images train, " + grouped(sizes->validation) + " validate, " +
+            split_text(found.split) + "; " + grouped(shape->test) + " test, " +
+            (found.tests > 0 ? "those of the folder test" : "chosen in the same way"),
+        "target: the folder, " + classes_text(std::move(counts))};
+    if (found.others > 0)
+        lines.push_back("left out: " + grouped(found.others) + (found.others == 1 ? " other file" : " other files"));
+    return lines;
+}
+
+}  // namespace hpo
