@@ -264,7 +264,7 @@ class Study(Case):
         listed = output("ls", "small", "--json")
         self.assertEqual((set(listed), set(listed["trials"][0])), ({"study", "trials"}, trial_keys))
         shown = output("show", "small", "1", "--json")
-        self.assertEqual(set(shown), trial_keys | {"study", "seed", "curve"})
+        self.assertEqual(set(shown), trial_keys | {"study", "seed", "curve", "predicted_step"})
         self.assertEqual(len(shown["curve"]), 5)
         top = output("top", "small", "--once", "--json")
         self.assertEqual(set(top), study_keys | {"trials", "waits", "memory"})
