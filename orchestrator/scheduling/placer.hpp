@@ -1,4 +1,4 @@
-// The same decisions as place() (placement.hpp), from a state that is kept and of which only changes are entered: a
+// Makes the same decisions as place() (placement.hpp), but keeps its state and is told only what has changed, so that a
 // decision costs about the same with ten devices and with ten thousand. Pure.
 #pragma once
 
@@ -17,28 +17,29 @@ namespace hpo {
 
 class Placer {
    public:
-    /// The machine outlives it, or the next call of this. What runs and waits stays.
+    /// Sets the machine, which must outlive this object or the next call. Running and waiting trials stay.
     void set_machine(const Machine& machine);
     void set_limits(PlacementLimits limits);
     [[nodiscard]] const PlacementLimits& limits() const { return limits_; }
 
     void set_worker(std::size_t index, PlacementWorker worker);
-    /// A trial in a worker. `order`: of its launch; each only once.
+    /// Adds a trial that runs in a worker. `order` is the unique number of its launch.
     void hold(std::int64_t order, const Reservation& reservation);
     void release(std::int64_t order);
-    /// A trial waits; those with a lower position start earlier. One that waits at the position already is replaced.
+    /// Adds a waiting trial. Trials with a lower position start earlier. A trial at the same position is replaced.
     void enqueue(std::int64_t position, PlacementTrial trial);
     void dequeue(std::int64_t position);
 
-    /// As place(). The machine must be set.
+    /// Returns what place() would decide. The machine must be set.
     [[nodiscard]] PlacementDecision decide();
 
-    /// The reservation that a start makes.
+    /// Returns the reservation that a start makes.
     [[nodiscard]] Reservation reservation_of(const PlacementDecision::Start& start) const;
     [[nodiscard]] std::size_t waiting() const { return queue_.size(); }
-    /// The most slots of any worker that answers what trials need, whatever the limits; at least 1.
+    /// Returns the largest number of slots of any worker that answers what trials need, without regard to the limits,
+    /// and at least 1.
     [[nodiscard]] std::size_t most_slots() const;
-    /// Trials that wait before no further one is looked for (concurrency.hpp).
+    /// Returns how many trials may wait before no further one is looked for (concurrency.hpp).
     [[nodiscard]] std::size_t longest_queue(std::size_t workers) const;
 
    private:

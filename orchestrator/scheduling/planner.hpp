@@ -1,5 +1,4 @@
-// Admission (plan.hpp) step by step: what runs is kept from one decision to the next, and only changes are entered.
-// Pure.
+// Admission (plan.hpp) in steps: keeps what runs from one decision to the next and is told only what has changed. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +14,27 @@ namespace hpo {
 
 class Planner {
    public:
-    /// The machine outlives it.
+    /// The machine must outlive this object.
     Planner(const Machine& machine, std::optional<std::int64_t> parallel);
 
-    /// A trial runs, or its worker is about to run it. `order`: of its launch; each only once.
+    /// Adds a trial that runs, or whose worker is about to run it. `order` is the unique number of its launch.
     void hold(std::int64_t order, const Reservation& reservation);
     void release(std::int64_t order);
 
-    /// To be called before trials are considered. True: what prospect() says may have changed, since the machine says
-    /// what is free at this moment, and something was held or released.
+    /// Must be called before trials are considered. Returns true if the results of prospect() may have changed: the
+    /// machine reports what is free at this moment, and a trial was held or released.
     bool refresh();
-    /// What becomes of a trial that waits when all that runs has ended.
+    /// Whether a waiting trial can start once all running trials have ended: never, not beside other programs, or yes.
     enum class Prospect { never, kept_out, fits };
     [[nodiscard]] Prospect prospect(const Waiting& trial) const;
 
-    /// The next of those that wait, in their order: what it is launched with is taken until forget(). One that is kept
-    /// out may join others nevertheless.
+    /// Considers the next waiting trial, in their order. Returns its launch if it can start; its resources then count
+    /// as taken until forget(). A trial that is kept out by other programs may still join a running one.
     std::optional<Admission::Launch> consider(const Waiting& trial, Prospect prospect);
-    /// Takes back what was considered since the last call.
+    /// Takes back all launches since the last call.
     void forget();
 
-    /// Why, with the numbers.
+    /// Return the reason, with its numbers.
     [[nodiscard]] std::string too_large(const Waiting& trial) const;
     [[nodiscard]] std::string kept_out(const Waiting& trial) const;
 

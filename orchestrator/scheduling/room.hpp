@@ -1,5 +1,5 @@
-// What is left of a machine: the host, which every trial draws on, and its devices, indexed so that the best device for
-// a trial is found without looking at all of them. Pure.
+// The free resources of a machine: those of the host, which every trial uses, and those of its devices. They are
+// indexed so that the best device for a trial is found without a look at all of them. Pure.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@
 
 namespace hpo {
 
-/// Indices of accelerators, or the host alone; empty: nowhere.
+/// Indices of accelerators, or the host alone. It is empty if there is no place.
 using Devices = std::vector<int>;
 using Where = std::span<const int>;
 
 inline Where only(const int& device) { return {&device, 1}; }
 
-/// What one trial takes. Doubles: whole numbers of bytes up to 2^53 are exact, and no sum overflows. Cores are rounded
-/// down to a multiple of 2^-20, so that their sums are exact as well, however many trials have come and gone.
+/// The resources that one trial takes. Bytes are doubles, since whole numbers up to 2^53 are exact and no sum
+/// overflows. Cores are rounded down to a multiple of 2^-20, so that their sums stay exact after any number of trials.
 struct Demand {
     double cores = 0;
     double host_bytes = 0;
@@ -52,22 +52,24 @@ struct Pool {
 class Room {
    public:
     enum class Of { all, usable };  ///< the devices that best() considers
-    /// The machine outlives it.
+    /// The machine must outlive this object.
     Room(const Machine& machine, std::optional<std::int64_t> parallel, Of devices);
 
     void take_others();
-    /// No more than is free by the live readings: everywhere, or only where nothing of ours runs, which might end.
+    /// Limits the room to what live readings say is free: everywhere, or only on devices where `running` has no trial,
+    /// since a trial of ours may end.
     void limit_to_free(const Room* running = nullptr);
 
     void take(const Demand& demand, Where devices, int sign = 1);
     void give_back(const Demand& demand, Where devices) { take(demand, devices, -1); }
 
     [[nodiscard]] bool holds(const Demand& demand, Where devices) const;
-    /// `count` devices (not on_device: the host) that hold it, here and in the `other` room: those with the fewest
-    /// trials, then with the most room, then the first. Empty: there are not as many.
+    /// Returns `count` devices, or the host without `on_device`, that have room for the demand, here and in the `other`
+    /// room. Devices with the fewest trials come first, then those with the most room. The result is empty if there are
+    /// fewer.
     [[nodiscard]] Devices best(const Demand& demand, bool on_device, std::size_t count,
                                const Room* other = nullptr) const;
-    /// The best one of these.
+    /// Returns the best one of `devices`.
     [[nodiscard]] std::optional<int> best_of(const Demand& demand, Where devices, const Room* other = nullptr) const;
 
     /// The host as a device of its own where a trial asks for none.
