@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "orchestrator/sampling/proposer.hpp"
+#include "support.hpp"
 
 namespace hpo {
 namespace {
@@ -27,21 +27,9 @@ Study grid_study(Space space, Params options = {}) {
 
 /// Returns the parameters of all trials until the grid is exhausted.
 std::vector<Params> all_of(const Study& study) {
-    Proposer proposer = *Proposer::make(study);
     std::vector<Params> all;
-    for (std::int64_t n = 1; n < 10000; ++n) {
-        const auto proposal = proposer.propose(n);
-        if (!proposal) break;
-        TrialRecord trial;
-        trial.number = n;
-        trial.point = proposal->point;
-        trial.params = proposal->params;
-        proposer.proposed(trial);
-        trial.state = TrialState::complete;
-        trial.value = 1;
-        proposer.tell(trial);
+    for (const TrialRecord& trial : played(study, 10000, [](const TrialRecord&) { return 1; }))
         all.push_back(trial.params);
-    }
     return all;
 }
 

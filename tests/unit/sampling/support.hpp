@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "orchestrator/sampling/proposer.hpp"
 
@@ -35,7 +37,25 @@ inline Dimension number(const std::string& name, Kind kind = Kind::real, double 
     return d;
 }
 
-/// Returns the least loss of a study's trials. `loss` returns the loss of a trial.
+/// Plays at most `trials` trials of a study, one after the other, and returns them. `loss` returns the loss of a trial.
+inline std::vector<TrialRecord> played(const Study& study, std::int64_t trials,
+                                       const std::function<double(const TrialRecord&)>& loss) {
+    Proposer proposer = make_proposer(study);
+    std::vector<TrialRecord> records;
+    for (std::int64_t n = 1; n <= trials; ++n) {
+        const auto proposal = proposer.propose(n);
+        if (!proposal) break;
+        TrialRecord trial = trial_of(n, *proposal);
+        proposer.proposed(trial);
+        trial.state = TrialState::complete;
+        trial.value = loss(trial);
+        proposer.tell(trial);
+        records.push_back(std::move(trial));
+    }
+    return records;
+}
+
+/// Returns the least loss of a study's trials.
 inline double least(const Space& space, const std::string& sampler, std::int64_t trials, std::uint64_t seed,
                     const std::function<double(const TrialRecord&)>& loss) {
     Study study;
@@ -43,21 +63,8 @@ inline double least(const Space& space, const std::string& sampler, std::int64_t
     study.space = space;
     study.sampler.type = sampler;
     study.objective.direction = Direction::minimize;
-    Proposer proposer = *Proposer::make(study);
     double best = INFINITY;
-    for (std::int64_t n = 1; n <= trials; ++n) {
-        const auto proposal = proposer.propose(n);
-        if (!proposal) break;
-        TrialRecord trial;
-        trial.number = n;
-        trial.point = proposal->point;
-        trial.params = proposal->params;
-        proposer.proposed(trial);
-        trial.state = TrialState::complete;
-        trial.value = loss(trial);
-        best = std::min(best, *trial.value);
-        proposer.tell(trial);
-    }
+    for (const TrialRecord& trial : played(study, trials, loss)) best = std::min(best, *trial.value);
     return best;
 }
 
