@@ -33,8 +33,8 @@ trial it trains.
   --backend NAME   what to compute on: cpu (on one thread), cuda, opencl, or auto: the first of cuda, an OpenCL GPU and
                    the CPU that works (default: HPO_BACKEND, else cpu)
   --device N       number of the CUDA or OpenCL device (default: HPO_DEVICE, else the first)
-  --slots N        concurrent trials, which train side by side: 1 to 256 (default: HPO_SLOTS, else 32 on a GPU and 1 on
-                   a CPU, where there is nothing to gain)
+  --slots N        concurrent trials, which train side by side: 1 to 256 (default: HPO_SLOTS, else 256 on a GPU and 1
+                   on a CPU, where there is nothing to gain)
   --calibrate ID   measure the device and print the results as JSON Lines (docs/protocol.md), unless the first of them
                    has the identity ID (may be empty): then nothing has changed, and nothing is measured
   --quick          with --calibrate: fewer products, which takes a second or two

@@ -259,7 +259,8 @@ std::string native_text(const CheckedStudy& checked, const Target& target, Load&
     const Study& study = checked.study;
     auto worker = OneWorker::start(study, installed_programs(), target);
     if (!worker) throw Fatal(worker.error().message);
-    load.question.slots = (*worker)->slots();
+    load.question.slots = slots_at_first(study, (*worker)->slots());
+    load.question.slots_by_default = load.question.slots < (*worker)->slots();
     load.question.parallel = most_at_once(study, load.question.workers, load.question.slots);
     load.question.parallel_by_default = load.question.parallel && !study.resources.parallel;
     const Samples samples = plan_samples(checked, **worker, load.question.machine);

@@ -148,6 +148,9 @@ std::string limit_of(const PackingQuestion& question, std::int64_t at_once) {
         else
             names.front() += " (auto: a quarter of the trials, or one a core)";
     }
+    for (std::string& name : names)
+        if (question.slots_by_default && name == "resources.slots")
+            name += " (auto: " + std::to_string(question.slots) + " at first, more if that pays)";
     std::string text;
     for (const std::string& name : names) text += (text.empty() ? "" : " and ") + name;
     return text;

@@ -11,6 +11,7 @@
 #include "orchestrator/devices/selection.hpp"
 #include "orchestrator/engine/one_worker.hpp"
 #include "orchestrator/sampling/proposer.hpp"
+#include "orchestrator/scheduling/concurrency.hpp"
 
 namespace hpo {
 
@@ -149,7 +150,8 @@ std::optional<BackendChoice> compare_on(const LiveMachine& machine, const Study&
             work.push_back(step_work(*answer, configuration));
     }
     const std::int64_t cores = std::max<std::int64_t>(1, static_cast<std::int64_t>(machine.host().cores));
-    return compare_backends(*cpu, study.resources.parallel.value_or(cores), *gpu, worker.slots(), work);
+    return compare_backends(*cpu, study.resources.parallel.value_or(cores), *gpu, slots_at_first(study, worker.slots()),
+                            work);
 }
 
 }  // namespace

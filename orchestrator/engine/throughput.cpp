@@ -27,9 +27,10 @@ DeviceConcurrency& Throughput::on(int device, std::int64_t slots) {
         remembered == plan.remembered.end() ? RememberedConcurrency{} : remembered->second;
     const std::int64_t fused =
         std::min(slots, most_at_once(context_.parts.study, plan.workers.most, slots).value_or(slots));
-    // Workers with several slots begin as today: all of them may be used.
+    // All workers with several slots may be used at once, since trials with different fusion keys need one each.
     const std::int64_t start = slots > 1 ? plan.workers.most : plan.workers.start;
-    return devices_.emplace(device, DeviceConcurrency({start, plan.workers.most}, {fused, fused}, before, plan.cores))
+    const ConcurrencyRange in_each{slots_at_first(context_.parts.study, fused), fused};
+    return devices_.emplace(device, DeviceConcurrency({start, plan.workers.most}, in_each, before, plan.cores))
         .first->second;
 }
 
@@ -105,6 +106,11 @@ void Throughput::limit(PlacementLimits& limits, std::size_t most_slots) const {
         limits.workers_each = plan.workers.start;
         for (const auto& [device, remembered] : plan.remembered) limits.workers_on[device] = first_limit(device);
     }
+    const std::int64_t slots = slots_at_first(context_.parts.study, static_cast<std::int64_t>(most_slots));
+    limits.slots_each = static_cast<std::size_t>(slots);
+    for (const auto& [device, remembered] : plan.remembered)
+        if (const std::int64_t number = remembered.fused.number; number > 0)
+            limits.slots_on[device] = static_cast<std::size_t>(number);
     for (const auto& [device, search] : devices_) {
         limits.workers_on[device] = search.workers().limit();
         limits.slots_on[device] = static_cast<std::size_t>(search.fused().limit());

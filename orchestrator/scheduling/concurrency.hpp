@@ -36,6 +36,16 @@ inline std::optional<std::int64_t> most_at_once(const Study& study, std::int64_t
     return std::max(workers, most_of_budget(study));
 }
 
+/// Where the search for the number of trials side by side in one worker begins. It was chosen without a GPU, and the
+/// search goes to fewer or more by the throughput that it measures.
+inline constexpr std::int64_t fused_at_first = 32;
+
+/// Returns how many trials a worker with several slots trains side by side before anything is measured: all that it has
+/// slots for if the study sets `resources.slots` or the number of trials at once, else at most fused_at_first.
+inline std::int64_t slots_at_first(const Study& study, std::int64_t slots) {
+    return searches_concurrency(study) && !study.resources.slots ? std::min(slots, fused_at_first) : slots;
+}
+
 /// Known trials that may wait before no further one is asked for: those asked for early were proposed with less known.
 /// In a worker with free slots one of another shape lets those behind it go first. No more than 500 wait for workers:
 /// each decision looks at all of them.

@@ -48,8 +48,10 @@ struct PlacementLimits {
     /// Workers with trials at once on a device, by its index, and on each other device; absent: as many as fit.
     std::map<int, std::int64_t> workers_on{};
     std::optional<std::int64_t> workers_each{};
-    /// Trials at once in a worker with several slots, by its device; absent: as many as it has slots.
+    /// Trials at once in a worker with several slots, by its device, and on each other device; absent: as many as it
+    /// has slots.
     std::map<int, std::size_t> slots_on{};
+    std::optional<std::size_t> slots_each{};
 
     friend bool operator==(const PlacementLimits&, const PlacementLimits&) = default;
 };

@@ -180,8 +180,10 @@ std::vector<int> Placer::joinable_devices(const PlacementTrial& trial) const {
 }
 
 std::size_t Placer::slots_of(const PlacementWorker& worker) const {
-    const auto limit = limits_.slots_on.find(worker.device);
-    return limit == limits_.slots_on.end() || worker.slots == 1 ? worker.slots : std::min(worker.slots, limit->second);
+    if (worker.slots == 1) return 1;
+    const auto own = limits_.slots_on.find(worker.device);
+    const auto most = own == limits_.slots_on.end() ? limits_.slots_each : std::optional(own->second);
+    return std::min(worker.slots, most.value_or(worker.slots));
 }
 
 /// Whether a further worker may train on the device.

@@ -526,7 +526,7 @@ class Device {
     [[nodiscard]] virtual DeviceMemory memory() const { return {}; }
     /// Measures context_bytes again: drivers load code and take workspaces when these are first used.
     virtual void measure_context() {}
-    /// How many trials of a small model train faster side by side than one after the other; 1 where nothing is gained.
+    /// How many trials may train side by side at most; 1 where this gains nothing.
     [[nodiscard]] virtual int slots() const { return 1; }
     /// Free memory of the device; nothing where its driver does not tell.
     [[nodiscard]] virtual std::optional<MemoryLeft> memory_left() { return {}; }

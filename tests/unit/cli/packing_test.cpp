@@ -96,6 +96,9 @@ TEST(Packing, FusableTrialsShareAWorkerWhoseMemoryTheFirstReserves) {
     EXPECT_EQ(packing.pools[1].trials, 6);
     EXPECT_EQ(packing.pools[1].reserved, 800 * MiB);
     EXPECT_EQ(packing.limit, "resources.slots") << "a second worker would not fit the device";
+    PackingQuestion question = fusable_question(1, 6, {"a"});
+    question.slots_by_default = true;
+    EXPECT_EQ(pack(question).limit, "resources.slots (auto: 6 at first, more if that pays)");
 }
 
 TEST(Packing, AFullWorkerIsFollowedByAnother) {

@@ -1,6 +1,7 @@
 // Trials with one fusion key in one worker: which trials join, what is reserved, and how failures are handled.
 #include <csignal>
 
+#include "orchestrator/scheduling/concurrency.hpp"
 #include "tests/unit/engine/played.hpp"
 
 namespace hpo {
@@ -48,7 +49,7 @@ class Shapes : public ::testing::Test {
     /// order.
     std::vector<AttemptId> plan_all(WorkerIndex index, const std::function<std::string(std::int64_t)>& shape_of) {
         std::vector<AttemptId> running;
-        for (int i = 0; i < 100; ++i) {
+        for (int i = 0; i < 1000; ++i) {
             auto& queue = play->executor.sent[index];
             if (queue.empty()) break;
             const OrchestratorMessage message = queue.front();
@@ -199,6 +200,45 @@ TEST_F(Shapes, TheMeasuredMemoryOfAWorkerWithSeveralTrialsIsAssignedToNone) {
     play->holds[100] = {800 * MiB, 900 * MiB, 0};
     for (int second = 0; second < 4; ++second) play->tick();
     EXPECT_EQ(reserved_bytes(), 400 * MiB);
+}
+
+/// A device on which a step takes one second however many trials train side by side.
+TEST_F(Shapes, ANumberThatIsTooSmallToFillTheDeviceIsCorrectedByTheRatesOfTheTrials) {
+    Study study = shaped_study(400);
+    study.resources.parallel.reset();
+    study.budget.epochs = 1000;
+    Machine machine = gpus(1);
+    machine.accelerators[0].memory = 100'000 * MiB;
+    play.emplace(study, store, 1, machine, nullptr, ConcurrencyPlan{{1, 1}, {}});
+    play->ready(0, {"plan", "micro_batch"}, 256);
+    std::vector<AttemptId> running;
+    const auto collect = [&] {
+        const auto begun = plan_all(0, [](auto) { return "a"; });
+        running.insert(running.end(), begun.begin(), begun.end());
+    };
+    collect();
+    EXPECT_EQ(running.size(), static_cast<std::size_t>(fused_at_first));
+    std::map<std::int64_t, std::int64_t> steps;
+    for (int round = 0; round < 12; ++round) {
+        play->clock.advance(Seconds(1));
+        for (const AttemptId id : std::vector(running)) {
+            play->report(0, id, ++steps[id.trial], 0.5);
+            collect();
+        }
+    }
+    EXPECT_EQ(running.size(), 48U) << "half as many again";
+    EXPECT_EQ(play->executor.launched.size(), 1U) << "in the same worker";
+}
+
+TEST_F(Shapes, TheStudyMaySetTheNumberOfTrialsSideBySide) {
+    Study study = shaped_study(400);
+    study.resources.parallel.reset();
+    study.resources.slots = 64;
+    Machine machine = gpus(1);
+    machine.accelerators[0].memory = 100'000 * MiB;
+    play.emplace(study, store, 1, machine, nullptr, ConcurrencyPlan{{1, 1}, {}});
+    play->ready(0, {"plan", "micro_batch"}, 64);
+    EXPECT_EQ(plan_all(0, [](auto) { return "a"; }).size(), 64U);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "orchestrator/scheduling/concurrency.hpp"
 #include "orchestrator/scheduling/device_concurrency.hpp"
 #include "tests/unit/scheduling/simulated_machine.hpp"
 
@@ -116,6 +117,20 @@ TEST(ConcurrencySearch, FusedTrialsAreCountedInTheirWorker) {
     EXPECT_THAT(result.concurrency.fused().number(), AllOf(Ge(8), Le(9)));
     EXPECT_EQ(result.concurrency.workers().number(), 1);
     EXPECT_EQ(result.concurrency.workers().text(), "");
+}
+
+TEST(ConcurrencySearch, TheFirstNumberOfFusedTrialsIsCorrectedInBothDirections) {
+    const auto found = [](std::int64_t right) {
+        const auto speed = [right](std::int64_t n) {
+            return std::min(1.0, static_cast<double>(right) / static_cast<double>(n));
+        };
+        const Simulated result =
+            simulate({.speed = speed, .cores = fused_at_first, .trials = 600, .noise = 0.02, .slots = 150});
+        return result.concurrency.fused().number();
+    };
+    EXPECT_THAT(found(8), AllOf(Ge(8), Le(10)));
+    EXPECT_THAT(found(32), AllOf(Ge(24), Le(36)));
+    EXPECT_THAT(found(100), AllOf(Ge(72), Le(120)));
 }
 
 TEST(ConcurrencySearch, ALargerShareOfCoresThatOthersFillIsNoGain) {

@@ -142,6 +142,7 @@ class Session {
         if (below(2)) state_.workers_on[0] = 1 + below(3);
         state_.slots_on.clear();
         if (below(2)) state_.slots_on[1] = std::size_t(1 + below(4));
+        state_.slots_each = below(2) ? std::optional<std::size_t>() : std::size_t(1 + below(4));
         placer_.set_limits(state_);
     }
     void read_machine() {
@@ -207,6 +208,10 @@ TEST(Placer, WorkersWithAFusionKeyLetMoreTrialsWait) {
     placer.set_limits({.slots_on = {{host_only, 5}}});
     EXPECT_EQ(placer.longest_queue(2), 3u);
     EXPECT_EQ(placer.most_slots(), 9u);
+    placer.set_limits({.slots_each = 5});
+    EXPECT_EQ(placer.longest_queue(2), 3u);
+    placer.set_limits({.slots_on = {{host_only, 9}}, .slots_each = 5});
+    EXPECT_EQ(placer.longest_queue(2), 4u) << "the device's own limit comes first";
 }
 
 }  // namespace

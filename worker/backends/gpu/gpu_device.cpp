@@ -5,10 +5,6 @@
 namespace hpo::gpu {
 namespace {
 
-/// Concurrent trials: small models leave most of a large GPU idle. More than this number gains little, and more memory
-/// must be copied whenever a trial starts or ends.
-constexpr int gpu_slots = 32;
-
 class GpuDevice : public Device {
    public:
     explicit GpuDevice(std::unique_ptr<Runtime> runtime) : runtime_(std::move(runtime)) {}
@@ -25,7 +21,7 @@ class GpuDevice : public Device {
                 .largest_piece = runtime_->largest_piece()};
     }
     void measure_context() override { runtime_->measure_context(); }
-    [[nodiscard]] int slots() const override { return runtime_->is_cpu() ? 1 : gpu_slots; }
+    [[nodiscard]] int slots() const override { return runtime_->is_cpu() ? 1 : max_replicas; }
     [[nodiscard]] std::optional<MemoryLeft> memory_left() override {
         std::size_t free = 0;
         std::size_t total = 0;
