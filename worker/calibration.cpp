@@ -220,6 +220,7 @@ std::vector<ProductShape> quick_products() {
 
 std::string identity_of(const Device& device) {
     std::string identity = "hpo " + std::string(version) + "; " + device.name();
+    if (const std::string driver = device.driver(); !driver.empty()) identity += "; driver " + driver;
     if (device.backend() == "cuda") identity += "; " + gpu::libraries_report();
     while (!identity.empty() && identity.back() == '\n') identity.pop_back();
     return identity;

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <fstream>
 
+#include "worker/calibration.hpp"
+
 namespace hpo {
 namespace {
 
@@ -36,6 +38,7 @@ void Session::serve(const std::string& token) {
     hello.slots = context_.slots;
     hello.backend = context_.device.backend();
     hello.capabilities = {"plan", "checkpoint", "micro_batch"};
+    hello.identity = identity_of(context_.device);
     connection_.send(hello);
     last_alive_ = clock_.now();
     while (!shutdown_) {

@@ -37,6 +37,7 @@ struct Hello {  ///< the first message on a connection
     std::int64_t slots = 1;                 ///< maximum number of concurrent trials
     std::string backend;                    ///< cpu, cuda, opencl
     std::vector<std::string> capabilities;  ///< plan, checkpoint
+    std::string identity;                   ///< of its device, as in a calibration; empty if it has none
 };
 struct PlanAnswer {
     std::int64_t id = 0;  ///< of the Plan that is answered

@@ -56,6 +56,20 @@ inline constexpr std::array<std::string_view, 8> outcome_names{"complete", "stop
 
 constexpr std::string_view to_text(Outcome outcome) { return outcome_names[static_cast<std::size_t>(outcome)]; }
 
+/// What was predicted for an attempt at its launch, from the calibration of the device on which it trains.
+struct StepForecast {
+    std::string device;       ///< as calibrations name it: "cpu", "cuda 0"; empty if nothing was predicted
+    double uncorrected = 0;   ///< seconds of a step
+    double factor = 1;        ///< by which measured trials correct the prediction
+    std::int64_t trials = 0;  ///< number of trials from which the factor follows
+    std::int64_t done = 0;    ///< steps that earlier attempts had done
+    double trained = 0;       ///< seconds for which they had trained
+    std::string why;          ///< why the trial was given this device, for users; empty if there was no choice
+
+    [[nodiscard]] double seconds() const { return uncorrected * factor; }  ///< predicted, of a step
+    friend bool operator==(const StepForecast&, const StepForecast&) = default;
+};
+
 /// The resources that an attempt was given at its launch. They are stored, since they depend on measurements and differ
 /// between runs.
 struct Allocation {
@@ -64,6 +78,7 @@ struct Allocation {
     bool alone = false;              ///< true if nothing else could run at the same time
     std::int64_t micro_batches = 0;  ///< per update; 0: as configured
     std::string environment;         ///< variables that hpo set for a script, one line each, for users
+    StepForecast forecast{};
 };
 
 /// The state of one trial after its events so far (event.hpp).
@@ -95,6 +110,16 @@ struct TrialRecord {
 
     [[nodiscard]] std::int64_t steps() const { return curve.empty() ? 0 : curve.back().step; }
 };
+
+/// Returns the mean seconds of training of a step in the last attempt, or nothing if its worker did not measure them.
+inline std::optional<double> measured_step(const TrialRecord& trial) {
+    if (trial.curve.empty() || !trial.curve.back().seconds) return std::nullopt;
+    const StepForecast& forecast = trial.allocation.forecast;
+    const std::int64_t steps = trial.curve.back().step - forecast.done;
+    const double seconds = *trial.curve.back().seconds - forecast.trained;
+    if (steps < 1 || !(seconds > 0)) return std::nullopt;
+    return seconds / static_cast<double>(steps);
+}
 
 /// Returns at most `max_values` means of "loss" over equal parts of the curve, for a small picture. Samples a few
 /// hundred steps of a long curve.

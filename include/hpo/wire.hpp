@@ -206,13 +206,15 @@ inline Json body(const WorkerMessage& message) {
     return std::visit(
         Overloaded{
             [](const Hello& m) {
-                return Json{{"type", "hello"},
-                            {"version", m.version},
-                            {"token", m.token},
-                            {"pid", m.pid},
-                            {"slots", m.slots},
-                            {"backend", m.backend},
-                            {"capabilities", m.capabilities}};
+                Json json{{"type", "hello"},
+                          {"version", m.version},
+                          {"token", m.token},
+                          {"pid", m.pid},
+                          {"slots", m.slots},
+                          {"backend", m.backend},
+                          {"capabilities", m.capabilities}};
+                if (!m.identity.empty()) json["identity"] = m.identity;
+                return json;
             },
             [](const PlanAnswer& m) {
                 Json json{{"type", "plan"}, {"id", m.id}};
@@ -338,6 +340,7 @@ inline WorkerMessage worker_message(const Json& json) {
         hello.backend = text_or_empty("backend");
         if (const auto found = json.find("capabilities"); found != json.end())
             for (const Json& item : *found) hello.capabilities.push_back(to_string(item));
+        hello.identity = text_or_empty("identity");
         return hello;
     }
     if (type == "plan") {

@@ -7,25 +7,6 @@
 
 namespace hpo {
 
-namespace {
-
-/// Returns how many times faster the device computes the products of up to `fused` models at once than one by one. At
-/// least 1.
-double fusing_gain(const DeviceCalibration& device, const std::string& precision, std::int64_t fused) {
-    double gain = 1;
-    for (const MeasuredProduct& several : device.products) {
-        if (several.replicas == 1 || several.replicas > fused || several.precision != precision || !several.time)
-            continue;
-        MeasuredProduct one = several;
-        one.replicas = 1;
-        if (const MeasuredProduct* alone = device.find(one, precision); alone != nullptr && alone->time)
-            gain = std::max(gain, several.rate() / alone->rate());
-    }
-    return gain;
-}
-
-}  // namespace
-
 std::string BackendChoice::text() const {
     return "predicted " + short_number(cpu) + " steps per second on the CPU, " + short_number(gpu) +
            " on the GPU (hpo bench devices)";

@@ -52,6 +52,12 @@ FoundConcurrency found_in(const Json& json) {
 
 }  // namespace
 
+std::string model_kind(const Study& study, const Params& params) {
+    for (const Params* given : {&params, &study.worker})
+        if (const auto type = given->find("type"); type != given->end()) return to_text(type->second);
+    return "mlp";
+}
+
 std::string kind_of_trial(const Study& study, std::string_view backend) {
     if (!study.command.empty()) {
         std::error_code failed;
@@ -60,9 +66,7 @@ std::string kind_of_trial(const Study& study, std::string_view backend) {
         for (const std::string& word : study.command) kind += " " + word;
         return kind;
     }
-    const auto type = study.worker.find("type");
-    return "native " + (type == study.worker.end() ? std::string("mlp") : to_text(type->second)) + " on " +
-           std::string(backend);
+    return "native " + model_kind(study, {}) + " on " + std::string(backend);
 }
 
 std::filesystem::path concurrency_file(const std::filesystem::path& cache, const ConcurrencyKey& key) {

@@ -20,6 +20,9 @@ struct ConcurrencyKey {
     std::string kind;     ///< kind_of_trial()
 };
 
+/// Returns the native model that a trial with these parameters trains, such as "mlp".
+std::string model_kind(const Study& study, const Params& params);
+
 /// Returns a text that is equal for trials that load a machine alike: the model family of the native worker and its
 /// backend, or the command of a script and its folder.
 std::string kind_of_trial(const Study& study, std::string_view backend);

@@ -18,4 +18,17 @@ StepCorrection step_correction(std::span<const PredictedAndMeasured> trials) {
     return {std::exp(median(ratios)), static_cast<std::int64_t>(ratios.size())};
 }
 
+void StepCorrections::add(const std::string& device, const std::string& kind, PredictedAndMeasured trial) {
+    constexpr std::size_t most_kept = 32;
+    auto& trials = trials_[{device, kind}];
+    trials.push_back(trial);
+    if (trials.size() > most_kept) trials.pop_front();
+}
+
+StepCorrection StepCorrections::of(const std::string& device, const std::string& kind) const {
+    const auto found = trials_.find({device, kind});
+    if (found == trials_.end()) return {};
+    return step_correction(std::vector(found->second.begin(), found->second.end()));
+}
+
 }  // namespace hpo

@@ -2,7 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <span>
+#include <string>
+#include <utility>
 
 namespace hpo {
 
@@ -21,5 +25,16 @@ struct StepCorrection {
 /// Returns the median of measured over predicted of the trials, the later half of which counts alone if they are more
 /// than 16: a machine may change. Pairs that are not positive and finite are left out.
 StepCorrection step_correction(std::span<const PredictedAndMeasured> trials);
+
+/// The corrections of each device and kind of trial.
+class StepCorrections {
+   public:
+    /// `device` is named as in DeviceCalibration, and `kind` is a model of the native worker, such as "mlp".
+    void add(const std::string& device, const std::string& kind, PredictedAndMeasured trial);
+    [[nodiscard]] StepCorrection of(const std::string& device, const std::string& kind) const;
+
+   private:
+    std::map<std::pair<std::string, std::string>, std::deque<PredictedAndMeasured>> trials_;
+};
 
 }  // namespace hpo

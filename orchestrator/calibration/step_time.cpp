@@ -54,6 +54,26 @@ double product_rate(const DeviceCalibration& device, const std::string& precisio
 
 }  // namespace
 
+double fusing_gain(const DeviceCalibration& device, const std::string& precision, std::int64_t fused) {
+    double gain = 1;
+    for (const MeasuredProduct& several : device.products) {
+        if (several.replicas == 1 || several.replicas > fused || several.precision != precision || !several.time)
+            continue;
+        MeasuredProduct one = several;
+        one.replicas = 1;
+        if (const MeasuredProduct* alone = device.find(one, precision); alone != nullptr && alone->time)
+            gain = std::max(gain, several.rate() / alone->rate());
+    }
+    return gain;
+}
+
+double seconds_beside(const DeviceCalibration& gpu, const StepWork& work, const StepTime& alone,
+                      const StepSharing& sharing) {
+    const double gain = fusing_gain(gpu, precision_on(gpu, work), sharing.fused + 1);
+    const double slower = static_cast<double>(sharing.others + 1) / gain;
+    return std::max(1.0, slower) * (alone.products + alone.memory) + alone.launches;
+}
+
 double StepWork::width() const {
     const double product = flops / (updates * layers * products_per_layer);
     return std::sqrt(product / (2 * rows));

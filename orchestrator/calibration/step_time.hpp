@@ -37,6 +37,21 @@ struct StepTime {
     [[nodiscard]] double seconds() const { return products + memory + launches; }
 };
 
+/// Returns how many times faster the device computes the products of up to `fused` models at once than one by one. At
+/// least 1.
+double fusing_gain(const DeviceCalibration& device, const std::string& precision, std::int64_t fused);
+
+/// What trains on a GPU beside a trial.
+struct StepSharing {
+    std::int64_t others = 0;  ///< trials that train there
+    std::int64_t fused = 0;   ///< of them, those in the same worker
+};
+
+/// Returns the duration of a step on a GPU that other trials use too. They share the device's products and memory
+/// evenly. Fused trials gain as much as the products of several models at once do, as far as that was measured.
+double seconds_beside(const DeviceCalibration& gpu, const StepWork& work, const StepTime& alone,
+                      const StepSharing& sharing);
+
 /// Returns the precision in which the work is done on the device: its own, or for `auto` the one that is predicted to
 /// be the fastest there, as the worker chooses by measuring. Without any measurement `auto` is float32.
 std::string precision_on(const DeviceCalibration& device, const StepWork& work);

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "orchestrator/cli/commands.hpp"
-#include "orchestrator/cli/step_prediction.hpp"
 #include "orchestrator/cli/study_choice.hpp"
 #include "orchestrator/cli/study_snapshot.hpp"
 #include "orchestrator/cli/trial_choice.hpp"
@@ -20,6 +19,21 @@ struct ShowArguments {
     bool json = false;
 };
 
+using Json = nlohmann::ordered_json;
+
+/// Returns what was predicted for a step of the last attempt, and what was measured.
+Json predicted_step_json(const TrialRecord& trial) {
+    const StepForecast& forecast = trial.allocation.forecast;
+    if (forecast.device.empty()) return nullptr;
+    const auto measured = measured_step(trial);
+    return {{"device", forecast.device},
+            {"seconds", forecast.seconds()},
+            {"factor", forecast.factor},
+            {"factor_trials", forecast.trials},
+            {"measured", measured ? Json(*measured) : Json(nullptr)},
+            {"why", forecast.why.empty() ? Json(nullptr) : Json(forecast.why)}};
+}
+
 int run_show(const ShowArguments& arguments) {
     // The forms are: hpo show STUDY TRIAL, hpo show TRIAL, hpo show STUDY/TRIAL.
     const auto chosen = arguments.second.empty() ? split_trial(arguments.first, "", true)
@@ -27,19 +41,16 @@ int run_show(const ShowArguments& arguments) {
     StudySnapshot snapshot = snapshot_or_fail(choose_study(chosen.study));
     const TrialRecord& trial = snapshot.trial(*chosen.trial);
     if (const auto read = snapshot.read_steps(trial.number); !read) throw Fatal(read.error().message);
-    const auto prediction = predict_step_of(snapshot, trial);
     if (arguments.json) {
         nlohmann::ordered_json json{{"schema", json_schema}, {"study", snapshot.study.name}};
         json.update(whole_trial_json(snapshot.study, trial));
-        json["predicted_step"] = prediction ? to_json(*prediction) : nlohmann::ordered_json(nullptr);
+        json["predicted_step"] = predicted_step_json(trial);
         print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
         return 0;
     }
     view::Screen screen = view::screen_of_stdout();
     screen.height = 0;
-    view::TrialFiles files = files_of(snapshot.folder, trial.number);
-    if (prediction) files.step = to_text(*prediction);
-    print(view::draw_trial(snapshot.study, trial, files, screen));
+    print(view::draw_trial(snapshot.study, trial, files_of(snapshot.folder, trial.number), screen));
     return 0;
 }
 

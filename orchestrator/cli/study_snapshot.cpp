@@ -90,7 +90,7 @@ view::TrialFiles files_of(const StudyFolder& folder, std::int64_t trial) {
         std::error_code ignored;
         return std::filesystem::exists(path, ignored) ? path.string() : std::string();
     };
-    return {if_exists(folder.trial_log(trial)), if_exists(folder.checkpoints(trial)), {}};
+    return {if_exists(folder.trial_log(trial)), if_exists(folder.checkpoints(trial))};
 }
 
 }  // namespace hpo

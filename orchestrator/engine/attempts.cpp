@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "hpo/random.hpp"
+#include "orchestrator/calibration/kept_concurrency.hpp"
 #include "orchestrator/engine/text.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
 
@@ -43,7 +44,8 @@ void Attempts::begin(WorkerIndex index, Job& job) {
     const std::int64_t trial = job.id.trial;
     const Reservation& reservation = job.held.reservation;
     TrialRequirements& needs = uses_.requirements.of(trial);
-    Allocation allocation{reservation.footprint, "", reservation.alone, needs.micro_batches, worker.environment};
+    Allocation allocation{reservation.footprint,  "", reservation.alone, needs.micro_batches, worker.environment,
+                          forecast(worker, trial)};
     std::string where = "cpu " + std::to_string(index);
     if (reservation.device != host_only) {
         where = "gpu ";
@@ -63,6 +65,26 @@ void Attempts::begin(WorkerIndex index, Job& job) {
             "its batch is trained in " + std::to_string(needs.micro_batches) + " micro-batches: as it is it " + why);
     context.executor.log_to(index, parts.log_file(trial));
     context.executor.send(index, run_message(context, job.id, uses_.requirements.configuration(trial), worker));
+}
+
+/// What is predicted for an attempt that begins in the worker.
+StepForecast Attempts::forecast(const Worker& worker, std::int64_t trial) const {
+    const auto& work = uses_.requirements.of(trial).work;
+    if (!work || !worker.more.empty()) return {};
+    StepSharing sharing;
+    for (const Worker& other : std::as_const(uses_.pool).workers())
+        if (other.device == worker.device) sharing.others += static_cast<std::int64_t>(other.jobs.size());
+    --sharing.others;  // the trial
+    sharing.fused = static_cast<std::int64_t>(worker.jobs.size()) - 1;
+    const TrialRecord& record = uses_.context.trial(trial);
+    auto forecast =
+        uses_.forecasts.of(*work, model_kind(uses_.context.parts.study, record.params), worker.device, sharing);
+    if (!forecast) return {};
+    if (!record.curve.empty()) {
+        forecast->done = record.curve.back().step;
+        forecast->trained = record.curve.back().seconds.value_or(0);
+    }
+    return *forecast;
 }
 
 void Attempts::reported(WorkerIndex index, const from_worker::Reported& message) {
@@ -196,6 +218,7 @@ void Attempts::sum_up(const Job& job) {
         warn("of " + std::to_string(job.logged) + " lines for the log, " + std::to_string(most_log_lines) +
              " were kept");
     uses_.requirements.keep_peak(job, [this](std::int64_t trial) { return hold(trial); });
+    if (job.last_step > 0) uses_.forecasts.ended(uses_.context.trial(job.id.trial));
     if (job.phase == Job::Phase::running) uses_.requirements.of(job.id.trial).lasted = uses_.context.now() - job.begun;
 }
 

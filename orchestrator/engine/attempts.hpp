@@ -12,6 +12,7 @@
 #include "orchestrator/engine/memory_failures.hpp"
 #include "orchestrator/engine/pending_diagnoses.hpp"
 #include "orchestrator/engine/requirements.hpp"
+#include "orchestrator/engine/step_forecasts.hpp"
 #include "orchestrator/engine/throughput.hpp"
 #include "orchestrator/engine/trial_ends.hpp"
 #include "orchestrator/engine/worker_pool.hpp"
@@ -31,6 +32,7 @@ class Attempts {
         MemoryFailures& memory;
         PendingDiagnoses& diagnoses;
         Throughput& throughput;
+        StepForecasts& forecasts;
     };
     explicit Attempts(const Uses& uses) : uses_(uses) {}
 
@@ -52,6 +54,7 @@ class Attempts {
     [[nodiscard]] std::string about_unread_reports() const;
 
    private:
+    [[nodiscard]] StepForecast forecast(const Worker& worker, std::int64_t trial) const;
     void record_usage(Job& job, const Footprint& used);
     void note_more_to_report(std::int64_t trial, const std::string& why);
     void not_used(Job* job, std::int64_t trial, const std::string& why);

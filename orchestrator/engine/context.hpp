@@ -13,6 +13,7 @@
 #include "hpo/clock.hpp"
 #include "hpo/event.hpp"
 #include "hpo/study.hpp"
+#include "orchestrator/calibration/calibration.hpp"
 #include "orchestrator/engine/ledger.hpp"
 #include "orchestrator/engine/outbox.hpp"
 #include "orchestrator/execution/executor.hpp"
@@ -73,6 +74,8 @@ struct EngineParts {
     bool on_device = false;
     /// Given: the number of trials at once is searched by their throughput.
     std::optional<ConcurrencyPlan> concurrency = {};
+    /// What devices can do, by their index or `host_only`, as far as it was measured.
+    std::map<int, DeviceCalibration> calibrations = {};
 };
 
 /// How a session ends.

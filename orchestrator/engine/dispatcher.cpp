@@ -197,6 +197,7 @@ void Dispatcher::worker_ready(WorkerIndex index, const from_worker::Hello& hello
     uses_.launches.succeeded();
     if (!uses_.pool.greet(index, hello)) return;
     Worker& worker = uses_.pool.at(index);
+    if (worker.more.empty()) uses_.forecasts.greeted(worker.device, hello.identity);
     for (const int device : devices_of({.device = worker.device, .more = worker.more}))
         if (device != host_only) uses_.health.started(device);
     uses_.context.placement_due = true;

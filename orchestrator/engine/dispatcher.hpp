@@ -31,6 +31,7 @@ class Dispatcher {
         Attempts& attempts;
         Supply& supply;
         const Throughput& throughput;
+        StepForecasts& forecasts;
     };
     explicit Dispatcher(const Uses& uses);
     Dispatcher(const Dispatcher&) = delete;

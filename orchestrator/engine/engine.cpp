@@ -20,14 +20,16 @@ Engine::Engine(EngineParts parts, int workers)
       requirements_(context_.parts.study, context_.parts.ledger, context_.parts.on_device),
       machine_(context_, pool_, health_),
       throughput_(context_, pool_),
+      forecasts_(context_),
       ends_(context_, pool_, requirements_),
       memory_(context_, machine_, requirements_, ends_, diagnoses_),
       devices_(context_, pool_, health_, machine_, launches_),
-      attempts_({context_, pool_, machine_, health_, requirements_, ends_, memory_, diagnoses_, throughput_}),
+      attempts_(
+          {context_, pool_, machine_, health_, requirements_, ends_, memory_, diagnoses_, throughput_, forecasts_}),
       worker_ends_({context_, pool_, machine_, health_, devices_, launches_, requirements_, ends_, memory_, diagnoses_,
                     attempts_}),
       dispatcher_({context_, pool_, machine_, health_, launches_, requirements_, ends_, diagnoses_, attempts_, supply_,
-                   throughput_}),
+                   throughput_, forecasts_}),
       started_(context_.now()),
       seconds_before_(context_.parts.ledger.record().seconds) {
     context_.parts.ledger.wait_for_commits();

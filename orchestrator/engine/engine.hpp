@@ -96,6 +96,7 @@ class Engine {
     RequirementsTable requirements_;
     MachineView machine_;
     Throughput throughput_;
+    StepForecasts forecasts_;
 
     // What follows.
     TrialEnds ends_;

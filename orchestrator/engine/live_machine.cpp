@@ -42,7 +42,7 @@ std::optional<std::int64_t> value_for(const std::vector<std::int64_t>& list, std
 }  // namespace
 
 LiveMachine::LiveMachine(const Study& study, DeviceMonitor monitor)
-    : resources_(study.resources), host_(read_host()), monitor_(std::move(monitor)) {}
+    : resources_(study.resources), native_(study.command.empty()), host_(read_host()), monitor_(std::move(monitor)) {}
 
 Result<LiveMachine> LiveMachine::make(const Study& study, const std::filesystem::path& hpo,
                                       const std::function<void(const DeviceNotice&)>& tell) {
@@ -127,6 +127,24 @@ std::optional<DeviceCalibration> kept_calibration(const Host& host, const std::s
     auto read = read_calibration(kept->lines, device);
     return read ? std::optional(std::move(*read)) : std::nullopt;
 }
+
+}  // namespace
+
+std::map<int, DeviceCalibration> LiveMachine::calibrations() const {
+    std::map<int, DeviceCalibration> all;
+    if (!native_) return all;
+    if (auto cpu = kept_calibration(host_, "cpu", host_.cpu_name)) all.emplace(host_only, *std::move(cpu));
+    for (std::size_t index = 0; index < devices_.size(); ++index) {
+        const DeviceReading* reading = find(monitor_.latest(), devices_[index]);
+        if (reading == nullptr) continue;
+        const std::string name = targets_[index].backend + " " + std::to_string(reading->index);
+        if (auto gpu = kept_calibration(host_, name, reading->id))
+            all.emplace(static_cast<int>(index), *std::move(gpu));
+    }
+    return all;
+}
+
+namespace {
 
 /// Compares the CPU with the study's first GPU, if both have been measured, for a few configurations of the study.
 std::optional<BackendChoice> compare_on(const LiveMachine& machine, const Study& study, OneWorker& worker) {

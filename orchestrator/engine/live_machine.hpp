@@ -43,6 +43,8 @@ class LiveMachine final : public SessionMachine {
     [[nodiscard]] Target target(int device) const { return target({&device, 1}); }
     [[nodiscard]] const DeviceReadings& readings() const override { return monitor_.latest(); }
 
+    [[nodiscard]] std::map<int, DeviceCalibration> calibrations() const override;
+
     std::vector<DeviceNotice> poll(Seconds now) override;
     void read_other_sessions() override;
     [[nodiscard]] Machine read(std::span<const std::int64_t> workers = {}, std::int64_t reusable = 0,
@@ -61,6 +63,7 @@ class LiveMachine final : public SessionMachine {
                                           std::span<const Reservation> reserved) const;
 
     const Resources& resources_;
+    bool native_;
     Host host_;
     DeviceMonitor monitor_;
     std::vector<Target> targets_;       ///< of `devices_`

@@ -65,6 +65,7 @@ Params RequirementsTable::configuration(std::int64_t trial) const {
 
 void RequirementsTable::answered(const from_worker::PlanAnswer& answer, bool unified) {
     TrialRequirements& needs = of(answer.id);
+    needs.work = step_work(answer, configuration(answer.id));
     needs.footprint = answer.footprint;
     needs.colocated = answer.colocated;
     needs.fusion_key = answer.fusion_key;

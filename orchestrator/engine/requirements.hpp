@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "hpo/clock.hpp"
 #include "hpo/messages.hpp"
 #include "hpo/study.hpp"
+#include "orchestrator/calibration/step_time.hpp"
 #include "orchestrator/engine/ledger.hpp"
 #include "orchestrator/engine/worker_pool.hpp"
 #include "orchestrator/scheduling/footprints.hpp"
@@ -32,6 +34,7 @@ struct TrialRequirements {
     Footprint minimum{0, 0, 0};      ///< at least so much, after it ran out of memory
     Seconds lasted{0};               ///< its last attempt
     bool must_run_alone = false;     ///< nothing may run beside it, after it ran out of memory
+    std::optional<StepWork> work;    ///< of a step, if a worker has answered
 };
 
 /// An attempt that ran out of memory, and what is known of it.

@@ -216,7 +216,8 @@ class Session {
                         });
                     },
                 .on_device = machine_->on_device(),
-                .concurrency = concurrency_plan(study_, plan_, *machine_)};
+                .concurrency = concurrency_plan(study_, plan_, *machine_),
+                .calibrations = machine_->calibrations()};
     }
 
     ControlActions control_actions() {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
 #include "hpo/clock.hpp"
+#include "orchestrator/calibration/calibration.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/devices/monitor.hpp"
 #include "orchestrator/devices/session_registry.hpp"
@@ -24,6 +26,10 @@ class SessionMachine {
     [[nodiscard]] virtual bool on_device() const = 0;
     /// What a worker on accelerators of read(), or on the host alone, is to compute on.
     [[nodiscard]] virtual Target target(std::span<const int> devices) const = 0;
+
+    /// What was measured of accelerators of read() and of the host (`host_only`), for the trials of a native study. It
+    /// may be out of date: a worker's identity tells.
+    [[nodiscard]] virtual std::map<int, DeviceCalibration> calibrations() const { return {}; }
 
     /// New readings of the devices, about once a second; what is worth telling.
     virtual std::vector<DeviceNotice> poll(Seconds now) = 0;

@@ -17,8 +17,18 @@ Json body_of(const event::Proposed& e) {
     for (double coordinate : e.point) point.push_back(wire::from(coordinate));
     return {{"point", std::move(point)}, {"params", wire::from(e.params)}};
 }
+Json body_of(const StepForecast& forecast) {
+    const auto& [device, uncorrected, factor, trials, done, trained, why] = forecast;
+    return {{"device", device},
+            {"uncorrected", wire::from(uncorrected)},
+            {"factor", wire::from(factor)},
+            {"trials", trials},
+            {"done", done},
+            {"trained", wire::from(trained)},
+            {"why", why}};
+}
 Json body_of(const event::Launched& e) {
-    const auto& [footprint, device, alone, micro_batches, environment] = e.allocation;
+    const auto& [footprint, device, alone, micro_batches, environment, forecast] = e.allocation;
     Json json{{"where", e.where},
               {"host_bytes", footprint.host_bytes},
               {"device_bytes", footprint.device_bytes},
@@ -27,6 +37,7 @@ Json body_of(const event::Launched& e) {
     if (alone) json["alone"] = true;
     if (micro_batches) json["micro_batches"] = micro_batches;
     if (!environment.empty()) json["environment"] = environment;
+    if (!forecast.device.empty()) json["forecast"] = body_of(forecast);
     return json;
 }
 Json body_of(const event::Paused& e) { return {{"rule", e.rule}, {"reason", e.reason}}; }
@@ -41,6 +52,17 @@ Json body_of(const event::Measured& e) {
 
 Json body_of(const event::Closing& e) { return {{"values", wire::from(e.values)}}; }
 
+StepForecast to_forecast(const Json& json) {
+    using wire::member, wire::to_double, wire::to_int, wire::to_string;
+    return {.device = to_string(member(json, "device")),
+            .uncorrected = to_double(member(json, "uncorrected")),
+            .factor = to_double(member(json, "factor")),
+            .trials = to_int(member(json, "trials")),
+            .done = to_int(member(json, "done")),
+            .trained = to_double(member(json, "trained")),
+            .why = to_string(member(json, "why"))};
+}
+
 /// Bodies of earlier versions have none of it.
 Allocation to_allocation(const Json& json) {
     using wire::member, wire::to_double, wire::to_int, wire::to_string;
@@ -52,6 +74,7 @@ Allocation to_allocation(const Json& json) {
     if (json.contains("alone")) allocation.alone = member(json, "alone").get<bool>();
     if (json.contains("micro_batches")) allocation.micro_batches = to_int(member(json, "micro_batches"));
     if (json.contains("environment")) allocation.environment = to_string(member(json, "environment"));
+    if (json.contains("forecast")) allocation.forecast = to_forecast(member(json, "forecast"));
     return allocation;
 }
 

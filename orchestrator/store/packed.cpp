@@ -57,6 +57,48 @@ constexpr std::array integers{
     Member<std::int64_t>{3, &Report::iteration}, Member<std::int64_t>{13, &Report::micro_batch},
     Member<std::int64_t>{14, &Report::peak_bytes}, Member<std::int64_t>{15, &Report::peak_device_bytes}};
 
+Message of_forecast(const StepForecast& forecast) {
+    Message message;
+    message.bytes(1, forecast.device)
+        .real(2, forecast.uncorrected)
+        .real(3, forecast.factor)
+        .number(4, forecast.trials)
+        .number(5, forecast.done)
+        .real(6, forecast.trained)
+        .bytes(7, forecast.why);
+    return message;
+}
+
+StepForecast to_forecast(std::string_view bytes) {
+    StepForecast forecast;
+    for (Fields fields(bytes); fields.next();) switch (fields.field()) {
+            case 1:
+                forecast.device = fields.text();
+                break;
+            case 2:
+                forecast.uncorrected = fields.real();
+                break;
+            case 3:
+                forecast.factor = fields.real();
+                break;
+            case 4:
+                forecast.trials = fields.number();
+                break;
+            case 5:
+                forecast.done = fields.number();
+                break;
+            case 6:
+                forecast.trained = fields.real();
+                break;
+            case 7:
+                forecast.why = fields.text();
+                break;
+            default:
+                break;
+        }
+    return forecast;
+}
+
 Message of_allocation(const Allocation& given) {
     Message message;
     message.number(1, given.footprint.device_bytes)
@@ -66,6 +108,7 @@ Message of_allocation(const Allocation& given) {
     if (given.alone) message.number(5, 1);
     if (given.micro_batches) message.number(6, given.micro_batches);
     if (!given.environment.empty()) message.bytes(7, given.environment);
+    if (!given.forecast.device.empty()) message.message(8, of_forecast(given.forecast));
     return message;
 }
 
@@ -92,6 +135,9 @@ Allocation to_allocation(std::string_view bytes) {
                 break;
             case 7:
                 given.environment = fields.text();
+                break;
+            case 8:
+                given.forecast = to_forecast(fields.bytes());
                 break;
             default:
                 break;

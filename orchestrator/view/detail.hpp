@@ -14,7 +14,6 @@ namespace hpo::view {
 struct TrialFiles {
     std::string log;          ///< empty if there is none
     std::string checkpoints;  ///< the trial's folder; empty if there is none
-    std::string step = {};    ///< measured and predicted seconds of a step, as text; empty if nothing was predicted
 };
 
 /// Draws at most screen.height lines after the first `above`, with the last step first. With height 0 it draws all

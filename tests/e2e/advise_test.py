@@ -107,6 +107,9 @@ class Advised(Case):
     def advise(self, *arguments):
         return json.loads(self.hpo("advise", *arguments, "--json", environment=self.environment))
 
+    def log_of(self, study):
+        return (self.folder / "runs" / study / "hpo.log").read_text()
+
     def kinds(self, advice):
         return {change["kind"]: change for change in advice["changes"]}
 
@@ -127,7 +130,8 @@ class Advised(Case):
                     lines.append({"measured": "product", "precision": precision, "rows": size, "inputs": size, "outputs": size,
                                   "replicas": 1, "flops": 2 * size ** 3, "bytes": 12 * size ** 2, "seconds": seconds,
                                   "least": seconds, "most": seconds})
-            (folder / f"{host['name']}-{device}-id.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+            name = "-".join(re.sub("[^a-zA-Z0-9]", "_", part[:80]) for part in (host["name"], device, host["cpu"]))
+            (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
     def test_a_tiny_batch_is_found_by_measurement_and_changed_in_a_copy_of_the_study(self):
         self.study(TINY)
@@ -162,17 +166,27 @@ class Advised(Case):
     def test_a_trial_shows_its_predicted_and_its_measured_step_and_earlier_trials_correct_it(self):
         self.calibrate(cpu=(5e9, 5e9))
         self.study(TINY.replace("resources: {backend: cpu}", "resources: {backend: cpu, parallel: 1}"))
-        self.hpo("run", "study.yaml", "--quiet")
-        first, last = [json.loads(self.hpo("show", "tiny", trial, "--json", environment=self.environment))["predicted_step"]
-                       for trial in ("1", "4")]
+        self.hpo("run", "study.yaml", "--quiet", environment=self.environment)
+        nowhere = {"XDG_CACHE_HOME": "/none", "PATH": "/none"}  # the study's database has it all
+        first, last = [json.loads(self.hpo("show", "tiny", trial, "--json", environment=nowhere))["predicted_step"] for trial in ("1", "4")]
         self.assertEqual((first["factor"], first["factor_trials"], last["factor_trials"]), (1, 0, 3))
         self.assertGreater(last["measured"], 0)
         self.assertNotEqual(last["factor"], 1)
         self.assertAlmostEqual(last["seconds"], first["seconds"] * last["factor"], msg="all trials have the same shape")
-        self.assertRegex(self.hpo("show", "tiny", "4", environment=self.environment),
+        self.assertRegex(self.hpo("show", "tiny", "4"),
                          r"a step +\S+ \S+ measured, \S+ \S+ predicted \(hpo bench devices: cpu,\s+times \S+ by 3 earlier\s+trials\)")
-        self.assertIsNone(json.loads(self.hpo("show", "tiny", "4", "--json", environment={**self.environment, "XDG_CACHE_HOME": "/none"}))
-                          ["predicted_step"])
+        self.hpo("run", "study.yaml", "--quiet", "--fresh", environment=nowhere)
+        self.assertIsNone(json.loads(self.hpo("show", "tiny", "4", "--json"))["predicted_step"])
+
+    def test_a_session_refuses_measurements_of_an_older_library_in_words(self):
+        self.calibrate(cpu=(5e9, 5e9))
+        file, = (self.folder / "cache/hpo/calibration").iterdir()
+        file.write_text(re.sub(r'"identity": "[^"]*"', '"identity": "an older library"', file.read_text()))
+        self.study(TINY)
+        self.hpo("run", "study.yaml", environment=self.environment)
+        self.assertIn("the measurements of cpu are not used: the device, its driver, its libraries or hpo have changed since",
+                      re.sub(r"\s+", " ", self.log_of("tiny")))
+        self.assertIsNone(json.loads(self.hpo("show", "tiny", "1", "--json"))["predicted_step"])
 
     def test_measurements_of_another_machine_or_library_are_refused_in_words(self):
         self.calibrate(cpu=(1e9, 1e9))

@@ -1,12 +1,14 @@
 """Whole studies on OpenCL, with PoCL's CPU device, and the errors if a backend is not available."""
 import json
+import os
 import re
 import shutil
 import socket
 import sqlite3
+import subprocess
 import unittest
 
-from harness import BUILD, SOURCE, Case, synthetic, wait_for
+from harness import BUILD, SOURCE, WORKER, Case, synthetic, wait_for
 
 DEBUG = SOURCE / "studies" / "debug.yaml"
 ONE_AT_A_TIME = ["--jobs", "1", "--quiet"]  # so that proposals do not depend on which trial ends first
@@ -106,6 +108,23 @@ class Chosen(Case):
             lines.append({"measured": "product", "precision": "float32", "rows": size, "inputs": size, "outputs": size, "replicas": 1,
                           "flops": 2 * size**3, "bytes": 12 * size**2, "seconds": seconds, "least": seconds, "most": seconds})
         (folder / ("-".join(name) + ".jsonl")).write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def test_another_driver_changes_the_identity_of_a_device(self):
+        def identity(driver):
+            (self.folder / "nvml").write_text(f"device GPU-1111 8GiB Imaginary\n{driver}\n")
+            return self.identity("cuda")
+        known = identity("driver 580.65.06")
+        self.assertIn("; driver 580.65.06; ", known)
+        self.assertEqual(identity("driver 590.10"), known.replace("580.65.06", "590.10"))
+        self.assertEqual(self.identity("cuda", known.replace("580.65.06", "590.10")), known.replace("580.65.06", "590.10"))
+
+    def identity(self, backend, known=""):
+        """Returns the identity of a device, which the worker prints before it measures anything."""
+        command = [WORKER, "--backend", backend, "--calibrate", known, "--quick"]
+        with subprocess.Popen(command, env={**os.environ, **self.environment}, stdout=subprocess.PIPE, text=True) as worker:
+            first = worker.stdout.readline()
+            worker.kill()
+        return json.loads(first)["identity"]
 
     def check(self):
         """Returns whether the study would run on the GPU."""

@@ -109,6 +109,12 @@ int nvmlShutdown() { return success; }
 
 const char* nvmlErrorString(int code) { return code == gpu_is_lost ? "GPU is lost" : "Fake Error"; }
 
+int nvmlSystemGetDriverVersion(char* buffer, unsigned length) {
+    for (const auto& [name, fields] : machine.misbehaviours)
+        if (name == "driver") return copy(fields.at(0), buffer, length);
+    return not_supported;
+}
+
 int nvmlDeviceGetCount_v2(unsigned* count) {
     load();
     ++readings;

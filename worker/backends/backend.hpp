@@ -521,6 +521,8 @@ class Device {
 
     [[nodiscard]] virtual std::string_view backend() const = 0;  ///< cpu, opencl or cuda
     [[nodiscard]] virtual std::string name() const = 0;  ///< backend and what it runs on: "cpu, x86-64-v4, SkylakeX"
+    /// The version of the device's driver. Empty: it has none, or the driver does not tell.
+    [[nodiscard]] virtual std::string driver() const { return {}; }
     /// A warning: why the device is slower than it could be, and the cure. Empty: nothing is wrong.
     [[nodiscard]] virtual std::string remark() const { return {}; }
     [[nodiscard]] virtual DeviceMemory memory() const { return {}; }

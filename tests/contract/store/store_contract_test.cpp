@@ -94,8 +94,14 @@ class EventMaker {
     Allocation allocation() {
         if (below(3) == 0) return {};
         const auto bytes = [this] { return below(std::int64_t{1} << 40); };
-        return {
-            {bytes(), bytes(), unit() * 8}, below(2) ? text() : "", below(2) == 0, below(5), below(2) ? text() : ""};
+        StepForecast forecast;
+        if (below(2)) forecast = {"cpu", unit(), unit(), below(99), below(99), unit() * 100, text()};
+        return {{bytes(), bytes(), unit() * 8},
+                below(2) ? text() : "",
+                below(2) == 0,
+                below(5),
+                below(2) ? text() : "",
+                forecast};
     }
     Report report() {
         Report r;
@@ -138,9 +144,11 @@ std::string describe(const Event& event) {
                    },
                    [&](const event::Launched& e) {
                        add(e.trial), add(e.attempt), add(e.where);
-                       const auto& [footprint, device, alone, micro_batches, environment] = e.allocation;
+                       const auto& [footprint, device, alone, micro_batches, environment, forecast] = e.allocation;
                        add(footprint.device_bytes), add(footprint.host_bytes), add(number(footprint.cores));
                        add(device), add(alone), add(micro_batches), add(environment);
+                       add(forecast.device), add(number(forecast.uncorrected)), add(number(forecast.factor));
+                       add(forecast.trials), add(forecast.done), add(number(forecast.trained)), add(forecast.why);
                    },
                    [&](const event::Reported& e) {
                        add(e.trial), add(e.attempt), add(e.report.step);

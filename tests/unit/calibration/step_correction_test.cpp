@@ -28,5 +28,14 @@ TEST(StepCorrection, WithoutMeasurementsAPredictionStaysAsItIs) {
     EXPECT_EQ(step_correction(none).trials, 0);
 }
 
+TEST(StepCorrections, KeepDevicesAndKindsApart) {
+    StepCorrections corrections;
+    corrections.add("cpu", "mlp", {1, 2});
+    corrections.add("cuda 0", "mlp", {1, 5});
+    EXPECT_NEAR(corrections.of("cpu", "mlp").factor, 2, 1e-9);
+    EXPECT_NEAR(corrections.of("cuda 0", "mlp").factor, 5, 1e-9);
+    EXPECT_EQ(corrections.of("cpu", "cnn").trials, 0);
+}
+
 }  // namespace
 }  // namespace hpo

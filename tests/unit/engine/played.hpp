@@ -39,7 +39,8 @@ inline Machine with_devices(int count) {
 class Played {
    public:
     Played(const Study& study, MemoryStore& store, int workers, Machine at_start = {.cores = 64, .memory = 1 << 30},
-           std::function<void()> proposal_ready = {}, std::optional<ConcurrencyPlan> concurrency = {})
+           std::function<void()> proposal_ready = {}, std::optional<ConcurrencyPlan> concurrency = {},
+           std::map<int, DeviceCalibration> calibrations = {})
         : machine(std::move(at_start)),
           study_(study),
           ledger_(study_, store, *Proposer::make(study_), *Rules::make(study_)) {
@@ -68,14 +69,19 @@ class Played {
                                    .trial_ended = [this](const TrialRecord& trial) { ended.push_back(trial.number); },
                                    .proposal_ready = std::move(proposal_ready),
                                    .on_device = !machine.accelerators.empty(),
-                                   .concurrency = std::move(concurrency)},
+                                   .concurrency = std::move(concurrency),
+                                   .calibrations = std::move(calibrations)},
                        workers);
         engine->start();
         engine->end_round();
     }
 
-    void ready(WorkerIndex index, std::vector<std::string> capabilities = {}, std::int64_t slots = 1) {
-        on(index, execution::Ready{{.pid = 100 + index, .slots = slots, .capabilities = std::move(capabilities)}});
+    void ready(WorkerIndex index, std::vector<std::string> capabilities = {}, std::int64_t slots = 1,
+               std::string identity = {}) {
+        on(index, execution::Ready{{.pid = 100 + index,
+                                    .slots = slots,
+                                    .capabilities = std::move(capabilities),
+                                    .identity = std::move(identity)}});
     }
     void say(WorkerIndex index, WorkerMessage message) { on(index, execution::Received{std::move(message)}); }
     void exit(WorkerIndex index, int signal, int code = 0) {

@@ -164,6 +164,25 @@ struct Used {
     std::size_t by_this_process = 0;  ///< its context and all that it allocated
 };
 
+/// The management library (NVML), which comes with the driver.
+inline Result<Library> management_library() {
+    const char* named = std::getenv("HPO_NVML_LIBRARY");
+    return Library::open({named && *named ? named : "libnvidia-ml.so.1"});
+}
+
+/// Returns the version of the driver, such as 580.65.06. CUDA itself only tells which interface the driver has. Returns
+/// an empty text if the management library is not there.
+inline std::string driver_version() {
+    int (*init)() = nullptr;
+    int (*ask)(char*, unsigned) = nullptr;
+    char version[96] = {};
+    const auto library = management_library();
+    const bool told = library && library->find("nvmlInit_v2", init) &&
+                      library->find("nvmlSystemGetDriverVersion", ask) && init() == 0 &&
+                      ask(version, sizeof version - 1) == 0;
+    return told ? version : "";
+}
+
 /// As the management library (NVML) reports them without a context. In a container with
 /// process numbers of its own, the driver does not find this process.
 inline Used used_on(const std::string& bus) {
@@ -182,8 +201,7 @@ inline Used used_on(const std::string& bus) {
     int (*processes)(void*, unsigned*, Process*) = nullptr;
     void* device = nullptr;
     Numbers numbers{};
-    const char* named = std::getenv("HPO_NVML_LIBRARY");
-    const auto library = Library::open({named && *named ? named : "libnvidia-ml.so.1"});
+    const auto library = management_library();
     Used used;
     const bool initialised = library && library->find("nvmlInit_v2", init) &&
                              library->find("nvmlDeviceGetHandleByPciBusId_v2", by_bus) &&

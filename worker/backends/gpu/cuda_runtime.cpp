@@ -56,6 +56,7 @@ class CudaRuntime : public Runtime {
     [[nodiscard]] std::string name() const override {
         return "cuda, " + name_ + (blas_handle_ ? ", cuBLAS" : ", own products");
     }
+    [[nodiscard]] std::string driver() const override { return cuda::driver_version(); }
     [[nodiscard]] std::string remark() const override { return without_blas_; }
     [[nodiscard]] bool shares_host_memory() const override { return integrated_; }
     [[nodiscard]] std::size_t total_bytes() const override { return total_bytes_; }

@@ -10,6 +10,7 @@ class GpuDevice : public Device {
     explicit GpuDevice(std::unique_ptr<Runtime> runtime) : runtime_(std::move(runtime)) {}
 
     [[nodiscard]] std::string name() const override { return runtime_->name(); }
+    [[nodiscard]] std::string driver() const override { return runtime_->driver(); }
     [[nodiscard]] std::string remark() const override { return runtime_->remark(); }
     [[nodiscard]] std::string_view backend() const override { return runtime_->backend(); }
     [[nodiscard]] DeviceMemory memory() const override {

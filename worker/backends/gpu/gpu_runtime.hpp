@@ -118,6 +118,8 @@ class Runtime {
 
     [[nodiscard]] virtual std::string_view backend() const = 0;  ///< opencl or cuda
     [[nodiscard]] virtual std::string name() const = 0;          ///< "opencl, NVIDIA H100, CLBlast"
+    /// As Device::driver.
+    [[nodiscard]] virtual std::string driver() const { return {}; }
     /// As Device::remark.
     [[nodiscard]] virtual std::string remark() const { return {}; }
     /// Whether the device's memory is the host's memory, so that an allocation counts for both.

@@ -78,6 +78,7 @@ inline constexpr UInt device_compiler = 0x1028;
 inline constexpr UInt device_local_memory = 0x1023;
 inline constexpr UInt device_available = 0x1027;
 inline constexpr UInt device_name = 0x102B;
+inline constexpr UInt driver_version = 0x102D;
 inline constexpr UInt device_version = 0x102F;
 inline constexpr UInt device_unified_memory = 0x1035;
 inline constexpr UInt program_build_log = 0x1183;

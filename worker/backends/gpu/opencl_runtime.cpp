@@ -89,6 +89,7 @@ class OpenClRuntime : public Runtime {
     [[nodiscard]] std::string name() const override {
         return "opencl, " + name_ + (blast_.multiply ? ", CLBlast" : ", own products");
     }
+    [[nodiscard]] std::string driver() const override { return text_of(api_, device_, cl::driver_version); }
     [[nodiscard]] bool shares_host_memory() const override { return unified_; }
     [[nodiscard]] bool is_cpu() const override { return is_cpu_; }
     [[nodiscard]] std::size_t total_bytes() const override { return memory_bytes_; }

@@ -1,0 +1,38 @@
+// What a step of a native trial will take on each device, by the calibrations of the devices, corrected by what trials
+// took before.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "orchestrator/calibration/step_correction.hpp"
+#include "orchestrator/calibration/step_time.hpp"
+#include "orchestrator/engine/context.hpp"
+
+namespace hpo {
+
+class StepForecasts {
+   public:
+    /// Learns from the trials of the record. The context outlives it.
+    explicit StepForecasts(const EngineContext& context);
+
+    /// A worker on the device (or `host_only`) has told its identity. A calibration with another identity was made with
+    /// another driver, other libraries or another version, and is not used any more.
+    void greeted(int device, const std::string& identity);
+
+    /// Returns nothing if there is no calibration of the device, or if it says nothing about such work.
+    [[nodiscard]] std::optional<StepForecast> of(const StepWork& work, const std::string& kind, int device,
+                                                 const StepSharing& sharing) const;
+
+    /// An attempt of the trial has ended.
+    void ended(const TrialRecord& trial);
+
+   private:
+    const EngineContext& context_;
+    std::map<int, DeviceCalibration> calibrations_;  ///< by the index of the device, or host_only
+    StepCorrections corrections_;
+};
+
+}  // namespace hpo
