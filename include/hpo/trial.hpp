@@ -28,6 +28,11 @@ constexpr bool is_final(TrialState state) { return state >= TrialState::complete
 /// Numbers, finite or not, by name: loss, val_loss, val_accuracy, ... A script may use any names.
 using Metrics = std::map<std::string, double>;
 
+/// The name of the metric that is the standard error of another one, such as val_accuracy_se: of a mean over folds. The
+/// search takes it for the deviation of the objective's noise.
+inline std::string standard_error_of(const std::string& metric) { return metric + "_se"; }
+inline bool is_standard_error(std::string_view metric) { return metric.ends_with("_se"); }
+
 /// The report of one step, counted from 1. A quantity that was not measured is absent, never zero.
 struct Report {
     std::int64_t step = 0;

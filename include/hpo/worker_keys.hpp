@@ -14,7 +14,7 @@ namespace hpo {
 
 struct WorkerKey {
     using Type = OptionType;
-    std::string_view section;  ///< "", data, model or training
+    std::string_view section;  ///< "", data, data.validation, model or training
     std::string_view name;     ///< unique over all sections
     Type type;
     double low;                 ///< numeric: least value allowed
@@ -101,7 +101,9 @@ inline constexpr std::array worker_keys = [] {
         WorkerKey{"data", "window", T::integer, 1, 65536, "", "", "series: rows of a sample, which a prediction is made from; text and tokens: bytes or tokens of a sample", "format=series|text|tokens", "", shared, any_result, any_speed, required},
         WorkerKey{"data", "horizon", T::integer, 1, 65536, "", "1", "series: rows after a window, in which the target is predicted", "format=series"},
         WorkerKey{"data", "stride", T::integer, 1, 1e6, "", "", "rows, bytes or tokens from the beginning of a window to the beginning of the next one; default for series 1, otherwise window", "format=series|text|tokens", "", shared, any_result, same_speed},
-        WorkerKey{"data", "validation", T::real, 0.001, 0.9, "", "0.1", "fraction of the training samples kept for validation", "", "", shared, any_result, same_speed},
+        WorkerKey{"data", "validation", T::real, 0.001, 0.9, "", "0.1", "fraction of the training samples kept for validation; {fraction: 0.2, group: COLUMN} is the same with a further key, {folds: 5} validates in folds", "", "", shared, any_result, same_speed},
+        WorkerKey{"data.validation", "folds", T::integer, 2, 20, "", "", "k-fold cross-validation: a trial trains so many models, each on all samples but one fold, which validates it; its metrics are the means, and NAME_se their standard errors", "format=idx|csv|npy|images|synthetic", "validation"},
+        WorkerKey{"data.validation", "group", T::text, 0, 0, "", "", "csv: column whose values are groups; all rows of a group train, validate or test together, and the column is no feature", "format=csv", "split|subset", shared, any_result, same_speed},
         WorkerKey{"data", "subset", T::integer, 1, 1e9, "", "", "use only so many training samples (before the split); default all", "", "", shared, any_result, same_speed},
         WorkerKey{"data", "placement", T::text, 0, 0, "auto|device|staged", "auto", "of samples: in the device's memory; or in the host's, from where batches come ahead of use. auto: staged where they are more than half of the device's memory", "", "", shared, same_result},
         WorkerKey{"data", "samples", T::integer, 16, 1e8, "", "4096", "synthetic: training samples (a quarter as many for testing)", "format=synthetic", "", shared, any_result, same_speed},

@@ -162,9 +162,9 @@ Data data_of(const SearchSpace& space, const std::vector<Observation>& trials, c
         if (data.steps > 0) input.push_back(trial.deviation ? 1 : steps_input(trial.steps, data.steps));
         for (std::size_t d = 0; d < input.size(); ++d) data.inputs.values[d * kept.size() + i] = input[d];
         data.losses.push_back(trial.loss.value_or(worst));
-        if (trial.loss && trial.deviation) {
+        if (const auto known = trial.deviation ? trial.deviation : trial.noise; trial.loss && known) {
             data.variances.resize(kept.size(), 0.0);
-            data.variances[i] = *trial.deviation * *trial.deviation;
+            data.variances[i] = *known * *known;
         }
     }
     return data;

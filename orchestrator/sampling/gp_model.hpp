@@ -66,8 +66,9 @@ std::vector<std::size_t> select(const std::vector<Observation>& trials, std::siz
 /// The data of a Gaussian process.
 struct Data {
     Inputs inputs;
-    std::vector<double> losses;     ///< trials without a loss have the worst one
-    std::vector<double> variances;  ///< of predicted losses, 0 for others; empty if no loss is predicted
+    std::vector<double> losses;  ///< trials without a loss have the worst one
+    std::vector<double>
+        variances;  ///< of predicted losses and of means over folds, 0 for others; empty if there are none
     /// The largest number of steps. If the numbers of steps differ, their logarithm is a further input. If they do not,
     /// there is no such input and this is 0.
     std::int64_t steps = 0;

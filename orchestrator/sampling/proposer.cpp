@@ -82,6 +82,16 @@ std::vector<Params> best_of(const std::vector<PriorStudy>& priors, std::int64_t 
     return best;
 }
 
+/// The standard error of the objective at the step that gives the trial's value.
+std::optional<double> standard_error(const TrialRecord& trial, const std::string& metric) {
+    for (const Report* report : best_and_last_reports(trial)) {
+        if (report->step != trial.best_step) continue;
+        const auto found = report->metrics.find(standard_error_of(metric));
+        if (found != report->metrics.end() && std::isfinite(found->second) && found->second >= 0) return found->second;
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy>& priors) {
@@ -255,6 +265,7 @@ void Proposer::tell(const TrialRecord& trial, std::optional<double> value, std::
     if (const auto standing = standing_of(trial, objective_); standing && value && std::isfinite(*value)) {
         observation.loss = objective_.direction == Direction::minimize ? *value : -*value;
         observation.deviation = deviation;
+        if (!deviation) observation.noise = standard_error(trial, objective_.metric);
         observation.further.assign(standing->losses.begin() + 1, standing->losses.end());
         observation.violations = violations_of(trial, objective_);
     } else if (trial.state == TrialState::paused && trial.value) {

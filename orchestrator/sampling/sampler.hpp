@@ -30,6 +30,7 @@ struct Observation {
     /// measured nothing; it then counts as the worst.
     std::optional<double> loss;
     std::optional<double> deviation;      ///< standard deviation of a loss that is a prediction of the trial's end
+    std::optional<double> noise = {};     ///< standard error of a loss that is measured, where the trial reports one
     std::int64_t steps = 0;               ///< trained so far; fewer than all for a stopped or paused trial
     bool repeats = false;                 ///< true if the trial repeated another one exactly
     std::vector<double> further = {};     ///< with `loss`: the losses of the further objectives

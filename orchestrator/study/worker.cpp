@@ -21,12 +21,21 @@ using std::string_view;
 constexpr std::array<string_view, 3> sections{"data", "model", "training"};
 
 void read_native(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) {
-    const auto take = [&](Fields& fields, const WorkerKey& key) {
-        const Node* node = fields.take(key.name);
+    const auto take_as = [&](Fields& fields, string_view name, const WorkerKey& key) {
+        const Node* node = fields.take(name);
         if (node == nullptr) return;
         result.locations.emplace(key.name, node->location);
         if (auto value = option_value(diagnostics, *node, option_of(key)))
             result.params.emplace(key.name, std::move(*value));
+    };
+    const auto take = [&](Fields& fields, const WorkerKey& key) { take_as(fields, key.name, key); };
+    // The fraction that validates is the key itself where nothing else is said.
+    const auto read_validation = [&](const Node& map) {
+        Fields fields(diagnostics, &map, "worker.data.validation");
+        take_as(fields, "fraction", *find_worker_key("validation"));
+        for (const WorkerKey& key : worker_keys)
+            if (key.section == "data.validation") take(fields, key);
+        fields.finish();
     };
     for (const WorkerKey& key : worker_keys)
         if (key.section.empty()) take(worker, key);
@@ -34,8 +43,14 @@ void read_native(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) {
         const Node* node = worker.take(section);
         if (node == nullptr || node->kind == Node::Kind::null) continue;
         Fields fields(diagnostics, node, "worker." + string(section));
+        const Node* validation = section == "data" ? find(*node, "validation") : nullptr;
+        const bool is_map = validation != nullptr && validation->kind == Node::Kind::map;
         for (const WorkerKey& key : worker_keys)
-            if (key.section == section) take(fields, key);
+            if (key.section == section && !(is_map && key.name == "validation")) take(fields, key);
+        if (is_map) {
+            fields.take("validation");
+            read_validation(*validation);
+        }
         fields.finish();
     }
 }

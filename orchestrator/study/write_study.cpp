@@ -145,12 +145,22 @@ void add_worker(std::vector<Group>& groups, const Study& study) {
         if (!params.fields.empty()) groups.push_back(std::move(params));
         return;
     }
+    string validation;  // as a map, where more is said of it than a fraction
+    for (const WorkerKey& key : worker_keys)
+        if (key.section == "data.validation")
+            if (const auto found = study.worker.find(string(key.name)); found != study.worker.end())
+                validation += (validation.empty() ? "" : ", ") + string(key.name) + ": " + yaml(found->second);
+    const bool is_map = !validation.empty();
+    if (const auto fraction = study.worker.find("validation"); is_map && fraction != study.worker.end())
+        validation += ", fraction: " + yaml(fraction->second);
+    validation = "{" + validation + "}";
     for (const string_view section : {"", "data", "model", "training"}) {
         Group group{"worker", string(section), {}};
         for (const WorkerKey& key : worker_keys)
-            if (key.section == section)
+            if (key.section == section && !(key.name == "validation" && is_map))
                 if (const auto found = study.worker.find(string(key.name)); found != study.worker.end())
                     group.fields.emplace_back(key.name, yaml(found->second));
+        if (section == "data" && is_map) group.fields.emplace_back("validation", validation);
         if (!group.fields.empty()) groups.push_back(std::move(group));
     }
     if (groups.back().section != "worker") groups.push_back({"worker", "", {}});

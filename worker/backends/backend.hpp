@@ -38,8 +38,8 @@ class Buffer {
     [[nodiscard]] virtual std::size_t bytes() const = 0;
 };
 
-/// Samples in a buffer, each with its target: what a model is to say of it. All replicas share them. The operations see
-/// a feature x as x * scale + shift.
+/// Samples in a buffer, each with its target: what a model is to say of it. All replicas share them, unless
+/// Gather::fold says otherwise. The operations see a feature x as x * scale + shift.
 struct Samples {
     const Buffer* buffer = nullptr;
     Tensor features;         ///< f32 or u8 [N, I]
@@ -107,6 +107,15 @@ struct Augment {
 /// the samples left over rest in it. Row i of iteration t is sample (t mod epoch) * batch + i in the EpochOrder of
 /// (seed, t / epoch). Padding rows and their targets become 0.
 struct Gather {
+    /// The part of the samples that each replica works on. Then the k-th part of each tensor of the samples lies
+    /// k * replica_stride behind the first (a stride of 0: all parts share it). All are per replica.
+    struct Fold {
+        Tensor part;   ///< u32: k; none: all replicas share one part, and the other members are not used
+        Tensor count;  ///< u32: the number of samples, in place of Samples::count (training only)
+        Tensor scale;  ///< in place of Samples::scale
+        Tensor shift;  ///< in place of Samples::shift
+    };
+
     Tensor output;           ///< [B, I] written
     Tensor targets;          ///< [B, columns of the samples' targets] written, in their type
     std::int64_t first = 0;  ///< evaluation only
@@ -115,6 +124,7 @@ struct Gather {
     Tensor seed;       ///< u64 per replica
     Tensor iteration;  ///< u32 per replica
     Augment augment;
+    Fold fold;  ///< in evaluations, too; of staged samples, which lie by replica, only `scale` and `shift` are used
 };
 
 /// Precision of the operands of matrix products; sums are float32 always. tf32 rounds operands to 10 bits of mantissa

@@ -111,6 +111,11 @@ class Layout {
         const std::size_t stride = aligned(static_cast<std::size_t>(rows * columns) * size_of(type));
         return place({0, stride, rows, columns, type}, stride * static_cast<std::size_t>(replicas_));
     }
+    /// A matrix that all replicas share.
+    Tensor add_shared(Type type, std::int64_t rows, std::int64_t columns) {
+        const std::size_t bytes = static_cast<std::size_t>(rows * columns) * size_of(type);
+        return place({0, 0, rows, columns, type}, aligned(bytes));
+    }
     /// One number for each replica, side by side: an array of K.
     Tensor add_per_replica(Type type) {
         const std::size_t stride = size_of(type);

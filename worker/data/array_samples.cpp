@@ -185,7 +185,7 @@ Result<RowSplit> split_arrays(const ArrayData& data, const DataConfig& config, s
     const std::int64_t tests = test_rows_of(config, data);
     const auto sizes = split_sizes(config, data.train.rows() - tests);
     if (!sizes) return sizes.error();
-    return split_rows(data.split, data.train.rows(), tests, training_labels(data), *sizes, data_seed);
+    return split_rows(data.split, data.train.rows(), tests, training_labels(data), *sizes, data_seed, config.fold);
 }
 
 std::string array_text(const ArrayPlace& place, const NpyHeader& header) {
@@ -211,6 +211,12 @@ Result<DataShape> describe_npy(const DataConfig& config) {
     const auto surveyed = survey_arrays(config);
     if (!surveyed) return surveyed.error();
     const ArrayData& data = **surveyed;
+    if (data.split == SplitKind::stratified) {
+        std::vector<std::int64_t> counts(data.classes.size(), 0);
+        for (const std::int32_t label : training_labels(data)) ++counts[static_cast<std::size_t>(label)];
+        const auto name_of = [&](std::size_t i) { return std::to_string(data.classes[i]); };
+        if (auto checked = check_class_folds(config, !data.test, counts, name_of); !checked) return checked.error();
+    }
     DataShape shape;
     shape.test = data.test ? data.test->rows() : test_rows_of(config, data);
     shape.train = data.train.rows() - test_rows_of(config, data);
@@ -254,8 +260,7 @@ Result<std::vector<std::string>> explain_npy(const DataConfig& config) {
     return std::vector<std::string>{
         "features: " + array_text(data.train.inputs, data.train.inputs_header) + ", which are " +
             sample_text(data.sample),
-        grouped(sizes->train) + " samples train, " + grouped(sizes->validation) + " validate, " +
-            split_text(data.split) + "; " + grouped(shape->test) + " test" +
+        split_sizes_text(*sizes, "samples") + ", " + split_text(data.split) + "; " + grouped(shape->test) + " test" +
             (data.test ? ": " + array_text(data.test->inputs, data.test->inputs_header) : ", chosen in the same way"),
         targets_text(data)};
 }

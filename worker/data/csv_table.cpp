@@ -207,8 +207,11 @@ Result<DataShape> describe_csv(const DataConfig& config) {
     const auto table = survey_table(config);
     if (!table) return table.error();
     DataShape shape;
-    shape.test = test_rows(config, (*table)->rows);
+    const auto parts = parts_of_table(**table, config);
+    if (!parts) return parts.error();
+    shape.test = parts->test;
     shape.train = (*table)->rows - shape.test;
+    if (parts->by_group) shape.grouped = parts->sizes;
     shape.sample = VectorShape{(*table)->features()};
     shape.task = (*table)->task;
     shape.outputs =
@@ -216,25 +219,27 @@ Result<DataShape> describe_csv(const DataConfig& config) {
     shape.standardised = true;
     // The orders of rows with the places and labels that they are made from, uses and labels of the table; and the
     // values whose medians are taken.
-    std::int64_t bytes_of_a_row = 6 * 4 + 1;
+    std::int64_t bytes_of_a_row = 6 * 4 + 1 + (parts->by_group ? 4 : 0);
     for (const TableColumn& column : (*table)->columns)
         if (column.kind == ColumnKind::number && column.missing > 0) bytes_of_a_row += 4;
     shape.loading_bytes = (*table)->rows * bytes_of_a_row + 4 * static_cast<std::int64_t>(batch_bytes);
     return shape;
 }
 
-Result<Split> split_csv(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed) {
+Result<Split> split_csv(const DataConfig& config, const SplitSizes&, std::uint64_t data_seed) {
     const auto table = survey_table(config);
     if (!table) return table.error();
-    return split_table(**table, config, sizes, data_seed).within;
+    const auto parts = parts_of_table(**table, config);
+    if (!parts) return parts.error();
+    return split_table(**table, config, *parts, data_seed).within;
 }
 
 Result<DataFacts> load_csv(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink) {
     const auto table = survey_table(config);
     if (!table) return table.error();
-    const auto sizes = split_sizes(config, (*table)->rows - test_rows(config, (*table)->rows));
-    if (!sizes) return sizes.error();
-    TableLoader loader(**table, split_table(**table, config, *sizes, data_seed).uses);
+    const auto parts = parts_of_table(**table, config);
+    if (!parts) return parts.error();
+    TableLoader loader(**table, split_table(**table, config, *parts, data_seed).uses);
     if (auto fitted = loader.fit(); !fitted) return fitted.error();
     if (auto encoded = loader.encode(sink); !encoded) return encoded.error();
     return loader.facts();
@@ -244,9 +249,8 @@ Result<std::vector<std::string>> explain_csv(const DataConfig& config) {
     const auto surveyed = survey_table(config);
     if (!surveyed) return surveyed.error();
     const Table& table = **surveyed;
-    const std::int64_t tests = test_rows(config, table.rows);
-    const auto sizes = split_sizes(config, table.rows - tests);
-    if (!sizes) return sizes.error();
+    const auto parts = parts_of_table(table, config);
+    if (!parts) return parts.error();
     NameList numbers, categories, ignored;
     std::vector<std::string> warnings;
     for (const TableColumn& column : table.columns) {
@@ -257,18 +261,22 @@ Result<std::vector<std::string>> explain_csv(const DataConfig& config) {
             categories.add(column.name, std::to_string(column.levels.size()) + " levels" +
                                             (column.rare > 0 ? ", other " + grouped(column.rare) : "") +
                                             (missing.empty() ? "" : ", " + missing));
-        if (column.kind == ColumnKind::target || column.kind == ColumnKind::ignored) continue;
+        if (column.kind == ColumnKind::target || column.kind == ColumnKind::ignored || column.kind == ColumnKind::group)
+            continue;
         if (column.equals_target)
             warnings.push_back("warning: column " + shown_name(column.name) +
                                " equals the target in every row: a leak? data.ignore leaves it out");
         else if (column.constant)
             warnings.push_back("warning: column " + shown_name(column.name) + " has the same value in every row");
     }
-    std::vector<std::string> lines{grouped(table.rows) + " rows, " + std::to_string(table.columns.size()) +
-                                       " columns, which become " + std::to_string(table.features()) + " features",
-                                   grouped(sizes->train) + " rows train, " + grouped(sizes->validation) +
-                                       " validate, " + grouped(tests) + " test: " + split_text(table.split),
-                                   target_line(table)};
+    std::vector<std::string> lines{
+        grouped(table.rows) + " rows, " + std::to_string(table.columns.size()) + " columns, which become " +
+            std::to_string(table.features()) + " features",
+        split_sizes_text(parts->sizes, "rows") + ", " + grouped(parts->test) + " test: " +
+            (parts->by_group ? "whole groups, by " + shown_name(config.group) + " (" +
+                                   grouped(static_cast<std::int64_t>(table.group_rows.size())) + ")"
+                             : split_text(table.split)),
+        target_line(table)};
     if (!numbers.empty()) lines.push_back(numbers.line("numbers"));
     if (!categories.empty()) lines.push_back(categories.line("categories"));
     if (!ignored.empty()) lines.push_back(ignored.line("left out"));

@@ -45,7 +45,7 @@ Result<Split> split_data(const DataConfig& config, const DataShape& shape, const
     const auto format = find(config.format);
     if (!format) return format.error();
     if ((*format)->split) return (*format)->split(config, sizes, data_seed);
-    return make_split(sizes, shape.train, data_seed);
+    return make_split(sizes, shape.train, data_seed, config.fold);
 }
 
 std::string sample_text(const SampleShape& sample) {

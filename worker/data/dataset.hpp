@@ -39,6 +39,9 @@ struct DataConfig {
     std::int64_t horizon = default_whole("horizon");
     std::int64_t stride = 0;  ///< 0: 1 row of a series, or a window of tokens
     double validation = default_number("validation");
+    std::int64_t folds = 0;   ///< 0: one split, by `validation`
+    std::int64_t fold = 0;    ///< with folds: the one that validates
+    std::string group;        ///< name of a column; rows with the same value are in the same part
     std::int64_t subset = 0;  ///< 0: all
     std::int64_t samples = default_whole("samples");
     std::int64_t features = default_whole("features");
@@ -72,6 +75,27 @@ struct TokenShape {
 };
 using SampleShape = std::variant<VectorShape, ImageShape, SequenceShape, TokenShape>;
 
+/// Rows of the training part: the ones to train on and the ones to validate.
+struct Split {
+    std::vector<std::int32_t> train;
+    std::vector<std::int32_t> validation;
+};
+
+/// Numbers of rows of the training part. With folds, each fold validates once, while the others train.
+struct SplitSizes {
+    std::int64_t train = 0, validation = 0;  ///< where folds have different sizes: of the largest one
+    int folds = 1;
+    // Only where folds have different sizes:
+    std::int64_t least_train = 0;  ///< of the smallest one
+    std::int64_t mean_train = 0;   ///< over the folds
+    friend bool operator==(const SplitSizes&, const SplitSizes&) = default;
+
+    /// Samples of an epoch, which all folds of a trial end together.
+    [[nodiscard]] std::int64_t epoch() const { return mean_train > 0 ? mean_train : train; }
+    /// What a batch may have at most.
+    [[nodiscard]] std::int64_t least() const { return least_train > 0 ? least_train : train; }
+};
+
 /// What can be known without loading the samples.
 struct DataShape {
     std::int64_t train = 0;  ///< samples of the training part, before subset and split
@@ -83,6 +107,7 @@ struct DataShape {
     bool standardised = false;       ///< features are used as they are given
     std::int64_t loading_bytes = 0;  ///< of the host, at most, that loading takes besides the samples themselves
     bool target_per_step = false;  ///< each step of a sequence has a target (of tokens: the next one); else each sample
+    std::optional<SplitSizes> grouped{};  ///< where whole groups of rows are divided, the sizes that follow from these
     friend bool operator==(const DataShape&, const DataShape&) = default;
 
     /// Numbers of a sample.
@@ -130,16 +155,6 @@ struct DataFacts {
     /// How the features follow from the columns of a table, and what its classes are called: a JSON object
     /// (safetensors.hpp); empty: features are the values of the file.
     std::string encoding;
-};
-
-/// Rows of the training part: the ones to train on and the ones to validate.
-struct Split {
-    std::vector<std::int32_t> train;
-    std::vector<std::int32_t> validation;
-};
-struct SplitSizes {
-    std::int64_t train = 0;
-    std::int64_t validation = 0;
 };
 
 /// One row of the registry. `load` calls the sink at least once a megabyte.

@@ -20,11 +20,16 @@ struct SampleLayout {
     std::size_t bytes = 0;
 };
 
-SampleLayout lay_out(const DataShape& shape, std::int64_t rows, const SplitSizes& sizes) {
-    Layout layout(1);
+SampleLayout lay_out(const DataShape& shape, std::int64_t rows, const SplitSizes& sizes, int folds) {
+    // What is standardised follows from the training split, and differs between folds.
+    const bool same_targets = shape.task == Task::classification;
+    Layout layout(folds);
+    const auto add = [&](bool shared, Type type, std::int64_t columns) {
+        return shared ? layout.add_shared(type, rows, columns) : layout.add(type, rows, columns);
+    };
     SampleLayout laid_out;
-    laid_out.features = layout.add(shape.pixels ? Type::u8 : Type::f32, rows, shape.features());
-    laid_out.targets = layout.add(target_type(shape.task), rows, shape.target_columns());
+    laid_out.features = add(!shape.standardised, shape.pixels ? Type::u8 : Type::f32, shape.features());
+    laid_out.targets = add(same_targets, target_type(shape.task), shape.target_columns());
     if (sizes.train > 0) laid_out.train = layout.add(Type::i32, 1, sizes.train);
     if (sizes.validation > 0) laid_out.validation = layout.add(Type::i32, 1, sizes.validation);
     laid_out.bytes = layout.bytes();
@@ -32,9 +37,11 @@ SampleLayout lay_out(const DataShape& shape, std::int64_t rows, const SplitSizes
 }
 
 SampleLayout lay_out_train(const DataShape& shape, const SplitSizes& sizes) {
-    return lay_out(shape, shape.train, sizes);
+    return lay_out(shape, shape.train, sizes, sizes.folds);
 }
-SampleLayout lay_out_test(const DataShape& shape) { return lay_out(shape, shape.test, {}); }
+SampleLayout lay_out_test(const DataShape& shape, const SplitSizes& sizes) {
+    return lay_out(shape, shape.test, {}, sizes.folds);
+}
 
 std::uint32_t checksum(std::uint32_t crc, std::span<const std::byte> bytes) {
     return static_cast<std::uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
@@ -128,9 +135,9 @@ class Writer {
         if (!host_) stream_ = device.stream(buffer, 1);
     }
 
-    void take(const SampleBatch& batch) const {
+    void take(const SampleBatch& batch, int fold) const {
         const auto rows_of = [&](const Tensor& tensor) {
-            return tensor.slice(batch.first * tensor.columns, batch.count, tensor.columns);
+            return tensor.replica(fold).slice(batch.first * tensor.columns, batch.count, tensor.columns);
         };
         write(rows_of(layout_.features), batch.features);
         write(rows_of(layout_.targets), batch.targets);
@@ -148,11 +155,55 @@ class Writer {
     std::unique_ptr<Stream> stream_;
 };
 
+/// What is learnt of a fold while its samples come by.
+class FoldSums {
+   public:
+    FoldSums(const Split& split, const DataShape& shape)
+        : shape_(shape),
+          moments_(split, shape),
+          validation_spread_(shape.outputs),
+          test_spread_(shape.outputs),
+          validates_(static_cast<std::size_t>(shape.train), false) {
+        its_.train = static_cast<std::int64_t>(split.train.size());
+        its_.validation = static_cast<std::int64_t>(split.validation.size());
+        for (const std::int32_t row : split.validation) validates_[static_cast<std::size_t>(row)] = true;
+    }
+
+    void add(const SampleBatch& batch) {
+        if (batch.part == Part::train && !shape_.standardised) moments_.add(batch.first, batch.features);
+        if (shape_.task == Task::classification) return;
+        if (batch.part == Part::test) return test_spread_.add(batch.targets);
+        const std::size_t bytes = batch.targets.size() / static_cast<std::size_t>(batch.count);
+        for (std::int64_t i = 0; i < batch.count; ++i)
+            if (validates_[static_cast<std::size_t>(batch.first + i)])
+                validation_spread_.add(batch.targets.subspan(static_cast<std::size_t>(i) * bytes, bytes));
+    }
+
+    [[nodiscard]] FoldFacts facts(const DataFacts& facts) {
+        its_.facts = facts;
+        its_.validation_variance = validation_spread_.variance();
+        its_.test_variance = test_spread_.variance();
+        if (shape_.standardised) return its_;
+        its_.mean = static_cast<float>(moments_.mean());
+        its_.deviation = static_cast<float>(moments_.deviation());
+        its_.scale = static_cast<float>(1 / moments_.deviation());
+        its_.shift = static_cast<float>(-moments_.mean() / moments_.deviation());
+        return its_;
+    }
+
+   private:
+    const DataShape& shape_;
+    FoldFacts its_;
+    Moments moments_;
+    TargetSpread validation_spread_, test_spread_;
+    std::vector<bool> validates_;
+};
+
 }  // namespace
 
 std::array<std::int64_t, 2> data_pieces(const DataShape& shape, const SplitSizes& sizes) {
     return {static_cast<std::int64_t>(lay_out_train(shape, sizes).bytes),
-            static_cast<std::int64_t>(lay_out_test(shape).bytes)};
+            static_cast<std::int64_t>(lay_out_test(shape, sizes).bytes)};
 }
 
 std::int64_t data_bytes(const DataShape& shape, const SplitSizes& sizes) {
@@ -168,7 +219,7 @@ Result<std::unique_ptr<DeviceData>> load_to_device(Device& device, const DataCon
                                                    const std::function<void()>& progress) {
     const auto shape = describe_data(config);
     if (!shape) return shape.error();
-    const auto sizes = split_sizes(config, shape->train);
+    const auto sizes = split_sizes(config, *shape);
     if (!sizes) return sizes.error();
     auto data = std::make_unique<DeviceData>();
     data->config = config;
@@ -177,7 +228,7 @@ Result<std::unique_ptr<DeviceData>> load_to_device(Device& device, const DataCon
     data->sizes = *sizes;
 
     const SampleLayout train = lay_out_train(*shape, *sizes);
-    const SampleLayout test = lay_out_test(*shape);
+    const SampleLayout test = lay_out_test(*shape, *sizes);
     for (const auto& [laid_out, buffer] :
          {std::pair(&train, &data->train_buffer), std::pair(&test, &data->test_buffer)}) {
         if (data->staged()) {
@@ -198,42 +249,38 @@ Result<std::unique_ptr<DeviceData>> load_to_device(Device& device, const DataCon
 
     const Writer to_train(device, *data->train_buffer, train);
     const Writer to_test(device, *data->test_buffer, test);
-    const auto divided = split_data(config, *shape, *sizes, data_seed);
-    if (!divided) return divided.error();
-    const Split& split = *divided;
-    to_train.write(train.train, std::as_bytes(std::span(split.train)));
-    to_train.write(train.validation, std::as_bytes(std::span(split.validation)));
-    std::vector<bool> validates(static_cast<std::size_t>(shape->train), false);
-    for (const std::int32_t row : split.validation) validates[static_cast<std::size_t>(row)] = true;
-    Moments moments(split, *shape);
-    TargetSpread validation_spread(shape->outputs), test_spread(shape->outputs);
-    const auto spread = [&](const SampleBatch& batch) {
-        if (batch.part == Part::test) return test_spread.add(batch.targets);
-        const std::size_t bytes = batch.targets.size() / static_cast<std::size_t>(batch.count);
-        for (std::int64_t i = 0; i < batch.count; ++i)
-            if (validates[static_cast<std::size_t>(batch.first + i)])
-                validation_spread.add(batch.targets.subspan(static_cast<std::size_t>(i) * bytes, bytes));
-    };
+    // Samples that do not depend on the split are read once for all folds.
+    const bool all_alike = !shape->standardised && shape->task == Task::classification;
     std::uint32_t crc = 0;
-    const auto facts = load_data(config, data_seed, [&](const SampleBatch& batch) {
-        (batch.part == Part::train ? to_train : to_test).take(batch);
-        if (batch.part == Part::train && !shape->standardised) moments.add(batch.first, batch.features);
-        if (shape->task == Task::regression) spread(batch);
-        crc = checksum(checksum(crc, batch.features), batch.targets);
-        if (progress) progress();
-    });
-    if (!facts) return facts.error();
-
-    data->facts = *facts;
-    data->validation_variance = validation_spread.variance();
-    data->test_variance = test_spread.variance();
-    if (!shape->standardised) {
-        data->mean = static_cast<float>(moments.mean());
-        data->deviation = static_cast<float>(moments.deviation());
-        for (Samples* part : {&data->train, &data->validation, &data->test}) {
-            part->scale = static_cast<float>(1 / moments.deviation());
-            part->shift = static_cast<float>(-moments.mean() / moments.deviation());
+    for (DataConfig its = config; its.fold < sizes->folds;) {
+        std::vector<FoldSums> sums;
+        const auto first = static_cast<int>(its.fold);
+        for (const std::int64_t end = all_alike ? sizes->folds : first + 1; its.fold < end; ++its.fold) {
+            const auto split = split_data(its, *shape, *sizes, data_seed);
+            if (!split) return split.error();
+            const auto write = [&](const Tensor& to, const std::vector<std::int32_t>& rows) {
+                to_train.write(
+                    to.replica(static_cast<int>(its.fold)).slice(0, 1, static_cast<std::int64_t>(rows.size())),
+                    std::as_bytes(std::span(rows)));
+            };
+            write(train.train, split->train);
+            write(train.validation, split->validation);
+            sums.emplace_back(*split, *shape);
         }
+        its.fold = first;
+        const auto facts = load_data(its, data_seed, [&](const SampleBatch& batch) {
+            (batch.part == Part::train ? to_train : to_test).take(batch, first);
+            for (FoldSums& one : sums) one.add(batch);
+            crc = checksum(checksum(crc, batch.features), batch.targets);
+            if (progress) progress();
+        });
+        if (!facts) return facts.error();
+        for (FoldSums& one : sums) data->folds.push_back(one.facts(*facts));
+        its.fold += static_cast<std::int64_t>(sums.size());
+    }
+    for (Samples* part : {&data->train, &data->validation, &data->test}) {
+        part->scale = data->folds.front().scale;
+        part->shift = data->folds.front().shift;
     }
     data->fingerprint = crc;
     return data;

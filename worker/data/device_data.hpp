@@ -25,25 +25,34 @@ class HostBuffer final : public Buffer {
     std::vector<std::byte> content_;
 };
 
+/// What is counted in and fitted on the training split of one fold. Without folds there is one.
+struct FoldFacts {
+    std::int64_t train = 0, validation = 0;  ///< samples
+    // The normalisation: the mean and the deviation over all values of the training split (deviation 1 if they are all
+    // the same). 0 and 1 where shape.standardised.
+    float mean = 0;
+    float deviation = 1;
+    float scale = 1;  ///< 1 / deviation
+    float shift = 0;  ///< -mean / deviation
+    DataFacts facts;
+    // Of targets that are numbers, as the samples have them.
+    double validation_variance = 0;
+    double test_variance = 0;
+};
+
 struct DeviceData {
-    DataConfig config;
+    DataConfig config;  ///< `fold` is 0
     std::uint64_t data_seed = 0;
     DataShape shape;
     SplitSizes sizes;
     // In the device's memory; HostBuffers where config.placement is staged.
     std::unique_ptr<Buffer> train_buffer;  ///< of the training file: both sides of the split, and which is which
     std::unique_ptr<Buffer> test_buffer;
-    // With the normalisation: scale = 1 / deviation and shift = -mean / deviation, by the mean and the deviation over
-    // all values of the training split (deviation 1 if they are all the same). Neither where shape.standardised.
+    // Of the first fold; those of the others lie a replica_stride behind one another (see Gather::Fold).
     Samples train;
     Samples validation;
     Samples test;
-    float mean = 0;
-    float deviation = 1;
-    DataFacts facts;
-    // Of targets that are numbers, as the samples have them.
-    double validation_variance = 0;
-    double test_variance = 0;
+    std::vector<FoldFacts> folds;
     std::uint32_t fingerprint = 0;  ///< CRC-32 of features and targets: checkpoints are bound to it
 
     [[nodiscard]] std::int64_t bytes() const;

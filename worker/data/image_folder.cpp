@@ -173,6 +173,14 @@ Result<DataShape> describe_images(const DataConfig& config) {
         return Error{"task: folders are classes and no numbers: leave out task: regression"};
     const auto found = survey_images(config);
     if (!found) return found.error();
+    if ((*found)->split == SplitKind::stratified) {
+        std::vector<std::int64_t> counts((*found)->classes.size(), 0);
+        for (std::int64_t i = 0; i < (*found)->rows(); ++i)
+            ++counts[static_cast<std::size_t>((*found)->labels[static_cast<std::size_t>(i)])];
+        const auto name_of = [&](std::size_t i) { return quoted_name((*found)->classes[i]); };
+        if (auto checked = check_class_folds(config, (*found)->tests == 0, counts, name_of); !checked)
+            return checked.error();
+    }
     DataShape shape;
     const std::int64_t tests = tests_of(config, **found);
     shape.train = (*found)->rows() - tests;
@@ -246,8 +254,7 @@ Result<std::vector<std::string>> explain_images(const DataConfig& config) {
         ++counts[static_cast<std::size_t>(found.labels[static_cast<std::size_t>(i)])].count;
     std::vector<std::string> lines{
         grouped(static_cast<std::int64_t>(found.files.size())) + " " + sample_text(found.shape),
-        grouped(sizes->train) + " images train, " + grouped(sizes->validation) + " validate, " +
-            split_text(found.split) + "; " + grouped(shape->test) + " test, " +
+        split_sizes_text(*sizes, "images") + ", " + split_text(found.split) + "; " + grouped(shape->test) + " test, " +
             (found.tests > 0 ? "those of the folder test" : "chosen in the same way"),
         "target: the folder, " + classes_text(std::move(counts))};
     if (found.others > 0)

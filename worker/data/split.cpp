@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "hpo/random.hpp"
+#include "worker/data/data_text.hpp"
 
 namespace hpo {
 namespace {
@@ -49,10 +50,48 @@ Result<SplitSizes> split_sizes(const DataConfig& config, std::int64_t samples) {
         return Error{"data.subset: " + std::to_string(config.subset) + " is more than the " + std::to_string(samples) +
                      " training samples there are"};
     const std::int64_t used = config.subset > 0 ? config.subset : samples;
+    if (config.folds > 0) {
+        if (config.split == SplitKind::time)
+            return Error{
+                "data.validation.folds: with data.split: time, folds would be trained on what comes after "
+                "them; use data.validation: 0.2 instead"};
+        const std::int64_t fold = used / config.folds;
+        if (fold == 0)
+            return Error{"data.validation.folds: " + std::to_string(config.folds) + " folds of " +
+                         std::to_string(used) + " samples: each needs at least one; use fewer folds"};
+        return SplitSizes{used - fold, fold, static_cast<int>(config.folds)};
+    }
     const auto validation = std::max<std::int64_t>(1, std::llround(config.validation * static_cast<double>(used)));
     if (used - validation < 1)
         return Error{"data.validation: of " + std::to_string(used) + " samples none is left to train on"};
     return SplitSizes{used - validation, validation};
+}
+
+Result<SplitSizes> split_sizes(const DataConfig& config, const DataShape& shape) {
+    if (shape.grouped) return *shape.grouped;
+    return split_sizes(config, shape.train);
+}
+
+Result<void> check_class_folds(const DataConfig& config, bool cuts_test, std::span<const std::int64_t> counts,
+                               const std::function<std::string(std::size_t)>& name_of) {
+    for (std::size_t i = 0; config.folds > 0 && i < counts.size(); ++i) {
+        const auto tested = cuts_test ? std::ceil(config.test * static_cast<double>(counts[i])) : 0.0;
+        const std::int64_t left = counts[i] - static_cast<std::int64_t>(tested);
+        if (left >= config.folds) continue;
+        return Error{"data.validation.folds: class " + name_of(i) + " has " + std::to_string(counts[i]) + " samples" +
+                     (cuts_test ? ", of which " + std::to_string(left) + " are left beside those that test" : "") +
+                     ", fewer than the " + std::to_string(config.folds) +
+                     " folds: use fewer folds, or data.split: random"};
+    }
+    return {};
+}
+
+std::string split_sizes_text(const SplitSizes& sizes, const std::string& unit) {
+    if (sizes.folds == 1)
+        return grouped(sizes.train) + " " + unit + " train, " + grouped(sizes.validation) + " validate";
+    const bool even = sizes.least_train == 0;
+    return std::to_string(sizes.folds) + " folds: " + (even ? "" : "up to ") + grouped(sizes.validation) + " " + unit +
+           " validate while " + (even ? "" : "up to ") + grouped(sizes.train) + " train";
 }
 
 const char* split_text(SplitKind kind) {
@@ -74,17 +113,19 @@ std::vector<std::int32_t> split_order(SplitKind kind, std::int64_t rows, std::ui
     return order;
 }
 
-Split make_split(const SplitSizes& sizes, std::int64_t samples, std::uint64_t data_seed) {
-    return cut_split(sizes, split_order(SplitKind::random, samples, data_seed, 0));
+Split make_split(const SplitSizes& sizes, std::int64_t samples, std::uint64_t data_seed, std::int64_t fold) {
+    return cut_split(sizes, split_order(SplitKind::random, samples, data_seed, 0), fold);
 }
 
-Split cut_split(const SplitSizes& sizes, const std::vector<std::int32_t>& order) {
-    const auto middle = order.begin() + sizes.validation;
-    return {{middle, middle + sizes.train}, {order.begin(), middle}};
+Split cut_split(const SplitSizes& sizes, const std::vector<std::int32_t>& order, std::int64_t fold) {
+    const auto begin = order.begin() + fold * sizes.validation, end = begin + sizes.validation;
+    Split split{{order.begin(), begin}, {begin, end}};
+    split.train.insert(split.train.end(), end, order.begin() + sizes.validation + sizes.train);
+    return split;
 }
 
 RowSplit split_rows(SplitKind kind, std::int64_t rows, std::int64_t tests, std::span<const std::int32_t> classes,
-                    const SplitSizes& sizes, std::uint64_t data_seed) {
+                    const SplitSizes& sizes, std::uint64_t data_seed, std::int64_t fold) {
     RowSplit split;
     split.uses.assign(static_cast<std::size_t>(rows), RowUse::unused);
     if (tests > 0) {
@@ -98,7 +139,7 @@ RowSplit split_rows(SplitKind kind, std::int64_t rows, std::int64_t tests, std::
         remaining.push_back(static_cast<std::int32_t>(row));
         if (!classes.empty()) labels.push_back(classes[row]);
     }
-    split.within = cut_split(sizes, split_order(kind, rows - tests, data_seed, 0, labels));
+    split.within = cut_split(sizes, split_order(kind, rows - tests, data_seed, 0, labels), fold);
     for (const auto& [part, use] :
          {std::pair(&split.within.train, RowUse::train), std::pair(&split.within.validation, RowUse::validation)})
         for (const std::int32_t row : *part)

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "hpo/result.hpp"
@@ -13,8 +15,19 @@ namespace hpo {
 /// By config.test: of `rows` samples, at least 3, those that test. At least 2 are left for the training part.
 std::int64_t test_rows(const DataConfig& config, std::int64_t rows);
 
-/// Of `samples` training samples (the subset first, then the split). At least one on each side, or an error.
+/// Of `samples` training samples (the subset first, then the split). At least one on each side, or an error. Folds have
+/// equal sizes; the fewer than config.folds samples that are left over always train.
 Result<SplitSizes> split_sizes(const DataConfig& config, std::int64_t samples);
+/// Of the training part of `shape`.
+Result<SplitSizes> split_sizes(const DataConfig& config, const DataShape& shape);
+
+/// Refuses folds of classes of which some have fewer samples than there are folds, once `config.test` of the samples
+/// are cut off (where `cuts_test`). `counts`: the samples of each class, named by `name_of(class)`.
+Result<void> check_class_folds(const DataConfig& config, bool cuts_test, std::span<const std::int64_t> counts,
+                               const std::function<std::string(std::size_t)>& name_of);
+
+/// How many samples train and validate, for people: "90 rows train, 10 validate" or "5 folds of 20 rows: ...".
+std::string split_sizes_text(const SplitSizes& sizes, const std::string& unit);
 
 /// For people: "at random".
 const char* split_text(SplitKind kind);
@@ -25,8 +38,8 @@ const char* split_text(SplitKind kind);
 std::vector<std::int32_t> split_order(SplitKind kind, std::int64_t rows, std::uint64_t data_seed, std::uint64_t purpose,
                                       std::span<const std::int32_t> classes = {});
 
-/// The first of an order validate, those after them train.
-Split cut_split(const SplitSizes& sizes, const std::vector<std::int32_t>& order);
+/// An order is cut into pieces of sizes.validation rows: piece `fold` validates, the rest trains.
+Split cut_split(const SplitSizes& sizes, const std::vector<std::int32_t>& order, std::int64_t fold = 0);
 
 /// The parts of the rows: the test part is cut off first, then numbers count within the training part, of which a
 /// subset leaves some unused.
@@ -37,9 +50,9 @@ struct RowSplit {
 };
 /// `tests` of the rows test. `classes`: of each row, for stratified; else it may be empty.
 RowSplit split_rows(SplitKind kind, std::int64_t rows, std::int64_t tests, std::span<const std::int32_t> classes,
-                    const SplitSizes& sizes, std::uint64_t data_seed);
+                    const SplitSizes& sizes, std::uint64_t data_seed, std::int64_t fold = 0);
 
 /// A random split of `samples`.
-Split make_split(const SplitSizes& sizes, std::int64_t samples, std::uint64_t data_seed);
+Split make_split(const SplitSizes& sizes, std::int64_t samples, std::uint64_t data_seed, std::int64_t fold = 0);
 
 }  // namespace hpo

@@ -112,6 +112,17 @@ class Survey {
             }
         }
         table_.columns[table_.target].kind = ColumnKind::target;
+        if (config_.group.empty()) return {};
+        const auto group = column_named(*names, config_.group, "data.validation.group", table_.file);
+        if (!group) return group.error();
+        const TableColumn& column = table_.columns[*group];
+        if (column.kind == ColumnKind::target || column.kind == ColumnKind::category)
+            return Error{"data.validation.group: " + quoted_name(config_.group) +
+                         (column.kind == ColumnKind::target ? " is the target"
+                                                            : " is named in data.categorical, too: a column that "
+                                                              "divides the rows is no feature")};
+        group_ = *group;
+        table_.columns[*group].kind = ColumnKind::group;
         return {};
     }
 
@@ -126,7 +137,7 @@ class Survey {
         const auto target_number = number_of(target);
         for (std::size_t i = 0; i < fields.size(); ++i) {
             TableColumn& column = table_.columns[i];
-            if (column.kind == ColumnKind::ignored) continue;
+            if (column.kind == ColumnKind::ignored || column.kind == ColumnKind::group) continue;
             const std::string_view field = trimmed_field(fields[i]);
             Seen& seen = seen_[i];
             if (table_.rows == 1) seen.first = field;
@@ -182,7 +193,7 @@ class Survey {
     Result<void> settle_columns() {
         for (std::size_t i = 0; i < table_.columns.size(); ++i) {
             TableColumn& column = table_.columns[i];
-            if (column.kind == ColumnKind::ignored) continue;
+            if (column.kind == ColumnKind::ignored || column.kind == ColumnKind::group) continue;
             if (!config_.task || i != table_.target)
                 if (auto checked = check_numeric(i); !checked) return checked;
             const Seen& seen = seen_[i];
@@ -244,6 +255,15 @@ class Survey {
                     quoted_name(field) +
                     ": a name of the row? Leave the column out by data.ignore: " + shown_name(table_.columns[i].name)};
         }
+        if (group_) {
+            const std::string_view field = trimmed_field(fields[*group_]);
+            if (is_missing(field))
+                return Error{where(line, *group_) + "the group is missing (" + quoted_name(field) + ")"};
+            const auto [its, is_new] = group_numbers_.try_emplace(std::string(field), table_.group_rows.size());
+            if (is_new) table_.group_rows.push_back(0);
+            ++table_.group_rows[its->second];
+            table_.groups.push_back(static_cast<std::int32_t>(its->second));
+        }
         if (table_.task == Task::regression) return {};
         const auto found = class_numbers_.find(std::string(trimmed_field(fields[table_.target])));
         if (found == class_numbers_.end()) return changed();
@@ -277,6 +297,8 @@ class Survey {
     std::vector<Seen> seen_;
     std::map<std::string, std::int64_t> class_counts_;
     std::unordered_map<std::string, std::int32_t> class_numbers_;
+    std::optional<std::size_t> group_;  ///< column
+    std::unordered_map<std::string, std::size_t> group_numbers_;
     std::vector<std::unordered_map<std::string, std::int64_t>> counts_;
     bool whole_targets_ = true;
     bool header_ = true;
@@ -285,7 +307,7 @@ class Survey {
 
 /// What a survey depends on.
 struct SurveyKey {
-    std::string path, target, ignore, categorical;
+    std::string path, target, ignore, categorical, group;
     std::optional<Task> task;
     SplitKind split = SplitKind::automatic;
     std::uintmax_t bytes = 0;
@@ -311,6 +333,7 @@ Result<const Table*> survey_table(const DataConfig& config) {
                         config.target,
                         config.ignore,
                         config.categorical,
+                        config.group,
                         config.task,
                         config.split,
                         fs::file_size(file, missing),
@@ -326,8 +349,32 @@ Result<const Table*> survey_table(const DataConfig& config) {
     return &last->second;
 }
 
-RowSplit split_table(const Table& table, const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed) {
-    return split_rows(table.split, table.rows, test_rows(config, table.rows), table.labels, sizes, data_seed);
+Result<TableParts> parts_of_table(const Table& table, const DataConfig& config) {
+    TableParts parts;
+    if (!config.group.empty()) {
+        auto division = divide_groups(config, table.group_rows);
+        if (!division) return division.error();
+        parts.test = division->test;
+        parts.sizes = division->sizes;
+        parts.by_group = *std::move(division);
+        return parts;
+    }
+    parts.test = test_rows(config, table.rows);
+    const auto sizes = split_sizes(config, table.rows - parts.test);
+    if (!sizes) return sizes.error();
+    parts.sizes = *sizes;
+    if (table.split == SplitKind::stratified) {
+        std::vector<std::int64_t> counts;
+        for (const ClassCount& one : table.classes) counts.push_back(one.count);
+        const auto name_of = [&](std::size_t i) { return quoted_name(table.classes[i].name); };
+        if (auto checked = check_class_folds(config, true, counts, name_of); !checked) return checked.error();
+    }
+    return parts;
+}
+
+RowSplit split_table(const Table& table, const DataConfig& config, const TableParts& parts, std::uint64_t data_seed) {
+    if (parts.by_group) return split_by_group(*parts.by_group, table.groups, config.fold);
+    return split_rows(table.split, table.rows, parts.test, table.labels, parts.sizes, data_seed, config.fold);
 }
 
 }  // namespace hpo

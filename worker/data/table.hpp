@@ -17,11 +17,12 @@
 #include "hpo/result.hpp"
 #include "worker/data/data_text.hpp"
 #include "worker/data/dataset.hpp"
+#include "worker/data/groups.hpp"
 #include "worker/data/split.hpp"
 
 namespace hpo {
 
-enum class ColumnKind : std::uint8_t { number, category, target, ignored };
+enum class ColumnKind : std::uint8_t { number, category, target, group, ignored };
 
 struct TableColumn {
     std::string name;
@@ -49,6 +50,8 @@ struct Table {
     std::vector<ClassCount> classes;      ///< by number if their names are numbers, else by name
     std::vector<std::int32_t> labels;     ///< of each row: indices into classes
     double target_low = 0, target_high = 0;
+    std::vector<std::int64_t> group_rows;  ///< rows of each group, where a column divides them
+    std::vector<std::int32_t> groups;      ///< of each row
 
     [[nodiscard]] std::int64_t features() const;
 };
@@ -57,7 +60,14 @@ struct Table {
 /// that asks. Errors name the key, or the file, the line and the column.
 Result<const Table*> survey_table(const DataConfig& config);
 
-RowSplit split_table(const Table& table, const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed);
+/// How many rows test, and how the others are divided.
+struct TableParts {
+    std::int64_t test = 0;
+    SplitSizes sizes;
+    std::optional<GroupDivision> by_group;
+};
+Result<TableParts> parts_of_table(const Table& table, const DataConfig& config);
+RowSplit split_table(const Table& table, const DataConfig& config, const TableParts& parts, std::uint64_t data_seed);
 
 // The format "csv" (dataset.hpp).
 Result<DataShape> describe_csv(const DataConfig& config);

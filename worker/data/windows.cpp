@@ -6,6 +6,9 @@
 namespace hpo {
 
 Result<WindowLayout> lay_out_windows(const DataConfig& config, const WindowQuestion& question) {
+    if (config.folds > 0)
+        return Error{"data.validation.folds: is for samples without an order, and the " + std::string(question.whole) +
+                     " is split by position: use data.validation: 0.1 instead"};
     WindowLayout layout;
     layout.rows_of_one = question.window + question.horizon;
     layout.stride = question.stride;

@@ -55,6 +55,8 @@ DataConfig data_of(const Params& all) {
     if (all.contains("labels")) data.labels = text(all, "labels");
     if (all.contains("path")) data.path = text(all, "path");
     data.validation = real(all, "validation");
+    if (all.contains("folds")) data.folds = whole(all, "folds");
+    if (all.contains("group")) data.group = text(all, "group");
     if (all.contains("subset")) data.subset = whole(all, "subset");
     data.samples = whole(all, "samples");
     data.features = whole(all, "features");

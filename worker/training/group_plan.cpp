@@ -21,12 +21,13 @@ Pace pace_of(const TrainingConfig& training, std::int64_t training_samples) {
 }
 
 Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape& shape, const SplitSizes& sizes,
-                             int replicas, Fusion fusion) {
+                             int trials, Fusion fusion) {
     const TrainingConfig& training = configuration.training;
     const bool padded = fusion == Fusion::padded;
-    if (training.batch_size > sizes.train && !padded)
+    if (training.batch_size > sizes.least() && !padded)
         return Error{"training.batch_size: " + std::to_string(training.batch_size) + " is more than the " +
-                     std::to_string(sizes.train) + " samples there are to train on"};
+                     std::to_string(sizes.least()) + " samples there are to train on" +
+                     (sizes.folds > 1 ? " in a fold" : "")};
     const bool augmented = training.augment_shift > 0 || training.augment_flip;
     const auto* image = std::get_if<ImageShape>(&shape.sample);
     if (augmented && !image)
@@ -46,7 +47,8 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     plan.task = shape.task;
     plan.shared = training;
     plan.fusion = fusion;
-    plan.replicas = replicas;
+    plan.folds = sizes.folds;
+    plan.replicas = trials * plan.folds;
     if (augmented) plan.augment = {image->height, image->width, training.augment_shift, training.augment_flip};
     plan.micro_batch = configured_micro_batch(training);
     const bool short_of_memory = training.micro_batch > 0 && training.micro_batch < plan.micro_batch;
@@ -56,11 +58,11 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     const std::int64_t evaluated =
         training.accumulation > 1 || short_of_memory ? least_evaluation_rows : evaluation_rows;
     plan.rows = std::max(plan.micro_batch, std::min(evaluated, sizes.validation));
-    plan.pace = pace_of(training, sizes.train);
+    plan.pace = pace_of(training, sizes.epoch());
     plan.window = std::clamp(window_samples / training.batch_size, std::int64_t{1},
                              std::min(most_window, plan.pace.iterations_per_step));
 
-    Layout layout(replicas);
+    Layout layout(plan.replicas);
     const std::int64_t parameters = plan.model->block().elements;
     const bool two_moments = training.optimizer == OptimizerKind::adamw;
     plan.weights = layout.add(Type::f32, 1, parameters);
@@ -85,6 +87,10 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     for (Tensor* array : {&plan.target_weight, &plan.weight_decay, &plan.dropout, &plan.smoothing, &plan.no_smoothing,
                           &plan.clip, &plan.beta1, &plan.beta2, &plan.epsilon, &plan.momentum})
         *array = layout.add_per_replica(Type::f32);
+    if (plan.folds > 1) {
+        for (Tensor* whole : {&plan.fold.part, &plan.fold.count}) *whole = layout.add_per_replica(Type::u32);
+        for (Tensor* number : {&plan.fold.scale, &plan.fold.shift}) *number = layout.add_per_replica(Type::f32);
+    }
     if (training.precision == Precision::float16) {
         for (Tensor* array : {&plan.scaling.scale, &plan.scaling.good}) *array = layout.add_per_replica(Type::f32);
         plan.scaling.valid = layout.add_per_replica(Type::u8);
@@ -104,13 +110,13 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     plan.arena_bytes = layout.bytes();
 
     plan.state_elements = parameters * (two_moments ? 3 : 2) + (plan.scaling.scale ? 2 : 0);
-    plan.host_bytes = replicas * 4 * (plan.state_elements + parameters);
+    plan.host_bytes = plan.replicas * 4 * (plan.state_elements + parameters);
     if (padded) plan.host_bytes += 2 * 4 * parameters;
     for (const auto& part : plan.staged)
-        if (part.bytes) plan.host_bytes += part.bytes.all_replicas(replicas).columns;
-    plan.flops_per_step = static_cast<double>(plan.pace.iterations_per_step * training.batch_size) *
-                              (plan.model->forward_flops() + plan.model->backward_flops()) +
-                          static_cast<double>(sizes.validation) * plan.model->forward_flops();
+        if (part.bytes) plan.host_bytes += part.bytes.all_replicas(plan.replicas).columns;
+    plan.flops_per_step = plan.folds * (static_cast<double>(plan.pace.iterations_per_step * training.batch_size) *
+                                            (plan.model->forward_flops() + plan.model->backward_flops()) +
+                                        static_cast<double>(sizes.validation) * plan.model->forward_flops());
     return plan;
 }
 

@@ -30,7 +30,8 @@ struct GroupPlan {
     TrainingConfig shared;  ///< what all replicas have in common: accumulation, nesterov, precision, augmentation and
                             ///< memory target; and, unless they are padded, batch size and optimizer
     Fusion fusion = Fusion::identical;
-    int replicas = 1;
+    int folds = 1;                   ///< of a trial, each of which is a replica
+    int replicas = 1;                ///< of all trials
     std::int64_t micro_batch = 0;    ///< samples of a micro-batch in training, at most
     std::int64_t micro_batches = 1;  ///< of an update; the last one has the remaining samples
     std::int64_t rows = 0;           ///< samples of the largest micro-batch; an evaluation uses this many
@@ -46,6 +47,7 @@ struct GroupPlan {
     Tensor absolute;                                        ///< [1, 1], of regression: the sum of absolute errors
     // Numbers per replica.
     Tensor seed, iteration, alive, window_index;
+    Gather::Fold fold;         ///< with folds
     Tensor batch, batch_rows;  ///< samples, see Extent
     Tensor target_weight;      ///< 1 / (batch * targets of a sample), in regression divided by the outputs
     Tensor by_adamw, by_sgd;   ///< 1 for live replicas with this optimizer
@@ -82,10 +84,10 @@ constexpr std::int64_t configured_micro_batch(const TrainingConfig& training) {
     return (training.batch_size + training.accumulation - 1) / training.accumulation;
 }
 
-/// The error names the key: the batch is larger than the training split, augmentation of what are no images, or
-/// smoothed labels in regression. For
-/// padded replicas `configuration` is the one of their bucket (fusion.hpp), whose batch may be larger than the split.
+/// Of `trials` trials, with as many replicas each as they have folds. The error names the key: the batch is larger than
+/// the training split, augmentation of what are no images, or smoothed labels in regression. For padded replicas
+/// `configuration` is the one of their bucket (fusion.hpp), whose batch may be larger than the split.
 Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape& shape, const SplitSizes& sizes,
-                             int replicas, Fusion fusion = Fusion::identical);
+                             int trials, Fusion fusion = Fusion::identical);
 
 }  // namespace hpo

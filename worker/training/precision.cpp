@@ -58,7 +58,7 @@ PrecisionRun short_training(Configuration configuration, Precision precision, De
     configuration.training.lr = default_number("lr");
     configuration.training.warmup = 0;
     // A bucket's batch may be larger than the training split.
-    const std::int64_t batch = std::min(configuration.training.batch_size, data.sizes.train);
+    const std::int64_t batch = std::min(configuration.training.batch_size, data.sizes.least());
     const std::int64_t iterations = iterations_for(batch);
     configuration.training.batch_size = batch;
     configuration.training.eval_every = iterations;

@@ -62,7 +62,7 @@ void Trainer::set_up(int replica, const ReplicaSpec& spec, std::int64_t steps, c
     Replica& it = replicas_[index(replica)] = {};
     it.spec = spec;
     if (!it.spec.model) it.spec.model = plan_.model.get();
-    it.pace = pace_of(spec.training, data_.train.count);
+    it.pace = pace_of(spec.training, data_.sizes.epoch());
     it.schedule = make_schedule(spec.training, steps * it.pace.iterations_per_step, it.pace.iterations_per_epoch);
     it.progress = progress;
     write_per_replica(replica);
@@ -151,6 +151,13 @@ void Trainer::write_per_replica(int replica) {
     flag(plan_.alive, alive);
     flag(plan_.by_adamw, alive && spec.training.optimizer == OptimizerKind::adamw);
     flag(plan_.by_sgd, alive && spec.training.optimizer == OptimizerKind::sgd);
+    if (plan_.fold.part) {
+        const FoldFacts& fold = fold_of(replica);
+        whole(plan_.fold.part, spec.fold);
+        whole(plan_.fold.count, fold.train);
+        number(plan_.fold.scale, fold.scale);
+        number(plan_.fold.shift, fold.shift);
+    }
     if (plan_.fusion == Fusion::padded) plan_.model->set_replica_model(*stream_, replica, *spec.model);
 }
 
@@ -244,7 +251,8 @@ void Trainer::iterate(Optimizers used) {
                                               .extent = training.extent,
                                               .seed = plan_.seed,
                                               .iteration = plan_.iteration,
-                                              .augment = plan_.augment});
+                                              .augment = plan_.augment,
+                                              .fold = plan_.fold});
         const Tensor outputs = plan_.model->forward(*stream_, plan_.weights, input, &training);
         compute_loss({.outputs = outputs,
                       .targets = targets,
@@ -361,20 +369,22 @@ Samples Trainer::source(const Samples& samples) const {
 }
 
 /// Copies a sample to row `row` of a replica's part.
-void Trainer::put(const Samples& from, std::int64_t sample, std::span<std::byte> part, std::int64_t row) const {
+void Trainer::put(const Samples& from, int fold, std::int64_t sample, std::span<std::byte> part,
+                  std::int64_t row) const {
     const std::byte* data = static_cast<const HostBuffer*>(from.buffer)->data();
     std::int64_t position = sample;
     if (from.rows) {
         std::int32_t listed = 0;
-        std::memcpy(&listed, data + from.rows.offset + 4 * sample, 4);
+        std::memcpy(&listed, data + from.rows.replica(fold).offset + 4 * sample, 4);
         position = listed;
     }
     const auto bytes = static_cast<std::size_t>(data_.shape.row_bytes());
     const auto at = static_cast<std::size_t>(position), to = static_cast<std::size_t>(row);
     const std::size_t target_bytes = from.targets.first_rows(1).bytes();
     const std::size_t targets = plan_.staged[0].targets.offset - plan_.staged[0].bytes.offset;
-    std::memcpy(&part[to * bytes], data + from.features.offset + at * bytes, bytes);
-    std::memcpy(&part[targets + target_bytes * to], data + from.targets.offset + target_bytes * at, target_bytes);
+    std::memcpy(&part[to * bytes], data + from.features.replica(fold).offset + at * bytes, bytes);
+    std::memcpy(&part[targets + target_bytes * to], data + from.targets.replica(fold).offset + target_bytes * at,
+                target_bytes);
 }
 
 /// The k-th replica's part of what is staged.
@@ -395,13 +405,14 @@ void Trainer::stage_batch() {
     for (int k = 0; k < replicas(); ++k) {
         const Replica& replica = replicas_[index(k)];
         const std::int64_t batch = replica.spec.training.batch_size;
-        const std::int64_t iteration = replica.progress.iteration, epoch = replica.pace.iterations_per_epoch;
+        const std::int64_t count = fold_of(k).train, epoch = count / batch;
+        const std::int64_t iteration = replica.progress.iteration;
         const std::int64_t first = iteration % epoch * batch;
         const EpochOrder order(replica.spec.seed, static_cast<std::uint64_t>(iteration / epoch),
-                               static_cast<std::uint32_t>(data_.train.count));
+                               static_cast<std::uint32_t>(count));
         const auto part = part_of(host, k);
         for (std::int64_t i = 0; i < batch; ++i)
-            put(data_.train, order.at(static_cast<std::uint32_t>(first + i)), part, i);
+            put(data_.train, replica.spec.fold, order.at(static_cast<std::uint32_t>(first + i)), part, i);
     }
     send_staged(0, replicas());
 }
@@ -411,23 +422,26 @@ void Trainer::stage_rows(const Samples& samples, std::int64_t from, std::int64_t
     const std::span<std::byte> host = stage_->next();
     for (int k = 0; k < count; ++k) {
         const auto part = part_of(host, k);
-        for (std::int64_t i = 0; i < rows; ++i) put(samples, from + i, part, i);
+        const int fold = replicas_[index(first + k)].spec.fold;
+        for (std::int64_t i = 0; i < rows; ++i) put(samples, fold, from + i, part, i);
     }
     send_staged(first, count);
 }
 
 bool Trainer::evaluate_validation(const ShouldContinue& should_continue) {
     const auto wanted = [&](int replica) { return at_end(replica) && replicas_[index(replica)].alive; };
-    // Adjacent replicas are evaluated together.
-    for (int first = 0, end = 0; first < replicas(); first = end + 1) {
-        for (end = first; end < replicas() && wanted(end);) ++end;
-        if (end > first && !evaluate(data_.validation, first, end - first, should_continue)) return false;
+    // Adjacent replicas with as many samples are evaluated together.
+    for (int first = 0, end = 0; first < replicas(); first = std::max(end, first + 1)) {
+        for (end = first; end < replicas() && wanted(end) && fold_of(end).validation == fold_of(first).validation;)
+            ++end;
+        if (end > first && !evaluate(data_.validation, fold_of(first).validation, first, end - first, should_continue))
+            return false;
     }
     return true;
 }
 
 bool Trainer::evaluate_test(int replica, const ShouldContinue& should_continue) {
-    return evaluate(data_.test, replica, 1, should_continue);
+    return evaluate(data_.test, data_.test.count, replica, 1, should_continue);
 }
 
 void Trainer::tally(const Tensor& logits, const Tensor& labels, int first, std::span<ClassTally> tallies) {
@@ -448,9 +462,9 @@ void Trainer::tally(const Tensor& logits, const Tensor& labels, int first, std::
     }
 }
 
-bool Trainer::evaluate(const Samples& samples, int first, int count, const ShouldContinue& should_continue) {
+bool Trainer::evaluate(const Samples& samples, std::int64_t all, int first, int count,
+                       const ShouldContinue& should_continue) {
     stream_->select_replicas(first, count);
-    const std::int64_t all = samples.count;
     const std::int64_t targets_of_all = all * plan_.model->targets();
     std::vector<ClassTally> tallies;
     if (plan_.task == Task::classification && plan_.shared.class_metrics)
@@ -461,7 +475,8 @@ bool Trainer::evaluate(const Samples& samples, int first, int count, const Shoul
         const Tensor input = plan_.input.first_rows(rows);
         const Tensor targets = plan_.targets.first_rows(rows);
         if (stage_) stage_rows(samples, from, rows, first, count);
-        stream_->gather(source(samples), {.output = input, .targets = targets, .first = stage_ ? 0 : from});
+        stream_->gather(source(samples),
+                        {.output = input, .targets = targets, .first = stage_ ? 0 : from, .fold = plan_.fold});
         const Tensor outputs = plan_.model->forward(*stream_, plan_.weights, input, nullptr);
         if (!tallies.empty()) tally(outputs, targets, first, tallies);
         compute_loss({.outputs = outputs,

@@ -37,6 +37,7 @@ struct ReplicaSpec {
     /// The model without padding, for padded replicas. It must outlive the trainer. The replica's state is read and
     /// written in this model's layout.
     const Model* model = nullptr;
+    int fold = 0;  ///< whose samples it trains on
 };
 
 /// Training figures of a replica's last step.
@@ -158,13 +159,19 @@ class Trainer {
     bool end_steps();
     /// Adds the rows of a micro-batch that was evaluated to the tally of each replica from `first` on.
     void tally(const Tensor& logits, const Tensor& labels, int first, std::span<ClassTally> tallies);
-    bool evaluate(const Samples& samples, int first, int count, const ShouldContinue& should_continue);
+    /// `samples` of the fold of the replicas, of which there are `all`.
+    bool evaluate(const Samples& samples, std::int64_t all, int first, int count,
+                  const ShouldContinue& should_continue);
     [[nodiscard]] Samples source(const Samples& samples) const;
     [[nodiscard]] std::span<std::byte> part_of(std::span<std::byte> host, int k) const;
     void send_staged(int first, int count);
     void stage_batch();
     void stage_rows(const Samples& samples, std::int64_t from, std::int64_t rows, int first, int count);
-    void put(const Samples& from, std::int64_t sample, std::span<std::byte> replica_part, std::int64_t row) const;
+    void put(const Samples& from, int fold, std::int64_t sample, std::span<std::byte> replica_part,
+             std::int64_t row) const;
+    [[nodiscard]] const FoldFacts& fold_of(int replica) const {
+        return data_.folds[index(replicas_[index(replica)].spec.fold)];
+    }
     void read_block(const Tensor& block, int replica, std::span<float> to);
     void write_block(const Tensor& block, int replica, std::span<const float> from);
     template <class F>

@@ -1,5 +1,6 @@
 #include "worker/training/trial.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -14,6 +15,11 @@ using to_worker::Action;
 namespace {
 /// Some processors give a NaN a sign; this drops it.
 std::string loss_text(double loss) { return std::isnan(loss) ? "nan" : to_text(loss); }
+
+/// Folds begin with different weights and draw differently, so that their mean is one over these, too.
+std::uint64_t seed_of_fold(std::uint64_t seed, int fold) {
+    return seed + static_cast<std::uint64_t>(fold) * 0x9E3779B97F4A7C15U;
+}
 }  // namespace
 
 Trial::Trial(to_worker::Run run, Configuration configuration, GroupPlan plan, WorkerContext& context, TrialHost& host)
@@ -23,8 +29,32 @@ Trial::Trial(to_worker::Run run, Configuration configuration, GroupPlan plan, Wo
       context_(context),
       host_(host),
       buffers_(acquire_buffers(context, plan_)),
-      files_(run_.folder, binding_text(run_, configuration_, context.data->fingerprint)) {
+      files_(run_.folder, binding_text(run_, configuration_, context.data->fingerprint)),
+      replica_progress_(static_cast<std::size_t>(plan_.folds)) {
+    if (plan_.folds > 1 && !run_.save.empty())
+        throw InvalidTrial("data.validation.folds: " + std::to_string(plan_.folds) +
+                           " folds make as many models, and a file holds one: to save a model, train it with one "
+                           "split, such as data.validation: 0.1");
     resume();
+}
+
+bool Trial::at_end() const {
+    for (int fold = 0; fold < plan_.folds; ++fold)
+        if (!trainer_->at_end(replica_ + fold)) return false;
+    return true;
+}
+
+std::span<float> Trial::part(std::vector<float>& block, int fold) const {
+    const std::size_t size = block.size() / static_cast<std::size_t>(plan_.folds);
+    return std::span(block).subspan(static_cast<std::size_t>(fold) * size, size);
+}
+
+void Trial::read_weights() {
+    for (int fold = 0; fold < plan_.folds; ++fold) trainer_->read_weights(replica_ + fold, part(buffers_.best, fold));
+}
+
+void Trial::write_weights() {
+    for (int fold = 0; fold < plan_.folds; ++fold) trainer_->write_weights(replica_ + fold, part(buffers_.best, fold));
 }
 
 bool Trial::keeps_best() const {
@@ -67,19 +97,23 @@ void Trial::resume() {
         progress_ = {};
         return;
     }
-    replica_progress_.iteration = progress_.iteration;
-    replica_progress_.window = progress_.window;
+    for (ReplicaProgress& one : replica_progress_) one.iteration = progress_.iteration;
+    replica_progress_.front().window = progress_.window;
     has_state_ = true;
     checkpoint_ = files_.last();
     host_.log("resumes after step " + std::to_string(progress_.step));
 }
 
 void Trial::enter_trainer(Trainer& trainer, int replica) {
-    const ReplicaSpec spec{configuration_.training, configuration_.seed.value_or(run_.seed), plan_.model.get()};
-    if (has_state_)
-        trainer.resume(replica, spec, run_.steps, buffers_.state, replica_progress_);
-    else
-        trainer.begin(replica, spec, run_.steps);
+    const std::uint64_t seed = configuration_.seed.value_or(run_.seed);
+    for (int fold = 0; fold < plan_.folds; ++fold) {
+        const ReplicaSpec spec{configuration_.training, seed_of_fold(seed, fold), plan_.model.get(), fold};
+        if (has_state_)
+            trainer.resume(replica + fold, spec, run_.steps, part(buffers_.state, fold),
+                           replica_progress_[static_cast<std::size_t>(fold)]);
+        else
+            trainer.begin(replica + fold, spec, run_.steps);
+    }
     trainer_ = &trainer;
     replica_ = replica;
     if (std::exchange(started_, true)) return;
@@ -91,8 +125,10 @@ void Trial::enter_trainer(Trainer& trainer, int replica) {
 
 void Trial::leave_trainer() {
     finish_files();
-    trainer_->read_state(replica_, buffers_.state);
-    replica_progress_ = trainer_->progress_of(replica_);
+    for (int fold = 0; fold < plan_.folds; ++fold) {
+        trainer_->read_state(replica_ + fold, part(buffers_.state, fold));
+        replica_progress_[static_cast<std::size_t>(fold)] = trainer_->progress_of(replica_ + fold);
+    }
     has_state_ = true;
     trainer_ = nullptr;
     replica_ = -1;
@@ -118,12 +154,38 @@ std::optional<Finished> Trial::follow_decision() {
     return ended(*action == Action::stop ? Outcome::stopped : Outcome::complete);
 }
 
+/// The mean over the folds; the first one that diverged, if one did.
+ReplicaStep Trial::mean_step() const {
+    ReplicaStep mean = trainer_->step_of(replica_);
+    if (mean.diverged_at >= 0) return mean;
+    for (int fold = 1; fold < plan_.folds; ++fold) {
+        const ReplicaStep& one = trainer_->step_of(replica_ + fold);
+        if (one.diverged_at >= 0) return one;
+        mean.loss += one.loss;
+        mean.norms.mean += one.norms.mean;
+        mean.norms.largest = std::max(mean.norms.largest, one.norms.largest);
+    }
+    mean.loss /= plan_.folds;
+    mean.norms.mean /= plan_.folds;
+    return mean;
+}
+
+/// The mean over the folds, and its standard error.
+Metrics Trial::mean_metrics(Part part) const {
+    std::vector<Metrics> folds;
+    for (int fold = 0; fold < plan_.folds; ++fold)
+        folds.push_back(task_metrics(plan_.task, trainer_->evaluation_of(replica_ + fold), *context_.data, part, fold));
+    return folds.size() == 1 ? folds.front() : mean_of_folds(folds);
+}
+
 Report Trial::measured(bool evaluated) {
-    const ReplicaStep& replica = trainer_->step_of(replica_);
+    const ReplicaStep replica = mean_step();
     const auto iterations = trainer_->iteration_of(replica_) - progress_.iteration;
     ++progress_.step;
     progress_.iteration = trainer_->iteration_of(replica_);
-    const double seconds = trainer_->step_seconds_of(replica_);
+    double seconds = 0;  // of a fold that diverged, they are fewer
+    for (int fold = 0; fold < plan_.folds; ++fold)
+        seconds = std::max(seconds, trainer_->step_seconds_of(replica_ + fold));
     progress_.seconds += seconds;
     progress_.window = trainer_->progress_of(replica_).window;
 
@@ -134,15 +196,13 @@ Report Trial::measured(bool evaluated) {
         divergence_ = "the loss is " + loss_text(replica.loss) + " in step " + std::to_string(report.step) +
                       ", from iteration " + std::to_string(replica.diverged_at + 1) + " on";
     } else if (evaluated) {
-        const Evaluation& evaluation = trainer_->evaluation_of(replica_);
-        report.metrics.merge(task_metrics(plan_.task, evaluation, *context_.data, Part::train));
-        if (!std::isfinite(evaluation.loss))
-            divergence_ =
-                "the validation loss is " + loss_text(evaluation.loss) + " after step " + std::to_string(report.step);
+        report.metrics.merge(mean_metrics(Part::train));
+        if (const double loss = report.metrics.at("val_loss"); !std::isfinite(loss))
+            divergence_ = "the validation loss is " + loss_text(loss) + " after step " + std::to_string(report.step);
     }
     report.iteration = progress_.iteration;
     report.seconds = progress_.seconds;
-    const auto batch = static_cast<double>(configuration_.training.batch_size);
+    const auto batch = static_cast<double>(configuration_.training.batch_size * plan_.folds);
     if (seconds > 0) {
         report.iterations_per_second = static_cast<double>(iterations) / seconds;
         report.iterations_per_second_overall = static_cast<double>(progress_.iteration) / progress_.seconds;
@@ -158,7 +218,7 @@ Report Trial::measured(bool evaluated) {
         report.loss_trend = line->slope;
     }
     // Where several trials share a process, its memory cannot be attributed to one of them.
-    if (trainer_->replicas() == 1) report.peak_bytes = peak_bytes();
+    if (trainer_->replicas() == plan_.folds) report.peak_bytes = peak_bytes();
     report.warning = divergence_.empty() ? health_warning(progress_.window, replica.norms) : divergence_;
     return report;
 }
@@ -172,14 +232,15 @@ void Trial::keep_if_best(const Report& report) {
     progress_.best_step = report.step;
     progress_.best_value = found->second;
     if (!keeps_best()) return;
-    trainer_->read_weights(replica_, buffers_.best);
+    read_weights();
     best_is_new_ = true;
 }
 
 /// best.ckpt precedes last.ckpt, which names its step. Where it cannot be written, the files of the step before stay.
 void Trial::save(bool last) {
     if (!files_.enabled() || (!last && !best_is_new_)) return;
-    if (last) trainer_->read_state(replica_, buffers_.state);
+    for (int fold = 0; last && fold < plan_.folds; ++fold)
+        trainer_->read_state(replica_ + fold, part(buffers_.state, fold));
     writing_ = context_.background.start([this, last, best = best_is_new_, progress = progress_]() -> Result<bool> {
         if (best)
             if (auto written = files_.write_best(buffers_.best, progress.best_step); !written) return written.error();
@@ -194,13 +255,14 @@ void Trial::test_and_save() {
     // The weights of the last step go through the same buffer, so that there is one way to save.
     const bool kept = keeps_best() && progress_.best_step > 0;
     if (kept)
-        trainer_->write_weights(replica_, buffers_.best);
+        write_weights();
     else
-        trainer_->read_weights(replica_, buffers_.best);
+        read_weights();
     if (run_.test) {
-        if (!trainer_->evaluate_test(replica_, [this] { return host_.should_continue("evaluating"); }))
-            throw StopRequested{};
-        Metrics tested = task_metrics(plan_.task, trainer_->evaluation_of(replica_), *context_.data, Part::test);
+        for (int fold = 0; fold < plan_.folds; ++fold)
+            if (!trainer_->evaluate_test(replica_ + fold, [this] { return host_.should_continue("evaluating"); }))
+                throw StopRequested{};
+        Metrics tested = mean_metrics(Part::test);
         host_.log(test_line(tested, kept ? progress_.best_step : progress_.step));
         values_.merge(tested);
     }

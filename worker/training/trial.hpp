@@ -1,5 +1,6 @@
-// One trial from `run` to `finished`, as a replica of a group that trains: its progress, reports and checkpoints, and
-// the test and export of the weights it keeps. TrialHost hides what is outside (a socket, a test).
+// One trial from `run` to `finished`, as a replica of a group that trains, or with folds as one for each: its progress,
+// reports and checkpoints, and the test and export of the weights it keeps. TrialHost hides what is outside (a socket,
+// a test).
 #pragma once
 
 #include <cstdint>
@@ -48,7 +49,8 @@ class Trial {
     Trial(const Trial&) = delete;
     Trial& operator=(const Trial&) = delete;
 
-    /// Puts the trial's model into a trainer as replica `replica`, an existing one or the next.
+    /// Puts the trial's models into a trainer as the replicas from `replica` on, existing ones or the next. There is
+    /// one for each fold.
     void enter_trainer(Trainer& trainer, int replica);
     /// Follows Trainer::remove, which moves the last replica.
     void move_to(int replica) { replica_ = replica; }
@@ -56,7 +58,10 @@ class Trial {
     void move_to(Trainer& trainer) { trainer_ = &trainer; }
     /// Reads the model's state out of the trainer, so that the trial can enter another one.
     void leave_trainer();
-    [[nodiscard]] int replica() const { return replica_; }  ///< -1: in no trainer
+    [[nodiscard]] int replica() const { return replica_; }  ///< the first one; -1: in no trainer
+    [[nodiscard]] int folds() const { return plan_.folds; }
+    /// Whether the trainer has completed a step of all of its folds.
+    [[nodiscard]] bool at_end() const;
     [[nodiscard]] const AttemptId& id() const { return run_.id; }
     TrialHost& host() { return host_; }
     [[nodiscard]] std::int64_t batch() const { return configuration_.training.batch_size; }
@@ -73,6 +78,12 @@ class Trial {
 
    private:
     [[nodiscard]] bool keeps_best() const;
+    /// The part of `block`, which holds one for each fold.
+    [[nodiscard]] std::span<float> part(std::vector<float>& block, int fold) const;
+    void read_weights();
+    void write_weights();
+    [[nodiscard]] ReplicaStep mean_step() const;
+    [[nodiscard]] Metrics mean_metrics(Part part) const;
     [[nodiscard]] from_worker::Finished ended(Outcome outcome, std::string message = {});
     void resume();
     Report measured(bool evaluated);
@@ -92,7 +103,7 @@ class Trial {
     /// The files that another thread writes from buffers_, which must not change meanwhile: whether last.ckpt was among
     /// them.
     std::future<Result<bool>> writing_;
-    ReplicaProgress replica_progress_;  ///< to which buffers_.state belongs
+    std::vector<ReplicaProgress> replica_progress_;  ///< of each fold, to which buffers_.state belongs
     bool has_state_ = false;
     bool started_ = false;  ///< its host was told so
     Trainer* trainer_ = nullptr;

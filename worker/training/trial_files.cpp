@@ -50,8 +50,9 @@ Result<void> save_model(const std::filesystem::path& file, const Configuration& 
         tensors.push_back({parameter.name, parameter.shape,
                            weights.subspan(static_cast<std::size_t>(parameter.first),
                                            static_cast<std::size_t>(parameter.elements()))});
-    tensors.push_back({"input.mean", {1}, {&data.mean, 1}});
-    tensors.push_back({"input.deviation", {1}, {&data.deviation, 1}});
+    const FoldFacts& fold = data.folds.front();
+    tensors.push_back({"input.mean", {1}, {&fold.mean, 1}});
+    tensors.push_back({"input.deviation", {1}, {&fold.deviation, 1}});
     auto keys = nlohmann::json::object();
     for (const auto& entry : configuration.all)
         std::visit(Overloaded{[&](const JsonText& held) { keys[entry.first] = nlohmann::json::parse(held.text); },
@@ -64,7 +65,7 @@ Result<void> save_model(const std::filesystem::path& file, const Configuration& 
         {"step", std::to_string(step)},
         {"configuration", keys.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}};
     metadata[data.shape.task == Task::classification ? "classes" : "outputs"] = std::to_string(model.outputs());
-    if (!data.facts.encoding.empty()) metadata["encoding"] = data.facts.encoding;
+    if (!fold.facts.encoding.empty()) metadata["encoding"] = fold.facts.encoding;
     return write_safetensors(file, metadata, tensors);
 }
 

@@ -22,7 +22,7 @@ struct TrialProgress {
     std::int64_t best_step = 0;  ///< by the objective (at: last: the last step with a finite value); 0: none
     double best_value = 0;
     double seconds = 0;  ///< of training, over all attempts
-    LossWindow window;
+    LossWindow window;   ///< with folds, of the first one
 };
 
 class TrialFiles {

@@ -30,7 +30,8 @@ TrialGroup::TrialGroup(WorkerContext& context, Ended on_end) : context_(context)
 bool TrialGroup::accepts(const to_worker::Run& run) const {
     if (trials_.empty()) return true;
     const auto configuration = read_configuration(run.params);
-    return configuration && fusion_key(layout_configuration(context_, *configuration), run.data_seed) == fusion_key_;
+    if (!configuration || (size() + 1) * trials_.front()->folds() > max_replicas) return false;
+    return fusion_key(layout_configuration(context_, *configuration), run.data_seed) == fusion_key_;
 }
 
 void TrialGroup::finish(TrialHost& host, const AttemptId& id, Outcome outcome, const std::string& message) {
@@ -161,9 +162,7 @@ void TrialGroup::end_all(Outcome outcome, const std::string& message) {
 void TrialGroup::step_of_all() {
     assign_replicas();
     if (trials_.empty()) return;
-    const auto at_end = [this](const Member& trial) {
-        return !has_ended(trial->id()) && trainer_->at_end(trial->replica());
-    };
+    const auto at_end = [this](const Member& trial) { return !has_ended(trial->id()) && trial->at_end(); };
     const bool evaluated =
         trainer_->train_step(continue_check("training")) && trainer_->evaluate_validation(continue_check("evaluating"));
 
@@ -178,7 +177,7 @@ void TrialGroup::step_of_all() {
         if (!well || finished) ended_in_step_.push_back(trial->id());
     }
     // Memory is read once a step of the oldest trial: others may complete theirs every few iterations.
-    const bool due = has_ended(trials_.front()->id()) || trainer_->at_end(trials_.front()->replica());
+    const bool due = has_ended(trials_.front()->id()) || trials_.front()->at_end();
     remove_ended();
     if (due) adapt_micro_batch();
 }
@@ -223,7 +222,7 @@ ShouldContinue TrialGroup::continue_check(const char* phase) {
                 continue;
             }
             ended_in_step_.push_back(trial->id());
-            trainer_->deactivate(trial->replica());
+            for (int fold = 0; fold < trial->folds(); ++fold) trainer_->deactivate(trial->replica() + fold);
             finish(trial->host(), trial->id(), Outcome::stopped, "");
         }
         return any;
@@ -238,13 +237,13 @@ void TrialGroup::remove_ended() {
     for (const AttemptId& id : std::exchange(ended_in_step_, {})) {
         const auto member =
             std::find_if(trials_.begin(), trials_.end(), [&](const Member& trial) { return trial->id() == id; });
-        const int replica = (*member)->replica();
+        const int replica = (*member)->replica(), folds = (*member)->folds();
         context_.spare.push_back((*member)->release_buffers());
         trials_.erase(member);
         if (trials_.empty()) break;  // the next trial takes its replica
         for (const Member& trial : trials_)
-            if (trial->replica() == trainer_->replicas() - 1) trial->move_to(replica);
-        trainer_->remove(replica);
+            if (trial->replica() == trainer_->replicas() - folds) trial->move_to(replica);
+        for (int fold = folds - 1; fold >= 0; --fold) trainer_->remove(replica + fold);
     }
     // The buffers of one trial are kept for the next one.
     if (context_.spare.size() > 1) context_.spare.resize(1);
@@ -252,11 +251,12 @@ void TrialGroup::remove_ended() {
 
 /// Makes sure that every trial has a replica and that the arena is no larger than they need.
 void TrialGroup::assign_replicas() {
-    if (!trainer_ || (trainer_->plan().replicas != size() && !move_within_device())) return lay_out();
+    const auto trials_of = [](const GroupPlan& plan) { return plan.replicas / plan.folds; };
+    if (!trainer_ || (trials_of(trainer_->plan()) != size() && !move_within_device())) return lay_out();
     int replica = 0;
     for (const Member& trial : trials_) {
         if (trial->replica() < 0) trial->enter_trainer(*trainer_, replica);
-        ++replica;
+        replica += trial->folds();
     }
 }
 
@@ -300,7 +300,10 @@ void TrialGroup::lay_out() {
     }
     if (trials_.empty()) context_.clear();
     int replica = 0;
-    for (const Member& trial : trials_) trial->enter_trainer(*trainer_, replica++);
+    for (const Member& trial : trials_) {
+        trial->enter_trainer(*trainer_, replica);
+        replica += trial->folds();
+    }
 }
 
 void TrialGroup::make_trainer() {

@@ -22,6 +22,12 @@ std::string metric_text(double value) {
     return format(size == 0 || (size >= 0.001 && size < 1e5) || !std::isfinite(value) ? "%.4f" : "%.4g", value);
 }
 
+/// " +- 0.0012" for a metric with a standard error.
+std::string error_text(const Metrics& metrics, const std::string& name) {
+    const auto error = metrics.find(standard_error_of(name));
+    return error == metrics.end() ? "" : " +- " + metric_text(error->second);
+}
+
 /// Whether a key has an effect in this configuration.
 bool applies(const WorkerKey& key, const Params& all) {
     const auto found = all.find(std::string(condition_of(key)));
@@ -43,13 +49,15 @@ std::string configuration_line(const to_worker::Run& run, const Configuration& c
     line += format("; %lld parameters, %lld samples to train on, %lld to validate, %lld to test",
                    static_cast<long long>(plan.model->block().count()), static_cast<long long>(data.sizes.train),
                    static_cast<long long>(data.sizes.validation), static_cast<long long>(data.shape.test));
+    if (plan.folds > 1) line += format(", in %d folds", plan.folds);
     line += format("; %lld steps of %lld iterations; arena ", static_cast<long long>(run.steps),
                    static_cast<long long>(plan.pace.iterations_per_step));
     return line + megabytes(static_cast<std::int64_t>(arena_bytes)) + ", data " + megabytes(data.bytes()) + "; " +
            device;
 }
 
-Metrics task_metrics(Task task, const Evaluation& evaluation, const DeviceData& data, Part part) {
+Metrics task_metrics(Task task, const Evaluation& evaluation, const DeviceData& data, Part part, int fold) {
+    const FoldFacts& its = data.folds[static_cast<std::size_t>(fold)];
     const std::string prefix = part == Part::train ? "val_" : "test_";
     Metrics metrics{{prefix + "loss", evaluation.loss}};
     if (task == Task::classification) {
@@ -60,20 +68,35 @@ Metrics task_metrics(Task task, const Evaluation& evaluation, const DeviceData& 
         if (next_token) metrics[prefix + "perplexity"] = std::exp(evaluation.loss);
         return metrics;
     }
-    const double unit = data.facts.target_deviation;
+    const double unit = its.facts.target_deviation;
     metrics[prefix + "mse"] = evaluation.loss * unit * unit;
     metrics[prefix + "mae"] = evaluation.absolute * unit;
     // Where all targets are the same, what they vary by cannot be explained: 1 for a perfect prediction, else 0.
-    const double variance = part == Part::train ? data.validation_variance : data.test_variance;
+    const double variance = part == Part::train ? its.validation_variance : its.test_variance;
     metrics[prefix + "r2"] = variance > 0 ? 1 - evaluation.loss / variance : evaluation.loss > 0 ? 0.0 : 1.0;
     return metrics;
+}
+
+Metrics mean_of_folds(std::span<const Metrics> folds) {
+    Metrics made;
+    const auto n = static_cast<double>(folds.size());
+    for (const auto& entry : folds.front()) {
+        double sum = 0, squares = 0;
+        for (const Metrics& fold : folds) sum += fold.at(entry.first);
+        const double mean = sum / n;
+        for (const Metrics& fold : folds) squares += (fold.at(entry.first) - mean) * (fold.at(entry.first) - mean);
+        made[entry.first] = mean;
+        made[standard_error_of(entry.first)] = std::sqrt(squares / (n - 1) / n);
+    }
+    return made;
 }
 
 std::string step_line(const Report& report, std::int64_t steps, Task task) {
     std::string line = format("step %lld/%lld:", static_cast<long long>(report.step), static_cast<long long>(steps));
     for (const TaskMetric& metric : info_of(task).metrics)
         if (const auto found = report.metrics.find(std::string(metric.name)); found != report.metrics.end())
-            line += " " + found->first + " " + metric_text(found->second) + ",";
+            line +=
+                " " + found->first + " " + metric_text(found->second) + error_text(report.metrics, found->first) + ",";
     line += format(" %.1f it/s, %.0f samples/s, gradient %.3g, lr %.3g", report.iterations_per_second.value_or(0),
                    report.samples_per_second.value_or(0), report.gradient_norm.value_or(0),
                    report.learning_rate.value_or(0));
@@ -84,7 +107,8 @@ std::string step_line(const Report& report, std::int64_t steps, Task task) {
 std::string test_line(const Metrics& tested, std::int64_t step) {
     std::string line = format("test, with the weights of step %lld:", static_cast<long long>(step));
     for (const auto& [name, value] : tested)
-        line += " " + name.substr(name.find('_') + 1) + " " + metric_text(value) + ",";
+        if (!is_standard_error(name))
+            line += " " + name.substr(name.find('_') + 1) + " " + metric_text(value) + error_text(tested, name) + ",";
     line.pop_back();
     return line;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "hpo/messages.hpp"
@@ -19,7 +20,10 @@ std::string configuration_line(const to_worker::Run& run, const Configuration& c
                                std::size_t arena_bytes, const DeviceData& data, const std::string& device);
 /// The metrics of an evaluation by the names that tasks.hpp gives them; on the samples to validate (Part::train) or to
 /// test, whose names begin with test_ in place of val_.
-Metrics task_metrics(Task task, const Evaluation& evaluation, const DeviceData& data, Part part);
+Metrics task_metrics(Task task, const Evaluation& evaluation, const DeviceData& data, Part part, int fold = 0);
+/// The means of at least two folds' metrics, and for each metric NAME its standard error NAME_se: the deviation between
+/// folds (with n - 1) over the root of their number.
+Metrics mean_of_folds(std::span<const Metrics> folds);
 
 /// The metrics of the report in the order of the task's.
 std::string step_line(const Report& report, std::int64_t steps, Task task);

@@ -78,7 +78,7 @@ Configuration resolve_auto(WorkerContext& context, Configuration configuration) 
         const bool may_be_short = memory.total_bytes > 0 && !memory.shared_with_host;
         if (may_be_short || memory.largest_piece > 0) {
             const DataShape shape = value_or_throw(describe_data(data));
-            const SplitSizes sizes = value_or_throw(split_sizes(data, shape.train));
+            const SplitSizes sizes = value_or_throw(split_sizes(data, shape));
             const auto pieces = data_pieces(shape, sizes);
             const auto more_than = [](std::int64_t bytes, std::size_t most) {
                 return bytes > static_cast<std::int64_t>(most);
@@ -148,7 +148,8 @@ Buffer& ensure_arena(WorkerContext& context, const GroupPlan& plan) {
 
 void drop_unfitting_spares(WorkerContext& context, const GroupPlan& plan) {
     std::erase_if(context.spare, [&](const HostBuffers& buffers) {
-        return !fits(buffers.state, plan.state_elements) || !fits(buffers.best, plan.weights.columns);
+        return !fits(buffers.state, plan.folds * plan.state_elements) ||
+               !fits(buffers.best, plan.folds * plan.weights.columns);
     });
 }
 
@@ -158,8 +159,8 @@ HostBuffers acquire_buffers(WorkerContext& context, const GroupPlan& plan) {
         buffers = std::move(context.spare.back());
         context.spare.pop_back();
     }
-    for (const auto& [floats, count] :
-         {std::pair(&buffers.state, plan.state_elements), std::pair(&buffers.best, plan.weights.columns)}) {
+    for (const auto& [floats, count] : {std::pair(&buffers.state, plan.folds * plan.state_elements),
+                                        std::pair(&buffers.best, plan.folds * plan.weights.columns)}) {
         if (!fits(*floats, count)) std::vector<float>().swap(*floats);
         floats->resize(static_cast<std::size_t>(count));
     }
@@ -175,7 +176,7 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, WorkerConte
         const Configuration configuration = resolve_auto(context, laid_out);
         const bool loaded = context.data && context.data->config == configuration.data;
         const DataShape shape = loaded ? context.data->shape : value_or_throw(describe_data(configuration.data));
-        const SplitSizes sizes = value_or_throw(split_sizes(configuration.data, shape.train));
+        const SplitSizes sizes = value_or_throw(split_sizes(configuration.data, shape));
         const GroupPlan alone = value_or_throw(plan_group(asked, shape, sizes, 1));
         const GroupPlan plan = value_or_throw(plan_replicas(context, configuration, shape, sizes, 1));
         answer.arena_bytes = static_cast<std::int64_t>(plan.arena_bytes);
@@ -196,7 +197,7 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, WorkerConte
         const bool staged = configuration.data.placement == Placement::staged;
         if (on_host || staged) answer.footprint.host_bytes += answer.data_bytes;
         if (memory.of_its_own)
-            answer.footprint.device_bytes = taken(plan.arena_bytes) + taken(context.device.stream_bytes(1)) +
+            answer.footprint.device_bytes = taken(plan.arena_bytes) + taken(context.device.stream_bytes(sizes.folds)) +
                                             (staged ? 0 : samples_on_device()) +
                                             static_cast<std::int64_t>(memory.context_bytes);
         if (question.explain_data) {
@@ -217,8 +218,9 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, WorkerConte
             answer.colocated.host_bytes = two.host_bytes - plan.host_bytes;
             if (on_host) answer.colocated.host_bytes += static_cast<std::int64_t>(two.arena_bytes - plan.arena_bytes);
             // Rounded up for each replica, so that the sum for any number of them is never less than what they take.
-            const std::size_t first = context.device.stream_bytes(1), second = context.device.stream_bytes(2);
-            const bool in_one_piece = taken(context.device.stream_bytes(context.slots)) == taken(first);
+            const auto stream_bytes = [&](int trials) { return context.device.stream_bytes(trials * sizes.folds); };
+            const std::size_t first = stream_bytes(1), second = stream_bytes(2);
+            const bool in_one_piece = taken(stream_bytes(context.slots)) == taken(first);
             if (memory.of_its_own)
                 answer.colocated.device_bytes =
                     taken(two.arena_bytes - plan.arena_bytes) + (in_one_piece ? 0 : taken(second - first));

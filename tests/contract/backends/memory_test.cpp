@@ -210,6 +210,73 @@ TEST(Gather, ShiftsAndMirrorsImagesAsTheDocumentedDrawsSay) {
         });
 }
 
+TEST(Gather, TakesEachReplicasOwnPartOfTheSamples) {
+    // Three parts of 7 samples of 33 features; of the second part 5 are listed, of the others 6. Replica r has part
+    // 2 - r mod 3 and normalises it its own way. In the second round the features are the same for all parts.
+    constexpr std::int64_t count = 7, columns = 33, parts = 3;
+    for (const bool shared : {false, true})
+        fused_and_alone([&](Harness& harness) {
+            Layout layout(parts);
+            const Tensor features =
+                shared ? layout.add_shared(Type::f32, count, columns) : layout.add(Type::f32, count, columns);
+            const Tensor labels = layout.add(Type::i32, count, 1), rows = layout.add(Type::i32, 1, 6);
+            const auto buffer = *harness.device().allocate(layout.bytes());
+            const auto value_of = [&](std::int64_t part, std::int64_t i) {
+                return static_cast<float>((shared ? 0 : 1000 * part) + i);
+            };
+            const auto row_of = [=](std::int64_t part, std::int64_t i) { return (3 * i + part) % count; };
+            {
+                const auto stream = harness.device().stream(*buffer, parts);
+                for (int part = 0; part < parts; ++part) {
+                    std::vector<float> values;
+                    for (std::int64_t i = 0; i < count * columns; ++i) values.push_back(value_of(part, i));
+                    stream->write(features, part, std::span<const float>(values));
+                    std::vector<std::int32_t> targets, listed;
+                    for (int i = 0; i < count; ++i) targets.push_back(10 * part + i);
+                    for (int i = 0; i < 6; ++i) listed.push_back(static_cast<std::int32_t>(row_of(part, i)));
+                    stream->write(labels, part, std::span<const std::int32_t>(targets));
+                    stream->write(rows, part, std::span<const std::int32_t>(listed));
+                }
+                stream->synchronise();
+            }
+            const auto part_of = [](int replica) { return 2 - replica % 3; };
+            const auto listed_of = [&](int replica) { return part_of(replica) == 1 ? 5U : 6U; };
+            const Tensor output = harness.output(4, columns);
+            const Tensor targets = harness.integers<std::int32_t>(4, 1, [](int, std::int64_t) { return -1; });
+            const Gather::Fold fold{
+                harness.per_replica<std::uint32_t>([&](int r) { return static_cast<std::uint32_t>(part_of(r)); }),
+                harness.per_replica<std::uint32_t>([&](int r) { return listed_of(r); }),
+                harness.per_replica<float>([](int r) { return 1.0F + static_cast<float>(r); }),
+                harness.per_replica<float>([](int r) { return static_cast<float>(10 * r); })};
+            const Tensor seed = harness.per_replica<std::uint64_t>([](int r) { return 5U + static_cast<unsigned>(r); });
+            const Tensor at = harness.per_replica<std::uint32_t>([](int) { return 3U; });
+            const Tensor batch = harness.per_replica<std::uint32_t>([](int) { return 4U; });
+            harness.start();
+            const Samples samples{buffer.get(), features, labels, rows, 6, -100, -100};
+            const auto expect = [&](int k, const std::vector<std::int64_t>& positions) {
+                const int name = harness.value_index_of(k);
+                Numbers wanted, wanted_targets;
+                for (const std::int64_t position : positions) {
+                    const std::int64_t row = row_of(part_of(name), position);
+                    for (std::int64_t i = 0; i < columns; ++i)
+                        wanted.push_back(value_of(part_of(name), row * columns + i) * (1.0 + name) + 10 * name);
+                    wanted_targets.push_back(static_cast<double>(10 * part_of(name) + row));
+                }
+                expect_near(harness.values(output, k), wanted, 1e-6);
+                for (std::int64_t i = 0; i < 4; ++i)
+                    EXPECT_EQ(harness.stream().read<std::int32_t>(targets.at(i), k), wanted_targets[number(i)]);
+            };
+            harness.stream().gather(samples, {.output = output, .targets = targets, .first = 1, .fold = fold});
+            for (int k = 0; k < harness.replicas(); ++k) expect(k, {1, 2, 3, 4});
+            harness.stream().gather(samples, {output, targets, 0, {batch, batch}, seed, at, {}, fold});
+            for (int k = 0; k < harness.replicas(); ++k) {
+                const int name = harness.value_index_of(k);
+                const EpochOrder order(5U + static_cast<unsigned>(name), 3, listed_of(name));
+                expect(k, {order.at(0), order.at(1), order.at(2), order.at(3)});
+            }
+        });
+}
+
 TEST(Stage, BringsEachReplicaItsOwnSamplesInTheOrderTheyLieIn) {
     fused_and_alone([&](Harness& harness) {
         constexpr std::int64_t batch = 7, columns = 33, labels_at = 256;

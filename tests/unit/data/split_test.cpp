@@ -91,6 +91,54 @@ TEST(Synthetic, NumbersToPredictVaryByOneAndFollowFromTheFeatures) {
     EXPECT_NEAR(squares / 8000, 1, 0.3);
 }
 
+TEST(Folds, EachSampleValidatesOnceAndLeftOverOnesNever) {
+    DataConfig config;
+    config.folds = 4;
+    const auto sizes = split_sizes(config, 103);
+    ASSERT_TRUE(sizes);
+    EXPECT_EQ(sizes->validation, 25);
+    EXPECT_EQ(sizes->train, 78);
+    std::vector<int> validated(103, 0);
+    for (std::int64_t fold = 0; fold < 4; ++fold) {
+        const Split split = make_split(*sizes, 103, 5, fold);
+        EXPECT_EQ(split.train.size(), 78U);
+        std::set<std::int32_t> all(split.train.begin(), split.train.end());
+        for (const std::int32_t row : split.validation) {
+            ++validated[static_cast<std::size_t>(row)];
+            EXPECT_TRUE(all.insert(row).second);
+        }
+        EXPECT_EQ(all.size(), 103U);
+    }
+    EXPECT_EQ(std::count(validated.begin(), validated.end(), 1), 100);
+    EXPECT_EQ(std::count(validated.begin(), validated.end(), 0), 3);
+}
+
+TEST(Folds, AreStratifiedWhereTheOrderIs) {
+    // 20 of class 1 among 100.
+    std::vector<std::int32_t> classes(100, 0);
+    for (std::size_t i = 0; i < 100; i += 5) classes[i] = 1;
+    const SplitSizes sizes{80, 20, 5};
+    for (std::int64_t fold = 0; fold < 5; ++fold) {
+        const RowSplit split = split_rows(SplitKind::stratified, 100, 0, classes, sizes, 7, fold);
+        std::int64_t rare = 0;
+        for (const std::int32_t row : split.within.validation) rare += classes[static_cast<std::size_t>(row)];
+        EXPECT_EQ(rare, 4) << fold;
+    }
+}
+
+TEST(Folds, OfAClassWithFewerSamplesAreRefused) {
+    DataConfig config;
+    config.folds = 5;
+    const std::int64_t counts[] = {50, 5};
+    const auto name_of = [](std::size_t i) { return "c" + std::to_string(i); };
+    EXPECT_TRUE(check_class_folds(config, false, counts, name_of));
+    EXPECT_THAT(check_class_folds(config, true, counts, name_of).error().message,
+                ::testing::StartsWith("data.validation.folds: class c1 has 5 samples, of which 4 are left beside those "
+                                      "that test, fewer than the 5 folds: use fewer folds"));
+    config.folds = 0;
+    EXPECT_TRUE(check_class_folds(config, true, counts, name_of));
+}
+
 TEST(Synthetic, ClustersHaveTheDeviationAskedFor) {
     DataConfig config;
     config.format = "synthetic";

@@ -14,6 +14,7 @@
 namespace hpo {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -134,7 +135,7 @@ TEST_F(Tables, WhatIsFittedIsOfTheTrainingSplitAlone) {
             }
     EXPECT_EQ(missing, 10);
     // A wild value in a row that does not train changes nothing of what is fitted.
-    const auto roles = split_table(**survey_table(data), data, *sizes, 1).uses;
+    const auto roles = split_table(**survey_table(data), data, *parts_of_table(**survey_table(data), data), 1).uses;
     std::string wild = "n,c,y\n";
     std::istringstream lines(mixed(false));
     std::string line;
@@ -294,6 +295,55 @@ TEST_F(Tables, AFileThatChangesIsReadAgain) {
     EXPECT_EQ((*survey_table(data))->rows, 3);
     std::ofstream(data.path, std::ios::app) << "4,4.5\n";
     EXPECT_EQ((*survey_table(data))->rows, 4);
+}
+
+/// 40 rows of 8 people, and a class of each row.
+std::string people() {
+    std::string text = "x,who,y\n";
+    for (int i = 0; i < 40; ++i)
+        text += std::to_string(i) + ",p" + std::to_string(i % 8) + "," + (i % 3 == 0 ? "yes" : "no") + "\n";
+    return text;
+}
+
+TEST_F(Tables, RowsOfAGroupAreInTheSamePartAndTheGroupIsNoFeature) {
+    DataConfig data = config(people(), "y");
+    data.group = "who";
+    const auto shape = describe_data(data);
+    ASSERT_TRUE(shape);
+    EXPECT_EQ(shape->features(), 1);
+    EXPECT_EQ(shape->train + shape->test, 40);
+    EXPECT_EQ(shape->test, 5);
+    ASSERT_TRUE(shape->grouped);
+    EXPECT_EQ(shape->grouped->validation, 5);
+    EXPECT_THAT(*explain_data(data),
+                Contains(HasSubstr("30 rows train, 5 validate, 5 test: whole groups, by who (8)")));
+    const auto split = split_data(data, *shape, *shape->grouped, 1);
+    ASSERT_TRUE(split);
+    EXPECT_EQ(split->validation.size(), 5U);
+    for (std::size_t i = 1; i < 5; ++i) EXPECT_EQ((split->validation[i] - split->validation[0]) % 7, 0);
+}
+
+TEST_F(Tables, AGroupThatCannotDivideRowsIsAnErrorWithItsPlace) {
+    const auto refused = [&](const std::string& text, const std::string& group) {
+        DataConfig data = config(text, "y");
+        data.group = group;
+        const auto shape = describe_data(data);
+        return shape ? std::string() : shape.error().message;
+    };
+    EXPECT_THAT(refused(people(), "whom"), AllOf(HasSubstr("data.validation.group"), HasSubstr("whom")));
+    EXPECT_THAT(refused(people(), "y"), HasSubstr("data.validation.group: \"y\" is the target"));
+    EXPECT_THAT(refused(people() + "7,NA,yes\n", "who"),
+                AllOf(HasSubstr("line 42, column 2 (who)"), HasSubstr("the group is missing")));
+    EXPECT_THAT(refused("x,who,y\n1,a,yes\n2,b,no\n3,a,no\n", "who"), HasSubstr("at least 3 groups are needed"));
+}
+
+TEST_F(Tables, FoldsOfARareClassAreRefused) {
+    DataConfig data = config("x,y\n1,a\n2,a\n3,a\n4,a\n5,b\n6,b\n7,b\n", "y");
+    data.folds = 3;
+    EXPECT_THAT(describe_data(data).error().message,
+                HasSubstr("data.validation.folds: class \"b\" has 3 samples, of which 2 are left"));
+    data.split = SplitKind::random;
+    EXPECT_TRUE(describe_data(data));
 }
 
 }  // namespace

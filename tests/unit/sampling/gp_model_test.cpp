@@ -160,6 +160,22 @@ TEST(DataTest, APredictedEndCountsAsOneOfAllStepsAndWeighsLessTheLessSureItIs) {
     EXPECT_LT(believed(0.01), believed(3) - 0.1);
 }
 
+TEST(DataTest, AStandardErrorIsTheKnownNoiseOfATrialThatHasItsOwnSteps) {
+    History history;
+    for (std::int64_t n = 1; n <= 4; ++n) {
+        Observation one = observed(n, {0.2 * static_cast<double>(n), 0.5}, 1);
+        one.steps = n == 4 ? 3 : 20;
+        if (n > 2) one.noise = 0.1 * static_cast<double>(n);
+        history.tell(one);
+    }
+    const Data data = data_of(square(), history.trials(), select(history.trials(), 100));
+    EXPECT_EQ(data.steps, 20) << "a stopped trial is no prediction of its end";
+    ASSERT_EQ(data.variances.size(), 4U);
+    EXPECT_EQ(data.variances[0], 0);
+    EXPECT_NEAR(data.variances[2], 0.09, 1e-12);
+    EXPECT_NEAR(data.variances[3], 0.16, 1e-12);
+}
+
 TEST(HistoryTest, TheBestIsTheLeastThatIsToldNow) {
     History history;
     EXPECT_EQ(history.best(), nullptr);

@@ -50,6 +50,35 @@ space:
     EXPECT_EQ(again.space[2].prior, Value(std::string("gelu")));
 }
 
+TEST(WriteStudy, WhatIsSaidOfTheValidationIsReadAgain) {
+    const auto study_with = [](const std::string& validation) {
+        return parsed("study: s\nworker: {data: {format: csv, path: t.csv, target: y, validation: " + validation +
+                      "}}\n");
+    };
+    const Study folds = study_with("{folds: 5, group: who}");
+    EXPECT_EQ(folds.worker.at("folds"), Value(std::int64_t{5}));
+    EXPECT_EQ(folds.worker.at("group"), Value(std::string("who")));
+    const Study fraction = study_with("{group: who, fraction: 0.3}");
+    EXPECT_EQ(fraction.worker.at("validation"), Value(0.3));
+    for (const Study& study : {folds, fraction, study_with("0.25")})
+        EXPECT_EQ(parsed(write_study(study)).worker, study.worker) << write_study(study);
+    const auto refused = [](const std::string& validation) {
+        return parse("study: s\nworker: {data: {format: csv, path: t.csv, target: y, validation: " + validation +
+                     "}}\n")
+            .error()
+            .message;
+    };
+    EXPECT_THAT(refused("{folds: 5, fraction: 0.2}"),
+                ::testing::HasSubstr("'folds' and 'validation' exclude each other"));
+    EXPECT_THAT(refused("{fold: 5}"), ::testing::HasSubstr("did you mean 'folds'?"));
+    EXPECT_THAT(refused("{folds: 1}"), ::testing::HasSubstr("2"));
+    EXPECT_THAT(parse("study: s\nworker: {data: {format: series, path: t.csv, target: y, window: 3, validation: "
+                      "{folds: 5}}}\n")
+                    .error()
+                    .message,
+                ::testing::HasSubstr("'worker.data.validation.folds' is for format: idx or csv or npy or images"));
+}
+
 TEST(WriteStudy, SeveralObjectivesAndConstraintsAreReadAgainAsTheyWere) {
     const Study study = parsed(R"(study: s
 worker: {command: [a]}

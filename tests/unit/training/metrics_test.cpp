@@ -9,6 +9,7 @@ namespace {
 
 TEST(TaskMetrics, PerplexityIsTheExponentialOfTheLossWhereTheTargetIsTheNextToken) {
     DeviceData data;
+    data.folds.resize(1);
     data.shape.sample = TokenShape{16, 50};
     data.shape.target_per_step = true;
     const Evaluation evaluation{.loss = std::log(8.0), .accuracy = 0.25};
@@ -23,9 +24,10 @@ TEST(TaskMetrics, PerplexityIsTheExponentialOfTheLossWhereTheTargetIsTheNextToke
 
 TEST(TaskMetrics, ErrorsOfNumbersAreInTheUnitsOfTheFile) {
     DeviceData data;
+    data.folds.resize(1);
     data.shape.task = Task::regression;
-    data.facts.target_deviation = 10;
-    data.validation_variance = 0.5;
+    data.folds.front().facts.target_deviation = 10;
+    data.folds.front().validation_variance = 0.5;
     const Metrics metrics = task_metrics(Task::regression, {.loss = 0.125, .absolute = 0.25}, data, Part::train);
     EXPECT_EQ(metrics.at("val_loss"), 0.125);
     EXPECT_EQ(metrics.at("val_mse"), 12.5);

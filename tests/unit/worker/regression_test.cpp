@@ -71,12 +71,12 @@ TEST_P(RegressionOn, LearnsATableAndReportsInTheTargetsUnits) {
     EXPECT_GT(last.at("val_r2"), 0.9);
     EXPECT_LT(last.at("loss"), 0.2);
     const DeviceData& data = *worker.context.data;
-    EXPECT_NEAR(data.facts.target_mean, 1050, 15);
-    EXPECT_NEAR(last.at("val_mse"), last.at("val_loss") * std::pow(data.facts.target_deviation, 2),
+    EXPECT_NEAR(data.folds.front().facts.target_mean, 1050, 15);
+    EXPECT_NEAR(last.at("val_mse"), last.at("val_loss") * std::pow(data.folds.front().facts.target_deviation, 2),
                 1e-6 * last.at("val_mse"));
     EXPECT_LT(last.at("val_mae"), std::sqrt(last.at("val_mse")) * 1.0001);
     EXPECT_GT(last.at("val_mae"), 0.3 * std::sqrt(last.at("val_mse")));
-    EXPECT_NEAR(last.at("val_r2"), 1 - last.at("val_loss") / data.validation_variance, 1e-12);
+    EXPECT_NEAR(last.at("val_r2"), 1 - last.at("val_loss") / data.folds.front().validation_variance, 1e-12);
     EXPECT_GT(finished.values.at("test_r2"), 0.9);
     EXPECT_THAT(host.logged, HasSubstr("task=regression"));
     EXPECT_THAT(host.logged, HasSubstr(" r2 0.9"));

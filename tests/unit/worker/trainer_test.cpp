@@ -284,9 +284,9 @@ TEST(Trainer, StepsOfSomeIterationsCrossEpochsAsEpochsWould) {
 TEST(Trainer, NormalisesByTheTrainingSplit) {
     Group group({test::small_params()});
     // Clusters of N(0, 1) centres with noise 2: the deviation is near sqrt(5).
-    EXPECT_NEAR(group.data->deviation, std::sqrt(5), 0.15);
-    EXPECT_FLOAT_EQ(group.data->train.scale, 1 / group.data->deviation);
-    EXPECT_FLOAT_EQ(group.data->train.shift, -group.data->mean / group.data->deviation);
+    EXPECT_NEAR(group.data->folds.front().deviation, std::sqrt(5), 0.15);
+    EXPECT_FLOAT_EQ(group.data->train.scale, 1 / group.data->folds.front().deviation);
+    EXPECT_FLOAT_EQ(group.data->train.shift, -group.data->folds.front().mean / group.data->folds.front().deviation);
 }
 
 TEST(Plan, SaysWhatIsThenAllocatedToTheByte) {

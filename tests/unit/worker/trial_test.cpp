@@ -453,8 +453,8 @@ TEST(FashionMnist, ASmallPartOfItIsLearnedInTwoEpochs) {
     EXPECT_GT(host.reports[1].metrics.at("val_accuracy"), 0.79);
     EXPECT_GT(finished.values.at("test_accuracy"), 0.77);
     // The published moments of the whole training set are 72.94 and 90.02.
-    EXPECT_NEAR(worker.context.data->mean, 72.94, 1.5);
-    EXPECT_NEAR(worker.context.data->deviation, 90.02, 1.5);
+    EXPECT_NEAR(worker.context.data->folds.front().mean, 72.94, 1.5);
+    EXPECT_NEAR(worker.context.data->folds.front().deviation, 90.02, 1.5);
 }
 
 }  // namespace

@@ -174,14 +174,21 @@ void change(const T* from, const Augment& augment, std::int64_t columns, const P
 
 }  // namespace
 
+std::size_t CpuStream::part_of(const Samples& samples, const Gather& arguments, int replica) const {
+    if (samples.staged) return static_cast<std::size_t>(replica);
+    return arguments.fold.part ? value<std::uint32_t>(arguments.fold.part, replica) : 0;
+}
+
 template <class T>
 void CpuStream::gather_rows(const Samples& samples, const Gather& arguments, int replica, std::int64_t first,
                             std::int64_t begin, std::span<const std::int32_t> rows) {
     const std::int64_t columns = arguments.output.columns;
     const auto count = static_cast<std::int64_t>(rows.size());
     const std::byte* buffer = static_cast<const CpuBuffer*>(samples.buffer)->data();
-    const std::size_t part = samples.staged ? static_cast<std::size_t>(replica) * samples.features.replica_stride : 0;
-    const T* source = reinterpret_cast<const T*>(buffer + samples.features.offset + part);
+    const Tensor features = samples.features.replica(static_cast<int>(part_of(samples, arguments, replica)));
+    const T* source = reinterpret_cast<const T*>(buffer + features.offset);
+    const float scale = arguments.fold.part ? value(arguments.fold.scale, replica) : samples.scale;
+    const float shift = arguments.fold.part ? value(arguments.fold.shift, replica) : samples.shift;
     float* to = at(arguments.output, replica) + begin * columns;
     if (arguments.augment.height > 0) {
         const auto seed = value<std::uint64_t>(arguments.seed, replica);
@@ -189,13 +196,12 @@ void CpuStream::gather_rows(const Samples& samples, const Gather& arguments, int
         for (std::int64_t i = 0; i < count; ++i) {
             const auto element = static_cast<std::uint64_t>(first + begin + i);
             change(source + rows[static_cast<std::size_t>(i)] * columns, arguments.augment, columns,
-                   draw_block(seed, Purpose::augment, iteration, element), samples.scale, samples.shift,
-                   to + i * columns);
+                   draw_block(seed, Purpose::augment, iteration, element), scale, shift, to + i * columns);
         }
     } else if constexpr (std::is_same_v<T, std::uint8_t>) {
-        kernels_.gather_u8(count, columns, source, rows.data(), samples.scale, samples.shift, to);
+        kernels_.gather_u8(count, columns, source, rows.data(), scale, shift, to);
     } else {
-        kernels_.gather_f32(count, columns, source, rows.data(), samples.scale, samples.shift, to);
+        kernels_.gather_f32(count, columns, source, rows.data(), scale, shift, to);
     }
 }
 
@@ -209,17 +215,20 @@ void CpuStream::gather(const Samples& samples, const Gather& arguments) {
     assert(samples.targets.first_rows(1).bytes() == target_bytes);
     const std::byte* source = static_cast<const CpuBuffer*>(samples.buffer)->data();
     for (int replica = first_; replica < end_; ++replica) {
-        const std::size_t part =
-            samples.staged ? static_cast<std::size_t>(replica) * samples.targets.replica_stride : 0;
-        const std::byte* from = source + samples.targets.offset + part;
+        Samples its = samples;
+        const auto part = static_cast<int>(part_of(samples, arguments, replica));
+        its.rows = samples.rows.replica(part);
+        if (arguments.fold.part && extent.limits_rows())
+            its.count = value<std::uint32_t>(arguments.fold.count, replica);
+        const std::byte* from = source + samples.targets.replica(part).offset;
         std::byte* to = arena_.data() + arguments.targets.replica(replica).offset;
         const Rows mine = valid_rows(extent, replica, output.rows);
         const std::int64_t first = extent.limits_rows() ? mine.first : arguments.first;
         Picked picked = extent.limits_rows() && !samples.staged
-                            ? Picked(samples, source, first, value<std::uint32_t>(extent.batch, replica),
+                            ? Picked(its, source, first, value<std::uint32_t>(extent.batch, replica),
                                      value<std::uint64_t>(arguments.seed, replica),
                                      value<std::uint32_t>(arguments.iteration, replica))
-                            : Picked(samples, source, first);
+                            : Picked(its, source, first);
         for (std::int64_t begin = 0; begin < mine.count; begin += Picked::at_once) {
             const std::int64_t count = std::min(Picked::at_once, mine.count - begin);
             const std::span rows(picked.from(begin, count), static_cast<std::size_t>(count));

@@ -87,6 +87,8 @@ class CpuStream : public Stream {
     [[nodiscard]] Rows valid_rows(const Extent& extent, int replica, std::int64_t rows) const;
     [[nodiscard]] std::size_t kernel_of(Activation activation, const Tensor& activations, int replica) const;
     [[nodiscard]] std::int64_t valid_columns(const Extent& extent, int replica, std::int64_t columns) const;
+    /// The part of the samples that the replica works on: see Gather::Fold.
+    [[nodiscard]] std::size_t part_of(const Samples& samples, const Gather& arguments, int replica) const;
     /// Those of a replica's rows from row `begin` of the output on.
     template <class T>
     void gather_rows(const Samples& samples, const Gather& arguments, int replica, std::int64_t first,

@@ -35,9 +35,13 @@ typedef struct {
 } ExtentArguments;
 
 typedef struct {
-    TensorRef features;  // where samples lie in their buffer; stride 0: all replicas share them
+    TensorRef features;  // where samples lie in their buffer, and from one part of them to the next
     TensorRef sample_targets;
-    u64 sample_rows;  // ABSENT: they are all the rows there are
+    TensorRef sample_rows;  // ABSENT: they are all the rows there are
+    TensorRef part;         // hpo::Gather::Fold; ABSENT: all replicas share one part
+    TensorRef part_count;
+    TensorRef part_scale;
+    TensorRef part_shift;
     TensorRef output;
     TensorRef targets;
     TensorRef seed;

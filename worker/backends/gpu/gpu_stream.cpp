@@ -98,12 +98,20 @@ void GpuStream::gather(const Samples& samples, const Gather& arguments) {
     assert(output.columns == samples.features.columns && arguments.targets.rows == output.rows);
     assert(extent.limits_rows() || arguments.first + output.rows <= samples.count);
     assert(arguments.targets.columns == samples.targets.columns && size_of(samples.targets.type) == 4);
-    const auto lying = [&](const Tensor& tensor) { return samples.staged ? ref(tensor) : TensorRef{tensor.offset, 0}; };
+    const auto lying = [&](const Tensor& tensor) {
+        if (!tensor) return TensorRef{ABSENT, 0};
+        return samples.staged ? ref(tensor) : TensorRef{tensor.offset, tensor.replica_stride};
+    };
+    const Gather::Fold& fold = arguments.fold;
     launch(samples.features.type == Type::u8 ? Kernel::gather_u8 : Kernel::gather_f32,
            divide_up(output.rows, SUBGROUPS),
            GatherArguments{lying(samples.features),
                            lying(samples.targets),
-                           samples.rows ? samples.rows.offset : ABSENT,
+                           samples.staged ? TensorRef{ABSENT, 0} : lying(samples.rows),
+                           ref(fold.part),
+                           ref(fold.count),
+                           ref(fold.scale),
+                           ref(fold.shift),
                            ref(output),
                            ref(arguments.targets),
                            ref(arguments.seed),

@@ -42,13 +42,20 @@ FUNCTION u32 shuffled(const u32* key, u32 count, u32 position) {
     return x;
 }
 
+// Which part of the samples this replica works on.
+FUNCTION u64 part_of(GLOBAL u8* arena, const GatherArguments a) {
+    if (a.staged != 0u) return REPLICA;
+    return PRESENT(a.part) ? UINTS(a.part)[0] : 0u;
+}
+
 // The row of the samples' buffer that row `row` of this micro-batch is a copy of.
 FUNCTION u32 picked(GLOBAL u8* arena, GLOBAL u8* other, const GatherArguments a, u32 row) {
     const int in_order = !PRESENT(a.extent.batch);
     u32 sample = (in_order ? a.first : first_of(arena, a.extent)) + row;
     if (!in_order && a.staged == 0u) {
         const u32 batch = UINTS(a.extent.batch)[0];
-        const u32 epoch = a.count / batch;
+        const u32 count = PRESENT(a.part) ? UINTS(a.part_count)[0] : a.count;
+        const u32 epoch = count / batch;
         const u32 iteration = UINTS(a.iteration)[0];
         u32 key[8];
         for (u32 block = 0; block < 2u; ++block) {
@@ -60,9 +67,10 @@ FUNCTION u32 picked(GLOBAL u8* arena, GLOBAL u8* other, const GatherArguments a,
             philox(c, UINTS(a.seed)[0], UINTS(a.seed)[1]);
             for (u32 i = 0; i < 4u; ++i) key[4u * block + i] = c[i];
         }
-        sample = shuffled(key, a.count, iteration % epoch * batch + sample);
+        sample = shuffled(key, count, iteration % epoch * batch + sample);
     }
-    return a.sample_rows == ABSENT ? sample : ((GLOBAL const u32*)(other + a.sample_rows))[sample];
+    if (!PRESENT(a.sample_rows)) return sample;
+    return ((GLOBAL const u32*)(other + a.sample_rows.offset + part_of(arena, a) * a.sample_rows.stride))[sample];
 }
 
 // The changes to an image: by how many rows and columns it is shifted, and whether it is mirrored.
@@ -113,8 +121,11 @@ FUNCTION int changed_from(const GatherArguments a, u32 i, LOCAL const int* chang
         }                                                                                                           \
         BARRIER;                                                                                                    \
         const i64 sample = columns > 0u ? (i64)samples[subgroup] : 0;                                               \
-        GLOBAL const type* from = (GLOBAL const type*)(other + a.features.offset + REPLICA * a.features.stride) +   \
-                                  sample * a.columns;                                                               \
+        const u64 part = part_of(arena, a);                                                                         \
+        const float scale = PRESENT(a.part) ? FLOATS(a.part_scale)[0] : a.scale;                                    \
+        const float shift = PRESENT(a.part) ? FLOATS(a.part_shift)[0] : a.shift;                                    \
+        GLOBAL const type* from =                                                                                   \
+            (GLOBAL const type*)(other + a.features.offset + part * a.features.stride) + sample * a.columns;        \
         GLOBAL float* to = FLOATS(a.output) + (i64)row * a.columns;                                                 \
         for (u32 first = WORK_ITEM % SUBGROUP_SIZE; first < columns; first += SUBGROUP_SIZE * READ_AHEAD) {         \
             float x[READ_AHEAD];                                                                                    \
@@ -127,11 +138,11 @@ FUNCTION int changed_from(const GatherArguments a, u32 i, LOCAL const int* chang
             }                                                                                                       \
             for (u32 e = 0; e < READ_AHEAD; ++e) {                                                                  \
                 const u32 i = first + e * SUBGROUP_SIZE;                                                            \
-                if (i < columns) to[i] = valid ? x[e] * a.scale + a.shift : 0.0f;                                   \
+                if (i < columns) to[i] = valid ? x[e] * scale + shift : 0.0f;                                       \
             }                                                                                                       \
         }                                                                                                           \
         GLOBAL const u32* from_targets =                                                                            \
-            (GLOBAL const u32*)(other + a.sample_targets.offset + REPLICA * a.sample_targets.stride) +              \
+            (GLOBAL const u32*)(other + a.sample_targets.offset + part * a.sample_targets.stride) +                 \
             sample * a.target_columns;                                                                              \
         for (u32 i = WORK_ITEM % SUBGROUP_SIZE; i < target_columns; i += SUBGROUP_SIZE)                             \
             UINTS(a.targets)[(i64)row * a.target_columns + i] = valid ? from_targets[i] : 0u;                       \
