@@ -5,9 +5,14 @@
 // 1 ms. If stopping rules end trials early, values belong to different numbers of steps. tpe is then the safer choice,
 // since it uses only their order. If such rules predict the ends of trials, the process learns from the predictions and
 // their uncertainty. Since there are many trials of a few steps, half of them explore (tests/bench/curves).
+//
+// The first trial is the middle of the search space, as in Vizier (Song and others: "The Vizier Gaussian process bandit
+// algorithm", arXiv 2408.11527, 2024). People choose ranges around what they think is good, so the middle is usually a
+// fair configuration, and a study has a result to build on as soon as its first trial ends.
 
 #include <algorithm>
 
+#include "orchestrator/sampling/beliefs.hpp"
 #include "orchestrator/sampling/registry.hpp"
 #include "orchestrator/sampling/sobol.hpp"
 
@@ -35,6 +40,34 @@ class Chosen final : public Sampler {
    private:
     std::unique_ptr<Sampler> sampler_;
     std::string about_;
+};
+
+/// The middle of the search space for the first trial, and a sampler for all others.
+class MiddleFirst final : public Sampler {
+   public:
+    MiddleFirst(const SamplerSetup& setup, std::unique_ptr<Sampler> sampler)
+        : middle_(middle_of(setup)), sampler_(std::move(sampler)) {}
+    Point propose(std::int64_t trial, std::span<const Site> pending, int retry) override {
+        return trial == 1 && retry == 0 ? middle_ : sampler_->propose(trial, pending, retry);
+    }
+    void tell(const Observation& observation) override { sampler_->tell(observation); }
+    [[nodiscard]] std::string about() const override {
+        return sampler_->about() + "; the first trial is the middle of the space";
+    }
+
+   private:
+    /// Returns the point of the preferred values, of the first choices, and of the medians of all other priors.
+    static Point middle_of(const SamplerSetup& setup) {
+        const std::size_t dimensions = setup.space.size();
+        Point point = setup.beliefs ? setup.beliefs->preferred(dimensions) : Point(dimensions, 0.5);
+        for (std::size_t d = 0; d < dimensions; ++d)
+            if (const Dimension& dimension = setup.space[d]; !dimension.choices.empty() && !dimension.prior)
+                point[d] = 0.5 / static_cast<double>(dimension.choices.size());
+        return point;
+    }
+
+    Point middle_;
+    std::unique_ptr<Sampler> sampler_;
 };
 
 /// One sampler for the first trials and another for later ones. The second learns from all trials.
@@ -75,46 +108,53 @@ Result<std::unique_ptr<Sampler>> gp_then_tpe(const Params& gp, std::int64_t last
         std::make_unique<InTurn>(*std::move(first), last_of_gp, *std::move(second)), std::move(about)));
 }
 
+/// Chooses the sampler of a study.
+Result<std::unique_ptr<Sampler>> choose(const SamplerSetup& setup) {
+    const std::size_t dimensions = setup.space.size();
+    if (setup.trials < fewest)
+        return choose(dimensions <= sobol_dimensions && !setup.beliefs ? sobol_row : random_row, {}, setup,
+                      std::to_string(setup.trials) + " trials are too few to learn from");
+    if (setup.foretells && dimensions <= most_dimensions)
+        return gp_then_tpe(
+            {{"uniform", 0.5}}, most_foretold_for_gp, {{"uniform", 0.6}}, setup,
+            "auto: gp and random points in turn, as predicted ends tell what trials that paused are worth" +
+                (setup.trials > most_foretold_for_gp ? "; tpe after " + std::to_string(most_foretold_for_gp) + " trials"
+                                                     : std::string()));
+    std::string why;
+    if (setup.stops_early)
+        why = "stopping rules end trials early";
+    else if (dimensions > most_dimensions)
+        why = std::to_string(dimensions) + " parameters are more than gp's " + std::to_string(most_dimensions);
+    else if (const auto last = setup.trials > many_trials ? most_for_gp / 2 : most_for_gp; setup.trials > last)
+        return gp_then_tpe(
+            {}, last, {}, setup,
+            "auto: gp for the first " + std::to_string(last) + " trials, then tpe, whose proposals take less time");
+    else
+        return choose(gp_row, {}, setup,
+                      (setup.objectives > 1 ? "it looks for the Pareto front, " : std::string()) +
+                          "trials are trained to their end and are no more than " + std::to_string(most_for_gp));
+    // tpe begins with as many Sobol points as the space asks for and the budget allows, ten at most.
+    const auto wish = static_cast<std::int64_t>(2 * dimensions + 2);
+    Params options{{"startup", std::max<std::int64_t>(std::min({wish, setup.trials / 4, std::int64_t{10}}), 3)}};
+    // Since there are many trials of a few steps, most of them explore (measured by tests/bench/curves).
+    if (setup.foretells) options["uniform"] = 0.6;
+    return choose(tpe_row, options, setup, why);
+}
+
 }  // namespace
 
 constinit const SamplerRow auto_row{
     {"auto",
-     "gp for up to 400 trials (200 if there are more than 2,000), then tpe; tpe alone for more than 40 parameters, or "
+     "the middle of the space first, then gp for up to 400 trials (200 if there are more than 2,000), then tpe; tpe "
+     "alone for more than 40 parameters, or "
      "where stopping rules end trials early; "
      "with stopping: auto gp for the first 400 and every second trial drawn at random; sobol for fewer than 8; hpo "
      "check says which and why",
      {}},
     [](const Params&, const SamplerSetup& setup) -> Result<std::unique_ptr<Sampler>> {
-        const std::size_t dimensions = setup.space.size();
-        if (setup.trials < fewest)
-            return choose(dimensions <= sobol_dimensions && !setup.beliefs ? sobol_row : random_row, {}, setup,
-                          std::to_string(setup.trials) + " trials are too few to learn from");
-        if (setup.foretells && dimensions <= most_dimensions)
-            return gp_then_tpe(
-                {{"uniform", 0.5}}, most_foretold_for_gp, {{"uniform", 0.6}}, setup,
-                "auto: gp and random points in turn, as predicted ends tell what trials that paused are worth" +
-                    (setup.trials > most_foretold_for_gp
-                         ? "; tpe after " + std::to_string(most_foretold_for_gp) + " trials"
-                         : std::string()));
-        std::string why;
-        if (setup.stops_early)
-            why = "stopping rules end trials early";
-        else if (dimensions > most_dimensions)
-            why = std::to_string(dimensions) + " parameters are more than gp's " + std::to_string(most_dimensions);
-        else if (const auto last = setup.trials > many_trials ? most_for_gp / 2 : most_for_gp; setup.trials > last)
-            return gp_then_tpe(
-                {}, last, {}, setup,
-                "auto: gp for the first " + std::to_string(last) + " trials, then tpe, whose proposals take less time");
-        else
-            return choose(gp_row, {}, setup,
-                          (setup.objectives > 1 ? "it looks for the Pareto front, " : std::string()) +
-                              "trials are trained to their end and are no more than " + std::to_string(most_for_gp));
-        // tpe begins with as many Sobol points as the space asks for and the budget allows, ten at most.
-        const auto wish = static_cast<std::int64_t>(2 * dimensions + 2);
-        Params options{{"startup", std::max<std::int64_t>(std::min({wish, setup.trials / 4, std::int64_t{10}}), 3)}};
-        // Since there are many trials of a few steps, most of them explore (measured by tests/bench/curves).
-        if (setup.foretells) options["uniform"] = 0.6;
-        return choose(tpe_row, options, setup, why);
+        auto chosen = choose(setup);
+        if (!chosen || setup.given_start) return chosen;
+        return std::unique_ptr<Sampler>(std::make_unique<MiddleFirst>(setup, *std::move(chosen)));
     },
     false,
     false,

@@ -109,6 +109,7 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
     setup.seed = study.seed;
     setup.trials = study.budget.trials;
     setup.space = study.space;
+    setup.given_start = !study.start.empty() || !priors.empty();
     setup.objectives = 1 + study.objective.further.size();
     setup.constraints = study.objective.constraints.size();
     // With several objectives, `stopping: auto` keeps only divergence, which ends no trial of value.

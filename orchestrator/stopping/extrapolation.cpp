@@ -9,8 +9,9 @@
 // did.
 //
 // A share of all steps is spent on full trainings: trials that are trained to their end regardless of their curve. The
-// first trial is one of them. They are not selected by performance, so comparing their predicted and real ends shows
-// how reliable predictions are. The less reliable they are, the larger the share, from a tenth to nine tenths.
+// first trial is one of them, however fast others reach the first rung. They are not selected by performance, so
+// comparing their predicted and real ends shows how reliable predictions are. The less reliable they are, the larger
+// the share, from a tenth to nine tenths.
 //
 // A trial that repeats an earlier one exactly (repeats.hpp) is paused, and its predicted end is that of the earlier
 // one. Once no further trials come, some of those that repeat the best trial go on, since they may differ from it
@@ -25,6 +26,7 @@
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "orchestrator/stopping/curve_model.hpp"
 #include "orchestrator/stopping/followed.hpp"
@@ -103,7 +105,8 @@ class Extrapolation final : public StoppingRule {
           grace_(static_cast<std::int64_t>(number_option(setup.options, extrapolation_options, "grace"))),
           rungs_(rungs_of(setup.steps, grace_, static_cast<double>(factor_))),
           model_(rungs_.size() + 1),
-          best_({.metric = metric_, .value = {}}) {}
+          best_({.metric = metric_, .value = {}}),
+          full_steps_(setup.steps) {}
 
     void expect_trials(bool more) override { more_ = more; }
 
@@ -207,9 +210,12 @@ class Extrapolation final : public StoppingRule {
         if (course.full || !in_force(here)) return {.lasting = true};
         const bool first = is_first(before);
         if (first) course.foretold = model_.end(course.path).value;
-        if (first && owed_to_full()) {
+        if (first && (trial.number == 1 || owed_to_full())) {
             course.full = true;
-            full_steps_ += steps_;
+            if (trial.number == 1)
+                reserved_ = false;
+            else
+                full_steps_ += steps_;
             return {.lasting = true};
         }
         CurveRung& rung = rungs_[here];
@@ -250,6 +256,7 @@ class Extrapolation final : public StoppingRule {
     void on_end(const TrialRecord& trial) override {
         best_.forget(trial.number);
         if (trial.state == TrialState::failed) repeats_.failed(trial.number);
+        if (trial.number == 1 && std::exchange(reserved_, false)) full_steps_ -= steps_;
         repeats_.release(trial.number);
         const auto found = courses_.find(trial.number);
         if (found == courses_.end()) return;
@@ -407,7 +414,8 @@ class Extrapolation final : public StoppingRule {
     std::unordered_map<std::int64_t, CurveCourse> courses_;
     std::vector<std::pair<double, double>> foretold_;  ///< of full trainings: predicted end and real end
     std::int64_t all_steps_ = 0;
-    std::int64_t full_steps_ = 0;
+    std::int64_t full_steps_ = 0;  ///< includes those of trial 1 from the beginning, so that no other takes its place
+    bool reserved_ = true;         ///< true until trial 1 has become a full training, or has ended before
     std::int64_t fitted_at_ = 0;
     std::int64_t fits_ = 0;
     bool more_ = true;

@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 
+from tuned import environment as tuned_environment
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SET_BY_HPO = re.compile("_NUM_THREADS$|_MAXIMUM_THREADS$|_INTRAOP_THREADS$|^MALLOC_|^OPENBLAS_CORETYPE$|^PYTHONUNBUFFERED$")
 
@@ -56,8 +58,7 @@ def by_hand(folder, seconds, tuned):
     environment = clean()
     cores = sorted(os.sched_getaffinity(0))
     if tuned:
-        environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MALLOC_TRIM_THRESHOLD_": "4000000000",
-                        "MALLOC_MMAP_THRESHOLD_": "4000000000"}
+        environment |= tuned_environment()
     pins = [["taskset", "-c", str(cores[n % len(cores)])] if tuned else [] for n in range(2)]
     # Each has a session of its own, like hpo's workers, since the kernel divides the cores of a loaded machine among sessions.
     both = [subprocess.Popen([*pin, sys.executable, folder / "train.py", str(seconds)], env=environment, stdout=subprocess.PIPE, text=True,

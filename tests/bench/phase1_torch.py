@@ -1,10 +1,12 @@
 """A process of the searches with torch of tests/bench/phase1.
 
-    phase1_torch.py hyperband|random|first-3 JOURNAL LIMIT SEED PROCESS
+    phase1_torch.py hyperband|random|first-3 JOURNAL LIMIT SEED PROCESS PRECISION
+    phase1_torch.py speed PRECISION    # prints the updates a second of a typical trial
 
 Trains trials of the space of studies/phase1.yaml until 64 trials have begun in both processes together, or LIMIT seconds
 are over, and prints a line of JSON an epoch: the time and the validation accuracy. The two processes share an Optuna
-study in the file JOURNAL. first-3 takes the accuracies after one epoch from there.
+study in the file JOURNAL. first-3 takes the accuracies after one epoch from there. PRECISION is float32, or bfloat16 for
+torch's autocast.
 """
 
 import gzip
@@ -49,7 +51,8 @@ def configuration(trial):
 
 
 class Training:
-    def __init__(self, config, images, labels, training, validation):
+    def __init__(self, config, images, labels, training, validation, narrow):
+        self.narrow = narrow
         self.config, self.images, self.labels = config, images, labels
         self.training, self.validation = training, validation
         widths = [784] + [config["width"]] * config["depth"] + [10]
@@ -87,20 +90,38 @@ class Training:
             for group in self.optimizer.param_groups:
                 group["lr"] = self.config["lr"] * share
             rows = order[i * batch : (i + 1) * batch]
-            loss = self.criterion(self.model(self.images.index_select(0, rows)), self.labels.index_select(0, rows))
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.narrow):
+                predicted = self.model(self.images.index_select(0, rows))
+            loss = self.criterion(predicted.float(), self.labels.index_select(0, rows))
             self.optimizer.zero_grad(set_to_none=True)
             loss.backward()
             self.optimizer.step()
             self.step += 1
         self.model.eval()
-        with torch.no_grad():
+        with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.narrow):
             predicted = self.model(self.images[self.validation]).argmax(1)
         return (predicted == self.labels[self.validation]).float().mean().item()
 
 
+def speed(precision):
+    """Returns the updates a second of a trial in the middle of the space, by CPU time."""
+    torch.set_num_threads(1)
+    config = {"batch_size": 1024, "lr": 3e-3, "warmup": 1, "weight_decay": 0.02, "dropout": 0.3, "label_smoothing": 0.1,
+              "width": 448, "depth": 3, "activation": "relu", "optimizer": "adamw"}
+    count = 10 * config["batch_size"]
+    images, labels = torch.rand(count, 784), torch.randint(0, 10, (count,))
+    run = Training(config, images, labels, torch.arange(count), torch.arange(10), precision == "bfloat16")
+    run.epoch()
+    begun = time.process_time()
+    run.epoch()
+    return run.steps / (time.process_time() - begun)
+
+
 def main():
+    if sys.argv[1] == "speed":
+        return print(speed(sys.argv[2]))
     player, journal, limit = sys.argv[1], sys.argv[2], float(sys.argv[3])
-    seed, process = int(sys.argv[4]), int(sys.argv[5])
+    seed, process, narrow = int(sys.argv[4]), int(sys.argv[5]), sys.argv[6] == "bfloat16"
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     torch.set_num_threads(1)
     images, labels = images_and_labels()
@@ -130,7 +151,7 @@ def main():
             break
         torch.manual_seed(trial.number)
         config = configuration(trial)
-        run = Training(config, images, labels, training, validation)
+        run = Training(config, images, labels, training, validation, narrow)
         best, state = 0.0, optuna.trial.TrialState.COMPLETE
         for epoch in range(1, 1 + (1 if player == "first-3" else EPOCHS)):
             accuracy = run.epoch()
@@ -155,7 +176,7 @@ def main():
         except FileExistsError:
             continue
         torch.manual_seed(trial.number)
-        run = Training(configuration(optuna.trial.FixedTrial(trial.params)), images, labels, training, validation)
+        run = Training(configuration(optuna.trial.FixedTrial(trial.params)), images, labels, training, validation, narrow)
         for _ in range(EPOCHS):
             report(run.epoch())
             if over():

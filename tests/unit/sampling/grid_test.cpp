@@ -106,18 +106,49 @@ TEST(Grid, SaysWhyItEndsAndHowLargeItIs) {
 TEST(Auto, SaysWhatItChoseAndWhy) {
     Study study;
     study.space = {range("x", 0, 1)};
+    const std::string middle = "; the first trial is the middle of the space";
     const auto about = [&] { return Proposer::make(study)->about(); };
-    EXPECT_EQ(about(), "auto: gp, as trials are trained to their end and are no more than 400");
+    EXPECT_EQ(about(), "auto: gp, as trials are trained to their end and are no more than 400" + middle);
     study.budget.trials = 1000;
-    EXPECT_EQ(about(), "auto: gp for the first 400 trials, then tpe, whose proposals take less time");
+    EXPECT_EQ(about(), "auto: gp for the first 400 trials, then tpe, whose proposals take less time" + middle);
     study.budget.trials = 4;
-    EXPECT_EQ(about(), "auto: sobol, as 4 trials are too few to learn from");
+    EXPECT_EQ(about(), "auto: sobol, as 4 trials are too few to learn from" + middle);
     study.budget.trials = 64;
     study.stopping = {{"median", {}}};
-    EXPECT_EQ(about(), "auto: tpe, as stopping rules end trials early");
+    EXPECT_EQ(about(), "auto: tpe, as stopping rules end trials early" + middle);
     study.stopping.clear();
     for (int i = 0; i < 200; ++i) study.space.push_back(range("y" + std::to_string(i), 0, 1));
-    EXPECT_EQ(about(), "auto: tpe, as 201 parameters are more than gp's 40");
+    EXPECT_EQ(about(), "auto: tpe, as 201 parameters are more than gp's 40" + middle);
+}
+
+TEST(Auto, TriesTheMiddleOfTheSpaceFirst) {
+    Study study;
+    study.sampler = {"auto", {}};
+    study.space = {range("x", 1, 100), range("n", 0, 9), range("y", 0, 1)};
+    study.space[0].log = true;
+    study.space[1].kind = Kind::integer;
+    study.space[2].prior = Value(0.25);
+    study.space.push_back({.name = "optimizer", .kind = Kind::categorical, .choices = {"adamw", "sgd", "lion"}});
+    for (const std::uint64_t seed : {1, 2}) {
+        study.seed = seed;
+        Proposer proposer = *Proposer::make(study);
+        const auto first = proposer.propose(1);
+        ASSERT_TRUE(first);
+        EXPECT_NEAR(std::get<double>(first->params.at("x")), 10, 1e-9);
+        EXPECT_EQ(std::get<std::int64_t>(first->params.at("n")), 5);
+        EXPECT_NEAR(std::get<double>(first->params.at("y")), 0.25, 1e-9);
+        EXPECT_EQ(std::get<std::string>(first->params.at("optimizer")), "adamw");
+        EXPECT_NE(proposer.propose(2)->point, first->point);
+    }
+}
+
+TEST(Auto, TriesTheStartOfTheStudyBeforeAndNoMiddleAfterIt) {
+    Study study;
+    study.sampler = {"auto", {}};
+    study.space = {range("x", 0, 1)};
+    study.start = {{{"x", 0.125}}};
+    const Proposer proposer = *Proposer::make(study);
+    EXPECT_EQ(proposer.about(), "auto: gp, as trials are trained to their end and are no more than 400");
 }
 
 }  // namespace

@@ -68,6 +68,24 @@ TEST(Extrapolation, TheFirstTrialIsTrainedToItsEnd) {
     EXPECT_EQ(study.complete, 1);
 }
 
+TEST(Extrapolation, TheFirstTrialIsTrainedToItsEndAlsoIfOthersReachARungBefore) {
+    auto rule = testing_curves::rule("extrapolation");
+    const auto [fast, paused] = testing_curves::feed(*rule, testing_curves::trial(2, std::vector<double>(20, 0.5)));
+    EXPECT_EQ(fast, 2);
+    EXPECT_EQ(paused.action, Action::pause);
+    const auto [slow, verdict] = testing_curves::feed(*rule, testing_curves::trial(1, std::vector<double>(20, 0.4)));
+    EXPECT_EQ(slow, 0) << verdict.reason;
+}
+
+TEST(Extrapolation, TheNextTrialIsTrainedToItsEndIfTheFirstFailed) {
+    auto rule = testing_curves::rule("extrapolation");
+    TrialRecord first = testing_curves::trial(1, {});
+    first.state = TrialState::failed;
+    rule->ended(first);
+    EXPECT_EQ(testing_curves::feed(*rule, testing_curves::trial(2, std::vector<double>(20, 0.5))).first, 0);
+    EXPECT_EQ(testing_curves::feed(*rule, testing_curves::trial(3, std::vector<double>(20, 0.6))).first, 2);
+}
+
 TEST(Extrapolation, AStudyWhoseEarlyRanksTellIsCutHard) {
     const PlayedStudy study = play(40 * steps, [](auto trial, auto step) { return fall(uniform(trial, 0), step); });
     EXPECT_GT(study.trials.size(), 200u);  // the same steps train 40 trials in full
