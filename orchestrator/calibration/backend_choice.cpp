@@ -1,30 +1,62 @@
 #include "orchestrator/calibration/backend_choice.hpp"
 
 #include <algorithm>
-#include <cmath>
-
-#include "hpo/units.hpp"
 
 namespace hpo {
 
-std::string BackendChoice::text() const {
-    return "predicted " + short_number(cpu) + " steps per second on the CPU, " + short_number(gpu) +
-           " on the GPU (hpo bench devices)";
+namespace {
+
+PredictedEnd end_of(int device, double step, double begins, double steps) {
+    return {device, step, begins, begins + steps * step};
 }
 
-std::optional<BackendChoice> compare_backends(const DeviceCalibration& cpu, std::int64_t cpu_trials,
-                                              const DeviceCalibration& gpu, std::int64_t fused,
-                                              std::span<const StepWork> work) {
-    double cpu_seconds = 0, gpu_seconds = 0;
-    for (const StepWork& one : work) {
-        const auto on_cpu = predict_step(cpu, one), on_gpu = predict_step(gpu, one);
-        if (!on_cpu || !on_gpu) return std::nullopt;
-        cpu_seconds += on_cpu->seconds() / static_cast<double>(std::max<std::int64_t>(1, cpu_trials));
-        gpu_seconds += on_gpu->seconds() / fusing_gain(gpu, precision_on(gpu, one), fused);
+std::optional<PredictedEnd> end_on(const ComputeLoad::Device& device, const TrialToPlace& trial, double core_free,
+                                   bool& joins) {
+    StepSharing sharing;
+    double first_end = 0;
+    for (const ComputeLoad::Trial& other : device.trials) {
+        ++sharing.others;
+        sharing.fused += !trial.fusion_key.empty() && other.fusion_key == trial.fusion_key ? 1 : 0;
+        first_end = sharing.others == 1 ? other.ends : std::min(first_end, other.ends);
     }
-    if (!(cpu_seconds > 0 && gpu_seconds > 0)) return std::nullopt;
-    const auto steps = static_cast<double>(work.size());
-    return BackendChoice{steps / cpu_seconds, steps / gpu_seconds};
+    joins = sharing.fused > 0;
+    const auto step = trial.step(device.index, sharing);
+    if (!step) return std::nullopt;
+    double begins = joins ? 0 : core_free;
+    const bool is_full =
+        !joins && trial.on_device && static_cast<double>(trial.on_device->device_bytes) > device.free_bytes;
+    if (is_full && !device.trials.empty()) begins = std::max(begins, first_end);
+    return end_of(device.index, *step, begins, trial.steps);
+}
+
+}  // namespace
+
+BackendChoice choose_backend(ComputeLoad& load, const TrialToPlace& trial) {
+    BackendChoice choice;
+    if (load.cores.empty()) load.cores.push_back(0);
+    const auto core = std::min_element(load.cores.begin(), load.cores.end());
+    if (trial.may_use_host)
+        if (const auto step = trial.step(host_only, {})) choice.host = end_of(host_only, *step, *core, trial.steps);
+    ComputeLoad::Device* best = nullptr;
+    bool takes_core = true;
+    if (trial.may_use_device)
+        for (ComputeLoad::Device& device : load.devices) {
+            bool joins = false;
+            const auto end = end_on(device, trial, *core, joins);
+            if (!end || (choice.device && choice.device->ends <= end->ends)) continue;
+            choice.device = end;
+            best = &device;
+            takes_core = !joins;
+        }
+    if (!choice.host && !choice.device) return choice;
+    if (choice.takes_host()) {
+        *core = choice.host->ends;
+        return choice;
+    }
+    best->trials.push_back({choice.device->ends, trial.fusion_key});
+    if (trial.on_device && takes_core) best->free_bytes -= static_cast<double>(trial.on_device->device_bytes);
+    if (takes_core) *core = std::max(*core, choice.device->ends);
+    return choice;
 }
 
 }  // namespace hpo

@@ -1,30 +1,62 @@
-// Chooses between the CPU and a GPU for the trials of a study, by what was measured of both. Pure.
+// Chooses for each trial of a study between the host and the accelerators, by when it is predicted to end. Pure.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
-#include <span>
 #include <string>
+#include <vector>
 
-#include "orchestrator/calibration/calibration.hpp"
 #include "orchestrator/calibration/step_time.hpp"
+#include "orchestrator/scheduling/plan.hpp"
 
 namespace hpo {
 
-struct BackendChoice {
-    double cpu = 0, gpu = 0;  ///< predicted steps per second of all trials at once
-    /// Returns true if the CPU is so much faster that the error of a prediction is unlikely to be the reason.
-    [[nodiscard]] bool prefers_cpu() const { return cpu > 1.5 * gpu; }
-    /// Returns "predicted 41 steps per second on the CPU, 9.5 on the GPU (hpo bench devices)".
-    [[nodiscard]] std::string text() const;
+/// What computes now, and until when. All times are seconds from now.
+struct ComputeLoad {
+    /// A trial on an accelerator.
+    struct Trial {
+        double ends = 0;
+        std::string fusion_key;  ///< empty: it shares its worker with no other
+    };
+    struct Device {
+        int index = 0;          ///< in Machine::accelerators
+        double free_bytes = 0;  ///< of its memory
+        std::vector<Trial> trials;
+    };
+    std::vector<double> cores;    ///< when each core of the host has nothing more to do
+    std::vector<Device> devices;  ///< that may be used
 };
 
-/// Predicts the total rate of trials with this work, on the CPU with `cpu_trials` trials at once and on the GPU with
-/// `fused` trials side by side in one worker. On the CPU, trials of one thread each are assumed not to slow each other
-/// down. On the GPU, fused trials gain as much as the products of several models at once do, as far as measured.
-/// Returns nothing if `work` is empty or any of it cannot be predicted on either device.
-std::optional<BackendChoice> compare_backends(const DeviceCalibration& cpu, std::int64_t cpu_trials,
-                                              const DeviceCalibration& gpu, std::int64_t fused,
-                                              std::span<const StepWork> work);
+/// A trial that is to be given the host or an accelerator.
+struct TrialToPlace {
+    double steps = 0;  ///< that it is still to take
+    bool may_use_host = true, may_use_device = true;
+    std::string fusion_key;              ///< on an accelerator; empty if it is not known
+    std::optional<Footprint> on_device;  ///< that it needs there, if that is known
+    /// Returns the seconds of a step on a device, or on the host; nothing if they cannot be predicted.
+    std::function<std::optional<double>(int device, const StepSharing& sharing)> step;
+};
+
+/// A place for a trial, with what is predicted of it. Times are seconds from now.
+struct PredictedEnd {
+    int device = host_only;
+    double step = 0;    ///< seconds
+    double begins = 0;  ///< when the cores and the memory that it needs are free
+    double ends = 0;    ///< after all of its steps
+};
+
+struct BackendChoice {
+    std::optional<PredictedEnd> host, device;  ///< on the host, and on the best accelerator; absent: not possible
+
+    [[nodiscard]] bool takes_host() const { return host && (!device || host->ends < device->ends); }
+    [[nodiscard]] const PredictedEnd& taken() const { return takes_host() ? *host : *device; }
+};
+
+/// Predicts when the trial ends on the host and on each accelerator beside what computes there already, and adds it to
+/// the load where it ends first. A trial takes a core of the host on either: on an accelerator, one thread drives the
+/// device for all trials of a worker, and a trial joins a worker that trains others of its fusion key. Both members of
+/// the result are absent if nothing can be predicted; the load is then as before.
+BackendChoice choose_backend(ComputeLoad& load, const TrialToPlace& trial);
 
 }  // namespace hpo

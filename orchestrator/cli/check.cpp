@@ -14,6 +14,7 @@
 #include "hpo/printable.hpp"
 #include "hpo/units.hpp"
 #include "orchestrator/cli/best_config.hpp"
+#include "orchestrator/cli/check_backends.hpp"
 #include "orchestrator/cli/check_samples.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/packing.hpp"
@@ -255,15 +256,18 @@ std::string sizes_text(const Samples& samples, bool on_device, Json& json) {
 }
 
 /// Describes the trials of a native worker's study. Starts a worker to plan and time samples, and fills in `load`.
-std::string native_text(const CheckedStudy& checked, const Target& target, Load& load, Json& json) {
+std::string native_text(const CheckedStudy& checked, const LiveMachine& machine, Load& load, Json& json) {
     const Study& study = checked.study;
-    auto worker = OneWorker::start(study, installed_programs(), target);
+    auto worker = OneWorker::start(study, installed_programs(), machine.target(machine.on_device() ? 0 : host_only));
     if (!worker) throw Fatal(worker.error().message);
     load.question.slots = slots_at_first(study, (*worker)->slots());
     load.question.slots_by_default = load.question.slots < (*worker)->slots();
     load.question.parallel = most_at_once(study, load.question.workers, load.question.slots);
     load.question.parallel_by_default = load.question.parallel && !study.resources.parallel;
-    const Samples samples = plan_samples(checked, **worker, load.question.machine);
+    Samples samples = plan_samples(checked, **worker, load.question.machine);
+    const Sample typical = typical_sample(samples);
+    const auto predicted = machine.host_too() ? predict_samples(samples, machine) : std::vector<PredictedSample>();
+    plan_on_cpu(study, predicted, samples);
     const auto data = (*worker)->explain_data(samples.front().params, study.seed);
     if (!data) throw Fatal(data.error().message);
     for (const Sample& sample : samples)
@@ -272,7 +276,7 @@ std::string native_text(const CheckedStudy& checked, const Target& target, Load&
     const Packing packing = pack(load.question);
     const auto workers = std::max<std::int64_t>(1, packing.workers);
     const auto replicas = std::max<std::int64_t>(1, (packing.at_once + workers - 1) / workers);
-    const auto step = measured_step(study, **worker, typical_sample(samples), replicas);
+    const auto step = measured_step(study, **worker, typical, replicas);
     std::vector<PackingQuestion::Trial> by_size = load.question.trials;
     std::sort(by_size.begin(), by_size.end(),
               [](const auto& a, const auto& b) { return total_bytes(a) < total_bytes(b); });
@@ -288,6 +292,13 @@ std::string native_text(const CheckedStudy& checked, const Target& target, Load&
             "", duration_text(*step) + " a step, " + duration_text(*step * static_cast<double>(study.budget.epochs)) +
                     " in full, for a typical one" +
                     (replicas > 1 ? " among " + std::to_string(replicas) + " side by side" : "") + " (measured now)");
+    if (!predicted.empty()) {
+        text += row("backend", describe_backends(predicted, samples.size(), machine));
+        text += row("",
+                    "each gets the one on which it is predicted to end first, given what runs (resources.backend "
+                    "sets it)");
+        json["backends"] = to_json(predicted);
+    }
     text += too_large_text(samples, json);
     json["seconds_per_step"] = step ? Json(*step) : Json(nullptr);
     if (step) {
@@ -350,7 +361,7 @@ std::string script_text(const Study& study, Load& load, Json& json) {
     const Prediction prediction = FootprintModel(study.resources.trial, load.question.on_device).predict({});
     Footprint footprint = prediction.footprint;
     if (cores_are_searched(study)) footprint.cores = 0;
-    load.question.trials = {{footprint, {}, {}}};
+    load.question.trials = {{footprint, {}, {}, false}};
     const std::int64_t gpus = study.resources.trial.gpus;
     load.question.devices = static_cast<std::size_t>(gpus);
     const std::string on_device = gpus > 1 ? ", on " + std::to_string(gpus) + " devices at once" : ", on a device";
@@ -486,8 +497,7 @@ int check_command(const CheckArguments& arguments) {
     load.question.budget_trials = trials_of(study);
 
     std::string text = search_text(study) + row("keep", keep_text(study));
-    text += study.command.empty() ? native_text({study, arguments.file, arguments.set.empty()},
-                                                machine->target(machine->on_device() ? 0 : host_only), load, json)
+    text += study.command.empty() ? native_text({study, arguments.file, arguments.set.empty()}, *machine, load, json)
                                   : script_text(study, load, json);
     text += row("machine",
                 host.cpu_name + ", " + cores_text(host.cores) + ", " + bytes(available_memory()) + " of memory free");

@@ -47,7 +47,7 @@ void check_largest_batch(const CheckedStudy& checked, OneWorker& worker, const S
 }
 
 PackingQuestion::Trial reserved_by(const from_worker::PlanAnswer& answer) {
-    return {answer.footprint, answer.fusion_key, answer.colocated};
+    return {answer.footprint, answer.fusion_key, answer.colocated, false};
 }
 
 /// Splits the batch into more micro-batches until the trial fits the empty machine. Leaves sample.micro_batches at 0 if

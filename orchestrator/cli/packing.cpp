@@ -72,7 +72,8 @@ Packing fill(const PackingQuestion& question) {
             apply(state, *decision.start);
             PlacementWorker& worker = state.workers.at(decision.start->worker);
             worker.state = PlacementWorker::State::ready;
-            worker.slots = static_cast<std::size_t>(question.slots);
+            const bool has_slots = !question.on_device || worker.device != host_only;
+            worker.slots = has_slots ? static_cast<std::size_t>(question.slots) : 1;
             worker.plans = true;
             ++packing.at_once;
             packing.workers += decision.start->opens ? 1 : 0;
@@ -88,7 +89,8 @@ Packing fill(const PackingQuestion& question) {
             state.queue.push_back({.trial = next,
                                    .footprint = trial.footprint,
                                    .colocated = trial.colocated,
-                                   .fusion_key = trial.fusion_key});
+                                   .fusion_key = trial.fusion_key,
+                                   .on_host = trial.on_host});
         }
     }
 }

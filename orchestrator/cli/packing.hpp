@@ -17,6 +17,7 @@ struct PackingQuestion {
         Footprint footprint;
         std::string fusion_key;        ///< trials with an equal key may share a worker; empty: needs its own worker
         Footprint colocated{0, 0, 0};  ///< extra resources in a worker that already trains trials with this key
+        bool on_host = false;          ///< it needs no accelerator although other trials do
     };
     Machine machine;                       ///< its current state, with none of the study's trials running
     std::vector<Trial> trials;             ///< in starting order; the list is repeated up to `budget_trials`

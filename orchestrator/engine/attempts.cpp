@@ -84,6 +84,7 @@ StepForecast Attempts::forecast(const Worker& worker, std::int64_t trial) const 
         forecast->done = record.curve.back().step;
         forecast->trained = record.curve.back().seconds.value_or(0);
     }
+    forecast->why = uses_.requirements.of(trial).why;
     return *forecast;
 }
 

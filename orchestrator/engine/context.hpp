@@ -72,6 +72,8 @@ struct EngineParts {
     std::function<void()> proposal_ready = {};
     /// Trials need an accelerator each, or as many as `resources.trial.gpus` asks for.
     bool on_device = false;
+    /// With `on_device`: each trial may compute on the host instead, if it is predicted to end first there.
+    bool host_too = false;
     /// Given: the number of trials at once is searched by their throughput.
     std::optional<ConcurrencyPlan> concurrency = {};
     /// What devices can do, by their index or `host_only`, as far as it was measured.

@@ -20,16 +20,20 @@ Dispatcher::Dispatcher(const Uses& uses) : uses_(uses) {
 }
 
 void Dispatcher::warm_up() {
-    if (!uses_.requirements.asks_workers() || uses_.context.parts.on_device) return;
-    const auto wanted = std::min(static_cast<std::int64_t>(uses_.pool.workers().size()), work_left());
+    const EngineParts& parts = uses_.context.parts;
+    if (!uses_.requirements.asks_workers() || (parts.on_device && !parts.host_too)) return;
+    auto wanted = std::min(static_cast<std::int64_t>(uses_.pool.workers().size()), work_left());
+    if (parts.host_too) wanted = std::min(wanted, static_cast<std::int64_t>(std::max(1.0, machine().cores)));
     for (std::int64_t index = 0; index < wanted; ++index) launch(static_cast<WorkerIndex>(index), host_only);
 }
 
 void Dispatcher::place_trials() {
     const auto most = std::min(uses_.pool.workers().size(), static_cast<std::size_t>(uses_.throughput.at_once()));
     is_read_ = false;
+    unanswered_.clear();
     while (!uses_.context.closing() && uses_.pool.has_room(may_launch()) && uses_.throughput.has_room()) {
         catch_up();
+        choose_backends();
         PlacementDecision decision;
         const bool any_waits = placer_.waiting() > 0;
         if (any_waits) {
@@ -39,15 +43,16 @@ void Dispatcher::place_trials() {
         }
         for (const auto& never : decision.never) refuse(never);
         if (uses_.context.closing()) return;
-        tell_who_waits(decision.kept_out);
+        const bool elsewhere = decision.kept_out && try_other_side(decision.kept_out->trial);
+        if (!elsewhere) tell_who_waits(decision.kept_out);
         for (const std::size_t idle : decision.release)
             uses_.pool.end(static_cast<WorkerIndex>(idle), "makes way for a worker on another device");
         if (decision.start) start(*decision.start, placer_.reservation_of(*decision.start));
         if (decision.start || !decision.release.empty()) is_read_ = false;
-        if (!decision.never.empty() || decision.start) continue;
+        if (!decision.never.empty() || decision.start || elsewhere) continue;
 
         // A smaller trial than the one that does not fit may be the next one.
-        const bool queue_is_full = placer_.waiting() >= placer_.longest_queue(most);
+        const bool queue_is_full = placer_.waiting() + unanswered_.size() >= placer_.longest_queue(most);
         const std::int64_t next = queue_is_full ? 0 : next_trial();
         if (next == 0) {
             const bool stuck = (queue_is_full || any_waits) && !decision.joins_soon && !decision.limited;
@@ -118,10 +123,34 @@ void Dispatcher::enter_trial(std::int64_t trial) {
                             .colocated = needs->colocated,
                             .alone = needs->alone,
                             .fusion_key = needs->fusion_key,
-                            .own_worker = needs->own_worker});
+                            .own_worker = needs->own_worker,
+                            .on_host = needs->on_host});
 }
 
-PlacementLimits Dispatcher::limits() const {
+/// Where trials may compute on the host and on accelerators: chooses anew for all that wait.
+void Dispatcher::choose_backends() {
+    if (!uses_.context.parts.host_too) return;
+    std::vector<std::int64_t> waiting;
+    for (const std::int64_t trial : uses_.context.parts.ledger.queued())
+        if (!uses_.attempts.hold(trial)) waiting.push_back(trial);
+    uses_.backends.choose(waiting, machine());
+    catch_up();
+}
+
+/// The trial cannot run where it is to compute. Returns false if it cannot run elsewhere either.
+bool Dispatcher::try_other_side(std::int64_t trial) {
+    return uses_.context.parts.host_too && uses_.requirements.try_other_side(trial);
+}
+
+/// The workers that can answer what the trial needs: any, until one has answered what its work is.
+Side Dispatcher::side_of(std::int64_t trial) const {
+    if (!uses_.context.parts.host_too) return Side::any;
+    const TrialRequirements* needs = uses_.requirements.find(trial);
+    if (!needs || (!needs->work && !needs->runs_on_one_side() && !needs->on_host)) return Side::any;
+    return needs->on_host ? Side::host : Side::device;
+}
+
+PlacementLimits Dispatcher::limits() {
     const Study& study = uses_.context.parts.study;
     const std::size_t slots = placer_.most_slots();
     PlacementLimits limits;
@@ -131,7 +160,26 @@ PlacementLimits Dispatcher::limits() const {
         most_at_once(study, static_cast<std::int64_t>(uses_.pool.workers().size()), static_cast<std::int64_t>(slots));
     limits.may_open = may_launch();
     uses_.throughput.limit(limits, slots);
+    if (uses_.context.parts.host_too) keep_cores_for_devices(limits);
     return limits;
+}
+
+/// Trials on the host leave a core to each worker on a device that trains, or that is about to be asked, or to answer,
+/// what its first trial needs.
+void Dispatcher::keep_cores_for_devices(PlacementLimits& limits) {
+    const bool asks = std::any_of(unknown_.begin(), unknown_.end(),
+                                  [&](std::int64_t trial) { return side_of(trial) == Side::device; });
+    const auto takes_core = [&](const Worker& worker) {
+        if (worker.state == Worker::State::empty || worker.device == host_only) return false;
+        return worker.state == Worker::State::starting || worker.planning != 0 || !worker.jobs.empty() || asks;
+    };
+    const auto& workers = std::as_const(uses_.pool).workers();
+    const auto taken = std::count_if(workers.begin(), workers.end(), takes_core);
+    if (taken == 0) return;
+    const auto left = std::max<std::int64_t>(0, static_cast<std::int64_t>(machine().cores) - taken);
+    const auto own = limits.workers_on.find(host_only);
+    const auto most = own == limits.workers_on.end() ? limits.workers_each : std::optional(own->second);
+    limits.workers_on[host_only] = std::min(left, most.value_or(left));
 }
 
 /// As of the last start; placer_ has been given it.
@@ -217,8 +265,13 @@ void Dispatcher::planned(WorkerIndex index, const from_worker::PlanAnswer& answe
     uses_.pool.plan_answered(index);
     uses_.context.placement_due = true;
     if (is_final(uses_.context.trial(answer.id).state)) return uses_.ends.announce(answer.id);
-    if (!answer.error.empty()) return uses_.ends.fail(answer.id, answer.error, answer.error);
-    uses_.requirements.answered(answer, uses_.machine.is_unified(worker.device));
+    const bool on_host = worker.device == host_only;
+    if (!answer.error.empty()) {
+        uses_.requirements.choose(answer.id, on_host && uses_.context.parts.host_too, 0, {});
+        if (try_other_side(answer.id)) return;
+        return uses_.ends.fail(answer.id, answer.error, answer.error);
+    }
+    uses_.requirements.answered(answer, on_host, uses_.machine.is_unified(worker.device));
 }
 
 /// What the trial needs is known now, or (false) a worker was asked or has to come first.
@@ -232,19 +285,27 @@ bool Dispatcher::find_requirements(std::int64_t trial) {
 /// A worker that can be asked; else one is started, unless one that is there can be soon.
 void Dispatcher::ask_a_worker(std::int64_t trial) {
     const Study& study = uses_.context.parts.study;
-    if (const auto free = uses_.pool.first_to_ask()) {
+    const Side side = side_of(trial);
+    if (const auto free = uses_.pool.first_to_ask(side)) {
         uses_.pool.ask_plan(*free, {trial, uses_.requirements.configuration(trial), study.budget.epochs, study.seed});
         return;
     }
-    if (uses_.pool.any_to_ask_soon()) return;
+    unanswered_.insert(trial);
+    if (uses_.pool.any_to_ask_soon(side) || !may_launch()) return;
+    const bool on_host = !uses_.context.parts.on_device || (uses_.context.parts.host_too && side != Side::device);
+    // A further worker on the host would have no core to compute on.
+    if (uses_.context.parts.host_too && on_host && double(uses_.pool.on_host()) >= machine().cores) return;
+    const auto device = on_host ? std::optional(host_only) : uses_.machine.usable_device();
     const auto empty = uses_.pool.first_empty();
-    if (!empty || !may_launch()) return;
-    const auto device = uses_.context.parts.on_device ? uses_.machine.usable_device() : std::optional(host_only);
-    if (device) launch(*empty, *device);
+    if (device && empty) return launch(*empty, *device);
+    if (side == Side::any || empty) return;
+    if (const auto idle = uses_.pool.first_idle(on_host ? Side::device : Side::host))
+        uses_.pool.end(*idle, "makes way for a worker on another device");
 }
 
 /// Too large for the empty machine: in smaller micro-batches, else not at all.
 void Dispatcher::refuse(const Admission::Reason& never) {
+    if (try_other_side(never.trial)) return;
     if (uses_.requirements.shrink(never.trial, never.text)) return;
     const std::int64_t micro_batches = uses_.requirements.of(never.trial).micro_batches;
     uses_.ends.fail(never.trial,
@@ -257,7 +318,9 @@ void Dispatcher::refuse(const Admission::Reason& never) {
 /// A queued trial whose requirements are not known, else a further one. 0: none.
 std::int64_t Dispatcher::next_trial() {
     catch_up();
-    return unknown_.empty() ? uses_.supply.further_trial() : *unknown_.begin();
+    for (const std::int64_t trial : unknown_)
+        if (!unanswered_.contains(trial)) return trial;
+    return uses_.supply.further_trial();
 }
 
 std::int64_t Dispatcher::work_left() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "orchestrator/engine/attempts.hpp"
+#include "orchestrator/engine/backend_chooser.hpp"
 #include "orchestrator/engine/launch_failures.hpp"
 #include "orchestrator/engine/supply.hpp"
 #include "orchestrator/engine/throughput.hpp"
@@ -32,6 +33,7 @@ class Dispatcher {
         Supply& supply;
         const Throughput& throughput;
         StepForecasts& forecasts;
+        BackendChooser& backends;
     };
     explicit Dispatcher(const Uses& uses);
     Dispatcher(const Dispatcher&) = delete;
@@ -64,13 +66,17 @@ class Dispatcher {
     void catch_up();
     void enter_worker(WorkerIndex index);
     void enter_trial(std::int64_t trial);
-    [[nodiscard]] PlacementLimits limits() const;
+    void choose_backends();
+    [[nodiscard]] PlacementLimits limits();
+    void keep_cores_for_devices(PlacementLimits& limits);
     const Machine& machine();
     void launch(WorkerIndex index, int device, const std::vector<int>& more = {});
     void start(const PlacementDecision::Start& start, Reservation reservation);
     std::int64_t next_trial();
     bool find_requirements(std::int64_t trial);
     void ask_a_worker(std::int64_t trial);
+    [[nodiscard]] Side side_of(std::int64_t trial) const;
+    bool try_other_side(std::int64_t trial);
     void refuse(const Admission::Reason& never);
     void tell_who_waits(const std::optional<Admission::Reason>& kept_out);
 
@@ -79,6 +85,7 @@ class Dispatcher {
     /// What placing has to know: the workers, what trials in them hold, and queued trials whose requirements are known.
     Placer placer_;
     std::set<std::int64_t> unknown_;            ///< queued trials whose requirements are not
+    std::set<std::int64_t> unanswered_;         ///< of them, those that no worker can be asked about at this moment
     std::vector<std::int64_t> queue_changes_;   ///< since catch_up()
     std::vector<std::vector<Reserved>> holds_;  ///< what placer_ was told of each worker,
     std::vector<std::int64_t> diagnosed_;       ///< and of those whose last attempt is not diagnosed

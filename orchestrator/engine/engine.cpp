@@ -21,6 +21,7 @@ Engine::Engine(EngineParts parts, int workers)
       machine_(context_, pool_, health_),
       throughput_(context_, pool_),
       forecasts_(context_),
+      backends_(context_, pool_, requirements_, forecasts_),
       ends_(context_, pool_, requirements_),
       memory_(context_, machine_, requirements_, ends_, diagnoses_),
       devices_(context_, pool_, health_, machine_, launches_),
@@ -29,7 +30,7 @@ Engine::Engine(EngineParts parts, int workers)
       worker_ends_({context_, pool_, machine_, health_, devices_, launches_, requirements_, ends_, memory_, diagnoses_,
                     attempts_}),
       dispatcher_({context_, pool_, machine_, health_, launches_, requirements_, ends_, diagnoses_, attempts_, supply_,
-                   throughput_, forecasts_}),
+                   throughput_, forecasts_, backends_}),
       started_(context_.now()),
       seconds_before_(context_.parts.ledger.record().seconds) {
     context_.parts.ledger.wait_for_commits();

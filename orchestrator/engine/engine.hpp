@@ -97,6 +97,7 @@ class Engine {
     MachineView machine_;
     Throughput throughput_;
     StepForecasts forecasts_;
+    BackendChooser backends_;
 
     // What follows.
     TrialEnds ends_;

@@ -7,10 +7,8 @@
 #include <optional>
 
 #include "hpo/user_cache.hpp"
-#include "orchestrator/calibration/backend_choice.hpp"
 #include "orchestrator/devices/selection.hpp"
 #include "orchestrator/engine/one_worker.hpp"
-#include "orchestrator/sampling/proposer.hpp"
 #include "orchestrator/scheduling/concurrency.hpp"
 
 namespace hpo {
@@ -146,30 +144,20 @@ std::map<int, DeviceCalibration> LiveMachine::calibrations() const {
 
 namespace {
 
-/// Compares the CPU with the study's first GPU, if both have been measured, for a few configurations of the study.
-std::optional<BackendChoice> compare_on(const LiveMachine& machine, const Study& study, OneWorker& worker) {
-    constexpr std::int64_t compared = 8;
-    const Target target = machine.target(0);
-    const std::string id = machine.read().accelerators.front().id;
-    const DeviceReading* device = find(machine.readings(), id);
-    if (device == nullptr) return std::nullopt;
-    const auto cpu = kept_calibration(machine.host(), "cpu", machine.host().cpu_name);
-    const auto gpu = kept_calibration(machine.host(), target.backend + " " + std::to_string(device->index), id);
-    if (!cpu || !gpu) return std::nullopt;
-    auto proposer = Proposer::make(study);
-    if (!proposer) return std::nullopt;
-    std::vector<StepWork> work;
-    for (std::int64_t trial = 1; trial <= std::min(compared, study.budget.trials); ++trial) {
-        const auto proposal = proposer->propose(trial);
-        if (!proposal) break;
-        Params configuration = proposal->params;
-        configuration.insert(study.worker.begin(), study.worker.end());
-        if (const auto answer = worker.plan(configuration, study.budget.epochs, study.seed))
-            work.push_back(step_work(*answer, configuration));
-    }
-    const std::int64_t cores = std::max<std::int64_t>(1, static_cast<std::int64_t>(machine.host().cores));
-    return compare_backends(*cpu, study.resources.parallel.value_or(cores), *gpu, slots_at_first(study, worker.slots()),
-                            work);
+/// Returns true if trials can be predicted on the CPU and on a GPU, and tells what is missing otherwise. `identity` is
+/// that of a worker on the first GPU.
+bool both_measured(const LiveMachine& machine, const std::string& identity,
+                   const std::function<void(const DeviceNotice&)>& tell) {
+    const auto measured = machine.calibrations();
+    const bool cpu = measured.contains(host_only), gpu = measured.contains(0);
+    if (cpu && gpu && measured.at(0).identity == identity) return true;
+    const std::string what = gpu && measured.at(0).identity != identity
+                                 ? "the GPU, its driver, its libraries or hpo have changed since it was measured"
+                             : cpu || gpu ? std::string("only the ") + (cpu ? "CPU" : "GPU") + " has been measured"
+                                          : "neither the CPU nor the GPU has been measured";
+    tell({false, "all trials compute on the GPU, since " + what +
+                     ": after hpo bench devices, each trial gets the one on which it is predicted to end first"});
+    return false;
 }
 
 }  // namespace
@@ -182,10 +170,9 @@ Result<LiveMachine> open_machine(const Study& study, const Programs& programs,
     if (!machine || !machine->on_device() || !may_fall_back) return machine;
     const auto worker = OneWorker::start(study, programs, machine->target(0));
     if (worker) {
-        const auto choice = compare_on(*machine, study, **worker);
-        if (!choice || !choice->prefers_cpu()) return machine;
-        tell({true, "trials run on the CPU: " + choice->text() + "; resources.backend sets it"});
-        return LiveMachine::on_cpu(study, programs.hpo);
+        if (study.resources.parallel_each.empty() && both_measured(*machine, (*worker)->identity(), tell))
+            machine->use_host_too();
+        return machine;
     }
     tell({true, "the GPU is not used, trials run on the CPU (resources.backend: cpu says so for good): " +
                     worker.error().message});

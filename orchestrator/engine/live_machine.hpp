@@ -43,7 +43,10 @@ class LiveMachine final : public SessionMachine {
     [[nodiscard]] Target target(int device) const { return target({&device, 1}); }
     [[nodiscard]] const DeviceReadings& readings() const override { return monitor_.latest(); }
 
+    [[nodiscard]] bool host_too() const override { return host_too_; }
     [[nodiscard]] std::map<int, DeviceCalibration> calibrations() const override;
+    /// Lets trials compute on the host, too.
+    void use_host_too() { host_too_ = true; }
 
     std::vector<DeviceNotice> poll(Seconds now) override;
     void read_other_sessions() override;
@@ -63,7 +66,7 @@ class LiveMachine final : public SessionMachine {
                                           std::span<const Reservation> reserved) const;
 
     const Resources& resources_;
-    bool native_;
+    bool native_, host_too_ = false;
     Host host_;
     DeviceMonitor monitor_;
     std::vector<Target> targets_;       ///< of `devices_`
@@ -74,8 +77,8 @@ class LiveMachine final : public SessionMachine {
 };
 
 /// LiveMachine::make, and for the native worker under `backend: auto` also a check whether a worker starts on the GPU:
-/// where it does not, the study computes on the CPU, and `tell` is called with the reason. So it does where `hpo bench
-/// devices` has measured the CPU and the GPU, and the study's trials are predicted to run much faster on the CPU.
+/// where it does not, the study computes on the CPU, and `tell` is called with the reason. If `hpo bench devices` has
+/// measured both the CPU and the GPU, each trial may compute on either (SessionMachine::host_too).
 Result<LiveMachine> open_machine(const Study& study, const Programs& programs,
                                  const std::function<void(const DeviceNotice&)>& tell);
 

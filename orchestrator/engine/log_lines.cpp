@@ -35,7 +35,8 @@ std::string where(const event::Launched& launched) {
     if (launched.allocation.micro_batches > 1)
         add(std::to_string(launched.allocation.micro_batches) + " micro-batches");
     if (launched.allocation.alone) add("alone");
-    return "on " + launched.where + (facts.empty() ? "" : " (" + facts + ")");
+    const std::string& chosen = launched.allocation.forecast.why;
+    return "on " + launched.where + (facts.empty() ? "" : " (" + facts + ")") + (chosen.empty() ? "" : ", " + chosen);
 }
 
 }  // namespace

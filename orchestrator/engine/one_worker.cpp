@@ -20,6 +20,7 @@ struct OneWorker::Impl {
     int signal = 0;
     Interrupts signals{loop, [this](int number) { signal = number; }};
     std::int64_t slots = 1;
+    std::string identity;
     std::function<void(const execution::Event&)> listener;
     std::unique_ptr<SessionExecutor> executor;
 
@@ -63,19 +64,24 @@ Result<std::unique_ptr<OneWorker>> OneWorker::start(const Study& study, const Pr
                                                     const Target& target) {
     std::unique_ptr<OneWorker> one(new OneWorker);
     Impl& impl = *one->impl_;
+    static int started = 0;  // what ends one worker must not end another
     auto executor = platform_of(study).make_executor(
-        impl.loop, {.tag = "hpo-one-" + std::to_string(getpid()), .program = programs.hpo},
+        impl.loop,
+        {.tag = "hpo-one-" + std::to_string(getpid()) + "-" + std::to_string(++started), .program = programs.hpo},
         [&impl](WorkerIndex, const execution::Event& event) { impl.listener(event); });
     if (!executor) return executor.error();
     impl.executor = std::move(*executor);
     impl.executor->launch(0, worker_launch(study, programs, {}, 0, target));
-    const auto slots = impl.wait<std::int64_t>([](const execution::Event& event, auto& answer) {
-        if (const auto* ready = std::get_if<execution::Ready>(&event)) answer = ready->hello.slots;
+    const auto hello = impl.wait<from_worker::Hello>([](const execution::Event& event, auto& answer) {
+        if (const auto* ready = std::get_if<execution::Ready>(&event)) answer = ready->hello;
     });
-    if (!slots) return slots.error();
-    impl.slots = std::max<std::int64_t>(1, *slots);
+    if (!hello) return hello.error();
+    impl.slots = std::max<std::int64_t>(1, hello->slots);
+    impl.identity = hello->identity;
     return one;
 }
+
+const std::string& OneWorker::identity() const { return impl_->identity; }
 
 std::int64_t OneWorker::slots() const { return impl_->slots; }
 

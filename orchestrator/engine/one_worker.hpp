@@ -23,6 +23,8 @@ class OneWorker {
 
     /// Trials of one shape that it would train side by side.
     [[nodiscard]] std::int64_t slots() const;
+    /// Of its device, as in DeviceCalibration; empty: it does not tell.
+    [[nodiscard]] const std::string& identity() const;
 
     Result<from_worker::PlanAnswer> plan(const Params& params, std::int64_t epochs, std::uint64_t data_seed);
 

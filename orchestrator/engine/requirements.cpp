@@ -45,6 +45,11 @@ bool RequirementsTable::learn_capabilities(const Worker& worker) {
     return true;
 }
 
+const TrialRequirements* RequirementsTable::find(std::int64_t trial) const {
+    const auto found = trials_.find(trial);
+    return found == trials_.end() ? nullptr : &found->second;
+}
+
 const TrialRequirements* RequirementsTable::known(std::int64_t trial) const {
     const auto found = trials_.find(trial);
     return found == trials_.end() || !found->second.known ? nullptr : &found->second;
@@ -63,19 +68,48 @@ Params RequirementsTable::configuration(std::int64_t trial) const {
     return params;
 }
 
-void RequirementsTable::answered(const from_worker::PlanAnswer& answer, bool unified) {
+void RequirementsTable::answered(const from_worker::PlanAnswer& answer, bool on_host, bool unified) {
     TrialRequirements& needs = of(answer.id);
-    needs.work = step_work(answer, configuration(answer.id));
-    needs.footprint = answer.footprint;
-    needs.colocated = answer.colocated;
-    needs.fusion_key = answer.fusion_key;
+    from_worker::PlanAnswer& kept = needs.answers[on_host && on_device_] = answer;
     // On a unified device the process's memory holds the device's, which the planner adds.
     if (unified)
-        for (Footprint* part : {&needs.footprint, &needs.colocated})
+        for (Footprint* part : {&kept.footprint, &kept.colocated})
             part->host_bytes = std::max<std::int64_t>(0, part->host_bytes - part->device_bytes);
-    needs.footprint = at_least(needs.footprint, needs.minimum);
+    needs.work = step_work(answer, configuration(answer.id));
+    use_answer(needs);
+}
+
+void RequirementsTable::use_answer(TrialRequirements& needs) const {
+    const auto found = needs.answers.find(needs.on_host);
+    needs.known = found != needs.answers.end();
+    if (!needs.known) return;
+    needs.footprint = at_least(found->second.footprint, needs.minimum);
+    needs.colocated = found->second.colocated;
+    needs.fusion_key = found->second.fusion_key;
     needs.alone = needs.must_run_alone;
-    needs.known = true;
+}
+
+void RequirementsTable::ask_again(TrialRequirements& needs) {
+    needs.known = false;
+    needs.answers.clear();
+    needs.not_on_host = needs.not_on_device = false;
+}
+
+void RequirementsTable::choose(std::int64_t trial, bool on_host, double step, const std::string& why) {
+    const TrialRequirements* now = find(trial);
+    if (now && now->on_host == on_host && now->step == step && now->why == why) return;
+    TrialRequirements& needs = of(trial);
+    needs.step = step;
+    needs.why = why;
+    if (needs.on_host == on_host) return;
+    needs.on_host = on_host;
+    use_answer(needs);
+}
+
+bool RequirementsTable::try_other_side(std::int64_t trial) {
+    TrialRequirements& needs = of(trial);
+    (needs.on_host ? needs.not_on_host : needs.not_on_device) = true;
+    return !(needs.not_on_host && needs.not_on_device);
 }
 
 void RequirementsTable::predict(std::int64_t trial, const Machine& machine) {
@@ -171,14 +205,15 @@ Result<std::string> RequirementsTable::learn_from(std::int64_t trial, const OutO
     TrialRequirements& needs = of(trial);
     needs.minimum = next->reservation;
     needs.must_run_alone = next->alone;
-    needs.known = false;  // asked or predicted again, with the minimum
+    ask_again(needs);  // or predicted, with the minimum
     if (next->micro_batches > death.micro_batches) needs.micro_batches = next->micro_batches;
     return next->how;
 }
 
 void RequirementsTable::run_alone(std::int64_t trial) {
-    of(trial).must_run_alone = true;
-    of(trial).known = false;
+    TrialRequirements& needs = of(trial);
+    needs.must_run_alone = true;
+    ask_again(needs);
 }
 
 bool RequirementsTable::shrink(std::int64_t trial, const std::string& why) {
@@ -190,7 +225,7 @@ bool RequirementsTable::shrink(std::int64_t trial, const std::string& why) {
     if (needs.shrunk.empty()) needs.shrunk = why;
     needs.micro_batches = *more;
     needs.minimum = {0, 0, 0};
-    needs.known = false;
+    ask_again(needs);
     return true;
 }
 

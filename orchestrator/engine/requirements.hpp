@@ -35,6 +35,15 @@ struct TrialRequirements {
     Seconds lasted{0};               ///< its last attempt
     bool must_run_alone = false;     ///< nothing may run beside it, after it ran out of memory
     std::optional<StepWork> work;    ///< of a step, if a worker has answered
+
+    // Where trials may compute on the host and on accelerators.
+    bool on_host = false;                             ///< it is to compute on the host
+    double step = 0;                                  ///< seconds that are predicted for a step there; 0: not known
+    std::string why;                                  ///< for users
+    bool not_on_host = false, not_on_device = false;  ///< it cannot run there
+    std::map<bool, from_worker::PlanAnswer> answers;  ///< of a worker on the host (true), and of one on an accelerator
+
+    [[nodiscard]] bool runs_on_one_side() const { return not_on_host || not_on_device; }
 };
 
 /// An attempt that ran out of memory, and what is known of it.
@@ -61,6 +70,8 @@ class RequirementsTable {
         changes_.push_back(trial);
         return trials_[trial];
     }
+    /// As far as they are known; nullptr if nothing is.
+    [[nodiscard]] const TrialRequirements* find(std::int64_t trial) const;
     /// nullptr: they are not known yet.
     [[nodiscard]] const TrialRequirements* known(std::int64_t trial) const;
     [[nodiscard]] bool wants_own_worker(std::int64_t trial) const;
@@ -73,8 +84,13 @@ class RequirementsTable {
     /// Trials whose requirements may have changed since the last call; some of them more than once.
     std::vector<std::int64_t> take_changes() { return std::exchange(changes_, {}); }
 
-    /// What a worker answered. `unified`: its device's memory is the host's.
-    void answered(const from_worker::PlanAnswer& answer, bool unified);
+    /// What a worker on the host or on an accelerator answered. `unified`: its device's memory is the host's.
+    void answered(const from_worker::PlanAnswer& answer, bool on_host, bool unified);
+    /// Where trials may compute on the host and on accelerators: the trial is to compute on the one or the other, from
+    /// now on. Its requirements are known if a worker there has answered.
+    void choose(std::int64_t trial, bool on_host, double step, const std::string& why);
+    /// The trial cannot run where it is to compute, but elsewhere perhaps. Returns false if it cannot there either.
+    bool try_other_side(std::int64_t trial);
     /// Known from now on, from what was measured and declared.
     void predict(std::int64_t trial, const Machine& machine);
     /// What earlier sessions learned: peaks, and what an attempt that ran out of memory is to be followed by.
@@ -97,6 +113,9 @@ class RequirementsTable {
     bool shrink(std::int64_t trial, const std::string& why);
 
    private:
+    void use_answer(TrialRequirements& needs) const;
+    static void ask_again(TrialRequirements& needs);
+
     const Study& study_;
     Ledger& ledger_;
     bool on_device_;

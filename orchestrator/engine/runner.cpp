@@ -126,7 +126,9 @@ class Session {
         ledger_.session_started(session);
         log_->info("sampler {}", ledger_.proposer().about());
         keeper_.begin();
-        engine_.emplace(parts(), plan_.workers);
+        // Trials on the host leave those on devices a worker, and the other way round; the cores limit both.
+        const std::size_t devices = machine_->host_too() ? machine_->read({}, 0, {}).accelerators.size() : 0;
+        engine_.emplace(parts(), plan_.workers + static_cast<int>(devices));
 
         observer_.begun(view());
         listen_to_the_window();
@@ -216,6 +218,7 @@ class Session {
                         });
                     },
                 .on_device = machine_->on_device(),
+                .host_too = machine_->host_too(),
                 .concurrency = concurrency_plan(study_, plan_, *machine_),
                 .calibrations = machine_->calibrations()};
     }

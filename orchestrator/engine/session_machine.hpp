@@ -27,6 +27,8 @@ class SessionMachine {
     /// What a worker on accelerators of read(), or on the host alone, is to compute on.
     [[nodiscard]] virtual Target target(std::span<const int> devices) const = 0;
 
+    /// Each trial may compute on an accelerator or on the host, whichever is predicted to be the better one for it.
+    [[nodiscard]] virtual bool host_too() const { return false; }
     /// What was measured of accelerators of read() and of the host (`host_only`), for the trials of a native study. It
     /// may be out of date: a worker's identity tells.
     [[nodiscard]] virtual std::map<int, DeviceCalibration> calibrations() const { return {}; }

@@ -26,6 +26,9 @@ class StepForecasts {
     [[nodiscard]] std::optional<StepForecast> of(const StepWork& work, const std::string& kind, int device,
                                                  const StepSharing& sharing) const;
 
+    /// Returns the name of a device that has a calibration, as calibrations have it.
+    [[nodiscard]] const std::string& name_of(int device) const { return calibrations_.at(device).device; }
+
     /// An attempt of the trial has ended.
     void ended(const TrialRecord& trial);
 

@@ -128,9 +128,10 @@ std::int64_t Throughput::at_once() const {
     const auto all = static_cast<std::int64_t>(pool_.workers().size());
     if (!context_.parts.concurrency) return all;
     if (devices_.empty()) return std::min(all, first_limit(context_.parts.on_device ? 0 : host_only));
-    std::int64_t limits = 0;
-    for (const auto& [device, search] : devices_) limits += search.workers().limit() * search.fused().limit();
-    return devices_.contains(host_only) || !context_.parts.on_device ? std::min(all, limits) : limits;
+    std::int64_t on_host = 0, on_devices = 0;
+    for (const auto& [device, search] : devices_)
+        (device == host_only ? on_host : on_devices) += search.workers().limit() * search.fused().limit();
+    return std::min(all, on_host) + on_devices;
 }
 
 std::vector<ConcurrencyFinding> Throughput::findings() const {

@@ -260,6 +260,20 @@ const WorkerPool::Known& WorkerPool::know() const {
     return known_;
 }
 
+std::optional<WorkerIndex> WorkerPool::first_on(Side side, const Known::Workers& workers) const {
+    if (side == Side::any) return first(workers);
+    const auto found = std::find_if(workers.begin(), workers.end(), [&](WorkerIndex index) {
+        return (at(index).device == host_only) == (side == Side::host);
+    });
+    return found == workers.end() ? std::nullopt : std::optional(*found);
+}
+
+std::int64_t WorkerPool::on_host() const {
+    return std::count_if(workers_.begin(), workers_.end(), [](const Worker& worker) {
+        return worker.state != State::empty && worker.device == host_only;
+    });
+}
+
 WorkerPool::Changes WorkerPool::take_changes() {
     (void)know();
     return std::exchange(changes_, {});

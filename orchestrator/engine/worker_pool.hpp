@@ -69,6 +69,9 @@ struct Worker {
     [[nodiscard]] bool has_free_slot() const { return state == State::ready && planning == 0 && jobs.size() < slots; }
 };
 
+/// Where a worker computes: on the host, or on accelerators.
+enum class Side { any, host, device };
+
 class WorkerPool {
    public:
     using State = Worker::State;
@@ -142,8 +145,15 @@ class WorkerPool {
     /// The first worker that could be started, and that can be asked what a trial needs; one of the latter that can be
     /// soon.
     [[nodiscard]] std::optional<WorkerIndex> first_empty() const { return first(know().empty); }
-    [[nodiscard]] std::optional<WorkerIndex> first_to_ask() const { return first(know().answers); }
-    [[nodiscard]] bool any_to_ask_soon() const { return !know().answers_soon.empty(); }
+    [[nodiscard]] std::optional<WorkerIndex> first_to_ask(Side side = Side::any) const {
+        return first_on(side, know().answers);
+    }
+    [[nodiscard]] bool any_to_ask_soon(Side side = Side::any) const {
+        return first_on(side, know().answers_soon).has_value();
+    }
+    [[nodiscard]] std::optional<WorkerIndex> first_idle(Side side) const { return first_on(side, know().idle); }
+    /// Workers on the host that have not ended.
+    [[nodiscard]] std::int64_t on_host() const;
     /// An idle one among those that can be asked.
     [[nodiscard]] bool any_idle_to_ask() const { return !know().answers_idle.empty(); }
     /// Workers, and trials that were given to workers or let go, that have changed since the last call; some of them
@@ -173,6 +183,7 @@ class WorkerPool {
     static std::optional<WorkerIndex> first(const Known::Workers& workers) {
         return workers.empty() ? std::nullopt : std::optional(*workers.begin());
     }
+    [[nodiscard]] std::optional<WorkerIndex> first_on(Side side, const Known::Workers& workers) const;
     void give(std::int64_t trial, WorkerIndex index);
     void forget(std::int64_t trial, WorkerIndex index);
 

@@ -38,6 +38,7 @@ struct PlacementTrial {
     bool alone = false;            ///< see Waiting::alone
     std::string fusion_key{};      ///< empty: it joins no other trials
     bool own_worker = false;       ///< it may share a worker with no other
+    bool on_host = false;          ///< it computes on the host although other trials need accelerators
 };
 
 struct PlacementLimits {

@@ -152,13 +152,14 @@ PlacementDecision Placer::decide() {
 }
 
 Waiting Placer::waiting(const PlacementTrial& trial) const {
+    const bool on_device = limits_.on_device && !trial.on_host;
     return {.trial = trial.trial,
             .footprint = trial.footprint,
-            .on_device = limits_.on_device,
+            .on_device = on_device,
             .alone = trial.alone,
             .colocated = trial.colocated,
             .joinable_on = {},
-            .devices = limits_.devices};
+            .devices = on_device ? limits_.devices : 1};
 }
 
 /// Devices of workers that could train the trial with others of its fusion key: now, or in a moment, when they have

@@ -1,6 +1,7 @@
 """Whole studies on OpenCL, with PoCL's CPU device, and the errors if a backend is not available."""
 import json
 import os
+import pathlib
 import re
 import shutil
 import socket
@@ -85,8 +86,34 @@ class Backend(Case):
         self.hpo("run", DEBUG, "--quiet", environment=no_devices)  # auto falls back to the CPU
 
 
-class Chosen(Case):
-    """backend: auto between the CPU and a GPU (of the mock driver), by calibrations that are invented."""
+class Calibrated(Case):
+    """Calibrations that are invented."""
+
+    def identity(self, backend, known=""):
+        """Returns the identity of a device, which the worker prints before it measures anything."""
+        command = [WORKER, "--backend", backend, "--calibrate", known, "--quick"]
+        with subprocess.Popen(command, env={**os.environ, **self.environment, "HPO_ENDPOINT": "none"}, stdout=subprocess.PIPE, text=True) as worker:
+            first = worker.stdout.readline()
+            worker.kill()
+        return json.loads(first)["identity"]
+
+    def calibrate(self, device, number, rate, machine=None, large=None, launch=0, identity="invented"):
+        """Writes what `hpo bench devices` would keep of a device, whose products have one rate, or another one if they are large."""
+        name = re.sub("[^a-zA-Z0-9]", "_", socket.gethostname()), re.sub("[^a-zA-Z0-9]", "_", device), re.sub("[^a-zA-Z0-9]", "_", number)
+        folder = self.folder / "cache" / "hpo" / "calibration"
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = [{"machine": machine or f"{socket.gethostname()}, {self.machine}"}, {"measured": "device", "identity": identity}]
+        if launch:
+            lines.append({"measured": "launch", "seconds": launch, "least": launch, "most": launch})
+        for size in (64, 1024):
+            seconds = 2 * size**3 / (large if large and size > 64 else rate)
+            lines.append({"measured": "product", "precision": "float32", "rows": size, "inputs": size, "outputs": size, "replicas": 1,
+                          "flops": 2 * size**3, "bytes": 12 * size**2, "seconds": seconds, "least": seconds, "most": seconds})
+        (folder / ("-".join(name) + ".jsonl")).write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+class Chosen(Calibrated):
+    """backend: auto between the CPU and a GPU (of the mock driver)."""
 
     def setUp(self):
         super().setUp()
@@ -97,18 +124,6 @@ class Chosen(Case):
                             "LD_LIBRARY_PATH": str(BUILD / "tests" / "support" / "fake_cuda")}
         self.machine = json.loads(self.hpo("devices", "--json", environment=self.environment))["host"]["cpu"]
 
-    def calibrate(self, device, identity, rate, machine=None):
-        """Writes what `hpo bench devices` would keep of a device on which all products have the same rate."""
-        name = re.sub("[^a-zA-Z0-9]", "_", socket.gethostname()), re.sub("[^a-zA-Z0-9]", "_", device), re.sub("[^a-zA-Z0-9]", "_", identity)
-        folder = self.folder / "cache" / "hpo" / "calibration"
-        folder.mkdir(parents=True, exist_ok=True)
-        lines = [{"machine": machine or f"{socket.gethostname()}, {self.machine}"}, {"measured": "device", "identity": "invented"}]
-        for size in (64, 1024):
-            seconds = 2 * size**3 / rate
-            lines.append({"measured": "product", "precision": "float32", "rows": size, "inputs": size, "outputs": size, "replicas": 1,
-                          "flops": 2 * size**3, "bytes": 12 * size**2, "seconds": seconds, "least": seconds, "most": seconds})
-        (folder / ("-".join(name) + ".jsonl")).write_text("".join(json.dumps(line) + "\n" for line in lines))
-
     def test_another_driver_changes_the_identity_of_a_device(self):
         def identity(driver):
             (self.folder / "nvml").write_text(f"device GPU-1111 8GiB Imaginary\n{driver}\n")
@@ -118,32 +133,75 @@ class Chosen(Case):
         self.assertEqual(identity("driver 590.10"), known.replace("580.65.06", "590.10"))
         self.assertEqual(self.identity("cuda", known.replace("580.65.06", "590.10")), known.replace("580.65.06", "590.10"))
 
-    def identity(self, backend, known=""):
-        """Returns the identity of a device, which the worker prints before it measures anything."""
-        command = [WORKER, "--backend", backend, "--calibrate", known, "--quick"]
-        with subprocess.Popen(command, env={**os.environ, **self.environment}, stdout=subprocess.PIPE, text=True) as worker:
-            first = worker.stdout.readline()
-            worker.kill()
-        return json.loads(first)["identity"]
-
     def check(self):
         """Returns whether the study would run on the GPU."""
         out = self.hpo("check", self.study(synthetic(trials=2, epochs=1, samples=512)), environment=self.environment)
         return "\n  GPU-1111" in out
 
-    def test_the_backend_that_is_predicted_to_be_faster_is_taken_if_both_are_measured_on_this_machine(self):
-        self.calibrate("cpu", self.machine, 1e11)
-        self.assertTrue(self.check(), "the GPU is not measured")
-        self.assertEqual(self.error, "")
-        self.calibrate("cuda 0", "GPU-1111", 1e9)
-        self.assertFalse(self.check())
-        self.assertRegex(self.error, r"^hpo: trials run on the CPU: predicted [0-9.e+]+ steps per second on the CPU, [0-9.e+]+ on the GPU "
-                                     r"\(hpo bench devices\); resources.backend sets it\n$")
-        self.calibrate("cuda 0", "GPU-1111", 1e9, machine="another, computer")
-        self.assertTrue(self.check(), "the measurements are of another machine")
-        self.calibrate("cuda 0", "GPU-1111", 1e13)
+    def test_it_is_said_what_is_not_measured(self):
+        message = "all trials compute on the GPU, since {}: after hpo bench devices, each trial gets the one on which"
         self.assertTrue(self.check())
-        self.assertEqual(self.error, "")
+        self.assertIn(message.format("neither the CPU nor the GPU has been measured"), self.error)
+        self.calibrate("cpu", self.machine, 1e11)
+        self.assertTrue(self.check())
+        self.assertIn(message.format("only the CPU has been measured"), self.error)
+        self.calibrate("cuda 0", "GPU-1111", 1e9, machine="another, computer")
+        self.assertTrue(self.check())
+        self.assertIn(message.format("only the CPU has been measured"), self.error)
+        self.calibrate("cuda 0", "GPU-1111", 1e9)
+        self.assertTrue(self.check())
+        self.assertIn(message.format("the GPU, its driver, its libraries or hpo have changed since it was measured"), self.error)
+
+
+BOTH = """\
+study: both
+objective: {metric: val_loss, direction: minimize}
+space: {width: {type: categorical, choices: [8, 256]}, weight_decay: {type: float, low: 1e-4, high: 1e-2}}
+worker:
+  task: classification
+  data: {format: synthetic, samples: 2048, features: 64, classes: 4}
+  model: {type: mlp, depth: 2}
+  training: {batch_size: 256, lr: 1e-3}
+budget: {trials: 6, epochs: 2}
+sampler: {type: random}
+stopping: []
+"""
+
+
+class Both(Calibrated):
+    """backend: auto on the CPU and on PoCL's device, which is said to be a GPU."""
+
+    def setUp(self):
+        super().setUp()
+        self.environment = {"XDG_CACHE_HOME": str(self.folder / "cache"), "HPO_NVML_LIBRARY": "", "FAKE_OPENCL_GPU": "1",
+                            "HPO_OPENCL_LIBRARY": str(BUILD / "tests" / "support" / "fake_opencl" / "libOpenCL.so.1"),
+                            "OCL_ICD_VENDORS": "/etc/OpenCL/vendors/pocl.icd", "POCL_DEVICES": "basic"}
+        (self.folder / "cache").mkdir()
+        (self.folder / "cache" / "pocl").symlink_to(pathlib.Path(os.environ["XDG_CACHE_HOME"], "pocl").resolve())
+        found = json.loads(self.hpo("devices", "--json", environment=self.environment))
+        self.machine, self.device = found["host"]["cpu"], found["devices"][0]["uuid"]
+
+    def test_small_trials_train_on_the_cpu_and_large_ones_on_the_gpu_on_one_study(self):
+        self.calibrate("cpu", self.machine, 1e9, large=1e7, identity=self.identity("cpu"))
+        self.calibrate("opencl 0", self.device, 1e11, launch=1e-3, identity=self.identity("opencl"))
+        study = self.study(BOTH)
+        told = self.hpo("check", study, environment=self.environment)
+        self.assertRegex(told, r"(?m)^backend +\d of 6 sampled trials are predicted to be faster on cpu \(.* a step\), \d on opencl 0")
+        self.hpo("run", study, "--quiet", environment=self.environment, timeout=240)
+        log = (self.folder / "runs" / "both" / "hpo.log").read_text()
+        on = {8: [], 256: []}
+        for trial in self.trials("both"):
+            self.assertEqual(trial["state"], "complete", log)
+            on[trial["params"]["width"]].append(trial["device"])
+        self.assertEqual(set(on[8]), {None}, log)
+        self.assertEqual(on[256][0], self.device, "what is measured then may correct the choice for later ones: " + log)
+        self.assertRegex(log, r"on cpu \d .*, predicted to end in \S+ \S+ on cpu, in .* on opencl 0")
+        self.assertRegex(log, r"on gpu 0 .*, predicted to end in .* on opencl 0, in .* on cpu")
+        number = next(trial["trial"] for trial in self.trials("both") if trial["device"])
+        shown = json.loads(self.hpo("show", "both", str(number), "--json"))["predicted_step"]
+        self.assertEqual(shown["device"], "opencl 0")
+        self.assertGreater(shown["measured"], 0)
+        self.assertRegex(self.hpo("show", "both", str(number)), r"(?m)^chosen +predicted to end in ")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,9 @@
 // failures:
 //   FAKE_OPENCL_MEMORY=bytes   the device reports this much memory, in total and in one piece
 //   FAKE_OPENCL_PIECE=bytes    the device reports this largest size of a buffer
+//   FAKE_OPENCL_GPU=1          the device reports to hpo that it is a GPU; workers compute as on a CPU, with kernels
+//   that
+//                              are compiled already
 //   FAKE_OPENCL_GROUP=items    every kernel reports this largest size of a work group
 //   FAKE_OPENCL_GIVES=bytes    the device refuses buffers that are larger
 //   FAKE_OPENCL_LAUNCHES=n     the device fails after n launches
@@ -204,6 +207,9 @@ Int clGetDeviceInfo(void* device, UInt what, Size size, void* value, Size* neede
         if (value != nullptr) std::memcpy(value, version.c_str(), std::min(size, version.size() + 1));
         return 0;
     }
+    const std::uint64_t gpu = 4;
+    if (what == 0x1000 && value != nullptr && asked("FAKE_OPENCL_GPU") == 1 && std::getenv("HPO_ENDPOINT") == nullptr)
+        std::memcpy(value, &gpu, sizeof gpu);
     if (what == 0x1027 && value != nullptr && !answer_to("unavailable").empty()) std::memset(value, 0, size);
     return status;
 }

@@ -2,80 +2,99 @@
 
 #include <gtest/gtest.h>
 
-#include <vector>
-
 namespace hpo {
 namespace {
 
-MeasuredProduct cube(std::int64_t size, double rate, std::int64_t replicas = 1) {
-    const auto n = static_cast<double>(size);
-    MeasuredProduct product{"float32", size, size, size, replicas, 2 * n * n * n * static_cast<double>(replicas),
-                            1,         {},   {}};
-    const double seconds = product.flops / rate;
-    product.time = MeasuredTime{seconds, seconds, seconds};
-    return product;
+/// A trial of ten steps that takes so many seconds each, on an accelerator times the trials there.
+TrialToPlace trial_of(double on_host, double on_device) {
+    return {.steps = 10,
+            .fusion_key = {},
+            .on_device = {},
+            .step = [=](int device, const StepSharing& sharing) -> std::optional<double> {
+                if (device == host_only) return on_host;
+                return on_device * static_cast<double>(sharing.others + 1 - sharing.fused);
+            }};
 }
 
-/// Returns a CPU whose rate does not depend on the size.
-DeviceCalibration some_cpu() {
-    DeviceCalibration device;
-    device.products = {cube(64, 5e10), cube(4096, 5e10)};
-    device.launch = MeasuredTime{1e-7, 1e-7, 1e-7};
-    return device;
+TrialToPlace small() { return trial_of(1, 2); }
+TrialToPlace large() { return trial_of(100, 2); }
+
+ComputeLoad idle(std::size_t cores, int devices = 1) {
+    ComputeLoad load{std::vector<double>(cores, 0.0), {}};
+    for (int i = 0; i < devices; ++i) load.devices.push_back({i, 1000, {}});
+    return load;
 }
 
-/// Returns a GPU that is fast at large products and takes 20 us to start anything.
-DeviceCalibration some_gpu() {
-    DeviceCalibration device;
-    device.products = {cube(64, 1e10), cube(4096, 2e13)};
-    device.launch = MeasuredTime{2e-5, 2e-5, 2e-5};
-    return device;
+TEST(BackendChoice, SmallTrialsTakeTheHostAndLargeOnesTheAccelerator) {
+    ComputeLoad load = idle(2);
+    EXPECT_EQ(choose_backend(load, small()).taken().device, host_only);
+    const BackendChoice choice = choose_backend(load, large());
+    EXPECT_EQ(choice.taken().device, 0);
+    EXPECT_EQ(choice.host->ends, 1000);
+    EXPECT_EQ(choice.device->ends, 20);
+    EXPECT_EQ(choice.device->begins, 0);
 }
 
-/// Returns the work of trials with this batch size and width: 100 updates of 3 layers.
-std::vector<StepWork> work_of(double batch, double width) {
-    return {{.flops = 100 * 9 * 2 * batch * width * width,
-             .updates = 100,
-             .parameters = 3 * width * width,
-             .rows = batch,
-             .layers = 3}};
+TEST(BackendChoice, ATrialOnAnAcceleratorTakesACoreOfTheHost) {
+    ComputeLoad load = idle(1);
+    choose_backend(load, large());
+    EXPECT_EQ(load.cores, std::vector<double>{20});
+    const BackendChoice next = choose_backend(load, trial_of(1, 3));
+    EXPECT_EQ(next.host->begins, 20);
+    EXPECT_EQ(next.device->begins, 20);
+    EXPECT_TRUE(next.takes_host());
 }
 
-TEST(BackendChoice, SmallProductsPreferTheCpuAndLargeOnesTheGpu) {
-    const auto small = compare_backends(some_cpu(), 4, some_gpu(), 1, work_of(32, 64));
-    ASSERT_TRUE(small);
-    EXPECT_TRUE(small->prefers_cpu()) << small->text();
-    const auto large = compare_backends(some_cpu(), 4, some_gpu(), 1, work_of(4096, 2048));
-    ASSERT_TRUE(large);
-    EXPECT_FALSE(large->prefers_cpu()) << large->text();
-    EXPECT_GT(large->gpu, 10 * large->cpu);
+TEST(BackendChoice, WhatRunsThereAlreadyCounts) {
+    ComputeLoad load = idle(4);
+    int on_host = 0;
+    for (int trial = 0; trial < 4; ++trial) on_host += choose_backend(load, trial_of(5, 2)).takes_host() ? 1 : 0;
+    EXPECT_EQ(on_host, 2) << "two share the accelerator in 40 s, and a third would take 60 s";
 }
 
-TEST(BackendChoice, FusedTrialsCountForTheGpu) {
-    DeviceCalibration gpu = some_gpu();
-    const auto alone = compare_backends(some_cpu(), 4, gpu, 32, work_of(32, 64));
-    gpu.products.push_back(cube(64, 2e11, 32));
-    const auto fused = compare_backends(some_cpu(), 4, gpu, 32, work_of(32, 64));
-    EXPECT_NEAR(fused->gpu / alone->gpu, 20, 1e-6);
-    EXPECT_NEAR(compare_backends(some_cpu(), 4, gpu, 8, work_of(32, 64))->gpu, alone->gpu, 1e-9)
-        << "32 models are not measured for 8";
+TEST(BackendChoice, ATrialJoinsOthersOfItsShapeWithoutACore) {
+    ComputeLoad load = idle(1);
+    TrialToPlace alike = large();
+    alike.fusion_key = "shape";
+    choose_backend(load, alike);
+    const BackendChoice second = choose_backend(load, alike);
+    EXPECT_EQ(second.device->begins, 0);
+    EXPECT_EQ(second.device->step, 2) << "fused";
+    EXPECT_EQ(load.cores, std::vector<double>{20}) << "one thread drives the device for both";
 }
 
-TEST(BackendChoice, ACloseRaceIsLeftToTheGpu) {
-    BackendChoice choice{1.4, 1.0};
-    EXPECT_FALSE(choice.prefers_cpu());
-    choice.cpu = 1.6;
-    EXPECT_TRUE(choice.prefers_cpu());
-    EXPECT_EQ(choice.text(), "predicted 1.600 steps per second on the CPU, 1.000 on the GPU (hpo bench devices)");
+TEST(BackendChoice, ATrialWaitsForTheMemoryOfAnAccelerator) {
+    ComputeLoad load = idle(4);
+    TrialToPlace wide = large();
+    wide.on_device = Footprint{600, 0, 1};
+    choose_backend(load, wide);
+    const BackendChoice second = choose_backend(load, wide);
+    EXPECT_EQ(second.device->begins, 20);
 }
 
-TEST(BackendChoice, NothingIsChosenWithoutMeasurements) {
-    EXPECT_FALSE(compare_backends(some_cpu(), 4, {}, 32, work_of(32, 64)));
-    EXPECT_FALSE(compare_backends({}, 4, some_gpu(), 32, work_of(32, 64)));
-    EXPECT_FALSE(compare_backends(some_cpu(), 4, some_gpu(), 32, {}));
-    std::vector<StepWork> work = work_of(32, 64);
-    work[0].precision = "bfloat16";
-    EXPECT_FALSE(compare_backends(some_cpu(), 4, some_gpu(), 32, work)) << "a precision that was not measured";
+TEST(BackendChoice, TheLeastUsedAcceleratorIsTaken) {
+    ComputeLoad load = idle(4, 2);
+    EXPECT_EQ(choose_backend(load, large()).taken().device, 0);
+    EXPECT_EQ(choose_backend(load, large()).taken().device, 1);
+}
+
+TEST(BackendChoice, OnlyWhatIsPossibleAndPredictedIsChosen) {
+    ComputeLoad load = idle(2);
+    TrialToPlace trial = small();
+    trial.may_use_host = false;
+    EXPECT_EQ(choose_backend(load, trial).taken().device, 0);
+    trial = large();
+    trial.may_use_device = false;
+    EXPECT_TRUE(choose_backend(load, trial).takes_host());
+    trial = small();
+    trial.step = [](int, const StepSharing&) { return std::optional<double>(); };
+    const ComputeLoad before = load;
+    const BackendChoice none = choose_backend(load, trial);
+    EXPECT_FALSE(none.host || none.device);
+    EXPECT_EQ(load.cores, before.cores);
+    EXPECT_TRUE(choose_backend(load, large()).device);
+    load.devices.clear();
+    EXPECT_TRUE(choose_backend(load, large()).takes_host()) << "no accelerator is left";
 }
 
 }  // namespace

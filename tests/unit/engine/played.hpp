@@ -40,7 +40,7 @@ class Played {
    public:
     Played(const Study& study, MemoryStore& store, int workers, Machine at_start = {.cores = 64, .memory = 1 << 30},
            std::function<void()> proposal_ready = {}, std::optional<ConcurrencyPlan> concurrency = {},
-           std::map<int, DeviceCalibration> calibrations = {})
+           std::map<int, DeviceCalibration> calibrations = {}, bool host_too = false)
         : machine(std::move(at_start)),
           study_(study),
           ledger_(study_, store, *Proposer::make(study_), *Rules::make(study_)) {
@@ -69,6 +69,7 @@ class Played {
                                    .trial_ended = [this](const TrialRecord& trial) { ended.push_back(trial.number); },
                                    .proposal_ready = std::move(proposal_ready),
                                    .on_device = !machine.accelerators.empty(),
+                                   .host_too = host_too,
                                    .concurrency = std::move(concurrency),
                                    .calibrations = std::move(calibrations)},
                        workers);

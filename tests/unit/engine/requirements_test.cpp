@@ -48,7 +48,7 @@ class ScriptNeeds : public Needs {
 TEST_F(Needs, AreKnownOnceAWorkerHasAnswered) {
     EXPECT_TRUE(table_->asks_workers());
     EXPECT_EQ(table_->known(1), nullptr);
-    table_->answered({.id = 1, .footprint = {0, 5, 1}, .fusion_key = "mlp", .colocated = {0, 2, 1}}, false);
+    table_->answered({.id = 1, .footprint = {0, 5, 1}, .fusion_key = "mlp", .colocated = {0, 2, 1}}, true, false);
     ASSERT_NE(table_->known(1), nullptr);
     EXPECT_EQ(table_->known(1)->footprint.host_bytes, 5);
     EXPECT_EQ(table_->known(1)->fusion_key, "mlp");
@@ -57,7 +57,7 @@ TEST_F(Needs, AreKnownOnceAWorkerHasAnswered) {
 }
 
 TEST_F(Needs, OnAUnifiedDeviceTheHostsMemoryIsWhatTheDevicesLeaves) {
-    table_->answered({.id = 1, .footprint = {3, 5, 1}, .colocated = {4, 2, 1}}, true);
+    table_->answered({.id = 1, .footprint = {3, 5, 1}, .colocated = {4, 2, 1}}, false, true);
     EXPECT_EQ(table_->known(1)->footprint.host_bytes, 2);
     EXPECT_EQ(table_->known(1)->colocated.host_bytes, 0);
 }
@@ -70,7 +70,7 @@ TEST_F(Needs, ATrialThatRanOutOfMemoryIsGivenMoreWhateverAWorkerAnswers) {
     ASSERT_TRUE(next);
     EXPECT_THAT(*next, HasSubstr("reserved"));
     EXPECT_EQ(table_->known(1), nullptr) << "it is asked again";
-    table_->answered({.id = 1, .footprint = {0, 5, 1}}, false);
+    table_->answered({.id = 1, .footprint = {0, 5, 1}}, true, false);
     EXPECT_GT(table_->known(1)->footprint.host_bytes, GiB);
 }
 
@@ -85,7 +85,7 @@ TEST_F(Needs, ATrialThatIsTooLargeIsTrainedInSmallerMicroBatchesDownToOneSample)
 
 TEST_F(Needs, ATrialIsTriedAloneToFindTheCauseOfAnEnd) {
     table_->run_alone(2);
-    table_->answered({.id = 2, .footprint = {0, 5, 1}}, false);
+    table_->answered({.id = 2, .footprint = {0, 5, 1}}, true, false);
     EXPECT_TRUE(table_->known(2)->alone);
 }
 

@@ -87,6 +87,7 @@ class Session {
         trial.colocated = {GiB, 0, 0.1};
         trial.alone = below(12) == 0;
         trial.own_worker = below(12) == 0;
+        trial.on_host = below(6) == 0;
         if (fused_ && below(3) > 0) trial.fusion_key = below(2) ? "a" : "b";
         state_.queue.push_back(trial);
         placer_.enqueue(trial.trial, trial);
