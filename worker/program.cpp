@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "hpo/user_cache.hpp"
 #include "hpo/version.hpp"
 #include "worker/backends/backends.hpp"
 #include "worker/backends/cpu/cpu_device.hpp"
@@ -19,6 +20,7 @@
 #include "worker/calibration.hpp"
 #include "worker/session.hpp"
 #include "worker/training/process_memory.hpp"
+#include "worker/training/tuning.hpp"
 
 namespace hpo {
 namespace {
@@ -191,6 +193,12 @@ int worker_main(int argc, char** argv) {
             std::fprintf(stderr, "hpo-worker: %s\n", remark.c_str());
         context.process_bytes = measure_process(context);
         context.slots = *slots > 0 ? *slots : (*device)->slots();
+        if ((*device)->slots() > 1 && variable("HPO_TUNING") != "off") {
+            context.tuning = kept_tuning(user_cache(), identity_of(**device),
+                                         [&] { return find_tuning(times_on(**device, clock)); });
+            context.notes.push_back("measured on " + (*device)->name() + ": " + to_text(context.tuning));
+        }
+        if (const std::string products = (*device)->products(); !products.empty()) context.notes.push_back(products);
         auto connection = Connection::open(endpoint);
         if (!connection) return std::fprintf(stderr, "hpo-worker: %s\n", connection.error().message.c_str()), 1;
         Session(*connection, context, clock).serve(token == nullptr ? "" : token);

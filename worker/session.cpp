@@ -39,6 +39,7 @@ void Session::serve(const std::string& token) {
     hello.backend = context_.device.backend();
     hello.capabilities = {"plan", "checkpoint", "micro_batch"};
     hello.identity = identity_of(context_.device);
+    hello.notes = context_.notes;
     connection_.send(hello);
     last_alive_ = clock_.now();
     while (!shutdown_) {

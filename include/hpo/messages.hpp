@@ -38,6 +38,7 @@ struct Hello {  ///< the first message on a connection
     std::string backend;                    ///< cpu, cuda, opencl
     std::vector<std::string> capabilities;  ///< plan, checkpoint
     std::string identity;                   ///< of its device, as in a calibration; empty if it has none
+    std::vector<std::string> notes;         ///< lines about its device for the session's log
 };
 struct PlanAnswer {
     std::int64_t id = 0;  ///< of the Plan that is answered

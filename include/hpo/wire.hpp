@@ -214,6 +214,7 @@ inline Json body(const WorkerMessage& message) {
                           {"backend", m.backend},
                           {"capabilities", m.capabilities}};
                 if (!m.identity.empty()) json["identity"] = m.identity;
+                if (!m.notes.empty()) json["notes"] = m.notes;
                 return json;
             },
             [](const PlanAnswer& m) {
@@ -338,8 +339,10 @@ inline WorkerMessage worker_message(const Json& json) {
         hello.pid = to_int(member(json, "pid"));
         hello.slots = json.contains("slots") ? to_int(json["slots"]) : 1;
         hello.backend = text_or_empty("backend");
-        if (const auto found = json.find("capabilities"); found != json.end())
-            for (const Json& item : *found) hello.capabilities.push_back(to_string(item));
+        for (const auto& [name, list] :
+             {std::pair("capabilities", &hello.capabilities), std::pair("notes", &hello.notes)})
+            if (const auto found = json.find(name); found != json.end())
+                for (const Json& item : *found) list->push_back(to_string(item));
         hello.identity = text_or_empty("identity");
         return hello;
     }

@@ -49,7 +49,11 @@ void Engine::start() {
 void Engine::on(WorkerIndex index, const execution::Event& event) {
     guarded([&] {
         std::visit(Overloaded{
-                       [&](const execution::Ready& ready) { dispatcher_.worker_ready(index, ready.hello); },
+                       [&](const execution::Ready& ready) {
+                           for (const std::string& note : ready.hello.notes)
+                               if (remarks_.insert(note).second) context_.say(Notice::Level::info, 0, note);
+                           dispatcher_.worker_ready(index, ready.hello);
+                       },
                        [&](const execution::Received& received) { on_message(index, received.message); },
                        [&](const execution::Exited& exited) { worker_ends_.exited(index, exited); },
                        [&](const execution::LaunchFailed& failed) { worker_ends_.launch_failed(index, failed); },

@@ -535,6 +535,8 @@ class Device {
     [[nodiscard]] virtual std::string driver() const { return {}; }
     /// A warning: why the device is slower than it could be, and the cure. Empty: nothing is wrong.
     [[nodiscard]] virtual std::string remark() const { return {}; }
+    /// What multiplies matrices, with its version and file, or why it is not the usual library. Empty: `name` says it.
+    [[nodiscard]] virtual std::string products() const { return {}; }
     [[nodiscard]] virtual DeviceMemory memory() const { return {}; }
     /// Measures context_bytes again: drivers load code and take workspaces when these are first used.
     virtual void measure_context() {}

@@ -375,7 +375,7 @@ void Cnn::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
 
 void normalise_cnn(const Params&, Params& all) { all.try_emplace("activation", std::string("relu")); }
 
-void pad_cnn(Params& all) { all["activation"] = std::string("gelu"); }
+void pad_cnn(Params& all, const PaddingBounds&) { all["activation"] = std::string("gelu"); }
 
 Result<std::unique_ptr<Model>> make_cnn(const Params& params, const DataShape& shape) {
     const auto* image = std::get_if<ImageShape>(&shape.sample);

@@ -12,6 +12,7 @@
 
 #include "worker/data/dataset.hpp"
 #include "worker/models/model.hpp"
+#include "worker/models/padding.hpp"
 
 namespace hpo {
 
@@ -119,7 +120,7 @@ class Cnn : public Model {
 void normalise_cnn(const Params& given, Params& all);
 /// Takes the activation that needs the most memory; trials with other channels, stages, blocks or groups have a bucket
 /// of their own.
-void pad_cnn(Params& all);
+void pad_cnn(Params& all, const PaddingBounds&);
 /// From the keys channels, stages, blocks, groups and activation. The samples must be images.
 Result<std::unique_ptr<Model>> make_cnn(const Params& params, const DataShape& shape);
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "worker/models/padding.hpp"
 #include "worker/models/settings.hpp"
 
 namespace hpo {
@@ -199,11 +198,9 @@ void normalise_mlp(const Params& given, Params& all) {
     all.erase("depth");
 }
 
-void pad_mlp(Params& all) {
-    // Below the first width, a device with thousands of cores finishes before the next launch reaches it.
-    constexpr std::int64_t least_width = 128, coarse_width = 512;
+void pad_mlp(Params& all, const PaddingBounds& bounds) {
     auto widths = std::get<std::vector<std::int64_t>>(all.at("hidden"));
-    for (std::int64_t& width : widths) width = padded_extent(width, least_width, coarse_width);
+    for (std::int64_t& width : widths) width = padded_extent(width, bounds);
     all["hidden"] = std::move(widths);
     all["activation"] = std::string("gelu");
 }

@@ -6,6 +6,7 @@
 
 #include "worker/data/dataset.hpp"
 #include "worker/models/model.hpp"
+#include "worker/models/padding.hpp"
 
 namespace hpo {
 
@@ -66,7 +67,7 @@ class Mlp : public Model {
 /// Puts `hidden` in place of width and depth.
 void normalise_mlp(const Params& given, Params& all);
 /// Rounds the widths up, and takes the activation that needs the most memory.
-void pad_mlp(Params& all);
+void pad_mlp(Params& all, const PaddingBounds& widths);
 /// From the keys hidden (or width and depth), activation and norm.
 Result<std::unique_ptr<Model>> make_mlp(const Params& params, const DataShape& shape);
 

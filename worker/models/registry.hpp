@@ -8,6 +8,7 @@
 
 #include "worker/data/dataset.hpp"
 #include "worker/models/model.hpp"
+#include "worker/models/padding.hpp"
 
 namespace hpo {
 
@@ -18,7 +19,7 @@ struct ModelKind {
     void (*normalise)(const Params& given, Params& all);
     /// Rounds normalised parameters up to those of their bucket: a model that all models in the bucket can be padded
     /// to.
-    void (*pad)(Params& all);
+    void (*pad)(Params& all, const PaddingBounds& widths);
     /// The model for samples of this shape. The error names the key.
     Result<std::unique_ptr<Model>> (*make)(const Params& params, const DataShape& shape);
 };

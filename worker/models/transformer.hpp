@@ -15,6 +15,7 @@
 
 #include "worker/data/dataset.hpp"
 #include "worker/models/model.hpp"
+#include "worker/models/padding.hpp"
 
 namespace hpo {
 
@@ -132,7 +133,7 @@ class Transformer : public Model {
 /// Fills in what depends on other keys: norm, activation, kv_heads.
 void normalise_transformer(const Params& given, Params& all);
 /// Changes nothing: trials of other shapes have a bucket of their own.
-void pad_transformer(Params& all);
+void pad_transformer(Params& all, const PaddingBounds&);
 /// From the keys width, depth, heads, kv_heads, mlp_ratio, activation, norm, positions, causal and tied_embeddings. The
 /// samples must be sequences.
 Result<std::unique_ptr<Model>> make_transformer(const Params& params, const DataShape& shape);

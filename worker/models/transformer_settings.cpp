@@ -13,7 +13,7 @@ void normalise_transformer(const Params&, Params& all) {
     all.try_emplace("kv_heads", all.at("heads"));
 }
 
-void pad_transformer(Params&) {}
+void pad_transformer(Params&, const PaddingBounds&) {}
 
 namespace {
 

@@ -1,16 +1,13 @@
 #include "worker/training/fusion.hpp"
 
 #include "hpo/worker_key_defaults.hpp"
-#include "worker/models/padding.hpp"
 #include "worker/models/registry.hpp"
 
 namespace hpo {
 
-Configuration bucket_of(Configuration configuration) {
-    // Below the first batch, a device with thousands of cores finishes before the next launch reaches it.
-    constexpr std::int64_t least_batch = 64, coarse_batch = 1024;
+Configuration bucket_of(Configuration configuration, const BucketBounds& bounds) {
     TrainingConfig& training = configuration.training;
-    training.batch_size = padded_extent(training.batch_size, least_batch, coarse_batch);
+    training.batch_size = padded_extent(training.batch_size, bounds.batches);
     training.optimizer = OptimizerKind::adamw;
     // This rate suits the optimizer; measurements train the bucket itself.
     training.lr = default_number("lr");
@@ -19,7 +16,7 @@ Configuration bucket_of(Configuration configuration) {
     all["batch_size"] = training.batch_size;
     all["optimizer"] = std::string("adamw");
     all["eval_every"] = std::int64_t{0};
-    model_kind_of(all).pad(all);
+    model_kind_of(all).pad(all, bounds.widths);
     return configuration;
 }
 

@@ -6,13 +6,14 @@
 #include <cstdint>
 #include <string>
 
+#include "worker/models/padding.hpp"
 #include "worker/training/configuration.hpp"
 
 namespace hpo {
 
 /// The configuration of the bucket of a trial: of all trials that may train side by side with it, the one that takes
 /// the most memory.
-Configuration bucket_of(Configuration configuration);
+Configuration bucket_of(Configuration configuration, const BucketBounds& bounds = {});
 
 /// A text that is equal for two trials exactly if they can share an arena that is laid out for `laid_out`.
 std::string fusion_key(const Configuration& laid_out, std::uint64_t data_seed);

@@ -8,9 +8,12 @@
 namespace hpo {
 namespace {
 
-constexpr std::int64_t most_window = 32;         // iterations
-constexpr std::int64_t window_samples = 65'536;  // trained between two readings of the losses, about
-constexpr std::int64_t evaluation_rows = 128;    // rows of a micro-batch of an evaluation, if there are that many
+constexpr std::int64_t most_window = 128;        // iterations
+constexpr std::int64_t first_window = 32;        // iterations, at most
+constexpr std::int64_t window_samples = 65'536;  // trained between the first two readings of the losses, about
+// A reading makes the device wait for tens of microseconds, and a divergence should be seen soon.
+constexpr Seconds short_window{0.01}, long_window{0.1};
+constexpr std::int64_t evaluation_rows = 128;  // rows of a micro-batch of an evaluation, if there are that many
 constexpr std::int64_t least_evaluation_rows = 16;
 
 }  // namespace
@@ -18,6 +21,11 @@ constexpr std::int64_t least_evaluation_rows = 16;
 Pace pace_of(const TrainingConfig& training, std::int64_t training_samples) {
     const std::int64_t epoch = std::max<std::int64_t>(1, training_samples / training.batch_size);
     return {epoch, training.eval_every > 0 ? training.eval_every : epoch};
+}
+
+std::int64_t next_window(std::int64_t window, Seconds took, std::int64_t most) {
+    if (took < short_window) return std::min(most, 2 * window);
+    return took > long_window ? std::max<std::int64_t>(1, window / 2) : window;
 }
 
 Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape& shape, const SplitSizes& sizes,
@@ -59,8 +67,9 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
         training.accumulation > 1 || short_of_memory ? least_evaluation_rows : evaluation_rows;
     plan.rows = std::max(plan.micro_batch, std::min(evaluated, sizes.validation));
     plan.pace = pace_of(training, sizes.epoch());
-    plan.window = std::clamp(window_samples / training.batch_size, std::int64_t{1},
-                             std::min(most_window, plan.pace.iterations_per_step));
+    plan.window = std::min(most_window, plan.pace.iterations_per_step);
+    plan.first_window =
+        std::clamp(window_samples / training.batch_size, std::int64_t{1}, std::min(first_window, plan.window));
 
     Layout layout(plan.replicas);
     const std::int64_t parameters = plan.model->block().elements;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "hpo/clock.hpp"
 #include "hpo/result.hpp"
 #include "worker/backends/tensor.hpp"
 #include "worker/data/dataset.hpp"
@@ -36,8 +37,10 @@ struct GroupPlan {
     std::int64_t micro_batches = 1;  ///< of an update; the last one has the remaining samples
     std::int64_t rows = 0;           ///< samples of the largest micro-batch; an evaluation uses this many
     Pace pace;                       ///< of a trial with the plan's own configuration
-    std::int64_t window =
-        0;  ///< iterations whose rates and losses the arena holds; the host reads them once in a window
+    /// Iterations whose rates and losses the arena holds. The host reads them once in a window, which has so many at
+    /// most; the first window has `first_window` (see next_window).
+    std::int64_t window = 0;
+    std::int64_t first_window = 0;
 
     Tensor weights, gradient, first_moment, second_moment;  ///< [1, P]; the first moment is SGD's velocity
     Tensor input, targets;                                  ///< [rows, features], [rows, target columns]
@@ -78,6 +81,10 @@ struct GroupPlan {
         return (samples * micro_batch + shared.batch_size - 1) / shared.batch_size;
     }
 };
+
+/// The iterations of the window after one of `window` iterations that took so long: twice as many after a short one,
+/// `most` at most, and half as many after a long one. What a trial reports does not depend on it.
+std::int64_t next_window(std::int64_t window, Seconds took, std::int64_t most);
 
 /// Rows of a micro-batch in training, by `accumulation`.
 constexpr std::int64_t configured_micro_batch(const TrainingConfig& training) {

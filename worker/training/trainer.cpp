@@ -15,6 +15,7 @@ Trainer::Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData
       clock_(clock),
       arena_(arena),
       stream_(device.stream(arena, plan_.replicas)),
+      window_(plan_.first_window),
       rates_(static_cast<std::size_t>(plan_.learning_rates.all_replicas(plan_.replicas).columns)),
       losses_(rates_.size()),
       norms_(rates_.size()),
@@ -176,8 +177,9 @@ bool Trainer::train_step(const ShouldContinue& should_continue) {
                 if (replica.alive) ++replica.progress.iteration;
         }
         read_window(count);
-        const double seconds = (clock_.now() - begin).count();
-        for (Replica& replica : replicas_) replica.progress.seconds += seconds;
+        const Seconds took = clock_.now() - begin;
+        for (Replica& replica : replicas_) replica.progress.seconds += took.count();
+        if (count >= window_) window_ = next_window(window_, took, plan_.window);
         if (end_steps()) break;
     }
     return true;
@@ -190,7 +192,7 @@ std::int64_t Trainer::iterations_ahead() const {
     for (const Replica& replica : replicas_) {
         if (!replica.alive) continue;
         const std::int64_t left = replica.pace.iterations_per_step - replica.progress.in_step;
-        count = std::min(count > 0 ? count : plan_.window, left);
+        count = std::min(count > 0 ? count : window_, left);
     }
     return count;
 }

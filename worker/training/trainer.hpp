@@ -91,7 +91,8 @@ class Trainer {
 
     /// Trains until at least one replica completes its step. False: `should_continue` ended it, and the replicas are of
     /// no further use but to be replaced. A replica whose loss stops being finite is deactivated, which completes its
-    /// step; its weights stay as they are. The loss of every iteration is checked, plan.window iterations at a time.
+    /// step; its weights stay as they are. The loss of every iteration is checked, plan.window iterations at a time at
+    /// most.
     bool train_step(const ShouldContinue& should_continue);
     /// Whether the replica is between two steps.
     [[nodiscard]] bool at_end(int replica) const { return replicas_[index(replica)].progress.in_step == 0; }
@@ -108,6 +109,8 @@ class Trainer {
     [[nodiscard]] const ReplicaProgress& progress_of(int replica) const { return replicas_[index(replica)].progress; }
     [[nodiscard]] std::int64_t iteration_of(int replica) const { return progress_of(replica).iteration; }
     [[nodiscard]] const GroupPlan& plan() const { return plan_; }
+    /// Iterations of the next window, at most.
+    [[nodiscard]] std::int64_t window() const { return window_; }
 
     /// The weights [P] of a replica, or its whole state (state_elements of the plan of that trial alone), in the layout
     /// of the ParameterBlock of its own model.
@@ -182,6 +185,7 @@ class Trainer {
     const Clock& clock_;
     Buffer& arena_;
     std::unique_ptr<Stream> stream_;
+    std::int64_t window_;                              ///< iterations of the next window, at most
     std::unique_ptr<Stage> stage_;                     ///< for staged data
     unsigned turn_ = 0;                                ///< which of plan_.staged was sent last
     std::vector<Replica> replicas_;                    ///< plan.replicas at most

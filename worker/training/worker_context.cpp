@@ -70,7 +70,8 @@ bool in_host_memory(const Device& device) {
 }
 
 Configuration resolve_auto(WorkerContext& context, Configuration configuration) {
-    configuration.training.part_bytes = context.device.part_bytes();
+    const std::int64_t part_bytes = context.tuning.part_bytes;
+    configuration.training.part_bytes = part_bytes > 0 ? part_bytes : context.device.part_bytes();
     DataConfig& data = configuration.data;
     if (data.placement == Placement::automatic) {
         data.placement = Placement::device;
@@ -92,7 +93,7 @@ Configuration resolve_auto(WorkerContext& context, Configuration configuration) 
 }
 
 Configuration layout_configuration(const WorkerContext& context, const Configuration& configuration) {
-    return context.slots > 1 ? bucket_of(configuration) : configuration;
+    return context.slots > 1 ? bucket_of(configuration, context.tuning.buckets) : configuration;
 }
 
 Result<GroupPlan> plan_replicas(const WorkerContext& context, const Configuration& laid_out, const DataShape& shape,

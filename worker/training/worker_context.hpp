@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "hpo/clock.hpp"
@@ -14,6 +15,7 @@
 #include "worker/training/configuration.hpp"
 #include "worker/training/group_plan.hpp"
 #include "worker/training/precision.hpp"
+#include "worker/training/tuning.hpp"
 
 namespace hpo {
 
@@ -35,6 +37,8 @@ struct WorkerContext {
     /// Writes checkpoints. A GPU trains many trials at once, whose files are too many for one thread; beside a CPU that
     /// trains on one core, more than one would take cores from other trials.
     Background background{device.slots() > 1 ? 4 : 1};
+    Tuning tuning{};                   ///< of the device
+    std::vector<std::string> notes{};  ///< see from_worker::Hello
 
     /// Frees what trials took.
     void clear();

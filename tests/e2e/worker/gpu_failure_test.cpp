@@ -14,6 +14,8 @@ using test::endless;
 using test::run_of;
 using test::Worker;
 using test::WorkerProcess;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Variables = std::vector<std::string>;
 
@@ -132,6 +134,8 @@ TEST_F(Toolkit, IsFoundInAnyFolderWithTheLibrariesThatItLoads) {
                       variables({variable, "HOME=" + folder + "/empty", "CUDA_HOME=", "CUDA_PATH="}));
         EXPECT_EQ(worker.complete(run_of(1, 1)).outcome, Outcome::complete);
         EXPECT_THAT(worker.output(), HasSubstr("cuda, fake CUDA device, cuBLAS"));
+        const std::string file = folder + "/" + place + "/libcublas.so.13";
+        EXPECT_THAT(worker.hello.notes, ElementsAre("matrix products by cuBLAS 13.12.11 of " + file));
         std::filesystem::remove_all(folder_ / "cache");  // otherwise nothing would be compiled
         std::filesystem::remove_all(folder_ / place);
     }
@@ -166,7 +170,25 @@ TEST_F(Toolkit, WithoutAUsableCublasTheKernelsComputeTheProducts) {
     Worker worker(5, {"--backend", "cuda"}, variables());
     EXPECT_EQ(worker.complete(run_of(1, 1)).outcome, Outcome::complete);
     EXPECT_THAT(worker.output(), HasSubstr("cuda, fake CUDA device, own products"));
-    EXPECT_THAT(worker.output(), HasSubstr("several times slower than cuBLAS: cuBLAS is older than version 11"));
+    const char* why = "several times slower than cuBLAS: cuBLAS is older than version 11";
+    EXPECT_THAT(worker.output(), HasSubstr(why));
+    EXPECT_THAT(worker.hello.notes, ElementsAre(HasSubstr(why)));
+}
+
+TEST_F(Toolkit, ADeviceIsTunedOnceBeforeItsFirstTrial) {
+    const auto notes = [&](const char* tuning) {
+        return Worker(5, {"--backend", "cuda"}, variables({tuning})).hello.notes;
+    };
+    EXPECT_THAT(notes("HPO_TUNING=off"), ElementsAre(HasSubstr("matrix products")));
+    const auto tuned = notes("HPO_TUNING=");
+    ASSERT_THAT(tuned,
+                ElementsAre(HasSubstr("measured on cuda, fake CUDA device, cuBLAS: batches are padded to at least"),
+                            HasSubstr("matrix products")));
+    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "cache/hpo"))
+        if (entry.path().filename().string().starts_with("tuning-"))
+            std::ofstream(entry.path()) << "batches 32 512\nwidths 64 256\nparts 4194304\n";
+    EXPECT_THAT(notes("HPO_TUNING="),
+                Contains(HasSubstr("at least 32 (three quarters of a power of two above 512), widths to at least 64")));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ using hpo::testing::MemoryStore;
 using hpo::testing::Played;
 using hpo::testing::ReadyWorker;
 using hpo::testing::small_study;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class EngineTest : public hpo::testing::OneStore {};
@@ -777,6 +778,15 @@ TEST_F(EngineTest, AWorkerThatTrainsOnceEndsItsTrialByExiting) {
     play.asked(0);
     play.exit(0, 0);
     EXPECT_EQ(play.trial(3).state, TrialState::failed) << "not without a report";
+}
+
+TEST_F(ReadyWorker, NotesOfWorkersAreToldOnceEach) {
+    Played two(study, store, 2);
+    for (const WorkerIndex index : {0, 1})
+        two.on(index,
+               execution::Ready{{.pid = 100 + index, .notes = {"cuBLAS of /a", "worker " + std::to_string(index)}}});
+    EXPECT_EQ(two.notices.find("cuBLAS of /a"), two.notices.rfind("cuBLAS of /a")) << two.notices;
+    EXPECT_THAT(two.notices, AllOf(HasSubstr("cuBLAS of /a"), HasSubstr("worker 0"), HasSubstr("worker 1")));
 }
 
 }  // namespace

@@ -47,6 +47,19 @@ TEST(Wire, AQuestionAboutTheDataAndItsAnswerSurviveTheRoundTrip) {
     }
 }
 
+TEST(Wire, AHelloSurvivesTheRoundTrip) {
+    from_worker::Hello sent{.token = "0f3a", .pid = 7, .slots = 4, .backend = "cuda"};
+    for (const bool has_notes : {false, true}) {
+        if (has_notes) sent.capabilities = {"plan"}, sent.notes = {"cuBLAS of /usr/lib", "a second line"};
+        const auto got = wire::decode_worker(wire::encode(WorkerMessage{sent}));
+        ASSERT_TRUE(got) << got.error().message;
+        const auto& back = std::get<from_worker::Hello>(*got);
+        EXPECT_EQ(back.slots, 4);
+        EXPECT_EQ(back.capabilities, sent.capabilities);
+        EXPECT_EQ(back.notes, sent.notes);
+    }
+}
+
 TEST(Wire, ARunSurvivesTheRoundTrip) {
     to_worker::Run sent{{1, 1},
                         {{"lr", 0.5},

@@ -172,6 +172,27 @@ TEST_F(PrecisionOf, AutoIsMeasuredOnceSaidAndKept) {
     for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(first.reports[i].metrics, second.reports[i].metrics);
 }
 
+/// On a device whose library multiplies in float32 alone, products of 16 bits may be the slower ones.
+TEST_F(PrecisionOf, AutoFollowsTheMeasuredTimesInBothDirections) {
+    for (const auto& [narrow_seconds, taken] : {std::pair(0.5, "bfloat16"), std::pair(2.0, "float32")}) {
+        const hpo::testing::TemporaryFolder empty;
+        Worker worker("opencl", empty.path());
+        // float32 is measured first, and each of the two trains for as many iterations.
+        const int iterations = 3 * 32;
+        FakeHost host;
+        int measured = 0;
+        host.on_ask = [&, seconds = narrow_seconds] {
+            if (host.phases.back() == "measuring")
+                worker.clock.advance(Seconds(++measured <= iterations ? 1 : seconds));
+            return true;
+        };
+        Params params = in("auto", {{"batch_size", std::int64_t{8}}, {"lr", 0.001}});
+        ASSERT_EQ(run_trial(small_run(params, 1), worker.context, host).outcome, Outcome::complete);
+        EXPECT_THAT(host.logged, HasSubstr(std::string("precision auto: ") + taken + "; here bfloat16 is "))
+            << measured;
+    }
+}
+
 TEST_F(PrecisionOf, TrialsOfOneBucketShareAChoice) {
     Worker worker = start_worker();
     const auto log_of = [&](const Params& changes) {

@@ -401,5 +401,19 @@ TEST(Plan, RefusesABatchLargerThanWhatThereIsToTrainOn) {
     EXPECT_THAT(answer.error, ::testing::HasSubstr("training.batch_size: 901 is more than the 900 samples"));
 }
 
+TEST(Trainer, TheWindowFollowsTheTimeOfAnUpdateAndChangesNoNumber) {
+    const Params params = test::with(test::small_params(), {{"batch_size", std::int64_t{4}}});  // 225 iterations
+    const auto train = [&](Group& group, Seconds update) {
+        EXPECT_EQ(group.trainer->window(), 32);
+        group.trainer->train_step([&] { return group.worker.clock.advance(update), true; });
+        return group.trainer->window();
+    };
+    Group fast({params}), slow({params});
+    EXPECT_EQ(train(fast, Seconds(1e-5)), 128);
+    EXPECT_EQ(train(slow, Seconds(0.02)), 4);
+    EXPECT_EQ(fast.state(0), slow.state(0));
+    EXPECT_EQ(fast.trainer->step_of(0).loss, slow.trainer->step_of(0).loss);
+}
+
 }  // namespace
 }  // namespace hpo

@@ -271,7 +271,7 @@ TEST(TrialGroup, TakesTrialsOfItsShapeAlone) {
 }
 
 TEST(TrialGroup, BucketsAreCoarseForTheSmallAndNoneForTheLarge) {
-    const auto padded = [](std::int64_t extent) { return padded_extent(extent, 128, 512); };
+    const auto padded = [](std::int64_t extent) { return padded_extent(extent, {128, 512}); };
     for (const auto& [extent, to] : std::map<std::int64_t, std::int64_t>{{1, 128},
                                                                          {128, 128},
                                                                          {129, 256},

@@ -143,6 +143,7 @@ struct Blas {
                     int a_ld, long long a_stride, Address b, int b_type, int b_ld, long long b_stride, const void* beta,
                     Address c, int c_type, int c_ld, long long c_stride, int batches, int compute_type,
                     int algorithm) = nullptr;
+    std::string file;  ///< from which it was loaded, and its version
 
     static Result<Blas> load(int driver_major) {
         const auto library = open_toolkit_library("cublas", driver_major);
@@ -154,6 +155,13 @@ struct Blas {
                            library->find("cublasSetWorkspace_v2", blas.set_workspace) &&
                            library->find("cublasGemmStridedBatchedEx", blas.multiply);
         if (!whole) return Error{"cuBLAS is older than version 11"};
+        // Without a handle, the numbers are asked for one by one: major, minor and patch level.
+        int (*property)(int, int*) = nullptr;
+        std::string version;
+        if (library->find("cublasGetProperty", property))
+            for (int part = 0, number = 0; part < 3 && property(part, &number) == 0; ++part)
+                version += (part == 0 ? " " : ".") + std::to_string(number);
+        blas.file = "cuBLAS" + version + " of " + library->file("cublasCreate_v2").string();
         return blas;
     }
 };

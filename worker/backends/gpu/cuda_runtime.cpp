@@ -58,6 +58,9 @@ class CudaRuntime : public Runtime {
     }
     [[nodiscard]] std::string driver() const override { return cuda::driver_version(); }
     [[nodiscard]] std::string remark() const override { return without_blas_; }
+    [[nodiscard]] std::string products() const override {
+        return blas_handle_ ? "matrix products by " + blas_.file : without_blas_;
+    }
     [[nodiscard]] bool shares_host_memory() const override { return integrated_; }
     [[nodiscard]] std::size_t total_bytes() const override { return total_bytes_; }
     [[nodiscard]] std::size_t context_bytes() const override { return context_bytes_; }

@@ -12,6 +12,7 @@ class GpuDevice : public Device {
     [[nodiscard]] std::string name() const override { return runtime_->name(); }
     [[nodiscard]] std::string driver() const override { return runtime_->driver(); }
     [[nodiscard]] std::string remark() const override { return runtime_->remark(); }
+    [[nodiscard]] std::string products() const override { return runtime_->products(); }
     [[nodiscard]] std::string_view backend() const override { return runtime_->backend(); }
     [[nodiscard]] DeviceMemory memory() const override {
         return {.of_its_own = true,

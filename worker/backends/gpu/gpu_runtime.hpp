@@ -122,6 +122,7 @@ class Runtime {
     [[nodiscard]] virtual std::string driver() const { return {}; }
     /// As Device::remark.
     [[nodiscard]] virtual std::string remark() const { return {}; }
+    [[nodiscard]] virtual std::string products() const { return {}; }  ///< as Device::products
     /// Whether the device's memory is the host's memory, so that an allocation counts for both.
     [[nodiscard]] virtual bool shares_host_memory() const = 0;
     [[nodiscard]] virtual bool is_cpu() const { return false; }  ///< an OpenCL device may be one

@@ -1,0 +1,50 @@
+// What pays on a device depends on the device: how far trials are padded so that they share a worker, and how much
+// temporary memory an operation works on. Both were chosen without a GPU. A worker on a GPU therefore measures them
+// once for each device, before its first trial, and keeps them in a file, so that all workers lay trials out alike,
+// also in later sessions. Which ones are taken follows from the measured times alone.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "hpo/clock.hpp"
+#include "worker/backends/backend.hpp"
+#include "worker/models/padding.hpp"
+
+namespace hpo {
+
+struct Tuning {
+    BucketBounds buckets;
+    std::int64_t part_bytes = 0;  ///< see Device::part_bytes; 0: that of the device
+    friend bool operator==(const Tuning&, const Tuning&) = default;
+};
+
+/// Seconds on a device; nothing where its memory or the time for measuring does not suffice.
+struct TuningTimes {
+    /// Of an update of several trials with this batch size and these hidden widths, side by side.
+    std::function<std::optional<double>(std::int64_t batch, std::int64_t width)> update;
+    /// Of a convolution that works on parts of so many bytes.
+    std::function<std::optional<double>(std::int64_t part_bytes)> convolution;
+};
+
+/// Chooses by the times. Padding below `least` costs at most a seventh more time. Padding to powers of two below
+/// `coarse`, the next one, costs at most half as much again. What cannot be measured stays as it was chosen.
+Tuning find_tuning(const TuningTimes& times);
+
+/// The times of short trainings and convolutions on synthetic data. All together take a few seconds at most, from this
+/// call on. Both references must outlive the result.
+TuningTimes times_on(Device& device, const Clock& clock);
+
+/// The tuning that `folder` has for a device with this identity. If it has none, calls `find` and keeps the result,
+/// while other processes that ask for the same wait. Where it cannot be kept, the default Tuning, since all workers
+/// must agree.
+Tuning kept_tuning(const std::filesystem::path& folder, const std::string& identity,
+                   const std::function<Tuning()>& find);
+
+/// "batches from 16 (coarse above 512), ...", for a log.
+std::string to_text(const Tuning& tuning);
+
+}  // namespace hpo
