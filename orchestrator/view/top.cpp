@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "hpo/printable.hpp"
+#include "hpo/standing.hpp"
 #include "hpo/units.hpp"
 #include "orchestrator/view/time_left.hpp"
 
@@ -82,15 +84,22 @@ struct Column {
     int width;
     bool right;
     int rank;  ///< on a narrow screen the columns of the highest rank are left out first
-    std::string (*cell)(const Study&, const TrialRecord&, const Screen&);
+    std::function<std::string(const Study&, const TrialRecord&, const Screen&)> cell;
 };
 
 constexpr int trial_curve_width = 8;
 
-std::vector<Column> all_columns(const Study& study, int max_metric_width) {
+using Trials = std::vector<const TrialRecord*>;
+
+bool contains(const Trials& trials, const TrialRecord& trial) {
+    return std::find(trials.begin(), trials.end(), &trial) != trials.end();
+}
+
+/// `best`: the best trial, or the Pareto front of a study with several objectives. Must outlive the columns.
+std::vector<Column> all_columns(const Study& study, const Trials& best, int max_metric_width) {
     const auto metric_width = std::clamp(columns(study.objective.metric), 8, max_metric_width);
     const int step_width = std::max(4, 2 * static_cast<int>(std::to_string(study.budget.epochs).size()) + 1);
-    return {
+    std::vector<Column> all{
         {"TRIAL", 5, true, 0,
          [](const Study&, const TrialRecord& t, const Screen&) { return std::to_string(t.number); }},
         {"STATE", 8, false, 0,
@@ -108,13 +117,21 @@ std::vector<Column> all_columns(const Study& study, int max_metric_width) {
              return sparkline(condensed_losses(t), trial_curve_width, screen.utf8);
          }},
         {study.objective.metric, metric_width, true, 2,
-         [](const Study&, const TrialRecord& t, const Screen&) { return number_or_dash(t.value); }},
-        {"MEMORY", 8, true, 6,
-         [](const Study&, const TrialRecord& t, const Screen&) {
-             const auto memory = memory_of(t);
-             return memory ? short_bytes(*memory) : "-";
-         }},
-    };
+         [](const Study&, const TrialRecord& t, const Screen&) { return number_or_dash(t.value); }}};
+    for (const std::string& metric : judged_metrics(study.objective))
+        all.push_back({metric, std::clamp(columns(metric), 8, max_metric_width), true, 2,
+                       [metric](const Study&, const TrialRecord& t, const Screen&) {
+                           return number_or_dash(metric_that_counts(t, metric));
+                       }});
+    if (!study.objective.further.empty())
+        all.push_back({"FRONT", 5, false, 2, [&best](const Study&, const TrialRecord& t, const Screen&) {
+                           return std::string(contains(best, t) ? "yes" : "");
+                       }});
+    all.push_back({"MEMORY", 8, true, 6, [](const Study&, const TrialRecord& t, const Screen&) {
+                       const auto memory = memory_of(t);
+                       return memory ? short_bytes(*memory) : "-";
+                   }});
+    return all;
 }
 
 // Widths of the last column. With less than the minimum it is left out, with less than the title's width its title is
@@ -125,16 +142,16 @@ constexpr int preferred_reason_width = 50;
 constexpr int scroll_to_end = 1'000'000'000;
 
 /// Returns the columns that fit, in their order, without the last one.
-std::vector<Column> fitting_columns(const Study& study, const Screen& screen) {
+std::vector<Column> fitting_columns(const Study& study, const Trials& best, const Screen& screen) {
     const int width = screen.width > 0 ? screen.width : std::numeric_limits<int>::max();
-    auto all = all_columns(study, 10);
+    auto all = all_columns(study, best, 10);
     const auto total = [&] {
         int sum = 0;
         for (const Column& column : all) sum += column.width + 1;
         return sum;
     };
     if (const int spare = width - total() - preferred_reason_width; spare > 0)
-        all = all_columns(study, std::max(10, std::min(columns(study.objective.metric), 10 + spare)));
+        all = all_columns(study, best, std::max(10, std::min(columns(study.objective.metric), 10 + spare)));
     while (total() > width && all.size() > 2)
         all.erase(
             std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; }));
@@ -175,7 +192,14 @@ Line trial_line(const Study& study, const TrialRecord& trial, const std::vector<
     return line;
 }
 
-void add_head(Canvas& canvas, const Study& study, const StudyRecord& record, const Moment& moment,
+/// Returns the best trial, if there is one, or the Pareto front of a study with several objectives.
+Trials best_of(const Study& study, const StudyRecord& record) {
+    if (!study.objective.further.empty()) return front_of(record, study.objective);
+    const TrialRecord* best = best_trial(record, study.objective);
+    return best ? Trials{best} : Trials{};
+}
+
+void add_head(Canvas& canvas, const Study& study, const StudyRecord& record, const Trials& best, const Moment& moment,
               const Screen& screen) {
     Line line;
     line.add(study.name, Style::strong);
@@ -188,9 +212,11 @@ void add_head(Canvas& canvas, const Study& study, const StudyRecord& record, con
         line.add("  " + speed);
     canvas.add(line);
     Line second;
-    if (const TrialRecord* best = best_trial(record, study.objective)) {
-        second.add("best ").add(short_number(*best->value), Style::strong);
-        second.add(" " + study.objective.metric + ", trial " + std::to_string(best->number) + "   ");
+    if (!best.empty() && !study.objective.further.empty()) {
+        second.add(front_text(study, record) + "   ");
+    } else if (!best.empty()) {
+        second.add("best ").add(short_number(*best.front()->value), Style::strong);
+        second.add(" " + study.objective.metric + ", trial " + std::to_string(best.front()->number) + "   ");
     }
     if (screen.width == 0 || screen.width - second.width() > 24) second.add(states_text(record), Style::dim);
     canvas.add(second);
@@ -352,8 +378,9 @@ std::string draw_top(const Study& study, const StudyRecord& record, const Moment
     }
     if (all) screen.height = std::numeric_limits<int>::max();
     Canvas canvas(screen);
-    add_head(canvas, study, record, moment, screen);
-    const auto shown = fitting_columns(study, screen);
+    const Trials best = best_of(study, record);
+    add_head(canvas, study, record, best, moment, screen);
+    const auto shown = fitting_columns(study, best, screen);
     int used = 0;
     for (const Column& column : shown) used += column.width + 1;
     const bool reason = screen.width <= 0 || screen.width - used >= min_reason_width;
@@ -363,9 +390,9 @@ std::string draw_top(const Study& study, const StudyRecord& record, const Moment
     const auto page = static_cast<std::size_t>(std::max(0, canvas.rows_left() - (all ? 0 : 1)));
     const std::size_t chosen = index_of(trials, state.chosen);
     const std::size_t first = all ? 0 : first_row(chosen, trials.size(), page);
-    const TrialRecord* best = best_trial(record, study.objective);
     for (std::size_t i = first; i < std::min(trials.size(), all ? trials.size() : first + page); ++i)
-        canvas.add(trial_line(study, *trials[i], shown, reason, trials[i] == best, screen), !all && i == chosen);
+        canvas.add(trial_line(study, *trials[i], shown, reason, contains(best, *trials[i]), screen),
+                   !all && i == chosen);
     if (!all) {
         while (canvas.rows_left() > 1) canvas.blank();
         canvas.add(help_line(state, screen));

@@ -77,6 +77,31 @@ TEST(Pictures, TopAt80x24) {
     expect_picture("top_80x24", text);
 }
 
+TEST(Top, OfSeveralObjectivesShowsAllOfThemAndTheParetoFront) {
+    Study study = sample_study();
+    study.objective = {"val_loss", Direction::minimize, Objective::At::best};
+    study.objective.further = {{"latency", Direction::minimize}};
+    StudyRecord record;
+    for (const auto& [loss, latency] : {std::pair(0.3, 5.0), std::pair(0.2, 9.0), std::pair(0.4, 8.0)}) {
+        TrialRecord trial;
+        trial.number = static_cast<std::int64_t>(record.trials.size()) + 1;
+        trial.state = TrialState::complete;
+        trial.value = loss;
+        trial.best_step = 1;
+        trial.curve.push_back({.step = 1, .metrics = {{"val_loss", loss}, {"latency", latency}}});
+        record.trials.push_back(trial);
+    }
+    const auto lines = lines_of(draw_top(study, record, moment, {}, {}, {120, 0, false, true}));
+    EXPECT_THAT(lines[1], HasSubstr("Pareto front by val_loss and latency: 2 of 3 trials"));
+    const auto head = std::find_if(lines.begin(), lines.end(),
+                                   [](const std::string& line) { return line.find("TRIAL") != std::string::npos; });
+    ASSERT_NE(head, lines.end());
+    EXPECT_THAT(*head, AllOf(HasSubstr("latency"), HasSubstr("FRONT")));
+    EXPECT_THAT(head[1], AllOf(HasSubstr("    2 complete"), HasSubstr("9.000 yes")));
+    EXPECT_THAT(head[2], AllOf(HasSubstr("    1 complete"), HasSubstr("5.000 yes")));
+    EXPECT_THAT(head[3], AllOf(HasSubstr("    3 complete"), HasSubstr("8.000"), Not(HasSubstr("yes"))));
+}
+
 TEST(Pictures, TopAt40x10InAscii) {
     const auto text = draw_top(sample_study(), sample_record(16), moment, {}, {}, {40, 10, false, false});
     EXPECT_EQ(lines_of(text).size(), 10u);
