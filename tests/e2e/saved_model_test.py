@@ -279,6 +279,21 @@ class SavedTableModel(unittest.TestCase):
             self.assertAlmostEqual(1 - mse / wanted.var(0).mean(), values["test_r2"], delta=1e-3)
             self.assertGreater(values["test_r2"], 0.9)
 
+    def test_averaged_weights_are_those_that_are_tested_and_saved(self):
+        with tempfile.TemporaryDirectory() as folder:
+            table, file = pathlib.Path(folder, "table.csv"), pathlib.Path(folder, "model.safetensors")
+            self.write(table, lambda a, b, d: 1000 + 40 * numpy.sin(a) + 25 * b + (60 if d == "up" else 0))
+            params = {"format": "csv", "path": str(table), "target": "y", "split": "time", "hidden": [48, 32],
+                      "lr": 0.003, "batch_size": 64, "optimizer": "lion", "ema": 0.97, "schedule": "wsd"}
+            values = train(params, 8, file, "val_r2")["values"]
+            metadata, tensors = read_safetensors(file)
+            encoding, rows = json.loads(metadata["encoding"]), self.rows(table)
+            scaled = logits(tensors, numpy.array([encoded(encoding, row) for row in rows]))[:, 0]
+            predicted = scaled * encoding["target"]["deviation"] + encoding["target"]["mean"]
+            mse = ((predicted - numpy.array([float(row["y"]) for row in rows])) ** 2).mean()
+            self.assertAlmostEqual(mse / values["test_mse"], 1, delta=1e-3)
+            self.assertGreater(values["test_r2"], 0.5)
+
     def test_numpy_reproduces_the_test_accuracy_of_classes(self):
         with tempfile.TemporaryDirectory() as folder:
             table, file = pathlib.Path(folder, "table.csv"), pathlib.Path(folder, "model.safetensors")
@@ -299,6 +314,70 @@ class SavedTableModel(unittest.TestCase):
                   for name in names]
             self.assertAlmostEqual(numpy.mean(f1), values["test_f1"], delta=0.02)
             self.assertEqual(values["test_top5"], 1)  # of three classes
+
+
+def recurrent_outputs(tensors, x):
+    """The recurrent network as its file describes it: x [samples, steps, numbers]; the head at each step."""
+
+    def sigmoid(y):
+        return 1 / (1 + numpy.exp(-y))
+
+    for layer in range(sum(name.endswith(".recurrent.weight") for name in tensors)):
+        name = f"layers.{layer}"
+        inputs = x @ tensors[f"{name}.weight"].T + tensors[f"{name}.bias"]
+        recurrent = tensors[f"{name}.recurrent.weight"].T
+        state = cell = numpy.zeros((x.shape[0], recurrent.shape[0]))
+        states = []
+        for step in range(x.shape[1]):
+            if f"{name}.recurrent.bias" in tensors:  # GRU
+                r, z, n = numpy.split(inputs[:, step], 3, 1)
+                of_r, of_z, of_n = numpy.split(state @ recurrent + tensors[f"{name}.recurrent.bias"], 3, 1)
+                z = sigmoid(z + of_z)
+                state = (1 - z) * numpy.tanh(n + sigmoid(r + of_r) * of_n) + z * state
+            else:
+                i, f, g, o = numpy.split(inputs[:, step] + state @ recurrent, 4, 1)
+                cell = sigmoid(f) * cell + sigmoid(i) * numpy.tanh(g)
+                state = sigmoid(o) * numpy.tanh(cell)
+            states.append(state)
+        x = numpy.stack(states, 1)
+    return x @ tensors["head.weight"].T + tensors["head.bias"]
+
+
+class SavedRecurrentNetwork(unittest.TestCase):
+    def test_numpy_reproduces_the_test_accuracy_of_next_tokens(self):
+        for kind in ("gru", "lstm"):
+            with self.subTest(kind=kind), tempfile.TemporaryDirectory() as folder:
+                file = pathlib.Path(folder, "model.safetensors")
+                params = {"format": "synthetic", "samples": 800, "steps": 12, "vocabulary": 6, "type": kind,
+                          "width": 32, "depth": 2, "dropout": 0.1, "lr": 0.01, "batch_size": 32}
+                finished = train(params, 8, file)
+                self.assertEqual(finished["outcome"], "complete", finished)
+                tensors = read_safetensors(file)[1]
+                tokens = synthetic_tokens(200, 12, 6, 1)
+                best = recurrent_outputs(tensors, tensors["tokens.weight"][tokens[:, :-1]]).argmax(2)
+                accuracy = float((best == tokens[:, 1:]).mean())
+                self.assertGreater(accuracy, 0.5)
+                self.assertAlmostEqual(accuracy, finished["values"]["test_accuracy"], delta=0.001)
+
+    def test_numpy_reproduces_the_test_metrics_of_windows_over_a_series(self):
+        with tempfile.TemporaryDirectory() as folder:
+            series, file = pathlib.Path(folder, "series.csv"), pathlib.Path(folder, "model.safetensors")
+            rows = numpy.array([[40 + 9 * numpy.sin(i / 5), i % 7] for i in range(700)])
+            series.write_text("y,day\n" + "".join(f"{y!r},{day}\n" for y, day in rows))
+            params = {"format": "series", "path": str(series), "target": "y", "window": 10, "type": "gru",
+                      "width": 24, "depth": 1, "lr": 0.01, "batch_size": 64}
+            values = train(params, 8, file, "val_r2")["values"]
+            metadata, tensors = read_safetensors(file)
+            encoding = json.loads(metadata["encoding"])
+            mean, deviation = (numpy.array([column[key] for column in encoding["columns"]])
+                               for key in ("mean", "deviation"))
+            windows = numpy.lib.stride_tricks.sliding_window_view(rows, 11, axis=0).transpose(0, 2, 1)
+            tested = windows[-round((len(windows) - 20) * 0.1):]  # at both borders 10 windows are left out
+            scaled = recurrent_outputs(tensors, (tested[:, :10] - mean) / deviation)[:, -1, 0]
+            target = encoding["targets"][0]
+            mse = ((scaled * target["deviation"] + target["mean"] - tested[:, 10, 0]) ** 2).mean()
+            self.assertAlmostEqual(mse / values["test_mse"], 1, delta=2e-3)
+            self.assertGreater(values["test_r2"], 0.5)
 
 
 class SavedTransformer(unittest.TestCase):

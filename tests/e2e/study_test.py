@@ -217,6 +217,31 @@ class Study(Case):
         self.assertEqual(*[(self.folder / f"{name}.safetensors").read_bytes() for name in ("cut", "whole")])
         self.assertFalse((self.folder / "cut.safetensors.parts").exists())
 
+    def test_folds_report_standard_errors_and_make_no_model_to_save(self):
+        rows = "".join(f"{i * 37 % 101 / 10},{i * 53 % 97 / 20},p{i % 9},{'yes' if i * 37 % 101 > 50 else 'no'}\n"
+                       for i in range(600))
+        (self.folder / "table.csv").write_text("a,b,who,y\n" + rows)
+        text = """study: small
+space: {lr: {type: float, low: 1.0e-3, high: 3.0e-2, log: true}}
+worker:
+  data: {format: csv, path: table.csv, target: y, validation: {folds: 4, group: who}}
+  model: {hidden: [16]}
+budget: {trials: 7, epochs: 3}
+sampler: {type: gp, startup: 3}
+"""
+        study = self.study(text)
+        self.assertIn("4 folds: up to 134 rows validate while up to 401 train, 66 test: whole groups, by who (9)",
+                      self.hpo("check", study))
+        self.hpo("run", study, "-q")
+        for line in self.hpo("export", "small", "--to", "jsonl", "-").splitlines():
+            for step in json.loads(line)["curve"]:
+                self.assertGreater(step["metrics"]["val_loss_se"], 0)
+        self.study(self.hpo("best", "small"), "best.yaml")
+        self.hpo("train", "best.yaml", "-o", "model.safetensors", status=1)
+        self.assertIn("4 folds make as many models", self.error)
+        self.assertFalse((self.folder / "model.safetensors").exists())
+        self.hpo("train", "best.yaml", "-o", "model.safetensors", "--set", "worker.data.validation=0.2")
+
     def test_small_batches_are_refused_unless_the_study_allows_them(self):
         small = synthetic(trials=1).replace("batch_size: 256", "batch_size: 64")
         self.hpo("run", self.study(small), status=1)

@@ -25,7 +25,9 @@
 #include <string_view>
 
 #include "hpo/result.hpp"
+#include "worker/backends/optimizers.hpp"
 #include "worker/backends/order.hpp"
+#include "worker/backends/recurrent.hpp"
 #include "worker/backends/sequences.hpp"
 #include "worker/backends/tensor.hpp"
 
@@ -152,7 +154,7 @@ struct LinearBackward {
     Tensor output_gradient;  ///< [B, O]
     Tensor input;            ///< [B, I]
     Tensor weight;           ///< [O, I]
-    Tensor weight_gradient;  ///< [O, I] by `write`: output_gradient^T * input
+    Tensor weight_gradient;  ///< [O, I] by `write`: output_gradient^T * input; or none
     Tensor input_gradient;   ///< [B, I] written: output_gradient * weight; none for the first layer
     Write write = Write::set;
     Precision precision = Precision::float32;
@@ -318,76 +320,6 @@ struct SquaredError {
     Extent extent;   ///< padding rows add nothing, and their gradient is 0
 };
 
-/// Dynamic loss scaling (Micikevicius et al., "Mixed precision training", ICLR 2018) keeps gradients that float16 would
-/// lose: the gradient of the loss is multiplied by `scale`, and the gradients of the parameters are divided by it. A
-/// gradient that is not finite causes no update and halves the scale (down to 1). After `growth` updates in a row
-/// without one, the scale doubles (up to 2^24).
-struct LossScale {
-    static constexpr float first = 65536;  ///< the scale at the start
-    static constexpr float growth = 2000;  ///< updates
-
-    Tensor scale;  ///< per replica; none: there is no scaling, and the other members are not used
-    Tensor good;   ///< per replica, f32 as the scale: updates since it changed
-    Tensor valid;  ///< u8 per replica, written: 0 where the update must be left out
-};
-
-/// norm = |gradient| / scale; factor = (limit > 0 and norm > limit ? limit / norm : 1) / scale. With loss scaling, the
-/// norm and the factor of a gradient that is not finite are 0.
-struct GradientNorm {
-    Tensor gradient;  ///< [1, P]
-    Tensor limit;     ///< per replica; 0: no limit
-    Tensor norm;      ///< [1, 1] written
-    Tensor factor;    ///< [1, 1] written, for the optimizers
-    LossScale scaling;
-};
-
-/// The parameter block of each replica and what an optimizer needs to update it. Replicas that are not alive keep their
-/// weights and their state.
-struct Update {
-    Tensor weights;            ///< [1, P] updated
-    Tensor gradient;           ///< [1, P]
-    std::int64_t decayed = 0;  ///< elements [0, decayed) are subject to weight decay
-    Tensor learning_rates;     ///< [1, W]
-    Tensor window_index;       ///< u32 per replica, below W: which of the rates applies; none: the first
-    Tensor weight_decay;       ///< per replica
-    Tensor factor;             ///< [1, 1] the gradient is multiplied by this; none: 1
-    Tensor alive;              ///< u8 per replica
-    Tensor valid;              ///< u8 per replica: 0 has the effect of not being alive; none: 1
-};
-
-/// Loshchilov and Hutter 2019, with the formulas of torch.optim.AdamW: w -= lr * decay * w, then
-/// w -= lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) with t = iteration + 1.
-struct AdamW {
-    Update update;
-    Tensor first_moment;   ///< [1, P] updated; 0 at the start
-    Tensor second_moment;  ///< [1, P] updated; 0 at the start
-    Tensor beta1;          ///< per replica
-    Tensor beta2;          ///< per replica
-    Tensor epsilon;        ///< per replica
-    Tensor iteration;      ///< u32 per replica: updates done before this one
-};
-
-/// Stochastic gradient descent with the formulas of torch.optim.SGD: g += decay * w; velocity = momentum * velocity +
-/// g; w -= lr * (nesterov ? g + momentum * velocity : velocity).
-struct Sgd {
-    Update update;
-    Tensor velocity;  ///< [1, P] updated; 0 at the start
-    Tensor momentum;  ///< per replica
-    bool nesterov = false;
-};
-
-/// The last operation of an update. The host writes the learning rates of W updates into a table and reads their losses
-/// from tables, so that it looks at them once in W updates, and each update consists of the same operations.
-struct Advance {
-    Tensor iteration;     ///< u32 per replica: += 1 where alive
-    Tensor alive;         ///< u8 per replica
-    Tensor window_index;  ///< u32 per replica, below W: += 1; none: there are no tables
-    Tensor loss;          ///< [1, 1]
-    Tensor norm;          ///< [1, 1]
-    Tensor losses;        ///< [1, W]: entry `window_index` is written with the loss
-    Tensor norms;         ///< [1, W]: entry `window_index` is written with the norm
-};
-
 /// Host memory in two parts, for data that a device does not hold: the host fills one part while the other is copied.
 /// Must not outlive its stream.
 class Stage {
@@ -448,11 +380,18 @@ class Stream {
     virtual void attention_backward(const AttentionBackward& arguments) = 0;
     virtual void gate(const Gate& arguments) = 0;
     virtual void gate_backward(const GateBackward& arguments) = 0;
+    virtual void swap_rows(const SwapRows& arguments) = 0;
+    virtual void gru_step(const GruStep& arguments) = 0;
+    virtual void gru_step_backward(const GruStepBackward& arguments) = 0;
+    virtual void lstm_step(const LstmStep& arguments) = 0;
+    virtual void lstm_step_backward(const LstmStepBackward& arguments) = 0;
     virtual void cross_entropy(const CrossEntropy& arguments) = 0;
     virtual void squared_error(const SquaredError& arguments) = 0;
     virtual void gradient_norm(const GradientNorm& arguments) = 0;
     virtual void adamw(const AdamW& arguments) = 0;
     virtual void sgd(const Sgd& arguments) = 0;
+    virtual void lion(const Lion& arguments) = 0;
+    virtual void average(const Average& arguments) = 0;
     virtual void advance(const Advance& arguments) = 0;
 
     /// Host memory in two parts of `bytes` bytes each. Throws std::bad_alloc.

@@ -5,6 +5,7 @@
 
 #include "worker/models/cnn.hpp"
 #include "worker/models/mlp.hpp"
+#include "worker/models/recurrent.hpp"
 #include "worker/models/settings.hpp"
 #include "worker/models/transformer.hpp"
 
@@ -14,6 +15,8 @@ namespace {
 constexpr std::array kinds{
     ModelKind{"mlp", normalise_mlp, pad_mlp, make_mlp},
     ModelKind{"cnn", normalise_cnn, pad_cnn, make_cnn},
+    ModelKind{"gru", normalise_recurrent, pad_recurrent, make_gru},
+    ModelKind{"lstm", normalise_recurrent, pad_recurrent, make_lstm},
     ModelKind{"transformer", normalise_transformer, pad_transformer, make_transformer},
 };
 

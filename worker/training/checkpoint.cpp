@@ -15,7 +15,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "checkpoints are written as memory has them");
 
 struct Header {
-    std::array<char, 8> magic{'H', 'P', 'O', 'C', 'K', 'P', 'T', '2'};
+    std::array<char, 8> magic{'H', 'P', 'O', 'C', 'K', 'P', 'T', '3'};
     std::uint64_t binding = 0;
     std::int64_t step = 0;
     std::uint64_t bytes = 0;

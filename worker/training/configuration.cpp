@@ -76,19 +76,32 @@ TrainingConfig training_of(const Params& all) {
     training.batch_size = whole(all, "batch_size");
     training.accumulation = whole(all, "accumulation");
     training.memory_target = real(all, "memory_target");
-    training.optimizer = text(all, "optimizer") == "sgd" ? OptimizerKind::sgd : OptimizerKind::adamw;
+    const std::string optimizer = text(all, "optimizer");
+    training.optimizer = optimizer == "sgd"    ? OptimizerKind::sgd
+                         : optimizer == "lion" ? OptimizerKind::lion
+                                               : OptimizerKind::adamw;
     training.lr = real(all, "lr");
     training.weight_decay = real(all, "weight_decay");
     training.momentum = real(all, "momentum");
     training.nesterov = std::get<bool>(all.at("nesterov"));
     training.beta1 = real(all, "beta1");
-    training.beta2 = real(all, "beta2");
+    training.beta2 = all.contains("beta2")                       ? real(all, "beta2")
+                     : training.optimizer == OptimizerKind::lion ? 0.99
+                                                                 : 0.999;
     training.epsilon = real(all, "epsilon");
     const std::string schedule = text(all, "schedule");
-    training.schedule = schedule == "constant" ? ScheduleKind::constant
-                        : schedule == "cosine" ? ScheduleKind::cosine
-                                               : ScheduleKind::one_cycle;
+    training.schedule = schedule == "constant"    ? ScheduleKind::constant
+                        : schedule == "cosine"    ? ScheduleKind::cosine
+                        : schedule == "one-cycle" ? ScheduleKind::one_cycle
+                        : schedule == "step"      ? ScheduleKind::step
+                        : schedule == "wsd"       ? ScheduleKind::wsd
+                                                  : ScheduleKind::plateau;
     training.warmup = real(all, "warmup");
+    training.lr_decay = real(all, "lr_decay");
+    if (all.contains("lr_decay_every")) training.lr_decay_every = real(all, "lr_decay_every");
+    training.lr_patience = whole(all, "lr_patience");
+    training.cooldown = real(all, "cooldown");
+    training.ema = real(all, "ema");
     training.dropout = real(all, "dropout");
     training.label_smoothing = real(all, "label_smoothing");
     training.clip = real(all, "clip");

@@ -13,8 +13,8 @@
 
 namespace hpo {
 
-enum class ScheduleKind { constant, cosine, one_cycle };
-enum class OptimizerKind { adamw, sgd };
+enum class ScheduleKind { constant, cosine, one_cycle, step, wsd, plateau };
+enum class OptimizerKind { adamw, sgd, lion };
 
 /// The `training` section, with the defaults of the table once read_configuration has filled it.
 struct TrainingConfig {
@@ -29,8 +29,13 @@ struct TrainingConfig {
     double beta2 = 0;
     double epsilon = 0;
     ScheduleKind schedule = ScheduleKind::constant;
-    double warmup = 0;   ///< epochs
-    double dropout = 0;  ///< of the model; may differ between replicas
+    double warmup = 0;             ///< epochs
+    double lr_decay = 0.1;         ///< of step and plateau
+    double lr_decay_every = 0;     ///< of step: epochs; 0: a third of the budget
+    std::int64_t lr_patience = 0;  ///< of plateau: steps
+    double cooldown = 0.2;         ///< of wsd: fraction of the budget
+    double ema = 0;                ///< decay of the average of the weights; 0: there is none
+    double dropout = 0;            ///< of the model; may differ between replicas
     double label_smoothing = 0;
     double clip = 0;                                  ///< 0: off
     std::int64_t eval_every = 0;                      ///< iterations of a step; 0: an epoch

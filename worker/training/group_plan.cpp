@@ -78,6 +78,7 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     plan.gradient = layout.add(Type::f32, 1, parameters);
     plan.first_moment = layout.add(Type::f32, 1, parameters);
     if (two_moments) plan.second_moment = layout.add(Type::f32, 1, parameters);
+    if (training.ema > 0) plan.average = layout.add(Type::f32, 1, parameters);
     plan.model->plan(layout, {plan.rows, training.precision, fusion, training.part_bytes, training.checkpointing});
     plan.input = layout.add(Type::f32, plan.rows, shape.features());
     plan.targets = layout.add(target_type(shape.task), plan.rows, shape.target_columns());
@@ -90,7 +91,8 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
         plan.absolute = layout.add(Type::f32, 1, 1);
     plan.seed = layout.add_per_replica(Type::u64);
     plan.iteration = layout.add_per_replica(Type::u32);
-    for (Tensor* flag : {&plan.alive, &plan.by_adamw, &plan.by_sgd}) *flag = layout.add_per_replica(Type::u8);
+    for (Tensor* flag : {&plan.alive, &plan.by_adamw, &plan.by_sgd, &plan.by_lion})
+        *flag = layout.add_per_replica(Type::u8);
     for (Tensor* number : {&plan.window_index, &plan.batch, &plan.batch_rows})
         *number = layout.add_per_replica(Type::u32);
     for (Tensor* array : {&plan.target_weight, &plan.weight_decay, &plan.dropout, &plan.smoothing, &plan.no_smoothing,
@@ -118,7 +120,8 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     }
     plan.arena_bytes = layout.bytes();
 
-    plan.state_elements = parameters * (two_moments ? 3 : 2) + (plan.scaling.scale ? 2 : 0);
+    plan.state_elements =
+        parameters * (2 + (two_moments ? 1 : 0) + (plan.average ? 1 : 0)) + (plan.scaling.scale ? 2 : 0);
     plan.host_bytes = plan.replicas * 4 * (plan.state_elements + parameters);
     if (padded) plan.host_bytes += 2 * 4 * parameters;
     for (const auto& part : plan.staged)

@@ -28,8 +28,8 @@ Pace pace_of(const TrainingConfig& training, std::int64_t training_samples);
 struct GroupPlan {
     std::unique_ptr<Model> model;
     Task task = Task::classification;
-    TrainingConfig shared;  ///< what all replicas have in common: accumulation, nesterov, precision, augmentation and
-                            ///< memory target; and, unless they are padded, batch size and optimizer
+    TrainingConfig shared;  ///< what all replicas have in common: accumulation, nesterov, ema, precision, augmentation
+                            ///< and memory target; and, unless they are padded, batch size and optimizer
     Fusion fusion = Fusion::identical;
     int folds = 1;                   ///< of a trial, each of which is a replica
     int replicas = 1;                ///< of all trials
@@ -43,6 +43,7 @@ struct GroupPlan {
     std::int64_t first_window = 0;
 
     Tensor weights, gradient, first_moment, second_moment;  ///< [1, P]; the first moment is SGD's velocity
+    Tensor average;                                         ///< [1, P], with TrainingConfig::ema: of the weights
     Tensor input, targets;                                  ///< [rows, features], [rows, target columns]
     Tensor learning_rates, losses, norms;                   ///< [1, window]
     Tensor loss, norm, factor;                              ///< [1, 1]
@@ -50,10 +51,10 @@ struct GroupPlan {
     Tensor absolute;                                        ///< [1, 1], of regression: the sum of absolute errors
     // Numbers per replica.
     Tensor seed, iteration, alive, window_index;
-    Gather::Fold fold;         ///< with folds
-    Tensor batch, batch_rows;  ///< samples, see Extent
-    Tensor target_weight;      ///< 1 / (batch * targets of a sample), in regression divided by the outputs
-    Tensor by_adamw, by_sgd;   ///< 1 for live replicas with this optimizer
+    Gather::Fold fold;                 ///< with folds
+    Tensor batch, batch_rows;          ///< samples, see Extent
+    Tensor target_weight;              ///< 1 / (batch * targets of a sample), in regression divided by the outputs
+    Tensor by_adamw, by_sgd, by_lion;  ///< 1 for live replicas with this optimizer
     Tensor weight_decay, dropout, smoothing, no_smoothing, clip, beta1, beta2, epsilon, momentum;
     LossScale scaling;  ///< with float16 only
     Augment augment;
@@ -67,7 +68,7 @@ struct GroupPlan {
     std::array<Staged, 2> staged;
 
     std::size_t arena_bytes = 0;
-    /// Elements of one replica that a checkpoint holds: weights, moments, the state of loss scaling.
+    /// Elements of one replica that a checkpoint holds: weights, moments, average, the state of loss scaling.
     std::int64_t state_elements = 0;
     double flops_per_step = 0;  ///< of the matrix products in training and in evaluation on the validation samples
 
@@ -75,6 +76,8 @@ struct GroupPlan {
     /// of its best step; two copies of staged samples; two blocks where replicas are padded and unpadded.
     std::int64_t host_bytes = 0;
 
+    /// The weights that are evaluated and saved.
+    [[nodiscard]] const Tensor& evaluated() const { return average ? average : weights; }
     /// Valid rows of a micro-batch for a replica with a batch of `samples`, which is at most the group's. They are the
     /// same fraction of its batch as micro_batch is of the group's.
     [[nodiscard]] std::int64_t micro_batch_of(std::int64_t samples) const {

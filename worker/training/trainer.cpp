@@ -33,6 +33,7 @@ void Trainer::begin(int replica, const ReplicaSpec& spec, std::int64_t steps) {
     set_up(replica, spec, steps, {});
     stream_->select_replicas(replica, 1);
     initialise(replica);
+    if (plan_.average) stream_->copy(plan_.weights, plan_.average);
     stream_->fill(plan_.first_moment, 0);
     if (plan_.second_moment) stream_->fill(plan_.second_moment, 0);
     if (plan_.scaling.scale) {
@@ -86,7 +87,8 @@ void Trainer::adopt(const Trainer& other) {
     replicas_ = other.replicas_;
     stream_->select_replicas(0, replicas());
     const auto state = [](const GroupPlan& plan) {
-        return std::array{plan.weights, plan.first_moment, plan.second_moment, plan.scaling.scale, plan.scaling.good};
+        return std::array{plan.weights, plan.first_moment,  plan.second_moment,
+                          plan.average, plan.scaling.scale, plan.scaling.good};
     };
     const auto from = state(other.plan_), to = state(plan_);
     for (std::size_t i = 0; i < to.size(); ++i)
@@ -107,7 +109,7 @@ void Trainer::remove(int replica) {
         stream_->select_replicas(0, 1);
         const auto& scaling = plan_.scaling;
         for (const Tensor& tensor :
-             {plan_.weights, plan_.first_moment, plan_.second_moment, scaling.scale, scaling.good})
+             {plan_.weights, plan_.first_moment, plan_.second_moment, plan_.average, scaling.scale, scaling.good})
             if (tensor) stream_->copy(tensor.replica(last), tensor.replica(replica));
         std::swap(replicas_[index(replica)], replicas_[index(last)]);
         write_per_replica(replica);
@@ -118,7 +120,7 @@ void Trainer::remove(int replica) {
 
 void Trainer::deactivate(int replica) {
     replicas_[index(replica)].alive = false;
-    for (const Tensor* flag : {&plan_.alive, &plan_.by_adamw, &plan_.by_sgd})
+    for (const Tensor* flag : {&plan_.alive, &plan_.by_adamw, &plan_.by_sgd, &plan_.by_lion})
         stream_->write(*flag, replica, std::uint8_t{0});
 }
 
@@ -152,6 +154,7 @@ void Trainer::write_per_replica(int replica) {
     flag(plan_.alive, alive);
     flag(plan_.by_adamw, alive && spec.training.optimizer == OptimizerKind::adamw);
     flag(plan_.by_sgd, alive && spec.training.optimizer == OptimizerKind::sgd);
+    flag(plan_.by_lion, alive && spec.training.optimizer == OptimizerKind::lion);
     if (plan_.fold.part) {
         const FoldFacts& fold = fold_of(replica);
         whole(plan_.fold.part, spec.fold);
@@ -171,7 +174,8 @@ bool Trainer::train_step(const ShouldContinue& should_continue) {
             if (stage_) stage_batch();
             const Optimizers used = optimizers();  // `should_continue` may have deactivated replicas
             const auto name =
-                static_cast<std::uint64_t>((used.adamw ? 1 : 0) + (used.sgd ? 2 : 0)) + 4 * std::uint64_t{turn_};
+                static_cast<std::uint64_t>((used.adamw ? 1 : 0) + (used.sgd ? 2 : 0) + (used.lion ? 4 : 0)) +
+                8 * std::uint64_t{turn_};
             stream_->repeat(name, [this, used] { iterate(used); });
             for (Replica& replica : replicas_)
                 if (replica.alive) ++replica.progress.iteration;
@@ -200,7 +204,17 @@ std::int64_t Trainer::iterations_ahead() const {
 Trainer::Optimizers Trainer::optimizers() const {
     Optimizers used;
     for (const Replica& replica : replicas_)
-        if (replica.alive) (replica.spec.training.optimizer == OptimizerKind::adamw ? used.adamw : used.sgd) = true;
+        if (replica.alive) switch (replica.spec.training.optimizer) {
+                case OptimizerKind::adamw:
+                    used.adamw = true;
+                    break;
+                case OptimizerKind::sgd:
+                    used.sgd = true;
+                    break;
+                case OptimizerKind::lion:
+                    used.lion = true;
+                    break;
+            }
     return used;
 }
 
@@ -230,7 +244,7 @@ void Trainer::prepare_window(std::int64_t count) {
         const std::size_t first = first_of(plan_.learning_rates, k);
         for (std::int64_t i = 0; i < count; ++i)
             rates_[first + static_cast<std::size_t>(i)] =
-                static_cast<float>(replica.schedule.at(replica.progress.iteration + i));
+                static_cast<float>(replica.rate_scale * replica.schedule.at(replica.progress.iteration + i));
     }
     const auto write_all = [this](const Tensor& table, const auto& values) {
         const Tensor all = table.all_replicas(replicas());
@@ -316,6 +330,11 @@ void Trainer::update(Optimizers used) {
                         plan_.iteration});
     update.alive = plan_.by_sgd;
     if (used.sgd) stream_->sgd({update, plan_.first_moment, plan_.momentum, plan_.shared.nesterov});
+    update.alive = plan_.by_lion;
+    if (used.lion) stream_->lion({update, plan_.first_moment, plan_.beta1, plan_.beta2});
+    if (plan_.average)
+        stream_->average(
+            {plan_.weights, plan_.average, plan_.iteration, plan_.alive, static_cast<float>(plan_.shared.ema)});
     stream_->advance(
         {plan_.iteration, plan_.alive, plan_.window_index, plan_.loss, plan_.norm, plan_.losses, plan_.norms});
 }
@@ -354,7 +373,7 @@ void Trainer::read_window(std::int64_t count) {
             sums.norms.mean += norm;
             sums.norms.largest = std::max(sums.norms.largest, static_cast<double>(norm));
         }
-        sums.learning_rate = replica.schedule.at(progress.iteration - 1);
+        sums.learning_rate = replica.rate_scale * replica.schedule.at(progress.iteration - 1);
         progress.in_step += done;
     }
 }
@@ -479,7 +498,7 @@ bool Trainer::evaluate(const Samples& samples, std::int64_t all, int first, int 
         if (stage_) stage_rows(samples, from, rows, first, count);
         stream_->gather(source(samples),
                         {.output = input, .targets = targets, .first = stage_ ? 0 : from, .fold = plan_.fold});
-        const Tensor outputs = plan_.model->forward(*stream_, plan_.weights, input, nullptr);
+        const Tensor outputs = plan_.model->forward(*stream_, plan_.evaluated(), input, nullptr);
         if (!tallies.empty()) tally(outputs, targets, first, tallies);
         compute_loss({.outputs = outputs,
                       .targets = targets,
@@ -516,9 +535,9 @@ void Trainer::write_block(const Tensor& block, int replica, std::span<const floa
     stream_->write(block, replica, std::span<const float>(padded_));
 }
 
-void Trainer::read_weights(int replica, std::span<float> to) { read_block(plan_.weights, replica, to); }
+void Trainer::read_weights(int replica, std::span<float> to) { read_block(plan_.evaluated(), replica, to); }
 
-void Trainer::write_weights(int replica, std::span<const float> from) { write_block(plan_.weights, replica, from); }
+void Trainer::write_weights(int replica, std::span<const float> from) { write_block(plan_.evaluated(), replica, from); }
 
 /// Calls visit(tensor, its first element in the state, its elements) for each part of a replica's state.
 template <class F>
@@ -530,6 +549,10 @@ void Trainer::each_state_tensor(int replica, F&& visit) const {
     std::size_t first = 2 * size;
     if (spec.training.optimizer == OptimizerKind::adamw) {
         visit(plan_.second_moment, first, size);
+        first += size;
+    }
+    if (plan_.average) {
+        visit(plan_.average, first, size);
         first += size;
     }
     if (!plan_.scaling.scale) return;

@@ -85,6 +85,8 @@ class Trainer {
     void adopt(const Trainer& other);
     /// Removes a replica; the last replica takes its number. At least one must remain.
     void remove(int replica);
+    /// Between two steps: from now on the schedule's learning rate is multiplied by `scale`.
+    void set_rate_scale(int replica, double scale) { replicas_[index(replica)].rate_scale = scale; }
     /// At any time: the replica trains no more, and its weights stay as they are.
     void deactivate(int replica);
     [[nodiscard]] int replicas() const { return static_cast<int>(replicas_.size()); }
@@ -112,8 +114,8 @@ class Trainer {
     /// Iterations of the next window, at most.
     [[nodiscard]] std::int64_t window() const { return window_; }
 
-    /// The weights [P] of a replica, or its whole state (state_elements of the plan of that trial alone), in the layout
-    /// of the ParameterBlock of its own model.
+    /// The weights [P] of a replica that are evaluated (with ema their average), or its whole state (state_elements of
+    /// the plan of that trial alone), in the layout of the ParameterBlock of its own model.
     void read_weights(int replica, std::span<float> to);
     void write_weights(int replica, std::span<const float> from);
     void read_state(int replica, std::span<float> to);
@@ -123,6 +125,7 @@ class Trainer {
         ReplicaSpec spec;
         Pace pace;
         Schedule schedule;
+        double rate_scale = 1;
         bool alive = true;
         ReplicaProgress progress;
         ReplicaStep step;
@@ -144,6 +147,7 @@ class Trainer {
     struct Optimizers {
         bool adamw = false;
         bool sgd = false;
+        bool lion = false;
     };
     [[nodiscard]] Optimizers optimizers() const;
     void iterate(Optimizers used);

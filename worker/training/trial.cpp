@@ -113,6 +113,7 @@ void Trial::enter_trainer(Trainer& trainer, int replica) {
                            replica_progress_[static_cast<std::size_t>(fold)]);
         else
             trainer.begin(replica + fold, spec, run_.steps);
+        trainer.set_rate_scale(replica + fold, progress_.plateau.scale);
     }
     trainer_ = &trainer;
     replica_ = replica;
@@ -137,6 +138,7 @@ void Trial::leave_trainer() {
 void Trial::report_step(bool evaluated) {
     finish_files();
     const Report report = measured(evaluated);
+    adapt_rate(report);
     keep_if_best(report);
     host_.log(step_line(report, run_.steps, plan_.task));
     host_.report(report);
@@ -221,6 +223,14 @@ Report Trial::measured(bool evaluated) {
     if (trainer_->replicas() == plan_.folds) report.peak_bytes = peak_bytes();
     report.warning = divergence_.empty() ? health_warning(progress_.window, replica.norms) : divergence_;
     return report;
+}
+
+/// By the schedule `plateau`.
+void Trial::adapt_rate(const Report& report) {
+    const auto loss = report.metrics.find("val_loss");
+    if (configuration_.training.schedule != ScheduleKind::plateau || loss == report.metrics.end()) return;
+    progress_.plateau.tell(loss->second, configuration_.training);
+    for (int fold = 0; fold < plan_.folds; ++fold) trainer_->set_rate_scale(replica_ + fold, progress_.plateau.scale);
 }
 
 void Trial::keep_if_best(const Report& report) {

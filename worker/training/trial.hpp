@@ -87,6 +87,7 @@ class Trial {
     [[nodiscard]] from_worker::Finished ended(Outcome outcome, std::string message = {});
     void resume();
     Report measured(bool evaluated);
+    void adapt_rate(const Report& report);
     void keep_if_best(const Report& report);
     void save(bool last);
     void test_and_save();

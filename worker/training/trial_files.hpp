@@ -12,6 +12,7 @@
 #include "worker/models/model.hpp"
 #include "worker/training/configuration.hpp"
 #include "worker/training/health.hpp"
+#include "worker/training/schedule.hpp"
 
 namespace hpo {
 
@@ -22,6 +23,7 @@ struct TrialProgress {
     std::int64_t best_step = 0;  ///< by the objective (at: last: the last step with a finite value); 0: none
     double best_value = 0;
     double seconds = 0;  ///< of training, over all attempts
+    Plateau plateau;     ///< with that schedule
     LossWindow window;   ///< with folds, of the first one
 };
 

@@ -97,6 +97,85 @@ TEST(Sgd, AgreesWithItsDefinition) {
         });
 }
 
+TEST(Lion, AgreesWithItsDefinition) {
+    fused_and_alone([&](Harness& harness) {
+        const Weights c(harness);
+        const Tensor beta1 = harness.per_replica<float>([](int) { return 0.9F; });
+        const Tensor beta2 = harness.per_replica<float>([](int replica) { return replica == 1 ? 0.95F : 0.99F; });
+        harness.start();
+        std::vector<Numbers> w, m;
+        for (int k = 0; k < harness.replicas(); ++k) {
+            w.push_back(harness.values(c.update.weights, k));
+            m.push_back(harness.values(c.first, k));
+        }
+        harness.stream().lion({c.update, c.first, beta1, beta2});
+        for (int k = 0; k < harness.replicas(); ++k) {
+            const int replica = harness.value_index_of(k);
+            const double b2 = replica == 1 ? 0.95 : 0.99;
+            const Numbers g = harness.values(c.update.gradient, k);
+            for (std::size_t i = 0; i < number(count); ++i) {
+                const double gradient = g[i] * factor_of(replica);
+                double& weight = w[number(k)][i];
+                double& moment = m[number(k)][i];
+                const double direction = 0.9 * moment + 0.1 * gradient;
+                if (i < number(decayed)) weight *= 1 - rate_of(replica) * decay_of(replica);
+                weight -= rate_of(replica) * (direction > 0 ? 1 : direction < 0 ? -1 : 0);
+                moment = b2 * moment + (1 - b2) * gradient;
+            }
+            expect_near(harness.values(c.update.weights, k), w[number(k)], 1e-6);
+            expect_near(harness.values(c.first, k), m[number(k)], 1e-6);
+        }
+    });
+}
+
+TEST(Lion, MovesEveryWeightByTheLearningRateWhateverTheSizeOfItsGradient) {
+    // Chen et al. 2023, section 3.2: the sign gives an update of the same magnitude in all dimensions.
+    for (const float size : {1.0F, 1e-6F, 1e6F})
+        fused_and_alone([&](Harness& harness) {
+            Weights c(harness);
+            c.update.decayed = 0;
+            const Tensor beta = harness.per_replica<float>([](int) { return 0.9F; });
+            harness.start();
+            harness.stream().fill(c.update.weights, 0);
+            harness.stream().fill(c.first, 0);
+            for (int k = 0; k < harness.replicas(); ++k) {
+                std::vector<float> gradient;
+                for (const double g : harness.values(c.update.gradient, k))
+                    gradient.push_back(static_cast<float>(g) * size);
+                harness.stream().write(c.update.gradient, k, std::span<const float>(gradient));
+            }
+            harness.stream().lion({c.update, c.first, beta, beta});
+            for (int k = 0; k < harness.replicas(); ++k) {
+                const Numbers g = harness.values(c.update.gradient, k), w = harness.values(c.update.weights, k);
+                for (std::size_t i = 0; i < number(count); ++i)
+                    EXPECT_EQ(w[i], static_cast<double>(static_cast<float>(rate_of(harness.value_index_of(k)))) *
+                                        (g[i] > 0 ? -1 : 1));
+            }
+        });
+}
+
+TEST(Average, FollowsTheWeightsFastAtFirstAndByItsDecayLater) {
+    fused_and_alone([&](Harness& harness) {
+        const Tensor weights = harness.random(1, count), average = harness.random(1, count);
+        const Tensor alive = harness.per_replica<std::uint8_t>([](int replica) { return replica == 1 ? 0 : 1; });
+        const Tensor iteration =
+            harness.per_replica<std::uint32_t>([](int replica) { return replica == 0 ? 2U : 500U; });
+        harness.start();
+        std::vector<Numbers> wanted;
+        for (int k = 0; k < harness.replicas(); ++k) {
+            const int replica = harness.value_index_of(k);
+            const Numbers w = harness.values(weights, k);
+            wanted.push_back(harness.values(average, k));
+            if (replica == 1) continue;
+            const double decay = replica == 0 ? 4.0 / 13 : 0.9;
+            for (std::size_t i = 0; i < number(count); ++i)
+                wanted.back()[i] = decay * wanted.back()[i] + (1 - decay) * w[i];
+        }
+        harness.stream().average({weights, average, iteration, alive, 0.9F});
+        for (int k = 0; k < harness.replicas(); ++k) expect_near(harness.values(average, k), wanted[number(k)], 1e-6);
+    });
+}
+
 TEST(Optimizers, LeaveReplicasThatAreNotAliveAsTheyAre) {
     fused_and_alone([&](Harness& harness) {
         const Weights c(harness, 1);
@@ -106,6 +185,8 @@ TEST(Optimizers, LeaveReplicasThatAreNotAliveAsTheyAre) {
         for (int k = 0; k < harness.replicas(); ++k) before.push_back(harness.replica_bytes(k));
         harness.stream().adamw({c.update, c.first, c.second, half, half, half, c.iteration});
         harness.stream().sgd({c.update, c.first, half, true});
+        harness.stream().lion({c.update, c.first, half, half});
+        harness.stream().average({c.update.weights, c.second, c.iteration, c.update.alive, 0.5F});
         harness.stream().advance({.iteration = c.iteration, .alive = c.update.alive});
         for (int k = 0; k < harness.replicas(); ++k)
             EXPECT_EQ(harness.replica_bytes(k) == before[number(k)], harness.value_index_of(k) == 1) << k;
@@ -121,6 +202,7 @@ TEST(Optimizers, KeepPaddingOfZeroAtZero) {
             harness.stream().fill(tensor, 0);
         harness.stream().adamw({c.update, c.first, c.second, half, half, half, c.iteration});
         harness.stream().sgd({c.update, c.first, half, true});
+        harness.stream().lion({c.update, c.first, half, half});
         for (int k = 0; k < harness.replicas(); ++k)
             expect_near(harness.values(c.update.weights, k), Numbers(number(count)), 0);
     });
@@ -196,6 +278,7 @@ TEST(LossScale, HalvesAndLeavesTheUpdateOutWhereTheGradientIsNotFinite) {
             harness.stream().gradient_norm(s.norm);
             harness.stream().adamw({c.update, c.first, c.second, half, half, half, c.iteration});
             harness.stream().sgd({c.update, c.first, half, true});
+            harness.stream().lion({c.update, c.first, half, half});
             for (int k = 0; k < harness.replicas(); ++k) {
                 expect_near(harness.values(s.norm.norm, k), {0}, 0);
                 expect_near(harness.values(s.norm.factor, k), {0}, 0);

@@ -95,6 +95,7 @@ using std::sqrt;
 #include "worker/backends/gpu/kernels/layer_norm.cl"
 #include "worker/backends/gpu/kernels/images.cl"
 #include "worker/backends/gpu/kernels/sequences.cl"
+#include "worker/backends/gpu/kernels/recurrent.cl"
 #include "worker/backends/gpu/kernels/cross_entropy.cl"
 #include "worker/backends/gpu/kernels/squared_error.cl"
 #include "worker/backends/gpu/kernels/optimizers.cl"
@@ -246,6 +247,11 @@ const std::map<std::string, Entry> kernels{
     ENTRY(attention_of_queries, AttentionArguments),
     ENTRY(gate, GateArguments),
     ENTRY(gate_backward, GateArguments),
+    ENTRY(swap_rows, SwapRowsArguments),
+    ENTRY(gru_step, GruStepArguments),
+    ENTRY(gru_step_backward, GruStepBackwardArguments),
+    ENTRY(lstm_step, LstmStepArguments),
+    ENTRY(lstm_step_backward, LstmStepBackwardArguments),
     ENTRY(cross_entropy_rows, CrossEntropyArguments),
     ENTRY(cross_entropy_total, CrossEntropyArguments),
     ENTRY(squared_error_parts, SquaredErrorArguments),
@@ -254,6 +260,8 @@ const std::map<std::string, Entry> kernels{
     ENTRY(norm_total, GradientNormArguments),
     ENTRY(adamw, AdamWArguments),
     ENTRY(sgd, SgdArguments),
+    ENTRY(lion, LionArguments),
+    ENTRY(average, AverageArguments),
     ENTRY(advance, AdvanceArguments),
     ENTRY(multiply, MultiplyArguments),
     ENTRY(multiply_by_transposed, MultiplyArguments),

@@ -51,7 +51,7 @@ TEST(Configuration, ErrorsNameTheKeyAndWhatItMayBe) {
     EXPECT_THAT(error_of({{"batch_size", std::int64_t{0}}}), HasSubstr("training.batch_size"));
     EXPECT_THAT(error_of({{"dropout", 1.0}}), HasSubstr("model.dropout: 1.0 is not a number from 0.0 to 0.95"));
     EXPECT_THAT(error_of({{"lr", std::numeric_limits<double>::quiet_NaN()}}), HasSubstr("training.lr"));
-    EXPECT_THAT(error_of({{"optimizer", std::string("lion")}}), HasSubstr("one of adamw|sgd"));
+    EXPECT_THAT(error_of({{"optimizer", std::string("rmsprop")}}), HasSubstr("one of adamw|sgd|lion"));
     EXPECT_THAT(error_of({{"optimizer", std::string("adam")}}), HasSubstr("one of adamw|sgd"));
     EXPECT_THAT(error_of({{"nesterov", std::int64_t{1}}}), HasSubstr("true or false"));
     EXPECT_THAT(error_of({{"hidden", std::vector<std::int64_t>{4, 0}}}), HasSubstr("model.hidden: [4, 0]"));

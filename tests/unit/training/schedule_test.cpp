@@ -61,8 +61,55 @@ TEST(Schedule, AWarmUpLongerThanTheBudgetIsCutToIt) {
     EXPECT_DOUBLE_EQ(schedule.at(100), 0.5);
 }
 
+TEST(Schedule, StepsMultiplyTheRateEverySoManyEpochs) {
+    TrainingConfig every_two = config(ScheduleKind::step, 0);
+    every_two.lr_decay_every = 2;
+    every_two.lr_decay = 0.5;
+    const Schedule schedule = make_schedule(every_two, 100, 10);
+    EXPECT_DOUBLE_EQ(schedule.at(19), 0.5);
+    EXPECT_DOUBLE_EQ(schedule.at(20), 0.25);
+    EXPECT_DOUBLE_EQ(schedule.at(40), 0.125);
+    const Schedule thirds = make_schedule(config(ScheduleKind::step, 0), 99, 10);
+    EXPECT_DOUBLE_EQ(thirds.at(32), 0.5);
+    EXPECT_DOUBLE_EQ(thirds.at(33), 0.05);
+    EXPECT_NEAR(thirds.at(98), 0.005, 1e-12);
+    const Schedule warm = make_schedule(
+        [] {
+            TrainingConfig both = config(ScheduleKind::step, 1);
+            both.lr_decay_every = 0.5;
+            return both;
+        }(),
+        100, 10);
+    EXPECT_DOUBLE_EQ(warm.at(9), 0.5) << "the rise is not decayed";
+}
+
+TEST(Schedule, WsdIsConstantAndFallsInTheLastPart) {
+    TrainingConfig half = config(ScheduleKind::wsd, 1);
+    half.cooldown = 0.5;
+    const Schedule schedule = make_schedule(half, 100, 10);
+    EXPECT_DOUBLE_EQ(schedule.at(0), 0.05);
+    for (const int i : {10, 49, 50}) EXPECT_DOUBLE_EQ(schedule.at(i), 0.5);
+    EXPECT_NEAR(schedule.at(62), 0.5 * (1 - std::sqrt(12.0 / 50)), 1e-12);
+    EXPECT_GT(schedule.at(99), 0);
+    EXPECT_LT(schedule.at(99), 0.01);
+}
+
+TEST(Plateau, DecaysAfterMoreThanPatienceStepsWithoutALowerLoss) {
+    TrainingConfig training = config(ScheduleKind::plateau, 0);
+    training.lr_patience = 2;
+    training.lr_decay = 0.1;
+    Plateau plateau;
+    for (const double loss : {1.0, 0.5, 0.6, 0.5, 0.49999}) plateau.tell(loss, training);
+    EXPECT_DOUBLE_EQ(plateau.scale, 0.1) << "a ten-thousandth is no improvement, and the third step without one decays";
+    for (const double loss : {0.4, 0.5, 0.5}) plateau.tell(loss, training);
+    EXPECT_DOUBLE_EQ(plateau.scale, 0.1);
+    plateau.tell(0.4, training);
+    EXPECT_NEAR(plateau.scale, 0.01, 1e-15);
+}
+
 TEST(Schedule, ABudgetOfOneIterationWorks) {
-    for (const auto kind : {ScheduleKind::constant, ScheduleKind::cosine, ScheduleKind::one_cycle})
+    for (const auto kind : {ScheduleKind::constant, ScheduleKind::cosine, ScheduleKind::one_cycle, ScheduleKind::step,
+                            ScheduleKind::wsd, ScheduleKind::plateau})
         EXPECT_TRUE(std::isfinite(make_schedule(config(kind, 0), 1, 1).at(0)));
 }
 

@@ -284,20 +284,21 @@ void CpuStream::linear_backward(const LinearBackward& arguments) {
     const Tensor& weight = arguments.weight;
     const Tensor& below = arguments.input_gradient;
     assert(gradient.rows == input.rows && gradient.columns == weight.rows && input.columns == weight.columns);
-    assert(arguments.weight_gradient.elements() == weight.elements());
+    assert(!arguments.weight_gradient || arguments.weight_gradient.elements() == weight.elements());
     assert(!below || below.elements() == input.elements());
     for (int replica = first_; replica < end_; ++replica) {
         float* const of_weight = at(arguments.weight_gradient, replica);
         if (arguments.precision == Precision::bfloat16) {
             if (arguments.rounds_operands) {
-                round(input, arguments.rounded_input, replica);
+                if (of_weight) round(input, arguments.rounded_input, replica);
                 round(weight, arguments.rounded_weight, replica);
             }
             round(gradient, arguments.rounded_gradient, replica);
             const auto* rounded = at<std::uint16_t>(arguments.rounded_gradient, replica);
-            bfloat16().multiply(weight.rows, weight.columns, input.rows, {rounded, true},
-                                {at<std::uint16_t>(arguments.rounded_input, replica), false}, of_weight,
-                                arguments.write == Write::add);
+            if (of_weight)
+                bfloat16().multiply(weight.rows, weight.columns, input.rows, {rounded, true},
+                                    {at<std::uint16_t>(arguments.rounded_input, replica), false}, of_weight,
+                                    arguments.write == Write::add);
             if (below)
                 bfloat16().multiply(input.rows, weight.columns, weight.rows, {rounded, false},
                                     {at<std::uint16_t>(arguments.rounded_weight, replica), false}, at(below, replica),
@@ -305,8 +306,9 @@ void CpuStream::linear_backward(const LinearBackward& arguments) {
             continue;
         }
         assert(arguments.precision == Precision::float32);
-        multiply(CblasTrans, CblasNoTrans, weight.rows, weight.columns, input.rows, at(gradient, replica),
-                 at(input, replica), of_weight, arguments.write);
+        if (of_weight)
+            multiply(CblasTrans, CblasNoTrans, weight.rows, weight.columns, input.rows, at(gradient, replica),
+                     at(input, replica), of_weight, arguments.write);
         if (below)
             multiply(CblasNoTrans, CblasNoTrans, input.rows, weight.columns, weight.rows, at(gradient, replica),
                      at(weight, replica), at(below, replica), Write::set);
@@ -462,97 +464,6 @@ void CpuStream::squared_error(const SquaredError& arguments) {
                                arguments.scale ? value(arguments.scale, replica) : 1.0F, at(arguments.loss, replica),
                                at(arguments.absolute, replica), gradient);
         if (gradient) std::fill(gradient + valid, gradient + predictions.elements(), 0.0F);
-    }
-}
-
-void CpuStream::gradient_norm(const GradientNorm& arguments) {
-    const LossScale& scaling = arguments.scaling;
-    for (int replica = first_; replica < end_; ++replica) {
-        const float scale = scaling.scale ? value(scaling.scale, replica) : 1.0F;
-        const auto norm = static_cast<float>(
-            std::sqrt(kernels_.sum_of_squares(arguments.gradient.elements(), at(arguments.gradient, replica))) / scale);
-        const float limit = value(arguments.limit, replica);
-        const bool valid = !scaling.scale || std::isfinite(norm);
-        *at(arguments.norm, replica) = valid ? norm : 0.0F;
-        *at(arguments.factor, replica) = valid ? (limit > 0 && norm > limit ? limit / norm : 1.0F) / scale : 0.0F;
-        if (!scaling.scale) continue;
-        *at<std::uint8_t>(scaling.valid, replica) = valid ? 1 : 0;
-        float& good = *at(scaling.good, replica);
-        good = valid ? good + 1 : 0.0F;
-        const bool grows = good == LossScale::growth;
-        if (grows) good = 0;
-        if (grows || !valid) *at(scaling.scale, replica) = std::clamp(scale * (grows ? 2.0F : 0.5F), 1.0F, 0x1.0p24F);
-    }
-}
-
-float CpuStream::rate_of(const Update& update, int replica) const {
-    const std::uint32_t window_index = update.window_index ? value<std::uint32_t>(update.window_index, replica) : 0;
-    assert(window_index < update.learning_rates.columns);
-    return at(update.learning_rates, replica)[window_index];
-}
-
-bool CpuStream::updates(const Update& update, int replica) const {
-    return value<std::uint8_t>(update.alive, replica) != 0 &&
-           (!update.valid || value<std::uint8_t>(update.valid, replica) != 0);
-}
-
-void CpuStream::adamw(const AdamW& arguments) {
-    const Update& update = arguments.update;
-    const std::int64_t decayed = update.decayed;
-    for (int replica = first_; replica < end_; ++replica) {
-        if (!updates(update, replica)) continue;
-        const double rate = rate_of(update, replica);
-        const double t = value<std::uint32_t>(arguments.iteration, replica) + 1.0;
-        const float beta1 = value(arguments.beta1, replica);
-        const float beta2 = value(arguments.beta2, replica);
-        AdamWStep step{.decay = static_cast<float>(1 - rate * value(update.weight_decay, replica)),
-                       .factor = update.factor ? value(update.factor, replica) : 1.0F,
-                       .beta1 = beta1,
-                       .beta2 = beta2,
-                       .step = static_cast<float>(rate / (1 - std::pow(beta1, t))),
-                       .inverse_root = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, t))),
-                       .epsilon = value(arguments.epsilon, replica)};
-        float* weights = at(update.weights, replica);
-        const float* gradient = at(update.gradient, replica);
-        float* first = at(arguments.first_moment, replica);
-        float* second = at(arguments.second_moment, replica);
-        kernels_.adamw(decayed, step, weights, gradient, first, second);
-        step.decay = 1;
-        kernels_.adamw(update.weights.elements() - decayed, step, weights + decayed, gradient + decayed,
-                       first + decayed, second + decayed);
-    }
-}
-
-void CpuStream::sgd(const Sgd& arguments) {
-    const Update& update = arguments.update;
-    const std::int64_t decayed = update.decayed;
-    for (int replica = first_; replica < end_; ++replica) {
-        if (!updates(update, replica)) continue;
-        SgdStep step{.learning_rate = rate_of(update, replica),
-                     .decay = value(update.weight_decay, replica),
-                     .factor = update.factor ? value(update.factor, replica) : 1.0F,
-                     .momentum = value(arguments.momentum, replica),
-                     .nesterov = arguments.nesterov};
-        float* weights = at(update.weights, replica);
-        const float* gradient = at(update.gradient, replica);
-        float* velocity = at(arguments.velocity, replica);
-        kernels_.sgd(decayed, step, weights, gradient, velocity);
-        step.decay = 0;
-        kernels_.sgd(update.weights.elements() - decayed, step, weights + decayed, gradient + decayed,
-                     velocity + decayed);
-    }
-}
-
-void CpuStream::advance(const Advance& arguments) {
-    for (int replica = first_; replica < end_; ++replica) {
-        if (arguments.window_index) {
-            auto& window_index = *at<std::uint32_t>(arguments.window_index, replica);
-            assert(window_index < arguments.losses.columns && window_index < arguments.norms.columns);
-            at(arguments.losses, replica)[window_index] = value(arguments.loss, replica);
-            at(arguments.norms, replica)[window_index] = value(arguments.norm, replica);
-            ++window_index;
-        }
-        if (value<std::uint8_t>(arguments.alive, replica)) ++*at<std::uint32_t>(arguments.iteration, replica);
     }
 }
 

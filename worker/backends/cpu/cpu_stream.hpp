@@ -64,11 +64,18 @@ class CpuStream : public Stream {
     void attention_backward(const AttentionBackward& arguments) override;
     void gate(const Gate& arguments) override;
     void gate_backward(const GateBackward& arguments) override;
+    void swap_rows(const SwapRows& arguments) override;
+    void gru_step(const GruStep& arguments) override;
+    void gru_step_backward(const GruStepBackward& arguments) override;
+    void lstm_step(const LstmStep& arguments) override;
+    void lstm_step_backward(const LstmStepBackward& arguments) override;
     void cross_entropy(const CrossEntropy& arguments) override;
     void squared_error(const SquaredError& arguments) override;
     void gradient_norm(const GradientNorm& arguments) override;
     void adamw(const AdamW& arguments) override;
     void sgd(const Sgd& arguments) override;
+    void lion(const Lion& arguments) override;
+    void average(const Average& arguments) override;
     void advance(const Advance& arguments) override;
     std::unique_ptr<Stage> stage(std::size_t bytes) override;
 

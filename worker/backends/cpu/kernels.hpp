@@ -36,6 +36,14 @@ struct SgdStep {
     bool nesterov;
 };
 
+struct LionStep {
+    float learning_rate;
+    float decay;  ///< 1 - lr * weight decay
+    float factor;
+    float beta1;
+    float beta2;
+};
+
 /// As Patches in backend.hpp, with the size of the output.
 struct PatchSizes {
     std::int64_t height, width, channels, kernel, stride, out_height, out_width;
@@ -97,6 +105,18 @@ struct Kernels {
     void (*gate_backward)(std::int64_t rows, std::int64_t columns, const float* input, const float* output_gradient,
                           float* input_gradient);
     /// Adds to loss and correct; gradient (times scale) null: not wanted; it may be logits.
+    // As the operations of recurrent.hpp; before_gradient may be null.
+    void (*swap_rows)(std::int64_t outer, std::int64_t inner, std::int64_t columns, const float* input, float* output);
+    void (*gru_step)(std::int64_t rows, std::int64_t width, float* gates, const float* recurrent,
+                     const float* input_bias, const float* recurrent_bias, const float* before, float* candidate,
+                     float* output);
+    void (*gru_step_backward)(std::int64_t rows, std::int64_t width, const float* gradient, float* gates,
+                              const float* candidate, const float* before, float* recurrent_gradient,
+                              float* before_gradient);
+    void (*lstm_step)(std::int64_t rows, std::int64_t width, float* gates, const float* recurrent, const float* bias,
+                      const float* cell_before, float* cell, float* output);
+    void (*lstm_step_backward)(std::int64_t rows, std::int64_t width, const float* gradient, float* cell_gradient,
+                               float* gates, const float* cell_before, const float* cell);
     void (*cross_entropy)(std::int64_t rows, std::int64_t columns, const float* logits, const std::int32_t* labels,
                           float smoothing, float weight, float scale, float* loss, std::int32_t* correct,
                           float* gradient);
@@ -112,6 +132,9 @@ struct Kernels {
     void (*adamw)(std::int64_t count, const AdamWStep& step, float* weights, const float* gradient, float* first,
                   float* second);
     void (*sgd)(std::int64_t count, const SgdStep& step, float* weights, const float* gradient, float* velocity);
+    void (*lion)(std::int64_t count, const LionStep& step, float* weights, const float* gradient, float* first);
+    /// averaged += rest * (weights - averaged)
+    void (*average)(std::int64_t count, float rest, const float* weights, float* averaged);
     /// Uniform in [-bound, bound), element e from word e % 4 of the block e / 4.
     void (*initialise)(std::int64_t count, float bound, std::uint32_t key0, std::uint32_t key1, std::uint32_t site,
                        float* values);

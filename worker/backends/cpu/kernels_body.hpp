@@ -495,6 +495,8 @@ void mean_pixels_backward(int64_t samples, int64_t pixels, int64_t channels, con
 
 #include "worker/backends/cpu/sequences_body.hpp"
 
+#include "worker/backends/cpu/recurrent_body.hpp"
+
 // ---- Softmax cross-entropy ----
 
 /// The 16 numbers from `row` + first on; past the end `padding`, in `spare`.
@@ -600,50 +602,9 @@ void gather(int64_t rows, int64_t columns, const T* source, const int32_t* indic
     }
 }
 
-// ---- Optimizers and parameters ----
+// ---- Parameters ----
 
-double sum_of_squares(int64_t count, const float* values) {
-    double total = 0;
-    constexpr int64_t block = 4096;  // floats within, doubles across: exact enough, and one reading at full width
-    for (int64_t first = 0; first < count; first += block) {
-        const int64_t end = first + block < count ? first + block : count;
-        float sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t i = first; i < end; ++i) sum += values[i] * values[i];
-        total += sum;
-    }
-    return total;
-}
-
-void adamw(int64_t count, const AdamWStep& step, float* __restrict weights, const float* __restrict gradient,
-           float* __restrict first, float* __restrict second) {
-    const AdamWStep s = step;
-    const float rest1 = 1 - s.beta1;
-    const float rest2 = 1 - s.beta2;
-#pragma omp simd
-    for (int64_t i = 0; i < count; ++i) {
-        const float g = gradient[i] * s.factor;
-        const float m = s.beta1 * first[i] + rest1 * g;
-        const float v = s.beta2 * second[i] + rest2 * g * g;
-        first[i] = m;
-        second[i] = v;
-        weights[i] = weights[i] * s.decay - s.step * m / (__builtin_sqrtf(v) * s.inverse_root + s.epsilon);
-    }
-}
-
-void sgd(int64_t count, const SgdStep& step, float* __restrict weights, const float* __restrict gradient,
-         float* __restrict velocity) {
-    const SgdStep s = step;
-    const float direct = s.nesterov ? 1.0F : 0.0F;
-    const float carried = s.nesterov ? s.momentum : 1.0F;
-#pragma omp simd
-    for (int64_t i = 0; i < count; ++i) {
-        const float g = gradient[i] * s.factor + s.decay * weights[i];
-        const float u = s.momentum * velocity[i] + g;
-        velocity[i] = u;
-        weights[i] -= s.learning_rate * (direct * g + carried * u);
-    }
-}
+#include "worker/backends/cpu/optimizers_body.hpp"
 
 void initialise(int64_t count, float bound, uint32_t key0, uint32_t key1, uint32_t site, float* values) {
     const float unit = bound * 0x1.0p-23F;
@@ -694,6 +655,11 @@ const Kernels HPO_KERNEL_TABLE = {
     .attention_backward = attention_backward,
     .gate = gate,
     .gate_backward = gate_backward,
+    .swap_rows = swap_rows,
+    .gru_step = gru_step,
+    .gru_step_backward = gru_step_backward,
+    .lstm_step = lstm_step,
+    .lstm_step_backward = lstm_step_backward,
     .cross_entropy = cross_entropy,
     .squared_error = squared_error,
     .gather_f32 = gather<float>,
@@ -701,6 +667,8 @@ const Kernels HPO_KERNEL_TABLE = {
     .sum_of_squares = sum_of_squares,
     .adamw = adamw,
     .sgd = sgd,
+    .lion = lion,
+    .average = average,
     .initialise = initialise,
 };
 

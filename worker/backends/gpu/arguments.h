@@ -233,6 +233,64 @@ typedef struct {
 } GateArguments;
 
 typedef struct {
+    TensorRef input;
+    TensorRef output;
+    i64 count;  // elements
+    u32 inner;
+    u32 outer;
+    u32 columns;
+    u32 unused;
+} SwapRowsArguments;
+
+typedef struct {
+    TensorRef gates;
+    TensorRef recurrent;
+    TensorRef input_bias;
+    TensorRef recurrent_bias;
+    TensorRef before;
+    TensorRef candidate;
+    TensorRef output;
+    i64 count;  // elements of the output
+    u32 width;
+    u32 unused;
+} GruStepArguments;
+
+typedef struct {
+    TensorRef gradient;
+    TensorRef gates;
+    TensorRef candidate;
+    TensorRef before;
+    TensorRef recurrent_gradient;
+    TensorRef before_gradient;  // ABSENT: not wanted
+    i64 count;
+    u32 width;
+    u32 unused;
+} GruStepBackwardArguments;
+
+typedef struct {
+    TensorRef gates;
+    TensorRef recurrent;
+    TensorRef bias;
+    TensorRef cell_before;
+    TensorRef cell;
+    TensorRef output;
+    i64 count;
+    u32 width;
+    u32 unused;
+} LstmStepArguments;
+
+typedef struct {
+    TensorRef gradient;
+    TensorRef cell_gradient;
+    TensorRef gates;
+    TensorRef cell_before;
+    TensorRef cell;
+    i64 count;
+    u32 width;
+    u32 unused;
+} LstmStepBackwardArguments;
+
+typedef struct {
     TensorRef logits;
     TensorRef labels;
     TensorRef smoothing;
@@ -307,6 +365,23 @@ typedef struct {
     TensorRef momentum;
     u64 nesterov;
 } SgdArguments;
+
+typedef struct {
+    UpdateArguments update;
+    TensorRef first_moment;
+    TensorRef beta1;
+    TensorRef beta2;
+} LionArguments;
+
+typedef struct {
+    TensorRef weights;
+    TensorRef average;
+    TensorRef iteration;
+    TensorRef alive;
+    i64 count;
+    float decay;
+    u32 unused;
+} AverageArguments;
 
 typedef struct {
     TensorRef iteration;

@@ -54,6 +54,11 @@ using i64 = std::int64_t;
     K(attention_of_queries)           \
     K(gate)                           \
     K(gate_backward)                  \
+    K(swap_rows)                      \
+    K(gru_step)                       \
+    K(gru_step_backward)              \
+    K(lstm_step)                      \
+    K(lstm_step_backward)             \
     K(cross_entropy_rows)             \
     K(cross_entropy_total)            \
     K(squared_error_parts)            \
@@ -62,6 +67,8 @@ using i64 = std::int64_t;
     K(norm_total)                     \
     K(adamw)                          \
     K(sgd)                            \
+    K(lion)                           \
+    K(average)                        \
     K(advance)                        \
     K(multiply)                       \
     K(multiply_by_transposed)         \

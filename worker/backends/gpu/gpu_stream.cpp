@@ -14,10 +14,6 @@ std::size_t start_of(const Tensor& tensor, int replica) {
     return tensor.offset + static_cast<std::size_t>(replica) * tensor.replica_stride;
 }
 
-constexpr u32 parts_of(std::int64_t most_useful) {
-    return static_cast<u32>(std::clamp<std::int64_t>(most_useful, 1, MAX_PARTS));
-}
-
 }  // namespace
 
 GpuStream::~GpuStream() {
@@ -175,16 +171,18 @@ void GpuStream::linear_backward(const LinearBackward& arguments) {
     const Precision precision = arguments.precision;
     const bool narrow = operand_type(precision) != Type::f32;
     if (arguments.rounds_operands) {
-        rounded(arguments.input, arguments.rounded_input, precision);
+        if (arguments.weight_gradient) rounded(arguments.input, arguments.rounded_input, precision);
         rounded(arguments.weight, arguments.rounded_weight, precision);
     }
     const Tensor& input = narrow ? arguments.rounded_input : arguments.input;
     const Tensor& weight = narrow ? arguments.rounded_weight : arguments.weight;
     const Tensor& gradient = rounded(arguments.output_gradient, arguments.rounded_gradient, precision);
     assert(gradient.rows == input.rows && gradient.columns == weight.rows && input.columns == weight.columns);
-    assert(arguments.weight_gradient.elements() == weight.elements());
-    multiply(Form::transposed, gradient, input, arguments.weight_gradient, {weight.rows, weight.columns, input.rows},
-             arguments.write, precision);
+    if (arguments.weight_gradient) {
+        assert(arguments.weight_gradient.elements() == weight.elements());
+        multiply(Form::transposed, gradient, input, arguments.weight_gradient,
+                 {weight.rows, weight.columns, input.rows}, arguments.write, precision);
+    }
     if (!arguments.input_gradient) return;
     assert(arguments.input_gradient.elements() == input.elements());
     multiply(Form::plain, gradient, weight, arguments.input_gradient, {input.rows, weight.columns, weight.rows},
@@ -353,47 +351,6 @@ void GpuStream::squared_error(const SquaredError& arguments) {
                                      arguments.weight};
     launch(Kernel::squared_error_parts, parts, both);
     launch(Kernel::squared_error_total, 1, both);
-}
-
-void GpuStream::gradient_norm(const GradientNorm& arguments) {
-    const std::int64_t count = arguments.gradient.elements();
-    const u32 parts = parts_of(divide_up(count, UPDATE_ELEMENTS));
-    const LossScale& scaling = arguments.scaling;
-    const GradientNormArguments both{ref(arguments.gradient),
-                                     ref(arguments.limit),
-                                     ref(arguments.norm),
-                                     ref(arguments.factor),
-                                     ref(scaling.scale),
-                                     ref(scaling.good),
-                                     ref(scaling.valid),
-                                     count,
-                                     parts,
-                                     LossScale::growth};
-    launch(Kernel::norm_parts, parts, both);
-    launch(Kernel::norm_total, 1, both);
-}
-
-static_assert(UPDATE_ELEMENTS == 4 * WORK_GROUP_SIZE && alignment % 16 == 0, "optimizers read four floats at once");
-
-void GpuStream::adamw(const AdamW& arguments) {
-    assert(arguments.update.weights.offset % 16 == 0 && arguments.update.gradient.offset % 16 == 0);
-    launch(
-        Kernel::adamw, divide_up(arguments.update.weights.elements(), UPDATE_ELEMENTS),
-        AdamWArguments{ref(arguments.update), ref(arguments.first_moment), ref(arguments.second_moment),
-                       ref(arguments.beta1), ref(arguments.beta2), ref(arguments.epsilon), ref(arguments.iteration)});
-}
-
-void GpuStream::sgd(const Sgd& arguments) {
-    assert(arguments.update.weights.offset % 16 == 0 && arguments.update.gradient.offset % 16 == 0);
-    launch(Kernel::sgd, divide_up(arguments.update.weights.elements(), UPDATE_ELEMENTS),
-           SgdArguments{ref(arguments.update), ref(arguments.velocity), ref(arguments.momentum), arguments.nesterov});
-}
-
-void GpuStream::advance(const Advance& arguments) {
-    launch(Kernel::advance, 1,
-           AdvanceArguments{ref(arguments.iteration), ref(arguments.alive), ref(arguments.window_index),
-                            ref(arguments.loss), ref(arguments.norm), ref(arguments.losses), ref(arguments.norms)});
-    runtime_.flush();
 }
 
 void GpuStream::repeat(std::uint64_t name, const std::function<void()>& operations) {

@@ -1,6 +1,7 @@
 // A GPU's queue on one arena: turns operations into launches, by their shapes and sizes alone.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <limits>
 #include <vector>
@@ -29,6 +30,9 @@ class GpuBuffer : public Buffer {
 constexpr std::int64_t divide_up(std::int64_t count, std::int64_t by) { return (count + by - 1) / by; }
 /// Work-groups for so many work-items.
 constexpr std::int64_t groups_of_items(std::int64_t items) { return divide_up(items, WORK_GROUP_SIZE); }
+constexpr u32 parts_of(std::int64_t most_useful) {
+    return static_cast<u32>(std::clamp<std::int64_t>(most_useful, 1, MAX_PARTS));
+}
 inline u32 word(std::int64_t number) {
     assert(number >= 0 && number <= std::numeric_limits<u32>::max());
     return static_cast<u32>(number);
@@ -81,11 +85,18 @@ class GpuStream : public Stream {
     void attention_backward(const AttentionBackward& arguments) override;
     void gate(const Gate& arguments) override;
     void gate_backward(const GateBackward& arguments) override;
+    void swap_rows(const SwapRows& arguments) override;
+    void gru_step(const GruStep& arguments) override;
+    void gru_step_backward(const GruStepBackward& arguments) override;
+    void lstm_step(const LstmStep& arguments) override;
+    void lstm_step_backward(const LstmStepBackward& arguments) override;
     void cross_entropy(const CrossEntropy& arguments) override;
     void squared_error(const SquaredError& arguments) override;
     void gradient_norm(const GradientNorm& arguments) override;
     void adamw(const AdamW& arguments) override;
     void sgd(const Sgd& arguments) override;
+    void lion(const Lion& arguments) override;
+    void average(const Average& arguments) override;
     void advance(const Advance& arguments) override;
     std::unique_ptr<Stage> stage(std::size_t bytes) override;
     void repeat(std::uint64_t name, const std::function<void()>& operations) override;

@@ -117,6 +117,43 @@ KERNEL sgd(GLOBAL u8* arena, GLOBAL u8* other, const SgdArguments a) {
     store_four(FLOATS(a.update.weights) + first, w, a.update.count - first);
 }
 
+KERNEL lion(GLOBAL u8* arena, GLOBAL u8* other, const LionArguments a) {
+    const float rate = rate_of(arena, a.update);
+    const float decay = 1.0f - rate * FLOATS(a.update.weight_decay)[0];
+    const float factor = PRESENT(a.update.factor) ? FLOATS(a.update.factor)[0] : 1.0f;
+    const float beta1 = FLOATS(a.beta1)[0];
+    const float beta2 = FLOATS(a.beta2)[0];
+    const int alive = updates(arena, a.update);
+    const i64 first = (i64)WORK_GROUP * UPDATE_ELEMENTS + 4u * WORK_ITEM;
+    if (!alive || first >= a.update.count) return;
+    float w[4], g[4], m[4];
+    load_four(w, FLOATS(a.update.weights) + first);
+    load_four(g, FLOATS(a.update.gradient) + first);
+    load_four(m, FLOATS(a.first_moment) + first);
+    for (u32 e = 0; e < 4u; ++e) {
+        g[e] *= factor;
+        const float direction = beta1 * m[e] + (1.0f - beta1) * g[e];
+        const float sign = (direction > 0.0f ? 1.0f : 0.0f) - (direction < 0.0f ? 1.0f : 0.0f);
+        m[e] = beta2 * m[e] + (1.0f - beta2) * g[e];
+        w[e] = w[e] * (first + e < a.update.decayed ? decay : 1.0f) - rate * sign;
+    }
+    store_four(FLOATS(a.first_moment) + first, m, a.update.count - first);
+    store_four(FLOATS(a.update.weights) + first, w, a.update.count - first);
+}
+
+KERNEL average(GLOBAL u8* arena, GLOBAL u8* other, const AverageArguments a) {
+    const float t = (float)(UINTS(a.iteration)[0] + 1u);
+    const float soon = (1.0f + t) / (10.0f + t);
+    const float rest = 1.0f - (a.decay < soon ? a.decay : soon);
+    const i64 first = (i64)WORK_GROUP * UPDATE_ELEMENTS + 4u * WORK_ITEM;
+    if (BYTES(a.alive)[0] == 0 || first >= a.count) return;
+    float w[4], y[4];
+    load_four(w, FLOATS(a.weights) + first);
+    load_four(y, FLOATS(a.average) + first);
+    for (u32 e = 0; e < 4u; ++e) y[e] += rest * (w[e] - y[e]);
+    store_four(FLOATS(a.average) + first, y, a.count - first);
+}
+
 KERNEL advance(GLOBAL u8* arena, GLOBAL u8* other, const AdvanceArguments a) {
     if (WORK_ITEM != 0u) return;
     if (PRESENT(a.window_index)) {

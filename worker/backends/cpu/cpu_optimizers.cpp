@@ -1,0 +1,131 @@
+// The CPU's operations of an update.
+#include <algorithm>
+#include <cmath>
+
+#include "worker/backends/cpu/cpu_stream.hpp"
+
+namespace hpo {
+
+void CpuStream::gradient_norm(const GradientNorm& arguments) {
+    const LossScale& scaling = arguments.scaling;
+    for (int replica = first_; replica < end_; ++replica) {
+        const float scale = scaling.scale ? value(scaling.scale, replica) : 1.0F;
+        const auto norm = static_cast<float>(
+            std::sqrt(kernels_.sum_of_squares(arguments.gradient.elements(), at(arguments.gradient, replica))) / scale);
+        const float limit = value(arguments.limit, replica);
+        const bool valid = !scaling.scale || std::isfinite(norm);
+        *at(arguments.norm, replica) = valid ? norm : 0.0F;
+        *at(arguments.factor, replica) = valid ? (limit > 0 && norm > limit ? limit / norm : 1.0F) / scale : 0.0F;
+        if (!scaling.scale) continue;
+        *at<std::uint8_t>(scaling.valid, replica) = valid ? 1 : 0;
+        float& good = *at(scaling.good, replica);
+        good = valid ? good + 1 : 0.0F;
+        const bool grows = good == LossScale::growth;
+        if (grows) good = 0;
+        if (grows || !valid) *at(scaling.scale, replica) = std::clamp(scale * (grows ? 2.0F : 0.5F), 1.0F, 0x1.0p24F);
+    }
+}
+
+float CpuStream::rate_of(const Update& update, int replica) const {
+    const std::uint32_t window_index = update.window_index ? value<std::uint32_t>(update.window_index, replica) : 0;
+    assert(window_index < update.learning_rates.columns);
+    return at(update.learning_rates, replica)[window_index];
+}
+
+bool CpuStream::updates(const Update& update, int replica) const {
+    return value<std::uint8_t>(update.alive, replica) != 0 &&
+           (!update.valid || value<std::uint8_t>(update.valid, replica) != 0);
+}
+
+void CpuStream::adamw(const AdamW& arguments) {
+    const Update& update = arguments.update;
+    const std::int64_t decayed = update.decayed;
+    for (int replica = first_; replica < end_; ++replica) {
+        if (!updates(update, replica)) continue;
+        const double rate = rate_of(update, replica);
+        const double t = value<std::uint32_t>(arguments.iteration, replica) + 1.0;
+        const float beta1 = value(arguments.beta1, replica);
+        const float beta2 = value(arguments.beta2, replica);
+        AdamWStep step{.decay = static_cast<float>(1 - rate * value(update.weight_decay, replica)),
+                       .factor = update.factor ? value(update.factor, replica) : 1.0F,
+                       .beta1 = beta1,
+                       .beta2 = beta2,
+                       .step = static_cast<float>(rate / (1 - std::pow(beta1, t))),
+                       .inverse_root = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, t))),
+                       .epsilon = value(arguments.epsilon, replica)};
+        float* weights = at(update.weights, replica);
+        const float* gradient = at(update.gradient, replica);
+        float* first = at(arguments.first_moment, replica);
+        float* second = at(arguments.second_moment, replica);
+        kernels_.adamw(decayed, step, weights, gradient, first, second);
+        step.decay = 1;
+        kernels_.adamw(update.weights.elements() - decayed, step, weights + decayed, gradient + decayed,
+                       first + decayed, second + decayed);
+    }
+}
+
+void CpuStream::sgd(const Sgd& arguments) {
+    const Update& update = arguments.update;
+    const std::int64_t decayed = update.decayed;
+    for (int replica = first_; replica < end_; ++replica) {
+        if (!updates(update, replica)) continue;
+        SgdStep step{.learning_rate = rate_of(update, replica),
+                     .decay = value(update.weight_decay, replica),
+                     .factor = update.factor ? value(update.factor, replica) : 1.0F,
+                     .momentum = value(arguments.momentum, replica),
+                     .nesterov = arguments.nesterov};
+        float* weights = at(update.weights, replica);
+        const float* gradient = at(update.gradient, replica);
+        float* velocity = at(arguments.velocity, replica);
+        kernels_.sgd(decayed, step, weights, gradient, velocity);
+        step.decay = 0;
+        kernels_.sgd(update.weights.elements() - decayed, step, weights + decayed, gradient + decayed,
+                     velocity + decayed);
+    }
+}
+
+void CpuStream::lion(const Lion& arguments) {
+    const Update& update = arguments.update;
+    const std::int64_t decayed = update.decayed;
+    for (int replica = first_; replica < end_; ++replica) {
+        if (!updates(update, replica)) continue;
+        const float rate = rate_of(update, replica);
+        LionStep step{.learning_rate = rate,
+                      .decay = static_cast<float>(1 - double{rate} * value(update.weight_decay, replica)),
+                      .factor = update.factor ? value(update.factor, replica) : 1.0F,
+                      .beta1 = value(arguments.beta1, replica),
+                      .beta2 = value(arguments.beta2, replica)};
+        float* weights = at(update.weights, replica);
+        const float* gradient = at(update.gradient, replica);
+        float* first = at(arguments.first_moment, replica);
+        kernels_.lion(decayed, step, weights, gradient, first);
+        step.decay = 1;
+        kernels_.lion(update.weights.elements() - decayed, step, weights + decayed, gradient + decayed,
+                      first + decayed);
+    }
+}
+
+void CpuStream::average(const Average& arguments) {
+    for (int replica = first_; replica < end_; ++replica) {
+        if (value<std::uint8_t>(arguments.alive, replica) == 0) continue;
+        const auto t = static_cast<float>(value<std::uint32_t>(arguments.iteration, replica) + 1);
+        const float decay = std::min(arguments.decay, (1 + t) / (10 + t));
+        kernels_.average(arguments.weights.elements(), 1 - decay, at(arguments.weights, replica),
+                         at(arguments.average, replica));
+    }
+}
+
+void CpuStream::advance(const Advance& arguments) {
+    for (int replica = first_; replica < end_; ++replica) {
+        if (arguments.window_index) {
+            auto& window_index = *at<std::uint32_t>(arguments.window_index, replica);
+            assert(window_index < arguments.losses.columns && window_index < arguments.norms.columns);
+            at(arguments.losses, replica)[window_index] = value(arguments.loss, replica);
+            at(arguments.norms, replica)[window_index] = value(arguments.norm, replica);
+            ++window_index;
+        }
+        if (value<std::uint8_t>(arguments.alive, replica)) ++*at<std::uint32_t>(arguments.iteration, replica);
+    }
+}
+
+}  // namespace hpo

@@ -1,0 +1,61 @@
+// A GPU's operations of an update.
+#include "worker/backends/gpu/gpu_stream.hpp"
+
+namespace hpo::gpu {
+
+void GpuStream::gradient_norm(const GradientNorm& arguments) {
+    const std::int64_t count = arguments.gradient.elements();
+    const u32 parts = parts_of(divide_up(count, UPDATE_ELEMENTS));
+    const LossScale& scaling = arguments.scaling;
+    const GradientNormArguments both{ref(arguments.gradient),
+                                     ref(arguments.limit),
+                                     ref(arguments.norm),
+                                     ref(arguments.factor),
+                                     ref(scaling.scale),
+                                     ref(scaling.good),
+                                     ref(scaling.valid),
+                                     count,
+                                     parts,
+                                     LossScale::growth};
+    launch(Kernel::norm_parts, parts, both);
+    launch(Kernel::norm_total, 1, both);
+}
+
+static_assert(UPDATE_ELEMENTS == 4 * WORK_GROUP_SIZE && alignment % 16 == 0, "optimizers read four floats at once");
+
+void GpuStream::adamw(const AdamW& arguments) {
+    assert(arguments.update.weights.offset % 16 == 0 && arguments.update.gradient.offset % 16 == 0);
+    launch(
+        Kernel::adamw, divide_up(arguments.update.weights.elements(), UPDATE_ELEMENTS),
+        AdamWArguments{ref(arguments.update), ref(arguments.first_moment), ref(arguments.second_moment),
+                       ref(arguments.beta1), ref(arguments.beta2), ref(arguments.epsilon), ref(arguments.iteration)});
+}
+
+void GpuStream::sgd(const Sgd& arguments) {
+    assert(arguments.update.weights.offset % 16 == 0 && arguments.update.gradient.offset % 16 == 0);
+    launch(Kernel::sgd, divide_up(arguments.update.weights.elements(), UPDATE_ELEMENTS),
+           SgdArguments{ref(arguments.update), ref(arguments.velocity), ref(arguments.momentum), arguments.nesterov});
+}
+
+void GpuStream::lion(const Lion& arguments) {
+    assert(arguments.update.weights.offset % 16 == 0 && arguments.update.gradient.offset % 16 == 0);
+    launch(
+        Kernel::lion, divide_up(arguments.update.weights.elements(), UPDATE_ELEMENTS),
+        LionArguments{ref(arguments.update), ref(arguments.first_moment), ref(arguments.beta1), ref(arguments.beta2)});
+}
+
+void GpuStream::average(const Average& arguments) {
+    assert(arguments.weights.offset % 16 == 0 && arguments.average.offset % 16 == 0);
+    launch(Kernel::average, divide_up(arguments.weights.elements(), UPDATE_ELEMENTS),
+           AverageArguments{ref(arguments.weights), ref(arguments.average), ref(arguments.iteration),
+                            ref(arguments.alive), arguments.weights.elements(), arguments.decay, 0});
+}
+
+void GpuStream::advance(const Advance& arguments) {
+    launch(Kernel::advance, 1,
+           AdvanceArguments{ref(arguments.iteration), ref(arguments.alive), ref(arguments.window_index),
+                            ref(arguments.loss), ref(arguments.norm), ref(arguments.losses), ref(arguments.norms)});
+    runtime_.flush();
+}
+
+}  // namespace hpo::gpu
