@@ -24,6 +24,14 @@ double mean_of(const std::vector<double>& numbers) {
     return std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size());
 }
 
+/// Returns the mean without numbers of more than five times the median. A worker may have waited long since there was
+/// no trial for it.
+double typical_of(std::vector<double> numbers) {
+    const double most = 5 * median_of(numbers);
+    std::erase_if(numbers, [&](double number) { return number > most; });
+    return mean_of(numbers);
+}
+
 }  // namespace
 
 // ---- Reading
@@ -32,7 +40,8 @@ struct RecordReader::Impl {
     const Study& study;
     struct State {
         RecordedTrial recorded;
-        std::vector<double> steps;  ///< seconds between consecutive steps of an attempt
+        std::vector<double> steps;    ///< seconds between consecutive steps of an attempt
+        std::vector<double> between;  ///< of them, those that the worker did not count
         double launched = 0, last = 0;
         std::int64_t first = 0;    ///< step of the attempt
         std::int64_t reached = 0;  ///< before the attempt
@@ -45,6 +54,7 @@ struct RecordReader::Impl {
         std::optional<double> before = {}, after = {};  ///< Report::seconds
     };
     std::vector<First> firsts = {};
+    double between = 0, counted = 0;  ///< seconds of steps that their workers did not count, and that they did
     std::vector<double> gaps = {};
     std::map<std::string, double> free_since = {};  ///< by worker
     std::set<std::string> workers = {}, devices = {};
@@ -55,6 +65,11 @@ struct RecordReader::Impl {
     bool launched = false;
     std::vector<double> launches = {};
 
+    void count(State& state, double seconds, double by_worker) {
+        state.between.push_back(std::max(0.0, seconds - by_worker));
+        between += state.between.back();
+        counted += by_worker;
+    }
     void end_session(double seconds) {
         run.seconds += seconds;
         session = 0;
@@ -114,11 +129,14 @@ void RecordReader::add(const StoredEvent& stored) {
                    [&](const event::Reported& e) {
                        Impl::State& state = my.trials[e.trial];
                        auto& curve = state.recorded.curve;
-                       if (state.last > 0)
+                       if (state.last > 0) {
                            state.steps.push_back((time - state.last) /
                                                  static_cast<double>(std::max<std::int64_t>(
                                                      1, curve.empty() ? 1 : e.report.step - curve.back().step)));
-                       else
+                           if (!curve.empty() && e.report.step == curve.back().step + 1 && curve.back().seconds &&
+                               e.report.seconds && *e.report.seconds > *curve.back().seconds)
+                               my.count(state, time - state.last, *e.report.seconds - *curve.back().seconds);
+                       } else
                            my.firsts.push_back({e.trial, time - state.launched,
                                                 curve.empty() ? 0 : curve.back().seconds, e.report.seconds}),
                                state.first = e.report.step;
@@ -162,6 +180,7 @@ RecordedRun RecordReader::finish() {
             trial.step = *last.seconds / static_cast<double>(last.step);
         else if (!state.steps.empty())
             trial.step = mean_of(state.steps);
+        if (!state.between.empty()) trial.between = mean_of(state.between);
     }
     std::vector<double> squares;
     for (auto& [number, state] : my.trials) {
@@ -189,7 +208,8 @@ RecordedRun RecordReader::finish() {
     for (const auto& first : my.firsts)
         if (RecordedTrial& trial = my.trials[first.trial].recorded; trial.step == 0)
             trial.step = std::max(first.seconds - my.run.start, 0.1 * first.seconds);
-    my.run.end = median_of(my.gaps);
+    my.run.between = my.counted > 0 ? my.between / my.counted : 0;
+    my.run.end = typical_of(my.gaps);
     my.run.launch = my.launches.empty() ? 0 : my.launches.front();
     my.run.workers = my.most_at_once;
     double trained = 0;
@@ -418,7 +438,11 @@ TrialCost RecordedWorkload::cost(const TrialRecord& trial) const {
     const Impl& my = *impl_;
     const Impl::Twin& twin = my.twin_of(trial);
     const RecordedTrial& recorded = my.run.trials.at(twin.recorded);
-    TrialCost cost{.start = my.run.start, .end = my.run.end, .footprint = recorded.footprint};
+    const double step = twin.same && recorded.step > 0 ? recorded.step : my.law.seconds(my.configuration(trial));
+    TrialCost cost{.start = my.run.start,
+                   .between = (twin.same ? recorded.between : std::nullopt).value_or(my.run.between * step),
+                   .end = my.run.end,
+                   .footprint = recorded.footprint};
     if (twin.same) {
         cost.fails_after = recorded.fails_after;
         cost.failure = recorded.failure;

@@ -24,13 +24,16 @@ struct RecordedTrial {
     Footprint footprint;                     ///< as reserved, or as measured where that is more
     std::int64_t fails_after = -1;
     std::string failure;
+    std::optional<double> between;  ///< mean seconds from a step's end to the next one, if it was measured
 };
 
 /// What a study's events say of its costs. Seconds are the wall clock's, so that they contain all that a step took.
 struct RecordedRun {
     std::vector<RecordedTrial> trials;  ///< that took a step or failed
     double start = 0;                   ///< mean from the launch of an attempt to its first step
-    double end = 0;                     ///< median from an attempt's last step to the next launch in its worker
+    double between = 0;                 ///< from a step's end to the next step (evaluation, reports, checkpoints), of
+                                        ///< the seconds of a step as its worker counts them; mean
+    double end = 0;                     ///< typical, from an attempt's last step to the next launch in its worker
     double launch = 0;                  ///< from the start of a session to its first launch
     double exit = 0;                    ///< from the last step to the end of a session
     double seconds = 0;                 ///< of all sessions

@@ -120,6 +120,9 @@ void SimulatedExecutor::handle(WorkerIndex index, const OrchestratorMessage& mes
                        if (!worker.training || worker.training->id != decision.id) return;
                        if (decision.action == to_worker::Action::stop) return end_attempt(index, Outcome::stopped);
                        if (decision.action == to_worker::Action::pause) return end_attempt(index, Outcome::paused);
+                       const Training& training = *worker.training;
+                       if (training.cost.between > 0 && training.step < training.steps)
+                           return happens(training.cost.between, What::begins, index);
                        begin_step(index);
                    },
                    [&](const to_worker::Stop& stop) {
@@ -225,7 +228,7 @@ void SimulatedExecutor::deliver(const std::function<void(WorkerIndex, const exec
                 break;
             }
             case What::begins:
-                begin_step(happening.index);
+                if (worker.training) begin_step(happening.index);
                 break;
             case What::finished: {
                 from_worker::Finished finished{.id = worker.training->id, .outcome = worker.training->outcome};

@@ -12,6 +12,7 @@ namespace hpo {
 /// What an attempt costs, on the device where the workload was measured. Seconds.
 struct TrialCost {
     double start = 0;               ///< from the order to train until the first step begins
+    double between = 0;             ///< from the end of a step until the next one begins
     double end = 0;                 ///< from the end of the last step until the worker is free
     Footprint footprint;            ///< as a worker would answer, or be seen to take
     std::int64_t iterations = 0;    ///< optimizer updates a step; 0: not known

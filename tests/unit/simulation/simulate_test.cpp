@@ -181,6 +181,35 @@ class LawfulWorkload final : public Workload {
     }
 };
 
+/// Trials whose steps take a second, of which their workers do not count a quarter.
+class UncountedTime final : public Workload {
+   public:
+    explicit UncountedTime(const Study& study)
+        : drawn_(study, {.step = {1, 1}, .start = {0, 0}, .end = {0, 0}, .first = {1, 1}, .last = {0.1, 0.5}}, 0) {}
+    TrialCost cost(const TrialRecord& trial) const override {
+        TrialCost cost = drawn_.cost(trial);
+        cost.between = 0.25;
+        return cost;
+    }
+    double step_seconds(const TrialRecord&, std::int64_t) const override { return 0.75; }
+    Metrics metrics(const TrialRecord& trial, std::int64_t step) const override { return drawn_.metrics(trial, step); }
+
+   private:
+    DrawnWorkload drawn_;
+};
+
+TEST_F(Recorded, WhatWorkersDoNotCountBetweenStepsCounts) {
+    const Study study = study_of(4, 9);
+    const RecordedRun run = record(study, cores(1), UncountedTime(study));
+    EXPECT_NEAR(seconds, 4 * (9 * 0.75 + 8 * 0.25), 1e-6);
+    EXPECT_NEAR(run.between, 0.25 / 0.75, 1e-6);
+    const StepLaw law(study.space, run);
+    const auto again = simulate(study, {}, *simulated_machine(study, hardware_of(study, run), run, 0.5),
+                                RecordedWorkload(study, run, law, 0));
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_NEAR(again->seconds, seconds, 1e-6);
+}
+
 TEST_F(Recorded, TheLawOfStepsPredictsTrialsThatWereNotMeasured) {
     Study study = study_of(30, 2);
     const RecordedRun run = record(study, cores(2), LawfulWorkload());
