@@ -62,6 +62,18 @@ FUNCTION void philox(u32* c, u32 key0, u32 key1) {
 //
 // Each adds in one order in both dialects: halves of what is left are added to each other.
 
+#ifndef HAS_SHUFFLES
+// The sum of the numbers of a sub-group. Each work-item computes it for itself: that takes no barriers, and the reads
+// are the same for all.
+FUNCTION float sum_of_subgroup(LOCAL const float* numbers) {
+    float s[SUBGROUP_SIZE / 2];
+    for (u32 i = 0; i < SUBGROUP_SIZE / 2; ++i) s[i] = numbers[i] + numbers[i + SUBGROUP_SIZE / 2];
+    for (u32 distance = SUBGROUP_SIZE / 4; distance > 0; distance /= 2)
+        for (u32 i = 0; i < distance; ++i) s[i] += s[i + distance];
+    return s[0];
+}
+#endif
+
 // The sum over the SUBGROUP_SIZE work-items of a sub-group.
 FUNCTION float subgroup_sum(LOCAL float* scratch, float x) {
 #ifdef HAS_SHUFFLES
@@ -73,11 +85,7 @@ FUNCTION float subgroup_sum(LOCAL float* scratch, float x) {
     BARRIER;
     scratch[WORK_ITEM] = x;
     BARRIER;
-    for (u32 distance = SUBGROUP_SIZE / 2; distance > 0; distance /= 2) {
-        if (WORK_ITEM % SUBGROUP_SIZE < distance) scratch[WORK_ITEM] += scratch[WORK_ITEM + distance];
-        BARRIER;
-    }
-    return scratch[WORK_ITEM - WORK_ITEM % SUBGROUP_SIZE];
+    return sum_of_subgroup(scratch + WORK_ITEM / SUBGROUP_SIZE * SUBGROUP_SIZE);
 #endif
 }
 

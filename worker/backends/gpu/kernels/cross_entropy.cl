@@ -20,24 +20,37 @@ FUNCTION void subgroup_greatest(LOCAL float* scratch, LOCAL u32* columns, float*
     scratch[WORK_ITEM] = *greatest;
     columns[WORK_ITEM] = *column;
     BARRIER;
-    for (u32 distance = SUBGROUP_SIZE / 2; distance > 0; distance /= 2) {
-        if (item < distance) {
-            const float theirs = scratch[WORK_ITEM + distance];
-            const u32 their_column = columns[WORK_ITEM + distance];
-            if (theirs > scratch[WORK_ITEM] || (theirs == scratch[WORK_ITEM] && their_column < columns[WORK_ITEM])) {
-                scratch[WORK_ITEM] = theirs;
-                columns[WORK_ITEM] = their_column;
-            }
+    const u32 first = WORK_ITEM - item;
+    *greatest = scratch[first];
+    *column = columns[first];
+    for (u32 i = first + 1u; i < first + SUBGROUP_SIZE; ++i) {
+        if (scratch[i] > *greatest || (scratch[i] == *greatest && columns[i] < *column)) {
+            *greatest = scratch[i];
+            *column = columns[i];
         }
-        BARRIER;
     }
-    *greatest = scratch[WORK_ITEM - item];
-    *column = columns[WORK_ITEM - item];
+#endif
+}
+
+// Both sums over a sub-group. Every work-item of the work-group must call it.
+FUNCTION void subgroup_sums(LOCAL float* scratch, LOCAL float* more, float* x, float* y) {
+#ifdef HAS_SHUFFLES
+    *x = subgroup_sum(scratch, *x);
+    *y = subgroup_sum(more, *y);
+#else
+    BARRIER;
+    scratch[WORK_ITEM] = *x;
+    more[WORK_ITEM] = *y;
+    BARRIER;
+    const u32 first = WORK_ITEM / SUBGROUP_SIZE * SUBGROUP_SIZE;
+    *x = sum_of_subgroup(scratch + first);
+    *y = sum_of_subgroup(more + first);
 #endif
 }
 
 KERNEL cross_entropy_rows(GLOBAL u8* arena, GLOBAL u8* other, const CrossEntropyArguments a) {
     SHARED float scratch[WORK_GROUP_SIZE];
+    SHARED float more[WORK_GROUP_SIZE];
     SHARED u32 winners[WORK_GROUP_SIZE];
     const u32 subgroup_item = WORK_ITEM % SUBGROUP_SIZE;
     const float smoothing = FLOATS(a.smoothing)[0];
@@ -69,8 +82,7 @@ KERNEL cross_entropy_rows(GLOBAL u8* arena, GLOBAL u8* other, const CrossEntropy
             exponentials += exp(z[i] - greatest);
             sum += z[i] - greatest;
         }
-        exponentials = subgroup_sum(scratch, exponentials);
-        sum = subgroup_sum(scratch, sum);
+        subgroup_sums(scratch, more, &exponentials, &sum);
         if (row < rows && subgroup_item == 0u) {
             loss += log(exponentials) - (1.0f - smoothing) * label_logit - spread * sum;
             hits += winner == label;
