@@ -150,6 +150,11 @@ struct Linear {
     Tensor rounded_weight;  ///< [O, I] written
 };
 
+/// Parts of a layer's weights [rows, columns] for each of which LinearBackward::roots has a number.
+constexpr std::int64_t gradient_parts(std::int64_t rows, std::int64_t columns) {
+    return (rows + 63) / 64 * ((columns + 63) / 64);
+}
+
 struct LinearBackward {
     Tensor output_gradient;  ///< [B, O]
     Tensor input;            ///< [B, I]
@@ -162,6 +167,11 @@ struct LinearBackward {
     Tensor rounded_input;          ///< [B, I] as `linear` left it
     Tensor rounded_weight;         ///< [O, I] as `linear` left it
     bool rounds_operands = false;  ///< the two were used for other layers since: they are written anew
+    /// Only where Stream::updates_in_backward(): the weights are updated with their gradient, which is not written. Its
+    /// `update.weights` is `weight`, and its `update.gradient` is not used. None: `weight_gradient` is written.
+    const AdamW* adamw = nullptr;
+    /// [1, gradient_parts(O, I)], with `adamw` only, written: the norm of these numbers is that of the gradient.
+    Tensor roots{};
 };
 
 /// The geometry of a square kernel that moves over images: rows of pixels, channels last. Half a kernel of zeros,
@@ -363,6 +373,8 @@ class Stream {
     virtual void gather(const Samples& samples, const Gather& arguments) = 0;
     virtual void linear(const Linear& arguments) = 0;
     virtual void linear_backward(const LinearBackward& arguments) = 0;
+    /// Whether linear_backward takes LinearBackward::adamw.
+    [[nodiscard]] virtual bool updates_in_backward() const { return false; }
     virtual void activate(const Activate& arguments) = 0;
     virtual void activate_backward(const ActivateBackward& arguments) = 0;
     virtual void layer_norm(const LayerNorm& arguments) = 0;

@@ -44,6 +44,12 @@ double Mlp::backward_flops() const {
     return 2 * forward_flops() - 2.0 * static_cast<double>(first.inputs * first.outputs * targets());
 }
 
+std::int64_t Mlp::gradient_parts() const {
+    std::int64_t parts = 0;
+    for (const Layer& layer : layers_) parts += hpo::gradient_parts(layer.outputs, layer.inputs);
+    return parts;
+}
+
 void Mlp::plan(Layout& layout, const ModelPlan& plan) {
     const std::int64_t rows = plan.rows * targets();
     precision_ = plan.precision;
@@ -147,6 +153,7 @@ void Mlp::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
                    const Tensor& output_gradient, const Training& training, Write write) {
     const std::int64_t rows = input.rows * targets();
     Tensor gradient = output_gradient;
+    std::int64_t first_part = 0;
     for (std::size_t i = layers_.size(); i-- > 0;) {
         const Layer& layer = layers_[i];
         const Tensor bias_gradient = parameter(layer.bias, gradients);
@@ -182,6 +189,18 @@ void Mlp::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
             linear.rounded_gradient = rounded_gradient_.slice(0, rows, layer.outputs);
             linear.rounded_input = layer.rounded_input.first_rows(rows);
             linear.rounded_weight = layer.rounded_weight;
+        }
+        AdamW adamw;
+        if (training.update) {
+            const std::int64_t parts = hpo::gradient_parts(layer.outputs, layer.inputs);
+            adamw = training.update->adamw;
+            for (Tensor* block : {&adamw.update.weights, &adamw.first_moment, &adamw.second_moment})
+                *block = parameter(layer.weight, *block);
+            adamw.update.decayed = adamw.update.weights.elements();
+            adamw.update.gradient = adamw.update.factor = {};
+            linear.adamw = &adamw;
+            linear.roots = training.update->roots.slice(first_part, 1, parts);
+            first_part += parts;
         }
         stream.linear_backward(linear);
         gradient = below_gradient;

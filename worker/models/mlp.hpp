@@ -23,6 +23,7 @@ class Mlp : public Model {
 
     [[nodiscard]] double forward_flops() const override;
     [[nodiscard]] double backward_flops() const override;
+    [[nodiscard]] std::int64_t gradient_parts() const override;
     void plan(Layout& layout, const ModelPlan& plan) override;
     void set_replica_model(Stream& stream, int replica, const Model& model) const override;
     Tensor forward(Stream& stream, const Tensor& weights, const Tensor& input, const Training* training) override;

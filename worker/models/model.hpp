@@ -49,12 +49,19 @@ void pad_block(const ParameterBlock& unpadded, std::span<const float> from, cons
 void unpad_block(const ParameterBlock& padded, std::span<const float> from, const ParameterBlock& unpadded,
                  std::span<float> to);
 
+/// An update of the weights within the backward pass (LinearBackward::adamw): of all weights that are subject to decay.
+struct UpdateInBackward {
+    AdamW adamw;   ///< of the whole block; its gradient and factor are not used
+    Tensor roots;  ///< [1, Model::gradient_parts()] written
+};
+
 /// What dropout needs in training, see Dropout in backend.hpp.
 struct Training {
     Tensor dropout;    ///< one number per replica: probability
     Tensor seed;       ///< u64 per replica
     Tensor iteration;  ///< u32 per replica
     Extent extent;
+    const UpdateInBackward* update = nullptr;  ///< none: all gradients are written
 };
 
 /// Whether all replicas of a group have the same shape, or may be padded and have different extents and activations.
@@ -119,6 +126,8 @@ class Model {
     /// outputs, by `write`. It does not touch the padding, which must be zeroed once before the first step.
     virtual void backward(Stream& stream, const Tensor& weights, const Tensor& gradients, const Tensor& input,
                           const Tensor& output_gradient, const Training& training, Write write) = 0;
+    /// Numbers of UpdateInBackward::roots; 0: `backward` does not take an update. At most ParameterBlock::decayed.
+    [[nodiscard]] virtual std::int64_t gradient_parts() const { return 0; }
 
    protected:
     explicit Model(const ModelShape& shape) : shape_(shape) {}

@@ -41,6 +41,7 @@ struct TrainingConfig {
     std::int64_t eval_every = 0;                      ///< iterations of a step; 0: an epoch
     double memory_target = 0;                         ///< 0: micro-batches stay as configured
     std::int64_t part_bytes = std::int64_t{1} << 19;  ///< of the device, see Device::part_bytes
+    std::int64_t backward_updates = 0;                ///< of the device, see Tuning
     std::int64_t micro_batch = 0;  ///< rows of a micro-batch while memory is short; 0: by accumulation
     Precision precision = Precision::float32;
     Checkpointing checkpointing = Checkpointing::none;

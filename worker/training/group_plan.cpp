@@ -119,6 +119,10 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
         }
     }
     plan.arena_bytes = layout.bytes();
+    const std::int64_t parts = plan.model->gradient_parts();
+    plan.updates_in_backward = two_moments && plan.micro_batches == 1 && !plan.scaling.scale &&
+                               plan.micro_batch <= training.backward_updates && parts > 0 &&
+                               parts <= plan.model->block().decayed;
 
     plan.state_elements =
         parameters * (2 + (two_moments ? 1 : 0) + (plan.average ? 1 : 0)) + (plan.scaling.scale ? 2 : 0);

@@ -31,6 +31,9 @@ struct GroupPlan {
     TrainingConfig shared;  ///< what all replicas have in common: accumulation, nesterov, ema, precision, augmentation
                             ///< and memory target; and, unless they are padded, batch size and optimizer
     Fusion fusion = Fusion::identical;
+    /// Replicas that all use AdamW without clipping update their weights in the backward pass where the device can: one
+    /// micro-batch of few samples, no loss scaling, and a model that takes it.
+    bool updates_in_backward = false;
     int folds = 1;                   ///< of a trial, each of which is a replica
     int replicas = 1;                ///< of all trials
     std::int64_t micro_batch = 0;    ///< samples of a micro-batch in training, at most

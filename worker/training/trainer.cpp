@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace hpo {
 
@@ -173,9 +174,11 @@ bool Trainer::train_step(const ShouldContinue& should_continue) {
             if (!should_continue()) return false;
             if (stage_) stage_batch();
             const Optimizers used = optimizers();  // `should_continue` may have deactivated replicas
-            const auto name =
-                static_cast<std::uint64_t>((used.adamw ? 1 : 0) + (used.sgd ? 2 : 0) + (used.lion ? 4 : 0)) +
-                8 * std::uint64_t{turn_};
+            // The roots lie between gradients, whose padding is to be 0 again.
+            if (std::exchange(in_backward_, used.in_backward) && !used.in_backward) stream_->fill(plan_.gradient, 0);
+            const auto name = static_cast<std::uint64_t>((used.adamw ? 1 : 0) + (used.sgd ? 2 : 0) +
+                                                         (used.lion ? 4 : 0) + (used.in_backward ? 8 : 0)) +
+                              16 * std::uint64_t{turn_};
             stream_->repeat(name, [this, used] { iterate(used); });
             for (Replica& replica : replicas_)
                 if (replica.alive) ++replica.progress.iteration;
@@ -215,6 +218,12 @@ Trainer::Optimizers Trainer::optimizers() const {
                     used.lion = true;
                     break;
             }
+    // Clipping needs the norm of all gradients before the first update.
+    const bool any_clips = std::any_of(replicas_.begin(), replicas_.end(), [](const Replica& replica) {
+        return replica.alive && replica.spec.training.clip > 0;
+    });
+    used.in_backward = plan_.updates_in_backward && stream_->updates_in_backward() && used.adamw && !used.sgd &&
+                       !used.lion && !any_clips;
     return used;
 }
 
@@ -257,6 +266,8 @@ void Trainer::prepare_window(std::int64_t count) {
 /// One update of every replica. With the same optimizers it consists of the same operations each time.
 void Trainer::iterate(Optimizers used) {
     Training training{plan_.dropout, plan_.seed, plan_.iteration, {plan_.batch, plan_.batch_rows, 0}};
+    const UpdateInBackward in_backward{adamw_of_all(), roots()};
+    if (used.in_backward) training.update = &in_backward;
     for (std::uint32_t& index = training.extent.micro_batch; index < plan_.micro_batches; ++index) {
         const std::int64_t rows = std::min(plan_.micro_batch, plan_.shared.batch_size - index * plan_.micro_batch);
         const Tensor input = plan_.input.first_rows(rows);
@@ -314,24 +325,46 @@ void Trainer::compute_loss(const LossOf& of) {
                                 .extent = extent});
 }
 
+AdamW Trainer::adamw_of_all() const {
+    const Update update{.weights = plan_.weights,
+                        .gradient = plan_.gradient,
+                        .decayed = plan_.model->block().decayed,
+                        .learning_rates = plan_.learning_rates,
+                        .window_index = plan_.window_index,
+                        .weight_decay = plan_.weight_decay,
+                        .factor = plan_.factor,
+                        .alive = plan_.by_adamw,
+                        .valid = plan_.scaling.valid};
+    return {update, plan_.first_moment, plan_.second_moment, plan_.beta1, plan_.beta2, plan_.epsilon, plan_.iteration};
+}
+
+/// With updates in the backward pass the gradients of the weight matrices are not written. The roots take the end of
+/// their place, in front of the other gradients, so that one norm counts both.
+Tensor Trainer::roots() const {
+    const std::int64_t parts = plan_.model->gradient_parts();
+    return parts > 0 ? plan_.gradient.slice(plan_.model->block().decayed - parts, 1, parts) : Tensor{};
+}
+
 void Trainer::update(Optimizers used) {
-    stream_->gradient_norm({plan_.gradient, plan_.clip, plan_.norm, plan_.factor, plan_.scaling});
-    Update update{.weights = plan_.weights,
-                  .gradient = plan_.gradient,
-                  .decayed = plan_.model->block().decayed,
-                  .learning_rates = plan_.learning_rates,
-                  .window_index = plan_.window_index,
-                  .weight_decay = plan_.weight_decay,
-                  .factor = plan_.factor,
-                  .alive = plan_.by_adamw,
-                  .valid = plan_.scaling.valid};
-    if (used.adamw)
-        stream_->adamw({update, plan_.first_moment, plan_.second_moment, plan_.beta1, plan_.beta2, plan_.epsilon,
-                        plan_.iteration});
-    update.alive = plan_.by_sgd;
-    if (used.sgd) stream_->sgd({update, plan_.first_moment, plan_.momentum, plan_.shared.nesterov});
-    update.alive = plan_.by_lion;
-    if (used.lion) stream_->lion({update, plan_.first_moment, plan_.beta1, plan_.beta2});
+    const auto from = [](const Tensor& block, std::int64_t first) {
+        return block.slice(first, 1, block.columns - first);
+    };
+    const std::int64_t decayed = plan_.model->block().decayed;
+    stream_->gradient_norm({used.in_backward ? from(plan_.gradient, decayed - roots().columns) : plan_.gradient,
+                            plan_.clip, plan_.norm, plan_.factor, plan_.scaling});
+    AdamW adamw = adamw_of_all();
+    if (used.in_backward) {
+        for (Tensor* block : {&adamw.update.weights, &adamw.update.gradient, &adamw.first_moment, &adamw.second_moment})
+            *block = from(*block, decayed);
+        adamw.update.decayed = 0;
+    }
+    if (used.adamw) stream_->adamw(adamw);
+    Update other = adamw_of_all().update;
+    other.alive = plan_.by_sgd;
+    if (used.sgd) stream_->sgd({other, plan_.first_moment, plan_.momentum, plan_.shared.nesterov});
+    other.alive = plan_.by_lion;
+    if (used.lion) stream_->lion({other, plan_.first_moment, plan_.beta1, plan_.beta2});
+    // After all updates, also those of the backward pass.
     if (plan_.average)
         stream_->average(
             {plan_.weights, plan_.average, plan_.iteration, plan_.alive, static_cast<float>(plan_.shared.ema)});

@@ -148,6 +148,7 @@ class Trainer {
         bool adamw = false;
         bool sgd = false;
         bool lion = false;
+        bool in_backward = false;  ///< AdamW updates weight matrices in the backward pass
     };
     [[nodiscard]] Optimizers optimizers() const;
     void iterate(Optimizers used);
@@ -161,6 +162,8 @@ class Trainer {
         Extent extent;
     };
     void compute_loss(const LossOf& of);
+    [[nodiscard]] AdamW adamw_of_all() const;
+    [[nodiscard]] Tensor roots() const;
     void update(Optimizers used);
     void read_window(std::int64_t count);
     bool end_steps();
@@ -191,6 +194,7 @@ class Trainer {
     std::unique_ptr<Stream> stream_;
     std::int64_t window_;                              ///< iterations of the next window, at most
     std::unique_ptr<Stage> stage_;                     ///< for staged data
+    bool in_backward_ = false;                         ///< in the last update, see Optimizers
     unsigned turn_ = 0;                                ///< which of plan_.staged was sent last
     std::vector<Replica> replicas_;                    ///< plan.replicas at most
     std::vector<float> rates_, losses_, norms_;        ///< the arena's tables of all replicas

@@ -75,7 +75,7 @@ std::string file_text(const Tuning& tuning, const std::string& identity) {
     std::ostringstream out;
     const auto& [batches, widths] = tuning.buckets;
     out << "batches " << batches.least << ' ' << batches.coarse << "\nwidths " << widths.least << ' ' << widths.coarse
-        << "\nparts " << tuning.part_bytes << "\n"
+        << "\nparts " << tuning.part_bytes << "\nupdates " << tuning.backward_updates << "\n"
         << identity << "\n";
     return out.str();
 }
@@ -83,14 +83,15 @@ std::string file_text(const Tuning& tuning, const std::string& identity) {
 /// Nothing: the text is not one of file_text.
 std::optional<Tuning> read_tuning(const std::string& text) {
     std::istringstream in(text);
-    std::string batches, widths, parts;
+    std::string batches, widths, parts, updates;
     Tuning read;
     BucketBounds& buckets = read.buckets;
     in >> batches >> buckets.batches.least >> buckets.batches.coarse >> widths >> buckets.widths.least >>
-        buckets.widths.coarse >> parts >> read.part_bytes;
-    const bool whole = in && batches == "batches" && widths == "widths" && parts == "parts";
+        buckets.widths.coarse >> parts >> read.part_bytes >> updates >> read.backward_updates;
+    const bool whole = in && batches == "batches" && widths == "widths" && parts == "parts" && updates == "updates";
     if (!whole || !are_bounds(buckets.batches) || !are_bounds(buckets.widths)) return std::nullopt;
-    if (read.part_bytes != 0 && !is_power_of_two(read.part_bytes)) return std::nullopt;
+    for (const std::int64_t number : {read.part_bytes, read.backward_updates})
+        if (number != 0 && !is_power_of_two(number)) return std::nullopt;
     return read;
 }
 
@@ -133,6 +134,11 @@ Tuning find_tuning(const TuningTimes& times) {
         find_bounds(8, 4096, buckets.batches, [&](std::int64_t batch) { return times.update(batch, usual_width); });
     buckets.widths =
         find_bounds(16, 2048, buckets.widths, [&](std::int64_t width) { return times.update(usual_batch, width); });
+    for (std::int64_t batch = 8; batch <= 1024; batch *= 2) {
+        const auto after = times.update(batch, usual_width), within = times.update_in_backward(batch);
+        if (!after || !within || *within >= *after) break;
+        found.backward_updates = batch;
+    }
     found.part_bytes = find_part(times.convolution);
     return found;
 }
@@ -159,7 +165,10 @@ std::string to_text(const Tuning& tuning) {
     return "batches are padded to at least " + bounds(tuning.buckets.batches) + ", widths to at least " +
            bounds(tuning.buckets.widths) +
            (tuning.part_bytes > 0 ? ", parts of convolutions take " + std::to_string(tuning.part_bytes >> 20) + " MiB"
-                                  : "");
+                                  : "") +
+           (tuning.backward_updates > 0 ? ", weights are updated in the backward pass at batches of up to " +
+                                              std::to_string(tuning.backward_updates)
+                                        : "");
 }
 
 }  // namespace hpo

@@ -19,6 +19,9 @@ namespace hpo {
 struct Tuning {
     BucketBounds buckets;
     std::int64_t part_bytes = 0;  ///< see Device::part_bytes; 0: that of the device
+    /// Batches of up to so many samples are faster where weights are updated in the backward pass
+    /// (GroupPlan::updates_in_backward): fewer bytes are moved, but no library multiplies. 0: none.
+    std::int64_t backward_updates = 0;
     friend bool operator==(const Tuning&, const Tuning&) = default;
 };
 
@@ -26,6 +29,8 @@ struct Tuning {
 struct TuningTimes {
     /// Of an update of several trials with this batch size and these hidden widths, side by side.
     std::function<std::optional<double>(std::int64_t batch, std::int64_t width)> update;
+    /// Of an update as above with the usual widths, whose weights are updated in the backward pass.
+    std::function<std::optional<double>(std::int64_t batch)> update_in_backward;
     /// Of a convolution that works on parts of so many bytes.
     std::function<std::optional<double>(std::int64_t part_bytes)> convolution;
 };

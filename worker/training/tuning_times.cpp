@@ -54,10 +54,11 @@ class UpdateTimer {
 
     [[nodiscard]] bool has_time() const { return clock_.now() < until_; }
 
-    std::optional<double> operator()(std::int64_t batch, std::int64_t width) {
+    std::optional<double> operator()(std::int64_t batch, std::int64_t width, bool in_backward) {
         if (!has_time()) return std::nullopt;
         Configuration configuration = tuned_configuration(batch, width);
         configuration.training.eval_every = tuned_iterations;  // which a bucket leaves out
+        configuration.training.backward_updates = in_backward ? batch : 0;
         if (!data_) {
             auto loaded = load_to_device(device_, configuration.data, 1, [] {});
             if (!loaded) return std::nullopt;
@@ -138,7 +139,9 @@ std::optional<double> convolution_time(Device& device, const Clock& clock, std::
 
 TuningTimes times_on(Device& device, const Clock& clock) {
     const auto timer = std::make_shared<UpdateTimer>(device, clock);
-    return {[timer](std::int64_t batch, std::int64_t width) { return (*timer)(batch, width); },
+    constexpr std::int64_t usual_width = 256;
+    return {[timer](std::int64_t batch, std::int64_t width) { return (*timer)(batch, width, false); },
+            [timer](std::int64_t batch) { return (*timer)(batch, usual_width, true); },
             [timer, &device, &clock](std::int64_t part_bytes) {
                 return timer->has_time() ? convolution_time(device, clock, part_bytes) : std::nullopt;
             }};

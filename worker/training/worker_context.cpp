@@ -72,6 +72,7 @@ bool in_host_memory(const Device& device) {
 Configuration resolve_auto(WorkerContext& context, Configuration configuration) {
     const std::int64_t part_bytes = context.tuning.part_bytes;
     configuration.training.part_bytes = part_bytes > 0 ? part_bytes : context.device.part_bytes();
+    configuration.training.backward_updates = context.tuning.backward_updates;
     DataConfig& data = configuration.data;
     if (data.placement == Placement::automatic) {
         data.placement = Placement::device;

@@ -1,10 +1,12 @@
 // What a worker keeps from one trial to the next, so that the next one starts at once; and what a trial needs of it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "hpo/clock.hpp"
@@ -34,9 +36,11 @@ struct WorkerContext {
     std::unique_ptr<Buffer> arena;
     std::vector<HostBuffers> spare;  ///< of trials that have ended
     PrecisionChoices precisions;
-    /// Writes checkpoints. A GPU trains many trials at once, whose files are too many for one thread; beside a CPU that
-    /// trains on one core, more than one would take cores from other trials.
-    Background background{device.slots() > 1 ? 4 : 1};
+    /// Writes checkpoints. A GPU trains many trials at once, whose files are too many for one thread: up to half of the
+    /// cores write as many as wait. Beside a CPU that trains on one core, more than one would take cores from other
+    /// trials.
+    Background background{
+        device.slots() > 1 ? std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 2, 4, 32) : 1};
     Tuning tuning{};                   ///< of the device
     std::vector<std::string> notes{};  ///< see from_worker::Hello
 

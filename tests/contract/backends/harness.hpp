@@ -37,6 +37,13 @@ class Harness {
         return declare<float>(rows, columns, false,
                               [](int, std::int64_t) { return std::numeric_limits<float>::quiet_NaN(); });
     }
+    /// Declares a tensor for rounded operands.
+    Tensor rounded(std::int64_t rows, std::int64_t columns, Type type) {
+        Tensor tensor =
+            declare<std::uint16_t>(rows, columns, false, [](int, std::int64_t) { return std::uint16_t{0}; });
+        tensor.type = type;
+        return tensor;
+    }
     template <class T>
     Tensor integers(std::int64_t rows, std::int64_t columns, std::function<T(int replica, std::int64_t i)> value) {
         return declare<T>(rows, columns, false, std::move(value));

@@ -291,5 +291,69 @@ TEST(LossScale, HalvesAndLeavesTheUpdateOutWhereTheGradientIsNotFinite) {
         });
 }
 
+TEST(AdamW, WithinTheBackwardPassUpdatesAsAfterIt) {
+    constexpr std::int64_t shapes[][3] = {{1, 1, 1}, {17, 33, 65}, {32, 130, 10}, {70, 64, 64}};
+    for (const auto& [batch, inputs, outputs] : shapes)
+        for (const Precision precision : {Precision::float32, Precision::bfloat16})
+            fused_and_alone([&](Harness& harness) {
+                const Weights c(harness, 1);
+                const Tensor x = harness.random(batch, inputs), dy = harness.random(batch, outputs);
+                const Tensor w = harness.random(outputs, inputs), dw = harness.output(outputs, inputs);
+                const Tensor m = harness.random(outputs, inputs), v = harness.random(outputs, inputs, 0, 1);
+                const Tensor own_w = harness.output(outputs, inputs), own_m = harness.output(outputs, inputs),
+                             own_v = harness.output(outputs, inputs);
+                const Tensor dx = harness.output(batch, inputs), own_dx = harness.output(batch, inputs);
+                const Tensor roots = harness.output(1, gradient_parts(outputs, inputs));
+                const Tensor beta1 = harness.per_replica<float>([](int) { return 0.9F; });
+                const Tensor beta2 = harness.per_replica<float>([](int) { return 0.999F; });
+                const Tensor epsilon = harness.per_replica<float>([](int) { return 1e-8F; });
+                const Type narrow = operand_type(precision);
+                const auto operand = [&](std::int64_t rows, std::int64_t columns) {
+                    return narrow == Type::f32 ? Tensor{} : harness.rounded(rows, columns, narrow);
+                };
+                const Tensor narrow_dy = operand(batch, outputs), narrow_x = operand(batch, inputs),
+                             narrow_w = operand(outputs, inputs);
+                harness.start();
+                Stream& stream = harness.stream();
+                if (!stream.updates_in_backward() || !harness.device().computes_in(precision)) return;
+                stream.copy(w, own_w);
+                stream.copy(m, own_m);
+                stream.copy(v, own_v);
+                LinearBackward backward{dy, x, w, dw, dx};
+                backward.precision = precision;
+                backward.rounded_gradient = narrow_dy;
+                backward.rounded_input = narrow_x;
+                backward.rounded_weight = narrow_w;
+                backward.rounds_operands = narrow != Type::f32;
+                Update update = c.update;
+                update.weights = own_w;
+                update.gradient = update.factor = {};
+                update.decayed = outputs * inputs / 2;
+                const AdamW within{update, own_m, own_v, beta1, beta2, epsilon, c.iteration};
+                LinearBackward updating = backward;
+                updating.weight = own_w;
+                updating.weight_gradient = {};
+                updating.input_gradient = own_dx;
+                updating.adamw = &within;
+                updating.roots = roots;
+                stream.linear_backward(updating);
+                stream.linear_backward(backward);
+                update.weights = w;
+                update.gradient = dw;
+                stream.adamw({update, m, v, beta1, beta2, epsilon, c.iteration});
+                for (int k = 0; k < harness.replicas(); ++k) {
+                    // Libraries add in another order.
+                    expect_near(harness.values(own_dx, k), harness.values(dx, k), 2e-5);
+                    expect_near(harness.values(own_m, k), harness.values(m, k), 2e-5);
+                    expect_near(harness.values(own_v, k), harness.values(v, k), 2e-5);
+                    expect_near(harness.values(own_w, k), harness.values(w, k), 2e-5);
+                    double squares = 0, of_roots = 0;
+                    for (const double g : harness.values(dw, k)) squares += g * g;
+                    for (const double root : harness.values(roots, k)) of_roots += root * root;
+                    EXPECT_NEAR(std::sqrt(of_roots), std::sqrt(squares), 1e-5 * std::sqrt(squares));
+                }
+            });
+}
+
 }  // namespace
 }  // namespace hpo::test

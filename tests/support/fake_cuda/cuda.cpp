@@ -269,6 +269,8 @@ const std::map<std::string, Entry> kernels{
     ENTRY(multiply_rounded, MultiplyArguments),
     ENTRY(multiply_by_transposed_rounded, MultiplyArguments),
     ENTRY(multiply_transposed_rounded, MultiplyArguments),
+    ENTRY(multiply_and_adamw, MultiplyAndAdamWArguments),
+    ENTRY(multiply_and_adamw_rounded, MultiplyAndAdamWArguments),
     ENTRY(round_operand, RoundArguments),
 };
 

@@ -45,6 +45,7 @@ class ListingRuntime final : public Runtime {
     void copy(Memory, std::size_t, Memory, std::size_t, std::size_t) override {}
     void launch(const Launch& launch) override {
         list.emplace_back(kernel_names[static_cast<std::size_t>(launch.kernel)]);
+        bytes_of_weights += weight_bytes(launch);
     }
     bool multiply(Memory, Form, const MultiplyArguments&, int) override { return false; }
     void flush() override {}
@@ -53,9 +54,38 @@ class ListingRuntime final : public Runtime {
 
     [[nodiscard]] Fence fences() const { return fences_; }
     std::vector<std::string> list;
+    double bytes_of_weights = 0;  ///< that launches read and write of weights, their gradients and moments
     std::vector<Fence> forgotten;
 
    private:
+    static double weight_bytes(const Launch& launch) {
+        const auto product = [&](const MultiplyArguments& a) {
+            return std::array<double, 3>{double(a.m), double(a.n), double(a.k)};
+        };
+        const void* arguments = launch.arguments;
+        switch (launch.kernel) {
+            case Kernel::multiply_by_transposed:
+            case Kernel::multiply: {  // by the weights
+                const auto [m, n, k] = product(*static_cast<const MultiplyArguments*>(arguments));
+                return 4 * n * k;
+            }
+            case Kernel::multiply_transposed: {  // their gradient
+                const auto [m, n, k] = product(*static_cast<const MultiplyArguments*>(arguments));
+                return 4 * m * n;
+            }
+            case Kernel::multiply_and_adamw: {  // the weights and two moments, read and written
+                const auto [m, n, k] = product(static_cast<const MultiplyAndAdamWArguments*>(arguments)->product);
+                return 6 * 4 * m * n;
+            }
+            case Kernel::norm_parts:
+                return 4 * static_cast<double>(static_cast<const GradientNormArguments*>(arguments)->count);
+            case Kernel::adamw:  // and the gradient
+                return 7 * 4 * static_cast<double>(static_cast<const AdamWArguments*>(arguments)->update.count);
+            default:
+                return 0;
+        }
+    }
+
     Memory memories_ = 0;
     Fence fences_ = 0;
     std::vector<std::unique_ptr<std::byte[]>> host_;
@@ -96,6 +126,45 @@ TEST_F(GpuStreamTest, AStagedCopyWaitsForWhatReadItsTargetAndForNothingLater) {
     std::sort(runtime.forgotten.begin(), runtime.forgotten.end());
     EXPECT_THAT(runtime.forgotten, ElementsAre(1, 2, 4, 6, 7, 8, 9));
     EXPECT_EQ(runtime.fences(), 9U);
+}
+
+/// Half of an update at a small batch is reading and writing what belongs to the weights.
+TEST_F(GpuStreamTest, AnUpdateInTheBackwardPassMovesFewerBytes) {
+    constexpr std::int64_t widths[] = {784, 512, 256, 128, 10}, batch = 32;
+    const auto bytes = [&](bool within) {
+        Layout layout(1);
+        const auto add = [&](std::int64_t rows, std::int64_t columns) { return layout.add(Type::f32, rows, columns); };
+        std::vector<Tensor> weights, gradients, firsts, seconds, outputs{add(batch, widths[0])};
+        for (std::size_t i = 0; i < 4; ++i) {
+            for (auto* all : {&weights, &gradients, &firsts, &seconds}) all->push_back(add(widths[i + 1], widths[i]));
+            outputs.push_back(add(batch, widths[i + 1]));
+        }
+        const Tensor one = layout.add_per_replica(Type::f32), roots = add(1, 256);
+        const auto memory = buffer(layout.bytes());
+        GpuStream on(runtime, *memory, buffer(workspace_bytes(1)), 1);
+        runtime.bytes_of_weights = 0;
+        const auto adamw_of = [&](std::size_t i) {
+            Update update{.weights = weights[i], .gradient = gradients[i]};
+            update.learning_rates = update.weight_decay = update.alive = one;
+            return AdamW{update, firsts[i], seconds[i], one, one, one, one};
+        };
+        for (std::size_t i = 0; i < 4; ++i) on.linear({outputs[i], weights[i], outputs[i + 1]});
+        for (std::size_t i = 4; i-- > 0;) {
+            const AdamW adamw = adamw_of(i);
+            LinearBackward backward{outputs[i + 1], outputs[i], weights[i], gradients[i],
+                                    i > 0 ? outputs[i] : Tensor{}};
+            if (within) {
+                backward.adamw = &adamw;
+                backward.roots = roots.slice(0, 1, gradient_parts(widths[i + 1], widths[i]));
+            }
+            on.linear_backward(backward);
+            on.gradient_norm({within ? backward.roots : gradients[i], one, one, one, {}});
+            if (!within) on.adamw(adamw);
+        }
+        return runtime.bytes_of_weights / 1e6;
+    };
+    EXPECT_NEAR(bytes(false), 23.3, 0.05);
+    EXPECT_NEAR(bytes(true), 16.5, 0.05);
 }
 
 }  // namespace

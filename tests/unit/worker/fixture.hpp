@@ -60,7 +60,8 @@ inline std::unique_ptr<Device> device_of(std::string_view backend) {
 
 /// The device and context of a worker. The clock only moves when the test advances it.
 struct WorkerFixture {
-    explicit WorkerFixture(std::string_view backend = "cpu") : device(device_of(backend)) {}
+    explicit WorkerFixture(std::string_view backend = "cpu") : WorkerFixture(device_of(backend)) {}
+    explicit WorkerFixture(std::unique_ptr<Device> own) : device(std::move(own)) {}
 
     std::unique_ptr<Device> device;
     ManualClock clock;

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 /// Times of a device on which the same model of time holds for batches and widths. Parts make no difference.
 TuningTimes times_by(std::function<std::optional<double>(std::int64_t)> time) {
     return {[time](std::int64_t batch, std::int64_t width) { return time(width == 256 ? batch : width); },
-            [](std::int64_t) { return 1.0; }};
+            [](std::int64_t) { return std::optional<double>(); }, [](std::int64_t) { return 1.0; }};
 }
 
 TEST(Tuning, ADeviceThatIsLargerThanWasThoughtPadsFurther) {
@@ -38,7 +38,8 @@ TEST(Tuning, ADeviceThatIsSmallerThanWasThoughtPadsLess) {
     const BucketBounds found = find_tuning(times).buckets;
     EXPECT_EQ(found.batches, (PaddingBounds{8, 8}));
     EXPECT_EQ(found.widths, (PaddingBounds{16, 16}));
-    EXPECT_EQ(measured, 6) << "a device that is always busy is not measured further";
+    EXPECT_EQ(measured, 7) << "three of each, and one for updates in the backward pass: "
+                           << "a device that is always busy is not measured further";
 }
 
 TEST(Tuning, BetweenTheTwoPowersOfTwoCostAtMostHalfAsMuchAgain) {
@@ -82,10 +83,21 @@ TEST(Tuning, ThePartsOfConvolutionsAreTheSmallestThatAreAboutAsFastAsAny) {
     EXPECT_EQ(found([](double megabytes) { return 1 + megabytes / 10; }), 2) << "what stays in the cache is faster";
 }
 
+TEST(Tuning, WeightsAreUpdatedInTheBackwardPassAsFarAsThatIsFaster) {
+    const auto found = [](std::function<double(std::int64_t)> within) {
+        TuningTimes times = times_by([](std::int64_t extent) { return 100.0 + static_cast<double>(extent); });
+        times.update_in_backward = std::move(within);
+        return find_tuning(times).backward_updates;
+    };
+    EXPECT_EQ(found([](std::int64_t batch) { return 80.0 + 1.3 * static_cast<double>(batch); }), 64);
+    EXPECT_EQ(found([](std::int64_t) { return 200.0; }), 0);
+    EXPECT_EQ(found([](std::int64_t) { return 1.0; }), 1024);
+}
+
 class KeptTuning : public ::testing::Test {
    protected:
-    const Tuning larger{{{128, 256}, {256, 512}}, std::int64_t{1} << 24};
-    const Tuning smaller{{{16, 64}, {32, 64}}, std::int64_t{1} << 22};
+    const Tuning larger{{{128, 256}, {256, 512}}, std::int64_t{1} << 24, 64};
+    const Tuning smaller{{{16, 64}, {32, 64}}, std::int64_t{1} << 22, 0};
     const hpo::testing::TemporaryFolder folder;
 };
 
@@ -100,8 +112,9 @@ TEST_F(KeptTuning, IsFoundOnceForADevice) {
 }
 
 TEST_F(KeptTuning, OfADamagedFileIsFoundAgain) {
-    for (const char* text : {"", "batches 128", "batches 100 256\nwidths 32 64\nparts 0\n",
-                             "batches 256 128\nwidths 32 64\nparts 0\n", "batches 1 2\nwidths 32 64\nparts -4\n"}) {
+    for (const char* text :
+         {"", "batches 128", "batches 100 256\nwidths 32 64\nparts 0\nupdates 0\n",
+          "batches 256 128\nwidths 32 64\nparts 0\nupdates 0\n", "batches 1 2\nwidths 32 64\nparts -4\nupdates 0\n"}) {
         kept_tuning(folder.path(), "gpu", [&] { return larger; });
         for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
             std::ofstream(entry.path()) << text;
@@ -149,6 +162,7 @@ TEST(Tuning, ADeviceIsTimedByTrainingAndConvolving) {
         const auto update = times.update(8, 16);
         ASSERT_TRUE(update) << backend;
         EXPECT_GT(*update, 0) << backend;
+        EXPECT_TRUE(times.update_in_backward(8)) << backend;
         EXPECT_FALSE(times.update(16, 65536)) << "more than is taken for a moment, on " << backend;
     }
     const auto device = test::device_of("cpu");
@@ -163,7 +177,7 @@ TEST(Tuning, ADeviceIsTimedByTrainingAndConvolving) {
 }
 
 TEST(Tuning, TrialsAreLaidOutByTheBoundsOfTheirDevice) {
-    const Tuning tuned{{{16, 64}, {32, 64}}, 0};
+    const Tuning tuned{{{16, 64}, {32, 64}}, 0, 0};
     const auto run = test::small_run(test::with(test::small_params(), {{"batch_size", std::int64_t{12}}}), 2);
     test::FusedTrials by_guess, by_measurement;
     by_measurement.worker.context.tuning = tuned;

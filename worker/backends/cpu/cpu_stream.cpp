@@ -279,6 +279,7 @@ void CpuStream::linear(const Linear& arguments) {
 }
 
 void CpuStream::linear_backward(const LinearBackward& arguments) {
+    assert(!arguments.adamw);
     const Tensor& gradient = arguments.output_gradient;
     const Tensor& input = arguments.input;
     const Tensor& weight = arguments.weight;

@@ -406,6 +406,12 @@ typedef struct {
 } MultiplyArguments;
 
 typedef struct {
+    MultiplyArguments product;  // its c is not used
+    AdamWArguments adamw;       // of the product's elements
+    TensorRef roots;            // a number for each work-group
+} MultiplyAndAdamWArguments;
+
+typedef struct {
     TensorRef from;
     TensorRef to;
     i64 count;

@@ -25,10 +25,7 @@ static_assert(UPDATE_ELEMENTS == 4 * WORK_GROUP_SIZE && alignment % 16 == 0, "op
 
 void GpuStream::adamw(const AdamW& arguments) {
     assert(arguments.update.weights.offset % 16 == 0 && arguments.update.gradient.offset % 16 == 0);
-    launch(
-        Kernel::adamw, divide_up(arguments.update.weights.elements(), UPDATE_ELEMENTS),
-        AdamWArguments{ref(arguments.update), ref(arguments.first_moment), ref(arguments.second_moment),
-                       ref(arguments.beta1), ref(arguments.beta2), ref(arguments.epsilon), ref(arguments.iteration)});
+    launch(Kernel::adamw, divide_up(arguments.update.weights.elements(), UPDATE_ELEMENTS), ref(arguments));
 }
 
 void GpuStream::sgd(const Sgd& arguments) {

@@ -76,6 +76,8 @@ using i64 = std::int64_t;
     K(multiply_rounded)               \
     K(multiply_by_transposed_rounded) \
     K(multiply_transposed_rounded)    \
+    K(multiply_and_adamw)             \
+    K(multiply_and_adamw_rounded)     \
     K(round_operand)
 
 enum class Kernel : std::uint8_t {

@@ -50,6 +50,11 @@ UpdateArguments GpuStream::ref(const Update& update) const {
             update.weights.elements(), update.decayed};
 }
 
+AdamWArguments GpuStream::ref(const AdamW& adamw) const {
+    return {ref(adamw.update), ref(adamw.first_moment), ref(adamw.second_moment), ref(adamw.beta1),
+            ref(adamw.beta2),  ref(adamw.epsilon),      ref(adamw.iteration)};
+}
+
 void GpuStream::write_bytes(const Tensor& to, int replica, std::span<const std::byte> data) {
     assert(data.size() == to.bytes() && start_of(to, replica) + to.bytes() <= arena_.bytes());
     if (!data.empty()) runtime_.write(arena_.memory(), start_of(to, replica), data.data(), data.size());
@@ -171,22 +176,39 @@ void GpuStream::linear_backward(const LinearBackward& arguments) {
     const Precision precision = arguments.precision;
     const bool narrow = operand_type(precision) != Type::f32;
     if (arguments.rounds_operands) {
-        if (arguments.weight_gradient) rounded(arguments.input, arguments.rounded_input, precision);
+        if (arguments.weight_gradient || arguments.adamw) rounded(arguments.input, arguments.rounded_input, precision);
         rounded(arguments.weight, arguments.rounded_weight, precision);
     }
     const Tensor& input = narrow ? arguments.rounded_input : arguments.input;
     const Tensor& weight = narrow ? arguments.rounded_weight : arguments.weight;
     const Tensor& gradient = rounded(arguments.output_gradient, arguments.rounded_gradient, precision);
     assert(gradient.rows == input.rows && gradient.columns == weight.rows && input.columns == weight.columns);
-    if (arguments.weight_gradient) {
+    if (arguments.weight_gradient && !arguments.adamw) {
         assert(arguments.weight_gradient.elements() == weight.elements());
         multiply(Form::transposed, gradient, input, arguments.weight_gradient,
                  {weight.rows, weight.columns, input.rows}, arguments.write, precision);
     }
-    if (!arguments.input_gradient) return;
-    assert(arguments.input_gradient.elements() == input.elements());
-    multiply(Form::plain, gradient, weight, arguments.input_gradient, {input.rows, weight.columns, weight.rows},
-             Write::set, precision);
+    if (arguments.input_gradient) {
+        assert(arguments.input_gradient.elements() == input.elements());
+        multiply(Form::plain, gradient, weight, arguments.input_gradient, {input.rows, weight.columns, weight.rows},
+                 Write::set, precision);
+    }
+    if (!arguments.adamw) return;
+    // Last, since the input's gradient is computed with the weights as they were.
+    static_assert(gradient_parts(TILE, TILE) == 1 && gradient_parts(TILE + 1, TILE) == 2);
+    const std::int64_t parts = gradient_parts(weight.rows, weight.columns);
+    assert(arguments.roots.elements() == parts && arguments.adamw->update.weights.elements() == weight.elements());
+    launch(narrow ? Kernel::multiply_and_adamw_rounded : Kernel::multiply_and_adamw, parts,
+           MultiplyAndAdamWArguments{{ref(gradient),
+                                      ref(input),
+                                      {ABSENT, 0},
+                                      word(weight.rows),
+                                      word(weight.columns),
+                                      word(input.rows),
+                                      0,
+                                      static_cast<u32>(precision)},
+                                     ref(*arguments.adamw),
+                                     ref(arguments.roots)});
 }
 
 void GpuStream::activate(const Activate& arguments) {

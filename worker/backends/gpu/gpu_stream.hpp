@@ -68,6 +68,7 @@ class GpuStream : public Stream {
     void gather(const Samples& samples, const Gather& arguments) override;
     void linear(const Linear& arguments) override;
     void linear_backward(const LinearBackward& arguments) override;
+    [[nodiscard]] bool updates_in_backward() const override { return true; }
     void activate(const Activate& arguments) override;
     void activate_backward(const ActivateBackward& arguments) override;
     void layer_norm(const LayerNorm& arguments) override;
@@ -129,6 +130,7 @@ class GpuStream : public Stream {
     [[nodiscard]] ExtentArguments ref(const Extent& extent) const;
     [[nodiscard]] DropoutArguments ref(const Dropout& dropout) const;
     [[nodiscard]] UpdateArguments ref(const Update& update) const;
+    [[nodiscard]] AdamWArguments ref(const AdamW& adamw) const;
     [[nodiscard]] AttentionArguments ref(const Attention& attention) const;
 
     Runtime& runtime_;

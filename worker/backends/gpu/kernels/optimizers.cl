@@ -59,38 +59,54 @@ FUNCTION void store_four(GLOBAL float* to, const float* from, i64 left) {
         for (i64 e = 0; e < left; ++e) to[e] = from[e];
 }
 
-// A work-group updates UPDATE_ELEMENTS elements, a work-item four of them. The first work-item
-// computes what is the same for all of them.
-KERNEL adamw(GLOBAL u8* arena, GLOBAL u8* other, const AdamWArguments a) {
-    SHARED float common[2];
+// What is the same for all elements of a replica.
+typedef struct {
+    float beta1, beta2, epsilon, decay, factor, step, inverse_root;
+    int alive;
+} AdamWNumbers;
+
+// Every work-item of the work-group must call it. The first one computes what takes long. `common`: two numbers.
+FUNCTION AdamWNumbers adamw_numbers(GLOBAL u8* arena, const AdamWArguments a, LOCAL float* common) {
+    AdamWNumbers n;
     const float rate = rate_of(arena, a.update);
-    const float beta1 = FLOATS(a.beta1)[0];
-    const float beta2 = FLOATS(a.beta2)[0];
-    const float epsilon = FLOATS(a.epsilon)[0];
-    const float decay = 1.0f - rate * FLOATS(a.update.weight_decay)[0];
-    const float factor = PRESENT(a.update.factor) ? FLOATS(a.update.factor)[0] : 1.0f;
-    const int alive = updates(arena, a.update);
+    n.beta1 = FLOATS(a.beta1)[0];
+    n.beta2 = FLOATS(a.beta2)[0];
+    n.epsilon = FLOATS(a.epsilon)[0];
+    n.decay = 1.0f - rate * FLOATS(a.update.weight_decay)[0];
+    n.factor = PRESENT(a.update.factor) ? FLOATS(a.update.factor)[0] : 1.0f;
+    n.alive = updates(arena, a.update);
     if (WORK_ITEM == 0u) {
         const float t = (float)(UINTS(a.iteration)[0] + 1u);
-        common[0] = rate / missing_weight(beta1, t);
-        common[1] = 1.0f / sqrt(missing_weight(beta2, t));
+        common[0] = rate / missing_weight(n.beta1, t);
+        common[1] = 1.0f / sqrt(missing_weight(n.beta2, t));
     }
     BARRIER;
-    const float step = common[0];
-    const float inverse_root = common[1];
+    n.step = common[0];
+    n.inverse_root = common[1];
+    return n;
+}
+
+// Updates one weight `w` and its moments with the gradient `g`.
+FUNCTION void adamw_element(const AdamWNumbers n, float decay, float g, float* w, float* m, float* v) {
+    g *= n.factor;
+    *m = n.beta1 * *m + (1.0f - n.beta1) * g;
+    *v = n.beta2 * *v + (1.0f - n.beta2) * g * g;
+    *w = *w * decay - n.step * *m / (sqrt(*v) * n.inverse_root + n.epsilon);
+}
+
+// A work-group updates UPDATE_ELEMENTS elements, a work-item four of them.
+KERNEL adamw(GLOBAL u8* arena, GLOBAL u8* other, const AdamWArguments a) {
+    SHARED float common[2];
+    const AdamWNumbers n = adamw_numbers(arena, a, common);
     const i64 first = (i64)WORK_GROUP * UPDATE_ELEMENTS + 4u * WORK_ITEM;
-    if (!alive || first >= a.update.count) return;
+    if (!n.alive || first >= a.update.count) return;
     float w[4], g[4], m[4], v[4];
     load_four(w, FLOATS(a.update.weights) + first);
     load_four(g, FLOATS(a.update.gradient) + first);
     load_four(m, FLOATS(a.first_moment) + first);
     load_four(v, FLOATS(a.second_moment) + first);
-    for (u32 e = 0; e < 4u; ++e) {
-        g[e] *= factor;
-        m[e] = beta1 * m[e] + (1.0f - beta1) * g[e];
-        v[e] = beta2 * v[e] + (1.0f - beta2) * g[e] * g[e];
-        w[e] = w[e] * (first + e < a.update.decayed ? decay : 1.0f) - step * m[e] / (sqrt(v[e]) * inverse_root + epsilon);
-    }
+    for (u32 e = 0; e < 4u; ++e)
+        adamw_element(n, first + e < a.update.decayed ? n.decay : 1.0f, g[e], w + e, m + e, v + e);
     store_four(FLOATS(a.first_moment) + first, m, a.update.count - first);
     store_four(FLOATS(a.second_moment) + first, v, a.update.count - first);
     store_four(FLOATS(a.update.weights) + first, w, a.update.count - first);
