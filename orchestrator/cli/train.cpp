@@ -51,6 +51,19 @@ void refuse_untrainable(const Study& study, const TrainArguments& arguments) {
         throw Fatal("hpo train trains built-in models; run the study's own command for " + study.name);
 }
 
+/// A file holds one model. Replaces folds by one split, whose validation part is as large as a fold, and says so.
+void take_one_fold(Study& study) {
+    const auto found = study.worker.find("folds");
+    if (found == study.worker.end()) return;
+    const double folds = number_or(found->second, 1);
+    study.worker.erase(found);
+    study.worker["validation"] = 1 / folds;
+    std::fprintf(stderr,
+                 "hpo: %.0f folds make as many models, and a file holds one: this one is validated on a part of the "
+                 "samples as large as a fold (data.validation: %s)\n",
+                 folds, short_number(1 / folds).c_str());
+}
+
 /// Opens the output file for the weights. This comes before training, so that no training is lost to a file that cannot
 /// be written. Throws Fatal if it cannot.
 exporting::Output open_output(const TrainArguments& arguments) {
@@ -71,8 +84,9 @@ void remove_checkpoints(const std::filesystem::path& folder) {
 
 int train_command(const TrainArguments& arguments) {
     std::signal(SIGPIPE, SIG_IGN);
-    const Study study = load_study(arguments.file, {arguments.set, {}});
+    Study study = load_study(arguments.file, {arguments.set, {}});
     refuse_untrainable(study, arguments);
+    take_one_fold(study);
     auto output = open_output(arguments);
     const auto machine = open_machine(study, installed_programs(), [](const DeviceNotice& notice) {
         std::fputs(("hpo: " + notice.text + '\n').c_str(), stderr);

@@ -24,7 +24,10 @@ void add_best(Canvas& canvas, const Study& study, const std::vector<const TrialR
                           {study.objective.metric, {}, Style::strong},
                           {"best " + step_name(study), {}},
                           {"time", {}}};
-    const auto others = judged_metrics(study.objective);
+    auto others = judged_metrics(study.objective);
+    if (const std::string error = standard_error_of(study.objective.metric);
+        count > 0 && metric_that_counts(*ranked[0], error))
+        others.push_back(error);
     rows.insert(rows.begin() + 2, others.size(), {});
     for (std::size_t m = 0; m < others.size(); ++m) {
         Row& row = rows[2 + m];

@@ -232,15 +232,15 @@ sampler: {type: gp, startup: 3}
         study = self.study(text)
         self.assertIn("4 folds: up to 134 rows validate while up to 401 train, 66 test: whole groups, by who (9)",
                       self.hpo("check", study))
-        self.hpo("run", study, "-q")
+        self.assertIn("  val_loss_se ", self.hpo("run", study))
         for line in self.hpo("export", "small", "--to", "jsonl", "-").splitlines():
             for step in json.loads(line)["curve"]:
                 self.assertGreater(step["metrics"]["val_loss_se"], 0)
         self.study(self.hpo("best", "small"), "best.yaml")
-        self.hpo("train", "best.yaml", "-o", "model.safetensors", status=1)
+        self.hpo("train", "best.yaml", "-o", "model.safetensors")
         self.assertIn("4 folds make as many models", self.error)
-        self.assertFalse((self.folder / "model.safetensors").exists())
-        self.hpo("train", "best.yaml", "-o", "model.safetensors", "--set", "worker.data.validation=0.2")
+        self.assertIn("(data.validation: 0.2500)", self.error)
+        self.assertTrue((self.folder / "model.safetensors").exists())
 
     def test_small_batches_are_refused_unless_the_study_allows_them(self):
         small = synthetic(trials=1).replace("batch_size: 256", "batch_size: 64")
