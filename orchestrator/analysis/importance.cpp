@@ -124,10 +124,11 @@ void find_bounds(const Study& study, const CubeMap& map, const std::vector<const
 }
 
 /// Estimates the noise between steps from the second half of the curves of completed trials. Uses fourth differences,
-/// which cancel the smooth shape of a curve.
+/// which cancel the smooth shape of a curve, and the median trial's variance, so that one unstable trial does not
+/// count.
 std::optional<double> noise_of_steps(const Study& study, const std::vector<const TrialRecord*>& order) {
     constexpr std::size_t fewest_steps = 10;
-    double squares = 0;
+    std::vector<double> variances;
     std::int64_t count = 0;
     for (const TrialRecord* trial : order) {
         if (trial->state != TrialState::complete || trial->thinned || trial->curve.size() < fewest_steps) continue;
@@ -136,13 +137,19 @@ std::optional<double> noise_of_steps(const Study& study, const std::vector<const
             if (const auto found = trial->curve[i].metrics.find(study.objective.metric);
                 found != trial->curve[i].metrics.end() && std::isfinite(found->second))
                 values.push_back(found->second);
-        for (std::size_t i = 4; i < values.size(); ++i, ++count) {
+        double squares = 0;
+        for (std::size_t i = 4; i < values.size(); ++i) {
             const double bend = values[i - 4] - 4 * values[i - 3] + 6 * values[i - 2] - 4 * values[i - 1] + values[i];
             squares += bend * bend / 70;  // 1 + 16 + 36 + 16 + 1
         }
+        if (values.size() <= 4) continue;
+        count += static_cast<std::int64_t>(values.size()) - 4;
+        variances.push_back(squares / static_cast<double>(values.size() - 4));
     }
-    if (count < 10 || !(squares > 0)) return std::nullopt;
-    return std::sqrt(squares / static_cast<double>(count));
+    if (count < 10) return std::nullopt;
+    const auto middle = variances.begin() + static_cast<std::ptrdiff_t>(variances.size() / 2);
+    std::nth_element(variances.begin(), middle, variances.end());
+    return *middle > 0 ? std::optional(std::sqrt(*middle)) : std::nullopt;
 }
 
 std::string number_text(double number) {

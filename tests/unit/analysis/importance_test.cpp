@@ -143,6 +143,15 @@ TEST(Importance, TrialsThatNoiseCouldHaveOrderedOtherwiseAreTies) {
     EXPECT_THAT(repeated.tied, IsEmpty());
 }
 
+TEST(Importance, AnUnstableTrialMakesNoTies) {
+    Made all = made(80);
+    all.record.trials[0].curve[14].metrics["loss"] = 1000;
+    const Importance importance = importance_of(all.study, all.record);
+    ASSERT_TRUE(importance.noise);
+    EXPECT_LT(importance.noise->deviation, 0.001);
+    EXPECT_LT(importance.tied.size(), 20u);
+}
+
 TEST(Importance, HowWellEarlyValuesToldTheOrderOfTheEndsIsSaidWhereFullTrainingsTellIt) {
     const Made all = made(60, true);
     const auto rules = agreement_of_ranks(all.study, all.record);
