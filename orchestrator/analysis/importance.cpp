@@ -180,13 +180,17 @@ void find_next(const Study& study, const StudyRecord& record, const std::vector<
                             std::to_string(2 * record.trials.size()));
     std::string dead;
     std::size_t many = 0;
-    // If one parameter explains nearly all of the variance, judge the others by their share of the rest.
+    // If one parameter explains nearly all of the variance, judge the others by their share of the rest. A parameter
+    // whose range should be wider is not to be fixed.
+    const auto at_bound = [&](const std::string& name) {
+        return std::any_of(made.bounds.begin(), made.bounds.end(), [&](const AtBound& at) { return at.name == name; });
+    };
     double largest = 0;
     for (const Effect& effect : made.effects) largest = std::max(largest, effect.all.share);
     if (made.tells() && made.explained >= 0.5)
         for (const Effect& effect : made.effects)
             if (effect.all.share + 2 * effect.all.deviation < 0.05 * std::max(1 - largest, 0.0) &&
-                (!effect.best || effect.best->share + 2 * effect.best->deviation < 0.1))
+                (!effect.best || effect.best->share + 2 * effect.best->deviation < 0.1) && !at_bound(effect.name))
                 dead += (many++ == 0 ? "" : ", ") + effect.name;
     if (many > 0 && many < made.effects.size())
         made.next.push_back("fix " + dead + ", which " + (many == 1 ? "explains" : "explain") + " next to nothing");

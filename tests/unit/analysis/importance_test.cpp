@@ -143,6 +143,16 @@ TEST(Importance, TrialsThatNoiseCouldHaveOrderedOtherwiseAreTies) {
     EXPECT_THAT(repeated.tied, IsEmpty());
 }
 
+TEST(Importance, AParameterWhoseRangeShouldBeWiderIsNotToBeFixed) {
+    Made all = made(80);
+    EXPECT_THAT(importance_of(all.study, all.record).next, ::testing::Contains(HasSubstr("fix y")));
+    for (TrialRecord& trial : all.record.trials)
+        if (trial.number % 10 != 0) trial.params["y"] = 1.0;
+    const Importance importance = importance_of(all.study, all.record);
+    EXPECT_THAT(importance.next, ::testing::Contains(HasSubstr("let y go above 1")));
+    EXPECT_THAT(importance.next, ::testing::Not(::testing::Contains(HasSubstr("fix "))));
+}
+
 TEST(Importance, AnUnstableTrialMakesNoTies) {
     Made all = made(80);
     all.record.trials[0].curve[14].metrics["loss"] = 1000;
