@@ -1,13 +1,15 @@
 // Stopping rules on learning curves: which samplers and rules come how near to the best in so many steps of training.
 // tests/bench/curves starts it and adds Optuna's samplers and pruners.
 //
-//     bench_curves [--steps N] [--seeds N] [--workers N] [--close] [--only A,B,...] [--drawn] [--json] [FILE...]
+//     bench_curves [--steps N] [--trials N] [--seeds N] [--workers N] [--close] [--only A,B,...] [--drawn] [--json]
+//     [FILE...]
 //
 // A study is played with the real samplers and rules, as an engine with `workers` would: a free worker takes a promoted
 // trial before a new one, and each trains one step in turn. Of each problem, the files' (see curves_problem.hpp) and
 // with --drawn the drawn families', and each strategy it prints the regret of the best value seen, after a tenth, three
 // tenths and all of --steps: its distance from the best of all over the scale of the problem, the median of the seeds;
 // then the geometric means. --close: a configuration that was had before costs nothing and tells what it told then.
+// --trials: studies of so many trials, which end once no trial goes on; --steps is then the most that is trained.
 // --json: each of these as an object on a line of its own, and no means.
 #include <algorithm>
 #include <cmath>
@@ -43,6 +45,7 @@ struct Strategy {
 
 struct Settings {
     std::int64_t steps = 5000;
+    std::int64_t trials = 0;  ///< the study's number of trials; 0: as many as the steps allow
     std::uint64_t seeds = 5;
     std::size_t workers = 1;
     bool close = false;
@@ -89,12 +92,14 @@ class Play {
             running_.pop_front();
             step(trials_[static_cast<std::size_t>(trial) - 1]);
         }
+        spent_ = regrets_.size();
         regrets_.resize(static_cast<std::size_t>(settings_.steps), regrets_.empty() ? 1 : regrets_.back());
         return regrets_;
     }
     [[nodiscard]] std::size_t trials() const { return trials_.size(); }
     [[nodiscard]] std::size_t rows() const { return had_.size(); }
     [[nodiscard]] std::size_t complete() const { return complete_; }
+    [[nodiscard]] std::size_t spent() const { return spent_; }
 
    private:
     static Study study_of(const Problem& problem, const Strategy& strategy, const Settings& settings,
@@ -106,15 +111,17 @@ class Play {
         study.stopping = strategy.rules;
         study.objective = {"val_loss", Direction::minimize, Objective::At::best};
         study.policy = {.min_batch_size = 1, .scaled = false};
-        study.budget.trials =
-            strategy.rules.empty() ? settings.steps / static_cast<std::int64_t>(problem.steps) : settings.steps;
+        study.budget.trials = settings.trials          ? settings.trials
+                              : strategy.rules.empty() ? settings.steps / static_cast<std::int64_t>(problem.steps)
+                                                       : settings.steps;
         study.budget.epochs = static_cast<std::int64_t>(problem.steps);
         return study;
     }
 
     bool begin() {
         if (one_step_each_ && static_cast<std::int64_t>(trials_.size()) >= *one_step_each_) return begin_of_three();
-        rules_->expect_trials(true);
+        const bool more = !settings_.trials || static_cast<std::int64_t>(trials_.size()) < settings_.trials;
+        rules_->expect_trials(more);
         if (const auto promoted = rules_->promotions(1); !promoted.empty()) {
             TrialRecord& trial = trials_[static_cast<std::size_t>(promoted.front()) - 1];
             trial.state = TrialState::running;
@@ -122,7 +129,7 @@ class Play {
             running_.push_back(trial.number);
             return true;
         }
-        for (int copies = 0; copies < 1000; ++copies) {
+        for (int copies = 0; more && copies < 1000; ++copies) {
             const auto number = static_cast<std::int64_t>(trials_.size()) + 1;
             relearn();
             auto proposal = proposer_->propose(number);
@@ -216,6 +223,7 @@ class Play {
     std::vector<double> regrets_;
     double best_ = INFINITY;
     std::size_t complete_ = 0;
+    std::size_t spent_ = 0;  ///< the steps that were trained
 };
 
 double median(std::vector<double> values) {
@@ -228,7 +236,7 @@ double median(std::vector<double> values) {
 std::vector<double> measure(const Problem& problem, const Strategy& strategy, const Settings& settings,
                             const std::vector<std::int64_t>& marks) {
     std::vector<std::vector<double>> at(marks.size());
-    std::size_t trials = 0, complete = 0, rows = 0;
+    std::size_t trials = 0, complete = 0, rows = 0, spent = 0;
     for (std::uint64_t seed = 1; seed <= settings.seeds; ++seed) {
         Settings one = settings;
         Play play(problem, strategy, one, seed);
@@ -239,7 +247,7 @@ std::vector<double> measure(const Problem& problem, const Strategy& strategy, co
             at[i].push_back(strategy.first_three ? Play(problem, strategy, one, seed).regrets().back()
                                                  : regrets[static_cast<std::size_t>(marks[i]) - 1]);
         }
-        trials += play.trials(), complete += play.complete(), rows += play.rows();
+        trials += play.trials(), complete += play.complete(), rows += play.rows(), spent += play.spent();
     }
     std::vector<double> medians;
     for (auto& values : at) medians.push_back(median(values));
@@ -253,8 +261,8 @@ std::vector<double> measure(const Problem& problem, const Strategy& strategy, co
     std::printf("%-28.28s %-20s", problem.name.c_str() + (problem.name.size() > 28 ? problem.name.size() - 28 : 0),
                 strategy.name.c_str());
     for (const double value : medians) std::printf(" %7.4f", value);
-    std::printf("   %zu trials of %zu rows, %zu complete\n", trials / settings.seeds, rows / settings.seeds,
-                complete / settings.seeds);
+    std::printf("   %zu trials of %zu rows, %zu complete, %zu steps\n", trials / settings.seeds, rows / settings.seeds,
+                complete / settings.seeds, spent / settings.seeds);
     std::fflush(stdout);
     return medians;
 }
@@ -280,7 +288,7 @@ void run(const std::vector<Problem>& problems, const std::vector<Strategy>& chos
 
 int usage() {
     std::fputs(
-        "bench_curves [--steps N] [--seeds N] [--workers N] [--close] [--only A,B,...] [--drawn] [--json] "
+        "bench_curves [--steps N] [--trials N] [--seeds N] [--workers N] [--close] [--only A,B,...] [--drawn] [--json] "
         "[FILE...]\n",
         stderr);
     return 2;
@@ -302,6 +310,8 @@ int main(int count, char** arguments) {
                 settings.steps = std::max(10LL, std::atoll(value().c_str()));
             else if (word == "--seeds")
                 settings.seeds = static_cast<std::uint64_t>(std::max(1LL, std::atoll(value().c_str())));
+            else if (word == "--trials")
+                settings.trials = std::max(1LL, std::atoll(value().c_str()));
             else if (word == "--workers")
                 settings.workers = static_cast<std::size_t>(std::max(1LL, std::atoll(value().c_str())));
             else if (word == "--close")
