@@ -196,6 +196,27 @@ void find_next(const Study& study, const StudyRecord& record, const std::vector<
         made.next.push_back("fix " + dead + ", which " + (many == 1 ? "explains" : "explain") + " next to nothing");
 }
 
+void find_ties(const Study& study, const std::vector<const TrialRecord*>& order, std::optional<double> repeated,
+               Importance& made) {
+    if (order.empty()) return;
+    const TrialRecord& best = *order.front();
+    const std::string error = standard_error_of(study.objective.metric);
+    if (repeated)
+        made.noise = Noise{*repeated, Noise::Source::repeats};
+    else if (const auto own = metric_that_counts(best, error))
+        made.noise = Noise{*own, Noise::Source::standard_errors};
+    else if (const auto steps = noise_of_steps(study, order))
+        made.noise = Noise{*steps, Noise::Source::steps};
+    if (!made.noise) return;
+    const bool own_errors = made.noise->source == Noise::Source::standard_errors;
+    for (const TrialRecord* trial : order) {
+        const auto other = own_errors ? metric_that_counts(*trial, error) : std::optional(made.noise->deviation);
+        if (trial != &best && other &&
+            std::abs(*trial->value - *best.value) <= 2 * std::hypot(made.noise->deviation, *other))
+            made.tied.push_back(trial->number);
+    }
+}
+
 }  // namespace
 
 Importance importance_of(const Study& study, const StudyRecord& record, std::optional<double> repeated) {
@@ -208,15 +229,7 @@ Importance importance_of(const Study& study, const StudyRecord& record, std::opt
     find_effects(study, *map, record, made);
     const auto order = ranked(study, record);
     find_bounds(study, *map, order, made);
-    if (repeated)
-        made.noise = Noise{*repeated, true};
-    else if (const auto steps = noise_of_steps(study, order))
-        made.noise = Noise{*steps, false};
-    if (made.noise && !order.empty())
-        for (const TrialRecord* trial : order)
-            if (trial != order.front() &&
-                std::abs(*trial->value - *order.front()->value) <= 2 * std::sqrt(2.0) * made.noise->deviation)
-                made.tied.push_back(trial->number);
+    find_ties(study, order, repeated, made);
     find_next(study, record, order, made);
     return made;
 }
@@ -231,8 +244,17 @@ namespace {
 std::string percent(double share) { return std::to_string(std::lround(100 * share)) + " %"; }
 
 std::string noise_text(const Study& study, const Noise& noise) {
-    return study.objective.metric + " varies by " + number_text(noise.deviation) +
-           (noise.repeated ? " from seed to seed" : " from step to step, at least as much from seed to seed");
+    const std::string deviation = number_text(noise.deviation);
+    switch (noise.source) {
+        case Noise::Source::repeats:
+            return study.objective.metric + " varies by " + deviation + " from seed to seed";
+        case Noise::Source::standard_errors:
+            return "the standard error of " + study.objective.metric + " is " + deviation + " for the best trial";
+        case Noise::Source::steps:
+            break;
+    }
+    return study.objective.metric + " varies by " + deviation +
+           " from step to step, at least as much from seed to seed";
 }
 
 }  // namespace

@@ -2,9 +2,11 @@
 // best trial is, and what to do next.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hpo/event.hpp"
@@ -36,10 +38,19 @@ struct AtBound {
 
 /// The variation of the objective between repeated measurements.
 struct Noise {
+    enum class Source {
+        repeats,          ///< measured with other seeds
+        standard_errors,  ///< the best trial's standard error, such as that over folds; ties use those of both trials
+        steps,            ///< from step to step of late curves, which is a lower bound
+    };
     double deviation = 0;
-    bool repeated =
-        false;  ///< true if measured with other seeds; otherwise a lower bound, from step to step of late curves
+    Source source = Source::steps;
 };
+
+constexpr std::string_view to_text(Noise::Source source) {
+    constexpr std::array<std::string_view, 3> names{"repeats", "standard_errors", "steps"};
+    return names[static_cast<std::size_t>(source)];
+}
 
 struct Importance {
     Ends ends;
@@ -49,7 +60,7 @@ struct Importance {
     std::int64_t best = 0;          ///< the number of trials that Effect::best considers
     std::vector<AtBound> bounds;
     std::optional<Noise> noise;
-    std::vector<std::int64_t> tied;  ///< trials whose difference to the best one is within two deviations
+    std::vector<std::int64_t> tied;  ///< trials whose difference to the best one is within two deviations of it
     std::vector<std::string> next;   ///< recommendations, one sentence each
     /// Returns true if the effects are reliable, that is, if they predict trials that were held out.
     [[nodiscard]] bool tells() const { return !effects.empty() && explained >= 0.2; }

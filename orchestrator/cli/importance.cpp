@@ -148,9 +148,9 @@ Json importance_json(const Study& study, const analysis::Importance& importance)
             {"pairs", std::move(pairs)},
             {"best_trials", importance.best},
             {"bounds", std::move(bounds)},
-            {"noise", importance.noise ? Json{{"deviation", importance.noise->deviation},
-                                              {"of", importance.noise->repeated ? "repeats" : "steps"}}
-                                       : Json(nullptr)},
+            {"noise", importance.noise
+                          ? Json{{"deviation", importance.noise->deviation}, {"of", to_text(importance.noise->source)}}
+                          : Json(nullptr)},
             {"tied", importance.tied},
             {"next", importance.next}};
 }

@@ -135,12 +135,32 @@ TEST(Importance, TrialsThatNoiseCouldHaveOrderedOtherwiseAreTies) {
     const Made all = made(40, false, 0.2);
     const Importance importance = importance_of(all.study, all.record);
     ASSERT_TRUE(importance.noise);
-    EXPECT_FALSE(importance.noise->repeated);
+    EXPECT_EQ(importance.noise->source, Noise::Source::steps);
     EXPECT_NEAR(importance.noise->deviation, 0.2 / std::sqrt(12), 0.015);
     EXPECT_FALSE(importance.tied.empty());
     const Importance repeated = importance_of(all.study, all.record, 1e-9);
-    EXPECT_TRUE(repeated.noise->repeated);
+    EXPECT_EQ(repeated.noise->source, Noise::Source::repeats);
     EXPECT_THAT(repeated.tied, IsEmpty());
+}
+
+TEST(Importance, TrialsWithinTwoStandardErrorsOfTheirDifferenceAreTies) {
+    Made all = made(40, false, 0);
+    // The best trial has loss L and error 0.003, the others 0.004: the error of a difference is 0.005.
+    for (TrialRecord& trial : all.record.trials)
+        for (Report& report : trial.curve) report.metrics["loss_se"] = 0.004;
+    const auto best = std::min_element(all.record.trials.begin(), all.record.trials.end(),
+                                       [](const auto& a, const auto& b) { return *a.value < *b.value; });
+    best->curve.back().metrics["loss_se"] = 0.003;
+    std::vector<std::int64_t> near;
+    for (const TrialRecord& trial : all.record.trials)
+        if (&trial != &*best && *trial.value - *best->value <= 0.01) near.push_back(trial.number);
+    const Importance importance = importance_of(all.study, all.record);
+    ASSERT_TRUE(importance.noise);
+    EXPECT_EQ(importance.noise->source, Noise::Source::standard_errors);
+    EXPECT_EQ(importance.noise->deviation, 0.003);
+    EXPECT_THAT(importance.tied, ::testing::UnorderedElementsAreArray(near));
+    EXPECT_THAT(near, ::testing::SizeIs(::testing::AllOf(::testing::Gt(0u), ::testing::Lt(39u))));
+    EXPECT_THAT(short_text(all.study, importance), ::testing::Contains(HasSubstr("standard error of loss is 0.003")));
 }
 
 TEST(Importance, AParameterWhoseRangeShouldBeWiderIsNotToBeFixed) {
