@@ -303,6 +303,93 @@ double mixed(const Values& x) {
            0.02 * square(x[6] - 2 - 0.3 * (x[5] - 7));
 }
 
+// Held-out functions
+
+double sphere(const Values& x) {
+    double sum = 0;
+    for (const double v : x) sum += v * v;
+    return sum;
+}
+
+/// Rastrigin's function with its minimum at 0.
+double rastrigin_centred(const Values& x) {
+    double sum = 0;
+    for (const double v : x) sum += 10 + v * v - 10 * std::cos(2 * pi * v);
+    return sum;
+}
+
+/// An ellipsoid along the axes, whose curvatures differ by a factor of a million.
+double separable_ellipsoid(const Values& x) {
+    double sum = 0;
+    for (std::size_t d = 0; d < x.size(); ++d)
+        sum += std::pow(1e6, static_cast<double>(d) / static_cast<double>(x.size() - 1)) * x[d] * x[d];
+    return sum;
+}
+
+double griewank_centred(const Values& x) {
+    double sum = 0, product = 1;
+    for (std::size_t d = 0; d < x.size(); ++d) {
+        sum += x[d] * x[d] / 4000;
+        product *= std::cos(x[d] / std::sqrt(static_cast<double>(d + 1)));
+    }
+    return 1 + sum - product;
+}
+
+double schaffer_pairs(const Values& x) {
+    double sum = 0;
+    for (std::size_t d = 0; d + 1 < x.size(); ++d) {
+        const double squares = x[d] * x[d] + x[d + 1] * x[d + 1];
+        sum += 0.5 + (square(std::sin(std::sqrt(squares))) - 0.5) / square(1 + 0.001 * squares);
+    }
+    return sum;
+}
+
+double rounded_sphere(const Values& x) {
+    double sum = 0;
+    for (const double v : x) sum += square(std::floor(v + 0.5));
+    return sum;
+}
+
+/// A function moved away from the middle.
+auto moved(std::size_t dimensions, double reach, unsigned seed, double (*function)(const Values&)) {
+    return [shift = shifted(dimensions, reach, seed), function](Values x) {
+        for (std::size_t d = 0; d < x.size(); ++d) x[d] -= shift[d];
+        return function(x);
+    };
+}
+
+/// A function turned and moved.
+auto turned(std::size_t dimensions, double reach, unsigned seed, double (*function)(const Values&)) {
+    return
+        [rows = rotation(dimensions, seed), shift = shifted(dimensions, reach, seed + 1), function](const Values& x) {
+            Values y(x.size());
+            for (std::size_t i = 0; i < y.size(); ++i)
+                for (std::size_t d = 0; d < x.size(); ++d) y[i] += rows[i][d] * (x[d] - shift[d]);
+            return function(y);
+        };
+}
+
+/// The training run with AdamW and the third activation, so that six parameters are left.
+double shorter_training(const Values& x) { return training({x[0], x[2], x[1], 2, x[3], x[4], 0.9, x[5]}); }
+Space shorter_training_space() {
+    return named({real(1e-5, 1, true), integer(16, 1024, true), real(1e-6, 1e-1, true), categorical(3), integer(1, 8),
+                  real(0, 0.6)});
+}
+
+/// Five choices with costs of their own, three of which move the best values of three real parameters.
+double choices_and_reals(const Values& x) {
+    constexpr double costs[5][5] = {
+        {0.45, 0.10, 0, 0.72}, {0.31, 0, 0.58, 0.22}, {0, 0.64, 0.17}, {0.9, 0.4, 0.26, 0, 0.55}, {0.35, 0}};
+    double sum = 4 * square(x[5] - 0.2 - 0.15 * x[0]) + 3 * square(x[6] - 0.7 + 0.1 * x[3]) +
+                 0.5 * square(std::log10(x[7]) + 2.2 - 0.3 * x[1]);
+    for (std::size_t i = 0; i < 5; ++i) sum += costs[i][static_cast<std::size_t>(x[i])];
+    return sum;
+}
+Space choices_and_reals_space() {
+    return named({categorical(4), categorical(4), categorical(3), categorical(5), categorical(2), real(0, 1),
+                  real(0, 1), real(1e-4, 1, true)});
+}
+
 /// Uniform parameters, in the order of the space.
 Values drawn(const Space& space, std::mt19937& generator) {
     Values x;
@@ -366,6 +453,21 @@ std::vector<Problem> problems() {
              return levy({x[1] - 2, x[7] - 2, x[13] - 2, x[18] - 2});
          }},
     };
+    std::vector<Problem> held_out{
+        {"sphere5", cube(5, -5, 5), moved(5, 3, 101, sphere)},
+        {"turnell4", cube(4, -5, 5), ellipsoid(4, 102)},
+        {"axisell8", cube(8, -5, 5), moved(8, 3, 103, separable_ellipsoid)},
+        {"turnrast3", cube(3, -5.12, 5.12), turned(3, 2.5, 104, rastrigin_centred)},
+        {"turngrie6", cube(6, -600, 600), turned(6, 250, 105, griewank_centred)},
+        {"turnscha3", cube(3, -100, 100), turned(3, 40, 106, schaffer_pairs)},
+        {"step10", cube(10, -5, 5), moved(10, 3, 107, rounded_sphere)},
+        {"hpmix6", shorter_training_space(), shorter_training},
+        {"cat5real3", choices_and_reals_space(), choices_and_reals},
+    };
+    for (Problem& problem : held_out) {
+        problem.held_out = true;
+        all.push_back(std::move(problem));
+    }
     for (Problem& problem : all) {
         std::mt19937 generator(123);
         Values middling;

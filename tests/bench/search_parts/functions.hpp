@@ -18,11 +18,12 @@ struct Problem {
     /// for nothing.
     std::function<double(const std::vector<double>&)> function;
     double minimum = 0;
-    double noise = 0;      ///< standard deviation of what a trial tells around the function
-    double reference = 1;  ///< the median of 4,000 uniform points, above the minimum: a regret of 1
+    double noise = 0;       ///< standard deviation of what a trial tells around the function
+    bool held_out = false;  ///< no constant of a sampler was chosen by its results
+    double reference = 1;   ///< the median of 4,000 uniform points, above the minimum: a regret of 1
 };
 
-/// All of them, in the order of the table.
+/// All of them, in the order of the table; those that are held out last.
 std::vector<Problem> problems();
 
 }  // namespace hpo::bench

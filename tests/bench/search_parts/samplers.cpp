@@ -2,6 +2,7 @@
 //
 //     bench_samplers SAMPLER FUNCTION TRIALS SEEDS AT_ONCE [right|wrong]
 //     bench_samplers                                         names of samplers and functions
+//     bench_samplers regrets FUNCTION                        of points on the standard input, for other samplers
 //     bench_samplers time SAMPLER TRIALS                     proposals in five dimensions after so many random trials
 //
 // Prints a line of JSON a seed: the normalised regret after 50, 100, 200, ... and all trials, and a proposal's
@@ -15,7 +16,11 @@
 #include <cstdlib>
 #include <ctime>
 #include <deque>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
 #include <numbers>
+#include <sstream>
 #include <string_view>
 
 #include "functions.hpp"
@@ -169,13 +174,32 @@ void time_proposals(const std::string& sampler, std::int64_t trials) {
                 *std::max_element(took.begin() + 1, took.end()));
 }
 
+/// Prints the space as a line of JSON, then the regret of each line of values, which are in the order of the space.
+void answer_points(const Problem& problem) {
+    nlohmann::json space = nlohmann::json::array();
+    for (const Dimension& d : problem.space) {
+        if (d.kind == Kind::categorical)
+            space.push_back({{"choices", d.choices.size()}});
+        else
+            space.push_back({{"low", d.low}, {"high", d.high}, {"log", d.log}, {"integer", d.kind == Kind::integer}});
+    }
+    std::printf("%s\n", space.dump().c_str());
+    std::fflush(stdout);
+    for (std::string line; std::getline(std::cin, line);) {
+        std::istringstream words(line);
+        const std::vector<double> x{std::istream_iterator<double>(words), {}};
+        if (x.size() != problem.space.size()) throw Fatal("a point has a wrong number of values");
+        std::printf("%s\n", to_text((problem.function(x) - problem.minimum) / problem.reference).c_str());
+        std::fflush(stdout);
+    }
+}
+
 void print_names() {
-    std::string line = "{\"samplers\": [";
-    for (const PartOptions& part : sampler_vocabulary())
-        line += (line.back() == '[' ? "\"" : ", \"") + std::string(part.name) + "\"";
-    line += "], \"functions\": [";
-    for (const Problem& problem : bench::problems()) line += (line.back() == '[' ? "\"" : ", \"") + problem.name + "\"";
-    std::printf("%s]}\n", line.c_str());
+    nlohmann::json names{{"samplers", {}}, {"functions", {}}, {"held_out", {}}};
+    for (const PartOptions& part : sampler_vocabulary()) names["samplers"].push_back(part.name);
+    for (const Problem& problem : bench::problems())
+        names[problem.held_out ? "held_out" : "functions"].push_back(problem.name);
+    std::printf("%s\n", names.dump().c_str());
 }
 
 }  // namespace
@@ -185,18 +209,21 @@ int main(int count, char** arguments) {
         const std::string_view first = count > 1 ? arguments[1] : "";
         if (count == 1) return print_names(), 0;
         if (first == "time" && count == 4) return time_proposals(arguments[2], std::atoll(arguments[3])), 0;
+        std::vector<Problem> all = bench::problems();
+        const auto named = [&](const std::string& name) -> Problem& {
+            const auto found = std::find_if(all.begin(), all.end(), [&](auto& p) { return p.name == name; });
+            return found != all.end() ? *found : throw Fatal("no function " + name);
+        };
+        if (first == "regrets" && count == 3) return answer_points(named(arguments[2])), 0;
         const std::string prior = count == 7 ? arguments[6] : "";
         if ((count != 6 && count != 7) || (count == 7 && prior != "right" && prior != "wrong"))
             throw Fatal("bench_samplers SAMPLER FUNCTION TRIALS SEEDS AT_ONCE [right|wrong]");
-        std::vector<Problem> all = bench::problems();
-        const auto problem =
-            std::find_if(all.begin(), all.end(), [&](const Problem& p) { return p.name == arguments[2]; });
-        if (problem == all.end()) throw Fatal("no function " + std::string(arguments[2]));
-        if (!prior.empty()) add_priors(*problem, prior == "right");
+        Problem& problem = named(arguments[2]);
+        if (!prior.empty()) add_priors(problem, prior == "right");
         const auto seeds = static_cast<std::uint64_t>(std::max(1LL, std::atoll(arguments[4])));
         const auto at_once = static_cast<std::size_t>(std::max(1LL, std::atoll(arguments[5])));
         for (std::uint64_t seed = 1; seed <= seeds; ++seed)
-            search(*problem, std::string(first), seed, std::atoll(arguments[3]), at_once);
+            search(problem, std::string(first), seed, std::atoll(arguments[3]), at_once);
         return 0;
     } catch (const std::exception& failure) {
         std::fprintf(stderr, "bench_samplers: %s\n", failure.what());
