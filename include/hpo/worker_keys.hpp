@@ -118,6 +118,7 @@ inline constexpr std::array worker_keys = [] {
         WorkerKey{"model", "depth", T::integer, 0, 64, "", "2", "mlp: number of hidden layers, unless hidden is given; transformer: number of blocks; gru, lstm: number of layers, at least 1", "type=mlp|transformer|gru|lstm"},
         WorkerKey{"model", "activation", T::text, 0, 0, "relu|gelu|silu|swiglu", "", "after each hidden layer, or each norm; transformer: in each block's perceptron, swiglu there alone; default relu, of a transformer gelu", "type=mlp|cnn|transformer"},
         WorkerKey{"model", "norm", T::text, 0, 0, "none|layer|rms", "", "mlp: none or layer, before each activation, default none; transformer: layer or rms, before attention and perceptron, default layer", "type=mlp|transformer"},
+        WorkerKey{"model", "embedding_width", T::integer, 0, 1024, "", "0", "tables: numbers that a categorical column becomes by a learned embedding, at most; a column with so many levels, other included, gets half as many; 0: its levels are inputs, each 1 or 0", "type=mlp"},
         WorkerKey{"model", "heads", T::integer, 1, 256, "", "4", "heads of attention, of width / heads numbers, at most 128", "type=transformer"},
         WorkerKey{"model", "kv_heads", T::integer, 1, 256, "", "", "heads of keys and values, which heads / kv_heads neighbours share (grouped-query attention); default heads", "type=transformer"},
         WorkerKey{"model", "mlp_ratio", T::real, 0.1, 64, "", "4.0", "hidden numbers of a block's perceptron, as a multiple of width", "type=transformer"},

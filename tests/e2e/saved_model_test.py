@@ -205,6 +205,22 @@ def encoded(encoding, row):
     return features
 
 
+def embedded(tensors, encoding, features):
+    """Replaces the levels of each categorical column by a row of its table."""
+    parts, first, embeddings = [], 0, 0
+    for column in encoding["columns"]:
+        if column["kind"] == "number":
+            width = 2 if "median" in column else 1
+            parts.append(features[:, first : first + width])
+        else:
+            width = len(column["levels"]) + 1
+            table = tensors[f"embeddings.{embeddings}.weight"]
+            parts.append(table[features[:, first : first + width].argmax(1)])
+            embeddings += 1
+        first += width
+    return numpy.concatenate(parts, 1)
+
+
 class SavedTableModel(unittest.TestCase):
     def rows(self, file):
         """Returns the last 100 rows, which are the test set of a split by time."""
@@ -235,6 +251,23 @@ class SavedTableModel(unittest.TestCase):
             self.assertAlmostEqual(mse / values["test_mse"], 1, delta=1e-3)
             self.assertAlmostEqual(abs(predicted - wanted).mean() / values["test_mae"], 1, delta=1e-3)
             self.assertAlmostEqual(1 - mse / wanted.var(), values["test_r2"], delta=1e-3)
+            self.assertGreater(values["test_r2"], 0.8)
+
+    def test_numpy_reproduces_the_test_metrics_of_embeddings(self):
+        with tempfile.TemporaryDirectory() as folder:
+            table, file = pathlib.Path(folder, "table.csv"), pathlib.Path(folder, "model.safetensors")
+            self.write(table, lambda a, b, d: 1000 + 40 * numpy.sin(a) + 25 * b + (60 if d == "up" else 0))
+            params = {"format": "csv", "path": str(table), "target": "y", "split": "time", "hidden": [48, 32],
+                      "categorical": "a", "embedding_width": 6, "lr": 0.01, "batch_size": 64}
+            values = train(params, 8, file, "val_r2")["values"]
+            metadata, tensors = read_safetensors(file)
+            self.assertEqual(tensors["embeddings.1.weight"].shape, (4, 2))  # up, down, left and others
+            encoding, rows = json.loads(metadata["encoding"]), self.rows(table)
+            features = embedded(tensors, encoding, numpy.array([encoded(encoding, row) for row in rows]))
+            self.assertEqual(features.shape[1], tensors["layers.0.weight"].shape[1])
+            predicted = logits(tensors, features)[:, 0] * encoding["target"]["deviation"] + encoding["target"]["mean"]
+            mse = ((predicted - numpy.array([float(row["y"]) for row in rows])) ** 2).mean()
+            self.assertAlmostEqual(mse / values["test_mse"], 1, delta=1e-3)
             self.assertGreater(values["test_r2"], 0.8)
 
     def test_numpy_reproduces_the_test_metrics_of_windows_over_a_series(self):

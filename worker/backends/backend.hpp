@@ -25,6 +25,7 @@
 #include <string_view>
 
 #include "hpo/result.hpp"
+#include "worker/backends/columns.hpp"
 #include "worker/backends/optimizers.hpp"
 #include "worker/backends/order.hpp"
 #include "worker/backends/recurrent.hpp"
@@ -387,6 +388,8 @@ class Stream {
     virtual void mean_pixels_backward(const MeanPixelsBackward& arguments) = 0;
     virtual void embed(const Embed& arguments) = 0;
     virtual void embed_backward(const EmbedBackward& arguments) = 0;
+    virtual void embed_columns(const EmbedColumns& arguments) = 0;
+    virtual void embed_columns_backward(const EmbedColumnsBackward& arguments) = 0;
     virtual void rotate(const Rotate& arguments) = 0;
     virtual void attention(const Attention& arguments) = 0;
     virtual void attention_backward(const AttentionBackward& arguments) = 0;

@@ -213,6 +213,7 @@ Result<DataShape> describe_csv(const DataConfig& config) {
     shape.train = (*table)->rows - shape.test;
     if (parts->by_group) shape.grouped = parts->sizes;
     shape.sample = VectorShape{(*table)->features()};
+    shape.categories = (*table)->categories();
     shape.task = (*table)->task;
     shape.outputs =
         shape.task == Task::classification ? static_cast<std::int64_t>((*table)->classes.size()) : std::int64_t{1};

@@ -73,6 +73,12 @@ struct TokenShape {
     std::int64_t steps = 0, vocabulary = 0;
     friend bool operator==(const TokenShape&, const TokenShape&) = default;
 };
+/// The features of a vector that are the levels of one categorical column: the one that a sample has is 1, the others
+/// are 0.
+struct CategoryShape {
+    std::int64_t first = 0, levels = 0;
+    friend bool operator==(const CategoryShape&, const CategoryShape&) = default;
+};
 using SampleShape = std::variant<VectorShape, ImageShape, SequenceShape, TokenShape>;
 
 /// Rows of the training part: the ones to train on and the ones to validate.
@@ -107,6 +113,7 @@ struct DataShape {
     bool standardised = false;       ///< features are used as they are given
     std::int64_t loading_bytes = 0;  ///< of the host, at most, that loading takes besides the samples themselves
     bool target_per_step = false;  ///< each step of a sequence has a target (of tokens: the next one); else each sample
+    std::vector<CategoryShape> categories{};  ///< of a table, in the order of the features
     std::optional<SplitSizes> grouped{};  ///< where whole groups of rows are divided, the sizes that follow from these
     friend bool operator==(const DataShape&, const DataShape&) = default;
 

@@ -323,6 +323,16 @@ std::int64_t Table::features() const {
     return sum;
 }
 
+std::vector<CategoryShape> Table::categories() const {
+    std::vector<CategoryShape> found;
+    std::int64_t first = 0;
+    for (const TableColumn& column : columns) {
+        if (column.kind == ColumnKind::category) found.push_back({first, column.features()});
+        first += column.features();
+    }
+    return found;
+}
+
 Result<const Table*> survey_table(const DataConfig& config) {
     if (config.path.empty()) return Error{"data.path: needed for format csv: a file"};
     if (config.target.empty()) return Error{"data.target: needed for format csv: the name of the column to predict"};

@@ -54,6 +54,7 @@ struct Table {
     std::vector<std::int32_t> groups;      ///< of each row
 
     [[nodiscard]] std::int64_t features() const;
+    [[nodiscard]] std::vector<CategoryShape> categories() const;
 };
 
 /// Reads the file that config.path names, unless the last one read is the same, unchanged: the worker has one thread

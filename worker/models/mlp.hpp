@@ -1,8 +1,12 @@
 // The multilayer perceptron: for each hidden layer linear, layer norm (if asked for), activation, dropout; then linear.
+// Categorical columns of tables may go through embeddings first (Guo and Berkhahn 2016).
 //
 // Hidden weights are drawn by He et al. 2015 (uniform, sqrt(6 / fan_in)), the last layer's with 1 / sqrt(fan_in), so
-// that first outputs are small; biases are 0, norms 1 and 0.
+// that first outputs are small; biases are 0, norms 1 and 0. Embeddings are uniform with a deviation of
+// 0.02.
 #pragma once
+
+#include <algorithm>
 
 #include "worker/data/dataset.hpp"
 #include "worker/models/model.hpp"
@@ -14,6 +18,14 @@ struct MlpShape {
     std::vector<std::int64_t> hidden;  ///< widths; may be empty: a linear model
     Activation activation = Activation::relu;
     bool layer_norm = false;
+    /// Numbers of the embedding of a column, at most; 0: its features are inputs as they are.
+    std::int64_t embedding_width = 0;
+    std::vector<CategoryShape> categories{};  ///< the columns that may have one
+
+    /// Of a column with so many levels: half as many, since more would add parameters and no information.
+    [[nodiscard]] std::int64_t width_of(std::int64_t levels) const {
+        return std::min(embedding_width, (levels + 1) / 2);
+    }
 };
 
 class Mlp : public Model {
@@ -25,6 +37,8 @@ class Mlp : public Model {
     [[nodiscard]] double backward_flops() const override;
     [[nodiscard]] std::int64_t gradient_parts() const override;
     void plan(Layout& layout, const ModelPlan& plan) override;
+    void write_constants(Stream& stream) const override;
+    [[nodiscard]] std::string remark() const override;
     void set_replica_model(Stream& stream, int replica, const Model& model) const override;
     Tensor forward(Stream& stream, const Tensor& weights, const Tensor& input, const Training* training) override;
     void backward(Stream& stream, const Tensor& weights, const Tensor& gradients, const Tensor& input,
@@ -51,17 +65,27 @@ class Mlp : public Model {
         Tensor rounded_weight;  ///< [outputs, inputs]
     };
 
+    struct Embedding {
+        CategoryShape column;
+        std::int64_t width = 0;
+        int weight = 0;  ///< index into the block's parameters: [levels, width]
+    };
+
     [[nodiscard]] Tensor parameter(int index, const Tensor& block) const;
+    [[nodiscard]] Tensor first_input(const Tensor& input) const;
     [[nodiscard]] Dropout dropout(std::size_t layer, std::int64_t rows, const Training& training) const;
     void normalise_and_activate(Stream& stream, std::size_t layer, const Tensor& weights, std::int64_t rows,
                                 const Training* training) const;
 
     MlpShape shape_;
+    std::vector<Embedding> embeddings_;
     std::vector<Layer> layers_;
     Precision precision_ = Precision::float32;
+    Tensor columns_;           ///< i32 [inputs, 4], with embeddings: see EmbedColumns
+    Tensor embedded_;          ///< [rows, inputs], with embeddings
     Tensor activations_;       ///< u32 per replica, of padded replicas
     Tensor rounded_gradient_;  ///< [rows, widest layer]
-    Tensor gradient_[2];       ///< [rows, widest hidden]: of a layer's output, by turns
+    Tensor gradient_[2];       ///< [rows, widest hidden, or inputs with embeddings]: of a layer's output, by turns
 };
 
 // The MLP's row of the registry (see ModelKind).
@@ -69,7 +93,7 @@ class Mlp : public Model {
 void normalise_mlp(const Params& given, Params& all);
 /// Rounds the widths up, and takes the activation that needs the most memory.
 void pad_mlp(Params& all, const PaddingBounds& widths);
-/// From the keys hidden (or width and depth), activation and norm.
+/// From the keys hidden (or width and depth), activation, norm and embedding_width.
 Result<std::unique_ptr<Model>> make_mlp(const Params& params, const DataShape& shape);
 
 }  // namespace hpo

@@ -110,6 +110,10 @@ class Model {
     /// Lays out memory. Must be called once, before forward and backward. A model that replicas are padded to must have
     /// the activation that stores the most, which is not relu.
     virtual void plan(Layout& layout, const ModelPlan& plan) = 0;
+    /// Writes the constants that `plan` laid out. Must be called once before the first forward.
+    virtual void write_constants(Stream& /*stream*/) const {}
+    /// What people should know of the model besides its keys; empty: nothing.
+    [[nodiscard]] virtual std::string remark() const { return {}; }
     /// What `plan` laid out, for people; empty: the model has no parts worth a name.
     [[nodiscard]] virtual std::vector<MemoryPart> memory_parts() const { return {}; }
     /// For padded replicas: writes which part of replica `replica` is valid when its own model is `model`.

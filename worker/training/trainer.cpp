@@ -26,6 +26,7 @@ Trainer::Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData
     if (plan_.fusion == Fusion::padded)
         for (auto* block : {&padded_, &unpadded_}) block->resize(static_cast<std::size_t>(plan_.weights.columns));
     if (const Tensor& one = plan_.staged[0].bytes) stage_ = stream_->stage(one.all_replicas(plan_.replicas).bytes());
+    plan_.model->write_constants(*stream_);
     replicas_.reserve(index(plan_.replicas));
     for (const ReplicaSpec& spec : replicas) begin(this->replicas(), spec, steps);
 }

@@ -93,6 +93,7 @@ using std::sqrt;
 #include "worker/backends/gpu/kernels/samples.cl"
 #include "worker/backends/gpu/kernels/activation.cl"
 #include "worker/backends/gpu/kernels/layer_norm.cl"
+#include "worker/backends/gpu/kernels/columns.cl"
 #include "worker/backends/gpu/kernels/images.cl"
 #include "worker/backends/gpu/kernels/sequences.cl"
 #include "worker/backends/gpu/kernels/recurrent.cl"
@@ -240,6 +241,8 @@ const std::map<std::string, Entry> kernels{
     ENTRY(mean_pixels_backward, MeanPixelsArguments),
     ENTRY(embed, EmbedArguments),
     ENTRY(embed_backward, EmbedArguments),
+    ENTRY(embed_columns, EmbedColumnsArguments),
+    ENTRY(embed_columns_backward, EmbedColumnsArguments),
     ENTRY(rotate_heads, RotateArguments),
     ENTRY(attention, AttentionArguments),
     ENTRY(attention_deltas, AttentionArguments),

@@ -95,6 +95,7 @@ TEST_F(Tables, ColumnsAreNumbersWithAnIndicatorOfMissingOnesOrLevelsAndOther) {
     ASSERT_TRUE(shape) << shape.error().message;
     EXPECT_EQ(shape->task, Task::regression);
     EXPECT_EQ(shape->features(), 2 + 3);
+    EXPECT_EQ(shape->categories, std::vector<CategoryShape>({{2, 3}}));
     EXPECT_EQ(shape->outputs, 1);
     EXPECT_EQ(shape->test, 10);
     EXPECT_EQ(shape->train, 90);

@@ -19,9 +19,15 @@ struct MlpNet : Net {
 };
 
 const MlpShape shapes[] = {
-    {{}, Activation::relu, false},         {{33}, Activation::relu, false},   {{17, 9}, Activation::relu, true},
-    {{17, 9, 5}, Activation::gelu, false}, {{17, 9}, Activation::gelu, true}, {{17, 9}, Activation::silu, false},
+    {{}, Activation::relu, false},
+    {{33}, Activation::relu, false},
+    {{17, 9}, Activation::relu, true},
+    {{17, 9, 5}, Activation::gelu, false},
+    {{17, 9}, Activation::gelu, true},
+    {{17, 9}, Activation::silu, false},
     {{130, 33}, Activation::silu, true},
+    {{}, Activation::relu, false, 3, {{0, 7}}},
+    {{17, 9}, Activation::gelu, true, 2, {{1, 3}, {5, 2}}},
 };
 
 TEST(Mlp, OfTheUsualShapeHas567434ParametersUnderTheUsualNames) {
@@ -43,6 +49,39 @@ TEST(Mlp, NamesItsNorms) {
     for (const auto& parameter : model.block().parameters) names.push_back(parameter.name);
     EXPECT_THAT(names, ElementsAre("layers.0.weight", "layers.0.bias", "layers.0.norm.weight", "layers.0.norm.bias",
                                    "layers.1.weight", "layers.1.bias"));
+}
+
+TEST(Mlp, EmbedsCategoricalColumnsBeforeItsFirstLayer) {
+    const MlpShape shape{{4}, Activation::relu, false, 3, {{1, 2}, {4, 9}}};
+    const Mlp model(shape, {14, 2});
+    std::vector<std::string> names;
+    for (const auto& parameter : model.block().parameters) names.push_back(parameter.name);
+    EXPECT_THAT(names, ElementsAre("embeddings.0.weight", "embeddings.1.weight", "layers.0.weight", "layers.0.bias",
+                                   "layers.1.weight", "layers.1.bias"));
+    EXPECT_THAT(model.block().parameters[0].shape, ElementsAre(2, 1));  // half as many as levels
+    EXPECT_THAT(model.block().parameters[1].shape, ElementsAre(9, 3));
+    EXPECT_THAT(model.block().parameters[2].shape, ElementsAre(4, 3 + 1 + 3));
+    EXPECT_EQ(model.remark(),
+              "embeddings: 2 columns of 11 levels become 4 numbers, at most 3 each; the first layer has 7 inputs");
+    EXPECT_EQ(Mlp({{4}, Activation::relu, false, 0, {{1, 2}}}, {14, 2}).remark(), "");
+}
+
+TEST(Mlp, AnEmbeddedLevelIsARowOfItsTableAmongTheNumbers) {
+    MlpNet net({{}, Activation::relu, false, 3, {{1, 2}, {4, 4}}}, 9, 1, 2, 1);
+    const std::vector<float> samples{0.5F, 0, 1, -2, 0, 0, 1, 0, 3, 0.25F, 1, 0, 4, 1, 0, 0, 0, -1};
+    net.stream->write(net.input, 0, std::span<const float>(samples));
+    const auto values = [&](std::size_t index) {
+        return net.read(net.model.block().parameters[index].in(net.weights), 0);
+    };
+    const auto first = values(0), second = values(1), weight = values(2);
+    const auto got = net.read(net.model.forward(*net.stream, net.weights, net.input, nullptr), 0);
+    const std::vector<float> rows[] = {{0.5F, first[1], -2, second[4], second[5], 3},
+                                       {0.25F, first[0], 4, second[0], second[1], -1}};
+    for (std::size_t row = 0; row < 2; ++row) {
+        double wanted = 0;
+        for (std::size_t i = 0; i < 6; ++i) wanted += weight[i] * rows[row][i];
+        EXPECT_NEAR(got[row], wanted, 1e-6);
+    }
 }
 
 TEST(Mlp, PutsWeightMatricesFirstAndEachParameterAtAMultipleOf64Bytes) {
@@ -198,6 +237,10 @@ TEST(Mlp, TakesOfTheArenaWhatItPlansAndNothingElse) {
     EXPECT_EQ(bytes(16, 3), 3 * bytes(16, 1));
     MlpNet net({{32, 16}, Activation::relu, false}, 7, 10, 16, 1);
     EXPECT_EQ(net.arena->bytes(), net.layout.bytes());
+    // With embeddings the numbers that the features become, their table, and gradients as wide as they are.
+    Layout layout(3);
+    Mlp({{16}, Activation::relu, false, 4, {{0, 60}}}, {88, 10}).plan(layout, {.rows = 16});
+    EXPECT_EQ(layout.bytes(), 32U * 16 + 3 * 16U * 4 * (32 + 16 + 10 + 2 * 32));
 }
 
 }  // namespace

@@ -56,6 +56,7 @@ struct Net {
             stream->write(seed, replica, static_cast<std::uint64_t>(40 + name));
             stream->write(alive, replica, std::uint8_t{1});
         }
+        model.write_constants(*stream);
         model.initialise(*stream, weights, seed);
     }
 

@@ -42,6 +42,9 @@ class RegressionOnTheCpu : public ::testing::Test {
                 {"activation", std::string("gelu")}, {"norm", std::string("layer")},
                 {"batch_size", std::int64_t{64}},    {"lr", 0.01}};
     }
+    [[nodiscard]] Params embedding_params() const {
+        return with(table_params(), {{"embedding_width", std::int64_t{5}}});
+    }
     [[nodiscard]] Params synthetic_params() const {
         Params params = small_params();
         params.erase("label_smoothing");
@@ -85,7 +88,7 @@ TEST_P(RegressionOn, LearnsATableAndReportsInTheTargetsUnits) {
 TEST_P(RegressionOn, TrialsInCompanyTrainAsEachWouldAloneStagedOrNot) {
     const auto numbered = [&](std::int64_t number) {
         const bool staged = number > 2;  // on the table
-        auto trial = run(with(staged ? table_params() : synthetic_params(),
+        auto trial = run(with(staged ? embedding_params() : synthetic_params(),
                               {{"lr", 0.002 * static_cast<double>(number)},
                                {"batch_size", 40 + number},
                                {"optimizer", std::string(number == 2 ? "sgd" : "adamw")},
@@ -110,7 +113,8 @@ TEST_P(RegressionOn, TrialsInCompanyTrainAsEachWouldAloneStagedOrNot) {
 
 TEST_P(RegressionOn, ThePlanIsWhatIsAllocatedToTheByte) {
     for (const char* placement : {"device", "staged"}) {
-        const Params params = with(table_params(), {{"placement", std::string(placement)}});
+        const Params params = with(std::string(placement) == "device" ? embedding_params() : table_params(),
+                                   {{"placement", std::string(placement)}});
         WorkerFixture worker(GetParam());
         const auto answer = answer_plan({1, params, 1, 5}, worker.context);
         ASSERT_EQ(answer.error, "");
@@ -123,7 +127,7 @@ TEST_P(RegressionOn, ThePlanIsWhatIsAllocatedToTheByte) {
 
 TEST_F(RegressionOnTheCpu, APausedTrialOnATableGoesOnToTheSameBits) {
     const auto in = [&](const char* name, bool resume) {
-        auto trial = run(table_params(), 5);
+        auto trial = run(embedding_params(), 5);
         trial.folder = fs::path(folder_.path()) / name;
         trial.resume = resume;
         return trial;
@@ -167,6 +171,9 @@ TEST_F(RegressionOnTheCpu, WhatIsOfClassesIsRefused) {
     };
     EXPECT_EQ(message({{"label_smoothing", 0.1}}, "val_r2"),
               "training.label_smoothing: is of classes, and the target is a number: leave it out");
+    EXPECT_EQ(message({{"embedding_width", std::int64_t{5}}}, "val_r2"),
+              "model.embedding_width: the data has no categorical columns: leave it out, or name such columns of a "
+              "table in data.categorical");
     EXPECT_EQ(message({}, "val_accuracy"),
               "objective.metric: val_accuracy is not one of loss, val_loss, val_mse, val_mae, val_r2, which regression "
               "has");
@@ -180,6 +187,9 @@ TEST_F(RegressionOnTheCpu, APlanThatIsAskedToTellsWhatTheDataIs) {
     WorkerFixture worker;
     EXPECT_THAT(answer_plan({1, table_params(), 1, 5, true}, worker.context).data,
                 ::testing::Contains("target: y, numbers from 961.369 to 1145.85"));
+    EXPECT_THAT(answer_plan({1, embedding_params(), 1, 5, true}, worker.context).data,
+                ::testing::Contains("embeddings: a column of 3 levels becomes 2 numbers, at most 2 each; the first "
+                                    "layer has 5 inputs"));
     EXPECT_THAT(answer_plan({1, small_params(), 1, 5, true}, worker.context).data,
                 ::testing::ElementsAre("1000 samples to train and validate on, 250 to test; 20 features; the target is "
                                        "5 classes"));

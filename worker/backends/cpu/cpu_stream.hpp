@@ -59,6 +59,8 @@ class CpuStream : public Stream {
     void mean_pixels_backward(const MeanPixelsBackward& arguments) override;
     void embed(const Embed& arguments) override;
     void embed_backward(const EmbedBackward& arguments) override;
+    void embed_columns(const EmbedColumns& arguments) override;
+    void embed_columns_backward(const EmbedColumnsBackward& arguments) override;
     void rotate(const Rotate& arguments) override;
     void attention(const Attention& arguments) override;
     void attention_backward(const AttentionBackward& arguments) override;
@@ -83,6 +85,7 @@ class CpuStream : public Stream {
     /// One replica's elements; null for none.
     template <class T = float>
     [[nodiscard]] T* at(const Tensor& tensor, int replica) const;
+    [[nodiscard]] const EmbeddedColumn* columns_at(const Tensor& columns, int replica) const;
     /// A one number per replica's number for one replica.
     template <class T = float>
     [[nodiscard]] T value(const Tensor& tensor, int replica) const;

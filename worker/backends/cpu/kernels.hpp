@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "worker/backends/columns.hpp"
+
 namespace hpo {
 
 /// One replica's dropout, see Dropout in backend.hpp.
@@ -94,6 +96,11 @@ struct Kernels {
     void (*embed)(std::int64_t rows, std::int64_t columns, const float* tokens, const float* table, float* output);
     void (*embed_backward)(std::int64_t rows, std::int64_t columns, const float* tokens, const float* gradient,
                            float* table_gradient);
+    /// As in columns.hpp: `columns` has `outputs` entries; the tables' gradients add.
+    void (*embed_columns)(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, const float* input,
+                          const EmbeddedColumn* columns, const float* weights, float* output);
+    void (*embed_columns_backward)(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, const float* input,
+                                   const EmbeddedColumn* columns, const float* gradient, float* weight_gradients);
     void (*rotate)(std::int64_t samples, std::int64_t steps, std::int64_t columns, std::int64_t heads,
                    std::int64_t width, bool back, float* values);
     void (*attention)(std::int64_t samples, const AttentionSizes& sizes, const float* projections, float* output,

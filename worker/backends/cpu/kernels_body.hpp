@@ -493,6 +493,8 @@ void mean_pixels_backward(int64_t samples, int64_t pixels, int64_t channels, con
         }
 }
 
+#include "worker/backends/cpu/columns_body.hpp"
+
 #include "worker/backends/cpu/sequences_body.hpp"
 
 #include "worker/backends/cpu/recurrent_body.hpp"
@@ -650,6 +652,8 @@ const Kernels HPO_KERNEL_TABLE = {
     .mean_pixels_backward = mean_pixels_backward,
     .embed = embed,
     .embed_backward = embed_backward,
+    .embed_columns = embed_columns,
+    .embed_columns_backward = embed_columns_backward,
     .rotate = rotate,
     .attention = attention,
     .attention_backward = attention_backward,

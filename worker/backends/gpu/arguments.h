@@ -199,6 +199,19 @@ typedef struct {
 } EmbedArguments;
 
 typedef struct {
+    TensorRef input;
+    TensorRef columns;
+    TensorRef weights;  // or their gradient
+    TensorRef output;   // or its gradient
+    u32 rows;
+    u32 inputs;
+    u32 outputs;
+    u32 most_levels;  // backward
+    u32 add;          // to the tables' gradients
+    u32 unused;
+} EmbedColumnsArguments;
+
+typedef struct {
     TensorRef values;
     i64 count;  // pairs of numbers that are turned
     u32 steps;

@@ -47,6 +47,8 @@ using i64 = std::int64_t;
     K(mean_pixels_backward)           \
     K(embed)                          \
     K(embed_backward)                 \
+    K(embed_columns)                  \
+    K(embed_columns_backward)         \
     K(rotate_heads)                   \
     K(attention)                      \
     K(attention_deltas)               \

@@ -81,6 +81,8 @@ class GpuStream : public Stream {
     void mean_pixels_backward(const MeanPixelsBackward& arguments) override;
     void embed(const Embed& arguments) override;
     void embed_backward(const EmbedBackward& arguments) override;
+    void embed_columns(const EmbedColumns& arguments) override;
+    void embed_columns_backward(const EmbedColumnsBackward& arguments) override;
     void rotate(const Rotate& arguments) override;
     void attention(const Attention& arguments) override;
     void attention_backward(const AttentionBackward& arguments) override;
