@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "worker/backends/cpu/cpu_stream.hpp"
+#include "worker/backends/cpu/products.hpp"
 
 namespace hpo {
 namespace {
@@ -51,7 +52,7 @@ class CpuDevice : public Device {
                (bfloat16_ == Bfloat16Unit::tiles  ? ", AMX"
                 : bfloat16_ == Bfloat16Unit::dots ? ", AVX512-BF16"
                                                   : "") +
-               ", OpenBLAS " + openblas_get_corename();
+               ", " + product_libraries();
     }
     [[nodiscard]] Result<void> computes_in(Precision precision) const override {
         if (precision == Precision::float32) return {};

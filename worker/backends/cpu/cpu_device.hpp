@@ -1,4 +1,5 @@
-// The CPU backend: OpenBLAS for matrix products, vectorised kernels for the rest, one thread. Operations run at once.
+// The CPU backend: oneDNN and OpenBLAS for matrix products, vectorised kernels for the rest, one thread. Operations run
+// at once.
 #pragma once
 
 #include <memory>

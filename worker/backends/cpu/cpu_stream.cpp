@@ -1,7 +1,5 @@
 #include "worker/backends/cpu/cpu_stream.hpp"
 
-#include <cblas.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,17 +7,10 @@
 #include <optional>
 #include <type_traits>
 
+#include "worker/backends/cpu/products.hpp"
+
 namespace hpo {
 namespace {
-
-/// Computes C [m, n] = op(A) * op(B), or adds it to C. All matrices are dense and row-major.
-void multiply(CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, std::int64_t m, std::int64_t n, std::int64_t k,
-              const float* a, const float* b, float* c, Write write) {
-    const auto extent = [](std::int64_t number) { return static_cast<blasint>(number); };
-    cblas_sgemm(CblasRowMajor, a_form, b_form, extent(m), extent(n), extent(k), 1.0F, a,
-                extent(a_form == CblasNoTrans ? k : m), b, extent(b_form == CblasNoTrans ? n : k),
-                write == Write::add ? 1.0F : 0.0F, c, extent(n));
-}
 
 std::uint32_t low_word(std::uint64_t seed) { return static_cast<std::uint32_t>(seed); }
 std::uint32_t high_word(std::uint64_t seed) { return static_cast<std::uint32_t>(seed >> 32); }
@@ -273,8 +264,8 @@ void CpuStream::linear(const Linear& arguments) {
             continue;
         }
         assert(arguments.precision == Precision::float32);
-        multiply(CblasNoTrans, CblasTrans, input.rows, weight.rows, input.columns, at(input, replica),
-                 at(weight, replica), at(output, replica), Write::set);
+        multiply(input.rows, weight.rows, input.columns, {at(input, replica)}, {at(weight, replica), true},
+                 at(output, replica), Write::set);
     }
 }
 
@@ -308,11 +299,11 @@ void CpuStream::linear_backward(const LinearBackward& arguments) {
         }
         assert(arguments.precision == Precision::float32);
         if (of_weight)
-            multiply(CblasTrans, CblasNoTrans, weight.rows, weight.columns, input.rows, at(gradient, replica),
-                     at(input, replica), of_weight, arguments.write);
+            multiply(weight.rows, weight.columns, input.rows, {at(gradient, replica), true}, {at(input, replica)},
+                     of_weight, arguments.write);
         if (below)
-            multiply(CblasNoTrans, CblasNoTrans, input.rows, weight.columns, weight.rows, at(gradient, replica),
-                     at(weight, replica), at(below, replica), Write::set);
+            multiply(input.rows, weight.columns, weight.rows, {at(gradient, replica)}, {at(weight, replica)},
+                     at(below, replica), Write::set);
     }
 }
 

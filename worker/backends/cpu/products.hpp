@@ -1,0 +1,25 @@
+// Matrix products in float32, on one thread. OpenBLAS computes the small ones. For the others oneDNN is used where its
+// library is installed (Debian: libdnnl2), since its kernels are faster: they are made for the CPU at hand, also for
+// CPUs that OpenBLAS does not know.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "worker/backends/tensor.hpp"
+
+namespace hpo {
+
+/// A dense row-major matrix of float32.
+struct FloatMatrix {
+    const float* data = nullptr;
+    bool transposed = false;  ///< what is multiplied is its transpose
+};
+
+/// Computes c [m, n] = a [m, k] * b [k, n], or adds it to c.
+void multiply(std::int64_t m, std::int64_t n, std::int64_t k, FloatMatrix a, FloatMatrix b, float* c, Write write);
+
+/// Returns the libraries that compute products, such as "oneDNN 2.6.3, OpenBLAS SkylakeX".
+std::string product_libraries();
+
+}  // namespace hpo
