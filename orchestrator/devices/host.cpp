@@ -114,6 +114,36 @@ std::optional<std::int64_t> processes_left(const fs::path& root) {
     return left;
 }
 
+/// The cores that many machines have; "Arm architecture reference manual", MIDR_EL1.
+struct ArmCore {
+    const char* implementer;
+    const char* part;
+    const char* name;
+};
+constexpr ArmCore arm_cores[] = {
+    {"0x41", "0xd03", "Cortex-A53"},  {"0x41", "0xd08", "Cortex-A72"},  {"0x41", "0xd0b", "Cortex-A76"},
+    {"0x41", "0xd0c", "Neoverse N1"}, {"0x41", "0xd40", "Neoverse V1"}, {"0x41", "0xd42", "Cortex-A78AE"},
+    {"0x41", "0xd49", "Neoverse N2"}, {"0x41", "0xd4f", "Neoverse V2"}, {"0x41", "0xd84", "Neoverse V3"},
+    {"0x46", "0x001", "A64FX"},       {"0x4e", "0x004", "Carmel"},      {"0x61", "0x022", "Apple M1"},
+    {"0x61", "0x023", "Apple M1"},    {"0x61", "0x032", "Apple M2"},    {"0x61", "0x033", "Apple M2"},
+    {"0xc0", "0xac3", "Ampere-1"},    {"0xc0", "0xac4", "Ampere-1A"},
+};
+
+/// Returns the name of the first CPU. On ARM the kernel has only the numbers of its implementer and part.
+std::string cpu_name(const fs::path& root) {
+    std::string implementer, part;
+    std::ifstream file(root / "proc/cpuinfo");
+    for (std::string line; part.empty() && std::getline(file, line);) {
+        const std::string value = line.substr(std::min(line.find(':') + 2, line.size()));
+        if (line.starts_with("model name")) return value;
+        if (line.starts_with("CPU implementer")) implementer = value;
+        if (line.starts_with("CPU part")) part = value;
+    }
+    for (const ArmCore& core : arm_cores)
+        if (core.implementer == implementer && core.part == part) return core.name;
+    return part.empty() ? "unknown CPU" : "ARM CPU " + implementer + " " + part;
+}
+
 }  // namespace
 
 std::vector<fs::path> control_groups(const fs::path& root, const std::string& controller) {
@@ -153,13 +183,7 @@ Host read_host(const fs::path& root) {
     host.memory = std::min(host.memory, memory_limit(root, host.memory).limit);
     host.processes = processes_left(root);
 
-    host.cpu_name = "unknown CPU";
-    std::ifstream cpuinfo(root / "proc/cpuinfo");
-    for (std::string line; std::getline(cpuinfo, line);)
-        if (line.starts_with("model name")) {
-            host.cpu_name = line.substr(std::min(line.find(':') + 2, line.size()));
-            break;
-        }
+    host.cpu_name = cpu_name(root);
     return host;
 }
 

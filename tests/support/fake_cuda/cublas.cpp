@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "tests/support/half.hpp"
+
 namespace {
 
 int the_handle;
@@ -30,7 +32,7 @@ float of_bits(std::uint32_t bits) {
 
 /// Returns the number at `index` of a matrix of any type.
 double number_at(const void* x, int type, bool tf32, long long index) {
-    if (type == f16) return static_cast<double>(static_cast<const _Float16*>(x)[index]);
+    if (type == f16) return static_cast<double>(static_cast<const hpo::testing::Half*>(x)[index]);
     if (type == bf16) return of_bits(std::uint32_t{static_cast<const std::uint16_t*>(x)[index]} << 16);
     const float number = static_cast<const float*>(x)[index];
     if (!tf32 || !std::isfinite(number)) return number;

@@ -103,9 +103,12 @@ using std::sqrt;
 #include "worker/backends/gpu/kernels/products.cl"
 // clang-format on
 
-// Saves the position of this stack and switches to the one saved at `to` (x86-64; the caller saves all other
-// registers). swapcontext() does the same, but with two system calls.
+// Saves the position of this stack and switches to the one saved at `to` (the caller saves all other registers).
+// swapcontext() does the same, but with two system calls. A stack that waits ends with `saved_words` words, of which
+// `return_word` is the address at which it goes on.
 extern "C" void fake_cuda_switch(void** from, void* to);
+#if defined(__x86_64__)
+constexpr int saved_words = 8, return_word = 6;
 asm(R"(
     .text
     .globl fake_cuda_switch
@@ -128,6 +131,40 @@ fake_cuda_switch:
     ret
     .size fake_cuda_switch, .-fake_cuda_switch
 )");
+#elif defined(__aarch64__)
+constexpr int saved_words = 20, return_word = 1;
+asm(R"(
+    .text
+    .globl fake_cuda_switch
+    .type fake_cuda_switch, %function
+fake_cuda_switch:
+    stp x29, x30, [sp, -160]!
+    stp x19, x20, [sp, 16]
+    stp x21, x22, [sp, 32]
+    stp x23, x24, [sp, 48]
+    stp x25, x26, [sp, 64]
+    stp x27, x28, [sp, 80]
+    stp d8, d9, [sp, 96]
+    stp d10, d11, [sp, 112]
+    stp d12, d13, [sp, 128]
+    stp d14, d15, [sp, 144]
+    mov x9, sp
+    str x9, [x0]
+    mov sp, x1
+    ldp x19, x20, [sp, 16]
+    ldp x21, x22, [sp, 32]
+    ldp x23, x24, [sp, 48]
+    ldp x25, x26, [sp, 64]
+    ldp x27, x28, [sp, 80]
+    ldp d8, d9, [sp, 96]
+    ldp d10, d11, [sp, 112]
+    ldp d12, d13, [sp, 128]
+    ldp d14, d15, [sp, 144]
+    ldp x29, x30, [sp], 160
+    ret
+    .size fake_cuda_switch, .-fake_cuda_switch
+)");
+#endif
 
 namespace {
 
@@ -174,12 +211,11 @@ void item() {
 void begin(unsigned index) {
     Fiber& fiber = fibers[index];
     fiber.ended = false;
-    // The stack looks as if `item` had been called, with the alignment of a call, and had switched: a return address
-    // below six registers.
+    // The stack looks as if `item` had been called, with the alignment of a call, and had switched.
     auto top = reinterpret_cast<std::uintptr_t>(fiber.stack.data() + stack_bytes) / 16 * 16;
-    auto* words = reinterpret_cast<std::uintptr_t*>(top) - 8;
-    std::fill(words, words + 8, 0);
-    words[6] = reinterpret_cast<std::uintptr_t>(&item);
+    auto* words = reinterpret_cast<std::uintptr_t*>(top) - saved_words;
+    std::fill(words, words + saved_words, 0);
+    words[return_word] = reinterpret_cast<std::uintptr_t>(&item);
     fiber.waits = words;
     step(index);
 }

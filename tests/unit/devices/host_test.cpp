@@ -37,6 +37,19 @@ TEST_F(FakeHost, WithoutControlGroupsTheInstalledMemoryCounts) {
     EXPECT_EQ(host.cores, static_cast<double>(host.cpus.size()));
 }
 
+TEST_F(FakeHost, AnArmCpuIsNamedByTheNumbersOfItsImplementerAndPart) {
+    const auto name = [&](const std::string& cpuinfo) {
+        write("proc/cpuinfo", cpuinfo);
+        return read_host(root_.path()).cpu_name;
+    };
+    const std::string first =
+        "processor\t: 0\nBogoMIPS\t: 2000.00\nFeatures\t: fp asimd sve\nCPU implementer\t: 0x41\n";
+    EXPECT_EQ(name(first + "CPU variant\t: 0x0\nCPU part\t: 0xd4f\n\nprocessor\t: 1\nCPU part\t: 0xd0c\n"),
+              "Neoverse V2");
+    EXPECT_EQ(name(first + "CPU part\t: 0xfff\n"), "ARM CPU 0x41 0xfff");
+    EXPECT_EQ(name(first), "unknown CPU");
+}
+
 TEST_F(FakeHost, AMemoryLimitOfCgroupV2AppliesAlsoIfAnOuterGroupSetsIt) {
     write("proc/self/cgroup", "0::/user/job\n");
     write("sys/fs/cgroup/user/memory.max", "1073741824\n");

@@ -78,7 +78,7 @@ TEST_F(PrecisionOf, ANarrowOneFollowsTheGoldenCurveWithinItsBounds) {
 
 TEST_F(PrecisionOf, ADeviceThatHasItNotSaysSoAtThePlanAndTheTrial) {
     for (const auto& [backend, precision, text] :
-         {std::tuple("cpu", "float16", "float32, and in bfloat16 where the CPU has AMX or AVX512-BF16"),
+         {std::tuple("cpu", "float16", "float32, and in bfloat16 where the CPU has AMX, AVX512-BF16"),
           std::tuple("cpu", "tf32", "float32, and in bfloat16"), std::tuple("opencl", "tf32", "capability 8.0")}) {
         Worker worker = start_worker(backend);
         const auto answer = answer_plan({1, in(precision), 1, 5}, worker.context);
@@ -139,7 +139,7 @@ TEST_F(PrecisionOf, AutoIsTheNarrowOneWhereItIsFasterAtAnEqualLoss) {
 }
 
 TEST_F(PrecisionOf, AutoIsFloat32WithoutMeasuringWhereThereIsNoOther) {
-    const auto device = make_cpu_device(CpuLevel::x86_64_v2);
+    const auto device = make_cpu_device(cpu_levels().front());
     EXPECT_EQ(narrow_precision(*device), std::nullopt);
     const auto resolved = PrecisionChoices(folder_.path()).resolve(*read_configuration(in("auto")), *device);
     ASSERT_TRUE(resolved);

@@ -1,14 +1,17 @@
-// Products of bfloat16 matrices on the CPU: by AMX tiles, which Intel's server CPUs have from Sapphire Rapids on, or by
-// the dot products of AVX512-BF16, which AMD's CPUs have from Zen 4 on (Intel: "Intel architecture instruction set
-// extensions programming reference").
+// Products of bfloat16 matrices on the CPU. On x86-64: by AMX tiles, which Intel's server CPUs have from Sapphire
+// Rapids on, or by the dot products of AVX512-BF16, which AMD's CPUs have from Zen 4 on (Intel: "Intel architecture
+// instruction set extensions programming reference"). On ARM: by BFMMLA of the BF16 extension, which Neoverse N2, V1
+// and V2 have (Arm: "Arm architecture reference manual for A-profile").
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
+#include "worker/backends/cpu/architecture.hpp"
+
 namespace hpo {
 
-/// Rounds to nearest, ties to even. Subnormal numbers become 0. Needs AVX512-BF16 (cpu_device.hpp, bfloat16_unit).
+/// Rounds to nearest, ties to even. Subnormal numbers become 0. Needs bfloat16_unit().
 void round_to_bfloat16(std::int64_t count, const float* from, std::uint16_t* to);
 
 /// A dense row-major matrix of bfloat16.
@@ -17,11 +20,10 @@ struct Bfloat16Matrix {
     bool transposed = false;  ///< what is multiplied is its transpose
 };
 
-/// Multiplies matrices. Takes 1.1 MB of memory for blocks of the operands. Needs AVX512-BF16, and AMX if `tiles`. Not
-/// thread-safe.
+/// Multiplies matrices by a unit that the CPU has. Takes 1.1 MB of memory for blocks of the operands. Not thread-safe.
 class Bfloat16Products {
    public:
-    explicit Bfloat16Products(bool tiles);
+    explicit Bfloat16Products(Bfloat16Unit unit);
 
     /// Computes c [m, n] = a [m, k] * b [k, n], or adds that to c with `add`. Sums are in float32.
     void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Bfloat16Matrix a, Bfloat16Matrix b, float* c,
@@ -33,7 +35,7 @@ class Bfloat16Products {
         void operator()(Blocks* blocks) const;
     };
     std::unique_ptr<Blocks, Free> blocks_;
-    bool tiles_;
+    Bfloat16Unit unit_;
 };
 
 }  // namespace hpo

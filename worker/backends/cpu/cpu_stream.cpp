@@ -245,7 +245,7 @@ void CpuStream::round(const Tensor& from, const Tensor& to, int replica) const {
 }
 
 Bfloat16Products& CpuStream::bfloat16() {
-    if (!bfloat16_) bfloat16_ = std::make_unique<Bfloat16Products>(bfloat16_unit() == Bfloat16Unit::tiles);
+    if (!bfloat16_) bfloat16_ = std::make_unique<Bfloat16Products>(bfloat16_unit());
     return *bfloat16_;
 }
 

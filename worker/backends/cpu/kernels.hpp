@@ -1,5 +1,6 @@
-// The element-wise part of the CPU backend as a table of functions, once for each level of x86-64. All matrices are
-// dense, row-major and of one replica; "adds" means that the caller has zeroed the target if it wants it written.
+// The element-wise part of the CPU backend as a table of functions, once for each level of the architecture. All
+// matrices are dense, row-major and of one replica; "adds" means that the caller has zeroed the target if it wants it
+// written.
 #pragma once
 
 #include <cstdint>
@@ -146,9 +147,5 @@ struct Kernels {
     void (*initialise)(std::int64_t count, float bound, std::uint32_t key0, std::uint32_t key1, std::uint32_t site,
                        float* values);
 };
-
-extern const Kernels kernels_v2;
-extern const Kernels kernels_v3;
-extern const Kernels kernels_v4;
 
 }  // namespace hpo

@@ -1,8 +1,13 @@
 // The kernels, compiled once for each level with HPO_KERNEL_TABLE set to the table's name. Everything but the table is
 // in an unnamed namespace and nothing of the standard library is called: an inline function compiled here for AVX-512
 // could otherwise be the copy that the linker keeps for the whole program.
+#if defined(__x86_64__)
 #include <immintrin.h>
+#else
+#include <arm_neon.h>
+#endif
 
+#include <cstddef>
 #include <cstdint>
 
 #include "hpo/random.hpp"
@@ -13,6 +18,7 @@ namespace {
 
 using std::int32_t;
 using std::int64_t;
+using std::size_t;
 using std::uint32_t;
 using std::uint64_t;
 using std::uint8_t;
@@ -95,6 +101,12 @@ inline Pairs multiply(Pairs a, Pairs b) {
 using Pairs = uint64_t __attribute__((vector_size(32)));
 inline Pairs multiply(Pairs a, Pairs b) {
     return reinterpret_cast<Pairs>(_mm256_mul_epu32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+}
+#elif defined(__ARM_NEON)
+using Pairs = uint64_t __attribute__((vector_size(16)));
+inline Pairs multiply(Pairs a, Pairs b) {
+    return reinterpret_cast<Pairs>(
+        vmull_u32(vmovn_u64(reinterpret_cast<uint64x2_t>(a)), vmovn_u64(reinterpret_cast<uint64x2_t>(b))));
 }
 #else
 using Pairs = uint64_t __attribute__((vector_size(16)));

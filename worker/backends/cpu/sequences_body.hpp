@@ -9,6 +9,9 @@ using Floats = float __attribute__((vector_size(64), may_alias));
 #elif defined(__AVX2__)
 constexpr int tile_rows = 4;
 using Floats = float __attribute__((vector_size(32), may_alias));
+#elif defined(__ARM_NEON)
+constexpr int tile_rows = 8;  // there are 32 registers
+using Floats = float __attribute__((vector_size(16), may_alias));
 #else
 constexpr int tile_rows = 4;
 using Floats = float __attribute__((vector_size(16), may_alias));

@@ -1,18 +1,11 @@
 // This file is compiled for CPUs with AVX512-BF16 and AMX. The compiler uses AMX only where the code asks for it. Like
 // the kernels, the file calls no inline function that the linker might share with a file for other CPUs.
-#include "worker/backends/cpu/bfloat16.hpp"
-
 #include <immintrin.h>
+
+#include "worker/backends/cpu/bfloat16_blocks.hpp"
 
 namespace hpo {
 namespace {
-
-constexpr std::int64_t tile = 16;        ///< rows of a tile; each has 64 bytes
-constexpr std::int64_t depth = 32;       ///< bfloat16 numbers in a row
-constexpr std::int64_t pair = 2 * tile;  ///< rows and columns of c that are summed at once, in four tiles
-constexpr std::int64_t columns_at_once = 1024;
-constexpr std::int64_t depth_at_once = 512;
-constexpr std::int64_t tile_numbers = tile * depth;
 
 /// Sixteen rows of 64 bytes.
 struct Rows {
@@ -26,9 +19,6 @@ struct alignas(64) TileShapes {
     std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
     std::uint8_t rows[16] = {tile, tile, tile, tile, tile, tile, tile, tile};
 };
-
-constexpr std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-constexpr std::int64_t tiles_of(std::int64_t extent, std::int64_t size) { return (extent + size - 1) / size; }
 
 /// Fills row r with `width` numbers (32 at most) of row r of the source, and with 0 beyond its ends.
 void load_rows(const std::uint16_t* from, std::int64_t stride, std::int64_t rows, std::int64_t width, Rows& to) {
@@ -74,32 +64,6 @@ void transpose(Rows& rows) {
 
 void store(const Rows& rows, std::uint16_t* to) {
     for (std::int64_t r = 0; r < tile; ++r) _mm512_store_si512(to + r * depth, rows.row[r]);
-}
-
-/// Copies the tile of a [m, k] that begins at (i, j), row by row.
-void pack_left(const Bfloat16Matrix& a, std::int64_t m, std::int64_t k, std::int64_t i, std::int64_t j,
-               std::uint16_t* to) {
-    Rows rows;
-    if (a.transposed) {
-        load_row_pairs(a.data + j * m + i, m, smaller(k - j, depth), smaller(m - i, tile), rows);
-        transpose(rows);
-    } else {
-        load_rows(a.data + i * k + j, k, smaller(m - i, tile), smaller(k - j, depth), rows);
-    }
-    store(rows, to);
-}
-
-/// Copies the tile of b [k, n] that begins at (i, j), with its rows interleaved in pairs.
-void pack_right(const Bfloat16Matrix& b, std::int64_t k, std::int64_t n, std::int64_t i, std::int64_t j,
-                std::uint16_t* to) {
-    Rows rows;
-    if (b.transposed) {
-        load_rows(b.data + j * k + i, k, smaller(n - j, tile), smaller(k - i, depth), rows);
-        transpose(rows);
-    } else {
-        load_row_pairs(b.data + i * n + j, n, smaller(k - i, depth), smaller(n - j, tile), rows);
-    }
-    store(rows, to);
 }
 
 /// Computes 32 x 32 numbers of c: two rows of tiles of a times two columns of tiles of b, each `steps` tiles deep.
@@ -168,33 +132,56 @@ void multiply_dots(const std::uint16_t* a, const std::uint16_t* b, std::int64_t 
     }
 }
 
-/// Computes 32 x 32 numbers of c.
-void multiply_block(bool tiles, const std::uint16_t* a, const std::uint16_t* b, std::int64_t steps, float* c,
-                    std::int64_t stride, bool add) {
-    if (tiles) return multiply_tiles(a, b, steps, c, stride, add);
-    for (std::int64_t r = 0; r < pair; r += 8)
-        multiply_dots(a + r / tile * steps * tile_numbers + r % tile * depth, b, steps, c + r * stride, stride, add);
-}
+/// See multiply_blocks.
+struct Unit {
+    bool tiles;
 
-void copy_rows(std::int64_t rows, std::int64_t columns, const float* from, std::int64_t from_stride, float* to,
-               std::int64_t to_stride) {
-    for (std::int64_t r = 0; r < rows; ++r)
-        __builtin_memcpy(to + r * to_stride, from + r * from_stride, static_cast<std::size_t>(columns) * sizeof(float));
-}
+    explicit Unit(bool has_tiles) : tiles(has_tiles) {
+        const TileShapes shapes;
+        if (tiles) _tile_loadconfig(&shapes);
+    }
+    ~Unit() {
+        if (tiles) _tile_release();
+    }
+    Unit(const Unit&) = delete;
+    Unit& operator=(const Unit&) = delete;
 
-void clear_tile(std::uint16_t* to) { __builtin_memset(to, 0, tile_numbers * sizeof(std::uint16_t)); }
+    /// Copies the tile of a [m, k] that begins at (i, j), row by row.
+    static void pack_left(const Bfloat16Matrix& a, std::int64_t m, std::int64_t k, std::int64_t i, std::int64_t j,
+                          std::uint16_t* to) {
+        Rows rows;
+        if (a.transposed) {
+            load_row_pairs(a.data + j * m + i, m, smaller(k - j, depth), smaller(m - i, tile), rows);
+            transpose(rows);
+        } else {
+            load_rows(a.data + i * k + j, k, smaller(m - i, tile), smaller(k - j, depth), rows);
+        }
+        store(rows, to);
+    }
 
-}  // namespace
+    /// Copies the tile of b [k, n] that begins at (i, j), with its rows interleaved in pairs.
+    static void pack_right(const Bfloat16Matrix& b, std::int64_t k, std::int64_t n, std::int64_t i, std::int64_t j,
+                           std::uint16_t* to) {
+        Rows rows;
+        if (b.transposed) {
+            load_rows(b.data + j * k + i, k, smaller(n - j, tile), smaller(k - i, depth), rows);
+            transpose(rows);
+        } else {
+            load_row_pairs(b.data + i * n + j, n, smaller(k - i, depth), smaller(n - j, tile), rows);
+        }
+        store(rows, to);
+    }
 
-struct alignas(64) Bfloat16Products::Blocks {
-    std::uint16_t left[pair * depth_at_once];
-    std::uint16_t right[columns_at_once * depth_at_once];
-    float edge[pair * pair];
+    void multiply(const std::uint16_t* a, const std::uint16_t* b, std::int64_t steps, float* c, std::int64_t stride,
+                  bool add) const {
+        if (tiles) return multiply_tiles(a, b, steps, c, stride, add);
+        for (std::int64_t r = 0; r < pair; r += 8)
+            multiply_dots(a + r / tile * steps * tile_numbers + r % tile * depth, b, steps, c + r * stride, stride,
+                          add);
+    }
 };
 
-void Bfloat16Products::Free::operator()(Blocks* blocks) const { delete blocks; }
-
-Bfloat16Products::Bfloat16Products(bool tiles) : blocks_(new Blocks), tiles_(tiles) {}
+}  // namespace
 
 void round_to_bfloat16(std::int64_t count, const float* from, std::uint16_t* to) {
     for (std::int64_t i = 0; i < count; i += tile) {
@@ -208,50 +195,7 @@ void round_to_bfloat16(std::int64_t count, const float* from, std::uint16_t* to)
 
 void Bfloat16Products::multiply(std::int64_t m, std::int64_t n, std::int64_t k, Bfloat16Matrix a, Bfloat16Matrix b,
                                 float* c, bool add) {
-    std::uint16_t* const left = blocks_->left;
-    std::uint16_t* const right = blocks_->right;
-    float* const edge = blocks_->edge;
-    const TileShapes shapes;
-    if (tiles_) _tile_loadconfig(&shapes);
-    for (std::int64_t n0 = 0; n0 < n; n0 += columns_at_once)
-        for (std::int64_t k0 = 0; k0 < k; k0 += depth_at_once) {
-            const std::int64_t steps = tiles_of(smaller(k - k0, depth_at_once), depth);
-            const std::int64_t columns = smaller(n - n0, columns_at_once);
-            const bool adds = add || k0 > 0;
-            // The number of tiles across is even; the columns beyond n are 0.
-            for (std::int64_t j = 0; j < 2 * tiles_of(columns, pair); ++j)
-                for (std::int64_t s = 0; s < steps; ++s) {
-                    std::uint16_t* const to = right + (j * steps + s) * tile_numbers;
-                    if (j * tile < columns)
-                        pack_right(b, k, n, k0 + s * depth, n0 + j * tile, to);
-                    else
-                        clear_tile(to);
-                }
-            for (std::int64_t m0 = 0; m0 < m; m0 += pair) {
-                for (std::int64_t i = 0; i < 2; ++i)
-                    for (std::int64_t s = 0; s < steps; ++s) {
-                        std::uint16_t* const to = left + (i * steps + s) * tile_numbers;
-                        if (m0 + i * tile < m)
-                            pack_left(a, m, k, m0 + i * tile, k0 + s * depth, to);
-                        else
-                            clear_tile(to);
-                    }
-                const std::int64_t rows = smaller(m - m0, pair);
-                for (std::int64_t j = 0; j < columns; j += pair) {
-                    const std::uint16_t* const across = right + j / tile * steps * tile_numbers;
-                    float* const target = c + m0 * n + n0 + j;
-                    const std::int64_t width = smaller(columns - j, pair);
-                    if (rows == pair && width == pair) {
-                        multiply_block(tiles_, left, across, steps, target, n, adds);
-                        continue;
-                    }
-                    if (adds) copy_rows(rows, width, target, n, edge, pair);
-                    multiply_block(tiles_, left, across, steps, edge, pair, adds);
-                    copy_rows(rows, width, edge, pair, target, n);
-                }
-            }
-        }
-    if (tiles_) _tile_release();
+    multiply_blocks(Unit(unit_ == Bfloat16Unit::tiles), *blocks_, m, n, k, a, b, c, add);
 }
 
 }  // namespace hpo

@@ -1,0 +1,36 @@
+#include "worker/backends/cpu/architecture.hpp"
+
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+
+#include <cstdint>
+
+#include "worker/backends/cpu/kernels.hpp"
+
+namespace hpo {
+
+extern const Kernels kernels_neon;
+extern const Kernels kernels_sve;
+
+std::vector<CpuLevel> cpu_levels() {
+    std::vector<CpuLevel> levels{{"armv8-a", &kernels_neon}};
+    if ((getauxval(AT_HWCAP) & HWCAP_SVE) != 0) levels.push_back({"armv8-a+sve", &kernels_sve});
+    return levels;
+}
+
+Bfloat16Unit bfloat16_unit() {
+    return (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0 ? Bfloat16Unit::vectors : Bfloat16Unit::none;
+}
+
+std::string_view to_text(Bfloat16Unit unit) { return unit == Bfloat16Unit::none ? "" : "BF16"; }
+
+void flush_subnormals() {
+    constexpr std::uint64_t flush_to_zero = 1U << 24;  // of FPCR; for operands and results
+    std::uint64_t control = 0;
+    asm volatile("mrs %0, fpcr" : "=r"(control));
+    asm volatile("msr fpcr, %0" : : "r"(control | flush_to_zero));
+}
+
+std::optional<std::string> better_blas_core() { return {}; }
+
+}  // namespace hpo

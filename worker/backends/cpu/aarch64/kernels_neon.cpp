@@ -1,0 +1,2 @@
+#define HPO_KERNEL_TABLE kernels_neon
+#include "worker/backends/cpu/kernels_body.hpp"
