@@ -2,6 +2,7 @@
 // in a row. Everything that backend.hpp says of operations holds for these.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "worker/backends/tensor.hpp"
@@ -32,7 +33,7 @@ struct Rotate {
     bool back = false;       ///< by the opposite angle, which is the gradient's way
 };
 
-/// Softmax(Q K^T / sqrt(D)) V for each sample and each of H heads of D numbers, computed in tiles, so that the S x S
+/// Softmax(scale * Q K^T) V for each sample and each of H heads of D numbers, computed in tiles, so that the S x S
 /// scores of a head are never in memory (Dao et al., "FlashAttention", NeurIPS 2022). H / K neighbouring heads share
 /// keys and values (grouped-query attention, Ainslie et al. 2023).
 struct Attention {
@@ -40,6 +41,7 @@ struct Attention {
     std::int64_t heads = 1;     ///< H, a multiple of kv_heads
     std::int64_t kv_heads = 1;  ///< K
     bool causal = false;        ///< a step attends to itself and those before it, and not to all
+    float scale = 0;            ///< 0: 1 / sqrt(D)
     Tensor projections;         ///< [B * S, (H + 2 K) * D]: the heads' queries, then the keys, then the values
     Tensor output;              ///< [B * S, H * D] written
     Tensor log_sums;            ///< [B * S, H] written: the logarithm of the sum of the exponentials of the scores
@@ -47,6 +49,9 @@ struct Attention {
     static constexpr std::int64_t widest_head = 128;  ///< D at most
 
     [[nodiscard]] std::int64_t width() const { return output.columns / heads; }  ///< D
+    [[nodiscard]] float score_scale() const {
+        return scale > 0 ? scale : 1.0F / std::sqrt(static_cast<float>(width()));
+    }
 };
 
 struct AttentionBackward {

@@ -28,23 +28,45 @@ Mlp::Mlp(MlpShape hidden, const ModelShape& shape) : Model(shape), shape_(std::m
             embeddings_.push_back({column, width, add({name, {column.levels, width}, 0, true, embedding_bound, 0})});
             inputs += width - column.levels;
         }
-    for (std::size_t i = 0; i <= shape_.hidden.size(); ++i) {
+    const std::size_t last = shape_.hidden.size();
+    for (std::size_t i = 0; i <= last; ++i) {
         Layer layer;
-        layer.hidden = i < shape_.hidden.size();
+        layer.hidden = i < last;
         layer.inputs = inputs;
         layer.outputs = layer.hidden ? shape_.hidden[i] : shape.outputs;
         const std::string prefix = "layers." + std::to_string(i) + ".";
         const auto bound = std::sqrt((layer.hidden ? 6.0 : 1.0) / static_cast<double>(inputs));
-        layer.weight = add({prefix + "weight", {layer.outputs, inputs}, 0, true, static_cast<float>(bound), 0});
-        layer.bias = add({prefix + "bias", {layer.outputs}, 0, false, 0, 0});
+        const Place place = last == 0      ? Place::fixed
+                            : i == 0       ? Place::input
+                            : layer.hidden ? Place::hidden
+                                           : Place::output;
+        layer.weight = add({prefix + "weight",
+                            {layer.outputs, inputs},
+                            0,
+                            true,
+                            static_cast<float>(bound),
+                            0,
+                            place,
+                            place == Place::input ? layer.outputs : inputs});
+        const auto add_vector = [&](const char* name, float constant) {
+            return add({prefix + name,
+                        {layer.outputs},
+                        0,
+                        false,
+                        0,
+                        constant,
+                        layer.hidden ? Place::vector : Place::fixed,
+                        layer.outputs});
+        };
+        layer.bias = add_vector("bias", 0);
         if (layer.hidden && shape_.layer_norm) {
-            layer.norm_scale = add({prefix + "norm.weight", {layer.outputs}, 0, false, 0, 1});
-            layer.norm_shift = add({prefix + "norm.bias", {layer.outputs}, 0, false, 0, 0});
+            layer.norm_scale = add_vector("norm.weight", 1);
+            layer.norm_shift = add_vector("norm.bias", 0);
         }
         inputs = layer.outputs;
         layers_.push_back(layer);
     }
-    block_ = place_parameters(std::move(parameters));
+    block_ = place_parameters(std::move(parameters), shape_.base_width);
 }
 
 double Mlp::forward_flops() const {
@@ -319,6 +341,9 @@ Result<std::unique_ptr<Model>> make_mlp(const Params& params, const DataShape& s
         return Error{
             "model.embedding_width: the data has no categorical columns: leave it out, or name such columns "
             "of a table in data.categorical"};
+    const auto base_width = base_width_setting(params);
+    if (!base_width) return base_width.error();
+    mlp.base_width = *base_width;
     return std::unique_ptr<Model>(
         std::make_unique<Mlp>(std::move(mlp), ModelShape{shape.features(), shape.outputs, shape.targets()}));
 }

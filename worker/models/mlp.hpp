@@ -21,6 +21,7 @@ struct MlpShape {
     /// Numbers of the embedding of a column, at most; 0: its features are inputs as they are.
     std::int64_t embedding_width = 0;
     std::vector<CategoryShape> categories{};  ///< the columns that may have one
+    std::int64_t base_width = 0;              ///< see ParameterBlock
 
     /// Of a column with so many levels: half as many, since more would add parameters and no information.
     [[nodiscard]] std::int64_t width_of(std::int64_t levels) const {
@@ -93,7 +94,7 @@ class Mlp : public Model {
 void normalise_mlp(const Params& given, Params& all);
 /// Rounds the widths up, and takes the activation that needs the most memory.
 void pad_mlp(Params& all, const PaddingBounds& widths);
-/// From the keys hidden (or width and depth), activation, norm and embedding_width.
+/// From the keys hidden (or width and depth), activation, norm, embedding_width, parametrization and base_width.
 Result<std::unique_ptr<Model>> make_mlp(const Params& params, const DataShape& shape);
 
 }  // namespace hpo

@@ -1,6 +1,7 @@
 #include "worker/models/model.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace hpo {
 namespace {
@@ -27,8 +28,17 @@ std::int64_t ParameterBlock::count() const {
     return sum;
 }
 
-ParameterBlock place_parameters(std::vector<Parameter> parameters) {
-    ParameterBlock block{std::move(parameters), 0, 0};
+double ParameterBlock::width_factor(const Parameter& parameter) const {
+    return base_width == 0 || parameter.place == Place::fixed
+               ? 1
+               : static_cast<double>(parameter.width) / static_cast<double>(base_width);
+}
+
+ParameterBlock place_parameters(std::vector<Parameter> parameters, std::int64_t base_width) {
+    ParameterBlock block{std::move(parameters), 0, 0, base_width};
+    for (auto& parameter : block.parameters)
+        if (parameter.place == Place::output)
+            parameter.bound = static_cast<float>(parameter.bound / std::sqrt(block.width_factor(parameter)));
     for (const bool decayed : {true, false}) {
         for (auto& parameter : block.parameters) {
             if (parameter.decayed != decayed) continue;

@@ -16,6 +16,10 @@
 
 namespace hpo {
 
+/// How the sides of a parameter follow the model's width. `vector`: biases and norms of hidden units; `input`: from the
+/// data to them; `hidden`: between them; `output`: from them to the model's outputs; `fixed`: no side does.
+enum class Place : std::uint8_t { fixed, vector, input, hidden, output };
+
 /// One named tensor inside the parameter block.
 struct Parameter {
     std::string name;  ///< as state dictionaries have it: layers.0.weight
@@ -25,6 +29,8 @@ struct Parameter {
     bool decayed = false;    ///< weight matrices
     float bound = 0;         ///< initial: uniform in [-bound, bound); 0: the constant below
     float constant = 0;
+    Place place = Place::fixed;
+    std::int64_t width = 0;  ///< hidden units that it begins with (hidden, output) or ends in (input, vector)
 
     [[nodiscard]] std::int64_t elements() const;
     [[nodiscard]] std::int64_t rows() const { return shape.size() > 1 ? shape[0] : 1; }
@@ -38,7 +44,11 @@ struct ParameterBlock {
     std::vector<Parameter> parameters;  ///< in the network's order
     std::int64_t elements = 0;          ///< with padding
     std::int64_t decayed = 0;           ///< elements [0, decayed) are subject to weight decay
+    /// The width at which muP (Yang et al., "Tensor Programs V", 2022) is the standard parametrization; 0: no muP.
+    std::int64_t base_width = 0;
 
+    /// Times as wide as in the base model, with muP; otherwise 1.
+    [[nodiscard]] double width_factor(const Parameter& parameter) const;
     [[nodiscard]] std::int64_t count() const;  ///< trainable numbers, without padding
 };
 
@@ -142,7 +152,9 @@ class Model {
     ModelShape shape_;
 };
 
-/// Places `parameters` (in network order, `first` not yet set) in one block, the decayed ones first.
-ParameterBlock place_parameters(std::vector<Parameter> parameters);
+/// Places `parameters` (in network order, `first` not yet set) in one block, the decayed ones first. With a base width,
+/// the weights to the outputs begin smaller, as muP wants it (table 3 of the paper, which needs no multipliers of
+/// outputs).
+ParameterBlock place_parameters(std::vector<Parameter> parameters, std::int64_t base_width = 0);
 
 }  // namespace hpo

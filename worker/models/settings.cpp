@@ -97,6 +97,17 @@ Result<std::vector<std::int64_t>> list_setting(const Params& params, std::string
     return setting(params, name, &none);
 }
 
+Result<std::int64_t> base_width_setting(const Params& params) {
+    const auto parametrization = text_setting(params, "parametrization");
+    if (!parametrization) return parametrization.error();
+    if (*parametrization != "mup") return std::int64_t{0};
+    if (!params.contains("base_width"))
+        return Error{
+            "model.base_width: parametrization: mup needs it: the width at which it is the standard one, such "
+            "as that of a search on small models"};
+    return integer_setting(params, "base_width");
+}
+
 Activation activation_of(std::string_view name) {
     return name == "gelu" ? Activation::gelu : name == "silu" ? Activation::silu : Activation::relu;
 }

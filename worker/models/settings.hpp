@@ -24,6 +24,9 @@ Result<bool> flag_setting(const Params& params, std::string_view name);
 Result<std::string> text_setting(const Params& params, std::string_view name);
 Result<std::vector<std::int64_t>> list_setting(const Params& params, std::string_view name);
 
+/// The value of `base_width` with `parametrization: mup`, where it must be given; otherwise 0.
+Result<std::int64_t> base_width_setting(const Params& params);
+
 /// By its name; of others than gelu and silu: relu.
 Activation activation_of(std::string_view name);
 /// The value of `activation`, by default relu. The error: swiglu, which is for transformers.

@@ -13,6 +13,12 @@ float bound_for(double deviation) { return static_cast<float>(std::sqrt(3.0) * d
 
 }  // namespace
 
+float TransformerShape::score_scale() const {
+    if (base_width == 0) return 0;
+    const double base_head = static_cast<double>(base_width) / static_cast<double>(heads);
+    return static_cast<float>(std::sqrt(base_head) / static_cast<double>(head_width()));
+}
+
 Transformer::Transformer(const TransformerShape& shape, std::int64_t outputs, std::int64_t targets)
     : Model({shape.vocabulary > 0 ? shape.steps : shape.steps * shape.features, outputs, targets}), shape_(shape) {
     std::vector<Parameter> parameters;
@@ -20,46 +26,54 @@ Transformer::Transformer(const TransformerShape& shape, std::int64_t outputs, st
         parameters.push_back(std::move(parameter));
         return static_cast<int>(parameters.size()) - 1;
     };
-    const auto matrix = [&](const std::string& name, std::int64_t rows, std::int64_t columns, double deviation) {
-        return add({name, {rows, columns}, 0, true, bound_for(deviation), 0});
+    const std::int64_t width = shape.width;
+    const auto matrix = [&](const std::string& name, std::int64_t rows, std::int64_t columns, double deviation,
+                            Place place) {
+        return add({name, {rows, columns}, 0, true, bound_for(deviation), 0, place, width});
+    };
+    const auto vector = [&](const std::string& name, float constant) {
+        return add({name, {width}, 0, false, 0, constant, Place::vector, width});
     };
     const auto by_inputs = [](std::int64_t inputs) { return 1 / std::sqrt(static_cast<double>(inputs)); };
     const auto norm = [&](const std::string& name) {
         Norm made;
-        made.scale = add({name + ".weight", {shape.width}, 0, false, 0, 1});
-        if (!shape.rms) made.shift = add({name + ".bias", {shape.width}, 0, false, 0, 0});
+        made.scale = vector(name + ".weight", 1);
+        if (!shape.rms) made.shift = vector(name + ".bias", 0);
         return made;
     };
-    const std::int64_t width = shape.width;
     const bool learned = shape.positions == TransformerShape::Positions::learned;
     if (shape.vocabulary > 0) {
-        entry_ = matrix("tokens.weight", shape.vocabulary, width, deviation_of_tables);
+        entry_ = matrix("tokens.weight", shape.vocabulary, width, deviation_of_tables, Place::input);
     } else {
-        entry_ = matrix("input.weight", width, shape.features, by_inputs(shape.features));
-        if (!learned) entry_bias_ = add({"input.bias", {width}, 0, false, 0, 0});
+        entry_ = matrix("input.weight", width, shape.features, by_inputs(shape.features), Place::input);
+        if (!learned) entry_bias_ = vector("input.bias", 0);
     }
-    if (learned) positions_ = matrix("positions.weight", shape.steps, width, deviation_of_tables);
+    if (learned) positions_ = matrix("positions.weight", shape.steps, width, deviation_of_tables, Place::input);
     const double at_the_end = 1 / std::sqrt(2.0 * static_cast<double>(std::max<std::int64_t>(1, shape.depth)));
+    const auto hidden = [&](const std::string& name, std::int64_t rows, std::int64_t columns, double deviation) {
+        return matrix(name, rows, columns, deviation, Place::hidden);
+    };
     for (std::int64_t i = 0; i < shape.depth; ++i) {
         const std::string name = "blocks." + std::to_string(i) + ".";
         Block block;
         block.before_attention = norm(name + "attention_norm");
-        block.projections_weight = matrix(name + "projections.weight", shape.projection(), width, by_inputs(width));
-        block.mixing_weight = matrix(name + "mixing.weight", width, width, by_inputs(width) * at_the_end);
+        block.projections_weight = hidden(name + "projections.weight", shape.projection(), width, by_inputs(width));
+        block.mixing_weight = hidden(name + "mixing.weight", width, width, by_inputs(width) * at_the_end);
         block.before_perceptron = norm(name + "perceptron_norm");
         block.up_weight =
-            matrix(name + "up.weight", shape.gated ? 2 * shape.hidden : shape.hidden, width, by_inputs(width));
-        block.down_weight = matrix(name + "down.weight", width, shape.hidden, by_inputs(shape.hidden) * at_the_end);
+            hidden(name + "up.weight", shape.gated ? 2 * shape.hidden : shape.hidden, width, by_inputs(width));
+        block.down_weight = hidden(name + "down.weight", width, shape.hidden, by_inputs(shape.hidden) * at_the_end);
         blocks_.push_back(block);
     }
     last_ = norm("norm");
     if (shape.tied) {
         head_ = entry_;
     } else {
-        head_ = add({"head.weight", {outputs, width}, 0, true, static_cast<float>(by_inputs(width)), 0});
+        head_ = add(
+            {"head.weight", {outputs, width}, 0, true, static_cast<float>(by_inputs(width)), 0, Place::output, width});
         head_bias_ = add({"head.bias", {outputs}, 0, false, 0, 0});
     }
-    block_ = place_parameters(std::move(parameters));
+    block_ = place_parameters(std::move(parameters), shape.base_width);
 }
 
 void Transformer::set_replica_model(Stream&, int, const Model&) const {}  // the models of a bucket are equal
@@ -93,6 +107,7 @@ Attention Transformer::attention(const Pass& pass, const Block& block) const {
             .heads = shape_.heads,
             .kv_heads = shape_.kv_heads,
             .causal = shape_.causal,
+            .scale = shape_.score_scale(),
             .projections = rows_of(block.projections, pass),
             .output = rows_of(block.attended, pass),
             .log_sums = rows_of(block.log_sums, pass)};

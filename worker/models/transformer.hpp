@@ -11,6 +11,8 @@
 // Weights are uniform with a deviation of 1 / sqrt(fan_in); those that end a block's branch are divided by
 // sqrt(2 * blocks), tables of tokens and positions have a deviation of 0.02 (Radford et al. 2019), and the head begins
 // in [-1, 1) / sqrt(width). Norms begin with 1 and 0.
+//
+// With muP the base model has as many heads, and heads of D numbers divide their scores by D / sqrt(D of the base).
 #pragma once
 
 #include "worker/data/dataset.hpp"
@@ -34,10 +36,13 @@ struct TransformerShape {
     Activation activation = Activation::gelu;
     bool rms = false;  ///< RMS norm in place of layer norm
     Positions positions = Positions::learned;
-    bool causal = false;  ///< steps attend to themselves and those before them
-    bool tied = false;    ///< the head's weights are the table of tokens
+    bool causal = false;          ///< steps attend to themselves and those before them
+    bool tied = false;            ///< the head's weights are the table of tokens
+    std::int64_t base_width = 0;  ///< see ParameterBlock
 
     [[nodiscard]] std::int64_t head_width() const { return width / heads; }
+    /// Of the scores of attention; 0: 1 / sqrt(head_width()).
+    [[nodiscard]] float score_scale() const;
     [[nodiscard]] std::int64_t projection() const { return (heads + 2 * kv_heads) * head_width(); }
 };
 
@@ -134,8 +139,8 @@ class Transformer : public Model {
 void normalise_transformer(const Params& given, Params& all);
 /// Changes nothing: trials of other shapes have a bucket of their own.
 void pad_transformer(Params& all, const PaddingBounds&);
-/// From the keys width, depth, heads, kv_heads, mlp_ratio, activation, norm, positions, causal and tied_embeddings. The
-/// samples must be sequences.
+/// From the keys width, depth, heads, kv_heads, mlp_ratio, activation, norm, positions, causal, tied_embeddings,
+/// parametrization and base_width. The samples must be sequences.
 Result<std::unique_ptr<Model>> make_transformer(const Params& params, const DataShape& shape);
 
 }  // namespace hpo

@@ -48,6 +48,9 @@ Result<void> read_sizes(const Params& params, TransformerShape& shape) {
     const auto ratio = real_setting(params, "mlp_ratio");
     if (!ratio) return ratio.error();
     shape.hidden = std::max<std::int64_t>(1, std::llround(*ratio * static_cast<double>(shape.width)));
+    const auto base_width = base_width_setting(params);
+    if (!base_width) return base_width.error();
+    shape.base_width = *base_width;
     const std::string heads = std::to_string(shape.heads);
     if (shape.width % shape.heads != 0)
         return Error{"model.width: " + std::to_string(shape.width) + " is not a multiple of model.heads (" + heads +
@@ -98,6 +101,10 @@ Result<void> read_flags(const Params& params, const DataShape& data, Transformer
     shape.tied = *tied;
     if (shape.tied && (shape.vocabulary == 0 || data.outputs != shape.vocabulary))
         return Error{"model.tied_embeddings: is for models that predict tokens: leave it out"};
+    if (shape.tied && shape.base_width > 0)
+        return Error{
+            "model.tied_embeddings: parametrization: mup changes the table of tokens and the head by different "
+            "learning rates, so they cannot be one: leave out one of the two"};
     return {};
 }
 

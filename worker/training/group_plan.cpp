@@ -28,6 +28,38 @@ std::int64_t next_window(std::int64_t window, Seconds took, std::int64_t most) {
     return took > long_window ? std::max<std::int64_t>(1, window / 2) : window;
 }
 
+double rate_factor(const ParameterBlock& block, const Parameter& parameter, OptimizerKind optimizer) {
+    const double width = block.width_factor(parameter);
+    const bool grows = parameter.place == Place::input || parameter.place == Place::vector;
+    if (optimizer == OptimizerKind::sgd) return grows ? width : parameter.place == Place::output ? 1 / width : 1;
+    return grows ? 1 : 1 / width;  // each weight moves by about the learning rate
+}
+
+namespace {
+
+/// Runs of parameters with one learning rate. Padded replicas may differ in each width.
+std::vector<RateRun> rate_runs(const ParameterBlock& block, OptimizerKind optimizer, Fusion fusion) {
+    if (block.base_width == 0) return {{0, 0, block.elements, block.decayed}};
+    std::vector<RateRun> runs;
+    const auto factor = [&](std::size_t index) { return rate_factor(block, block.parameters[index], optimizer); };
+    for (const bool decayed : {true, false})
+        for (std::size_t index = 0; index < block.parameters.size(); ++index) {
+            const Parameter& parameter = block.parameters[index];
+            if (parameter.decayed != decayed) continue;
+            const bool goes_on = fusion == Fusion::identical && !runs.empty() &&
+                                 block.parameters[runs.back().parameter].decayed == decayed &&
+                                 factor(runs.back().parameter) == factor(index);
+            if (!goes_on) runs.push_back({index, parameter.first, 0, 0});
+        }
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        runs[i].elements = (i + 1 < runs.size() ? runs[i + 1].first : block.elements) - runs[i].first;
+        if (block.parameters[runs[i].parameter].decayed) runs[i].decayed = runs[i].elements;
+    }
+    return runs;
+}
+
+}  // namespace
+
 Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape& shape, const SplitSizes& sizes,
                              int trials, Fusion fusion) {
     const TrainingConfig& training = configuration.training;
@@ -82,8 +114,11 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     plan.model->plan(layout, {plan.rows, training.precision, fusion, training.part_bytes, training.checkpointing});
     plan.input = layout.add(Type::f32, plan.rows, shape.features());
     plan.targets = layout.add(target_type(shape.task), plan.rows, shape.target_columns());
-    for (Tensor* table : {&plan.learning_rates, &plan.losses, &plan.norms})
-        *table = layout.add(Type::f32, 1, plan.window);
+    plan.runs = rate_runs(plan.model->block(), training.optimizer, fusion);
+    const auto runs = static_cast<std::int64_t>(plan.runs.size());
+    plan.learning_rates = layout.add(Type::f32, runs, plan.window);
+    plan.weight_decay = layout.add(Type::f32, 1, runs);
+    for (Tensor* table : {&plan.losses, &plan.norms}) *table = layout.add(Type::f32, 1, plan.window);
     for (Tensor* number : {&plan.loss, &plan.norm, &plan.factor}) *number = layout.add(Type::f32, 1, 1);
     if (plan.task == Task::classification)
         plan.correct = layout.add(Type::i32, 1, 1);
@@ -95,8 +130,8 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
         *flag = layout.add_per_replica(Type::u8);
     for (Tensor* number : {&plan.window_index, &plan.batch, &plan.batch_rows})
         *number = layout.add_per_replica(Type::u32);
-    for (Tensor* array : {&plan.target_weight, &plan.weight_decay, &plan.dropout, &plan.smoothing, &plan.no_smoothing,
-                          &plan.clip, &plan.beta1, &plan.beta2, &plan.epsilon, &plan.momentum})
+    for (Tensor* array : {&plan.target_weight, &plan.dropout, &plan.smoothing, &plan.no_smoothing, &plan.clip,
+                          &plan.beta1, &plan.beta2, &plan.epsilon, &plan.momentum})
         *array = layout.add_per_replica(Type::f32);
     if (plan.folds > 1) {
         for (Tensor* whole : {&plan.fold.part, &plan.fold.count}) *whole = layout.add_per_replica(Type::u32);
@@ -120,7 +155,7 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     }
     plan.arena_bytes = layout.bytes();
     const std::int64_t parts = plan.model->gradient_parts();
-    plan.updates_in_backward = two_moments && plan.micro_batches == 1 && !plan.scaling.scale &&
+    plan.updates_in_backward = two_moments && runs == 1 && plan.micro_batches == 1 && !plan.scaling.scale &&
                                plan.micro_batch <= training.backward_updates && parts > 0 &&
                                parts <= plan.model->block().decayed;
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "hpo/clock.hpp"
 #include "hpo/result.hpp"
@@ -24,6 +25,18 @@ struct Pace {
     std::int64_t iterations_per_step = 1;
 };
 Pace pace_of(const TrainingConfig& training, std::int64_t training_samples);
+
+/// Parameters side by side that an optimizer updates at once, with a learning rate of their own where muP wants it.
+struct RateRun {
+    std::size_t parameter = 0;  ///< one of them, in ParameterBlock::parameters
+    std::int64_t first = 0;     ///< elements [first, first + elements) of the block
+    std::int64_t elements = 0;
+    std::int64_t decayed = 0;  ///< of these elements: the first so many are subject to weight decay
+};
+
+/// What the learning rate of a parameter is multiplied by, and its weight decay divided by (so that their product does
+/// not depend on the width): 1 without muP; with it, by table 3 of Yang et al. 2022.
+double rate_factor(const ParameterBlock& block, const Parameter& parameter, OptimizerKind optimizer);
 
 struct GroupPlan {
     std::unique_ptr<Model> model;
@@ -48,7 +61,10 @@ struct GroupPlan {
     Tensor weights, gradient, first_moment, second_moment;  ///< [1, P]; the first moment is SGD's velocity
     Tensor average;                                         ///< [1, P], with TrainingConfig::ema: of the weights
     Tensor input, targets;                                  ///< [rows, features], [rows, target columns]
-    Tensor learning_rates, losses, norms;                   ///< [1, window]
+    std::vector<RateRun> runs;                              ///< of the whole block; one without muP
+    Tensor learning_rates;                                  ///< [runs, window]
+    Tensor weight_decay;                                    ///< [1, runs]
+    Tensor losses, norms;                                   ///< [1, window]
     Tensor loss, norm, factor;                              ///< [1, 1]
     Tensor correct;                                         ///< i32 [1, 1], of classification
     Tensor absolute;                                        ///< [1, 1], of regression: the sum of absolute errors
@@ -58,7 +74,7 @@ struct GroupPlan {
     Tensor batch, batch_rows;          ///< samples, see Extent
     Tensor target_weight;              ///< 1 / (batch * targets of a sample), in regression divided by the outputs
     Tensor by_adamw, by_sgd, by_lion;  ///< 1 for live replicas with this optimizer
-    Tensor weight_decay, dropout, smoothing, no_smoothing, clip, beta1, beta2, epsilon, momentum;
+    Tensor dropout, smoothing, no_smoothing, clip, beta1, beta2, epsilon, momentum;
     LossScale scaling;  ///< with float16 only
     Augment augment;
 

@@ -69,6 +69,9 @@ void Trainer::set_up(int replica, const ReplicaSpec& spec, std::int64_t steps, c
     it.pace = pace_of(spec.training, data_.sizes.epoch());
     it.schedule = make_schedule(spec.training, steps * it.pace.iterations_per_step, it.pace.iterations_per_epoch);
     it.progress = progress;
+    const ParameterBlock& block = it.spec.model->block();
+    for (const RateRun& run : plan_.runs)
+        it.rate_factors.push_back(rate_factor(block, block.parameters[run.parameter], spec.training.optimizer));
     write_per_replica(replica);
 }
 
@@ -129,7 +132,10 @@ void Trainer::deactivate(int replica) {
 void Trainer::write_per_replica(int replica) {
     const ReplicaSpec& spec = replicas_[index(replica)].spec;
     const auto number = [&](const Tensor& to, double value) { stream_->write(to, replica, static_cast<float>(value)); };
-    number(plan_.weight_decay, spec.training.weight_decay);
+    std::vector<float> decays;
+    for (const double factor : replicas_[index(replica)].rate_factors)
+        decays.push_back(static_cast<float>(spec.training.weight_decay / factor));
+    stream_->write(plan_.weight_decay, replica, std::span<const float>(decays));
     number(plan_.dropout, spec.training.dropout);
     number(plan_.smoothing, spec.training.label_smoothing);
     number(plan_.no_smoothing, 0);
@@ -251,10 +257,14 @@ bool Trainer::end_steps() {
 void Trainer::prepare_window(std::int64_t count) {
     for (int k = 0; k < replicas(); ++k) {
         const Replica& replica = replicas_[index(k)];
-        const std::size_t first = first_of(plan_.learning_rates, k);
-        for (std::int64_t i = 0; i < count; ++i)
-            rates_[first + static_cast<std::size_t>(i)] =
-                static_cast<float>(replica.rate_scale * replica.schedule.at(replica.progress.iteration + i));
+        std::size_t first = first_of(plan_.learning_rates, k);
+        for (const double factor : replica.rate_factors) {
+            const double scale = factor * replica.rate_scale;
+            for (std::int64_t i = 0; i < count; ++i)
+                rates_[first + static_cast<std::size_t>(i)] =
+                    static_cast<float>(scale * replica.schedule.at(replica.progress.iteration + i));
+            first += static_cast<std::size_t>(plan_.window);
+        }
     }
     const auto write_all = [this](const Tensor& table, const auto& values) {
         const Tensor all = table.all_replicas(replicas());
@@ -267,7 +277,7 @@ void Trainer::prepare_window(std::int64_t count) {
 /// One update of every replica. With the same optimizers it consists of the same operations each time.
 void Trainer::iterate(Optimizers used) {
     Training training{plan_.dropout, plan_.seed, plan_.iteration, {plan_.batch, plan_.batch_rows, 0}};
-    const UpdateInBackward in_backward{adamw_of_all(), roots()};
+    const UpdateInBackward in_backward{adamw_of(0), roots()};
     if (used.in_backward) training.update = &in_backward;
     for (std::uint32_t& index = training.extent.micro_batch; index < plan_.micro_batches; ++index) {
         const std::int64_t rows = std::min(plan_.micro_batch, plan_.shared.batch_size - index * plan_.micro_batch);
@@ -326,17 +336,25 @@ void Trainer::compute_loss(const LossOf& of) {
                                 .extent = extent});
 }
 
-AdamW Trainer::adamw_of_all() const {
-    const Update update{.weights = plan_.weights,
-                        .gradient = plan_.gradient,
-                        .decayed = plan_.model->block().decayed,
-                        .learning_rates = plan_.learning_rates,
-                        .window_index = plan_.window_index,
-                        .weight_decay = plan_.weight_decay,
-                        .factor = plan_.factor,
-                        .alive = plan_.by_adamw,
-                        .valid = plan_.scaling.valid};
-    return {update, plan_.first_moment, plan_.second_moment, plan_.beta1, plan_.beta2, plan_.epsilon, plan_.iteration};
+Update Trainer::update_of(std::size_t index) const {
+    const RateRun& run = plan_.runs[index];
+    const auto row = static_cast<std::int64_t>(index);
+    return {.weights = plan_.weights.slice(run.first, 1, run.elements),
+            .gradient = plan_.gradient.slice(run.first, 1, run.elements),
+            .decayed = run.decayed,
+            .learning_rates = plan_.learning_rates.slice(row * plan_.window, 1, plan_.window),
+            .window_index = plan_.window_index,
+            .weight_decay = plan_.weight_decay.at(row),
+            .factor = plan_.factor,
+            .alive = plan_.by_adamw,
+            .valid = plan_.scaling.valid};
+}
+
+AdamW Trainer::adamw_of(std::size_t index) const {
+    const RateRun& run = plan_.runs[index];
+    const auto of = [&](const Tensor& block) { return block ? block.slice(run.first, 1, run.elements) : Tensor{}; };
+    return {update_of(index), of(plan_.first_moment), of(plan_.second_moment), plan_.beta1,
+            plan_.beta2,      plan_.epsilon,          plan_.iteration};
 }
 
 /// With updates in the backward pass the gradients of the weight matrices are not written. The roots take the end of
@@ -353,18 +371,22 @@ void Trainer::update(Optimizers used) {
     const std::int64_t decayed = plan_.model->block().decayed;
     stream_->gradient_norm({used.in_backward ? from(plan_.gradient, decayed - roots().columns) : plan_.gradient,
                             plan_.clip, plan_.norm, plan_.factor, plan_.scaling});
-    AdamW adamw = adamw_of_all();
-    if (used.in_backward) {
-        for (Tensor* block : {&adamw.update.weights, &adamw.update.gradient, &adamw.first_moment, &adamw.second_moment})
-            *block = from(*block, decayed);
-        adamw.update.decayed = 0;
+    for (std::size_t run = 0; run < plan_.runs.size(); ++run) {
+        AdamW adamw = adamw_of(run);
+        Update other = adamw.update;
+        const Tensor moment = adamw.first_moment;
+        if (used.in_backward) {
+            for (Tensor* block :
+                 {&adamw.update.weights, &adamw.update.gradient, &adamw.first_moment, &adamw.second_moment})
+                *block = from(*block, decayed);
+            adamw.update.decayed = 0;
+        }
+        if (used.adamw) stream_->adamw(adamw);
+        other.alive = plan_.by_sgd;
+        if (used.sgd) stream_->sgd({other, moment, plan_.momentum, plan_.shared.nesterov});
+        other.alive = plan_.by_lion;
+        if (used.lion) stream_->lion({other, moment, plan_.beta1, plan_.beta2});
     }
-    if (used.adamw) stream_->adamw(adamw);
-    Update other = adamw_of_all().update;
-    other.alive = plan_.by_sgd;
-    if (used.sgd) stream_->sgd({other, plan_.first_moment, plan_.momentum, plan_.shared.nesterov});
-    other.alive = plan_.by_lion;
-    if (used.lion) stream_->lion({other, plan_.first_moment, plan_.beta1, plan_.beta2});
     // After all updates, also those of the backward pass.
     if (plan_.average)
         stream_->average(

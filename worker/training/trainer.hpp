@@ -126,6 +126,7 @@ class Trainer {
         Pace pace;
         Schedule schedule;
         double rate_scale = 1;
+        std::vector<double> rate_factors;  ///< of each of GroupPlan::runs
         bool alive = true;
         ReplicaProgress progress;
         ReplicaStep step;
@@ -162,7 +163,9 @@ class Trainer {
         Extent extent;
     };
     void compute_loss(const LossOf& of);
-    [[nodiscard]] AdamW adamw_of_all() const;
+    /// The parameters of a run, in each tensor of the block's size.
+    [[nodiscard]] Update update_of(std::size_t run) const;
+    [[nodiscard]] AdamW adamw_of(std::size_t run) const;
     [[nodiscard]] Tensor roots() const;
     void update(Optimizers used);
     void read_window(std::int64_t count);

@@ -9,12 +9,14 @@ namespace {
 struct Heads {
     std::int64_t samples, steps, heads, kv_heads, width;
     bool causal;
+    float scale = 0;  ///< see Attention
 
+    [[nodiscard]] double score_scale() const { return scale > 0 ? scale : 1 / std::sqrt(static_cast<double>(width)); }
     [[nodiscard]] std::int64_t rows() const { return samples * steps; }
     [[nodiscard]] std::int64_t columns() const { return (heads + 2 * kv_heads) * width; }
 };
 
-/// Softmax(Q K^T / sqrt(D)) V with all scores in memory; `log_sums`: null or what belongs to it.
+/// Softmax(scale * Q K^T) V with all scores in memory; `log_sums`: null or what belongs to it.
 Numbers attended(const Heads& h, const Numbers& x, Numbers* log_sums = nullptr) {
     Numbers y(number(h.rows() * h.heads * h.width));
     if (log_sums) log_sums->assign(number(h.rows() * h.heads), 0);
@@ -32,7 +34,7 @@ Numbers attended(const Heads& h, const Numbers& x, Numbers* log_sums = nullptr) 
                     double score = 0;
                     for (std::int64_t i = 0; i < h.width; ++i)
                         score += at(query, head * h.width + i) * at(key, key_column + i);
-                    sum += weights[number(key)] = std::exp(score / std::sqrt(static_cast<double>(h.width)));
+                    sum += weights[number(key)] = std::exp(score * h.score_scale());
                 }
                 const std::int64_t row = (sample * h.steps + query) * h.heads + head;
                 if (log_sums) (*log_sums)[number(row)] = std::log(sum);
@@ -48,7 +50,7 @@ Numbers attended(const Heads& h, const Numbers& x, Numbers* log_sums = nullptr) 
 Numbers attended_backward(const Heads& h, const Numbers& x, const Numbers& g) {
     Numbers log_sums, dx(x.size());
     const Numbers y = attended(h, x, &log_sums);
-    const double scale = 1 / std::sqrt(static_cast<double>(h.width));
+    const double scale = h.score_scale();
     for (std::int64_t row = 0; row < h.rows() * h.heads; ++row) {
         const std::int64_t head = row % h.heads, query = row / h.heads % h.steps, sample = row / h.heads / h.steps;
         const std::int64_t key_column = (h.heads + head / (h.heads / h.kv_heads)) * h.width;
@@ -78,8 +80,8 @@ Numbers attended_backward(const Heads& h, const Numbers& x, const Numbers& g) {
 
 // One tile and several, not whole ones; heads that share keys and values; widths that fill no register.
 const Heads attention_shapes[] = {
-    {2, 5, 2, 2, 4, true},   {2, 5, 4, 2, 6, false},   {1, 1, 1, 1, 1, true},   {1, 17, 3, 1, 16, true},
-    {1, 70, 2, 1, 20, true}, {1, 131, 2, 2, 8, false}, {1, 64, 1, 1, 33, true}, {1, 20, 1, 1, 128, false},
+    {2, 5, 2, 2, 4, true},          {2, 5, 4, 2, 6, false, 0.7F}, {1, 1, 1, 1, 1, true},   {1, 17, 3, 1, 16, true},
+    {1, 70, 2, 1, 20, true, 0.05F}, {1, 131, 2, 2, 8, false},     {1, 64, 1, 1, 33, true}, {1, 20, 1, 1, 128, false},
 };
 
 struct AttentionCase {
@@ -91,6 +93,7 @@ struct AttentionCase {
                    .heads = h.heads,
                    .kv_heads = h.kv_heads,
                    .causal = h.causal,
+                   .scale = h.scale,
                    .projections = harness.random(h.rows(), h.columns(), -size, size),
                    .output = harness.output(h.rows(), h.heads * h.width),
                    .log_sums = harness.output(h.rows(), h.heads)};

@@ -36,7 +36,7 @@ AttentionSizes sizes_of(const Attention& it) {
     assert(it.projections.columns == (it.heads + 2 * it.kv_heads) * it.width());
     assert(it.projections.rows == it.output.rows && it.output.rows % it.steps == 0);
     assert(it.log_sums.rows == it.output.rows && it.log_sums.columns == it.heads);
-    return {it.steps, it.heads, it.kv_heads, it.width(), it.causal};
+    return {it.steps, it.heads, it.kv_heads, it.width(), it.causal, it.score_scale()};
 }
 
 }  // namespace

@@ -56,6 +56,7 @@ struct PatchSizes {
 struct AttentionSizes {
     std::int64_t steps, heads, kv_heads, width;
     bool causal;
+    float scale;  // of the scores
 };
 
 struct Kernels {

@@ -90,7 +90,6 @@ inline int64_t row_of(const AttentionSizes& s) { return (s.heads + 2 * s.kv_head
 inline int64_t key_column(const AttentionSizes& s, int64_t head) {
     return (s.heads + head / (s.heads / s.kv_heads)) * s.width;
 }
-inline float scale_of(const AttentionSizes& s) { return 1.0F / __builtin_sqrtf(static_cast<float>(s.width)); }
 
 /// The place of a tile of queries against a tile of keys.
 struct TilePair {
@@ -119,7 +118,7 @@ void attention_tile(const AttentionSizes& s, const float* queries, const float* 
     float normaliser[tile];
     const int64_t tile_columns = whole_lanes(s.width), row_elements = row_of(s);
     const int64_t rows = at_most(tile, s.steps - first_query), padded = whole_rows(rows);
-    pack(rows, s.width, queries + first_query * row_elements, row_elements, scale_of(s), q, padded, tile_columns);
+    pack(rows, s.width, queries + first_query * row_elements, row_elements, s.scale, q, padded, tile_columns);
     for (int64_t i = 0; i < tile; ++i) {
         greatest[i] = -__FLT_MAX__;
         normaliser[i] = 0;
@@ -212,8 +211,7 @@ void attention_backward_tile(const AttentionSizes& s, const AttentionPass& pass,
             if (pair.is_masked()) continue;
             const int64_t padded = whole_rows(pair.queries);
             const int64_t query_at = first * row_elements + head * s.width;
-            pack(pair.queries, s.width, pass.projections + query_at, row_elements, scale_of(s), q, padded,
-                 tile_columns);
+            pack(pair.queries, s.width, pass.projections + query_at, row_elements, s.scale, q, padded, tile_columns);
             pack(pair.queries, s.width, pass.gradient + (first * s.heads + head) * s.width, s.heads * s.width, 1, up,
                  padded, tile_columns);
             multiply_tiles(padded, wide_keys, s.width, {q, tile_columns, 1}, kt, tile, p, tile, false);
@@ -238,13 +236,12 @@ void attention_backward_tile(const AttentionSizes& s, const AttentionPass& pass,
             for (int64_t r = 0; r < pair.queries; ++r) {
                 float* to = pass.of_projections + query_at + r * row_elements;
                 const float* from = of_q + r * tile_columns;
-                const float scale = scale_of(s);
                 if (first_key == 0) {
 #pragma omp simd
-                    for (int64_t i = 0; i < s.width; ++i) to[i] = from[i] * scale;
+                    for (int64_t i = 0; i < s.width; ++i) to[i] = from[i] * s.scale;
                 } else {
 #pragma omp simd
-                    for (int64_t i = 0; i < s.width; ++i) to[i] += from[i] * scale;
+                    for (int64_t i = 0; i < s.width; ++i) to[i] += from[i] * s.scale;
                 }
             }
         }

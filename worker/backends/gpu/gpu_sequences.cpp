@@ -1,5 +1,4 @@
 // A GPU's operations of models over sequences.
-#include <cmath>
 
 #include "worker/backends/gpu/gpu_stream.hpp"
 
@@ -49,7 +48,7 @@ AttentionArguments GpuStream::ref(const Attention& it) const {
             word(it.kv_heads),
             word(it.width()),
             it.causal,
-            1.0F / std::sqrt(static_cast<float>(it.width()))};
+            it.score_scale()};
 }
 
 namespace {
