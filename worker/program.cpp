@@ -14,10 +14,12 @@
 
 #include "hpo/user_cache.hpp"
 #include "hpo/version.hpp"
+#include "hpo/wire.hpp"
 #include "worker/backends/backends.hpp"
 #include "worker/backends/cpu/cpu_device.hpp"
 #include "worker/backends/gpu/cuda_libraries.hpp"
 #include "worker/calibration.hpp"
+#include "worker/profile.hpp"
 #include "worker/session.hpp"
 #include "worker/training/process_memory.hpp"
 #include "worker/training/tuning.hpp"
@@ -39,6 +41,9 @@ trial it trains.
                    on a CPU, where there is nothing to gain)
   --calibrate ID   measure the device and print the results as JSON Lines (docs/protocol.md), unless the first of them
                    has the identity ID (may be empty): then nothing has changed, and nothing is measured
+  --profile RUN    train a few updates of RUN, a message `run` of docs/protocol.md, and print the time of each operation
+                   as JSON Lines
+  --updates N      with --profile: number of updates, 1 to 100000 (default: 20)
   --quick          with --calibrate: fewer products, which takes a second or two
   --libraries      print where the CUDA libraries that NVIDIA GPUs need are found, as one JSON object, and exit
   --version        print the version and exit
@@ -50,7 +55,9 @@ struct Settings {
     std::string backend;
     std::string device;
     std::string slots;
+    std::string updates = "20";
     bool quick = false;
+    std::optional<std::string> profiled;    ///< a message `run`
     std::optional<std::string> calibrated;  ///< identity of the device that measurements are known of; may be empty
 };
 
@@ -68,6 +75,15 @@ Result<int> slots_of(const Settings& settings) {
     if (read.ec != std::errc{} || read.ptr != end || slots < 1 || slots > max_replicas)
         return Error{"slots: " + settings.slots + " is not a number from 1 to " + std::to_string(max_replicas)};
     return slots;
+}
+
+Result<std::int64_t> updates_of(const Settings& settings) {
+    std::int64_t updates = 0;
+    const char* end = settings.updates.data() + settings.updates.size();
+    const auto read = std::from_chars(settings.updates.data(), end, updates);
+    if (read.ec != std::errc{} || read.ptr != end || updates < 1 || updates > 100'000)
+        return Error{"updates: " + settings.updates + " is not a number from 1 to 100000"};
+    return updates;
 }
 
 Result<BackendChoice> choice_of(const Settings& settings) {
@@ -146,16 +162,43 @@ int print_calibration(Device& device, const Clock& clock, const std::string& kno
     return 0;
 }
 
+/// What cannot be measured is the last line, as `error`.
+int print_profile(WorkerContext& context, const std::string& text, std::int64_t updates) {
+    const auto print = [](const nlohmann::json& measured) {
+        std::printf("%s\n", measured.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+        std::fflush(stdout);
+    };
+    try {
+        const auto message = wire::decode_orchestrator(text);
+        if (!message) throw InvalidTrial("--profile: " + message.error().message);
+        const auto* run = std::get_if<to_worker::Run>(&*message);
+        if (run == nullptr) throw InvalidTrial("--profile: this message is no run");
+        profile_training(context, *run, updates, print);
+        return 0;
+    } catch (const DeviceLost&) {
+        throw;
+    } catch (const std::exception& problem) {
+        print({{"error", problem.what()}});
+        return 1;
+    }
+}
+
 }  // namespace
 
 int worker_main(int argc, char** argv) {
     Settings settings{variable("HPO_BACKEND"), variable("HPO_DEVICE"), variable("HPO_SLOTS")};
     for (int i = 1; i < argc; ++i) {
         const std::string_view argument = argv[i];
-        if ((argument == "--backend" || argument == "--device" || argument == "--slots") && i + 1 < argc) {
+        if ((argument == "--backend" || argument == "--device" || argument == "--slots" || argument == "--updates") &&
+            i + 1 < argc) {
             (argument == "--backend"  ? settings.backend
              : argument == "--device" ? settings.device
-                                      : settings.slots) = argv[++i];
+             : argument == "--slots"  ? settings.slots
+                                      : settings.updates) = argv[++i];
+            continue;
+        }
+        if (argument == "--profile" && i + 1 < argc) {
+            settings.profiled = argv[++i];
             continue;
         }
         if (argument == "--calibrate" && i + 1 < argc) {
@@ -173,11 +216,14 @@ int worker_main(int argc, char** argv) {
     }
     prctl(PR_SET_NAME, "hpo-worker");  // what top shows; after its second start (below) it would be "exe"
     const char* endpoint = std::getenv("HPO_ENDPOINT");
-    if (!settings.calibrated && (endpoint == nullptr || *endpoint == '\0')) return std::fputs(help, stderr), 2;
+    if (!settings.calibrated && !settings.profiled && (endpoint == nullptr || *endpoint == '\0'))
+        return std::fputs(help, stderr), 2;
     const auto choice = choice_of(settings);
     if (!choice) return std::fprintf(stderr, "hpo-worker: %s\n", choice.error().message.c_str()), 2;
     const auto slots = slots_of(settings);
     if (!slots) return std::fprintf(stderr, "hpo-worker: %s\n", slots.error().message.c_str()), 2;
+    const auto updates = updates_of(settings);
+    if (!updates) return std::fprintf(stderr, "hpo-worker: %s\n", updates.error().message.c_str()), 2;
     const auto device = make_device(*choice);
     if (!device) return std::fprintf(stderr, "hpo-worker: %s\n", device.error().message.c_str()), 1;
     if ((*device)->backend() == "cpu") execute_again_with_better_kernels(argv);
@@ -191,13 +237,14 @@ int worker_main(int argc, char** argv) {
         // product on a GPU may load half a gigabyte of library.
         if (const std::string remark = (*device)->remark(); !remark.empty())
             std::fprintf(stderr, "hpo-worker: %s\n", remark.c_str());
-        context.process_bytes = measure_process(context);
+        if (!settings.profiled) context.process_bytes = measure_process(context);
         context.slots = *slots > 0 ? *slots : (*device)->slots();
         if ((*device)->slots() > 1 && variable("HPO_TUNING") != "off") {
             context.tuning = kept_tuning(user_cache(), identity_of(**device),
                                          [&] { return find_tuning(times_on(**device, clock)); });
             context.notes.push_back("measured on " + (*device)->name() + ": " + to_text(context.tuning));
         }
+        if (settings.profiled) return print_profile(context, *settings.profiled, *updates);
         if (const std::string products = (*device)->products(); !products.empty()) context.notes.push_back(products);
         auto connection = Connection::open(endpoint);
         if (!connection) return std::fprintf(stderr, "hpo-worker: %s\n", connection.error().message.c_str()), 1;

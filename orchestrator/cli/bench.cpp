@@ -17,7 +17,9 @@
 #include "hpo/printable.hpp"
 #include "hpo/user_cache.hpp"
 #include "orchestrator/calibration/calibration.hpp"
+#include "orchestrator/cli/bench_training.hpp"
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/study_source.hpp"
 #include "orchestrator/cli/worker_output.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/devices/monitor.hpp"
@@ -33,7 +35,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct BenchArguments {
-    std::string what, backend;
+    std::string what, study, backend;
+    std::vector<std::string> set;
+    std::int64_t updates = 20;
     bool again = false, quick = false, json = false;
 };
 
@@ -135,14 +139,39 @@ Json to_json(const std::vector<DeviceCalibration>& devices) {
     return {{"schema", json_schema}, {"devices", std::move(all)}};
 }
 
+std::string no_device(const std::string& backend) {
+    return "there is no " + backend + " device here; `hpo devices` lists them";
+}
+
+/// Times training on the first device of the backend, by default that of the study, a GPU that CUDA knows, or the CPU.
+int training_command(const BenchArguments& arguments) {
+    if (arguments.study.empty()) throw Fatal("hpo bench training: the study is missing: hpo bench training STUDY", 2);
+    const Study study = load_study(arguments.study, {arguments.set, {}});
+    const std::string wanted = study.resources.backend == "auto" ? "" : study.resources.backend;
+    const std::string backend = arguments.backend.empty() ? wanted : arguments.backend;
+    const auto devices = bench_devices(backend);
+    const auto found = std::find_if(devices.begin(), devices.end(),
+                                    [](const BenchDevice& device) { return device.name.find("cuda") == 0; });
+    if (devices.empty()) throw Fatal(no_device(backend));
+    const BenchDevice& device = found != devices.end() ? *found : devices.front();
+    const std::filesystem::path cache = user_cache();
+    std::optional<DeviceCalibration> peaks;
+    if (!cache.empty())
+        if (const auto kept = load_calibration(calibration_file(cache, host_name(), device.name, device.id),
+                                               host_name() + ", " + read_host().cpu_name))
+            if (auto read = read_calibration(kept->lines, device.name)) peaks = std::move(*read);
+    return bench_training({study, arguments.updates, arguments.json}, device.environment, peaks ? &*peaks : nullptr);
+}
+
 int bench_command(const BenchArguments& arguments) {
+    if (arguments.what == "training") return training_command(arguments);
+    if (!arguments.study.empty() || !arguments.set.empty())
+        throw Fatal("hpo bench devices takes no study; hpo bench training STUDY times one", 2);
     std::vector<DeviceCalibration> measured;
     const auto devices = bench_devices(arguments.backend);
     for (const BenchDevice& device : devices)
         if (auto calibration = calibration_of(device, arguments)) measured.push_back(std::move(*calibration));
-    if (measured.empty())
-        throw Fatal(devices.empty() ? "there is no " + arguments.backend + " device here; `hpo devices` lists them"
-                                    : "no device could be measured");
+    if (measured.empty()) throw Fatal(devices.empty() ? no_device(arguments.backend) : "no device could be measured");
     print(arguments.json ? to_json(measured).dump(2, ' ', false, Json::error_handler_t::replace) + '\n'
                          : view::draw_calibrations(measured, view::screen_of_stdout()));
     return measured.size() == devices.size() ? 0 : 1;
@@ -152,14 +181,23 @@ int bench_command(const BenchArguments& arguments) {
 
 CommandAction bench(CLI::App& app) {
     const auto arguments = std::make_shared<BenchArguments>();
-    app.add_option("WHAT", arguments->what, "devices: what CPU and GPUs compute")
+    app.add_option("WHAT", arguments->what,
+                   "devices: what CPU and GPUs compute; training: the time of each operation of a study's training")
         ->required()
-        ->check(CLI::IsMember({"devices"}));
+        ->check(CLI::IsMember({"devices", "training"}));
+    app.add_option("STUDY", arguments->study,
+                   "training: a study file, or the name of a study that has run; its first trial is timed");
+    app.add_option("--set", arguments->set, "training: override one key: --set worker.training.batch_size=512")
+        ->take_all()
+        ->type_name("KEY=VALUE");
+    app.add_option("--updates", arguments->updates, "training: updates that are timed")
+        ->default_val(20)
+        ->check(CLI::Range(1, 100000));
     app.add_option("--backend", arguments->backend, "Only devices of this backend; opencl with its CPUs")
         ->check(CLI::IsMember({"cpu", "cuda", "opencl"}));
-    app.add_flag("--again", arguments->again, "Measure although nothing has changed since the last time");
+    app.add_flag("--again", arguments->again, "devices: measure although nothing has changed since the last time");
     app.add_flag("--quick", arguments->quick,
-                 "Products of up to 1024 x 1024 alone, and shorter; the result is not kept");
+                 "devices: products of up to 1024 x 1024 alone, and shorter; the result is not kept");
     app.add_flag("--json", arguments->json, "One JSON object for programs");
     return [arguments] { return bench_command(*arguments); };
 }

@@ -96,7 +96,9 @@ constexpr std::array table{
     Command{"bench", "Measure what this machine computes, and where a GPU pays",
             "hpo bench devices               products in every size and precision, memory, launches, copies\n"
             "hpo bench devices --again       although they were measured before\n"
-            "hpo bench devices --json        for programs",
+            "hpo bench devices --json        for programs\n"
+            "hpo bench training phase1       the time of each operation of the training of its first trial\n"
+            "hpo bench training study.yaml --backend opencl --set worker.training.batch_size=512",
             commands::bench},
     Command{"advise", "Say what limits a study, and which changes make it faster",
             "hpo advise phase1                       from what was sampled, measured and calibrated\n"

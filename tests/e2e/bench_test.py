@@ -1,6 +1,7 @@
 """hpo bench: measurements of the CPU, and what is kept of them."""
 import json
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -41,6 +42,43 @@ class Bench(Case):
         out = self.bench("devices", "--backend", "cpu")
         self.assertRegex(out, r"(?m)^7 x 7 x 7 +0.70 GFLOP/s$")
         self.assertEqual(self.error, "")
+
+    STUDY = """\
+study: timed
+objective: {metric: val_accuracy}
+space:
+  lr: {type: float, low: 1.0e-3, high: 1.0e-2, log: true}
+worker:
+  data: {format: synthetic, samples: 600, features: 8}
+  model: {type: mlp, width: 16}
+  training: {batch_size: 256}
+budget: {trials: 2, epochs: 2}
+"""
+
+    def test_the_time_of_each_operation_of_training_is_shown(self):
+        study = self.study(self.STUDY)
+        out = self.bench("training", study, "--updates", "4")
+        self.assertRegex(out, r"(?m)^linear +256 x 8 x 16 +1 .* GFLOP/s +-$")
+        self.assertRegex(out, r"(?m)^An update takes ")
+        answer = json.loads(self.bench("training", study, "--updates", "4", "--json", "--set", "worker.training.optimizer=sgd",
+                                       "--set", "policy.min_batch_size=32", "--set", "worker.training.batch_size=32"))
+        page = (SOURCE / "docs/json.md").read_text().split("`hpo bench training --json`")[1].split("\n- ")[0].split("\n\n")[0]
+        keys = set(answer) | set(answer["operations"][0])
+        self.assertEqual(keys, set(re.findall(r"`(\w+)`", page)))
+        self.assertEqual((answer["study"], answer["backend"], answer["batch_size"], answer["updates"]), ("timed", "cpu", 32, 4))
+        self.assertIn("sgd", {one["operation"] for one in answer["operations"]})
+        self.assertFalse((self.folder / "runs").exists(), "nothing is stored")
+
+    def test_training_that_cannot_be_timed_is_refused_in_words(self):
+        self.bench("training", status=2)
+        self.assertIn("the study is missing", self.error)
+        study = self.study(self.STUDY)
+        self.bench("training", study, "--set", "worker.data.samples=100", status=1)
+        self.assertIn("timed was not timed: training.batch_size: 256 is more than", self.error)
+        self.bench("devices", study, status=2)
+        self.assertIn("hpo bench training STUDY", self.error)
+        self.bench("training", study, "--backend", "cuda", status=1)
+        self.assertIn("there is no cuda device here", self.error)
 
     def test_a_backend_without_devices_is_told(self):
         self.bench("devices", "--backend", "cuda", status=1)
