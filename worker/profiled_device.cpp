@@ -103,12 +103,26 @@ class ProfiledStream final : public Stream {
         timed("group_norm_backward", a.gradient, {a.gradient, a.gradient, a.input},
               [&] { stream_->group_norm_backward(a); });
     }
+    void batch_norm(const BatchNorm& a) override {
+        timed("batch_norm", a.output, {a.input, a.output}, [&] { stream_->batch_norm(a); });
+    }
+    void batch_norm_backward(const BatchNormBackward& a) override {
+        timed("batch_norm_backward", a.gradient, {a.gradient, a.gradient, a.input},
+              [&] { stream_->batch_norm_backward(a); });
+    }
     void mean_pixels(const MeanPixels& a) override {
         timed("mean_pixels", a.input, {a.input, a.output}, [&] { stream_->mean_pixels(a); });
     }
     void mean_pixels_backward(const MeanPixelsBackward& a) override {
         timed("mean_pixels_backward", a.input_gradient, {a.output_gradient, a.input_gradient},
               [&] { stream_->mean_pixels_backward(a); });
+    }
+    void max_pixels(const MaxPixels& a) override {
+        timed("max_pixels", a.input, {a.input, a.output}, [&] { stream_->max_pixels(a); });
+    }
+    void max_pixels_backward(const MaxPixelsBackward& a) override {
+        timed("max_pixels_backward", a.input_gradient, {a.forward.input, a.output_gradient, a.input_gradient},
+              [&] { stream_->max_pixels_backward(a); });
     }
     void embed(const Embed& a) override {
         timed("embed", a.output, {a.tokens, a.output, a.output}, [&] { stream_->embed(a); });

@@ -31,9 +31,10 @@ struct TaskInfo {
 // "loss" is the mean of what training minimizes over the samples of the step, and "val_loss" over the validation
 // samples, as all val_ metrics are. For classes it is the cross-entropy in nats, and accuracy is a fraction of 1.
 // Perplexity is exp(val_loss). F1 is the mean over classes, and top5 the fraction of samples whose class is among the
-// five that are thought likeliest. For numbers the loss is the squared error of standardized targets. mse and mae are
-// in the target's units (mse in their square), and r2 is 1 minus the ratio of the mean squared error to the variance of
-// the targets.
+// five that are thought likeliest. auc is the mean over classes of the area under the ROC curve of each against all
+// others, of one class for each sample out of at most 100. For numbers the loss is the squared error of standardized
+// targets. mse and mae are in the target's units (mse in their square), and r2 is 1 minus the ratio of the mean squared
+// error to the variance of the targets.
 inline constexpr std::array classification_metrics{
     TaskMetric{"loss", Direction::minimize},
     TaskMetric{"val_loss", Direction::minimize},
@@ -41,6 +42,7 @@ inline constexpr std::array classification_metrics{
     TaskMetric{"val_perplexity", Direction::minimize, WhenReported::next_token},
     TaskMetric{"val_f1", Direction::maximize, WhenReported::on_request},
     TaskMetric{"val_top5", Direction::maximize, WhenReported::on_request},
+    TaskMetric{"val_auc", Direction::maximize, WhenReported::on_request},
 };
 inline constexpr std::array regression_metrics{
     TaskMetric{"loss", Direction::minimize},    TaskMetric{"val_loss", Direction::minimize},

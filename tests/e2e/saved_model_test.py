@@ -64,13 +64,21 @@ def read_safetensors(path):
     return metadata, tensors
 
 
+def batch_norm(x, tensors, name):
+    """The last dimension of x by its running statistics."""
+    mean, variance = tensors[f"{name}.norm.running_mean"], tensors[f"{name}.norm.running_var"]
+    return (x - mean) / numpy.sqrt(variance + 1e-5) * tensors[f"{name}.norm.weight"] + tensors[f"{name}.norm.bias"]
+
+
 def logits(tensors, values):
     """Computes the model's output as its file describes it."""
     x = (values.astype(numpy.float32) - tensors["input.mean"]) / tensors["input.deviation"]
     layers = sum(name.startswith("layers.") and name.endswith(".weight") and ".norm." not in name for name in tensors)
     for i in range(layers):
-        x = x @ tensors[f"layers.{i}.weight"].T + tensors[f"layers.{i}.bias"]
-        if f"layers.{i}.norm.weight" in tensors:
+        x = x @ tensors[f"layers.{i}.weight"].T + tensors.get(f"layers.{i}.bias", 0)
+        if f"layers.{i}.norm.running_mean" in tensors:
+            x = batch_norm(x, tensors, f"layers.{i}")
+        elif f"layers.{i}.norm.weight" in tensors:
             x = (x - x.mean(1, keepdims=True)) / numpy.sqrt(x.var(1, keepdims=True) + 1e-5)
             x = x * tensors[f"layers.{i}.norm.weight"] + tensors[f"layers.{i}.norm.bias"]
         if i < layers - 1:
@@ -86,23 +94,34 @@ def convolution(x, weight, stride=1):
     return numpy.einsum("nyxcij,oijc->nyxo", windows[:, ::stride, ::stride], weight, optimize=True)
 
 
-def group_norm(x, tensors, name, groups):
+def image_norm(x, tensors, name, groups):
+    if f"{name}.norm.running_mean" in tensors:
+        return batch_norm(x, tensors, name)
     split = x.reshape(x.shape[0], -1, groups, x.shape[3] // groups)
     mean, variance = split.mean((1, 3), keepdims=True), split.var((1, 3), keepdims=True)
     x = ((split - mean) / numpy.sqrt(variance + 1e-5)).reshape(x.shape)
     return x * tensors[f"{name}.norm.weight"] + tensors[f"{name}.norm.bias"]
 
 
-def convolution_logits(tensors, images, groups):
+def halved(x):
+    """The maxima of windows of 2 x 2 pixels."""
+    x = numpy.pad(x, ((0, 0), (0, x.shape[1] % 2), (0, x.shape[2] % 2), (0, 0)), constant_values=-numpy.inf)
+    return x.reshape(x.shape[0], x.shape[1] // 2, 2, x.shape[2] // 2, 2, x.shape[3]).max((2, 4))
+
+
+def convolution_logits(tensors, images, groups, pooled=False):
     """The convolution network as its file describes it, with relu."""
     x = (images.astype(numpy.float32) - tensors["input.mean"]) / tensors["input.deviation"]
-    x = numpy.maximum(group_norm(convolution(x, tensors["stem.weight"]), tensors, "stem", groups), 0)
+    x = numpy.maximum(image_norm(convolution(x, tensors["stem.weight"]), tensors, "stem", groups), 0)
     for block in sorted({name[:-len(".first.weight")] for name in tensors if name.endswith(".first.weight")}):
         shortcut = tensors.get(f"{block}.shortcut.weight")
-        y = convolution(x, tensors[f"{block}.first.weight"], 1 if shortcut is None else 2)
-        y = numpy.maximum(group_norm(y, tensors, f"{block}.first", groups), 0)
-        y = group_norm(convolution(y, tensors[f"{block}.second.weight"]), tensors, f"{block}.second", groups)
-        x = numpy.maximum(y + (x if shortcut is None else convolution(x, shortcut, 2)), 0)
+        if shortcut is not None and pooled:
+            x = halved(x)
+        stride = 1 if shortcut is None or pooled else 2
+        y = convolution(x, tensors[f"{block}.first.weight"], stride)
+        y = numpy.maximum(image_norm(y, tensors, f"{block}.first", groups), 0)
+        y = image_norm(convolution(y, tensors[f"{block}.second.weight"]), tensors, f"{block}.second", groups)
+        x = numpy.maximum(y + (x if shortcut is None else convolution(x, shortcut, stride)), 0)
     return x.mean((1, 2)) @ tensors["head.weight"].T + tensors["head.bias"]
 
 
@@ -347,6 +366,11 @@ class SavedTableModel(unittest.TestCase):
                   for name in names]
             self.assertAlmostEqual(numpy.mean(f1), values["test_f1"], delta=0.02)
             self.assertEqual(values["test_top5"], 1)  # of three classes
+            scores = numpy.exp(logits(tensors, numpy.array([encoded(encoding, row) for row in rows])))
+            scores /= scores.sum(1, keepdims=True)
+            pairs = [scores[wanted == name, i][:, None] - scores[wanted != name, i] for i, name in enumerate(names)]
+            auc = [(pair > 0).mean() + (pair == 0).mean() / 2 for pair in pairs]
+            self.assertAlmostEqual(numpy.mean(auc), values["test_auc"], delta=1e-3)
 
 
 def recurrent_outputs(tensors, x):
@@ -437,7 +461,7 @@ class SavedModel(unittest.TestCase):
     def test_numpy_reproduces_the_test_accuracy(self):
         images = numpy.frombuffer(gzip.open(FASHION / "t10k-images-idx3-ubyte.gz").read()[16:], "u1").reshape(-1, 784)
         labels = numpy.frombuffer(gzip.open(FASHION / "t10k-labels-idx1-ubyte.gz").read()[8:], "u1")
-        for norm in ("none", "layer"):
+        for norm in ("none", "layer", "batch"):
             with self.subTest(norm=norm), tempfile.TemporaryDirectory() as folder:
                 file = pathlib.Path(folder, "model.safetensors")
                 params = {"format": "idx", "path": "fashion-mnist", "subset": 12000, "hidden": [96, 48], "norm": norm,
@@ -454,19 +478,20 @@ class SavedModel(unittest.TestCase):
     def test_numpy_alone_reproduces_a_convolution_network(self):
         images = numpy.frombuffer(gzip.open(FASHION / "t10k-images-idx3-ubyte.gz").read()[16:], "u1")
         labels = numpy.frombuffer(gzip.open(FASHION / "t10k-labels-idx1-ubyte.gz").read()[8:], "u1")
-        with tempfile.TemporaryDirectory() as folder:
-            file = pathlib.Path(folder, "model.safetensors")
-            params = {"format": "idx", "path": "fashion-mnist", "subset": 2500, "type": "cnn", "channels": 8,
-                      "stages": 2, "groups": 2, "dropout": 0.1, "lr": 0.01, "batch_size": 32}
-            finished = train(params, 1, file)
-            self.assertEqual(finished["outcome"], "complete", finished)
-            metadata, tensors = read_safetensors(file)
-            self.assertEqual(json.loads(metadata["configuration"])["channels"], 8)
-            parts = numpy.split(images.reshape(-1, 28, 28, 1), 50)
-            best = numpy.concatenate([convolution_logits(tensors, part, 2).argmax(1) for part in parts])
-            accuracy = float((best == labels).mean())
-            self.assertGreater(accuracy, 0.3)  # of ten classes, after 70 updates
-            self.assertAlmostEqual(accuracy, finished["values"]["test_accuracy"], delta=0.0005)
+        for norm, downsampling in (("group", "stride"), ("batch", "max")):
+            with self.subTest(norm=norm, by=downsampling), tempfile.TemporaryDirectory() as folder:
+                file = pathlib.Path(folder, "model.safetensors")
+                params = {"format": "idx", "path": "fashion-mnist", "subset": 2500, "type": "cnn", "norm": norm,
+                          "downsampling": downsampling, "channels": 8, "stages": 2, "groups": 2, "dropout": 0.1, "lr": 0.01, "batch_size": 32}
+                finished = train(params, 1, file)
+                self.assertEqual(finished["outcome"], "complete", finished)
+                metadata, tensors = read_safetensors(file)
+                self.assertEqual(json.loads(metadata["configuration"])["downsampling"], downsampling)
+                parts = numpy.split(images.reshape(-1, 28, 28, 1), 50)
+                best = numpy.concatenate([convolution_logits(tensors, part, 2, downsampling == "max").argmax(1) for part in parts])
+                accuracy = float((best == labels).mean())
+                self.assertGreater(accuracy, 0.3)  # of ten classes, after 70 updates
+                self.assertAlmostEqual(accuracy, finished["values"]["test_accuracy"], delta=0.0005)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@
 #include <string_view>
 
 #include "hpo/result.hpp"
+#include "worker/backends/batch_norm.hpp"
 #include "worker/backends/columns.hpp"
 #include "worker/backends/optimizers.hpp"
 #include "worker/backends/order.hpp"
@@ -248,6 +249,24 @@ struct MeanPixelsBackward {
     Tensor input_gradient;   ///< [N * P, C] written
 };
 
+/// The maximum of each channel in windows of 2 x 2 pixels that do not overlap; at the right and lower border of images
+/// with odd sides, of what of a window lies inside.
+struct MaxPixels {
+    std::int64_t height = 0;  ///< pixels of the input
+    std::int64_t width = 0;   ///< pixels of the input
+    Tensor input;             ///< [N * height * width, C]
+    Tensor output;            ///< [N * out_pixels(), C] written
+
+    [[nodiscard]] std::int64_t out_pixels() const { return ((height + 1) / 2) * ((width + 1) / 2); }
+};
+
+/// The gradient goes to the greatest element of a window, of equal ones to the first.
+struct MaxPixelsBackward {
+    MaxPixels forward;       ///< its output is not used
+    Tensor output_gradient;  ///< [N * out_pixels(), C]
+    Tensor input_gradient;   ///< [N * height * width, C] written
+};
+
 /// a = pre + bias; output = dropout(activation(a)) + skipped.
 struct Activate {
     Activation activation = Activation::none;
@@ -384,8 +403,12 @@ class Stream {
     virtual void fold(const Fold& arguments) = 0;
     virtual void group_norm(const GroupNorm& arguments) = 0;
     virtual void group_norm_backward(const GroupNormBackward& arguments) = 0;
+    virtual void batch_norm(const BatchNorm& arguments) = 0;
+    virtual void batch_norm_backward(const BatchNormBackward& arguments) = 0;
     virtual void mean_pixels(const MeanPixels& arguments) = 0;
     virtual void mean_pixels_backward(const MeanPixelsBackward& arguments) = 0;
+    virtual void max_pixels(const MaxPixels& arguments) = 0;
+    virtual void max_pixels_backward(const MaxPixelsBackward& arguments) = 0;
     virtual void embed(const Embed& arguments) = 0;
     virtual void embed_backward(const EmbedBackward& arguments) = 0;
     virtual void embed_columns(const EmbedColumns& arguments) = 0;

@@ -8,7 +8,9 @@
 namespace hpo {
 
 Cnn::Cnn(const CnnShape& shape, std::int64_t outputs)
-    : Model({shape.image.height * shape.image.width * shape.image.channels, outputs}), shape_(shape) {
+    : Model({shape.image.height * shape.image.width * shape.image.channels, outputs}),
+      shape_(shape),
+      batch_norms_(shape.ghost_batch) {
     std::vector<Parameter> parameters;
     const auto add = [&](Parameter parameter) {
         parameters.push_back(std::move(parameter));
@@ -28,6 +30,10 @@ Cnn::Cnn(const CnnShape& shape, std::int64_t outputs)
     const auto layer = [&](const std::string& name, const Patches& patches, std::int64_t channels) {
         Layer made;
         made.convolution = convolution(name, patches, channels);
+        if (batch_norms_) {
+            made.batch_norm = batch_norms_.add_layer(name + ".norm", channels, patches.out_pixels(), parameters);
+            return made;
+        }
         made.scale = add({name + ".norm.weight", {channels}, 0, false, 0, 1});
         made.shift = add({name + ".norm.bias", {channels}, 0, false, 0, 0});
         return made;
@@ -42,7 +48,13 @@ Cnn::Cnn(const CnnShape& shape, std::int64_t outputs)
             block.projects = stage > 0 && i == 0;
             const std::int64_t channels = shape.channels << stage;
             Patches entry = patches;
-            entry.stride = block.projects ? 2 : 1;
+            if (block.projects && shape.max_pooling) {
+                block.pooling = {.height = patches.height, .width = patches.width};
+                entry.height = (patches.height + 1) / 2;
+                entry.width = (patches.width + 1) / 2;
+            } else if (block.projects) {
+                entry.stride = 2;
+            }
             patches = {.height = entry.out_height(), .width = entry.out_width(), .channels = channels};
             block.first = layer(name + "first", entry, channels);
             block.second = layer(name + "second", patches, channels);
@@ -99,6 +111,13 @@ std::int64_t samples_in(std::int64_t bytes, const Patches& patches) {
 
 }  // namespace
 
+std::int64_t Cnn::indivisible(std::int64_t batch) const { return batch_norms_ ? batch_norms_.ghost_batch(batch) : 1; }
+
+std::vector<std::string> Cnn::remarks() const {
+    if (!batch_norms_) return {};
+    return {batch_norms_.remark()};
+}
+
 void Cnn::plan(Layout& layout, const ModelPlan& plan) {
     const std::int64_t rows = plan.rows;
     precision_ = plan.precision;
@@ -120,11 +139,20 @@ void Cnn::plan(Layout& layout, const ModelPlan& plan) {
     });
     each_layer([&](Layer& layer) {
         const Tensor& like = layer.convolution.output;
-        layer.mean = layout.add(Type::f32, rows, shape_.groups);
-        layer.rstd = layout.add(Type::f32, rows, shape_.groups);
+        if (batch_norms_) {
+            batch_norms_.plan_layer(layout, plan, like.columns, layer.batch_norm);
+        } else {
+            layer.mean = layout.add(Type::f32, rows, shape_.groups);
+            layer.rstd = layout.add(Type::f32, rows, shape_.groups);
+        }
         layer.normed = layout.add(Type::f32, like.rows, like.columns);
         layer.output = in_place_ ? layer.normed : layout.add(Type::f32, like.rows, like.columns);
     });
+    for (Block& block : blocks_) {
+        if (block.pooling.height == 0) continue;
+        const Patches& from = block.first.convolution.patches;
+        block.pooling.output = layout.add(Type::f32, rows * from.in_pixels(), from.channels);
+    }
     pooled_ = layout.add(Type::f32, rows, features_);
     dropped_ = layout.add(Type::f32, rows, features_);
     mask_ = layout.add(Type::u8, rows, features_);
@@ -133,7 +161,10 @@ void Cnn::plan(Layout& layout, const ModelPlan& plan) {
     patches_ = layout.add(Type::f32, 1, most_patches);
     patch_gradients_ = layout.add(Type::f32, 1, most_patches);
     for (Tensor& gradient : gradient_) gradient = layout.add(Type::f32, 1, largest);
-    sums_ = layout.add(Type::f32, rows, 2 * most_channels);
+    if (batch_norms_)
+        batch_norms_.plan_workspace(layout);
+    else
+        sums_ = layout.add(Type::f32, rows, 2 * most_channels);
     if (const Type operand = operand_type(precision_); operand != Type::f32) {
         rounded_patches_ = layout.add(operand, 1, std::max(most_patches, rows * features_));
         rounded_weight_ = layout.add(operand, 1, std::max(largest_weight, outputs() * features_));
@@ -187,7 +218,11 @@ void Cnn::convolve(Stream& stream, const Convolution& it, const Tensor& weights,
     });
 }
 
-void Cnn::normalise(Stream& stream, const Layer& layer, const Tensor& weights, std::int64_t samples) const {
+void Cnn::normalise(Stream& stream, const Layer& layer, const Tensor& weights, std::int64_t samples,
+                    const Training* training) const {
+    if (batch_norms_)
+        return batch_norms_.forward(stream, layer.batch_norm, block_, weights, layer.convolution.of(samples),
+                                    layer.in(layer.normed, samples), training);
     stream.group_norm({.pixels = layer.convolution.patches.out_pixels(),
                        .groups = shape_.groups,
                        .input = layer.convolution.of(samples),
@@ -207,16 +242,28 @@ void Cnn::activate(Stream& stream, const Layer& layer, std::int64_t samples) con
                      .activations = activations_});
 }
 
+MaxPixels Cnn::pooling(const Block& block, const Tensor& input, std::int64_t samples) const {
+    MaxPixels made = block.pooling;
+    made.input = input;
+    made.output = made.output.first_rows(samples * made.out_pixels());
+    return made;
+}
+
 Tensor Cnn::forward(Stream& stream, const Tensor& weights, const Tensor& input, const Training* training) {
     const std::int64_t samples = input.rows;
     const auto run = [&](const Layer& layer, const Tensor& from) {
         convolve(stream, layer.convolution, weights, from, samples);
-        normalise(stream, layer, weights, samples);
+        normalise(stream, layer, weights, samples, training);
     };
     run(stem_, input);
     activate(stream, stem_, samples);
     Tensor current = stem_.in(stem_.output, samples);
     for (const Block& block : blocks_) {
+        if (block.pooling.output) {
+            const MaxPixels pool = pooling(block, current, samples);
+            stream.max_pixels(pool);
+            current = pool.output;
+        }
         run(block.first, current);
         activate(stream, block.first, samples);
         run(block.second, block.first.in(block.first.output, samples));
@@ -291,6 +338,9 @@ void Cnn::activate_backward(const Pass& pass, const Layer& layer, const Tensor& 
 }
 
 void Cnn::normalise_backward(const Pass& pass, const Layer& layer, const Tensor& gradient) const {
+    if (batch_norms_)
+        return batch_norms_.backward(pass.stream, layer.batch_norm, block_, pass.weights, pass.gradients,
+                                     layer.convolution.of(pass.samples), gradient, pass.write);
     pass.stream.group_norm_backward({.pixels = layer.convolution.patches.out_pixels(),
                                      .groups = shape_.groups,
                                      .gradient = gradient,
@@ -347,7 +397,9 @@ void Cnn::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
     for (std::size_t i = blocks_.size(); i-- > 0;) {
         const Block& block = blocks_[i];
         const Layer& below = i > 0 ? blocks_[i - 1].second : stem_;
-        const Tensor block_input = below.in(below.output, samples);
+        const Tensor below_output = below.in(below.output, samples);
+        const bool pools = static_cast<bool>(block.pooling.output);
+        const Tensor block_input = pools ? pooling(block, below_output, samples).output : below_output;
         const Tensor gradient = as(gradient_[0], block.second.convolution.of(samples));
         const Tensor skipped = as(gradient_[2], gradient);
         activate_backward(pass, block.second, gradient);
@@ -365,7 +417,13 @@ void Cnn::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
             through_shortcut = as(gradient_[1], block_input);
             convolve_backward(pass, block.shortcut, block_input, skipped, through_shortcut);
         }
-        stream.add(through_shortcut, input_gradient);
+        if (pools) {
+            stream.add(input_gradient, through_shortcut);
+            stream.max_pixels_backward(
+                {pooling(block, below_output, samples), through_shortcut, as(gradient_[0], below_output)});
+        } else {
+            stream.add(through_shortcut, input_gradient);
+        }
     }
     const Tensor gradient = as(gradient_[0], stem_.convolution.of(samples));
     activate_backward(pass, stem_, gradient);
@@ -373,7 +431,10 @@ void Cnn::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
     convolve_backward(pass, stem_.convolution, input, gradient, {});
 }
 
-void normalise_cnn(const Params&, Params& all) { all.try_emplace("activation", std::string("relu")); }
+void normalise_cnn(const Params&, Params& all) {
+    all.try_emplace("activation", std::string("relu"));
+    all.try_emplace("norm", std::string("group"));
+}
 
 void pad_cnn(Params& all, const PaddingBounds&) { all["activation"] = std::string("gelu"); }
 
@@ -393,9 +454,20 @@ Result<std::unique_ptr<Model>> make_cnn(const Params& params, const DataShape& s
     const auto activation = activation_setting(params);
     if (!activation) return activation.error();
     cnn.activation = *activation;
-    if (cnn.channels % cnn.groups != 0)
+    const auto norm = params.contains("norm") ? text_setting(params, "norm") : std::string("group");
+    if (!norm) return norm.error();
+    if (*norm != "group" && *norm != "batch")
+        return Error{"model.norm: " + *norm + " is not for type: cnn: use group or batch"};
+    if (*norm == "batch") {
+        const auto ghost_batch = integer_setting(params, "ghost_batch");
+        if (!ghost_batch) return ghost_batch.error();
+        cnn.ghost_batch = *ghost_batch;
+    } else if (cnn.channels % cnn.groups != 0)
         return Error{"model.channels: " + std::to_string(cnn.channels) + " is not a multiple of model.groups (" +
                      std::to_string(cnn.groups) + ")"};
+    const auto downsampling = text_setting(params, "downsampling");
+    if (!downsampling) return downsampling.error();
+    cnn.max_pooling = *downsampling == "max";
     const std::int64_t side = std::min(image->height, image->width);
     if ((std::int64_t{1} << (cnn.stages - 1)) > side)
         return Error{"model.stages: " + std::to_string(cnn.stages) + " stages halve images of " +

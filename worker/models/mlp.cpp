@@ -14,7 +14,8 @@ constexpr float embedding_bound = 0.0346410162F;
 
 }  // namespace
 
-Mlp::Mlp(MlpShape hidden, const ModelShape& shape) : Model(shape), shape_(std::move(hidden)) {
+Mlp::Mlp(MlpShape hidden, const ModelShape& shape)
+    : Model(shape), shape_(std::move(hidden)), batch_norms_(shape_.ghost_batch) {
     std::vector<Parameter> parameters;
     const auto add = [&](Parameter parameter) {
         parameters.push_back(std::move(parameter));
@@ -58,7 +59,10 @@ Mlp::Mlp(MlpShape hidden, const ModelShape& shape) : Model(shape), shape_(std::m
                         layer.hidden ? Place::vector : Place::fixed,
                         layer.outputs});
         };
-        layer.bias = add_vector("bias", 0);
+        if (layer.hidden && batch_norms_)
+            layer.batch_norm = batch_norms_.add_layer(prefix + "norm", layer.outputs, shape.targets, parameters);
+        else
+            layer.bias = add_vector("bias", 0);
         if (layer.hidden && shape_.layer_norm) {
             layer.norm_scale = add_vector("norm.weight", 1);
             layer.norm_shift = add_vector("norm.bias", 0);
@@ -114,6 +118,10 @@ void Mlp::plan(Layout& layout, const ModelPlan& plan) {
             layer.rstd = layout.add(Type::f32, rows, 1);
             if (padded) layer.valid_outputs = layout.add_per_replica(Type::u32);
         }
+        if (batch_norms_) {
+            layer.normed = layer.output = matrix();
+            batch_norms_.plan_layer(layout, plan, layer.outputs, layer.batch_norm);
+        }
         if (relu) continue;  // it works in place and its output tells what was dropped
         layer.output = matrix();
         layer.mask = layout.add(Type::u8, rows, layer.outputs);
@@ -124,6 +132,7 @@ void Mlp::plan(Layout& layout, const ModelPlan& plan) {
         embedded_ = layout.add(Type::f32, rows, inputs);
         widest = std::max(widest, inputs);
     }
+    if (batch_norms_ && layers_.size() > 1) batch_norms_.plan_workspace(layout);
     if (operand != Type::f32) rounded_gradient_ = layout.add(operand, rows, most_outputs);
     if (widest == 0) return;
     for (auto& gradient : gradient_) gradient = layout.add(Type::f32, rows, widest);
@@ -149,8 +158,12 @@ void Mlp::write_constants(Stream& stream) const {
     stream.write(columns_, 0, std::span<const std::int32_t>(entries));
 }
 
-std::string Mlp::remark() const {
-    if (embeddings_.empty()) return {};
+std::int64_t Mlp::indivisible(std::int64_t batch) const { return batch_norms_ ? batch_norms_.ghost_batch(batch) : 1; }
+
+std::vector<std::string> Mlp::remarks() const {
+    std::vector<std::string> lines;
+    if (batch_norms_ && layers_.size() > 1) lines.push_back(batch_norms_.remark());
+    if (embeddings_.empty()) return lines;
     std::int64_t levels = 0, width = 0, widest = 0;
     for (const Embedding& one : embeddings_) {
         levels += one.column.levels;
@@ -158,9 +171,11 @@ std::string Mlp::remark() const {
         widest = std::max(widest, one.width);
     }
     const std::string columns = embeddings_.size() == 1 ? "a column" : std::to_string(embeddings_.size()) + " columns";
-    return "embeddings: " + columns + " of " + std::to_string(levels) + " levels " +
-           (embeddings_.size() == 1 ? "becomes " : "become ") + std::to_string(width) + " numbers, at most " +
-           std::to_string(widest) + " each; the first layer has " + std::to_string(layers_.front().inputs) + " inputs";
+    lines.push_back("embeddings: " + columns + " of " + std::to_string(levels) + " levels " +
+                    (embeddings_.size() == 1 ? "becomes " : "become ") + std::to_string(width) + " numbers, at most " +
+                    std::to_string(widest) + " each; the first layer has " + std::to_string(layers_.front().inputs) +
+                    " inputs");
+    return lines;
 }
 
 void Mlp::set_replica_model(Stream& stream, int replica, const Model& model) const {
@@ -172,6 +187,7 @@ void Mlp::set_replica_model(Stream& stream, int replica, const Model& model) con
 }
 
 Tensor Mlp::parameter(int index, const Tensor& block) const {
+    if (index < 0) return {};
     return block_.parameters[static_cast<std::size_t>(index)].in(block);
 }
 
@@ -202,6 +218,9 @@ void Mlp::normalise_and_activate(Stream& stream, std::size_t index, const Tensor
                            .extent = {.columns = layer.valid_outputs}});
         bias = {};
     }
+    if (layer.batch_norm.scale >= 0)
+        batch_norms_.forward(stream, layer.batch_norm, block_, weights, layer.linear.first_rows(rows),
+                             layer.normed.first_rows(rows), training);
     stream.activate({.activation = layer.hidden ? shape_.activation : Activation::none,
                      .pre = layer.normed.first_rows(rows),
                      .bias = bias,
@@ -260,6 +279,9 @@ void Mlp::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
                                         .bias_gradient = bias_gradient,
                                         .write = write,
                                         .extent = {.columns = layer.valid_outputs}});
+        if (layer.batch_norm.scale >= 0)
+            batch_norms_.backward(stream, layer.batch_norm, block_, weights, gradients, layer.linear.first_rows(rows),
+                                  gradient, write);
         const Tensor below = i > 0 ? layers_[i - 1].output.first_rows(rows) : first_input(input);
         const bool goes_on = i > 0 || !embeddings_.empty();
         const Tensor below_gradient = goes_on ? gradient_[i % 2].slice(0, rows, layer.inputs) : Tensor{};
@@ -331,8 +353,15 @@ Result<std::unique_ptr<Model>> make_mlp(const Params& params, const DataShape& s
     mlp.activation = *activation;
     const auto norm = text_setting(params, "norm");
     if (!norm) return norm.error();
-    if (*norm == "rms") return Error{"model.norm: rms is for type: transformer: use layer or none"};
+    if (*norm == "rms" || *norm == "group")
+        return Error{"model.norm: " + *norm + " is for type: " + (*norm == "rms" ? "transformer" : "cnn") +
+                     ": use layer, batch or none"};
     mlp.layer_norm = *norm == "layer";
+    if (*norm == "batch") {
+        const auto ghost_batch = integer_setting(params, "ghost_batch");
+        if (!ghost_batch) return ghost_batch.error();
+        mlp.ghost_batch = *ghost_batch;
+    }
     const auto embedding_width = integer_setting(params, "embedding_width");
     if (!embedding_width) return embedding_width.error();
     mlp.embedding_width = *embedding_width;

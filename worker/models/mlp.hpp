@@ -1,5 +1,6 @@
-// The multilayer perceptron: for each hidden layer linear, layer norm (if asked for), activation, dropout; then linear.
-// Categorical columns of tables may go through embeddings first (Guo and Berkhahn 2016).
+// The multilayer perceptron: for each hidden layer linear, layer or batch norm (if asked for), activation, dropout;
+// then linear. Layers before a batch norm have no bias, which the norm would take away. Categorical columns of tables
+// may go through embeddings first (Guo and Berkhahn 2016).
 //
 // Hidden weights are drawn by He et al. 2015 (uniform, sqrt(6 / fan_in)), the last layer's with 1 / sqrt(fan_in), so
 // that first outputs are small; biases are 0, norms 1 and 0. Embeddings are uniform with a deviation of
@@ -9,6 +10,7 @@
 #include <algorithm>
 
 #include "worker/data/dataset.hpp"
+#include "worker/models/batch_norms.hpp"
 #include "worker/models/model.hpp"
 #include "worker/models/padding.hpp"
 
@@ -21,6 +23,7 @@ struct MlpShape {
     /// Numbers of the embedding of a column, at most; 0: its features are inputs as they are.
     std::int64_t embedding_width = 0;
     std::vector<CategoryShape> categories{};  ///< the columns that may have one
+    std::int64_t ghost_batch = 0;             ///< with batch norm: see ghost_batch_of; 0: none
     std::int64_t base_width = 0;              ///< see ParameterBlock
 
     /// Of a column with so many levels: half as many, since more would add parameters and no information.
@@ -39,7 +42,8 @@ class Mlp : public Model {
     [[nodiscard]] std::int64_t gradient_parts() const override;
     void plan(Layout& layout, const ModelPlan& plan) override;
     void write_constants(Stream& stream) const override;
-    [[nodiscard]] std::string remark() const override;
+    [[nodiscard]] std::vector<std::string> remarks() const override;
+    [[nodiscard]] std::int64_t indivisible(std::int64_t batch) const override;
     void set_replica_model(Stream& stream, int replica, const Model& model) const override;
     Tensor forward(Stream& stream, const Tensor& weights, const Tensor& input, const Training* training) override;
     void backward(Stream& stream, const Tensor& weights, const Tensor& gradients, const Tensor& input,
@@ -52,13 +56,14 @@ class Mlp : public Model {
         std::int64_t outputs = 0;
         bool hidden = true;
         int weight = 0;  ///< indices into the block's parameters
-        int bias = 0;
+        int bias = -1;
         int norm_scale = -1;
         int norm_shift = -1;
+        BatchNormLayer batch_norm;
         Tensor linear;  ///< before the norm or the activation
         Tensor normed;  ///< after the norm; the same as `linear` without one
         Tensor output;
-        Tensor mean;  ///< [rows, 1], with a norm
+        Tensor mean;  ///< [rows, 1], with a layer norm
         Tensor rstd;
         Tensor mask;            ///< u8
         Tensor valid_outputs;   ///< u32 per replica: what is not padding, of padded replicas with a norm
@@ -81,6 +86,7 @@ class Mlp : public Model {
     MlpShape shape_;
     std::vector<Embedding> embeddings_;
     std::vector<Layer> layers_;
+    BatchNorms batch_norms_;
     Precision precision_ = Precision::float32;
     Tensor columns_;           ///< i32 [inputs, 4], with embeddings: see EmbedColumns
     Tensor embedded_;          ///< [rows, inputs], with embeddings
@@ -94,7 +100,8 @@ class Mlp : public Model {
 void normalise_mlp(const Params& given, Params& all);
 /// Rounds the widths up, and takes the activation that needs the most memory.
 void pad_mlp(Params& all, const PaddingBounds& widths);
-/// From the keys hidden (or width and depth), activation, norm, embedding_width, parametrization and base_width.
+/// From the keys hidden (or width and depth), activation, norm, ghost_batch, embedding_width, parametrization and
+/// base_width.
 Result<std::unique_ptr<Model>> make_mlp(const Params& params, const DataShape& shape);
 
 }  // namespace hpo

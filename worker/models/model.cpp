@@ -24,7 +24,8 @@ Tensor Parameter::in(const Tensor& block) const { return block.slice(first, rows
 
 std::int64_t ParameterBlock::count() const {
     std::int64_t sum = 0;
-    for (const auto& parameter : parameters) sum += parameter.elements();
+    for (const auto& parameter : parameters)
+        if (parameter.trained) sum += parameter.elements();
     return sum;
 }
 

@@ -31,6 +31,7 @@ struct Parameter {
     float constant = 0;
     Place place = Place::fixed;
     std::int64_t width = 0;  ///< hidden units that it begins with (hidden, output) or ends in (input, vector)
+    bool trained = true;     ///< or a statistic that the forward pass updates, whose gradient is 0
 
     [[nodiscard]] std::int64_t elements() const;
     [[nodiscard]] std::int64_t rows() const { return shape.size() > 1 ? shape[0] : 1; }
@@ -95,6 +96,7 @@ struct ModelPlan {
     Fusion fusion = Fusion::identical;
     std::int64_t part_bytes = std::int64_t{1} << 19;    ///< of temporary memory for one part, see Device::part_bytes
     Checkpointing checkpointing = Checkpointing::none;  ///< of models with blocks; others ignore it
+    std::int64_t batch = 1;                             ///< samples of an update: of all its micro-batches
 };
 
 /// What takes how much of an arena.
@@ -117,13 +119,16 @@ class Model {
     [[nodiscard]] virtual double forward_flops() const = 0;
     [[nodiscard]] virtual double backward_flops() const = 0;
 
+    /// Samples of a batch of training that depend on each other: micro-batches, but for the last, have multiples of it.
+    [[nodiscard]] virtual std::int64_t indivisible(std::int64_t /*batch*/) const { return 1; }
+
     /// Lays out memory. Must be called once, before forward and backward. A model that replicas are padded to must have
     /// the activation that stores the most, which is not relu.
     virtual void plan(Layout& layout, const ModelPlan& plan) = 0;
     /// Writes the constants that `plan` laid out. Must be called once before the first forward.
     virtual void write_constants(Stream& /*stream*/) const {}
-    /// What people should know of the model besides its keys; empty: nothing.
-    [[nodiscard]] virtual std::string remark() const { return {}; }
+    /// What people should know of the model besides its keys, once memory is planned.
+    [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
     /// What `plan` laid out, for people; empty: the model has no parts worth a name.
     [[nodiscard]] virtual std::vector<MemoryPart> memory_parts() const { return {}; }
     /// For padded replicas: writes which part of replica `replica` is valid when its own model is `model`.

@@ -73,6 +73,8 @@ Result<void> read_kinds(const Params& params, TransformerShape& shape) {
     const auto norm = text_setting(params, "norm");
     if (!norm) return norm.error();
     if (*norm == "none") return Error{"model.norm: a transformer does not train without a norm: use layer or rms"};
+    if (*norm == "batch" || *norm == "group")
+        return Error{"model.norm: " + *norm + " is not for type: transformer: use layer or rms"};
     shape.rms = *norm == "rms";
     const auto positions = text_setting(params, "positions");
     if (!positions) return positions.error();

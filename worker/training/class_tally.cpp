@@ -2,10 +2,27 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
+#include <numeric>
 
 namespace hpo {
 
-ClassTally::ClassTally(std::int64_t classes) : classes_(static_cast<std::size_t>(classes)) {}
+namespace {
+
+/// log(p / (1 - p)) of each class: unlike p, it does not become 1 for all that are nearly certain.
+void add_odds(std::span<const float> logits, std::vector<float>& to) {
+    const double greatest = *std::max_element(logits.begin(), logits.end());
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+        double others = 0;
+        for (std::size_t j = 0; j < logits.size(); ++j)
+            if (j != i) others += std::exp(logits[j] - greatest);
+        to.push_back(static_cast<float>(logits[i] - greatest - std::log(others)));
+    }
+}
+
+}  // namespace
+
+ClassTally::ClassTally(std::int64_t classes, bool ranks) : classes_(static_cast<std::size_t>(classes)), ranks_(ranks) {}
 
 void ClassTally::add(std::span<const float> logits, std::span<const std::int32_t> labels) {
     assert(logits.size() == labels.size() * classes_.size());
@@ -21,11 +38,37 @@ void ClassTally::add(std::span<const float> logits, std::span<const std::int32_t
         ++classes_[label].labels;
         ++classes_[predicted].predictions;
         if (predicted == label) ++classes_[label].correct;
+        if (ranks_) {
+            add_odds(its, odds_);
+            labels_.push_back(labels[row]);
+        }
     }
 }
 
 double ClassTally::top5() const {
     return rows_ > 0 ? static_cast<double>(among_five_) / static_cast<double>(rows_) : 0;
+}
+
+double ClassTally::macro_auc() const {
+    std::vector<std::size_t> order(labels_.size());
+    double sum = 0, present = 0;
+    for (std::size_t c = 0; c < classes_.size(); ++c) {
+        const auto odds = [&](std::size_t row) { return odds_[row * classes_.size() + c]; };
+        const auto all = static_cast<double>(labels_.size()), own = static_cast<double>(classes_[c].labels);
+        if (own == 0 || own == all || labels_.empty()) continue;
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return odds(a) < odds(b); });
+        double ranks = 0;  // of the class's rows; equal rows have their mean
+        for (std::size_t first = 0, end = 0; first < order.size(); first = end) {
+            std::int64_t here = 0;
+            for (end = first; end < order.size() && !(odds(order[first]) < odds(order[end])); ++end)
+                here += static_cast<std::size_t>(labels_[order[end]]) == c ? 1 : 0;
+            ranks += static_cast<double>(here) * (static_cast<double>(first + end + 1) / 2);
+        }
+        sum += (ranks - own * (own + 1) / 2) / (own * (all - own));
+        present += 1;
+    }
+    return present > 0 ? sum / present : 0.5;
 }
 
 double ClassTally::macro_f1() const {

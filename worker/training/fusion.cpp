@@ -7,7 +7,10 @@ namespace hpo {
 
 Configuration bucket_of(Configuration configuration, const BucketBounds& bounds) {
     TrainingConfig& training = configuration.training;
-    training.batch_size = padded_extent(training.batch_size, bounds.batches);
+    // Padding rows would count in the statistics of a batch.
+    const auto norm = configuration.all.find("norm");
+    if (norm == configuration.all.end() || to_text(norm->second) != "batch")
+        training.batch_size = padded_extent(training.batch_size, bounds.batches);
     training.optimizer = OptimizerKind::adamw;
     // This rate suits the optimizer; measurements train the bucket itself.
     training.lr = default_number("lr");

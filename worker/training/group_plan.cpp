@@ -4,6 +4,7 @@
 
 #include "worker/data/device_data.hpp"
 #include "worker/models/registry.hpp"
+#include "worker/training/class_tally.hpp"
 
 namespace hpo {
 namespace {
@@ -60,6 +61,10 @@ std::vector<RateRun> rate_runs(const ParameterBlock& block, OptimizerKind optimi
 
 }  // namespace
 
+bool ranks_classes(const DataShape& shape) {
+    return shape.task == Task::classification && shape.targets() == 1 && shape.outputs <= ClassTally::most_ranked;
+}
+
 Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape& shape, const SplitSizes& sizes,
                              int trials, Fusion fusion) {
     const TrainingConfig& training = configuration.training;
@@ -81,6 +86,8 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
         return Error{"training.label_smoothing: is of classes, and the target is a number: leave it out"};
     auto model = make_model(configuration.all, shape);
     if (!model) return model.error();
+    if (training.batch_size == 1 && (*model)->indivisible(2) > 1)
+        return Error{"training.batch_size: model.norm: batch needs at least 2 samples: use another norm"};
 
     GroupPlan plan;
     plan.model = *std::move(model);
@@ -93,6 +100,14 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     plan.micro_batch = configured_micro_batch(training);
     const bool short_of_memory = training.micro_batch > 0 && training.micro_batch < plan.micro_batch;
     if (short_of_memory) plan.micro_batch = training.micro_batch;
+    // Trials train alike however their batches are divided.
+    const std::int64_t together = plan.model->indivisible(training.batch_size);
+    if (together > 1 && configured_micro_batch(training) < together)
+        return Error{
+            "training.accumulation: " + std::to_string(training.accumulation) + " micro-batches of a batch of " +
+            std::to_string(training.batch_size) + " would divide the " + std::to_string(together) +
+            " samples that model.norm: batch takes together: use a smaller model.ghost_batch, or another norm"};
+    plan.micro_batch = std::min((plan.micro_batch + together - 1) / together * together, training.batch_size);
     plan.micro_batches = (training.batch_size + plan.micro_batch - 1) / plan.micro_batch;
     // Micro-batches mean that memory is short.
     const std::int64_t evaluated =
@@ -111,7 +126,8 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     plan.first_moment = layout.add(Type::f32, 1, parameters);
     if (two_moments) plan.second_moment = layout.add(Type::f32, 1, parameters);
     if (training.ema > 0) plan.average = layout.add(Type::f32, 1, parameters);
-    plan.model->plan(layout, {plan.rows, training.precision, fusion, training.part_bytes, training.checkpointing});
+    plan.model->plan(layout, {plan.rows, training.precision, fusion, training.part_bytes, training.checkpointing,
+                              training.batch_size});
     plan.input = layout.add(Type::f32, plan.rows, shape.features());
     plan.targets = layout.add(target_type(shape.task), plan.rows, shape.target_columns());
     plan.runs = rate_runs(plan.model->block(), training.optimizer, fusion);
@@ -163,6 +179,9 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
         parameters * (2 + (two_moments ? 1 : 0) + (plan.average ? 1 : 0)) + (plan.scaling.scale ? 2 : 0);
     plan.host_bytes = plan.replicas * 4 * (plan.state_elements + parameters);
     if (padded) plan.host_bytes += 2 * 4 * parameters;
+    plan.ranks_classes = training.class_metrics && ranks_classes(shape);
+    if (plan.ranks_classes)  // the odds, labels and order of the rows
+        plan.host_bytes += std::max(plan.replicas * sizes.validation, shape.test) * (4 * shape.outputs + 4 + 8);
     for (const auto& part : plan.staged)
         if (part.bytes) plan.host_bytes += part.bytes.all_replicas(plan.replicas).columns;
     plan.flops_per_step = plan.folds * (static_cast<double>(plan.pace.iterations_per_step * training.batch_size) *

@@ -47,6 +47,7 @@ struct GroupPlan {
     /// Replicas that all use AdamW without clipping update their weights in the backward pass where the device can: one
     /// micro-batch of few samples, no loss scaling, and a model that takes it.
     bool updates_in_backward = false;
+    bool ranks_classes = false;      ///< evaluations keep all logits, for the area under the curve
     int folds = 1;                   ///< of a trial, each of which is a replica
     int replicas = 1;                ///< of all trials
     std::int64_t micro_batch = 0;    ///< samples of a micro-batch in training, at most
@@ -112,6 +113,10 @@ std::int64_t next_window(std::int64_t window, Seconds took, std::int64_t most);
 constexpr std::int64_t configured_micro_batch(const TrainingConfig& training) {
     return (training.batch_size + training.accumulation - 1) / training.accumulation;
 }
+
+/// Whether the area under the curve is reported of such data, with training.class_metrics: of a target for each sample,
+/// and of ClassTally::most_ranked classes at most.
+bool ranks_classes(const DataShape& shape);
 
 /// Of `trials` trials, with as many replicas each as they have folds. The error names the key: the batch is larger than
 /// the training split, augmentation of what are no images, or smoothed labels in regression. For padded replicas

@@ -4,9 +4,10 @@
 // network those of cnn.cpp, with weights [out, height, width, in] for images with channels last; of a transformer those
 // of transformer.cpp, where projections are the queries of all heads, then their keys, then their values, and the first
 // half of up is the one that SwiGLU's silu applies to), and input.mean and input.deviation, both [1]: the model expects
-// (value - mean) / deviation. embeddings.N.weight [levels, numbers] is for the Nth categorical column of a table: the
-// features of its levels are replaced by the row of the level that is 1. __metadata__: format "hpo-model", version,
-// task, classes (or outputs, in regression), step, and configuration, a JSON object of every leaf key.
+// (value - mean) / deviation. Batch norms use NAME.norm.running_mean and NAME.norm.running_var, an unbiased variance.
+// embeddings.N.weight [levels, numbers] is for the Nth categorical column of a table: the features of its levels are
+// replaced by the row of the level that is 1. __metadata__: format "hpo-model", version, task, classes (or outputs, in
+// regression), step, and configuration, a JSON object of every leaf key.
 //
 // For a table there is also encoding, a JSON object that describes how a row becomes the model's input: its `columns`,
 // in the order of the features. A number becomes (value - mean) / deviation; if the column has a `median`, that stands

@@ -545,7 +545,7 @@ bool Trainer::evaluate(const Samples& samples, std::int64_t all, int first, int 
     const std::int64_t targets_of_all = all * plan_.model->targets();
     std::vector<ClassTally> tallies;
     if (plan_.task == Task::classification && plan_.shared.class_metrics)
-        tallies.assign(static_cast<std::size_t>(count), ClassTally(plan_.model->outputs()));
+        tallies.assign(static_cast<std::size_t>(count), ClassTally(plan_.model->outputs(), plan_.ranks_classes));
     bool goes_on = true;
     for (std::int64_t from = 0; from < all && (goes_on = should_continue()); from += plan_.rows) {
         const std::int64_t rows = std::min(plan_.rows, all - from);
@@ -574,6 +574,7 @@ bool Trainer::evaluate(const Samples& samples, std::int64_t all, int first, int 
         if (tallies.empty()) continue;
         evaluation.f1 = tallies[index(k - first)].macro_f1();
         evaluation.top5 = tallies[index(k - first)].top5();
+        if (plan_.ranks_classes) evaluation.auc = tallies[index(k - first)].macro_auc();
     }
     return goes_on;
 }

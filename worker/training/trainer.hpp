@@ -62,6 +62,7 @@ struct Evaluation {
     double accuracy = 0;             ///< of classification: fraction of 1
     double absolute = 0;             ///< of regression: mean absolute error
     std::optional<double> f1, top5;  ///< of classification, if TrainingConfig::class_metrics
+    std::optional<double> auc;       ///< the same, if GroupPlan::ranks_classes
 };
 
 /// Called before each iteration and each micro-batch of an evaluation; false ends the work at once.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "worker/data/memory.hpp"
+#include "worker/training/class_tally.hpp"
 #include "worker/training/fusion.hpp"
 #include "worker/training/process_memory.hpp"
 #include "worker/training/trial_messages.hpp"
@@ -15,7 +16,11 @@ using from_worker::Finished;
 
 namespace {
 
-void check_objective(const std::string& metric, Task task) {
+void check_objective(const std::string& metric, const DataShape& shape) {
+    const Task task = shape.task;
+    if (metric == "val_auc" && task == Task::classification && !ranks_classes(shape))
+        throw InvalidTrial("objective.metric: val_auc is of one class for each sample, out of at most " +
+                           std::to_string(ClassTally::most_ranked) + ": use val_loss, val_accuracy or val_f1");
     if (find_metric(task, metric)) return;
     std::string names;
     for (const TaskMetric& one : info_of(task).metrics) names += (names.empty() ? "" : ", ") + std::string(one.name);
@@ -69,7 +74,7 @@ void TrialGroup::add(const to_worker::Run& run, TrialHost& host) {
             throw InvalidTrial("the budget is " + std::to_string(run.steps) + " steps; it must be at least 1");
         const Configuration asked = value_or_throw(read_configuration(run.params));
         if (trials_.empty()) begin_group(run, asked, host);
-        check_objective(run.objective.metric, context_.data->shape.task);
+        check_objective(run.objective.metric, context_.data->shape);
         Configuration configuration = resolved_for_group(asked);
         GroupPlan plan_alone = value_or_throw(plan_group(configuration, context_.data->shape, context_.data->sizes, 1));
         const GroupPlan plan = plan_for(1);
@@ -194,6 +199,7 @@ void TrialGroup::adapt_micro_batch() {
     if (samples == before) return;
     const GroupPlan plan = plan_for(size());
     if (samples > before && plan.arena_bytes > bytes_now + left->free / 2) return pressure_->refuse_growth();
+    if (plan.micro_batch == trainer_->plan().micro_batch) return;
     for (const Member& trial : trials_) {
         const std::int64_t now = plan.micro_batch_of(trial->batch());
         const std::int64_t was = trainer_->plan().micro_batch_of(trial->batch());

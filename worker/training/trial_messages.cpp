@@ -65,6 +65,7 @@ Metrics task_metrics(Task task, const Evaluation& evaluation, const DeviceData& 
         const bool next_token = std::holds_alternative<TokenShape>(data.shape.sample) && data.shape.target_per_step;
         if (evaluation.f1) metrics[prefix + "f1"] = *evaluation.f1;
         if (evaluation.top5) metrics[prefix + "top5"] = *evaluation.top5;
+        if (evaluation.auc) metrics[prefix + "auc"] = *evaluation.auc;
         if (next_token) metrics[prefix + "perplexity"] = std::exp(evaluation.loss);
         return metrics;
     }

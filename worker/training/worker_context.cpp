@@ -204,7 +204,7 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, WorkerConte
                                             static_cast<std::int64_t>(memory.context_bytes);
         if (question.explain_data) {
             answer.data = value_or_throw(explain_data(configuration.data));
-            if (const std::string remark = plan.model->remark(); !remark.empty()) answer.data.push_back(remark);
+            for (const std::string& remark : plan.model->remarks()) answer.data.push_back(remark);
             if (const std::string parts = memory_text(plan); !parts.empty()) answer.data.push_back(parts);
         }
         answer.footprint.cores = 1;

@@ -1,4 +1,6 @@
 // Patches, group normalisation and means over pixels, compared with their definitions and with finite differences.
+#include <array>
+
 #include "tests/contract/backends/harness.hpp"
 
 namespace hpo::test {
@@ -184,6 +186,51 @@ TEST(MeanPixels, AveragesEachSampleAndSpreadsItsGradient) {
                 }
                 expect_near(harness.values(output, k), means, 1e-6);
                 expect_near(harness.values(down, k), spread, 1e-6);
+            }
+        });
+}
+
+TEST(MaxPixels, TakesTheMaximumOfEachWindowAndSendsTheGradientThere) {
+    for (const auto& [height, width, channels] :
+         std::vector<std::array<std::int64_t, 3>>{{4, 6, 3}, {5, 4, 17}, {3, 7, 1}, {1, 1, 2}, {1, 5, 33}})
+        fused_and_alone([&, height = height, width = width, channels = channels](Harness& harness) {
+            constexpr std::int64_t images = 2;
+            const std::int64_t out_height = (height + 1) / 2, out_width = (width + 1) / 2;
+            // Of few values, so that windows have equal ones.
+            const Tensor input =
+                harness.integers<float>(images * height * width, channels, [](int replica, std::int64_t i) {
+                    const auto at = static_cast<std::uint64_t>(i);
+                    return std::floor(static_cast<float>(
+                        draw_unit(9, Purpose::synthetic, static_cast<std::uint64_t>(replica), at) * 4 - 2));
+                });
+            const Tensor output = harness.output(images * out_height * out_width, channels);
+            const Tensor up = harness.random(images * out_height * out_width, channels);
+            const Tensor back = harness.output(images * height * width, channels);
+            harness.start();
+            const MaxPixels forward{.height = height, .width = width, .input = input, .output = output};
+            harness.stream().max_pixels(forward);
+            harness.stream().max_pixels_backward({forward, up, back});
+            for (int k = 0; k < harness.replicas(); ++k) {
+                const Numbers x = harness.values(input, k), g = harness.values(up, k);
+                Numbers greatest(g.size()), gradient(x.size());
+                for (std::size_t i = 0; i < g.size(); ++i) {
+                    const auto pixel = static_cast<std::int64_t>(i) / channels;
+                    const std::int64_t image = pixel / out_width / out_height, y = pixel / out_width % out_height * 2,
+                                       left = pixel % out_width * 2;
+                    std::size_t winner = 0;
+                    bool any = false;
+                    for (std::int64_t down = y; down < std::min(y + 2, height); ++down)
+                        for (std::int64_t right = left; right < std::min(left + 2, width); ++right) {
+                            const std::size_t at =
+                                number(((image * height + down) * width + right) * channels) + i % number(channels);
+                            if (!any || x[at] > x[winner]) winner = at;
+                            any = true;
+                        }
+                    greatest[i] = x[winner];
+                    gradient[winner] = g[i];
+                }
+                EXPECT_EQ(harness.values(output, k), greatest);
+                EXPECT_EQ(harness.values(back, k), gradient);
             }
         });
 }

@@ -93,6 +93,7 @@ using std::sqrt;
 #include "worker/backends/gpu/kernels/samples.cl"
 #include "worker/backends/gpu/kernels/activation.cl"
 #include "worker/backends/gpu/kernels/layer_norm.cl"
+#include "worker/backends/gpu/kernels/batch_norm.cl"
 #include "worker/backends/gpu/kernels/columns.cl"
 #include "worker/backends/gpu/kernels/images.cl"
 #include "worker/backends/gpu/kernels/sequences.cl"
@@ -273,8 +274,16 @@ const std::map<std::string, Entry> kernels{
     ENTRY(group_norm_backward_sums, GroupNormBackwardArguments),
     ENTRY(group_norm_backward_parameters, GroupNormBackwardArguments),
     ENTRY(group_norm_backward_input, GroupNormBackwardArguments),
+    ENTRY(batch_norm_parts, BatchNormArguments),
+    ENTRY(batch_norm_statistics, BatchNormArguments),
+    ENTRY(batch_norm_apply, BatchNormArguments),
+    ENTRY(batch_norm_backward_parts, BatchNormBackwardArguments),
+    ENTRY(batch_norm_backward_sums, BatchNormBackwardArguments),
+    ENTRY(batch_norm_backward_input, BatchNormBackwardArguments),
     ENTRY(mean_pixels, MeanPixelsArguments),
     ENTRY(mean_pixels_backward, MeanPixelsArguments),
+    ENTRY(max_pixels, MaxPixelsArguments),
+    ENTRY(max_pixels_backward, MaxPixelsArguments),
     ENTRY(embed, EmbedArguments),
     ENTRY(embed_backward, EmbedArguments),
     ENTRY(embed_columns, EmbedColumnsArguments),

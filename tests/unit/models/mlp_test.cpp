@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <cmath>
 
 #include "tests/unit/models/allocations.hpp"
@@ -28,6 +29,8 @@ const MlpShape shapes[] = {
     {{130, 33}, Activation::silu, true},
     {{}, Activation::relu, false, 3, {{0, 7}}},
     {{17, 9}, Activation::gelu, true, 2, {{1, 3}, {5, 2}}},
+    {{17, 9}, Activation::silu, false, 0, {}, 3},
+    {{130}, Activation::relu, false, 2, {{1, 3}}, 6},
 };
 
 TEST(Mlp, OfTheUsualShapeHas567434ParametersUnderTheUsualNames) {
@@ -61,9 +64,9 @@ TEST(Mlp, EmbedsCategoricalColumnsBeforeItsFirstLayer) {
     EXPECT_THAT(model.block().parameters[0].shape, ElementsAre(2, 1));  // half as many as levels
     EXPECT_THAT(model.block().parameters[1].shape, ElementsAre(9, 3));
     EXPECT_THAT(model.block().parameters[2].shape, ElementsAre(4, 3 + 1 + 3));
-    EXPECT_EQ(model.remark(),
-              "embeddings: 2 columns of 11 levels become 4 numbers, at most 3 each; the first layer has 7 inputs");
-    EXPECT_EQ(Mlp({{4}, Activation::relu, false, 0, {{1, 2}}}, {14, 2}).remark(), "");
+    EXPECT_THAT(model.remarks(), ElementsAre("embeddings: 2 columns of 11 levels become 4 numbers, at most 3 each; the "
+                                             "first layer has 7 inputs"));
+    EXPECT_THAT(Mlp({{4}, Activation::relu, false, 0, {{1, 2}}}, {14, 2}).remarks(), ElementsAre());
 }
 
 TEST(Mlp, AnEmbeddedLevelIsARowOfItsTableAmongTheNumbers) {
@@ -81,6 +84,52 @@ TEST(Mlp, AnEmbeddedLevelIsARowOfItsTableAmongTheNumbers) {
         double wanted = 0;
         for (std::size_t i = 0; i < 6; ++i) wanted += weight[i] * rows[row][i];
         EXPECT_NEAR(got[row], wanted, 1e-6);
+    }
+}
+
+TEST(Mlp, BatchNormsTakeThePlaceOfBiasesAndTheirStatisticsAreNotTrained) {
+    const MlpShape shape{{4}, Activation::relu, false, 0, {}, 3};
+    MlpNet net(shape, 3, 2, 7, 1);
+    std::vector<std::string> names;
+    for (const auto& parameter : net.model.block().parameters) names.push_back(parameter.name);
+    EXPECT_THAT(names, ElementsAre("layers.0.weight", "layers.0.norm.weight", "layers.0.norm.bias",
+                                   "layers.0.norm.running_mean", "layers.0.norm.running_var", "layers.1.weight",
+                                   "layers.1.bias"));
+    EXPECT_EQ(net.model.block().count(), 4 * 3 + 4 + 4 + 2 * 4 + 2);
+    EXPECT_EQ(net.model.indivisible(7), 4);
+    EXPECT_EQ(net.model.indivisible(100), 4);
+    EXPECT_THAT(net.model.remarks(),
+                ElementsAre("batch norm: a batch of 7 samples is normalised in 2 ghost batches of 4, the last of 3"));
+    // The first update replaces the statistics that the model begins with; no gradient and no decay moves them.
+    net.step();
+    const auto& running = net.model.block().parameters[3];
+    EXPECT_FALSE(running.trained);
+    const auto after = net.read(running.in(net.weights), 0);
+    EXPECT_NE(after, std::vector<float>(4, 0.0F));
+    EXPECT_EQ(net.read(running.in(net.gradients), 0), std::vector<float>(4, 0.0F));
+    const Training now = net.training();
+    net.model.forward(*net.stream, net.weights, net.input, nullptr);
+    EXPECT_EQ(net.read(running.in(net.weights), 0), after);
+    net.model.forward(*net.stream, net.weights, net.input, &now);
+    EXPECT_NE(net.read(running.in(net.weights), 0), after);
+}
+
+TEST(Mlp, GhostBatchesAreEqualButForTheLast) {
+    for (const auto& [batch, wanted, samples] : std::vector<std::array<std::int64_t, 3>>{{128, 128, 128},
+                                                                                         {64, 128, 64},
+                                                                                         {256, 128, 128},
+                                                                                         {480, 128, 120},
+                                                                                         {129, 128, 65},
+                                                                                         {130, 3, 4},
+                                                                                         {3, 2, 3},
+                                                                                         {2, 2, 2},
+                                                                                         {7, 2, 4},
+                                                                                         {1000, 128, 125}}) {
+        const std::int64_t found = ghost_batch_of(batch, wanted),
+                           last = batch - (ghost_batches(batch, found) - 1) * found;
+        EXPECT_EQ(found, samples) << batch << " by " << wanted;
+        EXPECT_GE(2 * last, found);
+        EXPECT_GT(last, 1);
     }
 }
 
@@ -167,8 +216,9 @@ TEST(Mlp, AddsMicroBatchesUpToTheGradientOfTheWholeBatch) {
     for (const auto& shape : shapes) {
         MlpNet whole(shape, 7, 3, 6, 3), parts(shape, 7, 3, 6, 3);
         whole.pass(0, 6, Write::set);
-        parts.pass(0, 4, Write::set);
-        parts.pass(4, 2, Write::add);
+        const std::int64_t first = shape.ghost_batch == 6 ? 6 : shape.ghost_batch == 3 ? 3 : 4;
+        parts.pass(0, first, Write::set);
+        if (first < 6) parts.pass(first, 6 - first, Write::add);
         for (int replica = 0; replica < 3; ++replica) {
             EXPECT_NEAR(whole.read(whole.loss, replica)[0], parts.read(parts.loss, replica)[0], 1e-6);
             const auto wanted = whole.read(whole.gradients, replica), got = parts.read(parts.gradients, replica);

@@ -30,7 +30,7 @@ struct Net {
         seed = layout.add_per_replica(Type::u64);
         for (Tensor* whole : {&iteration, &batch, &first_rows}) *whole = layout.add_per_replica(Type::u32);
         alive = layout.add_per_replica(Type::u8);
-        model.plan(layout, {.rows = rows, .part_bytes = part_bytes, .checkpointing = checkpointing});
+        model.plan(layout, {.rows = rows, .part_bytes = part_bytes, .checkpointing = checkpointing, .batch = rows});
         device = make_cpu_device();
         arena = std::move(*device->allocate(layout.bytes()));
         stream = device->stream(*arena, replicas);
@@ -66,7 +66,7 @@ struct Net {
             stream->write(batch, replica, static_cast<std::uint32_t>(input.rows));
             stream->write(first_rows, replica, static_cast<std::uint32_t>(first));
         }
-        return {dropout, seed, iteration, {batch, first_rows, 1}};
+        return {dropout, seed, iteration, {batch, first_rows, first > 0 ? 1U : 0U}};
     }
 
     /// Loss and, if asked for, gradients of rows [first, first + count).

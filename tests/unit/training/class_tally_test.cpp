@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "hpo/random.hpp"
+
 namespace hpo {
 namespace {
 
@@ -38,7 +42,54 @@ TEST(ClassTally, TopFiveCountsLabelsAmongTheFiveGreatestLogits) {
     EXPECT_EQ(tally.top5(), 0.5);
 }
 
+TEST(ClassTally, TheAreaUnderTheCurveIsTheShareOfPairsInOrder) {
+    ClassTally tally(2, true);
+    // The odds of class 1 are 1, 2, 2, 4 and -3; labels 0, 1, 0, 1, 0.
+    const std::vector<float> logits{5, 6, 0, 2, 1, 3, -4, 0, 3, 0};
+    tally.add(std::span(logits).first(6), std::vector<std::int32_t>{0, 1, 0});
+    tally.add(std::span(logits).subspan(6), std::vector<std::int32_t>{1, 0});
+    // Of six pairs, one is of equals and the others are in order; the same for class 0.
+    EXPECT_NEAR(tally.macro_auc(), 5.5 / 6, 1e-12);
+}
+
+TEST(ClassTally, TheAreaOfSeveralClassesIsTheMeanOfEachAgainstAllOthers) {
+    ClassTally tally(4, true);  // of which the last has no rows
+    std::vector<float> logits;
+    std::vector<std::int32_t> labels;
+    for (std::uint64_t row = 0; row < 60; ++row) {
+        labels.push_back(static_cast<std::int32_t>(row % 3));
+        for (std::uint64_t c = 0; c < 4; ++c)
+            logits.push_back(static_cast<float>(draw_unit(1, Purpose::synthetic, row, c) * 4 + (row % 3 == c ? 1 : 0)));
+    }
+    tally.add(logits, labels);
+    double sum = 0;
+    for (std::size_t c = 0; c < 3; ++c) {
+        const auto probability = [&](std::size_t row) {
+            double all = 0;
+            for (std::size_t j = 0; j < 4; ++j) all += std::exp(logits[row * 4 + j]);
+            return std::exp(logits[row * 4 + c]) / all;
+        };
+        double in_order = 0, pairs = 0;
+        for (std::size_t a = 0; a < 60; ++a)
+            for (std::size_t b = 0; b < 60; ++b)
+                if (a % 3 == c && b % 3 != c) {
+                    in_order += probability(a) > probability(b) ? 1 : 0;
+                    pairs += 1;
+                }
+        sum += in_order / pairs;
+    }
+    EXPECT_NEAR(tally.macro_auc(), sum / 3, 1e-12);
+    EXPECT_GT(tally.macro_auc(), 0.6);
+}
+
+TEST(ClassTally, NearlyCertainPredictionsKeepTheirOrder) {
+    ClassTally tally(2, true);
+    tally.add(std::vector<float>{-50, 50, -60, 60}, std::vector<std::int32_t>{0, 1});
+    EXPECT_EQ(tally.macro_auc(), 1);
+}
+
 TEST(ClassTally, NothingIsZero) {
+    EXPECT_EQ(ClassTally(3, true).macro_auc(), 0.5);
     EXPECT_EQ(ClassTally(3).top5(), 0);
     EXPECT_EQ(ClassTally(3).macro_f1(), 0);
 }

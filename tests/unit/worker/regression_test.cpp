@@ -177,10 +177,9 @@ TEST_F(RegressionOnTheCpu, WhatIsOfClassesIsRefused) {
     EXPECT_EQ(message({}, "val_accuracy"),
               "objective.metric: val_accuracy is not one of loss, val_loss, val_mse, val_mae, val_r2, which regression "
               "has");
-    EXPECT_EQ(
-        message({{"task", std::string("classification")}}, "val_r2"),
-        "objective.metric: val_r2 is not one of loss, val_loss, val_accuracy, val_perplexity, val_f1, val_top5, which "
-        "classification has");
+    EXPECT_EQ(message({{"task", std::string("classification")}}, "val_r2"),
+              "objective.metric: val_r2 is not one of loss, val_loss, val_accuracy, val_perplexity, val_f1, val_top5, "
+              "val_auc, which classification has");
 }
 
 TEST_F(RegressionOnTheCpu, APlanThatIsAskedToTellsWhatTheDataIs) {

@@ -17,12 +17,6 @@ std::uint32_t high_word(std::uint64_t seed) { return static_cast<std::uint32_t>(
 
 }  // namespace
 
-template <class T>
-T CpuStream::value(const Tensor& tensor, int replica) const {
-    assert(tensor.elements() == 1);
-    return *at<T>(tensor, replica);
-}
-
 CpuStream::Rows CpuStream::valid_rows(const Extent& extent, int replica, std::int64_t rows) const {
     if (!extent.limits_rows()) return {0, rows};
     const std::int64_t per_sample = extent.rows_per_sample;
@@ -424,6 +418,25 @@ void CpuStream::mean_pixels_backward(const MeanPixelsBackward& arguments) {
     for (int replica = first_; replica < end_; ++replica)
         kernels_.mean_pixels_backward(output.rows, input.rows / output.rows, input.columns, at(output, replica),
                                       at(input, replica));
+}
+
+void CpuStream::max_pixels(const MaxPixels& arguments) {
+    const auto& [height, width, input, output] = arguments;
+    const std::int64_t images = input.rows / (height * width);
+    assert(input.columns == output.columns && output.rows == images * arguments.out_pixels());
+    for (int replica = first_; replica < end_; ++replica)
+        kernels_.max_pixels(images, height, width, input.columns, at(input, replica), at(output, replica));
+}
+
+void CpuStream::max_pixels_backward(const MaxPixelsBackward& arguments) {
+    const auto& [forward, output_gradient, input_gradient] = arguments;
+    const std::int64_t images = forward.input.rows / (forward.height * forward.width);
+    assert(input_gradient.elements() == forward.input.elements());
+    assert(output_gradient.rows == images * forward.out_pixels());
+    for (int replica = first_; replica < end_; ++replica)
+        kernels_.max_pixels_backward(images, forward.height, forward.width, forward.input.columns,
+                                     at(forward.input, replica), at(output_gradient, replica),
+                                     at(input_gradient, replica));
 }
 
 void CpuStream::cross_entropy(const CrossEntropy& arguments) {

@@ -55,8 +55,12 @@ class CpuStream : public Stream {
     void fold(const Fold& arguments) override;
     void group_norm(const GroupNorm& arguments) override;
     void group_norm_backward(const GroupNormBackward& arguments) override;
+    void batch_norm(const BatchNorm& arguments) override;
+    void batch_norm_backward(const BatchNormBackward& arguments) override;
     void mean_pixels(const MeanPixels& arguments) override;
     void mean_pixels_backward(const MeanPixelsBackward& arguments) override;
+    void max_pixels(const MaxPixels& arguments) override;
+    void max_pixels_backward(const MaxPixelsBackward& arguments) override;
     void embed(const Embed& arguments) override;
     void embed_backward(const EmbedBackward& arguments) override;
     void embed_columns(const EmbedColumns& arguments) override;
@@ -85,6 +89,7 @@ class CpuStream : public Stream {
     /// One replica's elements; null for none.
     template <class T = float>
     [[nodiscard]] T* at(const Tensor& tensor, int replica) const;
+    void follow_statistics(const BatchNorm& arguments, int replica) const;
     [[nodiscard]] const EmbeddedColumn* columns_at(const Tensor& columns, int replica) const;
     /// A one number per replica's number for one replica.
     template <class T = float>
@@ -117,6 +122,12 @@ class CpuStream : public Stream {
     int first_ = 0;                               ///< of the replicas
     int end_;
 };
+
+template <class T>
+T CpuStream::value(const Tensor& tensor, int replica) const {
+    assert(tensor.elements() == 1);
+    return *at<T>(tensor, replica);
+}
 
 template <class T>
 T* CpuStream::at(const Tensor& tensor, int replica) const {

@@ -89,11 +89,25 @@ struct Kernels {
     void (*group_norm_backward)(std::int64_t samples, std::int64_t pixels, std::int64_t channels, std::int64_t groups,
                                 float* gradient, const float* input, const float* mean, const float* rstd,
                                 const float* scale, float* scale_gradient, float* shift_gradient);
+    /// As BatchNorm, in training and in evaluation, and BatchNormBackward; the parameters' gradients add.
+    void (*batch_norm)(std::int64_t rows, std::int64_t columns, std::int64_t ghost, const float* input,
+                       const float* scale, const float* shift, float* output, float* mean, float* rstd, float epsilon);
+    void (*batch_norm_by_running)(std::int64_t rows, std::int64_t columns, const float* input, const float* scale,
+                                  const float* shift, const float* running_mean, const float* running_variance,
+                                  float* output, float epsilon);
+    void (*batch_norm_backward)(std::int64_t rows, std::int64_t columns, std::int64_t ghost, float* gradient,
+                                const float* input, const float* mean, const float* rstd, const float* scale,
+                                float* scale_gradient, float* shift_gradient);
     /// As MeanPixels and MeanPixelsBackward.
     void (*mean_pixels)(std::int64_t samples, std::int64_t pixels, std::int64_t channels, const float* input,
                         float* output);
     void (*mean_pixels_backward)(std::int64_t samples, std::int64_t pixels, std::int64_t channels,
                                  const float* output_gradient, float* input_gradient);
+    /// As MaxPixels and MaxPixelsBackward.
+    void (*max_pixels)(std::int64_t images, std::int64_t height, std::int64_t width, std::int64_t channels,
+                       const float* input, float* output);
+    void (*max_pixels_backward)(std::int64_t images, std::int64_t height, std::int64_t width, std::int64_t channels,
+                                const float* input, const float* output_gradient, float* input_gradient);
     /// As in sequences.hpp; the table's gradient adds.
     void (*embed)(std::int64_t rows, std::int64_t columns, const float* tokens, const float* table, float* output);
     void (*embed_backward)(std::int64_t rows, std::int64_t columns, const float* tokens, const float* gradient,

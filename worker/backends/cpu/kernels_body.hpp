@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "hpo/random.hpp"
+#include "worker/backends/batch_norm.hpp"
 #include "worker/backends/cpu/kernels.hpp"
 
 namespace hpo {
@@ -505,6 +506,10 @@ void mean_pixels_backward(int64_t samples, int64_t pixels, int64_t channels, con
         }
 }
 
+#include "worker/backends/cpu/batch_norm_body.hpp"
+
+#include "worker/backends/cpu/max_pixels_body.hpp"
+
 #include "worker/backends/cpu/columns_body.hpp"
 
 #include "worker/backends/cpu/sequences_body.hpp"
@@ -660,8 +665,13 @@ const Kernels HPO_KERNEL_TABLE = {
     .fold = fold,
     .group_norm = group_norm,
     .group_norm_backward = group_norm_backward,
+    .batch_norm = batch_norm,
+    .batch_norm_by_running = batch_norm_by_running,
+    .batch_norm_backward = batch_norm_backward,
     .mean_pixels = mean_pixels,
     .mean_pixels_backward = mean_pixels_backward,
+    .max_pixels = max_pixels,
+    .max_pixels_backward = max_pixels_backward,
     .embed = embed,
     .embed_backward = embed_backward,
     .embed_columns = embed_columns,

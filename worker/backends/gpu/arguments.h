@@ -182,12 +182,61 @@ typedef struct {
 } GroupNormBackwardArguments;
 
 typedef struct {
+    TensorRef input;
+    TensorRef scale;
+    TensorRef shift;
+    TensorRef output;
+    TensorRef mean;  // of each ghost batch
+    TensorRef rstd;
+    TensorRef running_mean;
+    TensorRef running_variance;
+    TensorRef iteration;
+    TensorRef parts;  // two rows for each part
+    u32 rows;
+    u32 columns;
+    u32 ghost;      // rows of a ghost batch; 0: evaluation
+    u32 part_rows;  // rows of a part, at most
+    u32 batch;      // rows of the whole batch
+    u32 add;        // to the running statistics: not the first micro-batch
+    float momentum;
+    float epsilon;
+} BatchNormArguments;
+
+typedef struct {
+    TensorRef gradient;
+    TensorRef input;
+    TensorRef mean;
+    TensorRef rstd;
+    TensorRef scale;
+    TensorRef scale_gradient;
+    TensorRef shift_gradient;
+    TensorRef parts;
+    u32 rows;
+    u32 columns;
+    u32 ghost;
+    u32 part_rows;
+    u32 add;
+    u32 unused;
+} BatchNormBackwardArguments;
+
+typedef struct {
     TensorRef input;   // or its gradient
     TensorRef output;  // or its gradient
     u32 samples;
     u32 pixels;
     u32 channels;
 } MeanPixelsArguments;
+
+typedef struct {
+    TensorRef input;
+    TensorRef output;          // or its gradient
+    TensorRef input_gradient;  // backward
+    i64 count;                 // elements of what is written
+    u32 height;                // of the input
+    u32 width;
+    u32 channels;
+    u32 unused;
+} MaxPixelsArguments;
 
 typedef struct {
     TensorRef tokens;

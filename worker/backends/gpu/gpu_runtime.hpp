@@ -43,8 +43,16 @@ using i64 = std::int64_t;
     K(group_norm_backward_sums)       \
     K(group_norm_backward_parameters) \
     K(group_norm_backward_input)      \
+    K(batch_norm_parts)               \
+    K(batch_norm_statistics)          \
+    K(batch_norm_apply)               \
+    K(batch_norm_backward_parts)      \
+    K(batch_norm_backward_sums)       \
+    K(batch_norm_backward_input)      \
     K(mean_pixels)                    \
     K(mean_pixels_backward)           \
+    K(max_pixels)                     \
+    K(max_pixels_backward)            \
     K(embed)                          \
     K(embed_backward)                 \
     K(embed_columns)                  \

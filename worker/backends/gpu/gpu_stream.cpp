@@ -341,6 +341,29 @@ void GpuStream::mean_pixels_backward(const MeanPixelsBackward& arguments) {
                                word(input.columns)});
 }
 
+void GpuStream::max_pixels(const MaxPixels& arguments) {
+    const auto& [height, width, input, output] = arguments;
+    assert(input.columns == output.columns);
+    assert(output.rows == input.rows / (height * width) * arguments.out_pixels());
+    launch(Kernel::max_pixels, groups_of_items(output.elements()),
+           MaxPixelsArguments{ref(input),
+                              ref(output),
+                              {ABSENT, 0},
+                              output.elements(),
+                              word(height),
+                              word(width),
+                              word(input.columns),
+                              0});
+}
+
+void GpuStream::max_pixels_backward(const MaxPixelsBackward& arguments) {
+    const auto& [forward, output_gradient, input_gradient] = arguments;
+    assert(input_gradient.elements() == forward.input.elements());
+    launch(Kernel::max_pixels_backward, groups_of_items(input_gradient.elements()),
+           MaxPixelsArguments{ref(forward.input), ref(output_gradient), ref(input_gradient), input_gradient.elements(),
+                              word(forward.height), word(forward.width), word(forward.input.columns), 0});
+}
+
 void GpuStream::cross_entropy(const CrossEntropy& arguments) {
     const Tensor& logits = arguments.logits;
     assert(arguments.labels.rows == logits.rows);

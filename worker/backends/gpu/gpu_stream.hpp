@@ -77,8 +77,12 @@ class GpuStream : public Stream {
     void fold(const Fold& arguments) override;
     void group_norm(const GroupNorm& arguments) override;
     void group_norm_backward(const GroupNormBackward& arguments) override;
+    void batch_norm(const BatchNorm& arguments) override;
+    void batch_norm_backward(const BatchNormBackward& arguments) override;
     void mean_pixels(const MeanPixels& arguments) override;
     void mean_pixels_backward(const MeanPixelsBackward& arguments) override;
+    void max_pixels(const MaxPixels& arguments) override;
+    void max_pixels_backward(const MaxPixelsBackward& arguments) override;
     void embed(const Embed& arguments) override;
     void embed_backward(const EmbedBackward& arguments) override;
     void embed_columns(const EmbedColumns& arguments) override;

@@ -182,3 +182,50 @@ KERNEL mean_pixels_backward(GLOBAL u8* arena, GLOBAL u8* other, const MeanPixels
         FLOATS(a.input)[i] = FLOATS(a.output)[sample * a.channels + i % a.channels] / (float)a.pixels;
     }
 }
+
+// A work-item takes the maximum of a channel in a window of 2 x 2 pixels, or of what of it lies in the image.
+KERNEL max_pixels(GLOBAL u8* arena, GLOBAL u8* other, const MaxPixelsArguments a) {
+    const i64 i = (i64)WORK_GROUP * WORK_GROUP_SIZE + WORK_ITEM;
+    if (i < a.count) {
+        const u32 out_width = (a.width + 1u) / 2u;
+        const u32 out_height = (a.height + 1u) / 2u;
+        const i64 pixel = i / a.channels;
+        const u32 x = (u32)(pixel % out_width) * 2u;
+        const u32 y = (u32)(pixel / out_width % out_height) * 2u;
+        const i64 image = pixel / out_width / out_height;
+        GLOBAL const float* input = FLOATS(a.input) + image * a.height * a.width * a.channels + i % a.channels;
+        float greatest = input[((i64)y * a.width + x) * a.channels];
+        for (u32 k = 1; k < 4u; ++k) {
+            if (y + k / 2u >= a.height || x + k % 2u >= a.width) continue;
+            const float next = input[((i64)(y + k / 2u) * a.width + x + k % 2u) * a.channels];
+            if (next > greatest || next != next) greatest = next;
+        }
+        FLOATS(a.output)[i] = greatest;
+    }
+}
+
+// A work-item handles an element of the input: the first of the greatest in its window gets the window's gradient.
+KERNEL max_pixels_backward(GLOBAL u8* arena, GLOBAL u8* other, const MaxPixelsArguments a) {
+    const i64 i = (i64)WORK_GROUP * WORK_GROUP_SIZE + WORK_ITEM;
+    if (i < a.count) {
+        const u32 out_width = (a.width + 1u) / 2u;
+        const u32 out_height = (a.height + 1u) / 2u;
+        const i64 pixel = i / a.channels;
+        const u32 x = (u32)(pixel % a.width);
+        const u32 y = (u32)(pixel / a.width % a.height);
+        const i64 image = pixel / a.width / a.height;
+        GLOBAL const float* input = FLOATS(a.input) + image * a.height * a.width * a.channels + i % a.channels;
+        const float own = FLOATS(a.input)[i];
+        const u32 place = y % 2u * 2u + x % 2u;
+        int wins = 1;
+        for (u32 k = 0; k < 4u; ++k) {
+            const u32 down = y - y % 2u + k / 2u;
+            const u32 right = x - x % 2u + k % 2u;
+            if (k == place || down >= a.height || right >= a.width) continue;
+            const float rival = input[((i64)down * a.width + right) * a.channels];
+            if (k < place ? rival >= own : rival > own) wins = 0;
+        }
+        const i64 out = ((image * out_height + y / 2u) * out_width + x / 2u) * a.channels + i % a.channels;
+        FLOATS(a.input_gradient)[i] = wins ? FLOATS(a.output)[out] : 0.0f;
+    }
+}
