@@ -108,9 +108,10 @@ void execute_again_with_better_kernels(char** argv) {
     std::perror("hpo-worker: /proc/self/exe");  // the present kernels are slower, but they work
 }
 
-/// Memory that is used now and then: messages, file buffers, and what OpenBLAS packs of wide matrices. It was measured
-/// to be 1.5 to 3.5 MB with layers of up to a thousand units, and up to 1 % of the whole above.
-constexpr std::int64_t transient_bytes = std::int64_t{4} << 20;
+/// Memory that is used now and then: messages, file buffers, and what the libraries pack of wide matrices. With layers
+/// of up to a thousand units it was measured to be 1.5 to 3.5 MB with OpenBLAS and 7 MB with oneDNN, and up to 1 % of
+/// the whole above.
+constexpr std::int64_t transient_bytes = std::int64_t{8} << 20;
 
 class NullHost final : public TrialHost {
     bool should_continue(std::string_view) override { return true; }
@@ -120,11 +121,12 @@ class NullHost final : public TrialHost {
     void log(const std::string&) override {}
 };
 
-/// Measures the process with everything that computing needs once, and without data. A throw-away trial makes it load
-/// that: OpenBLAS maps its buffers at the first product, and a GPU's driver compiles and loads each kernel at its first
-/// launch.
-std::int64_t measure_process(WorkerContext& context) {
+/// Trains a throw-away trial, so that the process loads everything that computing needs: OpenBLAS maps its buffers at
+/// the first product, and a GPU's driver compiles and loads each kernel at its first launch and takes memory for the
+/// recorded updates, which begin at the second step.
+void train_once(WorkerContext& context) {
     to_worker::Run run;
+    run.steps = 2;
     run.params = {{"format", std::string("synthetic")},
                   {"samples", std::int64_t{256}},
                   {"features", std::int64_t{512}},
@@ -137,9 +139,13 @@ std::int64_t measure_process(WorkerContext& context) {
     NullHost host;
     const auto finished = run_trial(run, context, host);
     context.clear();
-    context.device.measure_context();
     if (finished.outcome != Outcome::complete) std::fprintf(stderr, "the first trial: %s\n", finished.message.c_str());
-    return resident_bytes().value_or(0) + transient_bytes;
+}
+
+/// Measures the process, without data and arena, on the host and on the device.
+void measure_process(WorkerContext& context) {
+    context.device.measure_context();
+    context.process_bytes = resident_bytes().value_or(0) + transient_bytes;
 }
 
 /// Each line is flushed, so that a reader sees how far it is.
@@ -237,7 +243,7 @@ int worker_main(int argc, char** argv) {
         // product on a GPU may load half a gigabyte of library.
         if (const std::string remark = (*device)->remark(); !remark.empty())
             std::fprintf(stderr, "hpo-worker: %s\n", remark.c_str());
-        if (!settings.profiled) context.process_bytes = measure_process(context);
+        if (!settings.profiled) train_once(context);
         context.slots = *slots > 0 ? *slots : (*device)->slots();
         if ((*device)->slots() > 1 && variable("HPO_TUNING") != "off") {
             context.tuning = kept_tuning(user_cache(), identity_of(**device),
@@ -245,6 +251,7 @@ int worker_main(int argc, char** argv) {
             context.notes.push_back("measured on " + (*device)->name() + ": " + to_text(context.tuning));
         }
         if (settings.profiled) return print_profile(context, *settings.profiled, *updates);
+        measure_process(context);
         if (const std::string products = (*device)->products(); !products.empty()) context.notes.push_back(products);
         auto connection = Connection::open(endpoint);
         if (!connection) return std::fprintf(stderr, "hpo-worker: %s\n", connection.error().message.c_str()), 1;

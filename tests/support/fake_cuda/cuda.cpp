@@ -1,13 +1,15 @@
 // A libcuda.so.1 for tests: a CUDA driver whose device is the CPU. The kernels are the real source, compiled as C++.
 // The work-items of a group are fibers that switch at barriers. The environment can request:
 //   FAKE_CUDA_INIT=n          cuInit returns n
-//   FAKE_CUDA_VERSION=n       the driver's version; default 13990, which no real driver has, whose kernels may be
-//   cached FAKE_CUDA_DEVICES=n       the number of devices; default 1 FAKE_CUDA_CAPABILITY=n    ten times the compute
-//   capability; default 90 FAKE_CUDA_MEMORY=bytes    the device's memory; default 1 GiB FAKE_CUDA_OTHERS=file     a
-//   file with the bytes that other programs use, for cuMemGetInfo; it may change FAKE_CUDA_LAUNCHES=n      the device
-//   fails after n launches; each launch within a graph counts FAKE_CUDA_GRAPHS=0        graphs cannot be instantiated
+//   FAKE_CUDA_VERSION=n       the driver's version; default 13990, which no real driver has (its kernels may be cached)
+//   FAKE_CUDA_DEVICES=n       the number of devices; default 1
+//   FAKE_CUDA_CAPABILITY=n    ten times the compute capability; default 90
+//   FAKE_CUDA_MEMORY=bytes    the device's memory; default 1 GiB
+//   FAKE_CUDA_OTHERS=file     a file with the bytes that other programs use, for cuMemGetInfo; it may change
+//   FAKE_CUDA_LAUNCHES=n      the device fails after n launches; each launch within a graph counts
+//   FAKE_CUDA_GRAPHS=0        graphs cannot be instantiated
 //   FAKE_CUDA_PINNED=0        no pinned memory can be allocated
-//   FAKE_CUDA_WAITS=fifo      the first launch waits until a writer has opened and closed this FIFO
+//   FAKE_CUDA_WAITS=fifo      the first launch of a graph waits until a writer has opened and closed this FIFO
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -20,6 +22,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 // ---- Keywords and functions of CUDA's language that C++ lacks ----
@@ -581,10 +584,7 @@ int cuLaunchKernel(const Entry* kernel, unsigned groups, unsigned replicas, unsi
     FakeStream* const stream = stream_of(handle);
     if (!in_context || !stream || group_x != items || group_y != 1 || group_z != 1 || depth != 1 || extra)
         return invalid_value;
-    if (fibers.empty()) {
-        fibers.resize(items);
-        if (const char* fifo = std::getenv("FAKE_CUDA_WAITS")) std::ifstream(fifo).get();
-    }
+    if (fibers.empty()) fibers.resize(items);
     u8* arena = *static_cast<u8**>(arguments[0]);
     u8* other = *static_cast<u8**>(arguments[1]);
     const auto* told = static_cast<const char*>(arguments[2]);
@@ -634,6 +634,9 @@ int cuGraphInstantiateWithFlags(Graph** executable, const Graph* graph, unsigned
 int cuGraphLaunch(const Graph* executable, void* handle) {
     FakeStream* const stream = stream_of(handle);
     if (!in_context || !stream || captured) return invalid_value;
+    static bool first = true;
+    if (const char* fifo = std::getenv("FAKE_CUDA_WAITS"); fifo && std::exchange(first, false))
+        std::ifstream(fifo).get();
     stream->run();
     for (const Done& node : executable->nodes)
         if (const int status = node(); status != success) return status;

@@ -19,8 +19,8 @@ namespace {
 /// while it computes.
 constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20;
 
-/// A context with its libraries takes a third to a half of this. If more was measured, another program has allocated
-/// memory at the same moment.
+/// A context with its libraries takes a third to a half of this. If the use of the device by all programs has grown by
+/// more, another program has allocated memory at the same moment.
 constexpr std::size_t most_context_bytes = std::size_t{2} << 30;
 
 /// The granularity of cuMemAlloc: larger allocations take a multiple of it (observed on every GPU since Volta).
@@ -249,10 +249,10 @@ void CudaRuntime::measure_context() {
     std::size_t allocated = 0;
     for (const auto& [memory, bytes] : taken_) allocated += bytes;
     const cuda::Used used = cuda::used_on(bus_);
-    const std::size_t mine = used.by_this_process > 0               ? used.by_this_process
-                             : before_ > 0 && used.by_all > before_ ? used.by_all - before_
-                                                                    : 0;
-    const std::size_t measured = mine > allocated ? std::min(mine - allocated, most_context_bytes) : 0;
+    const std::size_t more_by_all = before_ > 0 && used.by_all > before_ ? used.by_all - before_ : 0;
+    const std::size_t mine =
+        used.by_this_process > 0 ? used.by_this_process : std::min(more_by_all, allocated + most_context_bytes);
+    const std::size_t measured = mine > allocated ? mine - allocated : 0;
     context_bytes_ = std::max({context_bytes_, least_context_bytes_, measured});
 }
 
