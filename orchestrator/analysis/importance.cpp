@@ -211,8 +211,10 @@ void find_ties(const Study& study, const std::vector<const TrialRecord*>& order,
     const bool own_errors = made.noise->source == Noise::Source::standard_errors;
     for (const TrialRecord* trial : order) {
         const auto other = own_errors ? metric_that_counts(*trial, error) : std::optional(made.noise->deviation);
-        if (trial != &best && other &&
-            std::abs(*trial->value - *best.value) <= 2 * std::hypot(made.noise->deviation, *other))
+        if (trial == &best || !other) continue;
+        const double apart = *trial->value - *best.value, deviation = made.noise->deviation;
+        // std::hypot would need glibc 2.35, and a pack of programs is to start with 2.34.
+        if (std::abs(apart) <= 2 * std::sqrt(deviation * deviation + *other * *other))
             made.tied.push_back(trial->number);
     }
 }
