@@ -1,10 +1,20 @@
 """hpo bench: measurements of the CPU, and what is kept of them."""
+import argparse
+import contextlib
+import functools
+import importlib.machinery
+import importlib.util
+import io
 import json
 import os
+import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import unittest
+from unittest import mock
 
 from harness import BUILD, SOURCE, WORKER, Case
 
@@ -98,6 +108,134 @@ class OfGpus(Case):
         refused = subprocess.run(command, capture_output=True, text=True, env=environment)
         self.assertEqual(refused.returncode, 1, refused.stdout)
         self.assertIn("multiplies by hpo's own kernels, several times slower than cuBLAS: ", refused.stderr)
+
+
+def bench_gpu():
+    """Returns tests/bench/gpu as a module."""
+    loader = importlib.machinery.SourceFileLoader("bench_gpu", str(SOURCE / "tests/bench/gpu"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    with mock.patch.object(sys, "dont_write_bytecode", True):
+        loader.exec_module(module)
+    return module
+
+
+class PartsOfGpuBench(Case):
+    """Its parts, with invented ones on no device."""
+
+    HANGS = ["sh", "-c", "tail -f /dev/null & echo $!; wait"]
+
+    def setUp(self):
+        super().setUp()
+        self.bench = bench_gpu()
+        self.options = argparse.Namespace(small=True, only="", skip="", again=False, no_build=True, out=self.folder, python="", backend="auto")
+
+    def run_parts(self, **parts):
+        """Runs the benchmark with parts in the place of its own. Returns its status and figures.json."""
+        invented = type("Invented", (self.bench.Bench,), parts)
+        with mock.patch.multiple(self.bench, Bench=invented, PARTS=dict.fromkeys(parts, 60) | {"hangs": 1},
+                                 choose=lambda options: ("opencl", "imaginary"), text_of=lambda file: ""):
+            self.options.only = ",".join(parts)
+            with contextlib.redirect_stdout(io.StringIO()):
+                status = self.bench.bench_all(self.options)
+        return status, json.loads((self.folder / "figures.json").read_text())["parts"]
+
+    def test_a_part_that_hangs_is_ended_with_its_processes_and_what_it_measured_is_kept(self):
+        def hangs(bench):
+            child = subprocess.Popen(self.HANGS, stdout=subprocess.PIPE, text=True)
+            yield "process", int(child.stdout.readline()), "", ""
+            child.wait()
+
+        def follows(bench):
+            yield "what", 2.5, "it/s", "three times"
+
+        status, found = self.run_parts(hangs=hangs, follows=follows)
+        self.assertEqual(status, 1)
+        self.assertEqual(found["hangs"]["failed"], "ended after its 1 s")
+        self.assert_ended(found["hangs"]["rows"][0]["figure"])
+        self.assertEqual(found["follows"]["rows"], [{"what": "what", "figure": 2.5, "unit": "it/s", "remark": "three times"}])
+        self.assertIn("| follows | what | 2.5 | it/s | three times |", (self.folder / "table.md").read_text())
+
+    def assert_ended(self, pid):
+        with contextlib.suppress(FileNotFoundError):  # a process of which only its exit status is left has ended too
+            self.assertRegex(pathlib.Path(f"/proc/{pid}/stat").read_text(), r"\) [ZX] ")
+
+    def test_the_same_command_runs_only_the_parts_that_failed(self):
+        def part(name, figure):
+            def measure(bench):
+                with open(self.folder / name, "a") as ran:
+                    ran.write("ran ")
+                if figure is None:
+                    raise bench_failed("no device")
+                yield name, figure, "", ""
+            return measure
+        bench_failed = self.bench.Failed
+        self.assertEqual(self.run_parts(good=part("good", 1), bad=part("bad", None))[0], 1)
+        status, found = self.run_parts(good=part("good", 1), bad=part("bad", 2))
+        self.assertEqual((status, found["good"]["failed"], found["bad"]["rows"][0]["figure"]), (0, "", 2))
+        self.assertEqual(((self.folder / "good").read_text(), (self.folder / "bad").read_text()), ("ran ", "ran ran "))
+
+    def test_rounds_end_while_there_is_time_to_tell_what_was_measured(self):
+        now = [0.0]
+        with mock.patch.object(self.bench.time, "monotonic", lambda: now[0]):
+            def counted(until, most):
+                now[0], numbers = 0.0, []
+                for number in self.bench.rounds(until, most):
+                    now[0] += 10
+                    numbers.append(number)
+                return numbers
+            self.assertEqual(counted(100, 5), [1, 2, 3, 4, 5])
+            self.assertEqual(counted(35, 5), [1, 2, 3])
+            self.assertEqual(counted(1, 5), [1])  # one in any case
+
+    def test_first_contact_goes_on_after_whatever_a_step_does_and_writes_it_down(self):
+        contact = self.bench.first_contact
+        (self.folder / "silent").write_text("")
+        steps = [contact.Step("well", 60, ["echo", "words"]), contact.Step("fails", 60, ["sh", "-c", "echo why; exit 3"]),
+                 contact.Step("crashes", 60, ["sh", "-c", "kill -6 $$"]), contact.Step("hangs", 1, self.HANGS),
+                 contact.Step("absent", 60, [str(self.folder / "none")]), contact.Step("silent", 60, [str(self.folder / "silent")]),
+                 contact.Step("no-tool", 60, ["true"], "there is no ncu")]
+        with mock.patch.object(contact, "steps", lambda *_: steps), contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(contact.first_contact(SOURCE, BUILD, SOURCE / "tests/bench/gpu", self.options), 1)
+        seen = json.loads((self.folder / "first-contact.json").read_text())["steps"]
+        self.assertEqual([(one["step"], one["result"]) for one in seen], [
+            ("well", "well"), ("fails", "failed"), ("crashes", "failed"), ("hangs", "cut off"), ("absent", "not started"),
+            ("silent", "not started"), ("no-tool", "left out")])
+        self.assertEqual([seen[1]["why"], seen[1]["last words"], seen[2]["why"]], ["status 3", ["why"], "signal 6"])
+        self.assert_ended(int(seen[3]["last words"][0]))
+        table = (self.folder / "first-contact.md").read_text()
+        self.assertIn("| fails | failed: status 3 |", table)
+        self.assertIn("| no-tool | left out: there is no ncu |", table)
+
+    def test_a_pack_starts_from_an_empty_environment_and_refuses_what_an_older_system_cannot_start(self):
+        pack, build, target = self.bench.pack, self.folder / "build", self.folder / "pack"
+        for name in ("bin/hpo", "bin/hpo-worker", "tests/test_contract_backends", "tests/bench/bench_replicas"):
+            (build / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(BUILD / "bin/hpo" if name == "bin/hpo" else "/bin/true", build / name)
+        (self.folder / "data").mkdir()
+        (self.folder / "data/labels").write_text("few")
+        with mock.patch.object(pack, "DATA", self.folder / "data"), contextlib.redirect_stdout(io.StringIO()):
+            with mock.patch.object(pack, "NEWEST_GLIBC", (2, 3)), self.assertRaisesRegex(SystemExit, "would not start with glibc"):
+                pack.pack(SOURCE, build, target, SOURCE / "tests/bench/gpu_parts")
+            quickly = functools.partial(tarfile.open, preset=0)
+            with mock.patch.object(pack, "NEWEST_GLIBC", (2, 99)), mock.patch.object(pack.tarfile, "open", quickly):
+                pack.pack(SOURCE, build, target, SOURCE / "tests/bench/gpu_parts")
+        libraries = json.loads((target / "pack.json").read_text())["libraries"]
+        self.assertTrue(any(name.startswith("libsqlite3.so") for name in libraries), libraries)
+        self.assertFalse([name for name in libraries if name.startswith(("libc.", "libm.", "libstdc++", "ld-linux"))])
+        self.assertEqual((target / "data/fashion-mnist/labels").read_text(), "few")
+        target = target.rename(self.folder / "elsewhere")
+        for command in (["./hpo", "--version"], [sys.executable, "tests/bench/gpu", "--help"]):
+            run = subprocess.run(["env", "-i", "PATH=/usr/bin:/bin", *command], cwd=target, capture_output=True, text=True)
+            self.assertEqual((run.returncode, run.stderr), (0, ""))
+        loaded = subprocess.run(["env", "-i", f"LD_LIBRARY_PATH={target}/lib", "/usr/bin/ldd", target / "build/release/bin/hpo"],
+                                capture_output=True, text=True, check=True).stdout
+        self.assertIn(f"{target}/lib/libsqlite3.so", loaded)
+
+    def test_built_on_debian_12_every_program_of_the_pack_starts_with_glibc_2_34(self):
+        if os.confstr("CS_GNU_LIBC_VERSION") != "glibc 2.36":
+            self.skipTest("this is not Debian 12")
+        programs = [BUILD / name for name in ("bin/hpo", "bin/hpo-worker", "tests/test_contract_backends", "tests/bench/bench_replicas")]
+        self.bench.pack.refuse_what_is_too_new([file for file in programs if file.exists()])
 
 
 if __name__ == "__main__":

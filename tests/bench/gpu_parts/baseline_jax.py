@@ -1,8 +1,8 @@
 """The JAX baseline of tests/bench/gpu: K equal trials, with vmap over trials and jit over 32 updates in a lax.scan.
 
-    baseline_jax.py cuda|cpu BATCHES HIDDEN SECONDS COUNTS
+    baseline_jax.py cuda|cpu BATCHES HIDDEN SECONDS COUNTS PREPARES
 
-First it compiles for every batch and K. Then, for each line on its standard input, it measures each of them for SECONDS: a
+First it compiles for every batch and K, as long as PREPARES seconds last. Then, for each line on its standard input, it measures each of them for SECONDS: a
 line of JSON with the trials' iterations a second, all K together, and at the end of a round a line {"round": N}. Samples lie on the device, each trial draws batches of its
 own; AdamW with a learning rate per trial, cross-entropy, ReLU, dropout 0.1, float32 products (highest precision, no tf32);
 weights and moments are donated, so that they are updated in place.
@@ -22,6 +22,7 @@ BATCHES = [int(word) for word in sys.argv[2].split(",")]
 HIDDEN = [int(word) for word in sys.argv[3].split(",")]
 SECONDS = float(sys.argv[4])
 COUNTS = [int(word) for word in sys.argv[5].split(",")]
+UNTIL = time.monotonic() + float(sys.argv[6])
 SAMPLES, FEATURES, CLASSES, LR, DECAY, DROPOUT, SCAN = 16384, 784, 10, 1e-3, 1e-2, 0.1, 32
 jax.config.update("jax_default_matmul_precision", "highest")
 VERSIONS = f"JAX {jax.__version__} on {jax.devices()[0].platform}"
@@ -66,6 +67,9 @@ def update_of(batch):
 
 def prepared(batch, replicas):
     """Returns a function that gives the trials' iterations a second."""
+    if time.monotonic() > UNTIL:
+        raise TimeoutError(f"not prepared within {sys.argv[6]} s")
+
     def many(state):
         return jax.lax.scan(update_of(batch), state, None, length=SCAN)
 

@@ -1,8 +1,8 @@
 """The torch baseline of tests/bench/gpu: K equal trials on one device, in each way that torch offers.
 
-    baseline_torch.py cuda|cpu BATCHES HIDDEN SECONDS COUNTS
+    baseline_torch.py cuda|cpu BATCHES HIDDEN SECONDS COUNTS PREPARES
 
-First it prepares (compiles) every form for every batch and K. Then, for each line on its standard input, it measures each
+First it prepares (compiles) every form for every batch and K, as long as PREPARES seconds last. Then, for each line on its standard input, it measures each
 of them for SECONDS: a line of JSON with the trials' iterations a second, all K together, and at the end of a round a line
 {"round": N}. So a caller can take turns with other programs on the device. Samples lie on the device, each trial draws
 batches of its own; AdamW, cross-entropy, ReLU, dropout 0.1, float32 products (no tf32), as hpo's. Forms: eager with the fused
@@ -20,6 +20,7 @@ BATCHES = [int(word) for word in sys.argv[2].split(",")]
 HIDDEN = [int(word) for word in sys.argv[3].split(",")]
 SECONDS = float(sys.argv[4])
 COUNTS = [int(word) for word in sys.argv[5].split(",")]
+UNTIL = time.monotonic() + float(sys.argv[6])
 SAMPLES, FEATURES, CLASSES, LR, DECAY, DROPOUT = 16384, 784, 10, 1e-3, 1e-2, 0.1
 ON_GPU = device.type == "cuda"
 VERSIONS = f"torch {torch.__version__}" + (f", CUDA {torch.version.cuda}" if ON_GPU else "")
@@ -76,7 +77,12 @@ def attempt(what, batch, replicas, work, then):
 
 
 def prepare(what, batch, replicas, work):
-    attempt(what, batch, replicas, work, lambda update: FORMS.append((what, batch, replicas, update)))
+    def in_time():
+        if time.monotonic() > UNTIL:
+            raise TimeoutError(f"not prepared within {sys.argv[6]} s")
+        return work()
+
+    attempt(what, batch, replicas, in_time, lambda update: FORMS.append((what, batch, replicas, update)))
 
 
 def measure():
@@ -201,19 +207,19 @@ def main():
     has_functions = hasattr(torch, "func")
     if not ON_GPU:
         torch.set_num_threads(1)
-    for batch in BATCHES:
+    for batch in BATCHES:  # what compiles comes last
         prepare("torch, eager", batch, 1, lambda: eager(batch))
         if ON_GPU:
             prepare("torch, CUDA graph", batch, 1, lambda: graphed(batch))
-        if can_compile:
-            prepare("torch.compile", batch, 1, lambda: compiled(batch))
-        for replicas in COUNTS:
-            if replicas == 1 or not has_functions:
-                continue
-            name = "torch.func" + (", CUDA graph" if ON_GPU else "")
+    ensembles = [replicas for replicas in COUNTS if replicas > 1 and has_functions]
+    name = "torch.func" + (", CUDA graph" if ON_GPU else "")
+    for batch in BATCHES:
+        for replicas in ensembles:
             prepare(name, batch, replicas, lambda: ensemble(batch, replicas, False))
-            if can_compile:
-                prepare(name + ", compiled", batch, replicas, lambda: ensemble(batch, replicas, True))
+    for batch in BATCHES if can_compile else []:
+        for replicas in ensembles:
+            prepare(name + ", compiled", batch, replicas, lambda: ensemble(batch, replicas, True))
+        prepare("torch.compile", batch, 1, lambda: compiled(batch))
     if not has_functions:
         print(json.dumps({"what": "torch.func", "batch": BATCHES[0], "K": COUNTS[-1], "error": f"{VERSIONS} has none"}), flush=True)
     print(json.dumps({"round": 0}), flush=True)
