@@ -9,6 +9,7 @@
 // replica, which must not depend on K.
 //
 // bucket: the replicas are alike, and each is padded to its bucket (fusion.hpp), as in a worker with several slots.
+// What a worker measures of a GPU before its first trial (tuning.hpp) holds here too, unless HPO_TUNING is `off`.
 // padded: the replicas' batches and widths are spread evenly from just over half of BATCH and HIDDEN up to these, each
 // is padded to its bucket, and every third one uses SGD. `times` is then the time of a round of updates with these
 // trials unpadded and one after the other, divided by its time with the trials fused.
@@ -16,9 +17,12 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "hpo/user_cache.hpp"
 #include "worker/backends/backends.hpp"
-#include "worker/training/fusion.hpp"
+#include "worker/calibration.hpp"
 #include "worker/training/trainer.hpp"
+#include "worker/training/tuning.hpp"
+#include "worker/training/worker_context.hpp"
 
 namespace {
 
@@ -88,11 +92,13 @@ std::vector<Configuration> replicas_of(const Setting& setting, int replicas) {
     return all;
 }
 
-Measured measure(Device& device, const DeviceData& data, const std::vector<Configuration>& trials, Fusion fusion,
-                 double most_seconds) {
+Measured measure(WorkerContext& context, const DeviceData& data, const std::vector<Configuration>& trials,
+                 Fusion fusion, double most_seconds) {
+    Device& device = context.device;
+    context.slots = fusion == Fusion::padded ? max_replicas : 1;
     const auto replicas = static_cast<int>(trials.size());
     const SplitSizes sizes = checked(split_sizes(trials[0].data, data.shape.train));
-    const Configuration laid_out = fusion == Fusion::padded ? bucket_of(trials[0]) : trials[0];
+    const Configuration laid_out = resolve_auto(context, layout_configuration(context, trials[0]));
     GroupPlan plan = checked(plan_group(laid_out, data.shape, sizes, replicas, fusion));
     const std::size_t bytes = plan.arena_bytes + device.stream_bytes(replicas);
     const auto arena = checked(device.allocate(plan.arena_bytes));
@@ -102,8 +108,7 @@ Measured measure(Device& device, const DeviceData& data, const std::vector<Confi
         own.push_back(checked(plan_group(trial, data.shape, sizes, 1)));
         specs.push_back({trial.training, static_cast<std::uint64_t>(specs.size() + 1), own.back().model.get()});
     }
-    const SteadyClock clock;
-    Trainer trainer(device, *arena, std::move(plan), data, specs, 1000, clock);
+    Trainer trainer(device, *arena, std::move(plan), data, specs, 1000, context.clock);
     const ShouldContinue always = [] { return true; };
     trainer.train_step(always);  // the first step, which also compiles and tunes
     const double loss = trainer.step_of(0).loss;
@@ -120,6 +125,12 @@ Measured measure(Device& device, const DeviceData& data, const std::vector<Confi
 
 void table(const std::string& backend, const Setting& setting, const std::vector<int>& replicas) {
     const auto device = checked(make_device({backend, {}}));
+    const SteadyClock clock;
+    WorkerContext context{*device, clock, 0, 1, {}, {}, {}};
+    const char* tuning = std::getenv("HPO_TUNING");
+    if (device->slots() > 1 && (!tuning || std::string_view(tuning) != "off"))
+        context.tuning =
+            kept_tuning(user_cache(), identity_of(*device), [&] { return find_tuning(times_on(*device, clock)); });
     std::printf("%s, batch %lld\n", device->name().c_str(), static_cast<long long>(setting.batch));
     std::printf("%8s %14s %14s %8s %10s %10s %12s\n", "K", "updates/s", "trials' it/s", "times", "launches", "MiB",
                 "loss");
@@ -127,13 +138,13 @@ void table(const std::string& backend, const Setting& setting, const std::vector
     double first = 0;
     for (const int k : replicas) {
         const auto trials = replicas_of(setting, k);
-        const Measured one = measure(*device, *data, trials, setting.fusion, setting.seconds);
+        const Measured one = measure(context, *data, trials, setting.fusion, setting.seconds);
         if (first == 0) first = one.updates * k;
         double times = one.updates * k / first;
         if (setting.padded) {
             double alone = 0;
             for (const Configuration& trial : trials)
-                alone += 1 / measure(*device, *data, {trial}, Fusion::identical, setting.seconds / k).updates;
+                alone += 1 / measure(context, *data, {trial}, Fusion::identical, setting.seconds / k).updates;
             times = alone * one.updates;
         }
         std::printf("%8d %14.1f %14.1f %8.2f %10.1f %10.1f %12.7f\n", k, one.updates, one.updates * k, times,

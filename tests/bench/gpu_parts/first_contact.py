@@ -57,15 +57,16 @@ def steps(root, build, bench, backend, small, out):
         watched("memcheck", "memcheck") if on_cuda else None,
         watched("racecheck", "racecheck") if on_cuda else None,
         of_bench("one-trial", 180, "start", "golden"),
-        Step("side-by-side", 180, [replicas, backend, "256", "512,256,128" if not small else "64", "2", "1", "32" if not small else "2"]),
+        Step("side-by-side", 180, [replicas, backend, "256", "512,256,128" if not small else "64", "2", "bucket", "1",
+                                    "32" if not small else "2"]),
         of_bench("plan", 180, "plan"),
         of_bench("replicas", 600, "replicas"),
         Step("phase1", 150, [str(build / "bin/hpo"), "run", str(root / "studies/phase1.yaml"), "--backend", backend, "--fresh",
                              "--set", f"budget.time={120 if small else 60}s", *(SMALL if small else [])],
              HPO_RUNS=str(out / "runs")),
         Step("profile", 180, [str(profiler), "--clock-control", "none", "--launch-skip", "200", "--launch-count", "60", "--set", "basic", replicas,
-                              "cuda", "256", "512,256,128", "1", "1"],
-             "" if profiler else "there is no ncu") if on_cuda else None,
+                              "cuda", "256", "512,256,128", "1", "bucket", "1"],
+             "" if profiler else "there is no ncu", HPO_TUNING="off") if on_cuda else None,
     ]
     return [step for step in all_steps if step]
 
