@@ -432,7 +432,7 @@ class HostMemory(Fakes):
     def test_native_trials_too_large_for_the_memory_train_in_micro_batches(self):
         study = self.study(WIDE)
         needs = json.loads(self.hpo("check", study, "--json", environment=self.environment))
-        limit = int(needs["host_bytes"][2] * 0.6)
+        limit = int(needs["host_bytes"][2] * 0.7)
         checked = json.loads(self.hpo("check", study, "--json", "--set", f"resources.memory={limit}B", environment=self.environment))
         self.assertEqual(len(checked["too_large"]), 2)
         self.run_packed(study, "--set", f"resources.memory={limit}B")
