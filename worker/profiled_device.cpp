@@ -203,6 +203,9 @@ class ProfiledStream final : public Stream {
               {a.update.weights, a.update.weights, a.update.gradient, a.first_moment, a.first_moment},
               [&] { stream_->lion(a); });
     }
+    void combine(const Combine& a) override {
+        timed("combine", a.to, {a.from, a.to, a.to}, [&] { stream_->combine(a); });
+    }
     void average(const Average& a) override {
         timed("average", a.weights, {a.weights, a.average, a.average}, [&] { stream_->average(a); });
     }

@@ -60,9 +60,10 @@ void Attempts::begin(WorkerIndex index, Job& job) {
     job.begun = job.heard = context.now();
     job.taken = !std::exchange(worker.ailing, false);
     if (const std::string why = std::exchange(needs.shrunk, {}); !why.empty())
-        context.say(
-            Notice::Level::info, trial,
-            "its batch is trained in " + std::to_string(needs.micro_batches) + " micro-batches: as it is it " + why);
+        context.say(Notice::Level::info, trial,
+                    std::string("its batch is trained in ") +
+                        (uses_.requirements.may_recompute(trial) ? "the memory of " : "") +
+                        std::to_string(needs.micro_batches) + " micro-batches: as it is it " + why);
     context.executor.log_to(index, parts.log_file(trial));
     context.executor.send(index, run_message(context, job.id, uses_.requirements.configuration(trial), worker));
 }

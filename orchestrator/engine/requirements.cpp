@@ -191,6 +191,7 @@ Result<std::string> RequirementsTable::learn_from(std::int64_t trial, const OutO
     death.on_device = what.device_memory;
     death.deaths = record.memory_deaths + (record.state == TrialState::running ? 1 : 0);  // else it is counted already
     death.micro_batches = whole(params, "accumulation", 1);
+    death.may_recompute = may_recompute(trial);
     if (shrinks_) death.more_micro_batches = next_accumulation(whole(params, "batch_size", 1), death.micro_batches);
     death.capacity = capacity_of(machine);
     death.others = what.others;
@@ -208,6 +209,12 @@ Result<std::string> RequirementsTable::learn_from(std::int64_t trial, const OutO
     ask_again(needs);  // or predicted, with the minimum
     if (next->micro_batches > death.micro_batches) needs.micro_batches = next->micro_batches;
     return next->how;
+}
+
+bool RequirementsTable::may_recompute(std::int64_t trial) const {
+    const Params params = configuration(trial);
+    const auto checkpointing = params.find("checkpointing");
+    return checkpointing != params.end() && checkpointing->second == Value{std::string("auto")};
 }
 
 void RequirementsTable::run_alone(std::int64_t trial) {

@@ -77,6 +77,8 @@ class RequirementsTable {
     [[nodiscard]] bool wants_own_worker(std::int64_t trial) const;
     /// Fixed keys and the trial's own, as the worker takes them.
     [[nodiscard]] Params configuration(std::int64_t trial) const;
+    /// Whether the worker may keep fewer activations in place of smaller micro-batches (`checkpointing: auto`).
+    [[nodiscard]] bool may_recompute(std::int64_t trial) const;
     /// The trial has ended.
     void forget(std::int64_t trial) {
         if (trials_.erase(trial) > 0) changes_.push_back(trial);

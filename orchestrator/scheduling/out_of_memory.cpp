@@ -68,7 +68,8 @@ Result<NextTry> after_out_of_memory(const MemoryDeath& death) {
         // It needs less now: what was reserved, or as much of it as there is, is enough.
         reserve(std::min(std::max(reserved, used), available), true);
         next.micro_batches = *death.more_micro_batches;
-        next.how = "in " + std::to_string(next.micro_batches) + " micro-batches of an update, " + next.how;
+        next.how = (death.may_recompute ? "in the memory of " : "in ") + std::to_string(next.micro_batches) +
+                   " micro-batches of an update, " + next.how;
         return next;
     }
     if (others <= tolerated * capacity) {

@@ -20,6 +20,7 @@ struct MemoryDeath {
     std::int64_t deaths = 1;  ///< attempts of this trial that ended so, this one included
     std::int64_t micro_batches = 1;                  ///< of one update
     std::optional<std::int64_t> more_micro_batches;  ///< the next larger number; absent: cannot be made smaller
+    bool may_recompute = false;  ///< the worker may keep fewer activations in place of smaller micro-batches
     /// What an empty machine gives one trial: its largest device, the host. Capacity less reserve. Where both kinds lie
     /// in one pool (unified memory), of each what the reservation of the other leaves.
     Footprint capacity;

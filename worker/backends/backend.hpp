@@ -429,6 +429,7 @@ class Stream {
     virtual void adamw(const AdamW& arguments) = 0;
     virtual void sgd(const Sgd& arguments) = 0;
     virtual void lion(const Lion& arguments) = 0;
+    virtual void combine(const Combine& arguments) = 0;
     virtual void average(const Average& arguments) = 0;
     virtual void advance(const Advance& arguments) = 0;
 

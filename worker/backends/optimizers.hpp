@@ -78,6 +78,15 @@ struct Lion {
     Tensor beta2;         ///< per replica
 };
 
+/// to = (from_factor * from + to_factor * to) / (norm + 1e-7).
+struct Combine {
+    Tensor from;  ///< the shape of `to`; none: its term is left out
+    Tensor to;    ///< f32, updated
+    float from_factor = 0;
+    float to_factor = 1;
+    Tensor norm;  ///< [1, 1]; none: nothing is divided
+};
+
 /// An exponential moving average of the weights, after an update: average += (1 - d) * (weights - average) with
 /// d = min(decay, (1 + t) / (10 + t)) and t = iteration + 1, so that the first weights are soon forgotten (as
 /// ExponentialMovingAverage of TensorFlow does with num_updates; averaging: Polyak and Juditsky 1992).

@@ -24,7 +24,8 @@ Cnn::Cnn(const CnnShape& shape, std::int64_t outputs)
                            0,
                            true,
                            static_cast<float>(bound),
-                           0});
+                           0,
+                           name == "stem" ? Place::input : Place::hidden});
         return made;
     };
     const auto layer = [&](const std::string& name, const Patches& patches, std::int64_t channels) {

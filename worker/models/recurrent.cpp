@@ -16,13 +16,25 @@ Recurrent::Recurrent(const RecurrentShape& shape, std::int64_t outputs, std::int
     };
     const std::int64_t width = shape.width, gates = shape.gates() * width;
     const auto bound = static_cast<float>(1 / std::sqrt(static_cast<double>(width)));
+    const std::vector<std::int64_t> each_gate(static_cast<std::size_t>(shape.gates()), width);
     if (shape.vocabulary > 0)
         tokens_ = add({"tokens.weight", {shape.vocabulary, width}, 0, true, static_cast<float>(std::sqrt(3.0)), 0});
     for (std::int64_t i = 0; i < shape.depth; ++i) {
         const std::string name = "layers." + std::to_string(i) + ".";
         Layer layer;
-        layer.weight = add({name + "weight", {gates, i == 0 ? shape.entering() : width}, 0, true, bound, 0});
-        layer.recurrent_weight = add({name + "recurrent.weight", {gates, width}, 0, true, bound, 0});
+        const std::int64_t inputs = i == 0 ? shape.entering() : width;
+        layer.weight = add({name + "weight",
+                            {gates, inputs},
+                            0,
+                            true,
+                            bound,
+                            0,
+                            i == 0 ? Place::input : Place::hidden,
+                            i == 0 ? width : inputs,
+                            true,
+                            each_gate});
+        layer.recurrent_weight =
+            add({name + "recurrent.weight", {gates, width}, 0, true, bound, 0, Place::hidden, width, true, each_gate});
         layer.bias = add({name + "bias", {gates}, 0, false, 0, 0});
         if (shape.cell == RecurrentShape::Cell::gru)
             layer.recurrent_bias = add({name + "recurrent.bias", {gates}, 0, false, 0, 0});

@@ -50,18 +50,24 @@ Transformer::Transformer(const TransformerShape& shape, std::int64_t outputs, st
     }
     if (learned) positions_ = matrix("positions.weight", shape.steps, width, deviation_of_tables, Place::input);
     const double at_the_end = 1 / std::sqrt(2.0 * static_cast<double>(std::max<std::int64_t>(1, shape.depth)));
-    const auto hidden = [&](const std::string& name, std::int64_t rows, std::int64_t columns, double deviation) {
-        return matrix(name, rows, columns, deviation, Place::hidden);
+    const auto hidden = [&](const std::string& name, std::int64_t rows, std::int64_t columns, double deviation,
+                            std::vector<std::int64_t> stacked = {}) {
+        const int made = matrix(name, rows, columns, deviation, Place::hidden);
+        parameters.back().stacked = std::move(stacked);
+        return made;
     };
+    const std::int64_t keys = shape.kv_heads * shape.head_width();
     for (std::int64_t i = 0; i < shape.depth; ++i) {
         const std::string name = "blocks." + std::to_string(i) + ".";
         Block block;
         block.before_attention = norm(name + "attention_norm");
-        block.projections_weight = hidden(name + "projections.weight", shape.projection(), width, by_inputs(width));
+        block.projections_weight =
+            hidden(name + "projections.weight", shape.projection(), width, by_inputs(width), {width, keys, keys});
         block.mixing_weight = hidden(name + "mixing.weight", width, width, by_inputs(width) * at_the_end);
         block.before_perceptron = norm(name + "perceptron_norm");
         block.up_weight =
-            hidden(name + "up.weight", shape.gated ? 2 * shape.hidden : shape.hidden, width, by_inputs(width));
+            hidden(name + "up.weight", shape.gated ? 2 * shape.hidden : shape.hidden, width, by_inputs(width),
+                   shape.gated ? std::vector{shape.hidden, shape.hidden} : std::vector<std::int64_t>{});
         block.down_weight = hidden(name + "down.weight", width, shape.hidden, by_inputs(shape.hidden) * at_the_end);
         blocks_.push_back(block);
     }

@@ -79,10 +79,13 @@ TrainingConfig training_of(const Params& all) {
     const std::string optimizer = text(all, "optimizer");
     training.optimizer = optimizer == "sgd"    ? OptimizerKind::sgd
                          : optimizer == "lion" ? OptimizerKind::lion
+                         : optimizer == "muon" ? OptimizerKind::muon
                                                : OptimizerKind::adamw;
     training.lr = real(all, "lr");
     training.weight_decay = real(all, "weight_decay");
-    training.momentum = real(all, "momentum");
+    training.momentum = all.contains("momentum")                    ? real(all, "momentum")
+                        : training.optimizer == OptimizerKind::muon ? 0.95
+                                                                    : 0.9;
     training.nesterov = std::get<bool>(all.at("nesterov"));
     training.beta1 = real(all, "beta1");
     training.beta2 = all.contains("beta2")                       ? real(all, "beta2")
@@ -111,6 +114,7 @@ TrainingConfig training_of(const Params& all) {
         training.checkpointing = checkpointing == "alternate" ? Checkpointing::alternate
                                  : checkpointing == "every"   ? Checkpointing::every
                                                               : Checkpointing::none;
+        training.automatic_checkpointing = checkpointing == "auto";
     }
     training.augment_shift = whole(all, "augment_shift");
     training.augment_flip = std::get<bool>(all.at("augment_flip"));

@@ -14,7 +14,11 @@
 namespace hpo {
 
 enum class ScheduleKind { constant, cosine, one_cycle, step, wsd, plateau };
-enum class OptimizerKind { adamw, sgd, lion };
+enum class OptimizerKind { adamw, sgd, lion, muon };
+/// Whether it keeps two moments of each weight.
+constexpr bool has_two_moments(OptimizerKind kind) {
+    return kind == OptimizerKind::adamw || kind == OptimizerKind::muon;
+}
 
 /// The `training` section, with the defaults of the table once read_configuration has filled it.
 struct TrainingConfig {
@@ -45,6 +49,9 @@ struct TrainingConfig {
     std::int64_t micro_batch = 0;  ///< rows of a micro-batch while memory is short; 0: by accumulation
     Precision precision = Precision::float32;
     Checkpointing checkpointing = Checkpointing::none;
+    bool automatic_checkpointing = false;  ///< `auto`: see plan_group
+    /// Of the device: rows of a matrix product that take twice as long a row as very many do.
+    double rows_at_half_speed = 16;
     std::int64_t augment_shift = 0;  ///< pixels
     bool augment_flip = false;
     bool class_metrics = false;

@@ -11,13 +11,14 @@ Configuration bucket_of(Configuration configuration, const BucketBounds& bounds)
     const auto norm = configuration.all.find("norm");
     if (norm == configuration.all.end() || to_text(norm->second) != "batch")
         training.batch_size = padded_extent(training.batch_size, bounds.batches);
-    training.optimizer = OptimizerKind::adamw;
+    const bool muon = training.optimizer == OptimizerKind::muon;  // its trials share a worker with none of the others
+    if (!muon) training.optimizer = OptimizerKind::adamw;
     // This rate suits the optimizer; measurements train the bucket itself.
     training.lr = default_number("lr");
     training.eval_every = 0;
     Params& all = configuration.all;
     all["batch_size"] = training.batch_size;
-    all["optimizer"] = std::string("adamw");
+    all["optimizer"] = std::string(muon ? "muon" : "adamw");
     all["eval_every"] = std::int64_t{0};
     model_kind_of(all).pad(all, bounds.widths);
     return configuration;

@@ -1,10 +1,12 @@
 #include "worker/training/group_plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "worker/data/device_data.hpp"
 #include "worker/models/registry.hpp"
 #include "worker/training/class_tally.hpp"
+#include "worker/training/muon.hpp"
 
 namespace hpo {
 namespace {
@@ -32,25 +34,55 @@ std::int64_t next_window(std::int64_t window, Seconds took, std::int64_t most) {
 double rate_factor(const ParameterBlock& block, const Parameter& parameter, OptimizerKind optimizer) {
     const double width = block.width_factor(parameter);
     const bool grows = parameter.place == Place::input || parameter.place == Place::vector;
+    // The greatest singular value of an orthogonal update grows with the root of the width, as it is scaled.
+    if (optimizer == OptimizerKind::muon && parameter.place == Place::hidden) return 1 / std::sqrt(width);
     if (optimizer == OptimizerKind::sgd) return grows ? width : parameter.place == Place::output ? 1 / width : 1;
     return grows ? 1 : 1 / width;  // each weight moves by about the learning rate
 }
 
 namespace {
 
+/// Lays out what Muon needs.
+Orthogonal add_orthogonal(Layout& layout, const ParameterBlock& block, std::span<const RateRun> runs) {
+    std::int64_t largest = 1, side = 1, parts = 0;
+    for (const RateRun& run : runs) {
+        if (!run.orthogonal) continue;
+        const Parameter& parameter = block.parameters[run.parameter];
+        largest = std::max(largest, run.elements);
+        for (const MatrixPart& part : matrices_of(parameter)) {
+            side = std::max(side, std::min(part.rows, part.columns));
+            ++parts;
+        }
+    }
+    Orthogonal made;
+    for (Tensor* matrix : {&made.direction, &made.part, &made.product}) *matrix = layout.add(Type::f32, 1, largest);
+    for (Tensor* square : {&made.gram, &made.squared}) *square = layout.add(Type::f32, 1, side * side);
+    for (Tensor* number : {&made.norm, &made.factor}) *number = layout.add(Type::f32, 1, 1);
+    made.divisors = layout.add(Type::f32, 1, std::max<std::int64_t>(1, parts));
+    for (Tensor* number : {&made.zero, &made.minus_one}) *number = layout.add_per_replica(Type::f32);
+    return made;
+}
+
 /// Runs of parameters with one learning rate. Padded replicas may differ in each width.
 std::vector<RateRun> rate_runs(const ParameterBlock& block, OptimizerKind optimizer, Fusion fusion) {
-    if (block.base_width == 0) return {{0, 0, block.elements, block.decayed}};
+    const bool muon = optimizer == OptimizerKind::muon;
+    if (block.base_width == 0 && !muon) return {{0, 0, block.elements, block.decayed, {}}};
     std::vector<RateRun> runs;
+    std::int64_t parts = 0;
     const auto factor = [&](std::size_t index) { return rate_factor(block, block.parameters[index], optimizer); };
     for (const bool decayed : {true, false})
         for (std::size_t index = 0; index < block.parameters.size(); ++index) {
             const Parameter& parameter = block.parameters[index];
             if (parameter.decayed != decayed) continue;
-            const bool goes_on = fusion == Fusion::identical && !runs.empty() &&
+            const bool orthogonal = muon && parameter.place == Place::hidden;
+            const bool goes_on = fusion == Fusion::identical && !runs.empty() && !orthogonal &&
+                                 !runs.back().orthogonal &&
                                  block.parameters[runs.back().parameter].decayed == decayed &&
                                  factor(runs.back().parameter) == factor(index);
-            if (!goes_on) runs.push_back({index, parameter.first, 0, 0});
+            if (!goes_on) runs.push_back({index, parameter.first, 0, 0, {}});
+            if (!orthogonal) continue;
+            runs.back().orthogonal = parts;
+            parts += static_cast<std::int64_t>(matrices_of(parameter).size());
         }
     for (std::size_t i = 0; i < runs.size(); ++i) {
         runs[i].elements = (i + 1 < runs.size() ? runs[i + 1].first : block.elements) - runs[i].first;
@@ -65,8 +97,11 @@ bool ranks_classes(const DataShape& shape) {
     return shape.task == Task::classification && shape.targets() == 1 && shape.outputs <= ClassTally::most_ranked;
 }
 
-Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape& shape, const SplitSizes& sizes,
-                             int trials, Fusion fusion) {
+namespace {
+
+/// With the configuration's own checkpointing and micro-batches.
+Result<GroupPlan> lay_out_group(const Configuration& configuration, const DataShape& shape, const SplitSizes& sizes,
+                                int trials, Fusion fusion, bool little_memory = false) {
     const TrainingConfig& training = configuration.training;
     const bool padded = fusion == Fusion::padded;
     if (training.batch_size > sizes.least() && !padded)
@@ -93,6 +128,7 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     plan.model = *std::move(model);
     plan.task = shape.task;
     plan.shared = training;
+    plan.checkpointing = training.checkpointing;
     plan.fusion = fusion;
     plan.folds = sizes.folds;
     plan.replicas = trials * plan.folds;
@@ -111,7 +147,7 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     plan.micro_batches = (training.batch_size + plan.micro_batch - 1) / plan.micro_batch;
     // Micro-batches mean that memory is short.
     const std::int64_t evaluated =
-        training.accumulation > 1 || short_of_memory ? least_evaluation_rows : evaluation_rows;
+        training.accumulation > 1 || short_of_memory || little_memory ? least_evaluation_rows : evaluation_rows;
     plan.rows = std::max(plan.micro_batch, std::min(evaluated, sizes.validation));
     plan.pace = pace_of(training, sizes.epoch());
     plan.window = std::min(most_window, plan.pace.iterations_per_step);
@@ -120,7 +156,7 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
 
     Layout layout(plan.replicas);
     const std::int64_t parameters = plan.model->block().elements;
-    const bool two_moments = training.optimizer == OptimizerKind::adamw;
+    const bool two_moments = has_two_moments(training.optimizer);
     plan.weights = layout.add(Type::f32, 1, parameters);
     plan.gradient = layout.add(Type::f32, 1, parameters);
     plan.first_moment = layout.add(Type::f32, 1, parameters);
@@ -134,6 +170,8 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     const auto runs = static_cast<std::int64_t>(plan.runs.size());
     plan.learning_rates = layout.add(Type::f32, runs, plan.window);
     plan.weight_decay = layout.add(Type::f32, 1, runs);
+    if (training.optimizer == OptimizerKind::muon)
+        plan.orthogonal = add_orthogonal(layout, plan.model->block(), plan.runs);
     for (Tensor* table : {&plan.losses, &plan.norms}) *table = layout.add(Type::f32, 1, plan.window);
     for (Tensor* number : {&plan.loss, &plan.norm, &plan.factor}) *number = layout.add(Type::f32, 1, 1);
     if (plan.task == Task::classification)
@@ -171,8 +209,8 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     }
     plan.arena_bytes = layout.bytes();
     const std::int64_t parts = plan.model->gradient_parts();
-    plan.updates_in_backward = two_moments && runs == 1 && plan.micro_batches == 1 && !plan.scaling.scale &&
-                               plan.micro_batch <= training.backward_updates && parts > 0 &&
+    plan.updates_in_backward = training.optimizer == OptimizerKind::adamw && runs == 1 && plan.micro_batches == 1 &&
+                               !plan.scaling.scale && plan.micro_batch <= training.backward_updates && parts > 0 &&
                                parts <= plan.model->block().decayed;
 
     plan.state_elements =
@@ -188,6 +226,56 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
                                             (plan.model->forward_flops() + plan.model->backward_flops()) +
                                         static_cast<double>(sizes.validation) * plan.model->forward_flops());
     return plan;
+}
+
+/// The predicted time of an update, in operations of products at their full speed.
+double cost_of(const GroupPlan& plan, const DataShape& shape) {
+    const std::int64_t steps = std::max<std::int64_t>(1, shape.steps());
+    const double rows = static_cast<double>(plan.micro_batch * steps);
+    const double flops = plan.model->forward_flops() + plan.model->backward_flops();
+    return flops * (1 + plan.shared.rows_at_half_speed / rows);
+}
+
+}  // namespace
+
+Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape& shape, const SplitSizes& sizes,
+                             int trials, Fusion fusion) {
+    auto best = lay_out_group(configuration, shape, sizes, trials, fusion);
+    if (!best || !configuration.training.automatic_checkpointing || best->micro_batches == 1) return best;
+    const std::size_t most_bytes = best->arena_bytes;
+    const bool smallest = best->micro_batch == 1;
+    const std::int64_t asked = best->micro_batches;
+    for (const Checkpointing checkpointing : {Checkpointing::alternate, Checkpointing::every}) {
+        Configuration other = configuration;
+        other.training.checkpointing = checkpointing;
+        other.training.micro_batch = 0;
+        for (std::int64_t parts = smallest ? asked : 1;; parts = std::min(2 * parts, asked)) {
+            other.training.accumulation = parts;
+            auto plan = lay_out_group(other, shape, sizes, trials, fusion, true);
+            if (!plan) return plan;
+            const bool better = smallest
+                                    ? plan->arena_bytes < best->arena_bytes
+                                    : plan->arena_bytes <= most_bytes && cost_of(*plan, shape) < cost_of(*best, shape);
+            if (better) best = std::move(plan);
+            if (parts == asked) break;
+        }
+    }
+    best->shared.accumulation = configuration.training.accumulation;
+    best->asked_micro_batches = asked;
+    return best;
+}
+
+std::string checkpointing_text(const GroupPlan& plan) {
+    if (!plan.shared.automatic_checkpointing) return {};
+    std::string text = "checkpointing: auto: ";
+    if (plan.checkpointing == Checkpointing::none)
+        return text + (plan.asked_micro_batches > 1 ? "all activations are kept, since smaller micro-batches cost less"
+                                                    : "all activations are kept, since there is memory for them");
+    text += "activations of every ";
+    text += plan.checkpointing == Checkpointing::alternate ? "second block" : "block";
+    return text + " are computed again, in " + std::to_string(plan.micro_batches) +
+           (plan.micro_batches == 1 ? " micro-batch" : " micro-batches") + " in place of " +
+           std::to_string(plan.asked_micro_batches);
 }
 
 }  // namespace hpo

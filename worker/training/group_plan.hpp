@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "hpo/clock.hpp"
@@ -32,6 +34,17 @@ struct RateRun {
     std::int64_t first = 0;     ///< elements [first, first + elements) of the block
     std::int64_t elements = 0;
     std::int64_t decayed = 0;  ///< of these elements: the first so many are subject to weight decay
+    /// With Muon, of a hidden matrix: where Orthogonal::divisors has the number of its first part.
+    std::optional<std::int64_t> orthogonal;
+};
+
+/// What Muon needs besides moments. L is the number of elements of the largest hidden matrix, S its shorter side.
+struct Orthogonal {
+    Tensor direction, part, product;  ///< [1, L]
+    Tensor gram, squared;             ///< [1, S * S]
+    Tensor norm, factor;              ///< [1, 1]
+    Tensor divisors;                  ///< [1, parts of all hidden matrices]: of their updates
+    Tensor zero, minus_one;           ///< numbers per replica
 };
 
 /// What the learning rate of a parameter is multiplied by, and its weight decay divided by (so that their product does
@@ -47,13 +60,15 @@ struct GroupPlan {
     /// Replicas that all use AdamW without clipping update their weights in the backward pass where the device can: one
     /// micro-batch of few samples, no loss scaling, and a model that takes it.
     bool updates_in_backward = false;
-    bool ranks_classes = false;      ///< evaluations keep all logits, for the area under the curve
-    int folds = 1;                   ///< of a trial, each of which is a replica
-    int replicas = 1;                ///< of all trials
-    std::int64_t micro_batch = 0;    ///< samples of a micro-batch in training, at most
-    std::int64_t micro_batches = 1;  ///< of an update; the last one has the remaining samples
-    std::int64_t rows = 0;           ///< samples of the largest micro-batch; an evaluation uses this many
-    Pace pace;                       ///< of a trial with the plan's own configuration
+    bool ranks_classes = false;            ///< evaluations keep all logits, for the area under the curve
+    int folds = 1;                         ///< of a trial, each of which is a replica
+    int replicas = 1;                      ///< of all trials
+    std::int64_t micro_batch = 0;          ///< samples of a micro-batch in training, at most
+    std::int64_t micro_batches = 1;        ///< of an update; the last one has the remaining samples
+    std::int64_t asked_micro_batches = 1;  ///< with `checkpointing: auto`, see plan_group
+    Checkpointing checkpointing = Checkpointing::none;
+    std::int64_t rows = 0;  ///< samples of the largest micro-batch; an evaluation uses this many
+    Pace pace;              ///< of a trial with the plan's own configuration
     /// Iterations whose rates and losses the arena holds. The host reads them once in a window, which has so many at
     /// most; the first window has `first_window` (see next_window).
     std::int64_t window = 0;
@@ -61,6 +76,7 @@ struct GroupPlan {
 
     Tensor weights, gradient, first_moment, second_moment;  ///< [1, P]; the first moment is SGD's velocity
     Tensor average;                                         ///< [1, P], with TrainingConfig::ema: of the weights
+    Orthogonal orthogonal;                                  ///< with Muon
     Tensor input, targets;                                  ///< [rows, features], [rows, target columns]
     std::vector<RateRun> runs;                              ///< of the whole block; one without muP
     Tensor learning_rates;                                  ///< [runs, window]
@@ -118,6 +134,14 @@ constexpr std::int64_t configured_micro_batch(const TrainingConfig& training) {
 /// and of ClassTally::most_ranked classes at most.
 bool ranks_classes(const DataShape& shape);
 
+/// What `checkpointing: auto` chose and at what price, in a line for people; empty: something else is configured.
+std::string checkpointing_text(const GroupPlan& plan);
+
+/// With `checkpointing: auto`, the micro-batches that are asked for (TrainingConfig::accumulation and micro_batch) say
+/// how much memory there is: as much as they take with all activations kept. Of all ways to take no more, the plan has
+/// the one with the least predicted time of an update: fewer activations, larger micro-batches, or both. Micro-batches
+/// of one sample cannot be smaller: then it has the way with the least memory.
+///
 /// Of `trials` trials, with as many replicas each as they have folds. The error names the key: the batch is larger than
 /// the training split, augmentation of what are no images, or smoothed labels in regression. For padded replicas
 /// `configuration` is the one of their bucket (fusion.hpp), whose batch may be larger than the split.

@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "worker/training/muon.hpp"
+
 namespace hpo {
 
 Trainer::Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData& data,
@@ -144,6 +146,7 @@ void Trainer::write_per_replica(int replica) {
     number(plan_.beta2, spec.training.beta2);
     number(plan_.epsilon, spec.training.epsilon);
     number(plan_.momentum, spec.training.momentum);
+    if (plan_.orthogonal.divisors) write_orthogonal_divisors(*stream_, replica, plan_, *spec.model);
     const std::int64_t batch = spec.training.batch_size;
     const std::int64_t targets = batch * plan_.model->targets();
     const std::int64_t weighed = plan_.task == Task::classification ? targets : targets * plan_.model->outputs();
@@ -160,7 +163,7 @@ void Trainer::write_per_replica(int replica) {
     };
     const bool alive = replicas_[index(replica)].alive;
     flag(plan_.alive, alive);
-    flag(plan_.by_adamw, alive && spec.training.optimizer == OptimizerKind::adamw);
+    flag(plan_.by_adamw, alive && has_two_moments(spec.training.optimizer));
     flag(plan_.by_sgd, alive && spec.training.optimizer == OptimizerKind::sgd);
     flag(plan_.by_lion, alive && spec.training.optimizer == OptimizerKind::lion);
     if (plan_.fold.part) {
@@ -216,6 +219,7 @@ Trainer::Optimizers Trainer::optimizers() const {
     for (const Replica& replica : replicas_)
         if (replica.alive) switch (replica.spec.training.optimizer) {
                 case OptimizerKind::adamw:
+                case OptimizerKind::muon:
                     used.adamw = true;
                     break;
                 case OptimizerKind::sgd:
@@ -372,6 +376,10 @@ void Trainer::update(Optimizers used) {
     stream_->gradient_norm({used.in_backward ? from(plan_.gradient, decayed - roots().columns) : plan_.gradient,
                             plan_.clip, plan_.norm, plan_.factor, plan_.scaling});
     for (std::size_t run = 0; run < plan_.runs.size(); ++run) {
+        if (plan_.runs[run].orthogonal) {
+            update_orthogonally(*stream_, plan_, plan_.runs[run], update_of(run));
+            continue;
+        }
         AdamW adamw = adamw_of(run);
         Update other = adamw.update;
         const Tensor moment = adamw.first_moment;
@@ -604,7 +612,7 @@ void Trainer::each_state_tensor(int replica, F&& visit) const {
     visit(plan_.weights, std::size_t{0}, size);
     visit(plan_.first_moment, size, size);
     std::size_t first = 2 * size;
-    if (spec.training.optimizer == OptimizerKind::adamw) {
+    if (has_two_moments(spec.training.optimizer)) {
         visit(plan_.second_moment, first, size);
         first += size;
     }

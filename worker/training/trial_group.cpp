@@ -210,6 +210,7 @@ void TrialGroup::adapt_micro_batch() {
                       100 * pressure_->average(), static_cast<long long>(now), static_cast<long long>(was),
                       static_cast<long long>(trial->batch()));
         if (now != was) trial->host().log(line);
+        if (plan.checkpointing != trainer_->plan().checkpointing) trial->host().log(checkpointing_text(plan));
         if (trial->replica() >= 0) trial->leave_trainer();
     }
     trainer_.reset();

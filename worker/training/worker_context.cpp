@@ -72,6 +72,8 @@ bool in_host_memory(const Device& device) {
 Configuration resolve_auto(WorkerContext& context, Configuration configuration) {
     const std::int64_t part_bytes = context.tuning.part_bytes;
     configuration.training.part_bytes = part_bytes > 0 ? part_bytes : context.device.part_bytes();
+    // Not measured: what is typical of cores with vector registers, and of a GPU.
+    configuration.training.rows_at_half_speed = context.device.slots() > 1 ? 2048 : 16;
     configuration.training.backward_updates = context.tuning.backward_updates;
     DataConfig& data = configuration.data;
     if (data.placement == Placement::automatic) {
@@ -206,6 +208,7 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, WorkerConte
             answer.data = value_or_throw(explain_data(configuration.data));
             for (const std::string& remark : plan.model->remarks()) answer.data.push_back(remark);
             if (const std::string parts = memory_text(plan); !parts.empty()) answer.data.push_back(parts);
+            if (const std::string text = checkpointing_text(plan); !text.empty()) answer.data.push_back(text);
         }
         answer.footprint.cores = 1;
         answer.parameters = alone.model->block().count();

@@ -128,6 +128,32 @@ TEST(Lion, AgreesWithItsDefinition) {
     });
 }
 
+TEST(Combine, AddsMultiplesAndDividesByTheNorm) {
+    fused_and_alone([](Harness& harness) {
+        const Tensor from = harness.random(3, 37), to = harness.random(3, 37), alone = harness.random(3, 37);
+        const Tensor norm = harness.per_replica<float>([](int replica) { return 2.0F + static_cast<float>(replica); });
+        harness.start();
+        std::vector<Numbers> before, unscaled;
+        for (int k = 0; k < harness.replicas(); ++k) {
+            before.push_back(harness.values(to, k));
+            unscaled.push_back(harness.values(alone, k));
+        }
+        harness.stream().combine({from, to, 0.5F, -3.0F, norm});
+        harness.stream().combine({.to = alone, .to_factor = 2});
+        for (int k = 0; k < harness.replicas(); ++k) {
+            const Numbers other = harness.values(from, k);
+            const double divisor = harness.values(norm, k)[0];
+            Numbers wanted(other.size()), doubled(other.size());
+            for (std::size_t i = 0; i < other.size(); ++i) {
+                wanted[i] = (0.5 * other[i] - 3 * before[static_cast<std::size_t>(k)][i]) / divisor;
+                doubled[i] = 2 * unscaled[static_cast<std::size_t>(k)][i];
+            }
+            expect_near(harness.values(to, k), wanted, 1e-6);
+            expect_near(harness.values(alone, k), doubled, 1e-6);
+        }
+    });
+}
+
 TEST(Lion, MovesEveryWeightByTheLearningRateWhateverTheSizeOfItsGradient) {
     // Chen et al. 2023, section 3.2: the sign gives an update of the same magnitude in all dimensions.
     for (const float size : {1.0F, 1e-6F, 1e6F})

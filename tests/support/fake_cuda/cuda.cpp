@@ -312,6 +312,7 @@ const std::map<std::string, Entry> kernels{
     ENTRY(adamw, AdamWArguments),
     ENTRY(sgd, SgdArguments),
     ENTRY(lion, LionArguments),
+    ENTRY(combine, CombineArguments),
     ENTRY(average, AverageArguments),
     ENTRY(advance, AdvanceArguments),
     ENTRY(multiply, MultiplyArguments),

@@ -276,7 +276,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"space: {optimizer: {type: int, low: 1, high: 2}}",
                 "s.yaml:3:27: 'optimizer' takes type: categorical, found int"},
         Mistake{"space: {optimizer: {type: categorical, choices: [adamw, adam]}}",
-                "s.yaml:3:57: 'optimizer' must be adamw, sgd or lion, found adam; did you mean 'adamw'?"},
+                "s.yaml:3:57: 'optimizer' must be adamw, sgd, lion or muon, found adam; did you mean 'adamw'?"},
         Mistake{"space: {optimizer: {type: categorical, choices: [sgd, sgd]}}",
                 "s.yaml:3:55: 'space.optimizer.choices' contains sgd twice"},
         Mistake{"space: {lr: {type: categorical, choices: [1, 1.0]}}",

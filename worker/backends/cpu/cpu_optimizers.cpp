@@ -105,6 +105,21 @@ void CpuStream::lion(const Lion& arguments) {
     }
 }
 
+void CpuStream::combine(const Combine& arguments) {
+    const auto& [from, to, from_factor, to_factor, norm] = arguments;
+    assert(!from || from.elements() == to.elements());
+    for (int replica = first_; replica < end_; ++replica) {
+        const float scale = norm ? 1.0F / (value(norm, replica) + 1e-7F) : 1.0F;
+        const float of_from = from_factor * scale, of_to = to_factor * scale;
+        const float* source = at(from, replica);
+        float* target = at(to, replica);
+        if (source)
+            for (std::int64_t i = 0; i < to.elements(); ++i) target[i] = of_from * source[i] + of_to * target[i];
+        else
+            for (std::int64_t i = 0; i < to.elements(); ++i) target[i] *= of_to;
+    }
+}
+
 void CpuStream::average(const Average& arguments) {
     for (int replica = first_; replica < end_; ++replica) {
         if (value<std::uint8_t>(arguments.alive, replica) == 0) continue;

@@ -81,6 +81,7 @@ class CpuStream : public Stream {
     void adamw(const AdamW& arguments) override;
     void sgd(const Sgd& arguments) override;
     void lion(const Lion& arguments) override;
+    void combine(const Combine& arguments) override;
     void average(const Average& arguments) override;
     void advance(const Advance& arguments) override;
     std::unique_ptr<Stage> stage(std::size_t bytes) override;

@@ -133,6 +133,15 @@ typedef struct {
     i64 count;
 } AddArguments;
 
+typedef struct {
+    TensorRef from;  // ABSENT: its term is left out
+    TensorRef to;
+    TensorRef norm;  // ABSENT: nothing is divided
+    i64 count;
+    float from_factor;
+    float to_factor;
+} CombineArguments;
+
 // The geometry of hpo::Patches.
 typedef struct {
     u32 height;

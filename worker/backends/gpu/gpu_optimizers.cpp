@@ -41,6 +41,13 @@ void GpuStream::lion(const Lion& arguments) {
         LionArguments{ref(arguments.update), ref(arguments.first_moment), ref(arguments.beta1), ref(arguments.beta2)});
 }
 
+void GpuStream::combine(const Combine& arguments) {
+    const auto& [from, to, from_factor, to_factor, norm] = arguments;
+    assert(!from || from.elements() == to.elements());
+    launch(Kernel::combine, groups_of_items(to.elements()),
+           CombineArguments{ref(from), ref(to), ref(norm), to.elements(), from_factor, to_factor});
+}
+
 void GpuStream::average(const Average& arguments) {
     assert(arguments.weights.offset % 16 == 0 && arguments.average.offset % 16 == 0);
     launch(Kernel::average, divide_up(arguments.weights.elements(), UPDATE_ELEMENTS),

@@ -78,6 +78,7 @@ using i64 = std::int64_t;
     K(adamw)                          \
     K(sgd)                            \
     K(lion)                           \
+    K(combine)                        \
     K(average)                        \
     K(advance)                        \
     K(multiply)                       \

@@ -112,6 +112,15 @@ KERNEL adamw(GLOBAL u8* arena, GLOBAL u8* other, const AdamWArguments a) {
     store_four(FLOATS(a.update.weights) + first, w, a.update.count - first);
 }
 
+KERNEL combine(GLOBAL u8* arena, GLOBAL u8* other, const CombineArguments a) {
+    const i64 i = (i64)WORK_GROUP * WORK_GROUP_SIZE + WORK_ITEM;
+    if (i >= a.count) return;
+    const float scale = PRESENT(a.norm) ? 1.0f / (FLOATS(a.norm)[0] + 1e-7f) : 1.0f;
+    float sum = a.to_factor * scale * FLOATS(a.to)[i];
+    if (PRESENT(a.from)) sum += a.from_factor * scale * FLOATS(a.from)[i];
+    FLOATS(a.to)[i] = sum;
+}
+
 KERNEL sgd(GLOBAL u8* arena, GLOBAL u8* other, const SgdArguments a) {
     const float rate = rate_of(arena, a.update);
     const float decay = FLOATS(a.update.weight_decay)[0];
