@@ -62,7 +62,7 @@ def main():
     print("ready torch", torch.__version__, "foreach" if foreach else "loop", flush=True)
     sys.stdin.readline()
     iterations = len(training) // batch
-    begin = time.perf_counter()
+    begin, begun = time.perf_counter(), time.process_time()
     for _ in range(epochs):
         order = training[torch.randperm(len(training))]
         losses = torch.zeros(iterations)
@@ -75,13 +75,14 @@ def main():
             loss.backward()
             optimizer.step()
             losses[i] = loss.detach()
-    seconds = time.perf_counter() - begin
+    seconds, processor = time.perf_counter() - begin, time.process_time() - begun
     with torch.no_grad():
         logits = model(images[validation])
         print(
             json.dumps(
                 {
                     "iterations_per_second": iterations * epochs / seconds,
+                    "per_processor_second": iterations * epochs / processor,
                     "iterations": iterations * epochs,
                     "loss": losses.mean().item(),
                     "validation_loss": criterion(logits, labels[validation]).item(),
@@ -91,4 +92,5 @@ def main():
         )
 
 
-main()
+if __name__ == "__main__":
+    main()

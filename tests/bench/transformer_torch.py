@@ -113,7 +113,7 @@ def main():
     print("ready torch", torch.__version__, model.attend.__name__, flush=True)
     sys.stdin.readline()
     iterations = len(training) // batch
-    begin = time.perf_counter()
+    begin, begun = time.perf_counter(), time.process_time()
     for _ in range(epochs):
         order = torch.randperm(len(training))
         losses = torch.zeros(iterations)
@@ -126,7 +126,7 @@ def main():
             loss.backward()
             optimizer.step()
             losses[i] = loss.detach()
-    seconds = time.perf_counter() - begin
+    seconds, processor = time.perf_counter() - begin, time.process_time() - begun
     with torch.no_grad():
         logits = torch.cat([model(rows[:, :-1]) for rows in validation.split(128)])
         wanted = validation[:, 1:]
@@ -134,6 +134,7 @@ def main():
             json.dumps(
                 {
                     "iterations_per_second": iterations * epochs / seconds,
+                    "per_processor_second": iterations * epochs / processor,
                     "iterations": iterations * epochs,
                     "loss": losses.mean().item(),
                     "validation_loss": functional.cross_entropy(logits.view(-1, VOCABULARY), wanted.reshape(-1)).item(),
@@ -143,4 +144,5 @@ def main():
         )
 
 
-main()
+if __name__ == "__main__":
+    main()
