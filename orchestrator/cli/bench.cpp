@@ -21,6 +21,7 @@
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/study_source.hpp"
 #include "orchestrator/cli/worker_output.hpp"
+#include "orchestrator/devices/assess.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/devices/monitor.hpp"
 #include "orchestrator/engine/workers.hpp"
@@ -48,24 +49,31 @@ struct BenchDevice {
     std::map<std::string, std::string> environment;
 };
 
+struct BenchDevices {
+    std::vector<BenchDevice> usable;
+    std::vector<std::string> lost;  ///< a sentence for each device that cannot be used, with the reason
+};
+
 /// Returns the CPU and all GPUs, or the devices of one backend. OpenCL CPUs are included only if `backend` is opencl.
-std::vector<BenchDevice> bench_devices(const std::string& backend) {
+BenchDevices bench_devices(const std::string& backend) {
     const auto wanted = [&](const char* name) { return backend.empty() || backend == name; };
-    std::vector<BenchDevice> devices;
-    if (wanted("cpu")) devices.push_back({"cpu", read_host().cpu_name, {{"HPO_BACKEND", "cpu"}}});
+    BenchDevices devices;
+    if (wanted("cpu")) devices.usable.push_back({"cpu", read_host().cpu_name, {{"HPO_BACKEND", "cpu"}}});
     DeviceMonitor monitor({.program = installed_programs().hpo, .opencl = wanted("opencl")});
     monitor.start(SteadyClock().now(),
                   [](const std::string& message) { std::fprintf(stderr, "hpo: %s\n", message.c_str()); });
     for (const DeviceReading& device : monitor.latest().devices) {
-        if (device.lost) continue;
         const std::string number = std::to_string(device.index);
+        if (device.lost && wanted(device.kind == DeviceKind::cuda ? "cuda" : "opencl"))
+            devices.lost.push_back(printable(name_of(device) + " cannot be used: " + device.reason, 300));
+        if (device.lost) continue;
         if (device.kind == DeviceKind::cuda && wanted("cuda"))
-            devices.push_back(
+            devices.usable.push_back(
                 {"cuda " + number, device.id, {{"HPO_BACKEND", "cuda"}, {"CUDA_VISIBLE_DEVICES", device.id}}});
         else if (device.kind == DeviceKind::opencl && wanted("opencl") && (!device.cpu || backend == "opencl"))
-            devices.push_back({"opencl " + number,
-                               device.id,
-                               {{"HPO_BACKEND", "opencl"}, {"HPO_DEVICE", std::to_string(device.opencl)}}});
+            devices.usable.push_back({"opencl " + number,
+                                      device.id,
+                                      {{"HPO_BACKEND", "opencl"}, {"HPO_DEVICE", std::to_string(device.opencl)}}});
     }
     if (!monitor.latest().problem.empty())
         std::fprintf(stderr, "hpo: %s\n", printable(monitor.latest().problem).c_str());
@@ -139,8 +147,9 @@ Json to_json(const std::vector<DeviceCalibration>& devices) {
     return {{"schema", json_schema}, {"devices", std::move(all)}};
 }
 
-std::string no_device(const std::string& backend) {
-    return "there is no " + backend + " device here; `hpo devices` lists them";
+std::string no_device(const std::string& backend, const BenchDevices& devices) {
+    if (devices.lost.empty()) return "there is no " + backend + " device here; `hpo devices` lists them";
+    return "there is no " + backend + " device here that works: " + devices.lost.front();
 }
 
 /// Times training on the first device of the backend, by default that of the study, a GPU that CUDA knows, or the CPU.
@@ -150,10 +159,11 @@ int training_command(const BenchArguments& arguments) {
     const std::string wanted = study.resources.backend == "auto" ? "" : study.resources.backend;
     const std::string backend = arguments.backend.empty() ? wanted : arguments.backend;
     const auto devices = bench_devices(backend);
-    const auto found = std::find_if(devices.begin(), devices.end(),
+    const auto& usable = devices.usable;
+    if (usable.empty()) throw Fatal(no_device(backend, devices));
+    const auto found = std::find_if(usable.begin(), usable.end(),
                                     [](const BenchDevice& device) { return device.name.find("cuda") == 0; });
-    if (devices.empty()) throw Fatal(no_device(backend));
-    const BenchDevice& device = found != devices.end() ? *found : devices.front();
+    const BenchDevice& device = found != usable.end() ? *found : usable.front();
     const std::filesystem::path cache = user_cache();
     std::optional<DeviceCalibration> peaks;
     if (!cache.empty())
@@ -163,18 +173,33 @@ int training_command(const BenchArguments& arguments) {
     return bench_training({study, arguments.updates, arguments.json}, device.environment, peaks ? &*peaks : nullptr);
 }
 
-int bench_command(const BenchArguments& arguments) {
-    if (arguments.what == "training") return training_command(arguments);
+/// Throws Fatal for an option that has no effect on what is measured.
+void refuse_unused_options(const BenchArguments& arguments, bool has_updates) {
+    const auto refuse = [&](const char* option, const std::string& cure) {
+        throw Fatal("hpo bench " + arguments.what + ": " + option + " has no effect here: " + cure, 2);
+    };
+    if (arguments.what == "training") {
+        if (arguments.quick) refuse("--quick", "leave it out; --updates N sets how many updates are timed");
+        if (arguments.again) refuse("--again", "leave it out; training is timed anew each time");
+        return;
+    }
     if (!arguments.study.empty() || !arguments.set.empty())
         throw Fatal("hpo bench devices takes no study; hpo bench training STUDY times one", 2);
+    if (has_updates) refuse("--updates", "leave it out; --quick measures fewer products for a shorter time");
+}
+
+int bench_command(const BenchArguments& arguments) {
+    if (arguments.what == "training") return training_command(arguments);
     std::vector<DeviceCalibration> measured;
     const auto devices = bench_devices(arguments.backend);
-    for (const BenchDevice& device : devices)
+    for (const BenchDevice& device : devices.usable)
         if (auto calibration = calibration_of(device, arguments)) measured.push_back(std::move(*calibration));
-    if (measured.empty()) throw Fatal(devices.empty() ? no_device(arguments.backend) : "no device could be measured");
+    if (devices.usable.empty()) throw Fatal(no_device(arguments.backend, devices));
+    for (const std::string& lost : devices.lost) std::fprintf(stderr, "hpo: %s\n", lost.c_str());
+    if (measured.empty()) throw Fatal("no device could be measured");
     print(arguments.json ? to_json(measured).dump(2, ' ', false, Json::error_handler_t::replace) + '\n'
                          : view::draw_calibrations(measured, view::screen_of_stdout()));
-    return measured.size() == devices.size() ? 0 : 1;
+    return measured.size() == devices.usable.size() && devices.lost.empty() ? 0 : 1;
 }
 
 }  // namespace
@@ -190,16 +215,19 @@ CommandAction bench(CLI::App& app) {
     app.add_option("--set", arguments->set, "training: override one key: --set worker.training.batch_size=512")
         ->take_all()
         ->type_name("KEY=VALUE");
-    app.add_option("--updates", arguments->updates, "training: updates that are timed")
-        ->default_val(20)
-        ->check(CLI::Range(1, 100000));
+    const CLI::Option* updates = app.add_option("--updates", arguments->updates, "training: updates that are timed")
+                                     ->default_val(20)
+                                     ->check(CLI::Range(1, 100000));
     app.add_option("--backend", arguments->backend, "Only devices of this backend; opencl with its CPUs")
         ->check(CLI::IsMember({"cpu", "cuda", "opencl"}));
     app.add_flag("--again", arguments->again, "devices: measure although nothing has changed since the last time");
     app.add_flag("--quick", arguments->quick,
                  "devices: products of up to 1024 x 1024 alone, and shorter; the result is not kept");
     app.add_flag("--json", arguments->json, "One JSON object for programs");
-    return [arguments] { return bench_command(*arguments); };
+    return [arguments, updates] {
+        refuse_unused_options(*arguments, updates->count() > 0);
+        return bench_command(*arguments);
+    };
 }
 
 }  // namespace hpo::commands

@@ -90,6 +90,25 @@ budget: {trials: 2, epochs: 2}
         self.bench("training", study, "--backend", "cuda", status=1)
         self.assertIn("there is no cuda device here", self.error)
 
+    def test_an_option_that_has_no_effect_is_refused_with_the_cure(self):
+        study = self.study(self.STUDY)
+        for arguments, words in [(("training", study, "--quick"), "training: --quick has no effect here: leave it out; --updates N"),
+                                 (("training", study, "--again"), "training: --again has no effect here: leave it out"),
+                                 (("devices", "--updates", "20"), "devices: --updates has no effect here: leave it out; --quick")]:
+            self.bench(*arguments, status=2)
+            self.assertIn("hpo bench " + words, self.error)
+
+    def test_a_gpu_that_cannot_be_used_is_named_with_the_reason(self):
+        (self.folder / "script").write_text("device GPU-1111 8GiB Imaginary\nfail 999 nvmlDeviceGetMemoryInfo\n")
+        self.environment |= {"HPO_NVML_LIBRARY": str(BUILD / "tests/support/libfake-nvml.so"), "FAKE_NVML": str(self.folder / "script")}
+        why = "GPU 0 (Imaginary, GPU-1111) cannot be used: the driver reports: Fake Error (code 999)"
+        self.bench("devices", "--backend", "cuda", status=1)
+        self.assertIn("there is no cuda device here that works: " + why, self.error)
+        self.bench("training", self.study(self.STUDY), "--backend", "cuda", status=1)
+        self.assertIn(why, self.error)
+        self.assertIn("cpu", self.bench("devices", "--quick", status=1))
+        self.assertIn(why, self.error)
+
     def test_a_backend_without_devices_is_told(self):
         self.bench("devices", "--backend", "cuda", status=1)
         self.assertIn("there is no cuda device here; `hpo devices` lists them", self.error)
