@@ -56,6 +56,17 @@ TEST(OutOfMemory, AloneTheMicroBatchShrinksAndTheBatchStays) {
     EXPECT_EQ(next->how, "in 2 micro-batches of an update, alone, with 20.00 GiB of device memory reserved");
 }
 
+TEST(OutOfMemory, AWorkerThatMayRecomputeGetsTheMemoryOfSmallerMicroBatches) {
+    MemoryDeath death = death_on_gpu(20);
+    death.alone = true;
+    death.more_micro_batches = 2;
+    death.may_recompute = true;
+    const auto next = after_out_of_memory(death);
+    EXPECT_EQ(next->micro_batches, 2);
+    EXPECT_EQ(next->how,
+              "in the memory of 2 micro-batches of an update, alone, with 20.00 GiB of device memory reserved");
+}
+
 TEST(OutOfMemory, IfOtherProgramsTookTheReservationTheMicroBatchShrinksAtOnce) {
     MemoryDeath death = death_on_gpu(8);
     death.others.device_bytes = 14 * GiB;
