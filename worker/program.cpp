@@ -246,9 +246,11 @@ int worker_main(int argc, char** argv) {
         if (!settings.profiled) train_once(context);
         context.slots = *slots > 0 ? *slots : (*device)->slots();
         if ((*device)->slots() > 1 && variable("HPO_TUNING") != "off") {
-            context.tuning = kept_tuning(user_cache(), identity_of(**device),
-                                         [&] { return find_tuning(times_on(**device, clock)); });
-            context.notes.push_back("measured on " + (*device)->name() + ": " + to_text(context.tuning));
+            // A session's socket is no other session's.
+            const FoundTuning found = kept_tuning(user_cache(), identity_of(**device), variable("HPO_ENDPOINT"),
+                                                  [&] { return find_tuning(times_on(**device, clock)); });
+            context.tuning = found.tuning;
+            context.notes.push_back("measured on " + (*device)->name() + ": " + to_text(found));
         }
         if (settings.profiled) return print_profile(context, *settings.profiled, *updates);
         measure_process(context);

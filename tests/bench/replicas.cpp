@@ -129,8 +129,9 @@ void table(const std::string& backend, const Setting& setting, const std::vector
     WorkerContext context{*device, clock, 0, 1, {}, {}, {}};
     const char* tuning = std::getenv("HPO_TUNING");
     if (device->slots() > 1 && (!tuning || std::string_view(tuning) != "off"))
-        context.tuning =
-            kept_tuning(user_cache(), identity_of(*device), [&] { return find_tuning(times_on(*device, clock)); });
+        context.tuning = kept_tuning(user_cache(), identity_of(*device), "", [&] {
+                             return find_tuning(times_on(*device, clock));
+                         }).tuning;
     std::printf("%s, batch %lld\n", device->name().c_str(), static_cast<long long>(setting.batch));
     std::printf("%8s %14s %14s %8s %10s %10s %12s\n", "K", "updates/s", "trials' it/s", "times", "launches", "MiB",
                 "loss");

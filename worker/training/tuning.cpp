@@ -71,28 +71,65 @@ bool are_bounds(const PaddingBounds& bounds) {
            bounds.coarse <= std::int64_t{1} << 20;
 }
 
-std::string file_text(const Tuning& tuning, const std::string& identity) {
+/// What one session has measured.
+struct Attempt {
+    std::uint64_t session = 0;
+    FoundTuning found;
+};
+
+std::string file_text(const std::vector<Attempt>& attempts, const std::string& identity) {
     std::ostringstream out;
-    const auto& [batches, widths] = tuning.buckets;
-    out << "batches " << batches.least << ' ' << batches.coarse << "\nwidths " << widths.least << ' ' << widths.coarse
-        << "\nparts " << tuning.part_bytes << "\nupdates " << tuning.backward_updates << "\n"
-        << identity << "\n";
+    for (const auto& [session, found] : attempts) {
+        const auto& [batches, widths] = found.tuning.buckets;
+        out << (found.complete ? "complete " : "cut-off ") << session << " times " << found.measured << " batches "
+            << batches.least << ' ' << batches.coarse << " widths " << widths.least << ' ' << widths.coarse << " parts "
+            << found.tuning.part_bytes << " updates " << found.tuning.backward_updates << '\n';
+    }
+    out << identity << '\n';
     return out.str();
 }
 
-/// Nothing: the text is not one of file_text.
-std::optional<Tuning> read_tuning(const std::string& text) {
-    std::istringstream in(text);
-    std::string batches, widths, parts, updates;
-    Tuning read;
-    BucketBounds& buckets = read.buckets;
-    in >> batches >> buckets.batches.least >> buckets.batches.coarse >> widths >> buckets.widths.least >>
-        buckets.widths.coarse >> parts >> read.part_bytes >> updates >> read.backward_updates;
-    const bool whole = in && batches == "batches" && widths == "widths" && parts == "parts" && updates == "updates";
+/// Nothing: the line is not one of file_text.
+std::optional<Attempt> read_attempt(const std::string& line) {
+    std::istringstream in(line);
+    std::string state, times, batches, widths, parts, updates;
+    Attempt read;
+    Tuning& tuning = read.found.tuning;
+    BucketBounds& buckets = tuning.buckets;
+    in >> state >> read.session >> times >> read.found.measured >> batches >> buckets.batches.least >>
+        buckets.batches.coarse >> widths >> buckets.widths.least >> buckets.widths.coarse >> parts >>
+        tuning.part_bytes >> updates >> tuning.backward_updates;
+    read.found.complete = state == "complete";
+    const bool whole = in && (read.found.complete || state == "cut-off") && times == "times" && batches == "batches" &&
+                       widths == "widths" && parts == "parts" && updates == "updates";
     if (!whole || !are_bounds(buckets.batches) || !are_bounds(buckets.widths)) return std::nullopt;
-    for (const std::int64_t number : {read.part_bytes, read.backward_updates})
+    for (const std::int64_t number : {tuning.part_bytes, tuning.backward_updates})
         if (number != 0 && !is_power_of_two(number)) return std::nullopt;
     return read;
+}
+
+std::vector<Attempt> read_attempts(const std::string& text) {
+    std::istringstream in(text);
+    std::vector<Attempt> attempts;
+    for (std::string line; attempts.size() < most_tuning_attempts && std::getline(in, line);) {
+        auto attempt = read_attempt(line);
+        if (!attempt) break;
+        attempts.push_back(*attempt);
+    }
+    return attempts;
+}
+
+/// The attempt that counts for this session; null: it must measure.
+const Attempt* valid_attempt(const std::vector<Attempt>& attempts, std::uint64_t session) {
+    const auto own = std::find_if(attempts.begin(), attempts.end(),
+                                  [&](const Attempt& one) { return session != 0 && one.session == session; });
+    if (own != attempts.end()) return &*own;
+    const auto complete =
+        std::find_if(attempts.begin(), attempts.end(), [](const Attempt& one) { return one.found.complete; });
+    if (complete != attempts.end()) return &*complete;
+    if (attempts.size() < most_tuning_attempts) return nullptr;
+    return &*std::max_element(attempts.begin(), attempts.end(),
+                              [](const Attempt& a, const Attempt& b) { return a.found.measured < b.found.measured; });
 }
 
 /// An open file that other processes wait for.
@@ -112,7 +149,7 @@ class LockedFile {
 
     [[nodiscard]] bool is_open() const { return file_ >= 0; }
     [[nodiscard]] std::string read() const {
-        std::array<char, 256> text{};  // what follows is for people
+        std::array<char, 1024> text{};  // what follows is for people
         const ssize_t bytes = pread(file_, text.data(), text.size(), 0);
         return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(0, bytes))};
     }
@@ -127,37 +164,54 @@ class LockedFile {
 
 }  // namespace
 
-Tuning find_tuning(const TuningTimes& times) {
-    Tuning found;
+FoundTuning find_tuning(const TuningTimes& times) {
+    FoundTuning result;
+    const auto counted = [&](std::optional<double> time) {
+        result.measured += time ? 1 : 0;
+        return time;
+    };
+    const auto update = [&](std::int64_t batch, std::int64_t width) { return counted(times.update(batch, width)); };
+    Tuning& found = result.tuning;
     BucketBounds& buckets = found.buckets;
     buckets.batches =
-        find_bounds(8, 4096, buckets.batches, [&](std::int64_t batch) { return times.update(batch, usual_width); });
+        find_bounds(8, 4096, buckets.batches, [&](std::int64_t batch) { return update(batch, usual_width); });
     buckets.widths =
-        find_bounds(16, 2048, buckets.widths, [&](std::int64_t width) { return times.update(usual_batch, width); });
+        find_bounds(16, 2048, buckets.widths, [&](std::int64_t width) { return update(usual_batch, width); });
     for (std::int64_t batch = 8; batch <= 1024; batch *= 2) {
-        const auto after = times.update(batch, usual_width), within = times.update_in_backward(batch);
+        const auto after = update(batch, usual_width), within = counted(times.update_in_backward(batch));
         if (!after || !within || *within >= *after) break;
         found.backward_updates = batch;
     }
-    found.part_bytes = find_part(times.convolution);
-    return found;
+    found.part_bytes = find_part([&](std::int64_t bytes) { return counted(times.convolution(bytes)); });
+    result.complete = !times.cut_off();
+    return result;
 }
 
-Tuning kept_tuning(const fs::path& folder, const std::string& identity, const std::function<Tuning()>& find) {
+FoundTuning kept_tuning(const fs::path& folder, const std::string& identity, const std::string& session,
+                        const std::function<FoundTuning()>& find) {
     if (folder.empty()) return {};
     std::error_code failed;
     fs::create_directories(folder, failed);
     std::array<char, 32> name{};
     std::snprintf(name.data(), name.size(), "tuning-%016llx",
-                  static_cast<unsigned long long>(checkpoint_binding("tuning 1\n" + identity)));
+                  static_cast<unsigned long long>(checkpoint_binding("tuning 2\n" + identity)));
     const LockedFile file(folder / name.data());
     if (!file.is_open()) return {};
-    if (const auto kept = read_tuning(file.read())) return *kept;
-    const Tuning found = find();
-    return file.write(file_text(found, identity)) ? found : Tuning{};
+    const std::uint64_t number = session.empty() ? 0 : checkpoint_binding(session);
+    std::vector<Attempt> attempts = read_attempts(file.read());
+    const Attempt* valid = valid_attempt(attempts, number);
+    if (valid == nullptr) {
+        attempts.push_back({number, find()});
+        if (!file.write(file_text(attempts, identity))) return {};
+        valid = &attempts.back();
+    }
+    FoundTuning found = valid->found;
+    found.again = !found.complete && attempts.size() < most_tuning_attempts;
+    return found;
 }
 
-std::string to_text(const Tuning& tuning) {
+std::string to_text(const FoundTuning& found) {
+    const Tuning& tuning = found.tuning;
     const auto bounds = [](const PaddingBounds& one) {
         return std::to_string(one.least) + " (three quarters of a power of two above " + std::to_string(one.coarse) +
                ")";
@@ -168,7 +222,10 @@ std::string to_text(const Tuning& tuning) {
                                   : "") +
            (tuning.backward_updates > 0 ? ", weights are updated in the backward pass at batches of up to " +
                                               std::to_string(tuning.backward_updates)
-                                        : "");
+                                        : "") +
+           (found.complete ? ""
+            : found.again ? "; the time for measuring was over before all was measured: the next session measures again"
+                          : "; the device is too slow to measure the rest");
 }
 
 }  // namespace hpo

@@ -1,7 +1,8 @@
 // What pays on a device depends on the device: how far trials are padded so that they share a worker, and how much
 // temporary memory an operation works on. Both were chosen without a GPU. A worker on a GPU therefore measures them
 // once for each device, before its first trial, and keeps them in a file, so that all workers lay trials out alike,
-// also in later sessions. Which ones are taken follows from the measured times alone.
+// also in later sessions. Which ones are taken follows from the measured times alone. Where the time for measuring was
+// too short, as on a device whose libraries are loaded for the first time, the next session measures again.
 #pragma once
 
 #include <cstdint>
@@ -33,23 +34,38 @@ struct TuningTimes {
     std::function<std::optional<double>(std::int64_t batch)> update_in_backward;
     /// Of a convolution that works on parts of so many bytes.
     std::function<std::optional<double>(std::int64_t part_bytes)> convolution;
+    /// Whether a time is missing because the time for measuring was over.
+    std::function<bool()> cut_off = [] { return false; };
+};
+
+struct FoundTuning {
+    Tuning tuning;
+    bool complete = true;       ///< false: the time for measuring was over before all was measured
+    std::int64_t measured = 0;  ///< number of measured times
+    bool again = false;         ///< whether the next session measures again, since this one is not complete
+    friend bool operator==(const FoundTuning&, const FoundTuning&) = default;
 };
 
 /// Chooses by the times. Padding below `least` costs at most a seventh more time. Padding to powers of two below
 /// `coarse`, the next one, costs at most half as much again. What cannot be measured stays as it was chosen.
-Tuning find_tuning(const TuningTimes& times);
+FoundTuning find_tuning(const TuningTimes& times);
 
 /// The times of short trainings and convolutions on synthetic data. All together take a few seconds at most, from this
 /// call on. Both references must outlive the result.
 TuningTimes times_on(Device& device, const Clock& clock);
 
-/// The tuning that `folder` has for a device with this identity. If it has none, calls `find` and keeps the result,
-/// while other processes that ask for the same wait. Where it cannot be kept, the default Tuning, since all workers
-/// must agree.
-Tuning kept_tuning(const std::filesystem::path& folder, const std::string& identity,
-                   const std::function<Tuning()>& find);
+/// Of a device, this many sessions measure until one of them has measured everything. After that the one that has
+/// measured most counts: such a device is too slow to gain anything.
+inline constexpr std::size_t most_tuning_attempts = 3;
 
-/// "batches from 16 (coarse above 512), ...", for a log.
-std::string to_text(const Tuning& tuning);
+/// The tuning that `folder` has for a device with this identity. If it has none that is complete, calls `find` and
+/// keeps the result, while other processes that ask for the same wait. An incomplete one holds for the session that
+/// found it, all of whose workers must agree; `session` tells sessions apart (empty: this process alone). Where it
+/// cannot be kept, the default Tuning.
+FoundTuning kept_tuning(const std::filesystem::path& folder, const std::string& identity, const std::string& session,
+                        const std::function<FoundTuning()>& find);
+
+/// "batches are padded to at least 16, ...", for a log.
+std::string to_text(const FoundTuning& found);
 
 }  // namespace hpo

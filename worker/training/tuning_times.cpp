@@ -52,7 +52,12 @@ class UpdateTimer {
     UpdateTimer(Device& device, const Clock& clock)
         : device_(device), clock_(clock), until_(clock.now() + most_tuned_time) {}
 
-    [[nodiscard]] bool has_time() const { return clock_.now() < until_; }
+    /// Also notes that a time will be missing where there is no time left.
+    [[nodiscard]] bool has_time() {
+        cut_off_ = cut_off_ || clock_.now() >= until_;
+        return !cut_off_;
+    }
+    [[nodiscard]] bool cut_off() const { return cut_off_; }
 
     std::optional<double> operator()(std::int64_t batch, std::int64_t width, bool in_backward) {
         if (!has_time()) return std::nullopt;
@@ -90,6 +95,7 @@ class UpdateTimer {
     Device& device_;
     const Clock& clock_;
     Seconds until_;
+    bool cut_off_ = false;
     std::unique_ptr<DeviceData> data_;
 };
 
@@ -144,7 +150,8 @@ TuningTimes times_on(Device& device, const Clock& clock) {
             [timer](std::int64_t batch) { return (*timer)(batch, usual_width, true); },
             [timer, &device, &clock](std::int64_t part_bytes) {
                 return timer->has_time() ? convolution_time(device, clock, part_bytes) : std::nullopt;
-            }};
+            },
+            [timer] { return timer->cut_off(); }};
 }
 
 }  // namespace hpo

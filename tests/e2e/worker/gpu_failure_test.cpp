@@ -186,7 +186,7 @@ TEST_F(Toolkit, ADeviceIsTunedOnceBeforeItsFirstTrial) {
                             HasSubstr("matrix products")));
     for (const auto& entry : std::filesystem::directory_iterator(folder_ / "cache/hpo"))
         if (entry.path().filename().string().starts_with("tuning-"))
-            std::ofstream(entry.path()) << "batches 32 512\nwidths 64 256\nparts 4194304\nupdates 64\n";
+            std::ofstream(entry.path()) << "complete 0 times 9 batches 32 512 widths 64 256 parts 4194304 updates 64\n";
     EXPECT_THAT(notes("HPO_TUNING="),
                 Contains(HasSubstr("at least 32 (three quarters of a power of two above 512), widths to at least 64")));
 }
