@@ -17,6 +17,7 @@
 #include "hpo/wire.hpp"
 #include "worker/backends/backends.hpp"
 #include "worker/backends/cpu/cpu_device.hpp"
+#include "worker/backends/cpu/products.hpp"
 #include "worker/backends/gpu/cuda_libraries.hpp"
 #include "worker/calibration.hpp"
 #include "worker/profile.hpp"
@@ -46,6 +47,8 @@ trial it trains.
   --updates N      with --profile: number of updates, 1 to 100000 (default: 20)
   --quick          with --calibrate: fewer products, which takes a second or two
   --libraries      print where the CUDA libraries that NVIDIA GPUs need are found, as one JSON object, and exit
+  --examine        print what the worker computes with on the CPU, and all libraries that GPUs need, as one JSON object
+                   for hpo doctor, and exit
   --version        print the version and exit
   --help           print this help and exit
 )";
@@ -120,6 +123,18 @@ class NullHost final : public TrialHost {
     std::optional<to_worker::Action> decision() override { return to_worker::Action::go_on; }
     void log(const std::string&) override {}
 };
+
+/// Prints what hpo doctor tells of the worker. Opens no GPU.
+int print_examination() {
+    nlohmann::json report = gpu::all_gpu_libraries();
+    report["version"] = version;
+    report["cpu"] = {{"name", make_cpu_device()->name()}};
+    const auto one_dnn = one_dnn_file();
+    report["onednn"] =
+        one_dnn ? nlohmann::json{{"path", *one_dnn}} : nlohmann::json{{"problem", one_dnn.error().message}};
+    std::printf("%s\n", report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    return 0;
+}
 
 /// Trains a throw-away trial, so that the process loads everything that computing needs: OpenBLAS maps its buffers at
 /// the first product, and a GPU's driver compiles and loads each kernel at its first launch and takes memory for the
@@ -216,6 +231,10 @@ int worker_main(int argc, char** argv) {
             continue;
         }
         if (argument == "--libraries") return std::fputs(gpu::libraries_report().c_str(), stdout), 0;
+        if (argument == "--examine") {
+            execute_again_with_better_kernels(argv);
+            return print_examination();
+        }
         if (argument == "--version") return std::printf("hpo-worker %s\n", version), 0;
         if (argument == "--help" || argument == "-h") return std::fputs(help, stdout), 0;
         return std::fprintf(stderr, "hpo-worker: unknown argument %s; see --help\n", argv[i]), 2;

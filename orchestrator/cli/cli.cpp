@@ -93,6 +93,10 @@ constexpr std::array table{
             "hpo devices                     numbers and UUIDs for resources.devices\n"
             "hpo devices --json              for programs",
             commands::devices},
+    Command{"doctor", "Examine this installation: what is missing, what follows from it, and what cures it",
+            "hpo doctor                      exit status 0 if hpo can train here; nothing is changed\n"
+            "hpo doctor --json               for programs",
+            commands::doctor},
     Command{"bench", "Measure what this machine computes, and where a GPU pays",
             "hpo bench devices               products in every size and precision, memory, launches, copies\n"
             "hpo bench devices --again       although they were measured before\n"

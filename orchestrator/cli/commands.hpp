@@ -35,6 +35,7 @@ CommandAction stop(CLI::App& app);
 CommandAction best(CLI::App& app);
 CommandAction importance(CLI::App& app);
 CommandAction devices(CLI::App& app);
+CommandAction doctor(CLI::App& app);
 CommandAction advise(CLI::App& app);
 CommandAction simulate(CLI::App& app);
 CommandAction monitor(CLI::App& app);

@@ -1,6 +1,5 @@
 // hpo devices: lists the CPU and the GPUs of this machine, and the studies that use them.
 #include <CLI/App.hpp>
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -11,14 +10,9 @@
 #include "hpo/printable.hpp"
 #include "hpo/units.hpp"
 #include "orchestrator/cli/commands.hpp"
-#include "orchestrator/cli/worker_output.hpp"
+#include "orchestrator/cli/machine_reading.hpp"
 #include "orchestrator/devices/assess.hpp"
-#include "orchestrator/devices/host.hpp"
-#include "orchestrator/devices/monitor.hpp"
-#include "orchestrator/devices/nvml.hpp"
 #include "orchestrator/devices/selection.hpp"
-#include "orchestrator/devices/session_registry.hpp"
-#include "orchestrator/engine/runner.hpp"
 #include "orchestrator/export/trial_json.hpp"
 #include "orchestrator/view/table.hpp"
 #include "orchestrator/view/terminal.hpp"
@@ -28,68 +22,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using view::Table;
-
-/// The sum of what the running sessions have reserved and use on one device.
-struct Reserved {
-    std::int64_t bytes = 0, used = 0;  ///< of memory
-    double cores = 0;
-    std::set<std::string> studies;
-};
-
-Reserved reserved_on(const std::vector<SessionReservations>& sessions, const std::string& device) {
-    Reserved all;
-    for (const SessionReservations& session : sessions)
-        for (const DeviceReservation& reservation : session.devices)
-            if (reservation.device == device) {
-                all.bytes += reservation.reserved;
-                all.used += reservation.used;
-                all.cores += reservation.cores;
-                all.studies.insert(printable(session.study));
-            }
-    return all;
-}
-
-struct Machine {
-    Host host = read_host();
-    std::int64_t available = available_memory();
-    DeviceReadings readings;
-    std::string problem;  ///< why GPUs could not be read; empty if they could
-    Json libraries;       ///< CUDA libraries as the worker finds them; null if no device needs them
-    std::vector<SessionReservations> sessions = read_sessions();
-    std::vector<std::int64_t> ours;  ///< process ids of all processes of all sessions
-    std::int64_t our_memory = 0;     ///< host memory that they use, in bytes
-};
-
-/// Returns the output of `hpo-worker --libraries`, or null if the worker prints nothing.
-Json cuda_libraries() {
-    const std::string text = worker_output({"--libraries"}).text;
-    Json libraries = Json::parse(text, nullptr, false);
-    return libraries.is_object() ? libraries : Json(nullptr);
-}
-
-Machine read_machine() {
-    Machine machine;
-    DeviceMonitor monitor({.program = installed_programs().hpo, .opencl = true});
-    monitor.start(SteadyClock().now(),
-                  [](const std::string& message) { std::fprintf(stderr, "hpo: %s\n", message.c_str()); });
-    machine.readings = monitor.latest();
-    machine.problem = machine.readings.problem.empty() ? gpu_without_driver() : machine.readings.problem;
-
-    const auto is_cuda = [](const DeviceReading& device) { return device.kind == DeviceKind::cuda && !device.lost; };
-    if (std::any_of(machine.readings.devices.begin(), machine.readings.devices.end(), is_cuda))
-        machine.libraries = cuda_libraries();
-
-    std::vector<std::int64_t> roots;
-    for (const SessionReservations& session : machine.sessions) roots.push_back(session.pid);
-    const auto process_trees = trees(roots);
-    for (const auto& tree : process_trees) machine.ours.insert(machine.ours.end(), tree.begin(), tree.end());
-    for (const std::int64_t bytes : tree_memory(process_trees)) machine.our_memory += bytes;
-    return machine;
-}
-
-std::int64_t others_on_host(const Machine& machine) {
-    return std::max<std::int64_t>(0, machine.host.memory - machine.available - machine.our_memory);
-}
 
 std::string names(const std::set<std::string>& studies) {
     std::string text;
@@ -105,7 +37,7 @@ std::string number_text(double cores) {
     return text;
 }
 
-std::string draw(const Machine& machine) {
+std::string draw(const MachineReading& machine) {
     Table table({{"DEVICE"},
                  {"NAME"},
                  {"CORES", Table::Align::right},
@@ -132,15 +64,8 @@ std::string draw(const Machine& machine) {
                    names(reserved.studies), printable(device.id)});
         if (device.lost) notes += printable(name_of(device)) + " cannot be used: " + printable(device.reason) + "\n";
     }
-    if (machine.libraries.is_object())
-        for (const auto& [library, consequence] :
-             {std::pair("cuda", "the native worker cannot use the GPU through CUDA"),
-              std::pair("nvrtc", "the native worker cannot use the GPU through CUDA"),
-              std::pair("cublas", "the native worker multiplies by its own kernels, several times slower")}) {
-            const Json found = machine.libraries.value(library, Json::object());
-            if (found.contains("problem"))
-                notes += std::string(consequence) + ": " + printable(found["problem"].get<std::string>()) + "\n";
-        }
+    for (const LibraryProblem& one : cuda_problems(machine.libraries))
+        notes += one.follows + ": " + printable(one.problem) + "\n";
     if (machine.readings.devices.empty() && machine.problem.empty()) notes += "No GPU: trials run on the host.\n";
     return table.draw(view::screen_of_stdout()) + notes;
 }
@@ -158,7 +83,7 @@ Json studies_json(const std::vector<SessionReservations>& sessions, const std::s
     return all;
 }
 
-Json to_json(const Machine& machine) {
+Json to_json(const MachineReading& machine) {
     const Reserved on_host = reserved_on(machine.sessions, "host");
     Json devices = Json::array();
     for (const DeviceReading& device : machine.readings.devices) {
@@ -203,7 +128,8 @@ CommandAction devices(CLI::App& app) {
     const auto json = std::make_shared<bool>(false);
     app.add_flag("--json", *json, "One JSON object for programs; memory in bytes");
     return [json] {
-        const Machine machine = read_machine();
+        MachineReading machine = read_machine();
+        if (has_cuda_device(machine)) machine.libraries = worker_json("--libraries");
         print(*json ? to_json(machine).dump(2, ' ', false, Json::error_handler_t::replace) + '\n' : draw(machine));
         if (!*json && !machine.problem.empty()) std::fprintf(stderr, "hpo: %s\n", printable(machine.problem).c_str());
         return 0;

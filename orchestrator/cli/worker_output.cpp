@@ -21,10 +21,17 @@ std::string quoted(const std::string& text) {
 WorkerOutput worker_output(const std::vector<std::string>& arguments,
                            const std::map<std::string, std::string>& environment, bool with_errors,
                            const std::function<void(std::string_view)>& on_line) {
+    std::vector<std::string> command{installed_programs().worker.string()};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return program_output(command, environment, with_errors, on_line);
+}
+
+WorkerOutput program_output(const std::vector<std::string>& program,
+                            const std::map<std::string, std::string>& environment, bool with_errors,
+                            const std::function<void(std::string_view)>& on_line) {
     std::string command = "exec env";
     for (const auto& [name, value] : environment) command += ' ' + quoted(name + "=" + value);
-    command += ' ' + quoted(installed_programs().worker.string());
-    for (const std::string& argument : arguments) command += ' ' + quoted(argument);
+    for (const std::string& word : program) command += ' ' + quoted(word);
     command += with_errors ? " 2>&1 </dev/null" : " 2>/dev/null </dev/null";
 
     WorkerOutput output;

@@ -36,6 +36,7 @@ struct DeviceReading {
     DeviceKind kind = DeviceKind::cuda;
     std::int64_t index = 0;            ///< its number in `hpo devices`; the driver's for CUDA devices
     std::int64_t opencl = -1;          ///< its number among OpenCL's devices; -1 if it is none
+    std::string platform;              ///< OpenCL's name of its driver; empty for a device that OpenCL does not list
     std::int64_t memory = 0;           ///< installed; what the driver needs itself counts as used
     std::optional<std::int64_t> used;  ///< absent if the driver does not report it
     bool unified = false;              ///< whether it shares the host's memory

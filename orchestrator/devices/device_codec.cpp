@@ -29,7 +29,7 @@ std::string to_line(const DeviceReadings& readings) {
         Json json{{"id", device.id},         {"name", device.name},     {"cuda", device.kind == DeviceKind::cuda},
                   {"index", device.index},   {"memory", device.memory}, {"unified", device.unified},
                   {"cpu", device.cpu},       {"pci", device.pci},       {"lost", device.lost},
-                  {"reason", device.reason}, {"opencl", device.opencl}};
+                  {"reason", device.reason}, {"opencl", device.opencl}, {"platform", device.platform}};
         if (device.used) json["used"] = *device.used;
         if (device.ecc_errors) json["ecc"] = *device.ecc_errors;
         each_number(device.activity, [&](const char* name, const std::optional<double>& value) {
@@ -65,6 +65,7 @@ std::optional<DeviceReadings> readings_of(std::string_view line) {
             device.lost = from.at("lost").get<bool>();
             device.reason = from.at("reason").get<std::string>();
             device.opencl = from.at("opencl").get<std::int64_t>();
+            device.platform = from.at("platform").get<std::string>();
             if (from.contains("used")) device.used = from["used"].get<std::int64_t>();
             if (from.contains("ecc")) device.ecc_errors = from["ecc"].get<std::int64_t>();
             each_number(device.activity, [&](const char* name, std::optional<double>& value) {

@@ -88,6 +88,7 @@ std::string short_hash(const std::string& text) {
 DeviceReading read_device(const OpenCl& opencl, Handle handle, const std::string& platform) {
     DeviceReading device;
     device.kind = DeviceKind::opencl;
+    device.platform = platform;
     device.name = text(opencl.device_info, handle, amd_board_name);  // AMD's device name is that of the chip
     if (device.name.empty()) device.name = text(opencl.device_info, handle, device_name);
     if (device.name.empty()) device.name = "OpenCL device";

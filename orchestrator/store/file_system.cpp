@@ -1,9 +1,16 @@
 #include "orchestrator/store/file_system.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <utility>
+
+#include "hpo/descriptor.hpp"
 
 namespace hpo {
 
@@ -28,6 +35,19 @@ std::optional<std::string> network_file_system(const std::filesystem::path& path
     struct statfs status {};
     if (::statfs(path.c_str(), &status) != 0) return std::nullopt;
     return network_name(static_cast<unsigned long>(status.f_type));
+}
+
+Result<void> can_lock_in(const std::filesystem::path& folder) {
+    const Descriptor handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!handle) return Error{std::strerror(errno)};
+    if (::flock(handle.get(), LOCK_SH | LOCK_NB) != 0 && errno != EWOULDBLOCK) return Error{std::strerror(errno)};
+    return {};
+}
+
+std::optional<std::int64_t> free_space(const std::filesystem::path& path) {
+    struct statvfs status {};
+    if (::statvfs(path.c_str(), &status) != 0) return std::nullopt;
+    return static_cast<std::int64_t>(status.f_bavail * status.f_frsize);
 }
 
 }  // namespace hpo

@@ -1,9 +1,12 @@
-// Which file systems a study may not lie on: those whose locks and shared memory are not those of one machine.
+// What a study needs of its file system: locks and shared memory that are those of one machine, and space.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+
+#include "hpo/result.hpp"
 
 namespace hpo {
 
@@ -12,5 +15,11 @@ std::optional<std::string> network_name(unsigned long magic);
 
 /// Of the file system that `path` lies on; nullopt also when it cannot be asked.
 std::optional<std::string> network_file_system(const std::filesystem::path& path);
+
+/// Whether files in an existing folder can be locked. Asks for a lock of the folder itself, which changes nothing.
+Result<void> can_lock_in(const std::filesystem::path& folder);
+
+/// Bytes that this user can still write below `path`; nothing where the system does not tell.
+std::optional<std::int64_t> free_space(const std::filesystem::path& path);
 
 }  // namespace hpo

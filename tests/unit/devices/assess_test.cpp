@@ -67,6 +67,7 @@ TEST(Codec, KeepsEveryFieldAndWhichOnesAreUnknown) {
     full.ecc_errors = 3;
     full.processes = {{7, 50}};
     full.kind = DeviceKind::opencl;
+    full.platform = "Portable";
     const auto read = readings_of(to_line({.devices = {full, gpu(2, "GPU-b")}, .problem = "slow\n"}));
     ASSERT_TRUE(read);
     EXPECT_EQ(read->problem, "slow\n");
@@ -79,6 +80,7 @@ TEST(Codec, KeepsEveryFieldAndWhichOnesAreUnknown) {
     EXPECT_EQ(back.reason, "why");
     EXPECT_EQ(back.ecc_errors, 3);
     EXPECT_EQ(back.kind, DeviceKind::opencl);
+    EXPECT_EQ(back.platform, "Portable");
     ASSERT_TRUE(back.processes);
     EXPECT_EQ(back.processes->at(0).pid, 7);
     EXPECT_EQ(back.processes->at(0).bytes, 50);

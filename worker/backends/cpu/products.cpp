@@ -23,23 +23,28 @@ struct OneDnn {
     const Version* (*version)() = nullptr;
     Sgemm* sgemm = nullptr;
     void (*set_threads)(int) = nullptr;  ///< of OpenMP, for the calling thread
+    std::string problem;                 ///< why it is not used; empty where it is left out on purpose
 
     explicit operator bool() const { return version && sgemm && set_threads; }
 
     static OneDnn load() {
+        OneDnn none;
 #if defined(__x86_64__)  // elsewhere its float32 product is a plain loop
         const char* wanted = std::getenv("HPO_ONEDNN");
-        if (wanted && std::string_view(wanted) == "off") return {};
-        for (const char* name : {"libdnnl.so.3", "libdnnl.so.2"})
+        if (wanted && std::string_view(wanted) == "off") return none;
+        for (const char* name : {"libdnnl.so.3", "libdnnl.so.2"}) {
             if (void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL)) {  // never closed: it has exit handlers
                 OneDnn found;
                 found.version = reinterpret_cast<decltype(found.version)>(dlsym(handle, "dnnl_version"));
                 found.sgemm = reinterpret_cast<Sgemm*>(dlsym(handle, "dnnl_sgemm"));
                 found.set_threads = reinterpret_cast<void (*)(int)>(dlsym(handle, "omp_set_num_threads"));
                 if (found) return found;
+                none.problem = std::string(name) + " was built without OpenMP, or lacks a function";
             }
+        }
+        if (none.problem.empty()) none.problem = "oneDNN is not installed (libdnnl.so.3 or libdnnl.so.2)";
 #endif
-        return {};
+        return none;
     }
 };
 
@@ -70,6 +75,13 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, FloatMatrix a, Flo
     const auto extent = [](std::int64_t number) { return static_cast<blasint>(number); };
     cblas_sgemm(CblasRowMajor, form(a), form(b), extent(m), extent(n), extent(k), 1.0F, a.data, extent(a_stride),
                 b.data, extent(b_stride), keep, c, extent(n));
+}
+
+Result<std::string> one_dnn_file() {
+    if (!one_dnn()) return Error{one_dnn().problem};
+    Dl_info found{};
+    const bool known = dladdr(reinterpret_cast<const void*>(one_dnn().version), &found) != 0 && found.dli_fname;
+    return std::string(known ? found.dli_fname : "libdnnl.so");
 }
 
 std::string product_libraries() {

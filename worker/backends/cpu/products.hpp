@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "hpo/result.hpp"
 #include "worker/backends/tensor.hpp"
 
 namespace hpo {
@@ -21,5 +22,9 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, FloatMatrix a, Flo
 
 /// Returns the libraries that compute products, such as "oneDNN 2.6.3, OpenBLAS SkylakeX".
 std::string product_libraries();
+
+/// Returns the file of the oneDNN that is used, or why none is. The text is empty where it is left out on purpose: on
+/// ARM64, where its float32 product is a plain loop, and by HPO_ONEDNN=off.
+Result<std::string> one_dnn_file();
 
 }  // namespace hpo

@@ -88,6 +88,14 @@ inline constexpr ULong type_accelerator = 1 << 3;
 inline constexpr ULong type_all = 0xFFFFFFFF;
 inline constexpr ULong memory_read_write = 1;
 
+/// The loader of OpenCL's drivers.
+inline Result<Library> library() {
+    const char* named = std::getenv("HPO_OPENCL_LIBRARY");
+    auto opened = named && *named ? Library::open({named}) : Library::open({"libOpenCL.so.1"});
+    if (!opened) return Error{"OpenCL is not installed: " + opened.error().message};
+    return opened;
+}
+
 struct Api {
     Int (*get_platforms)(UInt, Platform*, UInt*) = nullptr;
     Int (*get_platform_info)(Platform, UInt, std::size_t, void*, std::size_t*) = nullptr;
@@ -123,11 +131,10 @@ struct Api {
     Int (*finish)(Queue) = nullptr;
 
     static Result<Api> load() {
-        const char* named = std::getenv("HPO_OPENCL_LIBRARY");
-        const auto library = named && *named ? Library::open({named}) : Library::open({"libOpenCL.so.1"});
-        if (!library) return Error{"OpenCL is not installed: " + library.error().message};
+        const auto loader = library();
+        if (!loader) return loader.error();
         Api api;
-        const Library& from = *library;
+        const Library& from = *loader;
         const bool whole =
             from.find("clGetPlatformIDs", api.get_platforms) && from.find("clGetPlatformInfo", api.get_platform_info) &&
             from.find("clGetDeviceIDs", api.get_devices) && from.find("clGetDeviceInfo", api.get_device_info) &&
@@ -165,12 +172,14 @@ struct Blast {
     int (*override_parameters)(Device, const char* kernel, int precision, std::size_t count, const char** names,
                                const std::size_t* values) = nullptr;
 
+    static Result<Library> library() { return Library::open({"libclblast.so.1", "libclblast.so"}); }
+
     static Result<Blast> load() {
-        const auto library = Library::open({"libclblast.so.1", "libclblast.so"});
-        if (!library) return Error{"CLBlast is not installed: " + library.error().message};
+        const auto opened = library();
+        if (!opened) return Error{"CLBlast is not installed: " + opened.error().message};
         Blast blast;
-        if (!library->find("CLBlastSgemmStridedBatched", blast.multiply) ||
-            !library->find("CLBlastOverrideParameters", blast.override_parameters))
+        if (!opened->find("CLBlastSgemmStridedBatched", blast.multiply) ||
+            !opened->find("CLBlastOverrideParameters", blast.override_parameters))
             return Error{"CLBlast is older than version 1.2"};
         return blast;
     }

@@ -1,0 +1,56 @@
+// What this machine has, as hpo devices and hpo doctor show it: cores, memory, GPUs, the sessions that use them, and
+// the libraries that the native worker finds.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "orchestrator/devices/device.hpp"
+#include "orchestrator/devices/host.hpp"
+#include "orchestrator/devices/session_registry.hpp"
+
+namespace hpo {
+
+struct MachineReading {
+    Host host;
+    std::int64_t available = 0;  ///< bytes of host memory that are free
+    DeviceReadings readings;
+    std::string problem;               ///< why GPUs could not be read; empty if they could
+    nlohmann::ordered_json libraries;  ///< as worker_json() returns it; null where nobody asked the worker
+    std::vector<SessionReservations> sessions;
+    std::vector<std::int64_t> ours;  ///< process ids of all processes of all sessions
+    std::int64_t our_memory = 0;     ///< host memory that they use, in bytes
+};
+
+/// Reads all but `libraries`. Waits for the GPUs' drivers, and says so on stderr if that takes long.
+MachineReading read_machine();
+
+bool has_cuda_device(const MachineReading& machine);
+
+/// Returns the object that hpo-worker prints with this option (--libraries, --examine), or null if it prints none.
+nlohmann::ordered_json worker_json(const char* option);
+
+struct LibraryProblem {
+    std::string library;  ///< cuda, nvrtc, nvrtc_builtins or cublas
+    std::string follows;  ///< what the native worker does without it
+    std::string problem;  ///< why it cannot be used
+};
+
+/// Returns the CUDA libraries of such an object that are missing. None for null.
+std::vector<LibraryProblem> cuda_problems(const nlohmann::ordered_json& libraries);
+
+/// The sum of what the running sessions have reserved and use on one device.
+struct Reserved {
+    std::int64_t bytes = 0, used = 0;  ///< of memory
+    double cores = 0;
+    std::set<std::string> studies;
+};
+Reserved reserved_on(const std::vector<SessionReservations>& sessions, const std::string& device);
+
+/// Returns the bytes of host memory that other programs use.
+std::int64_t others_on_host(const MachineReading& machine);
+
+}  // namespace hpo

@@ -1,0 +1,106 @@
+"""hpo doctor: what it finds on this machine without a GPU, with the simulated CUDA driver, and where something is missing."""
+import json
+import os
+import re
+import subprocess
+import unittest
+
+from harness import BUILD, SOURCE, Case
+
+FAKES = BUILD / "tests/support/fake_cuda"
+
+
+class Doctor(Case):
+    def setUp(self):
+        super().setUp()
+        self.environment = {"XDG_RUNTIME_DIR": str(self.folder), "XDG_CACHE_HOME": str(self.folder / "cache"),
+                            "OCL_ICD_VENDORS": str(self.folder / "none"), "HPO_NVML_LIBRARY": ""}
+
+    def doctor(self, *arguments, status=0):
+        return self.hpo("doctor", *arguments, status=status, environment=self.environment)
+
+    def findings(self, status=0):
+        """Returns the findings by subject."""
+        return {finding["subject"]: finding for finding in json.loads(self.doctor("--json", status=status))["findings"]}
+
+    def missing(self, subject):
+        whole = json.loads(self.doctor("--json"))
+        return whole, next(finding for finding in whole["findings"] if finding["subject"] == subject)
+
+    def files(self):
+        return sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*"))
+
+    @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "this machine has an NVIDIA driver")
+    def test_without_a_gpu_it_trains_on_the_cpu_and_nothing_is_changed(self):
+        before = self.files()
+        text = self.doctor()
+        self.assertEqual(self.files(), before)
+        self.assertRegex(text, r"(?m)^well +worker +.*hpo-worker 0\.\d+\.\d+ trains$")
+        self.assertRegex(text, r"(?m)^well +CPU backend +cpu, .*OpenBLAS \w+$")
+        self.assertRegex(text, r"(?m)^absent +GPUs +there is no GPU here")
+        self.assertRegex(text, r"(?m)^well +studies +.*/runs: writable, with locks, .* free; no study yet$")
+        self.assertRegex(text, r"(?m)^missing +calibration +what these can do was not measured: cpu\n.*\n +cure: hpo bench devices$")
+        self.assertTrue(text.endswith("hpo can train here, on the CPU.\n"), text)
+        self.assertNotIn("\x1b", text)
+        self.assertEqual(self.error, "")
+
+    def test_a_missing_cublas_is_told_with_what_follows_and_the_cure(self):
+        (self.folder / "script").write_text("device GPU-1111 8GiB Imaginary\n")
+        links = self.folder / "libraries"
+        links.mkdir()
+        for file in FAKES.glob("lib*.so*"):
+            (links / file.name).symlink_to(file)
+        self.environment |= {"HPO_NVML_LIBRARY": str(BUILD / "tests/support/libfake-nvml.so"), "FAKE_NVML": str(self.folder / "script"),
+                             "LD_LIBRARY_PATH": str(links)}
+        whole = json.loads(self.doctor("--json"))
+        self.assertEqual((whole["can_train"], whole["devices"]), (True, ["cpu", "cuda 0"]))
+        found = {finding["subject"]: finding for finding in whole["findings"]}
+        for subject in ("CUDA driver", "NVRTC", "NVRTC builtins", "cuBLAS", "GPU 0"):
+            self.assertEqual(found[subject]["state"], "well", found[subject])
+        self.assertIn("8.000 GiB free", found["GPU 0"]["text"])
+        page = (SOURCE / "docs/json.md").read_text().split("- `hpo doctor --json`:")[1].split("\n- ")[0]
+        self.assertEqual(set(whole) | set(found["cuBLAS"]), set(re.findall(r"`(\w+)`", page)))
+        # A library that lacks everything that is called stands for one that is absent, which this machine may have elsewhere.
+        (links / "libcublas.so.13").unlink()
+        (links / "libcublas.so.13").symlink_to(FAKES / "libnvrtc.so.13")
+        whole, missing = self.missing("cuBLAS")
+        self.assertEqual((whole["can_train"], whole["devices"], missing["state"]), (True, ["cpu", "cuda 0"], "missing"))
+        self.assertIn("cuBLAS is older than version 11", missing["text"])
+        self.assertEqual(missing["follows"], "the native worker multiplies by its own kernels, several times slower")
+        self.assertTrue(missing["cure"].startswith("python3 -m pip install nvidia-cublas, "), missing)
+        (links / "libnvrtc-builtins.so.13.990").unlink()
+        whole, missing = self.missing("NVRTC builtins")
+        self.assertEqual((whole["can_train"], whole["devices"], missing["state"]), (True, ["cpu"], "missing"))
+        self.assertEqual(missing["follows"], "the native worker cannot use the GPU through CUDA")
+
+    def test_where_nothing_can_be_stored_or_the_worker_is_missing_the_status_is_1(self):
+        (self.folder / "file").write_text("")
+        self.environment["HPO_RUNS"] = str(self.folder / "file")
+        found = self.findings(status=1)
+        self.assertEqual((found["studies"]["state"], found["studies"]["cure"]),
+                         ("wrong", "set HPO_RUNS to a local folder that this user can write to"))
+        del self.environment["HPO_RUNS"]
+        alone = self.folder / "bin"
+        alone.mkdir()
+        (alone / "hpo").write_bytes((BUILD / "bin/hpo").read_bytes())
+        (alone / "hpo").chmod(0o755)
+        done = subprocess.run([alone / "hpo", "doctor"], cwd=self.folder, capture_output=True, text=True, env=os.environ | self.environment)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^wrong +worker +.*/bin/hpo-worker: ")
+        self.assertIn("hpo cannot train here: see what is wrong above.", done.stdout)
+
+    def test_data_that_a_ready_study_needs_is_told(self):
+        (self.folder / "studies").mkdir()
+        text = (SOURCE / "studies/cnn.yaml").read_text()
+        self.study(text.replace("path: fashion-mnist", "path: nowhere"), "studies/cnn.yaml")
+        self.study("study: [", "studies/broken.yaml")
+        data = self.findings()["data"]
+        self.assertEqual((data["state"], data["cure"]), ("missing", "apt install dataset-nowhere"))
+        self.assertIn("studies/cnn.yaml: data.path: no folder nowhere", data["text"])
+
+    def test_help_has_examples(self):
+        self.assertIn("hpo doctor --json", self.hpo("doctor", "--help"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
