@@ -225,6 +225,36 @@ class PartsOfGpuBench(Case):
         self.assertIn("| fails | failed: status 3 |", table)
         self.assertIn("| no-tool | left out: there is no ncu |", table)
 
+    def test_first_contact_without_a_gpu_takes_small_sizes_and_says_so(self):
+        contact, given = self.bench.first_contact, []
+        listed = [{"kind": "opencl", "cpu": True, "lost": None}]
+        (self.folder / "bin").mkdir()
+        (self.folder / "bin/hpo").write_text(f"#!/bin/sh\necho '{json.dumps({'devices': listed})}'\n")
+        (self.folder / "bin/hpo").chmod(0o755)
+        self.options.small, self.options.backend = False, "opencl"
+
+        def remembered(root, build, bench, backend, small, out):
+            given.append(small)
+            return [contact.Step("well", 60, ["true"])]
+
+        with mock.patch.object(contact, "steps", remembered), contextlib.redirect_stdout(io.StringIO()) as printed:
+            contact.first_contact(SOURCE, self.folder, SOURCE / "tests/bench/gpu", self.options)
+            listed[0]["cpu"] = False
+            (self.folder / "bin/hpo").write_text(f"#!/bin/sh\necho '{json.dumps({'devices': listed})}'\n")
+            self.assertIn("no GPU of opencl is here: small sizes", (self.folder / "first-contact.md").read_text())
+            contact.first_contact(SOURCE, self.folder, SOURCE / "tests/bench/gpu", self.options)
+        self.assertEqual(given, [True, False])
+        self.assertEqual(printed.getvalue().count("no GPU of opencl is here"), 1)
+        self.assertEqual(json.loads((self.folder / "first-contact.json").read_text())["remark"], "")
+
+    def test_the_steps_of_first_contact_leave_their_parts_time_to_end(self):
+        contact = self.bench.first_contact
+        for small in (True, False):
+            for step in contact.steps(SOURCE, BUILD, SOURCE / "tests/bench/gpu", "opencl", small, self.folder):
+                self.assertLessEqual(step.limit, 600)
+                if step.name == "replicas":
+                    self.assertGreaterEqual(step.limit, self.bench.PARTS["replicas"] + 60)
+
     def test_a_pack_starts_from_an_empty_environment_and_refuses_what_an_older_system_cannot_start(self):
         pack, build, target = self.bench.pack, self.folder / "build", self.folder / "pack"
         for name in ("bin/hpo", "bin/hpo-worker", "tests/test_contract_backends", "tests/bench/bench_replicas"):

@@ -19,8 +19,10 @@ TOOLS = {"compute-sanitizer": ["/usr/local/cuda/bin"], "ncu": ["/usr/local/cuda/
 # Every kernel, with shapes that leave parts of groups idle, without the tests that fill the device or copy megabytes.
 WATCHED = "-Copies.*:Device.*"
 
-# Makes a study end in a minute or two on PoCL.
-SMALL = ["--trials", "2", "--set", "budget.epochs=1", "--set", "space.batch_size.high=512", "--set", "worker.data.subset=2000"]
+# Makes a study end in less than a minute on PoCL, also beside other programs: narrow layers, and no measurement of precisions.
+SMALL = ["--trials", "2"] + [word for key in ("budget.epochs=1", "space.batch_size.high=512", "worker.data.subset=2000", "space.width.low=64",
+                                              "space.width.high=128", "worker.training.precision=float32") for word in ("--set", key)]
+SMALL_WORDS = "no GPU of {backend} is here: small sizes, whose figures say that everything works, not how fast a GPU is"
 
 
 def tool(name):
@@ -31,6 +33,17 @@ def tool(name):
 class Step:
     def __init__(self, name, limit, command=None, missing="", **environment):
         self.name, self.limit, self.command, self.missing, self.environment = name, limit, command, missing, environment
+
+
+def has_gpu(build, backend):
+    """Returns whether hpo lists a device of this backend that is no CPU. CUDA needs none that is listed: its steps say what is missing."""
+    if backend == "cuda":
+        return True
+    try:
+        text = subprocess.run([str(build / "bin/hpo"), "devices", "--json"], capture_output=True, text=True, timeout=60).stdout
+        return any(one["kind"] == backend and not one["cpu"] and not one["lost"] for one in json.loads(text)["devices"])
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return True  # the step `devices` says what is wrong
 
 
 def steps(root, build, bench, backend, small, out):
@@ -62,7 +75,7 @@ def steps(root, build, bench, backend, small, out):
         of_bench("plan", 180, "plan"),
         of_bench("replicas", 600, "replicas"),
         Step("phase1", 150, [str(build / "bin/hpo"), "run", str(root / "studies/phase1.yaml"), "--backend", backend, "--fresh",
-                             "--set", f"budget.time={120 if small else 60}s", *(SMALL if small else [])],
+                             "--set", "budget.time=60s", *(SMALL if small else [])],
              HPO_RUNS=str(out / "runs")),
         Step("profile", 180, [str(profiler), "--clock-control", "none", "--launch-skip", "200", "--launch-count", "60", "--set", "basic", replicas,
                               "cuda", "256", "512,256,128", "1", "bucket", "1"],
@@ -109,13 +122,13 @@ def run(step, out):
             "environment": step.environment, "last words": text.strip().splitlines()[-12:], "log": log.name}
 
 
-def write(out, begun, seen):
+def write(out, begun, seen, remark):
     """Writes the file whole or not at all, since the machine may be taken away at any moment."""
-    table = ["| step | result | seconds | last words |", "|---|---|---|---|"]
+    table = ([remark, ""] if remark else []) + ["| step | result | seconds | last words |", "|---|---|---|---|"]
     for one in seen:
         last = (one.get("last words") or [""])[-1].replace("|", "/")[:160]
         table.append(f"| {one['step']} | {one['result']}{': ' + one['why'] if one.get('why') else ''} | {one['seconds']} | {last} |")
-    for name, text in (("first-contact.json", json.dumps({"begun": begun, "steps": seen}, indent=1)), ("first-contact.md", "\n".join(table))):
+    for name, text in (("first-contact.json", json.dumps({"begun": begun, "remark": remark, "steps": seen}, indent=1)), ("first-contact.md", "\n".join(table))):
         beside = out / (name + ".tmp")
         beside.write_text(text + "\n")
         beside.replace(out / name)
@@ -128,12 +141,16 @@ def first_contact(root, build, bench, options):
     begun, seen = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), []
     backend = "cuda" if options.backend == "auto" else options.backend
     wanted = options.only.split(",") if options.only else None
-    plan = [step for step in steps(root, build, bench, backend, options.small, out) if not wanted or step.name in wanted]
+    small = options.small or not has_gpu(build, backend)
+    remark = SMALL_WORDS.format(backend=backend) if small and not options.small else "small sizes" if small else ""
+    if remark:
+        print(remark)
+    plan = [step for step in steps(root, build, bench, backend, small, out) if not wanted or step.name in wanted]
     for step in plan:
         print(f"{step.name} (at most {step.limit} s) ...", end=" ", flush=True)
         seen.append(run(step, out))
         print(f"{seen[-1]['result']} {seen[-1].get('why', '')} {seen[-1]['seconds']} s", flush=True)
-        write(out, begun, seen)
+        write(out, begun, seen, remark)
     print(f"written down in {out}: first-contact.md, first-contact.json, a log of each step")
     return 1 if any(one["result"] in ("failed", "cut off", "not started") for one in seen) else 0
 
