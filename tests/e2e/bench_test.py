@@ -287,5 +287,21 @@ class PartsOfGpuBench(Case):
         self.bench.pack.refuse_what_is_too_new([file for file in programs if file.exists()])
 
 
+class Baselines(Case):
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "torch is not installed (python3-torch)")
+    def test_the_torch_baseline_prepares_and_measures_when_it_is_asked_to(self):
+        command = [sys.executable, SOURCE / "tests/bench/gpu_parts/baseline_torch.py", "cpu", "16", "8", "0.01", "1,2", "100"]
+        done = subprocess.run(list(map(str, command)), input="measure\nmeasure\n", capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([row["round"] for row in rows if "round" in row], [0, 1, 2])
+        rates = [row for row in rows if row.get("what") == "torch, eager"]
+        self.assertEqual([(row["batch"], row["K"], row["rate"] > 0) for row in rates], [(16, 1, True)] * 2)
+        others = [row for row in rows if row.get("what", "").startswith("torch.func") and row["K"] == 2]
+        self.assertTrue(others, rows)  # a rate, or the reason: torch 1.13 has no torch.func
+        for row in others:
+            self.assertTrue("rate" in row or "error" in row, row)
+
+
 if __name__ == "__main__":
     unittest.main()

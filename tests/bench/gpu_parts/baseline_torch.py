@@ -30,10 +30,17 @@ images = torch.randn(SAMPLES, FEATURES, device=device)
 labels = torch.randint(0, CLASSES, (SAMPLES,), device=device)
 
 
-def network():
+class PlainDropout(torch.nn.Dropout):
+    """Dropout of operations that vmap takes everywhere. torch's own is fused on a GPU; on a CPU, vmap may refuse its randomness."""
+
+    def forward(self, x):
+        return x * (torch.rand_like(x) >= self.p) / (1 - self.p)
+
+
+def network(dropout=torch.nn.Dropout):
     layers, widths = [], [FEATURES, *HIDDEN]
     for inputs, outputs in zip(widths, widths[1:]):
-        layers += [torch.nn.Linear(inputs, outputs), torch.nn.ReLU(), torch.nn.Dropout(DROPOUT)]
+        layers += [torch.nn.Linear(inputs, outputs), torch.nn.ReLU(), dropout(DROPOUT)]
     return torch.nn.Sequential(*layers, torch.nn.Linear(widths[-1], CLASSES)).to(device)
 
 
@@ -151,11 +158,11 @@ def compiled(batch):
     return warmed(update, 8)
 
 
-def ensemble(batch, replicas, compile_it):
+def ensemble(batch, replicas, compile_it, dropout=torch.nn.Dropout):
     """Trains all K trials at once: vmap over stacked parameters, with AdamW in place on the stacks."""
     from torch.func import functional_call, grad, stack_module_state, vmap
 
-    models = [network() for _ in range(replicas)]
+    models = [network(dropout) for _ in range(replicas)]
     weights, buffers = stack_module_state(models)
     template = models[0]
     weights = {name: value.detach().clone() for name, value in weights.items()}
@@ -169,11 +176,12 @@ def ensemble(batch, replicas, compile_it):
 
     gradient_of = vmap(grad(loss_of), in_dims=(0, 0, 0), randomness="different")
 
-    def work(rows):
+    def samples(rows):
         flat = rows.reshape(-1)
-        x = images.index_select(0, flat).view(replicas, batch, FEATURES)
-        y = labels.index_select(0, flat).view(replicas, batch)
-        gradients = gradient_of(weights, x, y)
+        return images.index_select(0, flat).view(replicas, batch, FEATURES), labels.index_select(0, flat).view(replicas, batch)
+
+    def work(rows):
+        gradients = gradient_of(weights, *samples(rows))
         count.add_(1)
         correction1, correction2 = 1 - 0.9**count, 1 - 0.999**count
         for name, g in gradients.items():
@@ -187,6 +195,12 @@ def ensemble(batch, replicas, compile_it):
     update = torch.compile(work) if compile_it else work
     with torch.no_grad():
         rows = torch.zeros(replicas, batch, dtype=torch.long, device=device)
+        try:
+            gradient_of(weights, *samples(rows))
+        except RuntimeError as error:
+            if dropout is PlainDropout or "randomness" not in str(error):
+                raise
+            return ensemble(batch, replicas, compile_it, PlainDropout)
         if not ON_GPU:
             return warmed(torch.no_grad()(lambda: update(rows.random_(0, SAMPLES))))
         side = torch.cuda.Stream()
