@@ -96,6 +96,20 @@ class ProfiledStream final : public Stream {
     void fold(const Fold& a) override {
         timed("fold", a.input, {a.input, a.output}, [&] { stream_->fold(a); });
     }
+    [[nodiscard]] bool convolves() const override { return stream_->convolves(); }
+    void convolve(const Convolve& a) override {
+        const std::int64_t rows = a.output.rows, inputs = a.weight.columns, outputs = a.weight.rows;
+        timed({"convolve", product_shape(rows, inputs, outputs), product_flops(rows, inputs, outputs)},
+              {a.input, a.weight, a.output}, [&] { stream_->convolve(a); });
+    }
+    void convolve_backward(const ConvolveBackward& a) override {
+        const std::int64_t rows = a.output_gradient.rows, inputs = a.weight.columns, outputs = a.weight.rows;
+        const double products = a.input_gradient ? 2 : 1;
+        timed({"convolve_backward", product_shape(rows, inputs, outputs),
+               products * product_flops(rows, inputs, outputs)},
+              {a.input, a.weight, a.output_gradient, a.weight_gradient, a.input_gradient},
+              [&] { stream_->convolve_backward(a); });
+    }
     void group_norm(const GroupNorm& a) override {
         timed("group_norm", a.output, {a.input, a.output}, [&] { stream_->group_norm(a); });
     }

@@ -27,6 +27,7 @@
 #include "hpo/result.hpp"
 #include "worker/backends/batch_norm.hpp"
 #include "worker/backends/columns.hpp"
+#include "worker/backends/convolution.hpp"
 #include "worker/backends/optimizers.hpp"
 #include "worker/backends/order.hpp"
 #include "worker/backends/recurrent.hpp"
@@ -174,38 +175,6 @@ struct LinearBackward {
     const AdamW* adamw = nullptr;
     /// [1, gradient_parts(O, I)], with `adamw` only, written: the norm of these numbers is that of the gradient.
     Tensor roots{};
-};
-
-/// The geometry of a square kernel that moves over images: rows of pixels, channels last. Half a kernel of zeros,
-/// rounded down, lies around each image, so that a stride of 1 keeps its height and width.
-struct Patches {
-    std::int64_t height = 0;    ///< pixels of the input
-    std::int64_t width = 0;     ///< pixels of the input
-    std::int64_t channels = 0;  ///< of the input
-    std::int64_t kernel = 3;    ///< pixels of a side; odd
-    std::int64_t stride = 1;    ///< pixels between neighbouring patches
-
-    [[nodiscard]] std::int64_t out_height() const { return (height - 1) / stride + 1; }
-    [[nodiscard]] std::int64_t out_width() const { return (width - 1) / stride + 1; }
-    [[nodiscard]] std::int64_t in_pixels() const { return height * width; }
-    [[nodiscard]] std::int64_t out_pixels() const { return out_height() * out_width(); }
-    [[nodiscard]] std::int64_t elements() const { return kernel * kernel * channels; }  ///< of a patch
-};
-
-/// Copies the patch around each pixel of the output into a row, so that a convolution becomes a matrix product
-/// (Chellapilla, Puri and Simard 2006; "im2col"). N images of P pixels give N * Q patches of E elements, ordered by the
-/// kernel's row, its column and the channel.
-struct Unfold {
-    Patches patches;
-    Tensor input;   ///< [N * P, channels]
-    Tensor output;  ///< [N * Q, E] written
-};
-
-/// The gradient of Unfold: each element of an image becomes the sum over the patches that hold it.
-struct Fold {
-    Patches patches;
-    Tensor input;   ///< [N * Q, E]
-    Tensor output;  ///< [N * P, channels] written
 };
 
 /// Group normalisation (Wu and He 2018): as layer normalisation, over the pixels of a sample and the channels of a
@@ -401,6 +370,10 @@ class Stream {
     virtual void layer_norm_backward(const LayerNormBackward& arguments) = 0;
     virtual void unfold(const Unfold& arguments) = 0;
     virtual void fold(const Fold& arguments) = 0;
+    /// Whether `convolve` and `convolve_backward` are there. Otherwise products of unfolded patches are faster.
+    [[nodiscard]] virtual bool convolves() const { return false; }
+    virtual void convolve(const Convolve& /*arguments*/) { assert(false); }
+    virtual void convolve_backward(const ConvolveBackward& /*arguments*/) { assert(false); }
     virtual void group_norm(const GroupNorm& arguments) = 0;
     virtual void group_norm_backward(const GroupNormBackward& arguments) = 0;
     virtual void batch_norm(const BatchNorm& arguments) = 0;

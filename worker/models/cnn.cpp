@@ -127,13 +127,15 @@ void Cnn::plan(Layout& layout, const ModelPlan& plan) {
     in_place_ = !padded && shape_.activation == Activation::relu;
     assert(!padded || shape_.activation != Activation::relu);
     if (padded) activations_ = layout.add_per_replica(Type::u32);
-    std::int64_t largest = 0, most_patches = 0, largest_gradient = 0, largest_weight = 0, most_channels = 0;
+    std::int64_t largest = 0, most_patches = 0, most_workspace = 0, largest_gradient = 0, largest_weight = 0,
+                 most_channels = 0;
     each_convolution([&](Convolution& it) {
         const std::int64_t pixels = it.patches.out_pixels();
         it.output = layout.add(Type::f32, rows * pixels, it.outputs);
         largest = std::max(largest, it.output.elements());
         const std::int64_t at_once = std::min(rows, samples_in(part_bytes_, it.patches)) * pixels;
         most_patches = std::max(most_patches, at_once * it.patches.elements());
+        most_workspace = std::max(most_workspace, convolution_workspace(it.patches, it.outputs));
         largest_gradient = std::max(largest_gradient, at_once * it.outputs);
         largest_weight = std::max(largest_weight, it.outputs * it.patches.elements());
         most_channels = std::max(most_channels, it.outputs);
@@ -159,7 +161,7 @@ void Cnn::plan(Layout& layout, const ModelPlan& plan) {
     mask_ = layout.add(Type::u8, rows, features_);
     pooled_gradient_ = layout.add(Type::f32, rows, features_);
     logits_ = layout.add(Type::f32, rows, outputs());
-    patches_ = layout.add(Type::f32, 1, most_patches);
+    patches_ = layout.add(Type::f32, 1, std::max(most_patches, most_workspace));
     patch_gradients_ = layout.add(Type::f32, 1, most_patches);
     for (Tensor& gradient : gradient_) gradient = layout.add(Type::f32, 1, largest);
     if (batch_norms_)
@@ -196,9 +198,18 @@ Dropout Cnn::dropout(std::int64_t samples, const Training& training) const {
             .extent = training.extent};
 }
 
+bool Cnn::convolves(const Stream& stream) const { return precision_ == Precision::float32 && stream.convolves(); }
+
+Tensor Cnn::workspace(const Convolution& it) const {
+    return patches_.slice(0, 1, convolution_workspace(it.patches, it.outputs));
+}
+
 void Cnn::convolve(Stream& stream, const Convolution& it, const Tensor& weights, const Tensor& input,
                    std::int64_t samples) const {
     const Patches& p = it.patches;
+    if (convolves(stream))
+        return stream.convolve({p, input.slice(0, samples * p.in_pixels(), p.channels), parameter(it.weight, weights),
+                                it.of(samples), workspace(it)});
     const bool rounds = operand_type(precision_) != Type::f32;
     each_part(it, samples, [&](std::int64_t first, std::int64_t count) {
         const std::int64_t rows = count * p.out_pixels();
@@ -300,6 +311,15 @@ Tensor Cnn::forward(Stream& stream, const Tensor& weights, const Tensor& input, 
 void Cnn::convolve_backward(const Pass& pass, const Convolution& it, const Tensor& input, const Tensor& output_gradient,
                             const Tensor& input_gradient) const {
     const Patches& p = it.patches;
+    if (convolves(pass.stream))
+        return pass.stream.convolve_backward({.patches = p,
+                                              .output_gradient = output_gradient,
+                                              .input = input.slice(0, pass.samples * p.in_pixels(), p.channels),
+                                              .weight = parameter(it.weight, pass.weights),
+                                              .weight_gradient = parameter(it.weight, pass.gradients),
+                                              .input_gradient = input_gradient,
+                                              .workspace = workspace(it),
+                                              .write = pass.write});
     const bool rounds = operand_type(precision_) != Type::f32;
     each_part(it, pass.samples, [&](std::int64_t first, std::int64_t count) {
         const std::int64_t rows = count * p.out_pixels();

@@ -94,6 +94,10 @@ class Cnn : public Model {
     /// Calls visit(first sample, samples) for parts whose patches fit the memory for them.
     template <class F>
     void each_part(const Convolution& convolution, std::int64_t samples, F&& visit) const;
+    /// Whether the stream convolves images as they are; otherwise their patches are unfolded and multiplied.
+    [[nodiscard]] bool convolves(const Stream& stream) const;
+    /// What the stream needs for that: the memory of patches, which are not used then.
+    [[nodiscard]] Tensor workspace(const Convolution& convolution) const;
     [[nodiscard]] Dropout dropout(std::int64_t samples, const Training& training) const;
 
     void convolve(Stream& stream, const Convolution& convolution, const Tensor& weights, const Tensor& input,
@@ -120,7 +124,7 @@ class Cnn : public Model {
     Tensor activations_;                ///< u32 per replica, of padded replicas
     Tensor pooled_, dropped_, mask_;    ///< [rows, features]
     Tensor logits_;                     ///< [rows, outputs]
-    Tensor patches_, patch_gradients_;  ///< those of a part
+    Tensor patches_, patch_gradients_;  ///< those of a part; patches_ may also be the workspace of a convolution
     Tensor gradient_[3];                ///< as the largest layer
     Tensor pooled_gradient_;            ///< [rows, features]
     Tensor sums_;                       ///< of group norms in the backward pass

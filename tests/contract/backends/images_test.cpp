@@ -65,6 +65,67 @@ TEST(Patches, UnfoldCopiesAndFoldSumsWhatWasCopied) {
         });
 }
 
+/// Weights of three outputs make blocks with padding, and 35 more than one block on every level of the CPU.
+TEST(Convolution, IsTheProductOfThePatchesAndTheWeights) {
+    for (const auto& [count, patches] : images)
+        for (const std::int64_t outputs : {3, 35})
+            fused_and_alone([&, count = count, patches = patches](Harness& harness) {
+                const std::int64_t rows = count * patches.out_pixels(), pixels = count * patches.in_pixels();
+                const Tensor input = harness.random(pixels, patches.channels);
+                const Tensor weight = harness.random(outputs, patches.elements());
+                const Tensor gradient = harness.random(rows, outputs);
+                const Tensor sums = harness.random(outputs, patches.elements());
+                const Tensor output = harness.output(rows, outputs);
+                const Tensor of_weight = harness.output(outputs, patches.elements());
+                const Tensor of_weight_alone = harness.output(outputs, patches.elements());
+                const Tensor of_input = harness.output(pixels, patches.channels);
+                const Tensor workspace = harness.output(1, convolution_workspace(patches, outputs));
+                harness.start();
+                Stream& stream = harness.stream();
+                if (!stream.convolves()) return;
+                stream.convolve({patches, input, weight, output, workspace});
+                ConvolveBackward backward{.patches = patches,
+                                          .output_gradient = gradient,
+                                          .input = input,
+                                          .weight = weight,
+                                          .weight_gradient = of_weight,
+                                          .input_gradient = of_input,
+                                          .workspace = workspace};
+                stream.convolve_backward(backward);
+                backward.weight_gradient = of_weight_alone;
+                backward.input_gradient = {};
+                stream.convolve_backward(backward);
+                backward.weight_gradient = sums;
+                backward.write = Write::add;
+                for (int k = 0; k < harness.replicas(); ++k) {
+                    const Numbers x = harness.values(input, k), w = harness.values(weight, k);
+                    const Numbers g = harness.values(gradient, k), before = harness.values(sums, k);
+                    Numbers y(g.size()), dx(x.size()), dw(w.size()), added = before;
+                    for (std::int64_t patch = 0; patch < rows; ++patch)
+                        for (std::int64_t element = 0; element < patches.elements(); ++element) {
+                            const std::int64_t from = source_of(patches, patch, element);
+                            if (from < 0) continue;
+                            for (std::int64_t o = 0; o < outputs; ++o) {
+                                const auto at = number(patch * outputs + o),
+                                           to = number(o * patches.elements() + element);
+                                y[at] += x[number(from)] * w[to];
+                                dw[to] += x[number(from)] * g[at];
+                                dx[number(from)] += w[to] * g[at];
+                            }
+                        }
+                    for (std::size_t i = 0; i < dw.size(); ++i) added[i] += dw[i];
+                    expect_near(harness.values(output, k), y, 1e-5);
+                    expect_near(harness.values(of_weight, k), dw, 1e-5);
+                    EXPECT_EQ(harness.values(of_weight, k), harness.values(of_weight_alone, k));
+                    expect_near(harness.values(of_input, k), dx, 1e-5);
+                    stream.select_replicas(k, 1);
+                    stream.convolve_backward(backward);
+                    expect_near(harness.values(sums, k), added, 1e-5);
+                }
+                stream.select_replicas(0, harness.replicas());
+            });
+}
+
 struct Grouped {
     std::int64_t samples, pixels, channels, groups;
 };

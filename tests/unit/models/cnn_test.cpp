@@ -6,6 +6,8 @@
 #include <map>
 
 #include "tests/unit/models/net.hpp"
+#include "worker/backends/cpu/architecture.hpp"
+#include "worker/backends/cpu/cpu_stream.hpp"
 #include "worker/models/registry.hpp"
 
 namespace hpo::test {
@@ -107,9 +109,17 @@ TEST(Cnn, GradientsAgreeWithFiniteDifferences) {
     }
 }
 
+/// As the streams of devices without convolutions.
+struct UnfoldingStream : CpuStream {
+    using CpuStream::CpuStream;
+    [[nodiscard]] bool convolves() const override { return false; }
+};
+
 TEST(Cnn, AddsMicroBatchesAndPartsUpToTheGradientOfTheWholeBatch) {
     for (const auto& shape : cnn_shapes) {
         CnnNet whole(shape, 6, 2), parts(shape, 6, 2, 0, 1);  // one sample's patches at a time
+        parts.stream =
+            std::make_unique<UnfoldingStream>(*cpu_levels().back().kernels, static_cast<CpuBuffer&>(*parts.arena), 2);
         whole.randomise();
         parts.randomise();
         whole.pass(0, 6, Write::set);

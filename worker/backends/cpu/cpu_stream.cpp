@@ -378,6 +378,30 @@ void CpuStream::fold(const Fold& arguments) {
         kernels_.fold(input.rows / patches.out_pixels(), sizes_of(patches), at(input, replica), at(output, replica));
 }
 
+void CpuStream::convolve(const Convolve& arguments) {
+    const auto& [patches, input, weight, output, workspace] = arguments;
+    assert(patches.kernel % 2 == 1 && input.columns == patches.channels && output.columns == weight.rows);
+    assert(weight.columns == patches.elements());
+    assert(workspace.elements() >= convolution_workspace(patches, output.columns));
+    for (int replica = first_; replica < end_; ++replica)
+        kernels_.convolve(output.rows / patches.out_pixels(), sizes_of(patches), output.columns, at(input, replica),
+                          at(weight, replica), at(output, replica), at(workspace, replica));
+}
+
+void CpuStream::convolve_backward(const ConvolveBackward& arguments) {
+    const Patches& patches = arguments.patches;
+    const Tensor& gradient = arguments.output_gradient;
+    assert(arguments.weight.rows == gradient.columns && arguments.weight.columns == patches.elements());
+    assert(arguments.workspace.elements() >= convolution_workspace(patches, gradient.columns));
+    for (int replica = first_; replica < end_; ++replica) {
+        prepare(arguments.weight_gradient, replica, arguments.write);
+        kernels_.convolve_backward(gradient.rows / patches.out_pixels(), sizes_of(patches), gradient.columns,
+                                   at(gradient, replica), at(arguments.input, replica), at(arguments.weight, replica),
+                                   at(arguments.weight_gradient, replica), at(arguments.input_gradient, replica),
+                                   at(arguments.workspace, replica));
+    }
+}
+
 void CpuStream::group_norm(const GroupNorm& arguments) {
     const Tensor& input = arguments.input;
     assert(arguments.groups <= GroupNorm::most_groups && input.columns % arguments.groups == 0);

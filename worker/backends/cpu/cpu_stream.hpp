@@ -53,6 +53,9 @@ class CpuStream : public Stream {
     void layer_norm_backward(const LayerNormBackward& arguments) override;
     void unfold(const Unfold& arguments) override;
     void fold(const Fold& arguments) override;
+    [[nodiscard]] bool convolves() const override { return true; }
+    void convolve(const Convolve& arguments) override;
+    void convolve_backward(const ConvolveBackward& arguments) override;
     void group_norm(const GroupNorm& arguments) override;
     void group_norm_backward(const GroupNormBackward& arguments) override;
     void batch_norm(const BatchNorm& arguments) override;

@@ -514,6 +514,8 @@ void mean_pixels_backward(int64_t samples, int64_t pixels, int64_t channels, con
 
 #include "worker/backends/cpu/sequences_body.hpp"
 
+#include "worker/backends/cpu/convolution_body.hpp"
+
 #include "worker/backends/cpu/recurrent_body.hpp"
 
 // ---- Softmax cross-entropy ----
@@ -663,6 +665,8 @@ const Kernels HPO_KERNEL_TABLE = {
     .add = add,
     .unfold = unfold,
     .fold = fold,
+    .convolve = convolve,
+    .convolve_backward = convolve_backward,
     .group_norm = group_norm,
     .group_norm_backward = group_norm_backward,
     .batch_norm = batch_norm,
