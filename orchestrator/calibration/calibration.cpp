@@ -151,6 +151,16 @@ std::optional<KeptCalibration> load_calibration(const std::filesystem::path& fil
     return KeptCalibration{read->identity, rest.str()};
 }
 
+std::optional<DeviceCalibration> kept_calibration(const std::filesystem::path& cache, const std::string& host,
+                                                  const std::string& cpu, const std::string& device,
+                                                  const std::string& id) {
+    if (cache.empty()) return std::nullopt;
+    const auto kept = load_calibration(calibration_file(cache, host, device, id), host + ", " + cpu);
+    if (!kept) return std::nullopt;
+    auto read = read_calibration(kept->lines, device);
+    return read ? std::optional(std::move(*read)) : std::nullopt;
+}
+
 Result<void> save_calibration(const std::filesystem::path& file, std::string_view machine, std::string_view lines) {
     std::error_code failed;
     std::filesystem::create_directories(file.parent_path(), failed);

@@ -19,6 +19,7 @@
 #include "orchestrator/calibration/calibration.hpp"
 #include "orchestrator/cli/bench_training.hpp"
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/machine_reading.hpp"
 #include "orchestrator/cli/study_source.hpp"
 #include "orchestrator/cli/worker_output.hpp"
 #include "orchestrator/devices/assess.hpp"
@@ -63,15 +64,14 @@ BenchDevices bench_devices(const std::string& backend) {
     monitor.start(SteadyClock().now(),
                   [](const std::string& message) { std::fprintf(stderr, "hpo: %s\n", message.c_str()); });
     for (const DeviceReading& device : monitor.latest().devices) {
-        const std::string number = std::to_string(device.index);
         if (device.lost && wanted(device.kind == DeviceKind::cuda ? "cuda" : "opencl"))
             devices.lost.push_back(printable(name_of(device) + " cannot be used: " + device.reason, 300));
         if (device.lost) continue;
         if (device.kind == DeviceKind::cuda && wanted("cuda"))
             devices.usable.push_back(
-                {"cuda " + number, device.id, {{"HPO_BACKEND", "cuda"}, {"CUDA_VISIBLE_DEVICES", device.id}}});
+                {bench_name(device), device.id, {{"HPO_BACKEND", "cuda"}, {"CUDA_VISIBLE_DEVICES", device.id}}});
         else if (device.kind == DeviceKind::opencl && wanted("opencl") && (!device.cpu || backend == "opencl"))
-            devices.usable.push_back({"opencl " + number,
+            devices.usable.push_back({bench_name(device),
                                       device.id,
                                       {{"HPO_BACKEND", "opencl"}, {"HPO_DEVICE", std::to_string(device.opencl)}}});
     }
@@ -164,12 +164,7 @@ int training_command(const BenchArguments& arguments) {
     const auto found = std::find_if(usable.begin(), usable.end(),
                                     [](const BenchDevice& device) { return device.name.find("cuda") == 0; });
     const BenchDevice& device = found != usable.end() ? *found : usable.front();
-    const std::filesystem::path cache = user_cache();
-    std::optional<DeviceCalibration> peaks;
-    if (!cache.empty())
-        if (const auto kept = load_calibration(calibration_file(cache, host_name(), device.name, device.id),
-                                               host_name() + ", " + read_host().cpu_name))
-            if (auto read = read_calibration(kept->lines, device.name)) peaks = std::move(*read);
+    const auto peaks = kept_calibration(user_cache(), host_name(), read_host().cpu_name, device.name, device.id);
     return bench_training({study, arguments.updates, arguments.json}, device.environment, peaks ? &*peaks : nullptr);
 }
 

@@ -137,7 +137,13 @@ Installation examine() {
     }
     here.studies = ready_studies(**worker);
     KeptCalibrations kept = kept_calibrations();
-    for (const DeviceCalibration& device : kept.devices) here.measured.push_back(device.device);
+    for (const DeviceCalibration& device : kept.devices)
+        if (device.device == "cpu") here.measured.push_back(device.device);
+    for (const DeviceReading& device : here.machine.readings.devices) {
+        const std::string name = bench_name(device);
+        if (kept_calibration(user_cache(), host_name(), here.machine.host.cpu_name, name, device.id))
+            here.measured.push_back(name);
+    }
     here.refused = std::move(kept.refused);
     return here;
 }

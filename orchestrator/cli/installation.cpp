@@ -138,7 +138,7 @@ class Doctor {
 
     void cuda() {
         if (!has_cuda_device(here_.machine))
-            return add({"CUDA", Health::absent, "not needed: the driver lists no NVIDIA GPU that works", "", ""});
+            return add({"CUDA", Health::absent, "not examined: there is no NVIDIA GPU here that works", "", ""});
         const Json& libraries = here_.machine.libraries;
         const auto problems = cuda_problems(libraries);
         bool usable = libraries.is_object() && !found_.devices.empty();
@@ -160,8 +160,7 @@ class Doctor {
                 well(subject, printable(found.path) + (version.empty() ? "" : ", CUDA " + printable(version)));
         }
         for (const DeviceReading& device : devices_)
-            if (usable && device.kind == DeviceKind::cuda && !device.lost)
-                found_.devices.push_back("cuda " + std::to_string(device.index));
+            if (usable && device.kind == DeviceKind::cuda && !device.lost) found_.devices.push_back(bench_name(device));
     }
 
     void opencl() {
@@ -173,8 +172,7 @@ class Doctor {
             has_gpu = has_gpu || !device.cpu;
             if (std::find(platforms.begin(), platforms.end(), device.platform) == platforms.end())
                 platforms.push_back(device.platform);
-            if (!found_.devices.empty() && !device.cpu)
-                found_.devices.push_back("opencl " + std::to_string(device.index));
+            if (!found_.devices.empty() && !device.cpu) found_.devices.push_back(bench_name(device));
         }
         if (!platforms.empty()) {
             string names;

@@ -31,6 +31,10 @@ MachineReading read_machine() {
     return machine;
 }
 
+std::string bench_name(const DeviceReading& device) {
+    return (device.kind == DeviceKind::cuda ? "cuda " : "opencl ") + std::to_string(device.index);
+}
+
 bool has_cuda_device(const MachineReading& machine) {
     return std::any_of(machine.readings.devices.begin(), machine.readings.devices.end(),
                        [](const DeviceReading& device) { return device.kind == DeviceKind::cuda && !device.lost; });

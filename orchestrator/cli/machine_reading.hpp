@@ -28,6 +28,9 @@ struct MachineReading {
 /// Reads all but `libraries`. Waits for the GPUs' drivers, and says so on stderr if that takes long.
 MachineReading read_machine();
 
+/// Returns the name of a GPU in measurements: "cuda 0", "opencl 1".
+std::string bench_name(const DeviceReading& device);
+
 bool has_cuda_device(const MachineReading& machine);
 
 /// Returns the object that hpo-worker prints with this option (--libraries, --examine), or null if it prints none.

@@ -113,31 +113,18 @@ Target LiveMachine::target(std::span<const int> devices) const {
     return target;
 }
 
-namespace {
-
-/// Returns the measurements that `hpo bench devices` has kept of a device, if they were made on this machine.
-std::optional<DeviceCalibration> kept_calibration(const Host& host, const std::string& device, const std::string& id) {
-    const std::filesystem::path cache = user_cache();
-    if (cache.empty()) return std::nullopt;
-    const auto kept =
-        load_calibration(calibration_file(cache, host_name(), device, id), host_name() + ", " + host.cpu_name);
-    if (!kept) return std::nullopt;
-    auto read = read_calibration(kept->lines, device);
-    return read ? std::optional(std::move(*read)) : std::nullopt;
-}
-
-}  // namespace
-
 std::map<int, DeviceCalibration> LiveMachine::calibrations() const {
     std::map<int, DeviceCalibration> all;
     if (!native_) return all;
-    if (auto cpu = kept_calibration(host_, "cpu", host_.cpu_name)) all.emplace(host_only, *std::move(cpu));
+    const auto kept = [&](const std::string& device, const std::string& id) {
+        return kept_calibration(user_cache(), host_name(), host_.cpu_name, device, id);
+    };
+    if (auto cpu = kept("cpu", host_.cpu_name)) all.emplace(host_only, *std::move(cpu));
     for (std::size_t index = 0; index < devices_.size(); ++index) {
         const DeviceReading* reading = find(monitor_.latest(), devices_[index]);
         if (reading == nullptr) continue;
         const std::string name = targets_[index].backend + " " + std::to_string(reading->index);
-        if (auto gpu = kept_calibration(host_, name, reading->id))
-            all.emplace(static_cast<int>(index), *std::move(gpu));
+        if (auto gpu = kept(name, reading->id)) all.emplace(static_cast<int>(index), *std::move(gpu));
     }
     return all;
 }

@@ -1,7 +1,6 @@
 #include "orchestrator/store/file_system.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 
@@ -39,8 +38,10 @@ std::optional<std::string> network_file_system(const std::filesystem::path& path
 
 Result<void> can_lock_in(const std::filesystem::path& folder) {
     const Descriptor handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!handle) return Error{std::strerror(errno)};
-    if (::flock(handle.get(), LOCK_SH | LOCK_NB) != 0 && errno != EWOULDBLOCK) return Error{std::strerror(errno)};
+    struct flock lock {};
+    lock.l_type = F_RDLCK;
+    lock.l_whence = SEEK_SET;
+    if (!handle || ::fcntl(handle.get(), F_OFD_GETLK, &lock) != 0) return Error{std::strerror(errno)};
     return {};
 }
 

@@ -16,7 +16,8 @@ std::optional<std::string> network_name(unsigned long magic);
 /// Of the file system that `path` lies on; nullopt also when it cannot be asked.
 std::optional<std::string> network_file_system(const std::filesystem::path& path);
 
-/// Whether files in an existing folder can be locked. Asks for a lock of the folder itself, which changes nothing.
+/// Whether files in an existing folder can be locked as a study's holder locks them. Asks whether a lock of the folder
+/// itself would be granted, and takes none.
 Result<void> can_lock_in(const std::filesystem::path& folder);
 
 /// Bytes that this user can still write below `path`; nothing where the system does not tell.

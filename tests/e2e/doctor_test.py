@@ -73,6 +73,24 @@ class Doctor(Case):
         self.assertEqual((whole["can_train"], whole["devices"], missing["state"]), (True, ["cpu"], "missing"))
         self.assertEqual(missing["follows"], "the native worker cannot use the GPU through CUDA")
 
+    def test_measurements_of_another_gpu_are_none_of_this_one(self):
+        (self.folder / "script").write_text("device GPU-1111 8GiB Imaginary\n")
+        self.environment |= {"HPO_NVML_LIBRARY": str(BUILD / "tests/support/libfake-nvml.so"), "FAKE_NVML": str(self.folder / "script"),
+                             "LD_LIBRARY_PATH": str(FAKES)}
+        host = json.loads(self.hpo("devices", "--json", environment=self.environment))["host"]
+        product = {"measured": "product", "precision": "float32", "rows": 7, "inputs": 7, "outputs": 7, "replicas": 1, "flops": 700,
+                   "bytes": 10, "seconds": 1e-6, "least": 1e-6, "most": 1e-6}
+        kept = [{"machine": f"{host['name']}, {host['cpu']}"}, {"measured": "device", "identity": "i", "name": "kept"}, product]
+        folder = self.folder / "cache/hpo/calibration"
+        folder.mkdir(parents=True)
+        for identifier, measured in [("GPU-2222", ""), ("GPU-1111", "cuda 0")]:
+            name = "-".join("".join(c if c.isalnum() and c.isascii() else "_" for c in part[:80]) for part in (host["name"], "cuda 0", identifier))
+            (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in kept))
+            found = [finding["text"] for finding in json.loads(self.doctor("--json"))["findings"] if finding["subject"] == "calibration"]
+            unmeasured = "cpu" if measured else "cpu, cuda 0"
+            self.assertIn(f"what these can do was not measured: {unmeasured}", found)
+            self.assertEqual(any(text.endswith("was measured: cuda 0") for text in found), bool(measured), found)
+
     def test_where_nothing_can_be_stored_or_the_worker_is_missing_the_status_is_1(self):
         (self.folder / "file").write_text("")
         self.environment["HPO_RUNS"] = str(self.folder / "file")

@@ -66,6 +66,7 @@ def steps(root, build, bench, backend, small, out):
     all_steps = [
         Step("versions", 60, [sys.executable, __file__, "versions", str(build)]),
         Step("devices", 60, [str(build / "bin/hpo"), "devices", "--json"]),
+        Step("doctor", 60, [str(build / "bin/hpo"), "doctor"], HPO_RUNS=str(out / "runs")),
         Step("operations", 300, [str(tests)], HPO_TEST_BACKEND=backend),
         watched("memcheck", "memcheck") if on_cuda else None,
         watched("racecheck", "racecheck") if on_cuda else None,

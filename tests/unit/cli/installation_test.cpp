@@ -122,7 +122,7 @@ TEST(Installation, AGpuThatIsLostAndDriversThatFailAreNamedWithTheReason) {
     EXPECT_THAT(text,
                 AllOf(HasSubstr("GPU 0 (Imaginary 9000, GPU-1111) cannot be used: the driver reports: GPU is lost"),
                       HasSubstr("so no trial trains on it"), HasSubstr("load the driver (modprobe nvidia)"),
-                      HasSubstr("not needed: the driver lists no NVIDIA GPU that works"),
+                      HasSubstr("not examined: there is no NVIDIA GPU here that works"),
                       HasSubstr("hpo can train here, on the CPU.")));
 }
 
