@@ -100,11 +100,12 @@ class Doctor {
     void gpus() {
         const string& problem = here_.machine.problem;
         if (!problem.empty())
-            add({"GPU drivers", Health::missing, printable_line(problem), "trials do not train on these GPUs", ""});
+            add({"GPU drivers", Health::missing, printable_line(problem), "trials do not train on the GPUs concerned",
+                 ""});
         if (devices_.empty() && problem.empty())
             add({"GPUs", Health::absent, "there is no GPU here: trials train on the CPU", "", ""});
         for (const DeviceReading& device : devices_) {
-            const string subject = "GPU " + std::to_string(device.index);
+            const string subject = (device.cpu ? "device " : "GPU ") + std::to_string(device.index);
             if (device.lost) {
                 add({subject, Health::missing, printable(name_of(device) + " cannot be used: " + device.reason),
                      "no trial trains on it", "nvidia-smi -q shows what the driver knows of it"});
@@ -122,7 +123,7 @@ class Doctor {
                             " used by other programs";
                 }
             }
-            if (device.cpu) text += "; it is a CPU, which a study uses only if it names it";
+            if (device.cpu) text += "; it is a CPU by OpenCL, which a study uses only if it names it";
             well(subject, text);
         }
     }

@@ -139,7 +139,8 @@ TEST(Installation, OpenClNamesItsPlatformsAndMissesClBlastForAGpuOnly) {
     device.cpu = device.unified = true;
     here.machine.readings.devices = {device};
     EXPECT_THAT(text_of(here),
-                AllOf(HasSubstr("/lib/libOpenCL.so.1, platform Portable\n"), HasSubstr("which a study uses only if"),
+                AllOf(HasSubstr("/lib/libOpenCL.so.1, platform Portable\n"),
+                      HasSubstr("device 0         Imaginary (OCL-1) uses the host's memory; it is a CPU by OpenCL"),
                       Not(HasSubstr("CLBlast")), HasSubstr("on the CPU.\n")));
     here.machine.readings.devices[0].cpu = false;
     EXPECT_THAT(diagnose(here).devices, ElementsAre("cpu", "opencl 0"));
