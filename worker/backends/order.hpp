@@ -17,6 +17,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <span>
 
 #include "hpo/random.hpp"
 
@@ -39,19 +40,29 @@ class EpochOrder {
     /// The sample at `position`: both in [0, count).
     [[nodiscard]] constexpr std::uint32_t at(std::uint32_t position) const {
         std::uint32_t x = position;
-        do {
-            std::uint32_t left = x >> right_bits_;
-            std::uint32_t right = x & right_mask_;
-            for (std::size_t round = 0; round < keys_.size(); round += 2) {
-                left ^= mixed(right ^ keys_[round]) & left_mask_;
-                right ^= mixed(left ^ keys_[round + 1]) & right_mask_;
-            }
-            x = left << right_bits_ | right;
-        } while (x >= count_);
+        do x = permuted(x);
+        while (x >= count_);
         return x;
     }
 
+    /// Replaces each position by its sample. Faster than `at`: positions do not wait for each other.
+    constexpr void permute(std::span<std::uint32_t> positions) const {
+        for (std::uint32_t& x : positions) x = permuted(x);
+        for (std::uint32_t& x : positions)
+            while (x >= count_) x = permuted(x);
+    }
+
    private:
+    /// Of all 2^bits numbers.
+    [[nodiscard]] constexpr std::uint32_t permuted(std::uint32_t x) const {
+        std::uint32_t left = x >> right_bits_;
+        std::uint32_t right = x & right_mask_;
+        for (std::size_t round = 0; round < keys_.size(); round += 2) {
+            left ^= mixed(right ^ keys_[round]) & left_mask_;
+            right ^= mixed(left ^ keys_[round + 1]) & right_mask_;
+        }
+        return left << right_bits_ | right;
+    }
     static constexpr std::uint32_t mixed(std::uint32_t h) {
         h = (h ^ h >> 16) * 0x85EBCA6BU;
         h = (h ^ h >> 13) * 0xC2B2AE35U;

@@ -18,10 +18,12 @@ struct Shape {
 
 class Products : public ::testing::TestWithParam<std::tuple<Shape, bool, bool, Write>> {};
 
-INSTANTIATE_TEST_SUITE_P(
-    Of, Products,
-    ::testing::Combine(::testing::Values(Shape{3, 5, 7}, Shape{256, 10, 128}, Shape{64, 96, 128}, Shape{33, 65, 257}),
-                       ::testing::Bool(), ::testing::Bool(), ::testing::Values(Write::set, Write::add)));
+INSTANTIATE_TEST_SUITE_P(Of, Products,
+                         ::testing::Combine(::testing::Values(Shape{3, 5, 7}, Shape{256, 10, 128}, Shape{256, 1, 64},
+                                                              Shape{1, 64, 257}, Shape{64, 96, 128},
+                                                              Shape{33, 65, 257}),
+                                            ::testing::Bool(), ::testing::Bool(),
+                                            ::testing::Values(Write::set, Write::add)));
 
 TEST_P(Products, EqualSumsInDoublePrecision) {
     const auto& [shape, a_transposed, b_transposed, write] = GetParam();

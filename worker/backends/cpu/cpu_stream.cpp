@@ -121,19 +121,20 @@ class Picked {
     }
 
     const std::int32_t* from(std::int64_t begin, std::int64_t count) {
-        for (std::int64_t i = 0; i < count; ++i) {
-            const auto position = static_cast<std::uint32_t>(first_ + begin + i);
-            const std::uint32_t sample = order_ ? order_->at(position) : position;
-            picked_[static_cast<std::size_t>(i)] = rows_ ? rows_[sample] : static_cast<std::int32_t>(sample);
-        }
-        return picked_.data();
+        const auto first = static_cast<std::uint32_t>(first_ + begin);
+        const std::span picked(picked_.data(), static_cast<std::size_t>(count));
+        for (std::size_t i = 0; i < picked.size(); ++i) picked[i] = first + static_cast<std::uint32_t>(i);
+        if (order_) order_->permute(picked);
+        for (std::uint32_t& sample : picked)
+            if (rows_) sample = static_cast<std::uint32_t>(rows_[sample]);
+        return reinterpret_cast<const std::int32_t*>(picked_.data());
     }
 
    private:
     const std::int32_t* rows_;
     std::int64_t first_;
     std::optional<EpochOrder> order_;
-    std::array<std::int32_t, at_once> picked_{};
+    std::array<std::uint32_t, at_once> picked_{};
 };
 
 /// Copies one sample with the random changes of Augment.
