@@ -47,6 +47,21 @@ HPO_VECTORISED std::vector<double> inverse_of_lower(std::span<const double> lowe
     return inverse;
 }
 
+HPO_VECTORISED std::vector<double> solve_lower(std::span<const double> lower, std::span<const double> right) {
+    const std::size_t size = right.size();
+    std::vector<double> x(right.begin(), right.end());
+    for (std::size_t i = 0; i < size; ++i) {
+        const double* row = &lower[i * size];
+        double sums[4] = {0, 0, 0, 0};
+        std::size_t j = 0;
+        for (; j + 4 <= i; j += 4)
+            for (std::size_t lane = 0; lane < 4; ++lane) sums[lane] += row[j + lane] * x[j + lane];
+        for (; j < i; ++j) sums[0] += row[j] * x[j];
+        x[i] = (x[i] - ((sums[0] + sums[1]) + (sums[2] + sums[3]))) / row[i];
+    }
+    return x;
+}
+
 HPO_VECTORISED void multiply_lower(std::span<const double> lower, std::span<const double> x,
                                    std::span<double> product) {
     const std::size_t size = x.size();

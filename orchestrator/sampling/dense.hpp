@@ -18,6 +18,9 @@ bool cholesky(std::span<double> matrix, std::size_t size);
 /// Returns the inverse of a lower triangular matrix. It is lower triangular, with zeros above the diagonal.
 std::vector<double> inverse_of_lower(std::span<const double> lower, std::size_t size);
 
+/// Returns the solution x of L x = `right` for a lower triangular L.
+std::vector<double> solve_lower(std::span<const double> lower, std::span<const double> right);
+
 /// Computes product = L x for a lower triangular L.
 void multiply_lower(std::span<const double> lower, std::span<const double> x, std::span<double> product);
 

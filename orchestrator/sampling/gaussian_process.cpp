@@ -92,7 +92,7 @@ std::vector<double> inverse_squares(const std::vector<double>& logarithms) {
     return all;
 }
 
-/// The negative log posterior and its gradient.
+/// The negative log posterior and its gradient, which is not computed if `gradient` is empty.
 class Posterior {
    public:
     Posterior(const Inputs& inputs, std::span<const double> targets)
@@ -126,21 +126,22 @@ class Posterior {
                 factor[i * n + j] = scale * matern(joint_[i * n + j]) + (additive ? parts_[i * n + j] : 0);
             factor[i * n + i] = scale + (additive ? std::exp(p.additive) : 0) + noise + inputs_.variance(i);
         }
-        const std::vector<double> covariance = factor;
+        std::vector<double> covariance;
+        if (!gradient.empty()) covariance = factor;
         if (!cholesky(factor, n)) return std::numeric_limits<double>::infinity();
-        const std::vector<double> inverse = inverse_of_lower(factor, n);
-        std::vector<double> half(n), weights(n);
-        multiply_lower(inverse, targets_, half);
-        multiply_lower_transposed(inverse, half, weights);
-
-        double cost = 0;
+        const std::vector<double> half = solve_lower(factor, targets_);
+        double cost = prior_cost(all, gradient);
         for (std::size_t i = 0; i < n; ++i) cost += half[i] * half[i] / 2 + std::log(factor[i * n + i]);
+        if (gradient.empty()) return cost;
+
+        const std::vector<double> inverse = inverse_of_lower(factor, n);
+        std::vector<double> weights(n);
+        multiply_lower_transposed(inverse, half, weights);
 
         // Of each hyperparameter: half the sum over i, j of (inverse - w w^T)_ij times the derivative of covariance_ij.
         std::vector<double> pull = gram_of_lower(inverse, n);
         for (std::size_t i = 0; i < n; ++i)
             for (std::size_t j = 0; j <= i; ++j) pull[i * n + j] -= weights[i] * weights[j];
-        std::fill(gradient.begin(), gradient.end(), 0.0);
         double by_scale = 0, by_noise = 0, by_additive = 0;
         for (std::size_t i = 0; i < n; ++i) {
             by_noise += pull[i * n + i] / 2 * (noise - least_noise);
@@ -168,23 +169,31 @@ class Posterior {
         gradient[dimensions] += by_scale;
         gradient[dimensions + 1] += by_noise;
         if (additive) gradient[dimensions + 2] += by_additive;
-
-        const auto add = [&](std::size_t index, const Prior& prior) {
-            cost += prior.cost(all[index]);
-            gradient[index] += prior.slope(all[index]);
-        };
-        for (std::size_t d = 0; d < dimensions; ++d) add(d, length_prior(inputs_.categorical[d], dimensions));
-        add(dimensions, scale_prior);
-        add(dimensions + 1, noise_prior);
-        if (additive) {
-            add(dimensions + 2, additive_prior);
-            for (std::size_t d = 0; d < dimensions; ++d)
-                add(dimensions + 3 + d, inputs_.categorical[d] ? categorical_prior : additive_length_prior);
-        }
         return cost;
     }
 
    private:
+    /// Returns the negative log density of the priors. Replaces `gradient` by its derivatives.
+    double prior_cost(std::span<const double> all, std::span<double> gradient) const {
+        const std::size_t dimensions = inputs_.dimensions();
+        double cost = 0;
+        const auto add = [&](std::size_t index, const Prior& prior, double range = 1) {
+            const double value = all[index] - std::log(range);
+            cost += prior.cost(value);
+            if (!gradient.empty()) gradient[index] = prior.slope(value);
+        };
+        for (std::size_t d = 0; d < dimensions; ++d)
+            add(d, length_prior(inputs_.categorical[d], dimensions), inputs_.range(d));
+        add(dimensions, scale_prior);
+        add(dimensions + 1, noise_prior);
+        if (all.size() == dimensions + 2) return cost;
+        add(dimensions + 2, additive_prior);
+        for (std::size_t d = 0; d < dimensions; ++d)
+            add(dimensions + 3 + d, inputs_.categorical[d] ? categorical_prior : additive_length_prior,
+                inputs_.range(d));
+        return cost;
+    }
+
     const Inputs& inputs_;
     std::span<const double> targets_;
     std::vector<double> squares_, sums_, slopes_, joint_, parts_;
@@ -211,6 +220,11 @@ Fit fit(const Inputs& inputs, std::span<const double> targets, const Hyperparame
                                    {.iterations = iterations, .tolerance = 1e-3, .first_step = 0.5});
     return {unflatten(found.x, inputs.dimensions()),
             std::isfinite(found.value) ? found.value : std::numeric_limits<double>::infinity()};
+}
+
+double cost(const Inputs& inputs, std::span<const double> targets, const Hyperparameters& parameters) {
+    const double found = Posterior(inputs, targets)(flatten(parameters), {});
+    return std::isfinite(found) ? found : std::numeric_limits<double>::infinity();
 }
 
 GaussianProcess::GaussianProcess(Inputs inputs, std::span<const double> targets, Hyperparameters parameters)

@@ -23,9 +23,13 @@ struct Inputs {
     std::vector<double> values;
     /// The known noise variance of each target, in addition to the common noise. Empty if none is known.
     std::vector<double> variances = {};
+    /// The length of the range of each coordinate, to which the priors of length scales are relative. Empty if the
+    /// inputs are from the whole unit cube.
+    std::vector<double> ranges = {};
     [[nodiscard]] std::size_t dimensions() const { return categorical.size(); }
     [[nodiscard]] double at(std::size_t i, std::size_t d) const { return values[d * count + i]; }
     [[nodiscard]] double variance(std::size_t i) const { return variances.empty() ? 0 : variances[i]; }
+    [[nodiscard]] double range(std::size_t d) const { return ranges.empty() ? 1 : ranges[d]; }
 };
 
 /// Natural logarithms of the kernel's parameters. Targets are expected to have mean 0 and variance 1.
@@ -37,7 +41,7 @@ struct Hyperparameters {
     std::vector<double> additive_length;  ///< empty without an additive part
 };
 
-/// Returns the hyperparameters of highest prior density.
+/// Returns the hyperparameters of highest prior density, for inputs from the whole unit cube.
 Hyperparameters prior_hyperparameters(const std::vector<bool>& categorical, bool additive);
 
 struct Fit {
@@ -45,9 +49,11 @@ struct Fit {
     double cost = 0;  ///< negative log of likelihood times prior, up to a constant that does not depend on the targets
 };
 
-/// Climbs from `start` to a local maximum of the posterior density, in at most `iterations` steps. With 0 iterations,
-/// evaluates `start`. The cost is infinite if the covariance matrix is singular to working precision.
+/// Climbs from `start` to a local maximum of the posterior density, in at most `iterations` steps. The cost is infinite
+/// if the covariance matrix is singular to working precision.
 Fit fit(const Inputs& inputs, std::span<const double> targets, const Hyperparameters& start, int iterations);
+/// Returns the cost of hyperparameters. This is faster than `fit` without iterations, which computes the gradient, too.
+double cost(const Inputs& inputs, std::span<const double> targets, const Hyperparameters& parameters);
 
 /// A Gaussian process conditioned on observations. Immutable. It holds copies of its arguments.
 class GaussianProcess {

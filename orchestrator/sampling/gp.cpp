@@ -158,13 +158,8 @@ class GpSampler final : public Sampler {
                                         const std::function<double()>& uniform) const {
         const Point& centre = history_.best()->site.point;
         const std::size_t dimensions = setup_.space.size();
-        Data data = data_of(space_, history_.trials(), nearest(centre, 20 + 4 * dimensions));
-        Model local{Scale::plain, prior_hyperparameters(data.inputs.categorical, false)};
-        if (local.parameters.length.size() == model.parameters.length.size())
-            local.parameters.length = model.parameters.length;
-        const Targets targets = rescale(data.losses, data.variances, local.scale);
-        data.inputs.variances = targets.variances;
-        local.parameters = fit(data.inputs, targets.values, local.parameters, 12).parameters;
+        const Data data = data_of(space_, history_.trials(), nearest(centre, 20 + 4 * dimensions));
+        const Model local = local_model(space_, data, centre, model);
         const GaussianProcess process = process_of(space_, data, local, pending);
         const double least = incumbent(process, data, false);
         Box box{std::vector<double>(dimensions, 0.0), std::vector<double>(dimensions, 1.0)};

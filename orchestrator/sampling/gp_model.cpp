@@ -8,6 +8,8 @@ namespace hpo {
 
 namespace {
 
+constexpr int refinements = 5;  // iterations of a refit after its start is chosen
+
 double steps_input(std::int64_t steps, std::int64_t most) {
     return std::log1p(static_cast<double>(std::max<std::int64_t>(steps, 0))) / std::log1p(static_cast<double>(most));
 }
@@ -220,6 +222,41 @@ std::size_t last_fit(std::size_t tells, std::size_t form, std::size_t forms) {
     return last;
 }
 
+Model local_model(const SearchSpace& space, Data data, const Point& centre, const Model& whole) {
+    constexpr int iterations = 12;
+    Model local{Scale::plain, {}};
+    Targets targets = rescale(data.losses, data.variances, local.scale);
+    Inputs& inputs = data.inputs;
+    inputs.variances = std::move(targets.variances);
+    double furthest = 0;
+    for (std::size_t d = 0; d < centre.size(); ++d)
+        if (!space.categorical[d])
+            for (std::size_t i = 0; i < inputs.count; ++i)
+                furthest = std::max(furthest, std::abs(inputs.at(i, d) - centre[d]));
+    Hyperparameters prior = prior_hyperparameters(inputs.categorical, false);
+    inputs.ranges.assign(inputs.dimensions(), 1.0);
+    if (furthest > 0)
+        for (std::size_t d = 0; d < centre.size(); ++d) {
+            if (space.categorical[d]) continue;
+            inputs.ranges[d] = std::clamp(2 * furthest, 1e-5, 1.0);
+            prior.length[d] += std::log(inputs.ranges[d]);
+        }
+    std::vector<Hyperparameters> starts{prior};
+    if (whole.parameters.length.size() == prior.length.size()) {
+        starts.push_back(prior);
+        starts.back().length = whole.parameters.length;
+        if (!whole.parameters.additive_length.empty()) starts.push_back(whole.parameters);
+    }
+    double least = INFINITY;
+    for (const Hyperparameters& start : starts) {
+        Fit found = fit(inputs, targets.values, start, iterations);
+        if (!local.parameters.length.empty() && !(found.cost < least)) continue;
+        least = found.cost;
+        local.parameters = std::move(found.parameters);
+    }
+    return local;
+}
+
 Model ModelChooser::choose(const History& history) {
     const std::vector<Observation>& trials = history.trials();
     Data data = data_of(space_, trials, select(trials, most_fitted));
@@ -236,23 +273,25 @@ Model ModelChooser::choose(const History& history) {
             parameters = prior_hyperparameters(data.inputs.categorical, forms[form].additive);
         Targets targets = rescale(data.losses, data.variances, forms[form].scale);
         data.inputs.variances = targets.variances;
-        const double cost = fit(data.inputs, targets.values, parameters, 0).cost + targets.cost;
-        if (form > 0 && !(cost < least)) continue;
-        least = cost;
+        const double reached = cost(data.inputs, targets.values, parameters) + targets.cost;
+        if (form > 0 && !(reached < least)) continue;
+        least = reached;
         best = {forms[form].scale, std::move(parameters)};
         chosen = std::move(targets);
     }
     data.inputs.variances = chosen.variances;
-    best.parameters = fit(data.inputs, chosen.values, best.parameters, 3).parameters;
+    best.parameters = fit(data.inputs, chosen.values, best.parameters, 2).parameters;
     return best;
 }
 
 const Hyperparameters& ModelChooser::fitted(std::size_t form, std::size_t tells, const History& history) {
     auto& known = fitted_[form];
     if (const auto found = known.find(tells); found != known.end()) return found->second;
+    const Form& wanted = forms[form];
+    const std::size_t before = last_fit(tells - 1, form, forms.size());
+    const Hyperparameters* const previous = before < tells ? &fitted(form, before, history) : nullptr;
     const std::vector<Observation> trials = history.as_of(tells);
     Data data = data_of(space_, trials, select(trials, most_fitted));
-    const Form& wanted = forms[form];
     Hyperparameters start = prior_hyperparameters(data.inputs.categorical, wanted.additive);
     if (wanted.begins_at != form) {
         const Hyperparameters& other =
@@ -270,10 +309,19 @@ const Hyperparameters& ModelChooser::fitted(std::size_t form, std::size_t tells,
             }
         }
     }
-    if (known.size() > 2) known.erase(known.begin());
-    Targets targets = rescale(data.losses, data.variances, wanted.scale);
-    data.inputs.variances = std::move(targets.variances);
-    return known[tells] = fit(data.inputs, targets.values, start, wanted.iterations).parameters;
+    const auto targets_of = [&](Data& some) {
+        Targets targets = rescale(some.losses, some.variances, wanted.scale);
+        some.inputs.variances = std::move(targets.variances);
+        return std::move(targets.values);
+    };
+    Data few = data_of(space_, trials, select(trials, most_sketched));
+    if (few.inputs.dimensions() != data.inputs.dimensions()) few = data;  // only the others have different steps
+    const std::vector<double> few_targets = targets_of(few), targets = targets_of(data);
+    start = fit(few.inputs, few_targets, start, wanted.iterations).parameters;
+    if (previous && previous->length.size() == start.length.size() &&
+        cost(data.inputs, targets, *previous) < cost(data.inputs, targets, start))
+        start = *previous;
+    return known[tells] = fit(data.inputs, targets, start, refinements).parameters;
 }
 
 double ModelChooser::distrust(const History& history, const Model& model) const {

@@ -87,15 +87,24 @@ struct Model {
 GaussianProcess process_of(const SearchSpace& space, const Data& data, const Model& model,
                            std::span<const Site> pending);
 
+/// Returns the model of `data`, which are the trials near `centre`. Its kernel has the priors of a process on the cube
+/// around `centre` that the trials fill, so that it can follow what is short beside the whole space. The fit starts
+/// from these priors, from the length scales of `whole`, the model of all trials, and, if `whole` has additive parts,
+/// from its hyperparameters. The best result of these starts counts. A single start often ends where everything is
+/// noise.
+Model local_model(const SearchSpace& space, Data data, const Point& centre, const Model& whole);
+
 /// Returns the least mean of the process at its inputs. With `at_last_step`, the means are those after all steps.
 double least_believed(const GaussianProcess& process, bool at_last_step);
 
 /// Chooses the model, at a cost that does not depend on the number of trials. Hyperparameters are fitted to at most
-/// `most_fitted` trials. Each model is refitted from scratch after certain numbers of tells (last_fit), and refined in
-/// between. A choice depends only on the observations, never on when it is made.
+/// `most_fitted` trials. Each model is refitted after certain numbers of tells (last_fit), and refined in between. A
+/// refit starts from its predecessor's hyperparameters, or from a fit from scratch to `most_sketched` trials if these
+/// hyperparameters are better. Without its predecessor, a refit now and then ends in a local optimum where short waves
+/// count as noise. A choice depends only on the observations, never on when it is made.
 class ModelChooser {
    public:
-    static constexpr std::size_t most_fitted = 80;
+    static constexpr std::size_t most_fitted = 160, most_sketched = 80;
 
     /// With `plain`, only models without a logarithm are considered. `space` must outlive this.
     explicit ModelChooser(const SearchSpace& space, bool plain = false) : space_(space), plain_(plain) {}
@@ -122,7 +131,7 @@ class ModelChooser {
     std::array<std::map<std::size_t, Hyperparameters>, 5> fitted_;  ///< for each form, by number of tells
 };
 
-/// Returns the number of tells, at most `tells`, after which form `form` of `forms` was last fitted from scratch. The
+/// Returns the number of tells, at most `tells`, after which form `form` of `forms` was last refitted. The
 /// intervals grow by an eighth, and forms take turns within them. The result is at least 2.
 std::size_t last_fit(std::size_t tells, std::size_t form, std::size_t forms);
 

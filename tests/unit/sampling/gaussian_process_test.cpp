@@ -44,6 +44,16 @@ TEST(Dense, TheInverseOfTheFactorGivesTheInverseOfTheMatrix) {
     }
 }
 
+TEST(Dense, TheFactorTimesTheSolutionIsTheRightSide) {
+    for (const std::size_t size : {1, 2, 7, 33}) {
+        std::vector<double> factor = positive_definite(size), right(size), product(size);
+        ASSERT_TRUE(cholesky(factor, size));
+        for (std::size_t i = 0; i < size; ++i) right[i] = draw(500 + i);
+        multiply_lower(factor, solve_lower(factor, right), product);
+        for (std::size_t i = 0; i < size; ++i) EXPECT_NEAR(product[i], right[i], 1e-12) << size << ": " << i;
+    }
+}
+
 TEST(Dense, AMatrixThatIsNotPositiveDefiniteHasNoFactor) {
     std::vector<double> matrix{1, 0, 2, 1};
     EXPECT_FALSE(cholesky(matrix, 2));
@@ -158,6 +168,35 @@ TEST(GaussianProcessTest, DerivativesAreThoseOfItsPredictions) {
             EXPECT_NEAR(by_deviation[d], (b.deviation - a.deviation) / (2 * step), 1e-3);
         }
         EXPECT_EQ(by_mean[2], 0);
+    }
+}
+
+TEST(GaussianProcessTest, TheCostIsThatOfAFitWithoutIterations) {
+    const Example data = example(20);
+    for (const bool additive : {false, true}) {
+        const auto start = prior_hyperparameters(data.inputs.categorical, additive);
+        EXPECT_NEAR(cost(data.inputs, data.targets, start), fit(data.inputs, data.targets, start, 0).cost, 1e-9);
+    }
+}
+
+TEST(GaussianProcessTest, PriorsAreRelativeToTheRangesOfTheInputs) {
+    Example whole = example(30);
+    Example part = whole;
+    part.inputs.ranges = {0.01, 0.1, 1};
+    for (std::size_t i = 0; i < 30; ++i) {
+        part.inputs.values[i] *= 0.01;
+        part.inputs.values[30 + i] *= 0.1;
+    }
+    for (const bool additive : {false, true}) {
+        const auto start = prior_hyperparameters(whole.inputs.categorical, additive);
+        auto shorter = start;
+        for (auto* lengths : {&shorter.length, &shorter.additive_length})
+            for (std::size_t d = 0; d < lengths->size(); ++d) (*lengths)[d] += std::log(part.inputs.ranges[d]);
+        const Fit one = fit(whole.inputs, whole.targets, start, 15),
+                  other = fit(part.inputs, part.targets, shorter, 15);
+        EXPECT_NEAR(one.cost, other.cost, 1e-3);
+        for (std::size_t d = 0; d < 3; ++d)
+            EXPECT_NEAR(one.parameters.length[d] + std::log(part.inputs.ranges[d]), other.parameters.length[d], 1e-2);
     }
 }
 

@@ -69,23 +69,105 @@ TEST(Refits, AChoiceDoesNotDependOnEarlierQuestions) {
     EXPECT_EQ(always.parameters.noise, once.parameters.noise);
 }
 
-TEST(ModelChooserTest, FindsThatAFunctionIsASumOfWavesOfItsCoordinates) {
+/// The sum over four coordinates of waves that are short beside the space.
+double waves(const Point& point) {
+    double sum = 0;
+    for (const double x : point) sum += x * std::sin(18 * x);
+    return sum;
+}
+
+SearchSpace four_dimensions() {
     SearchSpace space = square();
     space.bins.resize(4, 0);
     space.categorical.resize(4, false);
+    return space;
+}
+
+TEST(ModelChooserTest, FindsThatAFunctionIsASumOfWavesOfItsCoordinates) {
+    const SearchSpace space = four_dimensions();
     History history;
     for (std::int64_t n = 1; n <= 70; ++n) {
         Point point;
-        double sum = 0;
-        for (std::uint64_t d = 0; d < 4; ++d) {
-            point.push_back(uniform(static_cast<std::uint64_t>(4 * n) + d));
-            sum += point.back() * std::sin(18 * point.back());
-        }
-        history.tell(observed(n, point, sum));
+        for (std::uint64_t d = 0; d < 4; ++d) point.push_back(uniform(static_cast<std::uint64_t>(4 * n) + d));
+        history.tell(observed(n, point, waves(point)));
     }
     const Model model = ModelChooser(space).choose(history);
     ASSERT_FALSE(model.parameters.additive_length.empty());
     for (std::size_t d = 0; d < 4; ++d) EXPECT_LT(model.parameters.additive_length[d], model.parameters.length[d]);
+}
+
+TEST(ModelChooserTest, KeepsWhatItHasFoundWhileTrialsCrowdAroundTheBest) {
+    const SearchSpace space = four_dimensions();
+    ModelChooser chooser(space);
+    History history;
+    for (std::int64_t n = 1; n <= 150; ++n) {
+        Point point;
+        for (std::uint64_t d = 0; d < 4; ++d) {
+            const double u = uniform(static_cast<std::uint64_t>(4 * n) + d);
+            point.push_back(n <= 70 ? u : history.best()->site.point[d] + 0.01 * (u - 0.5));
+        }
+        history.tell(observed(n, point, waves(point)));
+        if (n < 70) continue;
+        const Hyperparameters found = chooser.choose(history).parameters;
+        EXPECT_LT(found.noise, -3) << n;
+        ASSERT_FALSE(found.additive_length.empty()) << n;
+        for (const double length : found.additive_length) EXPECT_LT(length, -1) << n;
+    }
+}
+
+/// Trials in a small box around (0.5, 0.5) of a function with a wide and a short wave in each coordinate.
+Data waves_near_the_middle(double width, std::size_t count) {
+    std::vector<Observation> trials;
+    std::vector<std::size_t> all;
+    for (std::uint64_t n = 0; n < count; ++n) {
+        Point point;
+        double sum = 0;
+        for (std::uint64_t d = 0; d < 2; ++d) {
+            point.push_back(0.5 + width * (uniform(2 * n + d) - 0.5));
+            sum += std::sin(2 * point.back()) - 5 * std::cos(4 / width * (point.back() - 0.47));
+        }
+        trials.push_back(observed(static_cast<std::int64_t>(n), point, sum));
+        all.push_back(n);
+    }
+    return data_of(square(), trials, all);
+}
+
+TEST(LocalModelTest, FollowsWavesThatAreShortBesideTheLengthScalesOfTheWholeSpace) {
+    for (const double width : {0.2, 0.01, 0.0005}) {
+        const Data data = waves_near_the_middle(width, 28);
+        Model whole{Scale::plain, prior_hyperparameters({false, false}, false)};
+        whole.parameters.length = {0.8, 0.8};
+        const Model local = local_model(square(), data, {0.5, 0.5}, whole);
+        const GaussianProcess process = process_of(square(), data, local, {});
+        const std::vector<double> predicted = process.leave_one_out();
+        double squares = 0;
+        for (std::size_t i = 0; i < predicted.size(); ++i)
+            squares += std::pow(predicted[i] - process.targets()[i], 2) / static_cast<double>(predicted.size());
+        EXPECT_LT(squares, 0.1) << width;  // of a variance of 1
+    }
+}
+
+TEST(LocalModelTest, HasAdditivePartsWhereThoseOfTheWholeSpaceExplainMore) {
+    const Data data = waves_near_the_middle(0.9, 28);
+    Model whole{Scale::plain, prior_hyperparameters({false, false}, true)};
+    EXPECT_FALSE(local_model(square(), data, {0.5, 0.5}, whole).parameters.additive_length.empty());
+    whole.parameters.additive_length.clear();
+    EXPECT_TRUE(local_model(square(), data, {0.5, 0.5}, whole).parameters.additive_length.empty());
+}
+
+TEST(LocalModelTest, TrialsAtOnePointAndSpacesOfCategoriesAreNoError) {
+    std::vector<Observation> trials;
+    for (std::int64_t n = 0; n < 5; ++n) trials.push_back(observed(n, {0.5, 0.5}, 1));
+    const SearchSpace space = square();
+    const Model whole{Scale::plain, prior_hyperparameters({false, false}, false)};
+    const Model model = local_model(space, data_of(space, trials, {0, 1, 2, 3, 4}), {0.5, 0.5}, whole);
+    for (const double length : model.parameters.length) EXPECT_TRUE(std::isfinite(length));
+
+    SearchSpace choices = square();
+    choices.bins = {3, 3};
+    choices.categorical = {true, true};
+    const Model chosen = local_model(choices, data_of(choices, trials, {0, 1, 2, 3, 4}), {0.5, 0.5}, whole);
+    EXPECT_EQ(chosen.parameters.length.size(), 2u);
 }
 
 TEST(HistoryTest, ATrialToldAgainReplacesWhatItToldBefore) {
