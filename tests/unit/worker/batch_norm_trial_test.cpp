@@ -47,28 +47,15 @@ TEST_P(BatchNormTrialOn, IsEvaluatedByRunningStatisticsThatAreSoonRight) {
 }
 
 TEST_P(BatchNormTrialOn, TrialsInCompanyTrainAsEachWouldAloneStagedOrNot) {
-    const auto numbered = [](std::int64_t number, const char* placement) {
-        auto run = small_run(batch_norm_params({{"lr", 0.002 * static_cast<double>(number)},
-                                                {"hidden", std::vector<std::int64_t>{20 + number, 16}},
-                                                {"activation", std::string(number == 1 ? "relu" : "silu")},
-                                                {"optimizer", std::string(number == 2 ? "sgd" : "adamw")},
-                                                {"accumulation", std::int64_t{2}},
-                                                {"placement", std::string(placement)}}),
-                             2);
-        run.id = {number, 1};
-        run.seed = 100 + static_cast<std::uint64_t>(number);
-        return run;
-    };
-    for (const char* placement : {"device", "staged"}) {
-        FusedTrials fused(GetParam());
-        for (const std::int64_t number : {1, 2}) fused.add(numbered(number, placement));
-        EXPECT_EQ(fused.group.size(), 2);
-        fused.finish();
-        for (const std::int64_t number : {1, 2}) {
-            ASSERT_EQ(fused.hosts[number].reports.size(), 2U) << fused.ended.at(number).message;
-            EXPECT_EQ(curve_of(fused.hosts[number]), fused.alone(numbered(number, placement))) << number;
-        }
-    }
+    for (const char* placement : {"device", "staged"})
+        expect_the_curves_that_each_has_alone(GetParam(), 2, [&](std::int64_t number) {
+            return batch_norm_params({{"lr", 0.002 * static_cast<double>(number)},
+                                      {"hidden", std::vector<std::int64_t>{20 + number, 16}},
+                                      {"activation", std::string(number == 1 ? "relu" : "silu")},
+                                      {"optimizer", std::string(number == 2 ? "sgd" : "adamw")},
+                                      {"accumulation", std::int64_t{2}},
+                                      {"placement", std::string(placement)}});
+        });
 }
 
 TEST_P(BatchNormTrialOn, ThePlanIsWhatIsAllocatedToTheByte) {

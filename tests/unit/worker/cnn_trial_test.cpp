@@ -68,18 +68,6 @@ class CnnTrialOnTheCpu : public ::testing::Test {
                      {"lr", 0.01}},
                     changes);
     }
-    [[nodiscard]] to_worker::Run numbered(std::int64_t number, const Params& changes = {}) const {
-        auto run = small_run(params(with({{"lr", 0.002 * static_cast<double>(number)},
-                                          {"batch_size", 20 + number},
-                                          {"activation", std::string(number % 2 == 0 ? "relu" : "silu")},
-                                          {"optimizer", std::string(number == 2 ? "sgd" : "adamw")},
-                                          {"augment_shift", std::int64_t{1}}},
-                                         changes)),
-                             2);
-        run.id = {number, 1};
-        run.seed = 100 + static_cast<std::uint64_t>(number);
-        return run;
-    }
 
     const ImageFolder images_;
 };
@@ -102,17 +90,17 @@ TEST_P(CnnTrialOn, LearnsShapesWhereverTheyAre) {
 }
 
 TEST_P(CnnTrialOn, TrialsInCompanyTrainAsEachWouldAloneStagedOrNot) {
-    for (const char* placement : {"device", "staged"}) {
-        const Params where{{"placement", std::string(placement)}};
-        FusedTrials fused(GetParam());
-        for (const std::int64_t number : {1, 2}) fused.add(numbered(number, where));
-        EXPECT_EQ(fused.group.size(), 2);
-        fused.finish();
-        for (const std::int64_t number : {1, 2}) {
-            ASSERT_EQ(fused.hosts[number].reports.size(), 2U) << fused.ended.at(number).message;
-            EXPECT_EQ(curve_of(fused.hosts[number]), fused.alone(numbered(number, where))) << number;
-        }
-    }
+    for (const auto& [placement, downsampling] :
+         {std::pair("device", "stride"), std::pair("staged", "stride"), std::pair("device", "max")})
+        expect_the_curves_that_each_has_alone(GetParam(), 2, [&](std::int64_t number) {
+            return params({{"lr", 0.002 * static_cast<double>(number)},
+                           {"batch_size", 20 + number},
+                           {"activation", std::string(number % 2 == 0 ? "relu" : "silu")},
+                           {"optimizer", std::string(number == 2 ? "sgd" : "adamw")},
+                           {"augment_shift", std::int64_t{1}},
+                           {"placement", std::string(placement)},
+                           {"downsampling", std::string(downsampling)}});
+        });
 }
 
 TEST_P(CnnTrialOn, ThePlanIsWhatIsAllocatedToTheByte) {

@@ -103,27 +103,15 @@ TEST_P(FoldTrialsOn, ATrialReportsTheMeanOfItsFoldsAndTheStandardError) {
 }
 
 TEST_P(FoldTrialsOn, TrialsInCompanyTrainAsEachWouldAloneStagedOrNot) {
-    for (const char* placement : {"device", "staged"}) {
-        const auto numbered = [&](std::int64_t number) {
-            auto run = small_run(folded_params({{"lr", 0.002 * static_cast<double>(number)},
-                                                {"batch_size", 20 + number},
-                                                {"placement", std::string(placement)}}),
-                                 2);
-            run.id = {number, 1};
-            run.seed = 100 + static_cast<std::uint64_t>(number);
-            return run;
-        };
-        FusedTrials fused(GetParam());
-        for (const std::int64_t number : {1, 2, 3}) fused.add(numbered(number));
-        EXPECT_EQ(fused.group.size(), 3);
-        // The second one leaves, so that the third one moves into its place.
-        fused.hosts[2].on_report = [](const Report&) { return Action::stop; };
-        fused.finish();
-        for (const std::int64_t number : {1, 3}) {
-            ASSERT_EQ(fused.hosts[number].reports.size(), 2U) << fused.ended.at(number).message;
-            EXPECT_EQ(curve_of(fused.hosts[number]), fused.alone(numbered(number))) << number;
-        }
-    }
+    for (const char* placement : {"device", "staged"})
+        expect_the_curves_that_each_has_alone(
+            GetParam(), 3,
+            [&](std::int64_t number) {
+                return folded_params({{"lr", 0.002 * static_cast<double>(number)},
+                                      {"batch_size", 20 + number},
+                                      {"placement", std::string(placement)}});
+            },
+            2);
 }
 
 TEST_P(FoldTrialsOn, ThePlanIsWhatIsAllocatedToTheByte) {

@@ -119,24 +119,12 @@ Params small_transformer(const Params& changes = {}) {
 }
 
 TEST_P(MuonOn, TrialsOfOtherWidthsInCompanyTrainAsEachWouldAlone) {
-    const auto numbered = [](std::int64_t number) {
-        auto run = small_run(muon({{"hidden", std::vector<std::int64_t>{20 + number, 12 + number}},
-                                   {"lr", 0.005 * static_cast<double>(number)},
-                                   {"batch_size", 40 + number}}),
-                             2);
-        run.id = {number, 1};
-        run.seed = 100 + static_cast<std::uint64_t>(number);
-        return run;
+    const auto params_of = [](std::int64_t number) {
+        return muon({{"hidden", std::vector<std::int64_t>{20 + number, 12 + number}},
+                     {"lr", 0.005 * static_cast<double>(number)},
+                     {"batch_size", 40 + number}});
     };
-    FusedTrials fused(GetParam());
-    for (const std::int64_t number : {1, 2, 3}) fused.add(numbered(number));
-    EXPECT_EQ(fused.group.size(), 3);
-    fused.hosts[1].on_report = [](const Report&) { return Action::stop; };  // the third one takes its place
-    fused.finish();
-    for (const std::int64_t number : {2, 3}) {
-        ASSERT_EQ(fused.hosts[number].reports.size(), 2U) << fused.ended.at(number).message;
-        EXPECT_EQ(curve_of(fused.hosts[number]), fused.alone(numbered(number))) << number;
-    }
+    expect_the_curves_that_each_has_alone(GetParam(), 3, params_of, 1);
 }
 
 TEST_P(MuonOn, TrainsAsTheCpuDoesAndGoesOnToTheSameBits) {

@@ -31,25 +31,12 @@ INSTANTIATE_TEST_SUITE_P(Backends, RecurrentTrialOn, ::testing::Values("cpu", "o
                          [](const auto& one) { return std::string(one.param); });
 
 TEST_P(RecurrentTrialOn, TrialsInCompanyTrainAsEachWouldAlone) {
-    for (const char* type : {"gru", "lstm"}) {
-        const auto numbered = [&](std::int64_t number) {
-            auto run = small_run(recurrent_params(type, {{"lr", 0.002 * static_cast<double>(number)},
-                                                         {"batch_size", 20 + number},
-                                                         {"dropout", 0.1 * static_cast<double>(number)}}),
-                                 2);
-            run.id = {number, 1};
-            run.seed = 100 + static_cast<std::uint64_t>(number);
-            return run;
-        };
-        FusedTrials fused(GetParam());
-        for (const std::int64_t number : {1, 2}) fused.add(numbered(number));
-        EXPECT_EQ(fused.group.size(), 2);
-        fused.finish();
-        for (const std::int64_t number : {1, 2}) {
-            ASSERT_EQ(fused.hosts[number].reports.size(), 2U) << fused.ended.at(number).message;
-            EXPECT_EQ(curve_of(fused.hosts[number]), fused.alone(numbered(number))) << type << number;
-        }
-    }
+    for (const char* type : {"gru", "lstm"})
+        expect_the_curves_that_each_has_alone(GetParam(), 2, [&](std::int64_t number) {
+            return recurrent_params(type, {{"lr", 0.002 * static_cast<double>(number)},
+                                           {"batch_size", 20 + number},
+                                           {"dropout", 0.1 * static_cast<double>(number)}});
+        });
 }
 
 TEST_P(RecurrentTrialOn, ThePlanIsWhatIsAllocatedToTheByte) {

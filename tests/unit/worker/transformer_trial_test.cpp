@@ -44,35 +44,19 @@ Params modern_params() {
                        {"tied_embeddings", true}});
 }
 
-class TransformerTrialOn : public ::testing::TestWithParam<const char*> {
-   protected:
-    static to_worker::Run numbered(std::int64_t number, const Params& changes = {}) {
-        auto run = small_run(with(few_params({{"lr", 0.002 * static_cast<double>(number)},
-                                              {"batch_size", 20 + number},
-                                              {"dropout", 0.1 * static_cast<double>(number)},
-                                              {"optimizer", std::string(number == 2 ? "sgd" : "adamw")}}),
-                                  changes),
-                             2);
-        run.id = {number, 1};
-        run.seed = 100 + static_cast<std::uint64_t>(number);
-        return run;
-    }
-};
+class TransformerTrialOn : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Backends, TransformerTrialOn, ::testing::Values("cpu", "opencl"),
                          [](const auto& one) { return std::string(one.param); });
 
 TEST_P(TransformerTrialOn, TrialsInCompanyTrainAsEachWouldAloneStagedOrNot) {
-    for (const char* placement : {"device", "staged"}) {
-        const Params where{{"placement", std::string(placement)}};
-        FusedTrials fused(GetParam());
-        for (const std::int64_t number : {1, 2}) fused.add(numbered(number, where));
-        EXPECT_EQ(fused.group.size(), 2);
-        fused.finish();
-        for (const std::int64_t number : {1, 2}) {
-            ASSERT_EQ(fused.hosts[number].reports.size(), 2U) << fused.ended.at(number).message;
-            EXPECT_EQ(curve_of(fused.hosts[number]), fused.alone(numbered(number, where))) << number;
-        }
-    }
+    for (const char* placement : {"device", "staged"})
+        expect_the_curves_that_each_has_alone(GetParam(), 2, [&](std::int64_t number) {
+            return few_params({{"lr", 0.002 * static_cast<double>(number)},
+                               {"batch_size", 20 + number},
+                               {"dropout", 0.1 * static_cast<double>(number)},
+                               {"optimizer", std::string(number == 2 ? "sgd" : "adamw")},
+                               {"placement", std::string(placement)}});
+        });
 }
 
 TEST_P(TransformerTrialOn, ThePlanIsWhatIsAllocatedToTheByte) {
