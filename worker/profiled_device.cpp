@@ -195,6 +195,10 @@ class ProfiledStream final : public Stream {
     void cross_entropy(const CrossEntropy& a) override {
         timed("cross_entropy", a.logits, {a.logits, a.gradient}, [&] { stream_->cross_entropy(a); });
     }
+    void binary_cross_entropy(const CrossEntropy& a) override {
+        timed("binary_cross_entropy", a.logits, {a.logits, a.labels, a.gradient},
+              [&] { stream_->binary_cross_entropy(a); });
+    }
     void squared_error(const SquaredError& a) override {
         timed("squared_error", a.predictions, {a.predictions, a.targets, a.gradient},
               [&] { stream_->squared_error(a); });

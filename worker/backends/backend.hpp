@@ -290,19 +290,25 @@ struct LayerNormBackward {
     Tensor skipped_gradient{};  ///< [B, O]: the gradient of a is added to this and `gradient` is left as it is; or none
 };
 
-/// Softmax and cross-entropy against (1 - smoothing) * one-hot + smoothing / C (Szegedy et al. 2016).
+/// Of cross_entropy: softmax and cross-entropy against (1 - smoothing) * one-hot + smoothing / C (Szegedy et al. 2016).
+/// Of binary_cross_entropy: the sum over the columns of the logistic loss of each logit against (1 - smoothing) * label
+/// + smoothing / 2.
 struct CrossEntropy {
     Tensor logits;     ///< [B, C]
-    Tensor labels;     ///< i32 [B, 1], each in [0, C)
+    Tensor labels;     ///< i32 [B, 1], each in [0, C); of binary_cross_entropy f32 [B, C], each 0 or 1
     Tensor smoothing;  ///< per replica
     Tensor loss;       ///< [1, 1] by `write`: weight * the sum over the rows
-    Tensor correct;    ///< i32 [1, 1] by `write`: rows whose greatest logit (the first of equals) is the label's
+    Tensor correct;    ///< i32 [1, 1] by `write`: rows whose greatest logit (the first of equals) is the label's; of
+                       ///< binary_cross_entropy elements whose logit is above 0 exactly if the label is 1
     Tensor gradient;   ///< [B, C] written: the gradient of `loss`, times `scale`; may be `logits`; none: not computed
-    float weight = 1;  ///< of a row; 1 / (rows of the whole batch) makes `loss` a mean
+    float weight = 1;  ///< of a row, or an element; 1 / (rows or elements of the whole batch) makes `loss` a mean
     Write write = Write::set;
     Tensor scale;    ///< per replica; none: 1
     Tensor weights;  ///< per replica: its weight, in place of `weight`
     Extent extent;   ///< padding rows add nothing, and their gradient is 0
+    /// f32 [1, C], none: 1 for all. The loss of a row is multiplied by the weight of its label; of
+    /// binary_cross_entropy, the part that a label of 1 has in the loss of an element by the weight of the column.
+    Tensor class_weights;
 };
 
 /// The squared error, summed over the outputs: its mean over rows and outputs with weight 1 / (rows * outputs).
@@ -397,6 +403,7 @@ class Stream {
     virtual void lstm_step(const LstmStep& arguments) = 0;
     virtual void lstm_step_backward(const LstmStepBackward& arguments) = 0;
     virtual void cross_entropy(const CrossEntropy& arguments) = 0;
+    virtual void binary_cross_entropy(const CrossEntropy& arguments) = 0;
     virtual void squared_error(const SquaredError& arguments) = 0;
     virtual void gradient_norm(const GradientNorm& arguments) = 0;
     virtual void adamw(const AdamW& arguments) = 0;

@@ -48,6 +48,10 @@ class Harness {
     Tensor integers(std::int64_t rows, std::int64_t columns, std::function<T(int replica, std::int64_t i)> value) {
         return declare<T>(rows, columns, false, std::move(value));
     }
+    Tensor floats(std::int64_t rows, std::int64_t columns, std::function<double(int replica, std::int64_t i)> value) {
+        return declare<float>(rows, columns, false,
+                              [value](int replica, std::int64_t i) { return static_cast<float>(value(replica, i)); });
+    }
     template <class T = float>
     Tensor per_replica(std::function<T(int replica)> value) {
         return declare<T>(1, 1, true, [value](int replica, std::int64_t) { return value(replica); });

@@ -305,6 +305,7 @@ const std::map<std::string, Entry> kernels{
     ENTRY(lstm_step_backward, LstmStepBackwardArguments),
     ENTRY(cross_entropy_rows, CrossEntropyArguments),
     ENTRY(cross_entropy_total, CrossEntropyArguments),
+    ENTRY(binary_cross_entropy_parts, CrossEntropyArguments),
     ENTRY(squared_error_parts, SquaredErrorArguments),
     ENTRY(squared_error_total, SquaredErrorArguments),
     ENTRY(norm_parts, GradientNormArguments),

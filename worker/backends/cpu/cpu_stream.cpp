@@ -464,7 +464,8 @@ void CpuStream::max_pixels_backward(const MaxPixelsBackward& arguments) {
                                      at(input_gradient, replica));
 }
 
-void CpuStream::cross_entropy(const CrossEntropy& arguments) {
+template <class Label, class Kernel>
+void CpuStream::each_cross_entropy(const CrossEntropy& arguments, Kernel kernel) {
     const Tensor& logits = arguments.logits;
     assert(arguments.labels.rows == logits.rows);
     for (int replica = first_; replica < end_; ++replica) {
@@ -472,13 +473,23 @@ void CpuStream::cross_entropy(const CrossEntropy& arguments) {
         prepare(arguments.correct, replica, arguments.write);
         const std::int64_t valid = valid_rows(arguments.extent, replica, logits.rows).count;
         float* gradient = at(arguments.gradient, replica);
-        kernels_.cross_entropy(valid, logits.columns, at(logits, replica), at<std::int32_t>(arguments.labels, replica),
-                               value(arguments.smoothing, replica),
-                               arguments.weights ? value(arguments.weights, replica) : arguments.weight,
-                               arguments.scale ? value(arguments.scale, replica) : 1.0F, at(arguments.loss, replica),
-                               at<std::int32_t>(arguments.correct, replica), gradient);
+        kernel(valid, logits.columns, at(logits, replica), at<Label>(arguments.labels, replica),
+               at(arguments.class_weights, replica), value(arguments.smoothing, replica),
+               arguments.weights ? value(arguments.weights, replica) : arguments.weight,
+               arguments.scale ? value(arguments.scale, replica) : 1.0F, at(arguments.loss, replica),
+               at<std::int32_t>(arguments.correct, replica), gradient);
         if (gradient) std::fill(gradient + valid * logits.columns, gradient + logits.elements(), 0.0F);
     }
+}
+
+void CpuStream::cross_entropy(const CrossEntropy& arguments) {
+    assert(arguments.labels.columns == 1);
+    each_cross_entropy<std::int32_t>(arguments, kernels_.cross_entropy);
+}
+
+void CpuStream::binary_cross_entropy(const CrossEntropy& arguments) {
+    assert(arguments.labels.columns == arguments.logits.columns);
+    each_cross_entropy<float>(arguments, kernels_.binary_cross_entropy);
 }
 
 void CpuStream::squared_error(const SquaredError& arguments) {

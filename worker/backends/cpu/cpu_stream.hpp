@@ -79,6 +79,7 @@ class CpuStream : public Stream {
     void lstm_step(const LstmStep& arguments) override;
     void lstm_step_backward(const LstmStepBackward& arguments) override;
     void cross_entropy(const CrossEntropy& arguments) override;
+    void binary_cross_entropy(const CrossEntropy& arguments) override;
     void squared_error(const SquaredError& arguments) override;
     void gradient_norm(const GradientNorm& arguments) override;
     void adamw(const AdamW& arguments) override;
@@ -112,6 +113,8 @@ class CpuStream : public Stream {
     template <class T>
     void gather_rows(const Samples& samples, const Gather& arguments, int replica, std::int64_t first,
                      std::int64_t begin, std::span<const std::int32_t> rows);
+    template <class Label, class Kernel>
+    void each_cross_entropy(const CrossEntropy& arguments, Kernel kernel);
     [[nodiscard]] float rate_of(const Update& update, int replica) const;
     [[nodiscard]] bool updates(const Update& update, int replica) const;
     [[nodiscard]] DropoutDraw draw(const Dropout& dropout, int replica) const;

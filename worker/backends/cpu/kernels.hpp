@@ -148,8 +148,11 @@ struct Kernels {
     void (*lstm_step_backward)(std::int64_t rows, std::int64_t width, const float* gradient, float* cell_gradient,
                                float* gates, const float* cell_before, const float* cell);
     void (*cross_entropy)(std::int64_t rows, std::int64_t columns, const float* logits, const std::int32_t* labels,
-                          float smoothing, float weight, float scale, float* loss, std::int32_t* correct,
-                          float* gradient);
+                          const float* class_weights, float smoothing, float weight, float scale, float* loss,
+                          std::int32_t* correct, float* gradient);
+    void (*binary_cross_entropy)(std::int64_t rows, std::int64_t columns, const float* logits, const float* labels,
+                                 const float* class_weights, float smoothing, float weight, float scale, float* loss,
+                                 std::int32_t* correct, float* gradient);
     /// As SquaredError, over all elements: adds to loss and absolute; gradient as above.
     void (*squared_error)(std::int64_t count, const float* predictions, const float* targets, float weight, float scale,
                           float* loss, float* absolute, float* gradient);

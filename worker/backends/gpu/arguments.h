@@ -370,6 +370,7 @@ typedef struct {
     TensorRef gradient;  // ABSENT: not wanted
     TensorRef scale;     // ABSENT: 1
     TensorRef weights;   // ABSENT: `weight` for all
+    TensorRef class_weights;  // ABSENT: 1 for all
     ExtentArguments extent;
     u32 rows;
     u32 columns;

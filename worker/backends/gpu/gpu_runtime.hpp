@@ -71,6 +71,7 @@ using i64 = std::int64_t;
     K(lstm_step_backward)             \
     K(cross_entropy_rows)             \
     K(cross_entropy_total)            \
+    K(binary_cross_entropy_parts)     \
     K(squared_error_parts)            \
     K(squared_error_total)            \
     K(norm_parts)                     \

@@ -364,17 +364,38 @@ void GpuStream::max_pixels_backward(const MaxPixelsBackward& arguments) {
                               word(forward.height), word(forward.width), word(forward.input.columns), 0});
 }
 
-void GpuStream::cross_entropy(const CrossEntropy& arguments) {
+/// `first` leaves sums of `parts` work-groups.
+void GpuStream::each_cross_entropy(const CrossEntropy& arguments, Kernel first, u32 parts) {
     const Tensor& logits = arguments.logits;
     assert(arguments.labels.rows == logits.rows);
-    const u32 parts = parts_of(divide_up(logits.rows, SUBGROUPS));
-    const CrossEntropyArguments both{
-        ref(arguments.logits),         ref(arguments.labels),   ref(arguments.smoothing), ref(arguments.loss),
-        ref(arguments.correct),        ref(arguments.gradient), ref(arguments.scale),     ref(arguments.weights),
-        ref(arguments.extent),         word(logits.rows),       word(logits.columns),     parts,
-        arguments.write == Write::add, arguments.weight};
-    launch(Kernel::cross_entropy_rows, parts, both);
+    const CrossEntropyArguments both{ref(logits),
+                                     ref(arguments.labels),
+                                     ref(arguments.smoothing),
+                                     ref(arguments.loss),
+                                     ref(arguments.correct),
+                                     ref(arguments.gradient),
+                                     ref(arguments.scale),
+                                     ref(arguments.weights),
+                                     ref(arguments.class_weights),
+                                     ref(arguments.extent),
+                                     word(logits.rows),
+                                     word(logits.columns),
+                                     parts,
+                                     arguments.write == Write::add,
+                                     arguments.weight};
+    launch(first, parts, both);
     launch(Kernel::cross_entropy_total, 1, both);
+}
+
+void GpuStream::cross_entropy(const CrossEntropy& arguments) {
+    assert(arguments.labels.columns == 1);
+    each_cross_entropy(arguments, Kernel::cross_entropy_rows, parts_of(divide_up(arguments.logits.rows, SUBGROUPS)));
+}
+
+void GpuStream::binary_cross_entropy(const CrossEntropy& arguments) {
+    assert(arguments.labels.columns == arguments.logits.columns);
+    each_cross_entropy(arguments, Kernel::binary_cross_entropy_parts,
+                       parts_of(divide_up(arguments.logits.elements(), UPDATE_ELEMENTS)));
 }
 
 void GpuStream::squared_error(const SquaredError& arguments) {

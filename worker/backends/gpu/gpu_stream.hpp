@@ -98,6 +98,7 @@ class GpuStream : public Stream {
     void lstm_step(const LstmStep& arguments) override;
     void lstm_step_backward(const LstmStepBackward& arguments) override;
     void cross_entropy(const CrossEntropy& arguments) override;
+    void binary_cross_entropy(const CrossEntropy& arguments) override;
     void squared_error(const SquaredError& arguments) override;
     void gradient_norm(const GradientNorm& arguments) override;
     void adamw(const AdamW& arguments) override;
@@ -121,6 +122,7 @@ class GpuStream : public Stream {
     void launch(Kernel kernel, std::int64_t groups, const Arguments& arguments);
     template <class Arguments>
     void launch(Kernel kernel, std::int64_t groups, const Arguments& arguments, Memory other);
+    void each_cross_entropy(const CrossEntropy& arguments, Kernel first, u32 parts);
     /// The sizes of a product: C is m x n, and the sums run over k.
     struct Sizes {
         std::int64_t m, n, k;

@@ -1,5 +1,6 @@
-// Softmax cross-entropy. In the first kernel a sub-group works on one row, and `parts` work-groups of a replica leave
-// partial sums; in the second kernel one work-group adds these up.
+// Softmax cross-entropy, and binary cross-entropy. In the first kernel of the one a sub-group works on one row, in that of
+// the other a work-item on elements, and `parts` work-groups of a replica leave partial sums; in a second kernel, which
+// both share, one work-group adds these up.
 
 // The greatest number of a sub-group and its column, the first of equals. Every work-item of the work-group must call it.
 FUNCTION void subgroup_greatest(LOCAL float* scratch, LOCAL u32* columns, float* greatest, u32* column) {
@@ -83,13 +84,14 @@ KERNEL cross_entropy_rows(GLOBAL u8* arena, GLOBAL u8* other, const CrossEntropy
             sum += z[i] - greatest;
         }
         subgroup_sums(scratch, more, &exponentials, &sum);
+        const float of_class = PRESENT(a.class_weights) ? FLOATS(a.class_weights)[label] : 1.0f;
         if (row < rows && subgroup_item == 0u) {
-            loss += log(exponentials) - (1.0f - smoothing) * label_logit - spread * sum;
+            loss += of_class * (log(exponentials) - (1.0f - smoothing) * label_logit - spread * sum);
             hits += winner == label;
         }
         if (PRESENT(a.gradient)) {
             GLOBAL float* g = FLOATS(a.gradient) + (i64)row * a.columns;
-            const float share = PRESENT(a.scale) ? weight * FLOATS(a.scale)[0] : weight;
+            const float share = of_class * (PRESENT(a.scale) ? weight * FLOATS(a.scale)[0] : weight);
             const float inverse = share / exponentials;
             const float even = share * spread;
             for (u32 i = subgroup_item; i < columns; i += SUBGROUP_SIZE) {
@@ -105,6 +107,46 @@ KERNEL cross_entropy_rows(GLOBAL u8* arena, GLOBAL u8* other, const CrossEntropy
                 FLOATS(a.gradient)[(i64)row * a.columns + i] = 0.0f;
     loss = group_sum(scratch, loss);
     // Counts are exact as floats: a work-group counts far fewer than 2^24 rows.
+    const float count = group_sum(scratch, (float)hits);
+    if (WORK_ITEM == 0u) {
+        PART_FLOATS[WORK_GROUP] = loss;
+        PART_COUNTS[WORK_GROUP] = (int)count;
+    }
+}
+
+KERNEL binary_cross_entropy_parts(GLOBAL u8* arena, GLOBAL u8* other, const CrossEntropyArguments a) {
+    SHARED float scratch[WORK_GROUP_SIZE];
+    const i64 all = (i64)a.rows * a.columns;
+    const i64 valid = (i64)valid_rows(arena, a.extent, a.rows) * a.columns;
+    // As many parts as without padding, so that the sums are the same.
+    const i64 wanted = (valid + UPDATE_ELEMENTS - 1u) / UPDATE_ELEMENTS;
+    const u32 parts = wanted < (i64)a.parts ? (u32)wanted : a.parts;
+    const float smoothing = FLOATS(a.smoothing)[0];
+    const float weight = PRESENT(a.weights) ? FLOATS(a.weights)[0] : a.weight;
+    const float share = PRESENT(a.scale) ? weight * FLOATS(a.scale)[0] : weight;
+    const u32 item = WORK_GROUP * WORK_GROUP_SIZE + WORK_ITEM;
+    float loss = 0.0f;
+    int hits = 0;
+    if (WORK_GROUP < parts) {
+        for (i64 i = item; i < valid; i += (i64)parts * WORK_GROUP_SIZE) {
+            const float z = FLOATS(a.logits)[i];
+            const float label = FLOATS(a.labels)[i];
+            // With y the smoothed label, w its weight, and log(1 + exp(z)) = -log(1 - sigmoid(z)):
+            // (1 - y) log(1 + exp(z)) + w y (log(1 + exp(z)) - z).
+            const float y = label * (1.0f - smoothing) + 0.5f * smoothing;
+            const float positive = PRESENT(a.class_weights) ? FLOATS(a.class_weights)[i % a.columns] * y : y;
+            const float both = 1.0f - y + positive;
+            const float small = exp(z > 0.0f ? -z : z);
+            loss += both * ((z > 0.0f ? z : 0.0f) + log(1.0f + small)) - positive * z;
+            hits += (z > 0.0f) == (label > 0.5f);
+            if (PRESENT(a.gradient))
+                FLOATS(a.gradient)[i] = share * (both * (z > 0.0f ? 1.0f : small) / (1.0f + small) - positive);
+        }
+    }
+    if (PRESENT(a.gradient))
+        for (i64 i = valid + item; i < all; i += (i64)a.parts * WORK_GROUP_SIZE) FLOATS(a.gradient)[i] = 0.0f;
+    loss = group_sum(scratch, loss);
+    // Counts are exact as floats: a work-group counts far fewer than 2^24 elements.
     const float count = group_sum(scratch, (float)hits);
     if (WORK_ITEM == 0u) {
         PART_FLOATS[WORK_GROUP] = loss;
