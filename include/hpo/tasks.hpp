@@ -11,7 +11,7 @@
 
 namespace hpo {
 
-enum class Task : std::uint8_t { classification, regression };
+enum class Task : std::uint8_t { classification, regression, multi_label };
 
 /// Whether trials report a metric always, where the target is the next token, or with training.class_metrics.
 enum class WhenReported : std::uint8_t { always, next_token, on_request };
@@ -32,9 +32,12 @@ struct TaskInfo {
 // samples, as all val_ metrics are. For classes it is the cross-entropy in nats, and accuracy is a fraction of 1.
 // Perplexity is exp(val_loss). F1 is the mean over classes, and top5 the fraction of samples whose class is among the
 // five that are thought likeliest. auc is the mean over classes of the area under the ROC curve of each against all
-// others, of one class for each sample out of at most 100. For numbers the loss is the squared error of standardized
-// targets. mse and mae are in the target's units (mse in their square), and r2 is 1 minus the ratio of the mean squared
-// error to the variance of the targets.
+// others, of one class for each sample out of at most 100. For labels, of which a sample may have any number, the loss
+// is the binary cross-entropy in nats, its mean over samples and labels; accuracy is the fraction of labels that are
+// predicted right, where a probability above 0.5 predicts the label; F1 and auc are means over labels, and exact_match
+// is the fraction of samples with all labels right. For numbers the loss is the squared error of standardized targets.
+// mse and mae are in the target's units (mse in their square), and r2 is 1 minus the ratio of the mean squared error to
+// the variance of the targets.
 inline constexpr std::array classification_metrics{
     TaskMetric{"loss", Direction::minimize},
     TaskMetric{"val_loss", Direction::minimize},
@@ -49,11 +52,20 @@ inline constexpr std::array regression_metrics{
     TaskMetric{"val_mse", Direction::minimize}, TaskMetric{"val_mae", Direction::minimize},
     TaskMetric{"val_r2", Direction::maximize},
 };
+inline constexpr std::array multi_label_metrics{
+    TaskMetric{"loss", Direction::minimize},
+    TaskMetric{"val_loss", Direction::minimize},
+    TaskMetric{"val_accuracy", Direction::maximize},
+    TaskMetric{"val_f1", Direction::maximize, WhenReported::on_request},
+    TaskMetric{"val_exact_match", Direction::maximize, WhenReported::on_request},
+    TaskMetric{"val_auc", Direction::maximize, WhenReported::on_request},
+};
 
 /// The tasks in the order of Task.
 inline constexpr std::array tasks{
     TaskInfo{"classification", classification_metrics, "val_accuracy"},
     TaskInfo{"regression", regression_metrics, "val_r2"},
+    TaskInfo{"multi-label", multi_label_metrics, "val_loss"},
 };
 
 constexpr const TaskInfo& info_of(Task task) { return tasks[static_cast<std::size_t>(task)]; }

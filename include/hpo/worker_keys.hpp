@@ -88,10 +88,10 @@ inline constexpr std::array worker_keys = [] {
     using worker_key_detail::same_speed, worker_key_detail::any_speed, worker_key_detail::required;
     using worker_key_detail::T;
     return std::array{
-        WorkerKey{"", "task", T::text, 0, 0, "auto|classification|regression|image-classification", "auto", "what is trained: classes or numbers are predicted; auto: by the data's targets"},
+        WorkerKey{"", "task", T::text, 0, 0, "auto|classification|regression|multi-label|image-classification", "auto", "what is trained: a class, numbers, or labels of which a sample may have any number are predicted; auto: by the data's targets"},
         WorkerKey{"data", "format", T::text, 0, 0, "idx|csv|series|npy|images|text|tokens|synthetic", "idx", "idx: IDX files; csv: a table with a header; series: a CSV file whose rows are in the order of time; all plain or gzip. npy: arrays of NumPy; images: a folder of PNG and JPEG files by class; text: a text, byte by byte; tokens: a file of numbers of 16 bits. synthetic: Gaussian clusters, or for regression sums of sines, made from the seed; or sequences of tokens"},
         WorkerKey{"data", "path", T::text, 0, 0, "", "", "idx: a folder, or the name of one below /usr/share/datasets; csv, series and text: a file; npy: an NPZ or NPY file, or a folder of NPY files; images: a folder; tokens: a file, or a folder with train.bin and val.bin, of which the latter tests", "format=idx|csv|series|npy|images|text|tokens", "", shared, any_result, any_speed, required},
-        WorkerKey{"data", "target", T::text, 0, 0, "", "", "csv: the column to predict; series: one or more, with commas between them", "format=csv|series", "", shared, any_result, any_speed, required},
+        WorkerKey{"data", "target", T::text, 0, 0, "", "", "csv and series: the column to predict, or several, with commas between their names; csv: several of numbers, or of 0 and 1 (labels)", "format=csv|series", "", shared, any_result, any_speed, required},
         WorkerKey{"data", "ignore", T::text, 0, 0, "", "", "csv and series: columns to leave out, with commas between their names", "format=csv|series"},
         WorkerKey{"data", "categorical", T::text, 0, 0, "", "", "csv: columns whose numbers are names, such as codes, with commas between them; columns with other texts than numbers are categorical anyway", "format=csv"},
         WorkerKey{"data", "inputs", T::text, 0, 0, "", "", "npy: the array with the features; default x_train, x and other usual names", "format=npy"},
@@ -110,7 +110,7 @@ inline constexpr std::array worker_keys = [] {
         WorkerKey{"data", "features", T::integer, 1, 65536, "", "32", "synthetic: features of a sample, or of a step of it", "format=synthetic"},
         WorkerKey{"data", "steps", T::integer, 1, 65536, "", "", "synthetic: steps of a sequence, each with such features and a target of its own; default: a sample is one vector with one target", "format=synthetic"},
         WorkerKey{"data", "vocabulary", T::integer, 2, 65536, "", "", "synthetic: samples are sequences of so many different tokens, and each step's target is the next token; default: there are numbers in each step; tokens: how many there are, default the largest one of the file and 1", "format=synthetic|tokens"},
-        WorkerKey{"data", "classes", T::integer, 2, 4096, "", "4", "synthetic: classes", "format=synthetic"},
+        WorkerKey{"data", "classes", T::integer, 2, 4096, "", "4", "synthetic: classes, or labels", "format=synthetic"},
         WorkerKey{"data", "noise", T::real, 0, 100, "", "1.0", "synthetic: standard deviation of each cluster (centres have deviation 1), or of the noise in the target (which varies by 1)", "format=synthetic", "", shared, any_result, same_speed},
         WorkerKey{"model", "type", T::text, 0, 0, "mlp|cnn|transformer|gru|lstm", "mlp", "the model family: a multilayer perceptron; for images a residual convolution network; for sequences of tokens or numbers a transformer, or recurrent layers"},
         WorkerKey{"model", "hidden", T::list, 1, 65536, "", "", "widths of the hidden layers, one by one; or use width and depth", "type=mlp", "width|depth"},
@@ -152,13 +152,14 @@ inline constexpr std::array worker_keys = [] {
         WorkerKey{"training", "cooldown", T::real, 0.001, 1, "", "0.2", "wsd: the last part of the budget, as a fraction, in which the learning rate falls to 0", "schedule=wsd", "", per_replica, any_result, same_speed},
         WorkerKey{"training", "ema", T::real, 0, 0.999999, "", "0.0", "decay of an exponential moving average of the weights, such as 0.999, which is evaluated and saved in their place; 0: none"},
         WorkerKey{"training", "warmup", T::real, 0, 1e6, "", "0.0", "epochs of linear warm-up (one-cycle: 30 % of the budget if 0)", "", "", per_replica, any_result, same_speed},
-        WorkerKey{"training", "label_smoothing", T::real, 0, 0.99, "", "0.0", "probability mass spread evenly over all classes", "", "", per_replica, any_result, same_speed},
+        WorkerKey{"training", "label_smoothing", T::real, 0, 0.99, "", "0.0", "probability mass spread evenly over all classes; of labels, over 0 and 1", "", "", per_replica, any_result, same_speed},
+        WorkerKey{"training", "class_weights", T::text, 0, 0, "", "none", "what classes count in the training loss: balanced, so that all count alike however rare; or a number for each class, with commas between them, such as 1, 2.5; of labels, what 1 counts as against 0", "", "", shared, any_result, same_speed},
         WorkerKey{"training", "clip", T::real, 0, none, "", "0.0", "largest norm of the gradient; 0: not clipped", "", "", per_replica, any_result, same_speed},
         WorkerKey{"training", "precision", T::text, 0, 0, "float32|tf32|bfloat16|float16|auto", "float32", "of matrix products; sums and weights are float32 always. auto: the fastest of this device at an equal loss, as measured"},
         WorkerKey{"training", "checkpointing", T::text, 0, 0, "none|alternate|every|auto", "none", "transformer: blocks whose activations are not kept, and are computed again in the backward pass: less memory, more time, the same bits; auto: where memory is short, if that costs less than smaller micro-batches", "type=transformer", "", shared, same_result},
         WorkerKey{"training", "augment_shift", T::integer, 0, 1000, "", "0", "images: shifted by up to so many pixels in each direction, anew each time they are seen; 0: not"},
         WorkerKey{"training", "augment_flip", T::flag, 0, 0, "", "false", "images: half of them mirrored, left to right, anew each time they are seen"},
-        WorkerKey{"training", "class_metrics", T::flag, 0, 0, "", "false", "classes: report macro F1, top-5 accuracy and the area under the ROC curve as well, val_f1, val_top5 and val_auc, which may then be the objective", "", "", shared, same_result},
+        WorkerKey{"training", "class_metrics", T::flag, 0, 0, "", "false", "classes: report macro F1, top-5 accuracy (of labels exact match) and the area under the ROC curve as well, val_f1, val_top5 (val_exact_match) and val_auc, which may then be the objective", "", "", shared, same_result},
         WorkerKey{"training", "eval_every", T::integer, 0, 1e9, "", "0", "iterations of one step; 0: one epoch", "", "", shared, any_result, same_speed},
         WorkerKey{"training", "seed", T::integer, 0, 9007199254740991.0, "", "", "of the trial; default: drawn from the study's seed and the trial's number", "", "", per_replica, any_result, same_speed},
     };

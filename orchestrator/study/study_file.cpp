@@ -41,8 +41,8 @@ std::optional<Direction> known_direction(string_view metric) {
     return std::nullopt;
 }
 
-/// Returns the tasks that a native worker may have. A table without a task has two, since its target column decides
-/// once it is read.
+/// Returns the tasks that a native worker may have. A table without a task has several, since its target columns decide
+/// once they are read.
 std::vector<Task> possible_tasks(const Params& worker) {
     const auto value = [&](const char* key) {
         const auto found = worker.find(key);
@@ -50,9 +50,11 @@ std::vector<Task> possible_tasks(const Params& worker) {
     };
     const string task = value("task");
     if (task == "auto" && (value("format") == "csv" || value("format") == "npy"))
-        return {Task::classification, Task::regression};
+        return {Task::classification, Task::regression, Task::multi_label};
     if (task == "auto" && value("format") == "series") return {Task::regression};
-    return {task == info_of(Task::regression).name ? Task::regression : Task::classification};
+    for (const Task one : {Task::regression, Task::multi_label})
+        if (task == info_of(one).name) return {one};
+    return {Task::classification};
 }
 
 /// Whether the target is the next token.

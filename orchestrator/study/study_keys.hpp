@@ -18,7 +18,7 @@ struct StudyKey {
 inline constexpr std::array study_keys{
     StudyKey{"study", "", "name of the study and of its folder: letters, digits, . _ -"},
     StudyKey{"seed", "1", "seed of the proposals and of every trial"},
-    StudyKey{"objective.metric", "val_accuracy", "metric that ranks trials; regression: val_r2, a table without a task: val_loss, a script: required"},
+    StudyKey{"objective.metric", "val_accuracy", "metric that ranks trials; regression: val_r2, multi-label and a table without a task: val_loss, a script: required"},
     StudyKey{"objective.direction", "", "minimize or maximize; known for the native worker's metrics"},
     StudyKey{"objective.at", "best", "step that gives a trial's value: best or last"},
     StudyKey{"objective", "", "several: a list such as [{metric: val_loss, direction: minimize}, {metric: latency, direction: minimize}]; trials then form a Pareto front"},

@@ -346,6 +346,28 @@ class SavedTableModel(unittest.TestCase):
             self.assertAlmostEqual(mse / values["test_mse"], 1, delta=1e-3)
             self.assertGreater(values["test_r2"], 0.5)
 
+    def test_numpy_reproduces_the_test_metrics_of_labels(self):
+        with tempfile.TemporaryDirectory() as folder:
+            table, file = pathlib.Path(folder, "table.csv"), pathlib.Path(folder, "model.safetensors")
+            self.write(table, lambda a, b, d: f"{int(a > 7)},{int(d == 'up')}")
+            table.write_text(table.read_text().replace("d,y\n", "d,high,up\n", 1))
+            params = {"format": "csv", "path": str(table), "target": "high,up", "split": "time", "hidden": [32],
+                      "lr": 0.01, "batch_size": 64, "class_metrics": True, "class_weights": "balanced"}
+            values = train(params, 6, file, "val_f1")["values"]
+            metadata, tensors = read_safetensors(file)
+            self.assertEqual((metadata["task"], metadata["outputs"]), ("multi-label", "2"))
+            encoding, rows = json.loads(metadata["encoding"]), self.rows(table)
+            names = [target["name"] for target in encoding["targets"]]
+            self.assertEqual(names, ["high", "up"])
+            scores = logits(tensors, numpy.array([encoded(encoding, row) for row in rows]))
+            wanted = numpy.array([[int(row[name]) for name in names] for row in rows])
+            right = (scores > 0) == wanted
+            self.assertAlmostEqual(right.mean(), values["test_accuracy"], delta=0.006)
+            self.assertAlmostEqual(right.all(1).mean(), values["test_exact_match"], delta=0.011)
+            loss = numpy.logaddexp(0, scores) - wanted * scores
+            self.assertAlmostEqual(loss.mean() / values["test_loss"], 1, delta=1e-3)
+            self.assertGreater(values["test_accuracy"], 0.9)
+
     def test_numpy_reproduces_the_test_accuracy_of_classes(self):
         with tempfile.TemporaryDirectory() as folder:
             table, file = pathlib.Path(folder, "table.csv"), pathlib.Path(folder, "model.safetensors")

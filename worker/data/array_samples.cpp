@@ -38,12 +38,13 @@ class ArrayLoader {
         : data_(data),
           uses_(std::move(uses)),
           columns_(static_cast<std::size_t>(data.columns())),
-          targets_(data.task == Task::regression ? static_cast<std::size_t>(data.outputs) : 0) {}
+          targets_(data.task == Task::classification ? 0 : static_cast<std::size_t>(data.outputs)) {}
 
     Result<void> fit() {
         const auto train = [&](std::int64_t row) { return uses_[static_cast<std::size_t>(row)] == RowUse::train; };
         for (std::int64_t row = 0; row < data_.train.rows(); ++row)
-            for (std::size_t i = 0; i < targets_.size() && train(row); ++i) targets_[i].add(target(row, i));
+            for (std::size_t i = 0; i < targets_.size() && train(row) && data_.task == Task::regression; ++i)
+                targets_[i].add(target(row, i));
         if (columns_.empty()) return {};
         return each_row(data_.train, [&](std::int64_t row, const std::byte* bytes) -> Result<void> {
             if (!train(row)) return {};
@@ -81,7 +82,7 @@ class ArrayLoader {
         DataFacts facts;
         if (data_.task == Task::classification) {
             json["target"]["classes"] = data_.classes;
-        } else {
+        } else if (data_.task == Task::regression) {
             json["targets"] = scales(targets_);
             if (targets_.size() == 1) {
                 facts.target_mean = targets_[0].mean();
@@ -198,6 +199,15 @@ std::string targets_text(const ArrayData& data) {
         const auto [low, high] = std::minmax_element(data.numbers.begin(), data.numbers.end());
         return line + ", " + (data.outputs == 1 ? "numbers" : grouped(data.outputs) + " numbers") + " from " +
                short_text(*low) + " to " + short_text(*high);
+    }
+    if (data.task == Task::multi_label) {
+        std::vector<std::int64_t> counts(static_cast<std::size_t>(data.outputs), 0);
+        const auto rows = data.train.rows();
+        for (std::size_t i = 0; i < static_cast<std::size_t>(rows) * counts.size(); ++i)
+            counts[i % counts.size()] += data.numbers[i] > 0 ? 1 : 0;
+        std::vector<ClassCount> labels;
+        for (std::size_t i = 0; i < counts.size(); ++i) labels.push_back({std::to_string(i), counts[i]});
+        return line + ", " + labels_text(labels, rows);
     }
     std::vector<ClassCount> counts;
     for (const std::int64_t value : data.classes) counts.push_back({std::to_string(value), 0});

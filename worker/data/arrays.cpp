@@ -206,16 +206,19 @@ class ArraySurvey {
         const std::string what = data_.train.targets.text() + ": targets of shape " + shape_text(header.shape);
         data_.task = config_.task.value_or(is_float(header.type) ? Task::regression : Task::classification);
         if (data_.task == Task::classification && width != 1)
-            return Error{what + ": a class is one number, (n,) or (n, 1); for one-hot targets, save array.argmax(1)"};
+            return Error{what +
+                         ": a class is one number, (n,) or (n, 1); for one-hot targets, save array.argmax(1), and for "
+                         "labels of which a sample may have several, give task: multi-label"};
         if (header.shape.size() > 2 || width > most_targets)
             return Error{what + ": (n,) or (n, numbers to predict) is possible"};
-        if (config_.split == SplitKind::stratified && data_.task == Task::regression)
-            return Error{"data.split: stratified is for classes, and the target is a number: use random or time"};
+        if (config_.split == SplitKind::stratified && data_.task != Task::classification)
+            return Error{"data.split: stratified is for classes, and the target is " +
+                         std::string(data_.task == Task::regression ? "a number" : "labels") + ": use random or time"};
         data_.split = config_.split != SplitKind::automatic ? config_.split
                       : data_.task == Task::classification  ? SplitKind::stratified
                                                             : SplitKind::random;
         if (auto read = read_targets(data_.train); !read) return read;
-        if (data_.task == Task::regression) {
+        if (data_.task != Task::classification) {
             data_.outputs = width;
             if (data_.test) return read_targets(*data_.test);
             return {};
@@ -266,6 +269,9 @@ class ArraySurvey {
                                  "] is " + short_text(number) + ": " + why};
                 };
                 if (!std::isfinite(number)) return broken("a target must be a finite number");
+                if (data_.task == Task::multi_label && number != 0 && number != 1)
+                    return broken(
+                        "with task: multi-label, each number says by 0 or 1 whether the sample has the label");
                 if (data_.task == Task::classification && number != std::floor(number))
                     return broken("a class must be a whole number");
                 if (data_.task == Task::classification && std::abs(number) > 0x1p53)

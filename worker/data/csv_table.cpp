@@ -64,7 +64,8 @@ class TableLoader {
         auto read = each_row([&](std::size_t row, Fields fields) {
             Waiting& its = waiting[uses_[row] == RowUse::test ? 1 : 0];
             add_features(fields, its.features);
-            its.targets.push_back(target_of(row, fields));
+            add_targets(row, fields, its.targets);
+            ++its.count;
             if (its.features.size() * sizeof(float) >= batch_bytes) its.pass_on(sink);
         });
         if (!read) return read;
@@ -92,17 +93,24 @@ class TableLoader {
                 columns.push_back({{"name", column.name}, {"kind", "category"}, {"levels", std::move(levels)}});
             }
         }
-        const TableColumn& target = table_.columns[table_.target];
-        Json json{{"columns", std::move(columns)}, {"target", {{"name", target.name}}}};
+        Json targets = Json::array();
+        for (const TargetColumn& target : table_.targets) {
+            Json its{{"name", table_.columns[target.column].name}};
+            if (table_.task == Task::regression) {
+                its["mean"] = fits_[target.column].moments.mean();
+                its["deviation"] = fits_[target.column].moments.deviation();
+            }
+            for (const ClassCount& one : table_.classes) its["classes"].push_back(one.name);
+            targets.push_back(std::move(its));
+        }
+        Json json{{"columns", std::move(columns)}};
+        const bool one = table_.targets.size() == 1 && table_.task != Task::multi_label;
+        one ? json["target"] = targets.front() : json["targets"] = targets;
         DataFacts facts;
-        if (table_.task == Task::classification) {
-            for (const ClassCount& one : table_.classes) json["target"]["classes"].push_back(one.name);
-        } else {
-            const NumberFit& moments = fits_[table_.target].moments;
+        if (one && table_.task == Task::regression) {
+            const NumberFit& moments = fits_[table_.targets.front().column].moments;
             facts.target_mean = moments.mean();
             facts.target_deviation = moments.deviation();
-            json["target"]["mean"] = facts.target_mean;
-            json["target"]["deviation"] = facts.target_deviation;
         }
         facts.encoding = json.dump(-1, ' ', false, Json::error_handler_t::replace);
         return facts;
@@ -112,15 +120,14 @@ class TableLoader {
     /// Rows of a part that the sink has yet to get.
     struct Waiting {
         Part part;
-        std::int64_t first = 0;
+        std::int64_t first = 0, count = 0;
         std::vector<float> features{};
         std::vector<std::uint32_t> targets{};  ///< bits
 
         void pass_on(const SampleSink& sink) {
-            if (targets.empty()) return;
-            const auto count = static_cast<std::int64_t>(targets.size());
+            if (count == 0) return;
             sink({part, first, count, std::as_bytes(std::span(features)), std::as_bytes(std::span(targets))});
-            first += count;
+            first += std::exchange(count, 0);
             features.clear();
             targets.clear();
         }
@@ -182,11 +189,14 @@ class TableLoader {
         }
     }
 
-    [[nodiscard]] std::uint32_t target_of(std::size_t row, Fields fields) const {
-        if (table_.task == Task::classification) return static_cast<std::uint32_t>(table_.labels[row]);
-        const NumberFit& moments = fits_[table_.target].moments;
-        const double value = number_of(fields[table_.target]).value_or(0);
-        return std::bit_cast<std::uint32_t>(static_cast<float>((value - moments.mean()) / moments.deviation()));
+    void add_targets(std::size_t row, Fields fields, std::vector<std::uint32_t>& to) const {
+        if (table_.task == Task::classification) return to.push_back(static_cast<std::uint32_t>(table_.labels[row]));
+        for (const TargetColumn& target : table_.targets) {
+            const NumberFit& moments = fits_[target.column].moments;  // of labels 0 and 1
+            const double value = number_of(fields[target.column]).value_or(0);
+            to.push_back(
+                std::bit_cast<std::uint32_t>(static_cast<float>((value - moments.mean()) / moments.deviation())));
+        }
     }
 
     const Table& table_;
@@ -195,10 +205,19 @@ class TableLoader {
 };
 
 std::string target_line(const Table& table) {
-    std::string line = "target: " + shown_name(table.columns[table.target].name) + ", ";
-    if (table.task == Task::regression)
-        return line + "numbers from " + short_text(table.target_low) + " to " + short_text(table.target_high);
-    return line + classes_text(table.classes);
+    if (table.task == Task::multi_label) {
+        std::vector<ClassCount> labels;
+        for (const TargetColumn& one : table.targets) labels.push_back({table.columns[one.column].name, one.ones});
+        return "target: " + labels_text(labels, table.rows);
+    }
+    if (table.task == Task::classification)
+        return "target: " + shown_name(table.target().name) + ", " + classes_text(table.classes);
+    const auto range = [](const TargetColumn& one) { return short_text(one.low) + " to " + short_text(one.high); };
+    if (table.targets.size() == 1)
+        return "target: " + shown_name(table.target().name) + ", numbers from " + range(table.targets.front());
+    NameList names;
+    for (const TargetColumn& one : table.targets) names.add(table.columns[one.column].name, range(one));
+    return names.line("targets");
 }
 
 }  // namespace
@@ -215,8 +234,8 @@ Result<DataShape> describe_csv(const DataConfig& config) {
     shape.sample = VectorShape{(*table)->features()};
     shape.categories = (*table)->categories();
     shape.task = (*table)->task;
-    shape.outputs =
-        shape.task == Task::classification ? static_cast<std::int64_t>((*table)->classes.size()) : std::int64_t{1};
+    shape.outputs = static_cast<std::int64_t>(shape.task == Task::classification ? (*table)->classes.size()
+                                                                                 : (*table)->targets.size());
     shape.standardised = true;
     // The orders of rows with the places and labels that they are made from, uses and labels of the table; and the
     // values whose medians are taken.
@@ -262,11 +281,11 @@ Result<std::vector<std::string>> explain_csv(const DataConfig& config) {
             categories.add(column.name, std::to_string(column.levels.size()) + " levels" +
                                             (column.rare > 0 ? ", other " + grouped(column.rare) : "") +
                                             (missing.empty() ? "" : ", " + missing));
-        if (column.kind == ColumnKind::target || column.kind == ColumnKind::ignored || column.kind == ColumnKind::group)
-            continue;
+        if (column.kind == ColumnKind::ignored || column.kind == ColumnKind::group) continue;
         if (column.equals_target)
-            warnings.push_back("warning: column " + shown_name(column.name) +
-                               " equals the target in every row: a leak? data.ignore leaves it out");
+            warnings.push_back("warning: column " + shown_name(column.name) + " equals " +
+                               (table.targets.size() == 1 ? "the target" : "a target") +
+                               " in every row: a leak? data.ignore leaves it out");
         else if (column.constant)
             warnings.push_back("warning: column " + shown_name(column.name) + " has the same value in every row");
     }

@@ -28,17 +28,30 @@ std::string short_text(double number) {
     return text;
 }
 
-std::string classes_text(std::vector<ClassCount> classes) {
-    std::int64_t all = 0;
-    for (const ClassCount& one : classes) all += one.count;
-    std::stable_sort(classes.begin(), classes.end(), [](const auto& a, const auto& b) { return a.count > b.count; });
+namespace {
+
+/// "classes: a (120, 12 %), b (880, 88 %)".
+std::string shares_text(const std::string& title, const std::vector<ClassCount>& counts, std::int64_t all) {
     NameList names;
-    for (const ClassCount& one : classes)
+    for (const ClassCount& one : counts)
         names.add(one.name,
                   grouped(one.count) + ", " +
                       short_text(std::round(1000 * static_cast<double>(one.count) / static_cast<double>(all)) / 10) +
                       " %");
-    return names.line((std::to_string(classes.size()) + " classes").c_str());
+    return names.line(title.c_str());
+}
+
+}  // namespace
+
+std::string classes_text(std::vector<ClassCount> classes) {
+    std::int64_t all = 0;
+    for (const ClassCount& one : classes) all += one.count;
+    std::stable_sort(classes.begin(), classes.end(), [](const auto& a, const auto& b) { return a.count > b.count; });
+    return shares_text(std::to_string(classes.size()) + " classes", classes, all);
+}
+
+std::string labels_text(const std::vector<ClassCount>& labels, std::int64_t samples) {
+    return shares_text(std::to_string(labels.size()) + (labels.size() == 1 ? " label" : " labels"), labels, samples);
 }
 
 void NameList::add(std::string_view name, const std::string& remark) {

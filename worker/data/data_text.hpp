@@ -24,6 +24,8 @@ struct ClassCount {
 };
 /// "2 classes: yes (60, 75 %), no (20, 25 %)", the largest first.
 std::string classes_text(std::vector<ClassCount> classes);
+/// "3 labels: a (120, 12 %), ...": how many of all samples have each.
+std::string labels_text(const std::vector<ClassCount>& labels, std::int64_t samples);
 
 /// "a, b (3 missing) and 7 more".
 class NameList {

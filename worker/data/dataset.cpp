@@ -76,7 +76,9 @@ Result<std::vector<std::string>> explain_data(const DataConfig& config) {
     const std::string target = next_token ? "the next token"
                                : shape->task == Task::classification
                                    ? std::to_string(shape->outputs) + " classes"
-                                   : std::to_string(shape->outputs) + (shape->outputs == 1 ? " number" : " numbers");
+                                   : std::to_string(shape->outputs) +
+                                         (shape->task == Task::multi_label ? " label" : " number") +
+                                         (shape->outputs == 1 ? "" : "s");
     return std::vector<std::string>{std::to_string(shape->train) + " samples to train and validate on, " +
                                     std::to_string(shape->test) + " to test; " + sample_text(shape->sample) +
                                     "; the target " + (shape->target_per_step ? "of each step is " : "is ") + target};

@@ -22,7 +22,7 @@ struct SampleLayout {
 
 SampleLayout lay_out(const DataShape& shape, std::int64_t rows, const SplitSizes& sizes, int folds) {
     // What is standardised follows from the training split, and differs between folds.
-    const bool same_targets = shape.task == Task::classification;
+    const bool same_targets = shape.task != Task::regression;
     Layout layout(folds);
     const auto add = [&](bool shared, Type type, std::int64_t columns) {
         return shared ? layout.add_shared(type, rows, columns) : layout.add(type, rows, columns);
@@ -163,15 +163,18 @@ class FoldSums {
           moments_(split, shape),
           validation_spread_(shape.outputs),
           test_spread_(shape.outputs),
+          trains_(static_cast<std::size_t>(shape.train), false),
           validates_(static_cast<std::size_t>(shape.train), false) {
         its_.train = static_cast<std::int64_t>(split.train.size());
         its_.validation = static_cast<std::int64_t>(split.validation.size());
+        for (const std::int32_t row : split.train) trains_[static_cast<std::size_t>(row)] = true;
         for (const std::int32_t row : split.validation) validates_[static_cast<std::size_t>(row)] = true;
+        if (shape.task != Task::regression) its_.class_counts.resize(static_cast<std::size_t>(shape.outputs));
     }
 
     void add(const SampleBatch& batch) {
         if (batch.part == Part::train && !shape_.standardised) moments_.add(batch.first, batch.features);
-        if (shape_.task == Task::classification) return;
+        if (shape_.task != Task::regression) return count_classes(batch);
         if (batch.part == Part::test) return test_spread_.add(batch.targets);
         const std::size_t bytes = batch.targets.size() / static_cast<std::size_t>(batch.count);
         for (std::int64_t i = 0; i < batch.count; ++i)
@@ -192,11 +195,28 @@ class FoldSums {
     }
 
    private:
+    void count_classes(const SampleBatch& batch) {
+        if (batch.part == Part::test) return;
+        const std::size_t per_sample = static_cast<std::size_t>(shape_.target_columns());
+        for (std::size_t i = 0; i < batch.targets.size() / 4; ++i) {
+            if (!trains_[static_cast<std::size_t>(batch.first) + i / per_sample]) continue;
+            if (shape_.task == Task::classification) {
+                std::int32_t label = 0;
+                std::memcpy(&label, &batch.targets[4 * i], 4);
+                ++its_.class_counts[static_cast<std::size_t>(label)];
+            } else {
+                float label = 0;
+                std::memcpy(&label, &batch.targets[4 * i], 4);
+                its_.class_counts[i % its_.class_counts.size()] += label > 0.5F ? 1 : 0;
+            }
+        }
+    }
+
     const DataShape& shape_;
     FoldFacts its_;
     Moments moments_;
     TargetSpread validation_spread_, test_spread_;
-    std::vector<bool> validates_;
+    std::vector<bool> trains_, validates_;
 };
 
 }  // namespace
@@ -250,7 +270,7 @@ Result<std::unique_ptr<DeviceData>> load_to_device(Device& device, const DataCon
     const Writer to_train(device, *data->train_buffer, train);
     const Writer to_test(device, *data->test_buffer, test);
     // Samples that do not depend on the split are read once for all folds.
-    const bool all_alike = !shape->standardised && shape->task == Task::classification;
+    const bool all_alike = !shape->standardised && shape->task != Task::regression;
     std::uint32_t crc = 0;
     for (DataConfig its = config; its.fold < sizes->folds;) {
         std::vector<FoldSums> sums;

@@ -35,6 +35,8 @@ struct FoldFacts {
     float scale = 1;  ///< 1 / deviation
     float shift = 0;  ///< -mean / deviation
     DataFacts facts;
+    /// Of the training split: targets of each class, or those that have each label.
+    std::vector<std::int64_t> class_counts;
     // Of targets that are numbers, as the samples have them.
     double validation_variance = 0;
     double test_variance = 0;

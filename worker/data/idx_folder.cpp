@@ -109,8 +109,9 @@ Result<void> load_part(const std::string& path, Part which, const std::string& p
 }  // namespace
 
 Result<DataShape> describe_idx(const DataConfig& config) {
-    if (config.task == Task::regression)
-        return Error{"task: the labels of IDX files are classes, so that regression cannot be trained on them"};
+    if (config.task && config.task != Task::classification)
+        return Error{"task: the labels of IDX files are classes: leave out task: " +
+                     std::string(info_of(*config.task).name)};
     const auto train = describe_part(config.path, "train");
     if (!train) return train.error();
     const auto test = describe_part(config.path, "t10k");

@@ -169,8 +169,8 @@ Result<const ImageFolder*> survey_images(const DataConfig& config) {
 }
 
 Result<DataShape> describe_images(const DataConfig& config) {
-    if (config.task == Task::regression)
-        return Error{"task: folders are classes and no numbers: leave out task: regression"};
+    if (config.task && config.task != Task::classification)
+        return Error{"task: folders are classes: leave out task: " + std::string(info_of(*config.task).name)};
     const auto found = survey_images(config);
     if (!found) return found.error();
     if ((*found)->split == SplitKind::stratified) {

@@ -107,7 +107,8 @@ std::string range_text(const Series& series, std::size_t column) {
 }  // namespace
 
 Result<DataShape> describe_series(const DataConfig& config) {
-    if (config.task == Task::classification) return Error{"task: a series predicts numbers: task: regression, or none"};
+    if (config.task && config.task != Task::regression)
+        return Error{"task: a series predicts numbers: task: regression, or none"};
     if (config.window <= 0) return Error{"data.window: needed for format series: rows that a prediction is made from"};
     const auto series = read_series(config);
     if (!series) return series.error();

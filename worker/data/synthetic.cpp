@@ -1,6 +1,7 @@
 // Gaussian clusters: each class has a centre drawn from N(0, 1) in every feature; a sample is its class's centre plus
 // noise. For regression features are N(0, 1), and the target is a sum of sines along random directions, with a variance
-// of about 1, plus noise. A sample of a sequence holds as many of these as it has steps.
+// of about 1, plus noise. For labels, each is 1 where the features along a random direction, plus noise, are above 0. A
+// sample of a sequence holds as many of these as it has steps.
 //
 // With a vocabulary, samples are sequences of tokens: the token two steps back tells the next one by a permutation that
 // all sequences share, and one token of eight is any. Everything follows from the data seed.
@@ -60,6 +61,7 @@ struct Source {
     Part part;
     std::int64_t count;       ///< of vectors
     std::int64_t per_sample;  ///< vectors
+    std::size_t targets = 1;  ///< numbers of a vector's target
 
     [[nodiscard]] std::size_t features() const {
         return config.vocabulary > 0 ? 1 : static_cast<std::size_t>(config.features);
@@ -75,12 +77,13 @@ void make(const Source& source, const SampleSink& sink, Fill&& fill) {
     const std::size_t at_once = std::max<std::size_t>(1, 65536 / (features * per_sample)) * per_sample;
     std::vector<float> values;
     std::vector<Target> targets;
-    for (std::int64_t first = 0; first < source.count; first += static_cast<std::int64_t>(targets.size())) {
-        targets.resize(std::min(at_once, static_cast<std::size_t>(source.count - first)));
-        values.resize(targets.size() * features);
+    for (std::int64_t first = 0, here = 0; first < source.count; first += here) {
+        here = std::min(static_cast<std::int64_t>(at_once), source.count - first);
+        targets.resize(static_cast<std::size_t>(here) * source.targets);
+        values.resize(static_cast<std::size_t>(here) * features);
         fill(first, std::span(values), std::span(targets));
-        sink({source.part, first / source.per_sample, static_cast<std::int64_t>(targets.size()) / source.per_sample,
-              std::as_bytes(std::span(values)), std::as_bytes(std::span(targets))});
+        sink({source.part, first / source.per_sample, here / source.per_sample, std::as_bytes(std::span(values)),
+              std::as_bytes(std::span(targets))});
     }
 }
 
@@ -113,6 +116,23 @@ void make_curved(const Source& source, const std::vector<float>& directions, con
                 // A sine of N(0, 1) has the variance (1 - exp(-2)) / 2.
                 targets[i] += static_cast<float>(std::sin(along) * std::sqrt(2 / (1 - std::exp(-2.0)) / waves));
             }
+    });
+}
+
+void make_labels(const Source& source, const std::vector<float>& directions, const SampleSink& sink) {
+    const DataConfig& config = source.config;
+    const auto features = static_cast<std::size_t>(config.features);
+    make<float>(source, sink, [&](std::int64_t first, std::span<float> values, std::span<float> labels) {
+        fill_normal(source.seed, source.noise(), static_cast<std::uint64_t>(first * config.features), 1.0, values);
+        fill_normal(source.seed, source.part == Part::train ? train_target_noise : test_target_noise,
+                    static_cast<std::uint64_t>(first) * source.targets, config.noise, labels);
+        for (std::size_t i = 0; i < labels.size(); ++i) {
+            const float* x = values.data() + i / source.targets * features;
+            const float* direction = directions.data() + i % source.targets * features;
+            double along = labels[i];
+            for (std::size_t j = 0; j < features; ++j) along += double{x[j]} * direction[j];
+            labels[i] = along > 0 ? 1 : 0;
+        }
     });
 }
 
@@ -155,12 +175,13 @@ Result<DataShape> describe_synthetic(const DataConfig& config) {
     shape.test = config.samples / 4;
     shape.target_per_step = config.steps > 0;
     shape.task = config.task.value_or(Task::classification);
-    shape.outputs = shape.task == Task::classification ? config.classes : 1;
+    shape.outputs = shape.task == Task::regression ? 1 : config.classes;
     if (config.vocabulary > 0) {
         if (!shape.target_per_step)
             return Error{"data.vocabulary: tokens lie in sequences: give their length as data.steps"};
-        if (shape.task == Task::regression)
-            return Error{"data.vocabulary: the next token is a class and no number: leave out task: regression"};
+        if (shape.task != Task::classification)
+            return Error{"data.vocabulary: the next token is a class: leave out task: " +
+                         std::string(info_of(shape.task).name)};
         shape.sample = TokenShape{config.steps, config.vocabulary};
         shape.outputs = config.vocabulary;
         shape.standardised = true;
@@ -173,18 +194,23 @@ Result<DataShape> describe_synthetic(const DataConfig& config) {
 }
 
 Result<DataFacts> load_synthetic(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink) {
-    const bool regression = config.task == Task::regression, tokens = config.vocabulary > 0;
-    const auto features = static_cast<std::size_t>(config.features);
-    std::vector<float> numbers((regression ? waves : static_cast<std::size_t>(config.classes)) * features);
-    fill_normal(data_seed, centres, 0, regression ? 1 / std::sqrt(static_cast<double>(features)) : 1.0, numbers);
+    const Task task = config.task.value_or(Task::classification);
+    const auto features = static_cast<std::size_t>(config.features), classes = static_cast<std::size_t>(config.classes);
+    // Centres of clusters, or directions: along one of these, features vary by 1.
+    std::vector<float> numbers((task == Task::regression ? waves : classes) * features);
+    fill_normal(data_seed, centres, 0,
+                task == Task::classification ? 1.0 : 1 / std::sqrt(static_cast<double>(features)), numbers);
     for (const auto& [part, count] :
          {std::pair(Part::train, config.samples), std::pair(Part::test, config.samples / 4)}) {
         const std::int64_t per_sample = std::max<std::int64_t>(1, config.steps);
-        const Source source{config, data_seed, part, count * per_sample, per_sample};
-        if (tokens)
+        const Source source{
+            config, data_seed, part, count * per_sample, per_sample, task == Task::multi_label ? classes : 1};
+        if (config.vocabulary > 0)
             make_tokens(source, sink);
+        else if (task == Task::multi_label)
+            make_labels(source, numbers, sink);
         else
-            regression ? make_curved(source, numbers, sink) : make_clusters(source, numbers, sink);
+            task == Task::regression ? make_curved(source, numbers, sink) : make_clusters(source, numbers, sink);
     }
     return DataFacts{};
 }

@@ -46,7 +46,9 @@ struct Seen {
     std::string other;
     std::string first;  ///< value
     bool varies = false;
-    bool equals_target = true;
+    std::int64_t unfit_line = 0;  ///< of the first value but 0 and 1
+    std::string unfit;
+    std::vector<bool> equals;  ///< which of the targets, in every row
 };
 
 class Survey {
@@ -81,6 +83,28 @@ class Survey {
                       what);
     }
 
+    Result<void> read_targets(const std::vector<std::string>& names) {
+        std::vector<std::size_t> columns;
+        // A name with commas needs no quotes if it is the only one.
+        if (const auto only = std::find(names.begin(), names.end(), config_.target); only != names.end()) {
+            columns.push_back(static_cast<std::size_t>(only - names.begin()));
+        } else {
+            auto listed = columns_listed(names, config_.target, "data.target", table_.file);
+            if (!listed) return listed.error();
+            columns = *std::move(listed);
+        }
+        if (columns.empty()) return Error{"data.target: names no column"};
+        if (columns.size() > 1 && config_.task == Task::classification)
+            return Error{"data.target: " + std::to_string(columns.size()) +
+                         " columns, where task: classification predicts one; several labels of 0 and 1 are task: "
+                         "multi-label"};
+        for (const std::size_t column : columns) {
+            table_.targets.push_back({.column = column});
+            table_.columns[column].kind = ColumnKind::target;
+        }
+        return {};
+    }
+
     Result<void> read_header(std::span<const std::string_view> fields) {
         const auto names = header_names(fields);
         if (!names) return names.error();
@@ -91,9 +115,7 @@ class Survey {
                               ? ": a target and at least one other column are needed"
                               : ": columns must be separated by commas")};
         seen_.resize(fields.size());
-        const auto target = column_named(*names, config_.target, "data.target", table_.file);
-        if (!target) return target.error();
-        table_.target = *target;
+        if (auto found = read_targets(*names); !found) return found;
         for (const auto& [key, list, kind] :
              {std::tuple("data.ignore", &config_.ignore, ColumnKind::ignored),
               std::tuple("data.categorical", &config_.categorical, ColumnKind::category)}) {
@@ -101,9 +123,10 @@ class Survey {
             if (!columns) return columns.error();
             for (const std::size_t column : *columns) {
                 const std::string& name = (*names)[column];
-                if (column == table_.target && kind == ColumnKind::ignored)
+                const bool is_target = table_.columns[column].kind == ColumnKind::target;
+                if (is_target && kind == ColumnKind::ignored)
                     return Error{std::string(key) + ": " + quoted_name(name) + " is the target"};
-                if (column == table_.target)
+                if (is_target)
                     return Error{std::string(key) + ": " + quoted_name(name) +
                                  " is the target; task: classification makes classes of its numbers"};
                 if (table_.columns[column].kind == ColumnKind::ignored)
@@ -111,7 +134,7 @@ class Survey {
                 table_.columns[column].kind = kind;
             }
         }
-        table_.columns[table_.target].kind = ColumnKind::target;
+        for (Seen& seen : seen_) seen.equals.assign(table_.targets.size(), true);
         if (config_.group.empty()) return {};
         const auto group = column_named(*names, config_.group, "data.validation.group", table_.file);
         if (!group) return group.error();
@@ -133,8 +156,6 @@ class Survey {
             return Error{"line " + std::to_string(line) + ": " + std::to_string(fields.size()) +
                          " columns, where the header has " + std::to_string(table_.columns.size())};
         if (++table_.rows > most_rows) return Error{"more than " + std::to_string(most_rows) + " rows"};
-        const std::string_view target = trimmed_field(fields[table_.target]);
-        const auto target_number = number_of(target);
         for (std::size_t i = 0; i < fields.size(); ++i) {
             TableColumn& column = table_.columns[i];
             if (column.kind == ColumnKind::ignored || column.kind == ColumnKind::group) continue;
@@ -142,12 +163,10 @@ class Survey {
             Seen& seen = seen_[i];
             if (table_.rows == 1) seen.first = field;
             seen.varies = seen.varies || field != seen.first;
-            if (i != table_.target && seen.equals_target && field != target) {
-                const auto number = number_of(field);
-                seen.equals_target = number && target_number && *number == *target_number;
-            }
+            for (std::size_t t = 0; t < seen.equals.size(); ++t)
+                seen.equals[t] = seen.equals[t] && same_value(field, trimmed_field(fields[table_.targets[t].column]));
             if (is_missing(field)) {
-                if (i == table_.target)
+                if (column.kind == ColumnKind::target)
                     return Error{where(line, i) + "the target is missing (" + quoted_name(field) + ")"};
                 ++column.missing;
                 continue;
@@ -155,6 +174,10 @@ class Survey {
             const auto number = number_of(field);
             if (number && !std::isfinite(*number))
                 return Error{where(line, i) + quoted_name(field) + " is not a finite number"};
+            if ((!number || (*number != 0 && *number != 1)) && seen.unfit_line == 0) {
+                seen.unfit_line = line;
+                seen.unfit = field;
+            }
             if (number) {
                 ++seen.numbers;
             } else if (seen.others++ == 0) {
@@ -162,13 +185,23 @@ class Survey {
                 seen.other = field;
             }
         }
-        if (target_number) {
-            table_.target_low = table_.rows == 1 ? *target_number : std::min(table_.target_low, *target_number);
-            table_.target_high = table_.rows == 1 ? *target_number : std::max(table_.target_high, *target_number);
-            whole_targets_ = whole_targets_ && *target_number == std::floor(*target_number);
+        for (TargetColumn& target : table_.targets) {
+            const auto number = number_of(trimmed_field(fields[target.column]));
+            if (!number) continue;
+            target.low = table_.rows == 1 ? *number : std::min(target.low, *number);
+            target.high = table_.rows == 1 ? *number : std::max(target.high, *number);
+            target.ones += *number == 1 ? 1 : 0;
+            whole_targets_ = whole_targets_ && *number == std::floor(*number);
         }
-        if (class_counts_.size() <= most_classes) ++class_counts_[std::string(target)];
+        if (table_.targets.size() == 1 && class_counts_.size() <= most_classes)
+            ++class_counts_[std::string(trimmed_field(fields[table_.targets.front().column]))];
         return {};
+    }
+
+    static bool same_value(std::string_view a, std::string_view b) {
+        if (a == b) return true;
+        const auto number = number_of(a), other = number_of(b);
+        return number && other && *number == *other;
     }
 
     /// A value among numbers that is none would make all of them names.
@@ -176,7 +209,7 @@ class Survey {
         const Seen& seen = seen_[i];
         const TableColumn& column = table_.columns[i];
         if (seen.others == 0 || column.kind == ColumnKind::category) return {};
-        const bool is_target = i == table_.target;
+        const bool is_target = column.kind == ColumnKind::target;
         const std::string cure = is_target ? "" : "; leave the column out by data.ignore: " + shown_name(column.name);
         if (is_date(seen.other) && !is_target)
             return of_column(i, "holds dates, such as " + quoted_name(seen.other) + " in line " +
@@ -194,28 +227,32 @@ class Survey {
         for (std::size_t i = 0; i < table_.columns.size(); ++i) {
             TableColumn& column = table_.columns[i];
             if (column.kind == ColumnKind::ignored || column.kind == ColumnKind::group) continue;
-            if (!config_.task || i != table_.target)
+            const bool is_target = column.kind == ColumnKind::target;
+            if (!config_.task || !is_target)
                 if (auto checked = check_numeric(i); !checked) return checked;
             const Seen& seen = seen_[i];
             if (column.kind == ColumnKind::number && seen.others > 0) column.kind = ColumnKind::category;
             column.constant = !seen.varies;
-            column.equals_target = i != table_.target && seen.equals_target;
+            column.equals_target =
+                !is_target && std::find(seen.equals.begin(), seen.equals.end(), true) != seen.equals.end();
         }
         return {};
     }
 
     Result<void> settle_task() {
-        const Seen& target = seen_[table_.target];
+        if (table_.targets.size() > 1 || config_.task == Task::multi_label) return settle_targets();
+        const std::size_t its = table_.targets.front().column;
+        const Seen& target = seen_[its];
         const bool many = class_counts_.size() > most_classes;
         const bool numbers = target.others == 0;
         const bool few = whole_targets_ && class_counts_.size() <= most_numeric_classes;
         table_.task = config_.task.value_or(numbers && !few ? Task::regression : Task::classification);
         if (table_.task == Task::regression && !numbers)
-            return Error{table_.file.string() + ": " + where(target.other_line, table_.target) +
-                         quoted_name(target.other) + " is no number, which task: regression needs"};
+            return Error{table_.file.string() + ": " + where(target.other_line, its) + quoted_name(target.other) +
+                         " is no number, which task: regression needs"};
         if (class_counts_.size() == 1)
-            return of_column(table_.target, "is the target, and has the same value in every row, " +
-                                                quoted_name(target.first) + ": there is nothing to learn");
+            return of_column(its, "is the target, and has the same value in every row, " + quoted_name(target.first) +
+                                      ": there is nothing to learn");
         if (config_.split == SplitKind::stratified && table_.task == Task::regression)
             return Error{"data.split: stratified is for classes, and the target is a number: use random or time"};
         table_.split = config_.split != SplitKind::automatic ? config_.split
@@ -223,9 +260,8 @@ class Survey {
                                                              : SplitKind::random;
         if (table_.task == Task::regression) return {};
         if (many)
-            return of_column(table_.target, "is the target, and has more than " + std::to_string(most_classes) +
-                                                " different values" +
-                                                (numbers ? ": for numbers, task: regression" : ""));
+            return of_column(its, "is the target, and has more than " + std::to_string(most_classes) +
+                                      " different values" + (numbers ? ": for numbers, task: regression" : ""));
         for (const auto& [name, count] : class_counts_) table_.classes.push_back({name, count});
         if (numbers)
             std::sort(table_.classes.begin(), table_.classes.end(), [](const ClassCount& a, const ClassCount& b) {
@@ -234,6 +270,34 @@ class Survey {
         for (std::size_t i = 0; i < table_.classes.size(); ++i)
             class_numbers_[table_.classes[i].name] = static_cast<std::int32_t>(i);
         table_.labels.reserve(static_cast<std::size_t>(table_.rows));
+        return {};
+    }
+
+    /// Of several columns to predict, or of labels.
+    Result<void> settle_targets() {
+        const bool labels = std::all_of(table_.targets.begin(), table_.targets.end(),
+                                        [&](const TargetColumn& one) { return seen_[one.column].unfit_line == 0; });
+        table_.task = config_.task.value_or(labels ? Task::multi_label : Task::regression);
+        const bool predicts_labels = table_.task == Task::multi_label;
+        for (const TargetColumn& target : table_.targets) {
+            const Seen& seen = seen_[target.column];
+            if (predicts_labels && seen.unfit_line > 0)
+                return Error{table_.file.string() + ": " + where(seen.unfit_line, target.column) +
+                             quoted_name(seen.unfit) +
+                             " is neither 0 nor 1, by which task: multi-label tells whether a row has the label"};
+            if (!predicts_labels && seen.others > 0)
+                return Error{table_.file.string() + ": " + where(seen.other_line, target.column) +
+                             quoted_name(seen.other) + " is no number, which task: regression needs"};
+        }
+        if (std::none_of(table_.targets.begin(), table_.targets.end(),
+                         [&](const TargetColumn& one) { return seen_[one.column].varies; }))
+            return broken(table_.targets.size() == 1
+                              ? "the target has the same value in every row: there is nothing to learn"
+                              : "each target has the same value in every row: there is nothing to learn");
+        if (config_.split == SplitKind::stratified)
+            return Error{"data.split: stratified is for classes, and there are " +
+                         std::string(predicts_labels ? "labels" : "numbers") + " to predict: use random or time"};
+        table_.split = config_.split == SplitKind::automatic ? SplitKind::random : config_.split;
         return {};
     }
 
@@ -264,8 +328,8 @@ class Survey {
             ++table_.group_rows[its->second];
             table_.groups.push_back(static_cast<std::int32_t>(its->second));
         }
-        if (table_.task == Task::regression) return {};
-        const auto found = class_numbers_.find(std::string(trimmed_field(fields[table_.target])));
+        if (table_.task != Task::classification) return {};
+        const auto found = class_numbers_.find(std::string(trimmed_field(fields[table_.targets.front().column])));
         if (found == class_numbers_.end()) return changed();
         table_.labels.push_back(found->second);
         return {};

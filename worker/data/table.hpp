@@ -40,21 +40,29 @@ struct TableColumn {
     }
 };
 
+/// A column to predict.
+struct TargetColumn {
+    std::size_t column = 0;    ///< its index
+    double low = 0, high = 0;  ///< of its numbers
+    std::int64_t ones = 0;     ///< rows that have a 1
+};
+
 struct Table {
     std::filesystem::path file;
-    std::vector<TableColumn> columns;  ///< in the file's order
-    std::size_t target = 0;            ///< index of the column
+    std::vector<TableColumn> columns;   ///< in the file's order
+    std::vector<TargetColumn> targets;  ///< in the order of data.target; of classes one
     std::int64_t rows = 0;
     Task task = Task::classification;
-    SplitKind split = SplitKind::random;  ///< never automatic
-    std::vector<ClassCount> classes;      ///< by number if their names are numbers, else by name
-    std::vector<std::int32_t> labels;     ///< of each row: indices into classes
-    double target_low = 0, target_high = 0;
+    SplitKind split = SplitKind::random;   ///< never automatic
+    std::vector<ClassCount> classes;       ///< by number if their names are numbers, else by name
+    std::vector<std::int32_t> labels;      ///< of each row: indices into classes
     std::vector<std::int64_t> group_rows;  ///< rows of each group, where a column divides them
     std::vector<std::int32_t> groups;      ///< of each row
 
     [[nodiscard]] std::int64_t features() const;
     [[nodiscard]] std::vector<CategoryShape> categories() const;
+    /// The first column to predict, of classes the only one.
+    [[nodiscard]] const TableColumn& target() const { return columns[targets.front().column]; }
 };
 
 /// Reads the file that config.path names, unless the last one read is the same, unchanged: the worker has one thread

@@ -194,8 +194,8 @@ Result<const TokenData*> survey_tokens(const DataConfig& config) {
 }
 
 Result<DataShape> describe_tokens(const DataConfig& config) {
-    if (config.task == Task::regression)
-        return Error{"task: the next token is a class and no number: leave out task: regression"};
+    if (config.task && config.task != Task::classification)
+        return Error{"task: the next token is a class: leave out task: " + std::string(info_of(*config.task).name)};
     if (config.window <= 0) return Error{"data.window: needed for format " + config.format + ": tokens of a sample"};
     const auto data = survey_tokens(config);
     if (!data) return data.error();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,9 +17,19 @@ class ClassTally {
 
     /// `logits` has a row of all classes for each of `labels`. The greatest one is the prediction, the first of equals.
     void add(std::span<const float> logits, std::span<const std::int32_t> labels);
+    /// Of labels of which a row may have any number: `labels` has 0 or 1 for each of `logits`, and those above 0 are
+    /// predicted. A tally takes either these or classes.
+    void add(std::span<const float> logits, std::span<const float> labels);
 
+    struct Metrics {
+        double f1 = 0;                             ///< macro_f1
+        std::optional<double> top5, exact, auc{};  ///< of classes; of labels; macro_auc, with `ranks`
+    };
+    [[nodiscard]] Metrics metrics() const;
     /// The fraction of rows whose label is among the five greatest logits.
     [[nodiscard]] double top5() const;
+    /// The fraction of rows whose labels are all predicted right.
+    [[nodiscard]] double exact() const;
     /// The mean over classes of 2 TP / (2 TP + FP + FN), of those that are some row's label or prediction: each class
     /// counts alike, however rare it is.
     [[nodiscard]] double macro_f1() const;
@@ -33,9 +44,10 @@ class ClassTally {
     };
     std::vector<Counts> classes_;
     bool ranks_;
-    std::vector<float> odds_;           ///< with `ranks`: of each row, the logarithm of each class's odds
-    std::vector<std::int32_t> labels_;  ///< the same rows'
-    std::int64_t rows_ = 0, among_five_ = 0;
+    bool several_ = false;      ///< a row may have several labels
+    std::vector<float> odds_;   ///< with `ranks`: of each row, the logarithm of each class's odds
+    std::vector<bool> truths_;  ///< the same: whether the row is of the class
+    std::int64_t rows_ = 0, among_five_ = 0, exact_ = 0;
 };
 
 }  // namespace hpo

@@ -36,7 +36,10 @@ std::string text(const Params& all, const char* name) { return std::get<std::str
 DataConfig data_of(const Params& all) {
     DataConfig data;
     const std::string task = text(all, "task");
-    if (task != "auto") data.task = task == "regression" ? Task::regression : Task::classification;
+    if (task != "auto")
+        data.task = task == "regression"    ? Task::regression
+                    : task == "multi-label" ? Task::multi_label
+                                            : Task::classification;
     data.format = text(all, "format");
     if (all.contains("target")) data.target = text(all, "target");
     if (all.contains("ignore")) data.ignore = text(all, "ignore");
@@ -157,6 +160,9 @@ Result<Configuration> read_configuration(const Params& given) {
     Configuration configuration;
     configuration.data = data_of(*all);
     configuration.training = training_of(*all);
+    auto weights = parse_class_weights(text(*all, "class_weights"));
+    if (!weights) return weights.error();
+    configuration.training.class_weights = *std::move(weights);
     if (configuration.training.accumulation > configuration.training.batch_size)
         return Error{"training.accumulation: " + std::to_string(configuration.training.accumulation) +
                      " micro-batches are more than the samples of training.batch_size (" +

@@ -10,6 +10,7 @@
 #include "worker/backends/backend.hpp"
 #include "worker/data/dataset.hpp"
 #include "worker/models/model.hpp"
+#include "worker/training/class_weights.hpp"
 
 namespace hpo {
 
@@ -41,6 +42,7 @@ struct TrainingConfig {
     double ema = 0;                ///< decay of the average of the weights; 0: there is none
     double dropout = 0;            ///< of the model; may differ between replicas
     double label_smoothing = 0;
+    ClassWeights class_weights;
     double clip = 0;                                  ///< 0: off
     std::int64_t eval_every = 0;                      ///< iterations of a step; 0: an epoch
     double memory_target = 0;                         ///< 0: micro-batches stay as configured

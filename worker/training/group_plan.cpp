@@ -94,7 +94,7 @@ std::vector<RateRun> rate_runs(const ParameterBlock& block, OptimizerKind optimi
 }  // namespace
 
 bool ranks_classes(const DataShape& shape) {
-    return shape.task == Task::classification && shape.targets() == 1 && shape.outputs <= ClassTally::most_ranked;
+    return shape.task != Task::regression && shape.targets() == 1 && shape.outputs <= ClassTally::most_ranked;
 }
 
 namespace {
@@ -119,6 +119,7 @@ Result<GroupPlan> lay_out_group(const Configuration& configuration, const DataSh
                      std::to_string(image->width) + " keep anything of"};
     if (shape.task == Task::regression && training.label_smoothing > 0)
         return Error{"training.label_smoothing: is of classes, and the target is a number: leave it out"};
+    if (auto weights = check_class_weights(training.class_weights, shape); !weights) return weights.error();
     auto model = make_model(configuration.all, shape);
     if (!model) return model.error();
     if (training.batch_size == 1 && (*model)->indivisible(2) > 1)
@@ -174,10 +175,11 @@ Result<GroupPlan> lay_out_group(const Configuration& configuration, const DataSh
         plan.orthogonal = add_orthogonal(layout, plan.model->block(), plan.runs);
     for (Tensor* table : {&plan.losses, &plan.norms}) *table = layout.add(Type::f32, 1, plan.window);
     for (Tensor* number : {&plan.loss, &plan.norm, &plan.factor}) *number = layout.add(Type::f32, 1, 1);
-    if (plan.task == Task::classification)
-        plan.correct = layout.add(Type::i32, 1, 1);
-    else
+    if (plan.task == Task::regression)
         plan.absolute = layout.add(Type::f32, 1, 1);
+    else
+        plan.correct = layout.add(Type::i32, 1, 1);
+    if (training.class_weights.any()) plan.class_weights = layout.add(Type::f32, 1, shape.outputs);
     plan.seed = layout.add_per_replica(Type::u64);
     plan.iteration = layout.add_per_replica(Type::u32);
     for (Tensor* flag : {&plan.alive, &plan.by_adamw, &plan.by_sgd, &plan.by_lion})

@@ -83,13 +83,14 @@ struct GroupPlan {
     Tensor weight_decay;                                    ///< [1, runs]
     Tensor losses, norms;                                   ///< [1, window]
     Tensor loss, norm, factor;                              ///< [1, 1]
-    Tensor correct;                                         ///< i32 [1, 1], of classification
+    Tensor correct;                                         ///< i32 [1, 1], of classes and labels
+    Tensor class_weights;                                   ///< [1, classes], with training.class_weights
     Tensor absolute;                                        ///< [1, 1], of regression: the sum of absolute errors
     // Numbers per replica.
     Tensor seed, iteration, alive, window_index;
     Gather::Fold fold;                 ///< with folds
     Tensor batch, batch_rows;          ///< samples, see Extent
-    Tensor target_weight;              ///< 1 / (batch * targets of a sample), in regression divided by the outputs
+    Tensor target_weight;              ///< 1 / (batch * targets of a sample), divided by the outputs but of classes
     Tensor by_adamw, by_sgd, by_lion;  ///< 1 for live replicas with this optimizer
     Tensor dropout, smoothing, no_smoothing, clip, beta1, beta2, epsilon, momentum;
     LossScale scaling;  ///< with float16 only

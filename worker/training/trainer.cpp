@@ -151,6 +151,12 @@ void Trainer::write_per_replica(int replica) {
     const std::int64_t targets = batch * plan_.model->targets();
     const std::int64_t weighed = plan_.task == Task::classification ? targets : targets * plan_.model->outputs();
     number(plan_.target_weight, 1.0F / static_cast<float>(weighed));
+    if (plan_.class_weights) {
+        const FoldFacts& fold = fold_of(replica);
+        const auto weights = class_weights_of(spec.training.class_weights, plan_.task, fold.class_counts,
+                                              fold.train * plan_.model->targets());
+        stream_->write(plan_.class_weights, replica, std::span<const float>(weights));
+    }
     const auto whole = [&](const Tensor& to, std::int64_t value) {
         stream_->write(to, replica, static_cast<std::uint32_t>(value));
     };
@@ -302,6 +308,7 @@ void Trainer::iterate(Optimizers used) {
                       .smoothing = plan_.smoothing,
                       .scale = plan_.scaling.scale,
                       .weights = plan_.target_weight,
+                      .class_weights = plan_.class_weights,
                       .write = write,
                       .extent = training.extent});
         plan_.model->backward(*stream_, plan_.weights, plan_.gradient, input, outputs, training, write);
@@ -315,29 +322,33 @@ void Trainer::compute_loss(const LossOf& of) {
     Extent extent = of.extent;
     extent.rows_per_sample = static_cast<std::uint32_t>(per_sample);
     const Tensor targets = of.targets.slice(0, of.targets.rows * per_sample, of.targets.columns / per_sample);
-    if (plan_.task == Task::classification)
-        stream_->cross_entropy({.logits = of.outputs,
-                                .labels = targets,
-                                .smoothing = of.smoothing,
-                                .loss = plan_.loss,
-                                .correct = plan_.correct,
-                                .gradient = of.gradient,
-                                .weight = of.weight,
-                                .write = of.write,
-                                .scale = of.scale,
-                                .weights = of.weights,
-                                .extent = extent});
-    else
+    const float weight_of_number = of.weight / static_cast<float>(plan_.model->outputs());
+    if (plan_.task == Task::regression) {
         stream_->squared_error({.predictions = of.outputs,
                                 .targets = targets,
                                 .loss = plan_.loss,
                                 .absolute = plan_.absolute,
                                 .gradient = of.gradient,
-                                .weight = of.weight / static_cast<float>(plan_.model->outputs()),
+                                .weight = weight_of_number,
                                 .write = of.write,
                                 .scale = of.scale,
                                 .weights = of.weights,
                                 .extent = extent});
+        return;
+    }
+    const CrossEntropy arguments{.logits = of.outputs,
+                                 .labels = targets,
+                                 .smoothing = of.smoothing,
+                                 .loss = plan_.loss,
+                                 .correct = plan_.correct,
+                                 .gradient = of.gradient,
+                                 .weight = plan_.task == Task::classification ? of.weight : weight_of_number,
+                                 .write = of.write,
+                                 .scale = of.scale,
+                                 .weights = of.weights,
+                                 .extent = extent,
+                                 .class_weights = of.class_weights};
+    plan_.task == Task::classification ? stream_->cross_entropy(arguments) : stream_->binary_cross_entropy(arguments);
 }
 
 Update Trainer::update_of(std::size_t index) const {
@@ -529,20 +540,22 @@ bool Trainer::evaluate_test(int replica, const ShouldContinue& should_continue) 
     return evaluate(data_.test, data_.test.count, replica, 1, should_continue);
 }
 
+template <class Label>
 void Trainer::tally(const Tensor& logits, const Tensor& labels, int first, std::span<ClassTally> tallies) {
     constexpr std::int64_t at_once = std::int64_t{1} << 18;  // numbers
     const std::int64_t rows = std::max<std::int64_t>(1, at_once / logits.columns);
+    const std::int64_t columns = labels.elements() / logits.rows;
     std::vector<float> numbers;
-    std::vector<std::int32_t> its;
+    std::vector<Label> its;
     for (std::int64_t from = 0; from < logits.rows; from += rows) {
         const std::int64_t here = std::min(rows, logits.rows - from);
         numbers.resize(static_cast<std::size_t>(here * logits.columns));
-        its.resize(static_cast<std::size_t>(here));
+        its.resize(static_cast<std::size_t>(here * columns));
         for (std::size_t k = 0; k < tallies.size(); ++k) {
             const int replica = first + static_cast<int>(k);
             stream_->read(logits.slice(from * logits.columns, here, logits.columns), replica, std::span(numbers));
-            stream_->read(labels.slice(from, here, 1), replica, std::span(its));
-            tallies[k].add(numbers, its);
+            stream_->read(labels.slice(from * columns, here, columns), replica, std::span(its));
+            tallies[k].add(numbers, std::span<const Label>(its));
         }
     }
 }
@@ -552,7 +565,7 @@ bool Trainer::evaluate(const Samples& samples, std::int64_t all, int first, int 
     stream_->select_replicas(first, count);
     const std::int64_t targets_of_all = all * plan_.model->targets();
     std::vector<ClassTally> tallies;
-    if (plan_.task == Task::classification && plan_.shared.class_metrics)
+    if (plan_.task != Task::regression && plan_.shared.class_metrics)
         tallies.assign(static_cast<std::size_t>(count), ClassTally(plan_.model->outputs(), plan_.ranks_classes));
     bool goes_on = true;
     for (std::int64_t from = 0; from < all && (goes_on = should_continue()); from += plan_.rows) {
@@ -563,7 +576,9 @@ bool Trainer::evaluate(const Samples& samples, std::int64_t all, int first, int 
         stream_->gather(source(samples),
                         {.output = input, .targets = targets, .first = stage_ ? 0 : from, .fold = plan_.fold});
         const Tensor outputs = plan_.model->forward(*stream_, plan_.evaluated(), input, nullptr);
-        if (!tallies.empty()) tally(outputs, targets, first, tallies);
+        if (!tallies.empty())
+            plan_.task == Task::classification ? tally<std::int32_t>(outputs, targets, first, tallies)
+                                               : tally<float>(outputs, targets, first, tallies);
         compute_loss({.outputs = outputs,
                       .targets = targets,
                       .smoothing = plan_.no_smoothing,
@@ -574,15 +589,13 @@ bool Trainer::evaluate(const Samples& samples, std::int64_t all, int first, int 
     for (int k = first; goes_on && k < first + count; ++k) {
         Evaluation& evaluation = replicas_[index(k)].evaluation;
         evaluation.loss = stream_->read<float>(plan_.loss, k);
-        if (plan_.task == Task::classification)
-            evaluation.accuracy = static_cast<double>(stream_->read<std::int32_t>(plan_.correct, k)) /
-                                  static_cast<double>(targets_of_all);
-        else
+        if (plan_.task == Task::regression)
             evaluation.absolute = stream_->read<float>(plan_.absolute, k);
-        if (tallies.empty()) continue;
-        evaluation.f1 = tallies[index(k - first)].macro_f1();
-        evaluation.top5 = tallies[index(k - first)].top5();
-        if (plan_.ranks_classes) evaluation.auc = tallies[index(k - first)].macro_auc();
+        else
+            evaluation.accuracy =
+                static_cast<double>(stream_->read<std::int32_t>(plan_.correct, k)) /
+                static_cast<double>(targets_of_all * (plan_.task == Task::multi_label ? plan_.model->outputs() : 1));
+        if (!tallies.empty()) evaluation.of_classes = tallies[index(k - first)].metrics();
     }
     return goes_on;
 }

@@ -58,11 +58,10 @@ struct ReplicaProgress {
 };
 
 struct Evaluation {
-    double loss = 0;                 ///< mean cross-entropy, without label smoothing; or mean squared error
-    double accuracy = 0;             ///< of classification: fraction of 1
-    double absolute = 0;             ///< of regression: mean absolute error
-    std::optional<double> f1, top5;  ///< of classification, if TrainingConfig::class_metrics
-    std::optional<double> auc;       ///< the same, if GroupPlan::ranks_classes
+    double loss = 0;      ///< mean cross-entropy, without label smoothing and weights of classes; or mean squared error
+    double accuracy = 0;  ///< of classes and labels: fraction of 1
+    double absolute = 0;  ///< of regression: mean absolute error
+    std::optional<ClassTally::Metrics> of_classes;  ///< of classes and labels, if TrainingConfig::class_metrics
 };
 
 /// Called before each iteration and each micro-batch of an evaluation; false ends the work at once.
@@ -158,7 +157,7 @@ class Trainer {
     struct LossOf {
         Tensor outputs, targets;
         Tensor gradient;  ///< none: not computed
-        Tensor smoothing, scale, weights;
+        Tensor smoothing, scale, weights, class_weights;
         float weight = 1;  ///< of a target
         Write write = Write::set;
         Extent extent;
@@ -172,6 +171,7 @@ class Trainer {
     void read_window(std::int64_t count);
     bool end_steps();
     /// Adds the rows of a micro-batch that was evaluated to the tally of each replica from `first` on.
+    template <class Label>
     void tally(const Tensor& logits, const Tensor& labels, int first, std::span<ClassTally> tallies);
     /// `samples` of the fold of the replicas, of which there are `all`.
     bool evaluate(const Samples& samples, std::int64_t all, int first, int count,

@@ -18,7 +18,7 @@ namespace {
 
 void check_objective(const std::string& metric, const DataShape& shape) {
     const Task task = shape.task;
-    if (metric == "val_auc" && task == Task::classification && !ranks_classes(shape))
+    if (metric == "val_auc" && task != Task::regression && !ranks_classes(shape))
         throw InvalidTrial("objective.metric: val_auc is of one class for each sample, out of at most " +
                            std::to_string(ClassTally::most_ranked) + ": use val_loss, val_accuracy or val_f1");
     if (find_metric(task, metric)) return;

@@ -60,12 +60,15 @@ Metrics task_metrics(Task task, const Evaluation& evaluation, const DeviceData& 
     const FoldFacts& its = data.folds[static_cast<std::size_t>(fold)];
     const std::string prefix = part == Part::train ? "val_" : "test_";
     Metrics metrics{{prefix + "loss", evaluation.loss}};
-    if (task == Task::classification) {
+    if (task != Task::regression) {
         metrics[prefix + "accuracy"] = evaluation.accuracy;
         const bool next_token = std::holds_alternative<TokenShape>(data.shape.sample) && data.shape.target_per_step;
-        if (evaluation.f1) metrics[prefix + "f1"] = *evaluation.f1;
-        if (evaluation.top5) metrics[prefix + "top5"] = *evaluation.top5;
-        if (evaluation.auc) metrics[prefix + "auc"] = *evaluation.auc;
+        if (const auto& of_classes = evaluation.of_classes) {
+            metrics[prefix + "f1"] = of_classes->f1;
+            if (of_classes->top5) metrics[prefix + "top5"] = *of_classes->top5;
+            if (of_classes->exact) metrics[prefix + "exact_match"] = *of_classes->exact;
+            if (of_classes->auc) metrics[prefix + "auc"] = *of_classes->auc;
+        }
         if (next_token) metrics[prefix + "perplexity"] = std::exp(evaluation.loss);
         return metrics;
     }

@@ -216,6 +216,36 @@ TEST_F(Arrays, SequencesAndChannelsHaveTheirShapes) {
     EXPECT_EQ(sample(npy<std::int16_t>({4}, {1, 2, 3, 4}), 4), SampleShape(VectorShape{1}));
 }
 
+TEST_F(Arrays, SequencesMayHaveSeveralLabels) {
+    std::vector<std::int64_t> labels(36);
+    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = i % 3 == 0 || i % 5 == 0 ? 1 : 0;
+    const auto of = [&](const std::vector<std::int64_t>& values) {
+        DataConfig config = archive({{"x", npy<float>({12, 4, 2}, counting<float>(96))}, {"y", npy({12, 3}, values)}});
+        config.task = Task::multi_label;
+        return config;
+    };
+    const DataConfig config = of(labels);
+    const auto shape = describe_data(config);
+    ASSERT_TRUE(shape) << shape.error().message;
+    EXPECT_EQ(shape->sample, SampleShape(SequenceShape{4, 2}));
+    EXPECT_EQ(shape->outputs, 3);
+    EXPECT_EQ(shape->target_columns(), 3);
+    EXPECT_THAT(explain_data(config)->back(), HasSubstr("3 labels: 0 (12, 100 %), 1 (2, 16.7 %), 2 (3, 25 %)"));
+    const LoadedArrays loaded = load_arrays(config);
+    double sum = 0;
+    for (const auto& part : loaded.targets)
+        for (const auto& row : part) {
+            EXPECT_EQ(row[0], 1);
+            sum += row[1] + row[2];
+        }
+    EXPECT_EQ(sum, 5);
+    labels[7] = 2;
+    EXPECT_THAT(error(of(labels)), HasSubstr("[2, 1] is 2: with task: multi-label, each number says by 0 or 1"));
+    DataConfig none = of(labels);
+    none.task.reset();
+    EXPECT_THAT(error(none), HasSubstr("for labels of which a sample may have several, give task: multi-label"));
+}
+
 TEST_F(Arrays, FilesOfAFolderOrTwoFilesAreReadAsWell) {
     const std::string x = npy<float>({20, 2}, counting<float>(40)),
                       y = npy<std::int64_t>(

@@ -97,5 +97,43 @@ TEST(SyntheticTokens, NeedALengthAndAreClasses) {
     EXPECT_THAT(describe_data(config).error().message, HasSubstr("leave out task: regression"));
 }
 
+TEST(SyntheticLabels, AreZeroOrOneAndFollowFromTheFeatures) {
+    DataConfig config;
+    config.format = "synthetic";
+    config.task = Task::multi_label;
+    config.samples = 600;
+    config.features = 3;
+    config.classes = 5;
+    config.noise = 0;
+    const auto shape = describe_data(config);
+    ASSERT_TRUE(shape) << shape.error().message;
+    EXPECT_EQ(shape->outputs, 5);
+    EXPECT_EQ(shape->target_columns(), 5);
+    std::vector<float> features, labels;
+    ASSERT_TRUE(load_data(config, 3, [&](const SampleBatch& batch) {
+        if (batch.part != Part::train) return;
+        EXPECT_EQ(batch.targets.size(), static_cast<std::size_t>(batch.count) * 5 * 4);
+        for (const auto& [to, bytes] : {std::pair(&features, batch.features), {&labels, batch.targets}}) {
+            const std::size_t before = to->size();
+            to->resize(before + bytes.size() / 4);
+            std::memcpy(to->data() + before, bytes.data(), bytes.size());
+        }
+    }));
+    ASSERT_EQ(labels.size(), 3000U);
+    for (std::size_t label = 0; label < 5; ++label) {
+        double sum = 0, mean[3] = {};
+        for (std::size_t row = 0; row < 600; ++row) {
+            const float y = labels[row * 5 + label];
+            EXPECT_TRUE(y == 0 || y == 1);
+            sum += y;
+            for (std::size_t j = 0; j < 3; ++j) mean[j] += (y - 0.5) * features[row * 3 + j] / 600;
+        }
+        EXPECT_NEAR(sum / 600, 0.5, 0.1);
+        // Without noise a plane divides the rows, and the difference of the means points along its normal: of N(0, 1)
+        // it has the length 1 / sqrt(2 pi).
+        EXPECT_NEAR(std::sqrt(mean[0] * mean[0] + mean[1] * mean[1] + mean[2] * mean[2]), 0.399, 0.06);
+    }
+}
+
 }  // namespace
 }  // namespace hpo::test

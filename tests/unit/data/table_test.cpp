@@ -58,17 +58,20 @@ Loaded load(const DataConfig& config, std::uint64_t seed = 1) {
         const auto part = static_cast<std::size_t>(batch.part);
         EXPECT_EQ(batch.first, static_cast<std::int64_t>(loaded.features[part].size()));
         EXPECT_EQ(batch.features.size(), static_cast<std::size_t>(batch.count) * width * 4);
-        EXPECT_EQ(batch.targets.size(), static_cast<std::size_t>(batch.count) * 4);
+        const auto targets = static_cast<std::size_t>(shape->target_columns());
+        EXPECT_EQ(batch.targets.size(), static_cast<std::size_t>(batch.count) * targets * 4);
         for (std::size_t row = 0; row < static_cast<std::size_t>(batch.count); ++row) {
             std::vector<float> values(width);
             std::memcpy(values.data(), batch.features.data() + row * width * 4, width * 4);
             loaded.features[part].push_back(values);
-            float number = 0;
-            std::int32_t label = 0;
-            std::memcpy(&number, batch.targets.data() + row * 4, 4);
-            std::memcpy(&label, batch.targets.data() + row * 4, 4);
-            loaded.numbers[part].push_back(number);
-            loaded.classes[part].push_back(label);
+            for (std::size_t target = row * targets; target < (row + 1) * targets; ++target) {
+                float number = 0;
+                std::int32_t label = 0;
+                std::memcpy(&number, batch.targets.data() + target * 4, 4);
+                std::memcpy(&label, batch.targets.data() + target * 4, 4);
+                loaded.numbers[part].push_back(number);
+                loaded.classes[part].push_back(label);
+            }
         }
     });
     if (!facts) throw std::runtime_error(facts.error().message);
@@ -345,6 +348,79 @@ TEST_F(Tables, FoldsOfARareClassAreRefused) {
                 HasSubstr("data.validation.folds: class \"b\" has 3 samples, of which 2 are left"));
     data.split = SplitKind::random;
     EXPECT_TRUE(describe_data(data));
+}
+
+/// 30 rows with two labels, of which `rare` has 3.
+std::string labelled(const std::string& last = "0") {
+    std::string text = "x,often,c,rare\n";
+    for (int i = 0; i < 30; ++i)
+        text += std::to_string(i * 0.5) + "," + (i % 2 == 0 ? "1" : "0") + "," + (i % 3 == 0 ? "a" : "b") + "," +
+                (i % 10 == 0 ? "1"
+                 : i == 29   ? last
+                             : "0") +
+                "\n";
+    return text;
+}
+
+TEST_F(Tables, SeveralColumnsOfZeroAndOneAreLabels) {
+    const DataConfig data = config(labelled(), "rare, often");
+    const auto shape = describe_data(data);
+    ASSERT_TRUE(shape) << shape.error().message;
+    EXPECT_EQ(shape->task, Task::multi_label);
+    EXPECT_EQ(shape->outputs, 2);
+    EXPECT_EQ(shape->target_columns(), 2);
+    EXPECT_THAT(*explain_data(data), Contains("target: 2 labels: rare (3, 10 %), often (15, 50 %)"));
+    const Loaded loaded = load(data);
+    ASSERT_EQ(loaded.numbers[0].size() + loaded.numbers[1].size(), 60U);
+    float rare = 0, often = 0;
+    for (const auto& part : loaded.numbers)
+        for (std::size_t i = 0; i < part.size(); i += 2) rare += part[i], often += part[i + 1];
+    EXPECT_EQ(rare, 3);
+    EXPECT_EQ(often, 15);
+    const auto encoding = nlohmann::json::parse(loaded.facts.encoding);
+    EXPECT_EQ(encoding["targets"].dump(), R"([{"name":"rare"},{"name":"often"}])");
+}
+
+TEST_F(Tables, SeveralColumnsOfNumbersArePredictedTogether) {
+    std::string text = "x,\"y, z\",w\n";
+    for (int i = 0; i < 30; ++i)
+        text += std::to_string(i) + "," + std::to_string(i * 10) + "," + std::to_string(-i) + "\n";
+    const DataConfig data = config(text, "w,\"y, z\"");
+    const auto shape = describe_data(data);
+    ASSERT_TRUE(shape) << shape.error().message;
+    EXPECT_EQ(shape->task, Task::regression);
+    EXPECT_EQ(shape->outputs, 2);
+    EXPECT_EQ(shape->features(), 1);
+    EXPECT_THAT(*explain_data(data), Contains("targets: w (-29 to 0), y, z (0 to 290)"));
+    const Loaded loaded = load(data);
+    // Each is standardised by its own training rows: the second falls as the first rises.
+    for (std::size_t i = 0; i < loaded.numbers[0].size(); i += 2)
+        EXPECT_NEAR(loaded.numbers[0][i], -loaded.numbers[0][i + 1], 1e-5);
+    const auto encoding = nlohmann::json::parse(loaded.facts.encoding);
+    EXPECT_EQ(encoding["targets"][1]["name"], "y, z");
+    EXPECT_NEAR(encoding["targets"][0]["mean"].get<double>() * -10, encoding["targets"][1]["mean"].get<double>(), 1e-9);
+    EXPECT_EQ(describe_data(config(text, "y, z"))->outputs, 1) << "one name needs no quotes";
+}
+
+TEST_F(Tables, TargetsThatAreNoLabelsOrNoNumbersAreErrorsWithTheirPlace) {
+    const auto refused = [&](const std::string& text, const std::string& target, std::optional<Task> task) {
+        DataConfig data = config(text, target);
+        data.task = task;
+        const auto shape = describe_data(data);
+        return shape ? "" : shape.error().message;
+    };
+    EXPECT_THAT(refused(labelled("2"), "rare, often", Task::multi_label),
+                HasSubstr("line 31, column 4 (rare): \"2\" is neither 0 nor 1"));
+    EXPECT_THAT(refused(labelled(), "c, often", Task::regression),
+                HasSubstr("line 2, column 3 (c): \"a\" is no number, which task: regression needs"));
+    EXPECT_THAT(refused(labelled(), "rare, often", Task::classification),
+                HasSubstr("data.target: 2 columns, where task: classification predicts one"));
+    EXPECT_THAT(refused(labelled(), "rare, rare", {}), HasSubstr("\"rare\" is named twice"));
+    EXPECT_THAT(refused(labelled(), "rare, rarer", {}), HasSubstr("has no column \"rarer\""));
+    EXPECT_THAT(refused("x,a,b\n1,0,0\n2,0,0\n3,0,0\n", "a, b", {}), HasSubstr("there is nothing to learn"));
+    DataConfig stratified = config(labelled(), "rare, often");
+    stratified.split = SplitKind::stratified;
+    EXPECT_THAT(describe_data(stratified).error().message, StartsWith("data.split: stratified is for classes"));
 }
 
 }  // namespace

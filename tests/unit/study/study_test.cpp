@@ -259,7 +259,11 @@ TEST(StudyFile, TheTaskDecidesWhichMetricsExist) {
     EXPECT_EQ(objective_of("{task: regression, data: {format: synthetic}}"), "val_r2 up");
     EXPECT_EQ(objective_of("{task: classification, " + table + "}"), "val_accuracy up");
     EXPECT_EQ(objective_of("{task: regression, " + table + "}", "objective: {metric: val_mae}"), "val_mae down");
-    // A table that chooses its own task has a loss with either task.
+    EXPECT_EQ(objective_of("{task: multi-label, " + table + "}"), "val_loss down");
+    EXPECT_EQ(objective_of("{task: multi-label, " + table + ", training: {class_metrics: true}}",
+                           "objective: {metric: val_exact_match}"),
+              "val_exact_match up");
+    // A table that chooses its own task has a loss with each task.
     EXPECT_EQ(objective_of("{" + table + "}"), "val_loss down");
     EXPECT_EQ(objective_of("{" + table + "}", "objective: {metric: val_r2}"), "val_r2 up");
     // Perplexity is of the next token alone.

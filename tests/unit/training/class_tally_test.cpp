@@ -94,5 +94,20 @@ TEST(ClassTally, NothingIsZero) {
     EXPECT_EQ(ClassTally(3).macro_f1(), 0);
 }
 
+TEST(ClassTally, OfLabelsARowMayHaveSeveral) {
+    ClassTally tally(3, true);
+    const std::vector<float> logits = {2, -1, 3, /**/ -1, -2, 1, /**/ 1, 1, -1, /**/ -3, -1, -2};
+    const std::vector<float> labels = {1, 0, 1, /**/ 0, 0, 0, /**/ 1, 0, 0, /**/ 1, 0, 0};
+    tally.add(logits, std::span<const float>(labels));
+    const ClassTally::Metrics metrics = tally.metrics();
+    EXPECT_DOUBLE_EQ(*metrics.exact, 0.25);  // the first row
+    EXPECT_FALSE(metrics.top5);
+    // The first label has 2 of 3, one missed; the second is predicted once and wrongly; the third 1 right and 1 wrong.
+    EXPECT_DOUBLE_EQ(metrics.f1, (4.0 / 5 + 0 + 2.0 / 3) / 3);
+    // Of the first label the rows with 2 and 1 are above -1, the one with -3 is below; no row has the second; the row
+    // of the third is above all others.
+    EXPECT_DOUBLE_EQ(*metrics.auc, (2.0 / 3 + 1) / 2);
+}
+
 }  // namespace
 }  // namespace hpo
