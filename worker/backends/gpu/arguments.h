@@ -367,9 +367,9 @@ typedef struct {
     TensorRef smoothing;
     TensorRef loss;
     TensorRef correct;
-    TensorRef gradient;  // ABSENT: not wanted
-    TensorRef scale;     // ABSENT: 1
-    TensorRef weights;   // ABSENT: `weight` for all
+    TensorRef gradient;       // ABSENT: not wanted
+    TensorRef scale;          // ABSENT: 1
+    TensorRef weights;        // ABSENT: `weight` for all
     TensorRef class_weights;  // ABSENT: 1 for all
     ExtentArguments extent;
     u32 rows;

@@ -1,6 +1,6 @@
-// Softmax cross-entropy, and binary cross-entropy. In the first kernel of the one a sub-group works on one row, in that of
-// the other a work-item on elements, and `parts` work-groups of a replica leave partial sums; in a second kernel, which
-// both share, one work-group adds these up.
+// Softmax cross-entropy, and binary cross-entropy. In the first kernel of the one a sub-group works on one row, in that
+// of the other a work-item on elements, and `parts` work-groups of a replica leave partial sums; in a second kernel,
+// which both share, one work-group adds these up.
 
 // The greatest number of a sub-group and its column, the first of equals. Every work-item of the work-group must call it.
 FUNCTION void subgroup_greatest(LOCAL float* scratch, LOCAL u32* columns, float* greatest, u32* column) {
