@@ -9,9 +9,19 @@ namespace hpo {
 
 namespace {
 
-// y -= f x: the one inner loop of everything below. It runs along rows, so that the compiler vectorises it.
+// y -= f x: the inner loop of everything below. It runs along rows, so that the compiler vectorises it.
 inline void subtract_scaled(double* y, const double* x, double f, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) y[i] -= f * x[i];
+}
+
+// The same with `block` rows at once, which lie `stride` apart and whose factors are `factors`: y is loaded and stored
+// once for all of them.
+constexpr std::size_t block = 4;
+inline void subtract_scaled_rows(double* y, const double* x, std::size_t stride, const double* factors,
+                                 std::size_t count) {
+    const double *x1 = x + stride, *x2 = x1 + stride, *x3 = x2 + stride;
+    const double f = factors[0], f1 = factors[1], f2 = factors[2], f3 = factors[3];
+    for (std::size_t i = 0; i < count; ++i) y[i] -= (f * x[i] + f1 * x1[i]) + (f2 * x2[i] + f3 * x3[i]);
 }
 
 }  // namespace
@@ -21,13 +31,20 @@ HPO_VECTORISED bool cholesky(std::span<double> matrix, std::size_t size) {
     std::vector<double> upper(size * size, 0.0);
     for (std::size_t i = 0; i < size; ++i)
         for (std::size_t j = 0; j <= i; ++j) upper[j * size + i] = matrix[i * size + j];
-    for (std::size_t k = 0; k < size; ++k) {
-        double* row = &upper[k * size];
-        if (!(row[k] > 0)) return false;
-        const double inverse = 1 / std::sqrt(row[k]);
-        for (std::size_t j = k; j < size; ++j) row[j] *= inverse;
-        for (std::size_t i = k + 1; i < size; ++i)
-            if (row[i] != 0) subtract_scaled(&upper[i * size + i], row + i, row[i], size - i);
+    for (std::size_t first = 0; first < size; first += block) {
+        const std::size_t end = std::min(first + block, size);
+        for (std::size_t k = first; k < end; ++k) {
+            double* row = &upper[k * size];
+            if (!(row[k] > 0)) return false;
+            const double inverse = 1 / std::sqrt(row[k]);
+            for (std::size_t j = k; j < size; ++j) row[j] *= inverse;
+            for (std::size_t i = k + 1; i < end; ++i) subtract_scaled(&upper[i * size + i], row + i, row[i], size - i);
+        }
+        for (std::size_t i = end; i < size; ++i) {  // none if the block is not whole
+            double factors[block];
+            for (std::size_t r = 0; r < block; ++r) factors[r] = upper[(first + r) * size + i];
+            subtract_scaled_rows(&upper[i * size + i], &upper[first * size + i], size, factors, size - i);
+        }
     }
     for (std::size_t i = 0; i < size; ++i)
         for (std::size_t j = 0; j <= i; ++j) matrix[i * size + j] = upper[j * size + i];
@@ -39,8 +56,10 @@ HPO_VECTORISED std::vector<double> inverse_of_lower(std::span<const double> lowe
     for (std::size_t i = 0; i < size; ++i) {
         double* row = &inverse[i * size];
         row[i] = 1;
-        for (std::size_t k = 0; k < i; ++k)
-            if (const double f = lower[i * size + k]; f != 0) subtract_scaled(row, &inverse[k * size], f, k + 1);
+        std::size_t k = 0;
+        for (; k + block <= i; k += block)  // beyond a row's diagonal there are zeros
+            subtract_scaled_rows(row, &inverse[k * size], size, &lower[i * size + k], k + block);
+        for (; k < i; ++k) subtract_scaled(row, &inverse[k * size], lower[i * size + k], k + 1);
         const double diagonal = 1 / lower[i * size + i];
         for (std::size_t j = 0; j <= i; ++j) row[j] *= diagonal;
     }
@@ -104,11 +123,17 @@ HPO_VECTORISED void multiply_lower_transposed(std::span<const double> lower, std
 
 HPO_VECTORISED std::vector<double> gram_of_lower(std::span<const double> lower, std::size_t size) {
     std::vector<double> gram(size * size, 0.0);
-    for (std::size_t k = 0; k < size; ++k) {
-        const double* row = &lower[k * size];
-        for (std::size_t i = 0; i <= k; ++i)
-            if (row[i] != 0) subtract_scaled(&gram[i * size], row, -row[i], i + 1);
+    std::size_t k = 0;
+    for (; k + block <= size; k += block) {  // beyond a row's diagonal there are zeros
+        for (std::size_t i = 0; i < k + block; ++i) {
+            double factors[block];
+            for (std::size_t r = 0; r < block; ++r) factors[r] = -lower[(k + r) * size + i];
+            subtract_scaled_rows(&gram[i * size], &lower[k * size], size, factors, i + 1);
+        }
     }
+    for (; k < size; ++k)
+        for (std::size_t i = 0; i <= k; ++i)
+            subtract_scaled(&gram[i * size], &lower[k * size], -lower[k * size + i], i + 1);
     return gram;
 }
 

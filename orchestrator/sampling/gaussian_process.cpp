@@ -56,6 +56,17 @@ inline double matern_slope(double square) {
     return -5.0 / 6 * (1 + u) * negative_exp(-u);
 }
 
+/// In lanes, which compilers vectorise.
+inline double inner_product(const double* x, const double* y, std::size_t count) {
+    constexpr std::size_t lanes = 8;
+    double sums[lanes] = {};
+    std::size_t i = 0;
+    for (; i + lanes <= count; i += lanes)
+        for (std::size_t lane = 0; lane < lanes; ++lane) sums[lane] += x[i + lane] * y[i + lane];
+    for (; i < count; ++i) sums[0] += x[i] * y[i];
+    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
 /// Computes the squared distances in coordinate `d` between `x` and the inputs before `end`.
 inline void coordinate_squares(const Inputs& inputs, std::size_t d, double x, std::size_t end, double* squares) {
     const double* column = &inputs.values[d * inputs.count];
@@ -122,8 +133,10 @@ class Posterior {
         }
         std::vector<double> factor(n * n);
         for (std::size_t i = 0; i < n; ++i) {
-            for (std::size_t j = 0; j < i; ++j)
-                factor[i * n + j] = scale * matern(joint_[i * n + j]) + (additive ? parts_[i * n + j] : 0);
+            double* row = &factor[i * n];
+            const double* squares = &joint_[i * n];
+            for (std::size_t j = 0; j < i; ++j) row[j] = scale * matern(squares[j]);
+            for (std::size_t j = 0; additive && j < i; ++j) row[j] += parts_[i * n + j];
             factor[i * n + i] = scale + (additive ? std::exp(p.additive) : 0) + noise + inputs_.variance(i);
         }
         std::vector<double> covariance;
@@ -148,22 +161,17 @@ class Posterior {
             by_scale += pull[i * n + i] / 2 * scale;
             if (additive) by_additive += pull[i * n + i] / 2 * std::exp(p.additive);
             const double* row = &pull[i * n];
-            for (std::size_t j = 0; j < i; ++j) {
-                slopes_[j] = row[j] * scale * matern_slope(joint_[i * n + j]);
-                const double part = additive ? parts_[i * n + j] : 0;
-                by_scale += row[j] * (covariance[i * n + j] - part);
-                by_additive += row[j] * part;
-            }
+            for (std::size_t j = 0; j < i; ++j) slopes_[j] = row[j] * scale * matern_slope(joint_[i * n + j]);
+            const double by_parts = additive ? inner_product(row, &parts_[i * n], i) : 0;
+            by_scale += inner_product(row, &covariance[i * n], i) - by_parts;
+            by_additive += by_parts;
             for (std::size_t d = 0; d < dimensions; ++d) {
                 coordinate_squares(inputs_, d, inputs_.at(i, d), i, squares_.data());
-                double sum = 0;
-                for (std::size_t j = 0; j < i; ++j) sum += slopes_[j] * squares_[j];
-                gradient[d] -= 2 * relevance[d] * sum;
+                gradient[d] -= 2 * relevance[d] * inner_product(slopes_.data(), squares_.data(), i);
                 if (!additive) continue;
-                sum = 0;
-                for (std::size_t j = 0; j < i; ++j)
-                    sum += row[j] * matern_slope(additive_relevance[d] * squares_[j]) * squares_[j];
-                gradient[dimensions + 3 + d] -= 2 * additive_relevance[d] * each * sum;
+                for (std::size_t j = 0; j < i; ++j) squares_[j] *= matern_slope(additive_relevance[d] * squares_[j]);
+                gradient[dimensions + 3 + d] -=
+                    2 * additive_relevance[d] * each * inner_product(row, squares_.data(), i);
             }
         }
         gradient[dimensions] += by_scale;

@@ -280,7 +280,7 @@ Model ModelChooser::choose(const History& history) {
         chosen = std::move(targets);
     }
     data.inputs.variances = chosen.variances;
-    best.parameters = fit(data.inputs, chosen.values, best.parameters, 2).parameters;
+    best.parameters = fit(data.inputs, chosen.values, best.parameters, 3).parameters;
     return best;
 }
 

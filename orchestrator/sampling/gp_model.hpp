@@ -104,7 +104,7 @@ double least_believed(const GaussianProcess& process, bool at_last_step);
 /// count as noise. A choice depends only on the observations, never on when it is made.
 class ModelChooser {
    public:
-    static constexpr std::size_t most_fitted = 160, most_sketched = 80;
+    static constexpr std::size_t most_fitted = 200, most_sketched = 80;
 
     /// With `plain`, only models without a logarithm are considered. `space` must outlive this.
     explicit ModelChooser(const SearchSpace& space, bool plain = false) : space_(space), plain_(plain) {}

@@ -27,7 +27,7 @@ std::vector<double> positive_definite(std::size_t size) {
 }
 
 TEST(Dense, TheInverseOfTheFactorGivesTheInverseOfTheMatrix) {
-    for (const std::size_t size : {1, 2, 7, 33}) {
+    for (const std::size_t size : {1, 2, 3, 4, 5, 7, 8, 33, 34}) {
         const std::vector<double> matrix = positive_definite(size);
         std::vector<double> factor = matrix;
         ASSERT_TRUE(cholesky(factor, size));
@@ -45,7 +45,7 @@ TEST(Dense, TheInverseOfTheFactorGivesTheInverseOfTheMatrix) {
 }
 
 TEST(Dense, TheFactorTimesTheSolutionIsTheRightSide) {
-    for (const std::size_t size : {1, 2, 7, 33}) {
+    for (const std::size_t size : {1, 2, 3, 4, 5, 7, 8, 33, 34}) {
         std::vector<double> factor = positive_definite(size), right(size), product(size);
         ASSERT_TRUE(cholesky(factor, size));
         for (std::size_t i = 0; i < size; ++i) right[i] = draw(500 + i);
