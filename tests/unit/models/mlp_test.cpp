@@ -222,7 +222,8 @@ TEST(Mlp, AddsMicroBatchesUpToTheGradientOfTheWholeBatch) {
         for (int replica = 0; replica < 3; ++replica) {
             EXPECT_NEAR(whole.read(whole.loss, replica)[0], parts.read(parts.loss, replica)[0], 1e-6);
             const auto wanted = whole.read(whole.gradients, replica), got = parts.read(parts.gradients, replica);
-            for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 1e-6) << i;
+            // A product with another number of rows may add in another order.
+            for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 4e-6) << i;
         }
     }
 }
