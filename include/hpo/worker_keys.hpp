@@ -33,6 +33,7 @@ struct WorkerKey {
     /// differ in other keys alone.
     bool changes_speed = true;
     bool required = false;  ///< it must be given wherever it applies
+    bool listed = false;    ///< text: items with commas between them, which a study may also give as a list
 };
 
 /// Calls visit(item) for each item of a list such as "relu|gelu|silu".
@@ -78,7 +79,7 @@ namespace worker_key_detail {
 inline constexpr double none = std::numeric_limits<double>::infinity();
 using T = WorkerKey::Type;
 inline constexpr bool shared = false, per_replica = true, same_result = false, any_result = true;
-inline constexpr bool same_speed = false, any_speed = true, required = true;
+inline constexpr bool same_speed = false, any_speed = true, required = true, optional = false, listed = true;
 }  // namespace worker_key_detail
 
 // clang-format off
@@ -86,14 +87,15 @@ inline constexpr std::array worker_keys = [] {
     using worker_key_detail::none, worker_key_detail::shared, worker_key_detail::per_replica;
     using worker_key_detail::same_result, worker_key_detail::any_result;
     using worker_key_detail::same_speed, worker_key_detail::any_speed, worker_key_detail::required;
+    using worker_key_detail::optional, worker_key_detail::listed;
     using worker_key_detail::T;
     return std::array{
         WorkerKey{"", "task", T::text, 0, 0, "auto|classification|regression|multi-label|image-classification", "auto", "what is trained: a class, numbers, or labels of which a sample may have any number are predicted; auto: by the data's targets"},
         WorkerKey{"data", "format", T::text, 0, 0, "idx|csv|series|npy|images|text|tokens|synthetic", "idx", "idx: IDX files; csv: a table with a header; series: a CSV file whose rows are in the order of time; all plain or gzip. npy: arrays of NumPy; images: a folder of PNG and JPEG files by class; text: a text, byte by byte; tokens: a file of numbers of 16 bits. synthetic: Gaussian clusters, or for regression sums of sines, made from the seed; or sequences of tokens"},
         WorkerKey{"data", "path", T::text, 0, 0, "", "", "idx: a folder, or the name of one below /usr/share/datasets; csv, series and text: a file; npy: an NPZ or NPY file, or a folder of NPY files; images: a folder; tokens: a file, or a folder with train.bin and val.bin, of which the latter tests", "format=idx|csv|series|npy|images|text|tokens", "", shared, any_result, any_speed, required},
-        WorkerKey{"data", "target", T::text, 0, 0, "", "", "csv and series: the column to predict, or several, with commas between their names; csv: several of numbers, or of 0 and 1 (labels)", "format=csv|series", "", shared, any_result, any_speed, required},
-        WorkerKey{"data", "ignore", T::text, 0, 0, "", "", "csv and series: columns to leave out, with commas between their names", "format=csv|series"},
-        WorkerKey{"data", "categorical", T::text, 0, 0, "", "", "csv: columns whose numbers are names, such as codes, with commas between them; columns with other texts than numbers are categorical anyway", "format=csv"},
+        WorkerKey{"data", "target", T::text, 0, 0, "", "", "csv and series: the column to predict, or a list of several; csv: several of numbers, or of 0 and 1 (labels)", "format=csv|series", "", shared, any_result, any_speed, required, listed},
+        WorkerKey{"data", "ignore", T::text, 0, 0, "", "", "csv and series: list of columns to leave out", "format=csv|series", "", shared, any_result, any_speed, optional, listed},
+        WorkerKey{"data", "categorical", T::text, 0, 0, "", "", "csv: list of columns whose numbers are names, such as codes; columns with other texts than numbers are categorical anyway", "format=csv", "", shared, any_result, any_speed, optional, listed},
         WorkerKey{"data", "inputs", T::text, 0, 0, "", "", "npy: the array with the features; default x_train, x and other usual names", "format=npy"},
         WorkerKey{"data", "labels", T::text, 0, 0, "", "", "npy: the array with the targets, or where path is a single array an NPY file; default y_train, y and other usual names", "format=npy"},
         WorkerKey{"data", "split", T::text, 0, 0, "random|stratified|time", "", "csv, npy and images: which rows validate and test: any, in equal proportions of the classes, or the last ones; default stratified for classes, otherwise random", "format=csv|npy|images", "", shared, any_result, same_speed},
@@ -153,7 +155,7 @@ inline constexpr std::array worker_keys = [] {
         WorkerKey{"training", "ema", T::real, 0, 0.999999, "", "0.0", "decay of an exponential moving average of the weights, such as 0.999, which is evaluated and saved in their place; 0: none"},
         WorkerKey{"training", "warmup", T::real, 0, 1e6, "", "0.0", "epochs of linear warm-up (one-cycle: 30 % of the budget if 0)", "", "", per_replica, any_result, same_speed},
         WorkerKey{"training", "label_smoothing", T::real, 0, 0.99, "", "0.0", "probability mass spread evenly over all classes; of labels, over 0 and 1", "", "", per_replica, any_result, same_speed},
-        WorkerKey{"training", "class_weights", T::text, 0, 0, "", "none", "what classes count in the training loss: balanced, so that all count alike however rare; or a number for each class, with commas between them, such as 1, 2.5; of labels, what 1 counts as against 0", "", "", shared, any_result, same_speed},
+        WorkerKey{"training", "class_weights", T::text, 0, 0, "", "none", "what classes count in the training loss: balanced, so that all count alike however rare; or a list of numbers, one for each class; of labels, what 1 counts as against 0", "", "", shared, any_result, same_speed, optional, listed},
         WorkerKey{"training", "clip", T::real, 0, none, "", "0.0", "largest norm of the gradient; 0: not clipped", "", "", per_replica, any_result, same_speed},
         WorkerKey{"training", "precision", T::text, 0, 0, "float32|tf32|bfloat16|float16|auto", "float32", "of matrix products; sums and weights are float32 always. auto: the fastest of this device at an equal loss, as measured"},
         WorkerKey{"training", "checkpointing", T::text, 0, 0, "none|alternate|every|auto", "none", "transformer: blocks whose activations are not kept, and are computed again in the backward pass: less memory, more time, the same bits; auto: where memory is short, if that costs less than smaller micro-batches", "type=transformer", "", shared, same_result},

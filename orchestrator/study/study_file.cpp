@@ -71,12 +71,12 @@ bool is_reported(WhenReported reported, const Params& worker) {
     return reported == WhenReported::always || (asked != worker.end() && asked->second == Value(true));
 }
 
-/// Whether a metric is reported if it is asked for.
-bool is_on_request(string_view metric) {
-    for (const TaskInfo& task : tasks)
-        for (const TaskMetric& one : task.metrics)
-            if (one.name == metric) return one.reported == WhenReported::on_request;
-    return false;
+/// Whether one of the tasks reports a metric if it is asked for.
+bool is_on_request(string_view metric, std::span<const Task> possible) {
+    return std::any_of(possible.begin(), possible.end(), [&](Task task) {
+        const TaskMetric* found = find_metric(task, metric);
+        return found != nullptr && found->reported == WhenReported::on_request;
+    });
 }
 
 /// Reads the sections one by one into a study. It is complete if no problem was reported.
@@ -211,7 +211,8 @@ class StudyReader {
     std::optional<string> metric_name(const Node& node, const string& path, const ReadWorker& worker) {
         if (worker.native && !external_) {
             const auto metrics = native_metrics(worker);
-            if (is_on_request(node.text) && std::find(metrics.begin(), metrics.end(), node.text) == metrics.end()) {
+            const bool missing = std::find(metrics.begin(), metrics.end(), node.text) == metrics.end();
+            if (missing && is_on_request(node.text, possible_tasks(worker.params))) {
                 diagnostics_.error(node.location, "'" + path + "': a trial reports " + node.text +
                                                       " with worker.training.class_metrics: true");
                 return std::nullopt;

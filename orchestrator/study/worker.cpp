@@ -20,12 +20,32 @@ using std::string_view;
 
 constexpr std::array<string_view, 3> sections{"data", "model", "training"};
 
+/// Returns a list of scalars as one scalar, a line of CSV; any other node as it is.
+Node as_line(const Node& node) {
+    const auto is_scalar = [](const Node& item) { return item.kind == Node::Kind::scalar; };
+    if (node.kind != Node::Kind::list || !std::all_of(node.items.begin(), node.items.end(), is_scalar)) return node;
+    Node line{.kind = Node::Kind::scalar, .location = node.location, .plain = false};
+    for (std::size_t i = 0; i < node.items.size(); ++i) {
+        const string& item = node.items[i].text;
+        if (i > 0) line.text += ',';
+        if (item.find_first_of(",\" ") == string::npos) {
+            line.text += item;
+            continue;
+        }
+        line.text += '"';
+        for (const char c : item) line.text += c == '"' ? string("\"\"") : string(1, c);
+        line.text += '"';
+    }
+    return line;
+}
+
 void read_native(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) {
     const auto take_as = [&](Fields& fields, string_view name, const WorkerKey& key) {
         const Node* node = fields.take(name);
         if (node == nullptr) return;
         result.locations.emplace(key.name, node->location);
-        if (auto value = option_value(diagnostics, *node, option_of(key)))
+        const Node line = key.listed ? as_line(*node) : *node;
+        if (auto value = option_value(diagnostics, line, option_of(key)))
             result.params.emplace(key.name, std::move(*value));
     };
     const auto take = [&](Fields& fields, const WorkerKey& key) { take_as(fields, key.name, key); };

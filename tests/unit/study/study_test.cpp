@@ -248,6 +248,19 @@ TEST(StudyFile, WithoutADirectionTheMetricDecidesIt) {
     EXPECT_EQ(parse(synthetic + "objective: {metric: val_accuracy}\n")->objective.direction, Direction::maximize);
 }
 
+TEST(StudyFile, ItemsWithCommasBetweenThemMayBeAList) {
+    const auto given = [](const std::string& target) {
+        const auto study = parse("study: s\nworker: {data: {format: csv, path: t.csv, target: " + target + "}}\n");
+        return study ? to_text(study->worker.at("target")) : study.error().message;
+    };
+    EXPECT_EQ(given("y"), "y");
+    EXPECT_EQ(given("'a, b'"), "a, b");
+    EXPECT_EQ(given("[a, b]"), "a,b");
+    EXPECT_EQ(given("['a, b', 'say \"c\"', 1]"), "\"a, b\",\"say \"\"c\"\"\",1");
+    EXPECT_THAT(given("[a, [b]]"), HasSubstr("'target' must be a text, found a list"));
+    EXPECT_THAT(given("{a: b}"), HasSubstr("'target' must be a text, found a map"));
+}
+
 TEST(StudyFile, TheTaskDecidesWhichMetricsExist) {
     const auto objective_of = [](const std::string& worker, const std::string& rest = "") {
         const auto study = parse("study: s\nworker: " + worker + "\n" + rest);
@@ -263,6 +276,9 @@ TEST(StudyFile, TheTaskDecidesWhichMetricsExist) {
     EXPECT_EQ(objective_of("{task: multi-label, " + table + ", training: {class_metrics: true}}",
                            "objective: {metric: val_exact_match}"),
               "val_exact_match up");
+    EXPECT_THAT(objective_of("{task: regression, " + table + ", training: {class_metrics: true}}",
+                             "objective: {metric: val_f1}"),
+                HasSubstr("must be val_r2, val_mae, val_mse, val_loss or loss, found val_f1"));
     // A table that chooses its own task has a loss with each task.
     EXPECT_EQ(objective_of("{" + table + "}"), "val_loss down");
     EXPECT_EQ(objective_of("{" + table + "}", "objective: {metric: val_r2}"), "val_r2 up");
