@@ -23,6 +23,8 @@ void add_profile_line(TrainingProfile& profile, const nlohmann::json& json) {
         profile.updates = json.at("updates").get<std::int64_t>();
     } else if (measured == "whole") {
         profile.whole = json.at("seconds").get<double>();
+    } else if (measured == "loading") {
+        profile.loading = json.at("text").get<std::string>();
     } else if (measured == "operation") {
         const auto number = [&](const char* key) { return json.at(key).get<double>(); };
         profile.operations.push_back({json.at("operation").get<std::string>(),

@@ -25,6 +25,7 @@ struct TrainingProfile {
     std::string precision;
     std::int64_t batch_size = 0, micro_batches = 0, parameters = 0, updates = 0;
     double whole = 0;                       ///< seconds of an update whose operations are not timed
+    std::string loading;                    ///< how batches of staged data are loaded, and why; empty: not staged
     std::vector<OperationTime> operations;  ///< the longest first
 
     [[nodiscard]] double sum() const;  ///< of the operations' medians

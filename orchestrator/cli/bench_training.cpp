@@ -66,6 +66,8 @@ nlohmann::ordered_json profile_json(const Study& study, const TrainingProfile& p
             {"parameters", profile.parameters},
             {"updates", profile.updates},
             {"seconds_per_update", profile.whole},
+            {"loading",
+             profile.loading.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(profile.loading)},
             {"peak_flops", known(peaks ? peaks->peak(profile.precision) : 0)},
             {"peak_memory_rate", known(peaks ? peaks->memory_rate : 0)},
             {"operations", std::move(operations)}};

@@ -1,11 +1,14 @@
 // Samples from NumPy arrays (arrays.hpp). What is fitted is of the training split alone.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "worker/data/arrays.hpp"
 #include "worker/data/data_text.hpp"
+#include "worker/data/mapped_file.hpp"
 #include "worker/data/number_fit.hpp"
 #include "worker/data/split.hpp"
 
@@ -13,6 +16,60 @@ namespace hpo {
 namespace {
 
 constexpr std::int64_t array_piece_bytes = std::int64_t{1} << 18;  // that are read and passed on at once
+
+/// Feature i of a sample, in the place of its bytes.
+void put_feature(std::span<const NumberFit> columns, std::size_t i, double number, std::byte* sample) {
+    if (!columns.empty()) {
+        const NumberFit& fit = columns[i % columns.size()];
+        number = (number - fit.mean()) / fit.deviation();
+    }
+    const auto value = static_cast<float>(number);
+    std::memcpy(sample + i * sizeof value, &value, sizeof value);
+}
+
+/// Rows of NPY files.
+class ArraySamples final : public SampleReader {
+   public:
+    struct Of {
+        MappedFile file;
+        NpyHeader header;
+        std::vector<std::int32_t> rows;      ///< of the array
+        std::vector<std::uint32_t> targets;  ///< bits, of each sample
+    };
+    ArraySamples(std::vector<NumberFit> columns, bool pixels, Of train, Of test)
+        : columns_(std::move(columns)), pixels_(pixels), parts_{std::move(train), std::move(test)} {}
+
+    static Result<Of> open(const ArrayPair& pair) {
+        auto mapped = MappedFile::open(pair.inputs.file);
+        if (!mapped) return Error{"data.path: " + mapped.error().message};
+        const NpyHeader& header = pair.inputs_header;
+        if (static_cast<std::int64_t>(mapped->bytes().size()) != header.data_offset + header.data_bytes())
+            return Error{"data.path: " + pair.inputs.text() + ": changed while it was read"};
+        return Of{*std::move(mapped), header, {}, {}};
+    }
+
+    void read(Part part, std::int64_t index, std::span<std::byte> features,
+              std::span<std::byte> targets) const override {
+        const Of& its = parts_[part == Part::test ? 1 : 0];
+        const std::int64_t row = its.rows[static_cast<std::size_t>(index)];
+        const std::byte* bytes = its.file.bytes().data() + its.header.data_offset + row * its.header.row_bytes();
+        if (pixels_)
+            std::memcpy(features.data(), bytes, features.size());
+        else
+            for (std::int64_t i = 0, size = bytes_of(its.header.type); i < its.header.row_numbers(); ++i)
+                put_feature(columns_, static_cast<std::size_t>(i), npy_number(its.header.type, bytes + i * size),
+                            features.data());
+        std::memcpy(targets.data(),
+                    &its.targets[static_cast<std::size_t>(index) * (targets.size() / sizeof its.targets[0])],
+                    targets.size());
+        its.file.was_read(static_cast<std::size_t>(its.header.row_bytes()));
+    }
+
+   private:
+    std::vector<NumberFit> columns_;
+    bool pixels_;
+    std::array<Of, 2> parts_;
+};
 
 /// Rows of a part that the sink has yet to get.
 struct ArrayBatch {
@@ -68,6 +125,24 @@ class ArrayLoader {
         train.pass_on(sink);
         test.pass_on(sink);
         return {};
+    }
+
+    /// After fit().
+    Result<std::unique_ptr<SampleReader>> samples() const {
+        auto train = ArraySamples::open(data_.train);
+        if (!train) return train.error();
+        auto test = ArraySamples::open(data_.test.value_or(data_.train));
+        if (!test) return test.error();
+        const auto add_row = [&](ArraySamples::Of& to, std::int64_t row, std::int64_t target_row) {
+            to.rows.push_back(static_cast<std::int32_t>(row));
+            add_targets(target_row, to.targets);
+        };
+        const std::int64_t own = data_.train.rows();
+        for (std::int64_t row = 0; row < own; ++row)
+            add_row(uses_[static_cast<std::size_t>(row)] == RowUse::test ? *test : *train, row, row);
+        for (std::int64_t row = 0; data_.test && row < data_.test->rows(); ++row) add_row(*test, row, own + row);
+        return std::unique_ptr<SampleReader>(
+            std::make_unique<ArraySamples>(columns_, data_.pixels, *std::move(train), *std::move(test)));
     }
 
     [[nodiscard]] DataFacts facts() const {
@@ -138,6 +213,14 @@ class ArrayLoader {
         return {};
     }
 
+    void add_targets(std::int64_t row, std::vector<std::uint32_t>& to) const {
+        if (data_.task == Task::classification)
+            return to.push_back(static_cast<std::uint32_t>(data_.labels[static_cast<std::size_t>(row)]));
+        for (std::size_t i = 0; i < targets_.size(); ++i)
+            to.push_back(std::bit_cast<std::uint32_t>(
+                static_cast<float>((target(row, i) - targets_[i].mean()) / targets_[i].deviation())));
+    }
+
     /// `target_row` counts over both arrays.
     Result<void> add(const ArrayPair& pair, std::int64_t row, std::int64_t target_row, const std::byte* bytes,
                      ArrayBatch& to, const SampleSink& sink) {
@@ -147,22 +230,11 @@ class ArrayLoader {
             const std::size_t begin = to.features.size();
             to.features.resize(begin + static_cast<std::size_t>(pair.inputs_header.row_numbers()) * sizeof(float));
             auto converted = each_number(pair, row, bytes, [&](std::size_t i, double number) {
-                if (!columns_.empty()) {
-                    const NumberFit& fit = columns_[i % columns_.size()];
-                    number = (number - fit.mean()) / fit.deviation();
-                }
-                const auto value = static_cast<float>(number);
-                std::memcpy(&to.features[begin + i * sizeof value], &value, sizeof value);
+                put_feature(columns_, i, number, &to.features[begin]);
             });
             if (!converted) return converted;
         }
-        if (data_.task == Task::classification) {
-            to.targets.push_back(static_cast<std::uint32_t>(data_.labels[static_cast<std::size_t>(target_row)]));
-        } else {
-            for (std::size_t i = 0; i < targets_.size(); ++i)
-                to.targets.push_back(std::bit_cast<std::uint32_t>(
-                    static_cast<float>((target(target_row, i) - targets_[i].mean()) / targets_[i].deviation())));
-        }
+        add_targets(target_row, to.targets);
         ++to.count;
         if (static_cast<std::int64_t>(to.features.size()) >= array_piece_bytes) to.pass_on(sink);
         return {};
@@ -239,6 +311,8 @@ Result<DataShape> describe_npy(const DataConfig& config) {
     shape.loading_bytes = 4 * static_cast<std::int64_t>(data.labels.size()) +
                           8 * static_cast<std::int64_t>(data.numbers.size()) + data.train.rows() * (5 * 4 + 1) +
                           4 * std::max(array_piece_bytes, data.train.inputs_header.row_numbers() * 8);
+    if (!data.train.inputs.member.empty())
+        shape.not_in_files = "arrays in an archive cannot be read row by row: save each as an NPY file, in a folder";
     return shape;
 }
 
@@ -259,6 +333,16 @@ Result<DataFacts> load_npy(const DataConfig& config, std::uint64_t data_seed, co
     if (auto fitted = loader.fit(); !fitted) return Error{"data.path: " + fitted.error().message};
     if (auto passed = loader.pass_on(sink); !passed) return Error{"data.path: " + passed.error().message};
     return loader.facts();
+}
+
+Result<std::unique_ptr<SampleReader>> open_npy(const DataConfig& config, std::uint64_t data_seed) {
+    const auto data = survey_arrays(config);
+    if (!data) return data.error();
+    auto split = split_arrays(**data, config, data_seed);
+    if (!split) return split.error();
+    ArrayLoader loader(**data, std::move(split->uses));
+    if (auto fitted = loader.fit(); !fitted) return Error{"data.path: " + fitted.error().message};
+    return loader.samples();
 }
 
 Result<std::vector<std::string>> explain_npy(const DataConfig& config) {

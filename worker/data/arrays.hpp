@@ -54,5 +54,6 @@ Result<DataShape> describe_npy(const DataConfig& config);
 Result<DataFacts> load_npy(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
 Result<Split> split_npy(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed);
 Result<std::vector<std::string>> explain_npy(const DataConfig& config);
+Result<std::unique_ptr<SampleReader>> open_npy(const DataConfig& config, std::uint64_t data_seed);
 
 }  // namespace hpo

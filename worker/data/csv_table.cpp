@@ -237,6 +237,7 @@ Result<DataShape> describe_csv(const DataConfig& config) {
     shape.outputs = static_cast<std::int64_t>(shape.task == Task::classification ? (*table)->classes.size()
                                                                                  : (*table)->targets.size());
     shape.standardised = true;
+    shape.not_in_files = "rows of text cannot be read one by one: write the table as NumPy's arrays (format: npy)";
     // The orders of rows with the places and labels that they are made from, uses and labels of the table; and the
     // values whose medians are taken.
     std::int64_t bytes_of_a_row = 6 * 4 + 1 + (parts->by_group ? 4 : 0);

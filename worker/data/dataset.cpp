@@ -14,13 +14,13 @@ namespace hpo {
 namespace {
 
 constexpr std::array formats{
-    DataFormat{"idx", describe_idx, load_idx},
+    DataFormat{"idx", describe_idx, load_idx, nullptr, nullptr, open_idx},
     DataFormat{"csv", describe_csv, load_csv, split_csv, explain_csv},
-    DataFormat{"series", describe_series, load_series, split_series, explain_series},
-    DataFormat{"npy", describe_npy, load_npy, split_npy, explain_npy},
-    DataFormat{"images", describe_images, load_images, split_images, explain_images},
-    DataFormat{"text", describe_tokens, load_tokens, split_tokens, explain_tokens},
-    DataFormat{"tokens", describe_tokens, load_tokens, split_tokens, explain_tokens},
+    DataFormat{"series", describe_series, load_series, split_series, explain_series, open_series},
+    DataFormat{"npy", describe_npy, load_npy, split_npy, explain_npy, open_npy},
+    DataFormat{"images", describe_images, load_images, split_images, explain_images, open_images},
+    DataFormat{"text", describe_tokens, load_tokens, split_tokens, explain_tokens, open_tokens},
+    DataFormat{"tokens", describe_tokens, load_tokens, split_tokens, explain_tokens, open_tokens},
     DataFormat{"synthetic", describe_synthetic, load_synthetic},
 };
 
@@ -88,6 +88,13 @@ Result<DataFacts> load_data(const DataConfig& config, std::uint64_t data_seed, c
     const auto format = find(config.format);
     if (!format) return format.error();
     return (*format)->load(config, data_seed, sink);
+}
+
+Result<std::unique_ptr<SampleReader>> open_samples(const DataConfig& config, std::uint64_t data_seed) {
+    const auto format = find(config.format);
+    if (!format) return format.error();
+    if (!(*format)->open) return Error{"data.placement: files is not for format " + config.format};
+    return (*format)->open(config, data_seed);
 }
 
 }  // namespace hpo

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,7 +20,7 @@
 namespace hpo {
 
 /// Of the task and the `data` section of a native worker's configuration (worker_keys.hpp documents the keys).
-enum class Placement : std::uint8_t { automatic, device, staged };
+enum class Placement : std::uint8_t { automatic, device, staged, files };
 
 /// How samples are divided. automatic: stratified where targets are classes, else random.
 enum class SplitKind : std::uint8_t { automatic, random, stratified, time };
@@ -49,7 +50,7 @@ struct DataConfig {
     std::int64_t vocabulary = 0;  ///< of sequences of tokens; 0: numbers in each step, or as many as a file has
     std::int64_t classes = default_whole("classes");
     double noise = default_number("noise");
-    Placement placement = Placement::automatic;  ///< settled before data is loaded: device or staged
+    Placement placement = Placement::automatic;  ///< settled before data is loaded: never automatic
     friend bool operator==(const DataConfig&, const DataConfig&) = default;
 };
 
@@ -115,6 +116,7 @@ struct DataShape {
     bool target_per_step = false;  ///< each step of a sequence has a target (of tokens: the next one); else each sample
     std::vector<CategoryShape> categories{};  ///< of a table, in the order of the features
     std::optional<SplitSizes> grouped{};  ///< where whole groups of rows are divided, the sizes that follow from these
+    std::string not_in_files{};  ///< what keeps samples from being read one by one, and the cure; empty: nothing
     friend bool operator==(const DataShape&, const DataShape&) = default;
 
     /// Numbers of a sample.
@@ -153,6 +155,19 @@ struct SampleBatch {
 };
 using SampleSink = std::function<void(const SampleBatch&)>;
 
+/// Reads single samples from their files, in any order. Several threads may use it at once.
+class SampleReader {
+   public:
+    SampleReader() = default;
+    virtual ~SampleReader() = default;
+    SampleReader(const SampleReader&) = delete;
+    SampleReader& operator=(const SampleReader&) = delete;
+    /// Sample `index` of a part, with the bytes that the sink gets of it: DataShape::row_bytes of features, and
+    /// DataShape::target_columns of 4 bytes each. Throws std::runtime_error, which names the file.
+    virtual void read(Part part, std::int64_t index, std::span<std::byte> features,
+                      std::span<std::byte> targets) const = 0;
+};
+
 /// What is known of the data once it is loaded.
 struct DataFacts {
     /// Of the training split, in the units of the file: where targets are numbers, the sink got
@@ -173,6 +188,8 @@ struct DataFormat {
     Result<Split> (*split)(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed) = nullptr;
     /// Lines for people on what was understood of the data; null: what the shape tells.
     Result<std::vector<std::string>> (*explain)(const DataConfig& config) = nullptr;
+    /// For Placement::files, of config.fold; null: DataShape::not_in_files tells why not.
+    Result<std::unique_ptr<SampleReader>> (*open)(const DataConfig& config, std::uint64_t data_seed) = nullptr;
 };
 
 std::span<const DataFormat> data_formats();
@@ -180,6 +197,8 @@ std::span<const DataFormat> data_formats();
 /// By config.format. Errors name the file or the key, and the cure where there is one.
 Result<DataShape> describe_data(const DataConfig& config);
 Result<DataFacts> load_data(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
+/// The same samples one by one, after load_data. DataShape::not_in_files must be empty.
+Result<std::unique_ptr<SampleReader>> open_samples(const DataConfig& config, std::uint64_t data_seed);
 /// Of shape.train samples, by the study's data seed: the same for every trial of a study.
 Result<Split> split_data(const DataConfig& config, const DataShape& shape, const SplitSizes& sizes,
                          std::uint64_t data_seed);
@@ -191,6 +210,7 @@ Result<std::vector<std::string>> explain_data(const DataConfig& config);
 // The formats.
 Result<DataShape> describe_idx(const DataConfig& config);
 Result<DataFacts> load_idx(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
+Result<std::unique_ptr<SampleReader>> open_idx(const DataConfig& config, std::uint64_t data_seed);
 Result<DataShape> describe_synthetic(const DataConfig& config);
 Result<DataFacts> load_synthetic(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
 

@@ -20,11 +20,13 @@ struct SampleLayout {
     std::size_t bytes = 0;
 };
 
-SampleLayout lay_out(const DataShape& shape, std::int64_t rows, const SplitSizes& sizes, int folds) {
+SampleLayout lay_out(const DataShape& shape, std::int64_t rows, const SplitSizes& sizes, int folds,
+                     Placement placement) {
     // What is standardised follows from the training split, and differs between folds.
     const bool same_targets = shape.task != Task::regression;
     Layout layout(folds);
     const auto add = [&](bool shared, Type type, std::int64_t columns) {
+        if (placement == Placement::files) return Tensor{0, 0, rows, columns, type};
         return shared ? layout.add_shared(type, rows, columns) : layout.add(type, rows, columns);
     };
     SampleLayout laid_out;
@@ -36,11 +38,11 @@ SampleLayout lay_out(const DataShape& shape, std::int64_t rows, const SplitSizes
     return laid_out;
 }
 
-SampleLayout lay_out_train(const DataShape& shape, const SplitSizes& sizes) {
-    return lay_out(shape, shape.train, sizes, sizes.folds);
+SampleLayout lay_out_train(const DataShape& shape, const SplitSizes& sizes, Placement placement) {
+    return lay_out(shape, shape.train, sizes, sizes.folds, placement);
 }
-SampleLayout lay_out_test(const DataShape& shape, const SplitSizes& sizes) {
-    return lay_out(shape, shape.test, {}, sizes.folds);
+SampleLayout lay_out_test(const DataShape& shape, const SplitSizes& sizes, Placement placement) {
+    return lay_out(shape, shape.test, {}, sizes.folds, placement);
 }
 
 std::uint32_t checksum(std::uint32_t crc, std::span<const std::byte> bytes) {
@@ -221,13 +223,13 @@ class FoldSums {
 
 }  // namespace
 
-std::array<std::int64_t, 2> data_pieces(const DataShape& shape, const SplitSizes& sizes) {
-    return {static_cast<std::int64_t>(lay_out_train(shape, sizes).bytes),
-            static_cast<std::int64_t>(lay_out_test(shape, sizes).bytes)};
+std::array<std::int64_t, 2> data_pieces(const DataShape& shape, const SplitSizes& sizes, Placement placement) {
+    return {static_cast<std::int64_t>(lay_out_train(shape, sizes, placement).bytes),
+            static_cast<std::int64_t>(lay_out_test(shape, sizes, placement).bytes)};
 }
 
-std::int64_t data_bytes(const DataShape& shape, const SplitSizes& sizes) {
-    const auto pieces = data_pieces(shape, sizes);
+std::int64_t data_bytes(const DataShape& shape, const SplitSizes& sizes, Placement placement) {
+    const auto pieces = data_pieces(shape, sizes, placement);
     return pieces[0] + pieces[1];
 }
 
@@ -247,8 +249,10 @@ Result<std::unique_ptr<DeviceData>> load_to_device(Device& device, const DataCon
     data->shape = *shape;
     data->sizes = *sizes;
 
-    const SampleLayout train = lay_out_train(*shape, *sizes);
-    const SampleLayout test = lay_out_test(*shape, *sizes);
+    const bool in_files = config.placement == Placement::files;
+    if (in_files && !shape->not_in_files.empty()) return Error{"data.placement: files: " + shape->not_in_files};
+    const SampleLayout train = lay_out_train(*shape, *sizes, config.placement);
+    const SampleLayout test = lay_out_test(*shape, *sizes, config.placement);
     for (const auto& [laid_out, buffer] :
          {std::pair(&train, &data->train_buffer), std::pair(&test, &data->test_buffer)}) {
         if (data->staged()) {
@@ -289,13 +293,18 @@ Result<std::unique_ptr<DeviceData>> load_to_device(Device& device, const DataCon
         }
         its.fold = first;
         const auto facts = load_data(its, data_seed, [&](const SampleBatch& batch) {
-            (batch.part == Part::train ? to_train : to_test).take(batch, first);
+            if (!in_files) (batch.part == Part::train ? to_train : to_test).take(batch, first);
             for (FoldSums& one : sums) one.add(batch);
             crc = checksum(checksum(crc, batch.features), batch.targets);
             if (progress) progress();
         });
         if (!facts) return facts.error();
         for (FoldSums& one : sums) data->folds.push_back(one.facts(*facts));
+        if (in_files) {
+            auto reader = open_samples(its, data_seed);
+            if (!reader) return reader.error();
+            data->readers.push_back(*std::move(reader));
+        }
         its.fold += static_cast<std::int64_t>(sums.size());
     }
     for (Samples* part : {&data->train, &data->validation, &data->test}) {

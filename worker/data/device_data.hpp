@@ -47,7 +47,8 @@ struct DeviceData {
     std::uint64_t data_seed = 0;
     DataShape shape;
     SplitSizes sizes;
-    // In the device's memory; HostBuffers where config.placement is staged.
+    // In the device's memory; HostBuffers where the device has none of the samples. With Placement::files, these hold
+    // the rows of the split alone.
     std::unique_ptr<Buffer> train_buffer;  ///< of the training file: both sides of the split, and which is which
     std::unique_ptr<Buffer> test_buffer;
     // Of the first fold; those of the others lie a replica_stride behind one another (see Gather::Fold).
@@ -55,19 +56,26 @@ struct DeviceData {
     Samples validation;
     Samples test;
     std::vector<FoldFacts> folds;
+    std::vector<std::unique_ptr<SampleReader>> readers;  ///< with Placement::files: of each fold, or one for all
     std::uint32_t fingerprint = 0;  ///< CRC-32 of features and targets: checkpoints are bound to it
 
     [[nodiscard]] std::int64_t bytes() const;
-    [[nodiscard]] bool staged() const { return config.placement == Placement::staged; }
+    /// Whether each batch is copied to the device from the host.
+    [[nodiscard]] bool staged() const { return config.placement != Placement::device; }
+    /// Of a fold; none: the samples are in memory.
+    [[nodiscard]] const SampleReader* reader(int fold) const {
+        return readers.empty() ? nullptr : readers[readers.size() == 1 ? 0 : static_cast<std::size_t>(fold)].get();
+    }
 };
 
 /// The type of a target's numbers.
 constexpr Type target_type(Task task) { return task == Task::classification ? Type::i32 : Type::f32; }
 
 /// What DeviceData::bytes() will be.
-std::int64_t data_bytes(const DataShape& shape, const SplitSizes& sizes);
+std::int64_t data_bytes(const DataShape& shape, const SplitSizes& sizes, Placement placement = Placement::device);
 /// Of its two buffers: the training and validation samples', the test samples'.
-std::array<std::int64_t, 2> data_pieces(const DataShape& shape, const SplitSizes& sizes);
+std::array<std::int64_t, 2> data_pieces(const DataShape& shape, const SplitSizes& sizes,
+                                        Placement placement = Placement::device);
 
 /// `progress` is called at least once a megabyte. Errors are load_data's; a device without enough memory throws
 /// OutOfMemory.

@@ -1,11 +1,14 @@
 // Image classification from four IDX files: {train,t10k}-{images-idx3,labels-idx1}-ubyte, each plain or with .gz.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <vector>
 
 #include "worker/data/dataset.hpp"
 #include "worker/data/idx.hpp"
+#include "worker/data/mapped_file.hpp"
 
 namespace hpo {
 namespace {
@@ -106,6 +109,40 @@ Result<void> load_part(const std::string& path, Part which, const std::string& p
     return {};
 }
 
+/// Images of unpacked files.
+class IdxSamples final : public SampleReader {
+   public:
+    struct Of {
+        MappedFile images;
+        std::vector<std::int32_t> labels;
+    };
+    IdxSamples(Of train, Of test) : parts_{std::move(train), std::move(test)} {}
+
+    static Result<Of> open(const std::string& path, const std::string& prefix) {
+        auto part = describe_part(path, prefix);
+        if (!part) return part.error();
+        auto mapped = MappedFile::open(part->files.images);
+        if (!mapped) return mapped.error();
+        if (static_cast<std::int64_t>(mapped->bytes().size()) < part->count() * part->features)
+            return Error{part->files.images.string() + ": changed while it was read"};
+        return Of{*std::move(mapped), std::move(part->labels)};
+    }
+
+    void read(Part part, std::int64_t index, std::span<std::byte> features,
+              std::span<std::byte> targets) const override {
+        const Of& its = parts_[part == Part::test ? 1 : 0];
+        const std::span<const std::byte> bytes = its.images.bytes();
+        const auto row = static_cast<std::size_t>(index);
+        const std::size_t header = bytes.size() - its.labels.size() * features.size();
+        std::memcpy(features.data(), bytes.data() + header + row * features.size(), features.size());
+        std::memcpy(targets.data(), &its.labels[row], sizeof its.labels[row]);
+        its.images.was_read(features.size());
+    }
+
+   private:
+    std::array<Of, 2> parts_;
+};
+
 }  // namespace
 
 Result<DataShape> describe_idx(const DataConfig& config) {
@@ -125,6 +162,9 @@ Result<DataShape> describe_idx(const DataConfig& config) {
     shape.sample = train->sample;
     shape.outputs = std::max(train->classes(), test->classes());
     shape.pixels = true;
+    for (const auto& part : {&*train, &*test})
+        if (part->files.images.extension() == ".gz")
+            shape.not_in_files = part->files.images.string() + " is compressed: unpack it by gunzip";
     return shape;
 }
 
@@ -132,6 +172,14 @@ Result<DataFacts> load_idx(const DataConfig& config, std::uint64_t, const Sample
     if (auto loaded = load_part(config.path, Part::train, "train", sink); !loaded) return loaded.error();
     if (auto loaded = load_part(config.path, Part::test, "t10k", sink); !loaded) return loaded.error();
     return DataFacts{};
+}
+
+Result<std::unique_ptr<SampleReader>> open_idx(const DataConfig& config, std::uint64_t) {
+    auto train = IdxSamples::open(config.path, "train");
+    if (!train) return train.error();
+    auto test = IdxSamples::open(config.path, "t10k");
+    if (!test) return test.error();
+    return std::unique_ptr<SampleReader>(std::make_unique<IdxSamples>(*std::move(train), *std::move(test)));
 }
 
 }  // namespace hpo

@@ -1,8 +1,11 @@
 #include "worker/data/image_folder.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
 
 #include "worker/data/csv_columns.hpp"
 #include "worker/data/data_text.hpp"
@@ -144,6 +147,29 @@ Result<RowSplit> split_rows_of(const DataConfig& config, const ImageFolder& foun
                       std::span(found.labels).first(static_cast<std::size_t>(found.rows())), *sizes, data_seed);
 }
 
+/// Decodes an image each time it is read.
+class ImageSamples final : public SampleReader {
+   public:
+    ImageSamples(const ImageFolder& found, const RowSplit& split) : shape_(found.shape) {
+        for (std::size_t i = 0; i < found.files.size(); ++i) {
+            const bool tests = i >= split.uses.size() || split.uses[i] == RowUse::test;
+            parts_[tests ? 1 : 0].push_back({found.files[i], found.labels[i]});
+        }
+    }
+
+    void read(Part part, std::int64_t index, std::span<std::byte> features,
+              std::span<std::byte> targets) const override {
+        const auto& [file, label] = parts_[part == Part::test ? 1 : 0][static_cast<std::size_t>(index)];
+        if (auto read = read_image(file, shape_, features); !read)
+            throw std::runtime_error("data.path: " + read.error().message);
+        std::memcpy(targets.data(), &label, sizeof label);
+    }
+
+   private:
+    ImageShape shape_;
+    std::array<std::vector<std::pair<fs::path, std::int32_t>>, 2> parts_;
+};
+
 }  // namespace
 
 Result<const ImageFolder*> survey_images(const DataConfig& config) {
@@ -188,9 +214,9 @@ Result<DataShape> describe_images(const DataConfig& config) {
     shape.sample = (*found)->shape;
     shape.outputs = static_cast<std::int64_t>((*found)->classes.size());
     shape.pixels = true;
-    // Names of files, and the orders of rows.
+    // Names of files, also those of the reader, and the orders of rows.
     for (const fs::path& file : (*found)->files)
-        shape.loading_bytes += static_cast<std::int64_t>(sizeof(fs::path) + file.native().size()) + 6 * 4 + 1;
+        shape.loading_bytes += 2 * static_cast<std::int64_t>(sizeof(fs::path) + file.native().size()) + 8 * 4 + 1;
     shape.loading_bytes += 4 * std::max(static_cast<std::int64_t>(images_bytes), shape.row_bytes());
     return shape;
 }
@@ -240,6 +266,14 @@ Result<DataFacts> load_images(const DataConfig& config, std::uint64_t data_seed,
     const nlohmann::ordered_json encoding{{"target", {{"classes", found.classes}}}};
     facts.encoding = encoding.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
     return facts;
+}
+
+Result<std::unique_ptr<SampleReader>> open_images(const DataConfig& config, std::uint64_t data_seed) {
+    const auto found = survey_images(config);
+    if (!found) return found.error();
+    const auto split = split_rows_of(config, **found, data_seed);
+    if (!split) return split.error();
+    return std::unique_ptr<SampleReader>(std::make_unique<ImageSamples>(**found, *split));
 }
 
 Result<std::vector<std::string>> explain_images(const DataConfig& config) {

@@ -32,5 +32,6 @@ Result<DataShape> describe_images(const DataConfig& config);
 Result<DataFacts> load_images(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
 Result<Split> split_images(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed);
 Result<std::vector<std::string>> explain_images(const DataConfig& config);
+Result<std::unique_ptr<SampleReader>> open_images(const DataConfig& config, std::uint64_t data_seed);
 
 }  // namespace hpo

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -28,6 +29,14 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& file) {
     if (!S_ISREG(status.st_mode)) return broken("not a file");
     if (status.st_size == 0) return broken("is empty");
     return MappedFile({static_cast<const std::byte*>(memory), static_cast<std::size_t>(status.st_size)});
+}
+
+void MappedFile::was_read(std::size_t bytes) const {
+    // The system maps some pages around the one that is asked for.
+    constexpr std::size_t at_least = std::size_t{1} << 16, most = std::size_t{1} << 26;
+    if (read_.fetch_add(std::max(bytes, at_least)) < most) return;
+    read_ = 0;
+    ::madvise(const_cast<std::byte*>(bytes_.data()), bytes_.size(), MADV_DONTNEED);
 }
 
 MappedFile::~MappedFile() {

@@ -45,5 +45,6 @@ Result<DataShape> describe_series(const DataConfig& config);
 Result<DataFacts> load_series(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
 Result<Split> split_series(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed);
 Result<std::vector<std::string>> explain_series(const DataConfig& config);
+Result<std::unique_ptr<SampleReader>> open_series(const DataConfig& config, std::uint64_t data_seed);
 
 }  // namespace hpo

@@ -2,6 +2,7 @@
 // training windows' rows.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "worker/data/data_text.hpp"
@@ -37,45 +38,58 @@ std::vector<NumberFit> fit_columns(const Series& series, const TrainingRows& row
     return fits;
 }
 
-class WindowWriter {
+/// The samples: a window is a piece of the standardised rows.
+class SeriesSamples final : public SampleReader {
    public:
-    WindowWriter(const Series& series, const DataConfig& config, const WindowLayout& layout,
-                 std::span<const NumberFit> fits)
-        : series_(series), config_(config), layout_(layout), fits_(fits) {}
+    SeriesSamples(const Series& series, const DataConfig& config, const WindowLayout& layout,
+                  std::span<const NumberFit> fits)
+        : window_(static_cast<std::size_t>(config.window)),
+          horizon_(static_cast<std::size_t>(config.horizon)),
+          columns_(series.columns.size()),
+          targets_(series.targets),
+          layout_(layout) {
+        values_.reserve(series.values.size());
+        for (std::size_t i = 0; i < series.values.size(); ++i) {
+            // A value that is missing at the beginning of the series is as good as the mean.
+            const double value = series.values[i];
+            const NumberFit& fit = fits[i % columns_];
+            values_.push_back(std::isnan(value) ? 0 : static_cast<float>((value - fit.mean()) / fit.deviation()));
+        }
+    }
 
-    void write(Part part, std::int64_t count, const SampleSink& sink) {
-        const auto numbers = static_cast<std::size_t>(config_.window) * series_.columns.size();
+    void read(Part part, std::int64_t index, std::span<std::byte> features,
+              std::span<std::byte> targets) const override {
+        const float* row = &values_[static_cast<std::size_t>(layout_.row_of(part, index)) * columns_];
+        std::memcpy(features.data(), row, features.size());
+        std::byte* to = targets.data();
+        for (std::size_t step = window_; step < window_ + horizon_; ++step)
+            for (const std::size_t column : targets_) {
+                std::memcpy(to, row + step * columns_ + column, sizeof(float));
+                to += sizeof(float);
+            }
+    }
+
+    void pass_on(Part part, std::int64_t count, const SampleSink& sink) const {
+        const std::size_t numbers = window_ * columns_, predicted = horizon_ * targets_.size();
         const auto at_once = static_cast<std::int64_t>(std::max<std::size_t>(1, windows_bytes / (4 * numbers)));
-        std::vector<float> features, targets;
+        std::vector<std::byte> features, targets;
         for (std::int64_t first = 0; first < count; first += at_once) {
             const std::int64_t here = std::min(at_once, count - first);
-            features.clear();
-            targets.clear();
-            for (std::int64_t i = first; i < first + here; ++i) add(layout_.row_of(part, i), features, targets);
-            sink({part, first, here, std::as_bytes(std::span(features)), std::as_bytes(std::span(targets))});
+            features.resize(static_cast<std::size_t>(here) * numbers * sizeof(float));
+            targets.resize(static_cast<std::size_t>(here) * predicted * sizeof(float));
+            for (std::size_t i = 0; i < static_cast<std::size_t>(here); ++i)
+                read(part, first + static_cast<std::int64_t>(i),
+                     std::span(features).subspan(i * numbers * sizeof(float), numbers * sizeof(float)),
+                     std::span(targets).subspan(i * predicted * sizeof(float), predicted * sizeof(float)));
+            sink({part, first, here, features, targets});
         }
     }
 
    private:
-    void add(std::int64_t row, std::vector<float>& features, std::vector<float>& targets) const {
-        for (std::int64_t step = 0; step < config_.window; ++step)
-            for (std::size_t column = 0; column < series_.columns.size(); ++column)
-                features.push_back(scaled(row + step, column));
-        for (std::int64_t step = 0; step < config_.horizon; ++step)
-            for (const std::size_t column : series_.targets)
-                targets.push_back(scaled(row + config_.window + step, column));
-    }
-    /// A value that is missing at the beginning of the series is as good as the mean.
-    [[nodiscard]] float scaled(std::int64_t row, std::size_t column) const {
-        const double value = series_.value(row, column);
-        const NumberFit& fit = fits_[column];
-        return std::isnan(value) ? 0 : static_cast<float>((value - fit.mean()) / fit.deviation());
-    }
-
-    const Series& series_;
-    const DataConfig& config_;
-    const WindowLayout& layout_;
-    std::span<const NumberFit> fits_;
+    std::size_t window_, horizon_, columns_;
+    std::vector<std::size_t> targets_;
+    WindowLayout layout_;
+    std::vector<float> values_;  ///< row by row
 };
 
 DataFacts series_facts(const Series& series, const DataConfig& config, std::span<const NumberFit> fits) {
@@ -125,7 +139,7 @@ Result<DataShape> describe_series(const DataConfig& config) {
     shape.task = Task::regression;
     shape.outputs = config.horizon * static_cast<std::int64_t>((*series)->targets.size());
     shape.standardised = true;
-    shape.loading_bytes = (*series)->rows * columns * static_cast<std::int64_t>(sizeof(double)) +
+    shape.loading_bytes = (*series)->rows * columns * static_cast<std::int64_t>(sizeof(double) + sizeof(float)) +
                           std::max(2 * static_cast<std::int64_t>(windows_bytes), 2 * shape.row_bytes());
     return shape;
 }
@@ -145,10 +159,21 @@ Result<DataFacts> load_series(const DataConfig& config, std::uint64_t, const Sam
     const auto sizes = split_sizes(config, layout->train);
     if (!sizes) return sizes.error();
     const auto fits = fit_columns(**series, training_rows(*layout, *sizes));
-    WindowWriter writer(**series, config, *layout, fits);
-    writer.write(Part::train, layout->train, sink);
-    writer.write(Part::test, layout->test, sink);
+    const SeriesSamples samples(**series, config, *layout, fits);
+    samples.pass_on(Part::train, layout->train, sink);
+    samples.pass_on(Part::test, layout->test, sink);
     return series_facts(**series, config, fits);
+}
+
+Result<std::unique_ptr<SampleReader>> open_series(const DataConfig& config, std::uint64_t) {
+    const auto series = read_series(config);
+    if (!series) return series.error();
+    const auto layout = lay_out_windows(config, question_of(config, **series));
+    if (!layout) return layout.error();
+    const auto sizes = split_sizes(config, layout->train);
+    if (!sizes) return sizes.error();
+    const auto fits = fit_columns(**series, training_rows(*layout, *sizes));
+    return std::unique_ptr<SampleReader>(std::make_unique<SeriesSamples>(**series, config, *layout, fits));
 }
 
 Result<std::vector<std::string>> explain_series(const DataConfig& config) {

@@ -171,6 +171,7 @@ void make_tokens(const Source& source, const SampleSink& sink) {
 
 Result<DataShape> describe_synthetic(const DataConfig& config) {
     DataShape shape;
+    shape.not_in_files = "synthetic samples lie in no file";
     shape.train = config.samples;
     shape.test = config.samples / 4;
     shape.target_per_step = config.steps > 0;

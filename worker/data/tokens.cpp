@@ -87,6 +87,7 @@ class TokenSurvey {
         const auto file = find_tokens(path, mapped->bytes(), config_.format == "text");
         if (!file) return Error{path.string() + ": " + file.error().message};
         for (std::int64_t i = 0; i < file->count; ++i) {
+            if (i % token_piece == 0) mapped->was_read(static_cast<std::size_t>(token_piece * file->width));
             const std::uint32_t token = token_at(*file, mapped->bytes(), i);
             if (file->width == 1) seen_[token] = true;
             largest_ = std::max<std::int64_t>(largest_, token);
@@ -133,37 +134,74 @@ Result<std::int64_t> windows_apart(const TokenFile& file, const WindowQuestion& 
     return (file.count - span) / question.stride + 1;
 }
 
-/// Passes on windows of a file; first_of(i) is the first token of sample i.
-template <class First>
-Result<void> pass_on_windows(const TokenData& data, const TokenFile& file, Part part, std::int64_t count,
-                             std::int64_t window, const SampleSink& sink, First&& first_of) {
-    const auto mapped = MappedFile::open(file.file);
-    if (!mapped) return mapped.error();
-    if (static_cast<std::int64_t>(mapped->bytes().size()) != file.begin + file.count * file.width)
-        return Error{file.file.string() + ": changed while it was read"};
-    std::array<std::int32_t, 256> token_of_byte{};
-    for (std::size_t token = 0; token < data.bytes.size(); ++token)
-        token_of_byte[data.bytes[token]] = static_cast<std::int32_t>(token);
-    const std::int64_t at_once = std::max<std::int64_t>(1, token_piece / window);
-    std::vector<float> features;
-    std::vector<std::int32_t> targets;
-    for (std::int64_t first = 0; first < count; first += at_once) {
-        const std::int64_t here = std::min(at_once, count - first);
-        features.clear();
-        targets.clear();
-        for (std::int64_t i = first; i < first + here; ++i) {
-            const std::int64_t begin = first_of(i);
-            for (std::int64_t step = 0; step <= window; ++step) {
-                const std::uint32_t read = token_at(file, mapped->bytes(), begin + step);
-                const auto token = data.bytes.empty() ? static_cast<std::int32_t>(read) : token_of_byte[read];
-                if (step < window) features.push_back(static_cast<float>(token));
-                if (step > 0) targets.push_back(token);
-            }
-        }
-        sink({part, first, here, std::as_bytes(std::span(features)), std::as_bytes(std::span(targets))});
+/// A file whose windows become samples.
+class TokenWindows {
+   public:
+    static Result<TokenWindows> open(const TokenData& data, const TokenFile& file, std::int64_t window) {
+        auto mapped = MappedFile::open(file.file);
+        if (!mapped) return mapped.error();
+        if (static_cast<std::int64_t>(mapped->bytes().size()) != file.begin + file.count * file.width)
+            return Error{file.file.string() + ": changed while it was read"};
+        return TokenWindows(data, file, window, *std::move(mapped));
     }
-    return {};
-}
+
+    /// The tokens of the window that begins with token `begin`, and the token after each.
+    void read(std::int64_t begin, float* features, std::int32_t* targets) const {
+        for (std::int64_t step = 0; step <= window_; ++step) {
+            const std::uint32_t read = token_at(file_, mapped_.bytes(), begin + step);
+            const auto token = is_text_ ? token_of_byte_[read] : static_cast<std::int32_t>(read);
+            if (step < window_) features[step] = static_cast<float>(token);
+            if (step > 0) targets[step - 1] = token;
+        }
+        mapped_.was_read(static_cast<std::size_t>((window_ + 1) * file_.width));
+    }
+
+   private:
+    TokenWindows(const TokenData& data, TokenFile file, std::int64_t window, MappedFile mapped)
+        : file_(std::move(file)), window_(window), mapped_(std::move(mapped)), is_text_(!data.bytes.empty()) {
+        for (std::size_t token = 0; token < data.bytes.size(); ++token)
+            token_of_byte_[data.bytes[token]] = static_cast<std::int32_t>(token);
+    }
+
+    TokenFile file_;
+    std::int64_t window_;
+    MappedFile mapped_;
+    bool is_text_;
+    std::array<std::int32_t, 256> token_of_byte_{};
+};
+
+/// The samples of both parts.
+class TokenSamples final : public SampleReader {
+   public:
+    static Result<std::unique_ptr<TokenSamples>> open(const DataConfig& config, const TokenData& data) {
+        const WindowQuestion question = window_question(config, data);
+        const auto layout = lay_out_windows(config, question);
+        if (!layout) return layout.error();
+        auto train = TokenWindows::open(data, data.train, config.window);
+        if (!train) return Error{"data.path: " + train.error().message};
+        auto test = TokenWindows::open(data, data.test.value_or(data.train), config.window);
+        if (!test) return Error{"data.path: " + test.error().message};
+        return std::unique_ptr<TokenSamples>(new TokenSamples(*layout, *std::move(train), *std::move(test),
+                                                              data.test ? question.stride : std::int64_t{0}));
+    }
+
+    void read(Part part, std::int64_t index, float* features, std::int32_t* targets) const {
+        if (part == Part::train) return train_.read(layout_.row_of(part, index), features, targets);
+        test_.read(stride_apart_ > 0 ? index * stride_apart_ : layout_.row_of(part, index), features, targets);
+    }
+    void read(Part part, std::int64_t index, std::span<std::byte> features,
+              std::span<std::byte> targets) const override {
+        read(part, index, reinterpret_cast<float*>(features.data()), reinterpret_cast<std::int32_t*>(targets.data()));
+    }
+
+   private:
+    TokenSamples(const WindowLayout& layout, TokenWindows train, TokenWindows test, std::int64_t stride_apart)
+        : layout_(layout), train_(std::move(train)), test_(std::move(test)), stride_apart_(stride_apart) {}
+
+    WindowLayout layout_;
+    TokenWindows train_, test_;
+    std::int64_t stride_apart_;  ///< of the windows of a file that tests; 0: a part of the other one tests
+};
 
 }  // namespace
 
@@ -229,20 +267,35 @@ Result<DataFacts> load_tokens(const DataConfig& config, std::uint64_t, const Sam
     const auto shape = describe_tokens(config);
     if (!shape) return shape.error();
     const TokenData& data = **survey_tokens(config);
-    const WindowQuestion question = window_question(config, data);
-    const WindowLayout layout = *lay_out_windows(config, question);
-    auto passed = pass_on_windows(data, data.train, Part::train, shape->train, config.window, sink,
-                                  [&](std::int64_t i) { return layout.row_of(Part::train, i); });
-    if (passed)
-        passed = pass_on_windows(
-            data, data.test.value_or(data.train), Part::test, shape->test, config.window, sink,
-            [&](std::int64_t i) { return data.test ? i * question.stride : layout.row_of(Part::test, i); });
-    if (!passed) return Error{"data.path: " + passed.error().message};
+    const auto samples = TokenSamples::open(config, data);
+    if (!samples) return samples.error();
+    const auto window = static_cast<std::size_t>(config.window);
+    const std::int64_t at_once = std::max<std::int64_t>(1, token_piece / config.window);
+    std::vector<float> features;
+    std::vector<std::int32_t> targets;
+    for (const auto& [part, count] : {std::pair(Part::train, shape->train), std::pair(Part::test, shape->test)})
+        for (std::int64_t first = 0; first < count; first += at_once) {
+            const std::int64_t here = std::min(at_once, count - first);
+            features.resize(static_cast<std::size_t>(here) * window);
+            targets.resize(features.size());
+            for (std::size_t i = 0; i < static_cast<std::size_t>(here); ++i)
+                (*samples)->read(part, first + static_cast<std::int64_t>(i), &features[i * window],
+                                 &targets[i * window]);
+            sink({part, first, here, std::as_bytes(std::span(features)), std::as_bytes(std::span(targets))});
+        }
     nlohmann::ordered_json encoding{{"window", config.window}, {"vocabulary", data.vocabulary}};
     if (!data.bytes.empty()) encoding["bytes"] = data.bytes;
     DataFacts facts;
     facts.encoding = encoding.dump();
     return facts;
+}
+
+Result<std::unique_ptr<SampleReader>> open_tokens(const DataConfig& config, std::uint64_t) {
+    const auto data = survey_tokens(config);
+    if (!data) return data.error();
+    auto samples = TokenSamples::open(config, **data);
+    if (!samples) return samples.error();
+    return std::unique_ptr<SampleReader>(*std::move(samples));
 }
 
 Result<std::vector<std::string>> explain_tokens(const DataConfig& config) {

@@ -41,5 +41,6 @@ Result<DataShape> describe_tokens(const DataConfig& config);
 Result<DataFacts> load_tokens(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
 Result<Split> split_tokens(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed);
 Result<std::vector<std::string>> explain_tokens(const DataConfig& config);
+Result<std::unique_ptr<SampleReader>> open_tokens(const DataConfig& config, std::uint64_t data_seed);
 
 }  // namespace hpo

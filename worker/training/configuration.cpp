@@ -1,9 +1,12 @@
 #include "worker/training/configuration.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "hpo/printable.hpp"
 #include "hpo/worker_keys.hpp"
 #include "worker/models/registry.hpp"
 #include "worker/models/settings.hpp"
@@ -70,6 +73,7 @@ DataConfig data_of(const Params& all) {
     const std::string placement = text(all, "placement");
     data.placement = placement == "device"   ? Placement::device
                      : placement == "staged" ? Placement::staged
+                     : placement == "files"  ? Placement::files
                                              : Placement::automatic;
     return data;
 }
@@ -167,6 +171,17 @@ Result<Configuration> read_configuration(const Params& given) {
         return Error{"training.accumulation: " + std::to_string(configuration.training.accumulation) +
                      " micro-batches are more than the samples of training.batch_size (" +
                      std::to_string(configuration.training.batch_size) + ")"};
+    for (const auto& [name, most, to] : {std::tuple("loader_threads", 64, &configuration.training.loader_threads),
+                                         std::tuple("prefetch", 256, &configuration.training.prefetch)}) {
+        const std::string given_text = text(*all, name);
+        if (given_text == "auto") continue;
+        int number = -1;
+        const auto read = std::from_chars(given_text.data(), given_text.data() + given_text.size(), number);
+        if (read.ec != std::errc{} || read.ptr != given_text.data() + given_text.size() || number < 0 || number > most)
+            return Error{"data." + std::string(name) + ": must be auto, or a whole number from 0 to " +
+                         std::to_string(most) + ", found " + printable(given_text)};
+        *to = number;
+    }
     if (all->contains("seed")) configuration.seed = static_cast<std::uint64_t>(whole(*all, "seed"));
     configuration.all = *std::move(all);
     return configuration;

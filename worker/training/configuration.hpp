@@ -57,6 +57,8 @@ struct TrainingConfig {
     std::int64_t augment_shift = 0;  ///< pixels
     bool augment_flip = false;
     bool class_metrics = false;
+    int loader_threads = -1;          ///< of staged data; -1: as measured, see batch_loader.hpp
+    int prefetch = -1;                ///< batches ahead; -1: two for each thread
     bool measured_precision = false;  ///< `auto`: precision is what precision.hpp makes of it; until then, float32
 };
 

@@ -5,6 +5,7 @@
 
 #include "worker/data/device_data.hpp"
 #include "worker/models/registry.hpp"
+#include "worker/training/batch_loader.hpp"
 #include "worker/training/class_tally.hpp"
 #include "worker/training/muon.hpp"
 
@@ -197,7 +198,7 @@ Result<GroupPlan> lay_out_group(const Configuration& configuration, const DataSh
         for (Tensor* array : {&plan.scaling.scale, &plan.scaling.good}) *array = layout.add_per_replica(Type::f32);
         plan.scaling.valid = layout.add_per_replica(Type::u8);
     }
-    if (configuration.data.placement == Placement::staged) {
+    if (configuration.data.placement != Placement::device) {
         const std::int64_t rows = std::max(plan.rows, training.batch_size);
         const auto before = static_cast<std::int64_t>(aligned(static_cast<std::size_t>(rows * shape.row_bytes())));
         const std::int64_t target_columns = shape.target_columns();
@@ -222,8 +223,11 @@ Result<GroupPlan> lay_out_group(const Configuration& configuration, const DataSh
     plan.ranks_classes = training.class_metrics && ranks_classes(shape);
     if (plan.ranks_classes)  // the odds, labels and order of the rows
         plan.host_bytes += std::max(plan.replicas * sizes.validation, shape.test) * (4 * shape.outputs + 4 + 8);
-    for (const auto& part : plan.staged)
-        if (part.bytes) plan.host_bytes += part.bytes.all_replicas(plan.replicas).columns;
+    if (const Tensor& batch = plan.staged[0].bytes) {
+        const std::int64_t bytes = batch.all_replicas(plan.replicas).columns;
+        plan.most_ahead = most_batches_ahead(training.loader_threads, training.prefetch, bytes);
+        plan.host_bytes += (2 + plan.most_ahead) * bytes;
+    }
     plan.flops_per_step = plan.folds * (static_cast<double>(plan.pace.iterations_per_step * training.batch_size) *
                                             (plan.model->forward_flops() + plan.model->backward_flops()) +
                                         static_cast<double>(sizes.validation) * plan.model->forward_flops());

@@ -103,6 +103,7 @@ struct GroupPlan {
         Tensor bytes, features, targets;
     };
     std::array<Staged, 2> staged;
+    std::int64_t most_ahead = 0;  ///< batches that loader threads may hold, each of staged[0] of all replicas
 
     std::size_t arena_bytes = 0;
     /// Elements of one replica that a checkpoint holds: weights, moments, average, the state of loss scaling.
@@ -110,7 +111,8 @@ struct GroupPlan {
     double flops_per_step = 0;  ///< of the matrix products in training and in evaluation on the validation samples
 
     /// Host memory of a running group: for each replica a copy of its state on the way to a checkpoint, and the weights
-    /// of its best step; two copies of staged samples; two blocks where replicas are padded and unpadded.
+    /// of its best step; two copies of staged samples, and those loaded ahead; two blocks where replicas are padded and
+    /// unpadded.
     std::int64_t host_bytes = 0;
 
     /// The weights that are evaluated and saved.

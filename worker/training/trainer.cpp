@@ -27,7 +27,12 @@ Trainer::Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData
     assert(data.staged() == static_cast<bool>(plan_.staged[0].bytes));
     if (plan_.fusion == Fusion::padded)
         for (auto* block : {&padded_, &unpadded_}) block->resize(static_cast<std::size_t>(plan_.weights.columns));
-    if (const Tensor& one = plan_.staged[0].bytes) stage_ = stream_->stage(one.all_replicas(plan_.replicas).bytes());
+    if (const Tensor& one = plan_.staged[0].bytes) {
+        stage_ = stream_->stage(one.all_replicas(plan_.replicas).bytes());
+        loading_wish_ = {plan_.shared.loader_threads, plan_.shared.prefetch, plan_.most_ahead, device.slots() == 1};
+        chooses_loading_ = loading_wish_.threads < 0;
+        if (!chooses_loading_) use(choose_loading(loading_wish_));
+    }
     plan_.model->write_constants(*stream_);
     replicas_.reserve(index(plan_.replicas));
     for (const ReplicaSpec& spec : replicas) begin(this->replicas(), spec, steps);
@@ -64,6 +69,7 @@ void Trainer::resume(int replica, const ReplicaSpec& spec, std::int64_t steps, s
 void Trainer::set_up(int replica, const ReplicaSpec& spec, std::int64_t steps, const ReplicaProgress& progress) {
     assert(replica <= replicas() && replica < plan_.replicas);
     assert(spec.training.batch_size <= plan_.shared.batch_size);
+    loads_training_ = false;
     if (replica == replicas()) replicas_.emplace_back();
     Replica& it = replicas_[index(replica)] = {};
     it.spec = spec;
@@ -111,6 +117,7 @@ void Trainer::adopt(const Trainer& other) {
 
 void Trainer::remove(int replica) {
     assert(replica < replicas() && replicas() > 1);
+    loads_training_ = false;
     const int last = replicas() - 1;
     if (replica < last) {
         stream_->select_replicas(0, 1);
@@ -202,6 +209,7 @@ bool Trainer::train_step(const ShouldContinue& should_continue) {
         read_window(count);
         const Seconds took = clock_.now() - begin;
         for (Replica& replica : replicas_) replica.progress.seconds += took.count();
+        if (chooses_loading_) choose_loading_after(count, took);
         if (count >= window_) window_ = next_window(window_, took, plan_.window);
         if (end_steps()) break;
     }
@@ -478,9 +486,14 @@ void Trainer::put(const Samples& from, int fold, std::int64_t sample, std::span<
     const auto at = static_cast<std::size_t>(position), to = static_cast<std::size_t>(row);
     const std::size_t target_bytes = from.targets.first_rows(1).bytes();
     const std::size_t targets = plan_.staged[0].targets.offset - plan_.staged[0].bytes.offset;
-    std::memcpy(&part[to * bytes], data + from.features.replica(fold).offset + at * bytes, bytes);
-    std::memcpy(&part[targets + target_bytes * to], data + from.targets.replica(fold).offset + target_bytes * at,
-                target_bytes);
+    const auto to_features = part.subspan(to * bytes, bytes);
+    const auto to_targets = part.subspan(targets + target_bytes * to, target_bytes);
+    if (const SampleReader* reader = data_.reader(fold)) {
+        const Part of = from.buffer == data_.test_buffer.get() ? Part::test : Part::train;
+        return reader->read(of, position, to_features, to_targets);
+    }
+    std::memcpy(to_features.data(), data + from.features.replica(fold).offset + at * bytes, bytes);
+    std::memcpy(to_targets.data(), data + from.targets.replica(fold).offset + target_bytes * at, target_bytes);
 }
 
 /// The k-th replica's part of what is staged.
@@ -495,33 +508,97 @@ void Trainer::send_staged(int first, int count) {
     stage_->send(plan_.staged[turn_].bytes.replica(first).all_replicas(count));
 }
 
-/// Stages the next batch of every replica, in the order that devices compute (see Gather).
-void Trainer::stage_batch() {
-    const std::span<std::byte> host = stage_->next();
+void Trainer::read_batch_orders() {
+    orders_.clear();
     for (int k = 0; k < replicas(); ++k) {
         const Replica& replica = replicas_[index(k)];
-        const std::int64_t batch = replica.spec.training.batch_size;
-        const std::int64_t count = fold_of(k).train, epoch = count / batch;
-        const std::int64_t iteration = replica.progress.iteration;
-        const std::int64_t first = iteration % epoch * batch;
-        const EpochOrder order(replica.spec.seed, static_cast<std::uint64_t>(iteration / epoch),
-                               static_cast<std::uint32_t>(count));
-        const auto part = part_of(host, k);
-        for (std::int64_t i = 0; i < batch; ++i)
-            put(data_.train, replica.spec.fold, order.at(static_cast<std::uint32_t>(first + i)), part, i);
+        orders_.push_back({replica.spec.seed, replica.spec.training.batch_size, fold_of(k).train,
+                           replica.progress.iteration, replica.spec.fold});
+    }
+}
+
+/// The batch of every replica, `number` updates later, in the order that devices compute (see Gather).
+void Trainer::fill_batch(std::span<const BatchOrder> orders, std::int64_t number, std::span<std::byte> host) const {
+    for (std::size_t k = 0; k < orders.size(); ++k) {
+        const BatchOrder& its = orders[k];
+        const std::int64_t epoch = its.samples / its.batch, iteration = its.iteration + number;
+        const std::int64_t first = iteration % epoch * its.batch;
+        const EpochOrder order(its.seed, static_cast<std::uint64_t>(iteration / epoch),
+                               static_cast<std::uint32_t>(its.samples));
+        const auto part = part_of(host, static_cast<int>(k));
+        for (std::int64_t i = 0; i < its.batch; ++i)
+            put(data_.train, its.fold, order.at(static_cast<std::uint32_t>(first + i)), part, i);
+    }
+}
+
+/// The same rows for each replica, by its fold.
+void Trainer::fill_rows(const Samples& samples, std::int64_t from, std::int64_t rows, std::span<const int> folds,
+                        std::span<std::byte> host) const {
+    for (std::size_t k = 0; k < folds.size(); ++k)
+        for (std::int64_t i = 0; i < rows; ++i) put(samples, folds[k], from + i, part_of(host, static_cast<int>(k)), i);
+}
+
+/// Stages the next batch of every replica.
+void Trainer::stage_batch() {
+    const std::span<std::byte> host = stage_->next();
+    if (!loader_ || !loads_training_) read_batch_orders();
+    if (loader_) {
+        if (!std::exchange(loads_training_, true))
+            loader_->begin([this, orders = orders_](std::int64_t number,
+                                                    std::span<std::byte> to) { fill_batch(orders, number, to); },
+                           std::numeric_limits<std::int64_t>::max());
+        loader_->next(host);
+    } else {
+        const Seconds begin = clock_.now();
+        const double on_core = thread_seconds();
+        fill_batch(orders_, 0, host);
+        const double took = (clock_.now() - begin).count();
+        loading_times_.loading += took;
+        loading_times_.waiting += std::max(0.0, took - (thread_seconds() - on_core));
     }
     send_staged(0, replicas());
+}
+
+/// Before stage_rows of all rows of an evaluation.
+void Trainer::begin_staging_rows(const Samples& samples, std::int64_t all, int first, int count) {
+    folds_.clear();
+    for (int k = first; k < first + count; ++k) folds_.push_back(replicas_[index(k)].spec.fold);
+    if (!loader_) return;
+    loads_training_ = false;
+    const auto fill = [this, samples, all, folds = folds_](std::int64_t number, std::span<std::byte> to) {
+        const std::int64_t from = number * plan_.rows;
+        fill_rows(samples, from, std::min(plan_.rows, all - from), folds, to);
+    };
+    loader_->begin(fill, (all + plan_.rows - 1) / plan_.rows);
 }
 
 /// Stages the same rows for each of these replicas.
 void Trainer::stage_rows(const Samples& samples, std::int64_t from, std::int64_t rows, int first, int count) {
     const std::span<std::byte> host = stage_->next();
-    for (int k = 0; k < count; ++k) {
-        const auto part = part_of(host, k);
-        const int fold = replicas_[index(first + k)].spec.fold;
-        for (std::int64_t i = 0; i < rows; ++i) put(samples, fold, from + i, part, i);
-    }
+    if (loader_)
+        loader_->next(host);
+    else
+        fill_rows(samples, from, rows, folds_, host);
     send_staged(first, count);
+}
+
+void Trainer::choose_loading_after(std::int64_t updates, Seconds took) {
+    constexpr std::int64_t enough = 8;  // updates
+    if (!std::exchange(timed_before_, true)) {
+        loading_times_ = {};
+        return;
+    }
+    loading_times_.updates += updates;
+    loading_times_.update += took.count();
+    if (loading_times_.updates >= enough) use(choose_loading(loading_wish_, loading_times_));
+}
+
+void Trainer::use(const LoadingChoice& choice) {
+    chooses_loading_ = false;
+    loading_text_ = choice.text;
+    if (choice.threads > 0)
+        loader_ = std::make_unique<BatchLoader>(choice.threads, choice.ahead,
+                                                plan_.staged[0].bytes.all_replicas(plan_.replicas).bytes());
 }
 
 bool Trainer::evaluate_validation(const ShouldContinue& should_continue) {
@@ -568,6 +645,7 @@ bool Trainer::evaluate(const Samples& samples, std::int64_t all, int first, int 
     if (plan_.task != Task::regression && plan_.shared.class_metrics)
         tallies.assign(static_cast<std::size_t>(count), ClassTally(plan_.model->outputs(), plan_.ranks_classes));
     bool goes_on = true;
+    if (stage_) begin_staging_rows(samples, all, first, count);
     for (std::int64_t from = 0; from < all && (goes_on = should_continue()); from += plan_.rows) {
         const std::int64_t rows = std::min(plan_.rows, all - from);
         const Tensor input = plan_.input.first_rows(rows);

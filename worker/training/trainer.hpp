@@ -9,8 +9,8 @@
 //
 // Staged samples lie in the host's memory. The host gathers each batch, in the same order, into one of two parts of a
 // Stage, from which it is copied to one of two places in the arena while the device computes with the other. The host
-// is ahead of the device by as much as the queue holds. A thread for this would gain nothing where iterations are
-// enqueued, and would take the core that computes where not.
+// is ahead of the device by as much as the queue holds. Where that is too slow, threads load batches before
+// (batch_loader.hpp).
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,7 @@
 #include "hpo/clock.hpp"
 #include "worker/backends/backend.hpp"
 #include "worker/data/device_data.hpp"
+#include "worker/training/batch_loader.hpp"
 #include "worker/training/class_tally.hpp"
 #include "worker/training/group_plan.hpp"
 #include "worker/training/health.hpp"
@@ -111,6 +112,11 @@ class Trainer {
     [[nodiscard]] const ReplicaProgress& progress_of(int replica) const { return replicas_[index(replica)].progress; }
     [[nodiscard]] std::int64_t iteration_of(int replica) const { return progress_of(replica).iteration; }
     [[nodiscard]] const GroupPlan& plan() const { return plan_; }
+    /// How the batches of staged data are loaded, and why, for people; empty: it is not yet known, or data is not
+    /// staged.
+    [[nodiscard]] const std::string& loading_text() const { return loading_text_; }
+    /// Whether loading was measured to be slow, so that threads do it.
+    [[nodiscard]] bool loading_limits() const { return loader_ && loading_wish_.threads < 0; }
     /// Iterations of the next window, at most.
     [[nodiscard]] std::int64_t window() const { return window_; }
 
@@ -179,8 +185,21 @@ class Trainer {
     [[nodiscard]] Samples source(const Samples& samples) const;
     [[nodiscard]] std::span<std::byte> part_of(std::span<std::byte> host, int k) const;
     void send_staged(int first, int count);
+    /// Which samples a replica's batches have.
+    struct BatchOrder {
+        std::uint64_t seed = 0;
+        std::int64_t batch = 0, samples = 0, iteration = 0;
+        int fold = 0;
+    };
+    void read_batch_orders();
+    void fill_batch(std::span<const BatchOrder> orders, std::int64_t number, std::span<std::byte> host) const;
+    void fill_rows(const Samples& samples, std::int64_t from, std::int64_t rows, std::span<const int> folds,
+                   std::span<std::byte> host) const;
     void stage_batch();
+    void begin_staging_rows(const Samples& samples, std::int64_t all, int first, int count);
     void stage_rows(const Samples& samples, std::int64_t from, std::int64_t rows, int first, int count);
+    void choose_loading_after(std::int64_t updates, Seconds took);
+    void use(const LoadingChoice& choice);
     void put(const Samples& from, int fold, std::int64_t sample, std::span<std::byte> replica_part,
              std::int64_t row) const;
     [[nodiscard]] const FoldFacts& fold_of(int replica) const {
@@ -196,8 +215,17 @@ class Trainer {
     const Clock& clock_;
     Buffer& arena_;
     std::unique_ptr<Stream> stream_;
-    std::int64_t window_;                              ///< iterations of the next window, at most
-    std::unique_ptr<Stage> stage_;                     ///< for staged data
+    std::int64_t window_;                  ///< iterations of the next window, at most
+    std::unique_ptr<Stage> stage_;         ///< for staged data
+    std::unique_ptr<BatchLoader> loader_;  ///< with threads
+    bool loads_training_ = false;          ///< loader_: the next batch of every replica is the next one
+    bool chooses_loading_ = false;         ///< by the times of the first updates
+    bool timed_before_ = false;            ///< the first window, which is slow, is not counted
+    LoadingTimes loading_times_;           ///< of these updates
+    LoadingWish loading_wish_;
+    std::string loading_text_;
+    std::vector<BatchOrder> orders_;                   ///< of the next batch of each replica
+    std::vector<int> folds_;                           ///< of the replicas that are evaluated
     bool in_backward_ = false;                         ///< in the last update, see Optimizers
     unsigned turn_ = 0;                                ///< which of plan_.staged was sent last
     std::vector<Replica> replicas_;                    ///< plan.replicas at most

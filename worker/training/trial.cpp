@@ -181,6 +181,14 @@ Metrics Trial::mean_metrics(Part part) const {
     return folds.size() == 1 ? folds.front() : mean_of_folds(folds);
 }
 
+void Trial::tell_loading() {
+    if (trainer_->loading_text() == told_loading_) return;
+    told_loading_ = trainer_->loading_text();
+    if (told_loading_.empty()) return;
+    host_.log(told_loading_);
+    warns_of_loading_ = trainer_->loading_limits();
+}
+
 Report Trial::measured(bool evaluated) {
     const ReplicaStep replica = mean_step();
     const auto iterations = trainer_->iteration_of(replica_) - progress_.iteration;
@@ -223,6 +231,7 @@ Report Trial::measured(bool evaluated) {
     // Where several trials share a process, its memory cannot be attributed to one of them.
     if (trainer_->replicas() == plan_.folds) report.peak_bytes = peak_bytes();
     report.warning = divergence_.empty() ? health_warning(progress_.window, replica.norms) : divergence_;
+    if (report.warning.empty() && std::exchange(warns_of_loading_, false)) report.warning = told_loading_;
     return report;
 }
 

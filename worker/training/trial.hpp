@@ -70,6 +70,8 @@ class Trial {
     /// Hands its buffers over; the trial has ended, and its files are written.
     HostBuffers release_buffers() { return std::move(buffers_); }
 
+    /// Logs how its batches are loaded, once it is known.
+    void tell_loading();
     /// Reports the trainer's step; `evaluated`: the trainer has evaluated it, too.
     void report_step(bool evaluated);
     /// Waits for the decision and carries it out. Returns how the trial ended, or nothing while it continues. Throws
@@ -109,7 +111,9 @@ class Trial {
     bool started_ = false;  ///< its host was told so
     Trainer* trainer_ = nullptr;
     int replica_ = -1;
-    std::string divergence_;  ///< a description; empty: the training has not diverged
+    std::string told_loading_;
+    bool warns_of_loading_ = false;  ///< in the next report
+    std::string divergence_;         ///< a description; empty: the training has not diverged
     Metrics values_;
     std::string checkpoint_;
 };

@@ -172,6 +172,8 @@ void TrialGroup::step_of_all() {
         trainer_->train_step(continue_check("training")) && trainer_->evaluate_validation(continue_check("evaluating"));
 
     for (const Member& trial : trials_)
+        if (at_end(trial)) trial->tell_loading();
+    for (const Member& trial : trials_)
         if (at_end(trial) && !guarded(trial->id(), trial->host(), [&] { trial->report_step(evaluated); }))
             ended_in_step_.push_back(trial->id());
     for (const Member& trial : trials_) {

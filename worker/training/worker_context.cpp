@@ -34,7 +34,7 @@ std::string too_large_a_piece(const DeviceMemory& memory, const GroupPlan& plan,
         return limit("the trial", arena, "a smaller batch or training.accumulation, or a smaller model");
     const auto pieces = data_pieces(shape, sizes);
     const std::int64_t largest = std::max(pieces[0], pieces[1]);
-    if (placement != Placement::staged && largest > most)
+    if (placement == Placement::device && largest > most)
         return limit("the data set", largest, "data.placement: staged keeps it on the host");
     return {};
 }
@@ -50,6 +50,27 @@ std::string memory_text(const GroupPlan& plan) {
         rest -= part.bytes;
     }
     return text + " weights, moments and batches " + megabytes(static_cast<std::int64_t>(rest));
+}
+
+/// What readers of samples keep in memory, at most: where each sample is and what its targets are, and the pages that
+/// are being read.
+std::int64_t reader_bytes(const DataShape& shape, const SplitSizes& sizes) {
+    constexpr std::int64_t pages = 3 * (std::int64_t{1} << 26);
+    return (shape.train + shape.test) * (4 + 4 * (shape.target_per_step ? 0 : shape.target_columns())) * sizes.folds +
+           pages;
+}
+
+/// Where the samples lie, in a line for people; empty: where they always did.
+std::string placement_text(const DataConfig& data, const DataConfig& asked, const DataShape& shape,
+                           const SplitSizes& sizes) {
+    if (data.placement == Placement::device) return {};
+    const bool automatic = asked.placement == Placement::automatic;
+    const std::string size = megabytes(data_bytes(shape, sizes));
+    if (data.placement == Placement::staged)
+        return "samples (" + size + ") lie in the host's memory, from where batches are copied" +
+               (automatic ? ": the device has too little" : "");
+    return "samples (" + size + " in memory) stay in their files, from where batches are read" +
+           (automatic ? ": they are more than half of the memory" : "");
 }
 
 bool fits(const std::vector<float>& there, std::int64_t count) {
@@ -69,6 +90,32 @@ bool in_host_memory(const Device& device) {
     return !memory.of_its_own || memory.shared_with_host;
 }
 
+namespace {
+
+/// Where the samples lie that the configuration leaves to the worker.
+Placement placement_of(const WorkerContext& context, DataConfig data) {
+    if (context.data) {
+        data.placement = context.data->config.placement;
+        if (data == context.data->config) return data.placement;
+        data.placement = Placement::automatic;
+    }
+    const DataShape shape = value_or_throw(describe_data(data));
+    const SplitSizes sizes = value_or_throw(split_sizes(data, shape));
+    const auto pieces = data_pieces(shape, sizes);
+    const auto more_than = [](std::int64_t bytes, std::size_t most) { return bytes > static_cast<std::int64_t>(most); };
+    const DeviceMemory memory = context.device.memory();
+    const bool may_be_short = memory.total_bytes > 0 && !memory.shared_with_host;
+    const bool staged = (may_be_short && more_than(pieces[0] + pieces[1], memory.total_bytes / 2)) ||
+                        (memory.largest_piece > 0 && more_than(std::max(pieces[0], pieces[1]), memory.largest_piece));
+    const auto host = host_memory();
+    if ((staged || in_host_memory(context.device)) && host && pieces[0] + pieces[1] > host->total / 2 &&
+        shape.not_in_files.empty())
+        return Placement::files;
+    return staged ? Placement::staged : Placement::device;
+}
+
+}  // namespace
+
 Configuration resolve_auto(WorkerContext& context, Configuration configuration) {
     const std::int64_t part_bytes = context.tuning.part_bytes;
     configuration.training.part_bytes = part_bytes > 0 ? part_bytes : context.device.part_bytes();
@@ -76,22 +123,7 @@ Configuration resolve_auto(WorkerContext& context, Configuration configuration) 
     configuration.training.rows_at_half_speed = context.device.slots() > 1 ? 2048 : 16;
     configuration.training.backward_updates = context.tuning.backward_updates;
     DataConfig& data = configuration.data;
-    if (data.placement == Placement::automatic) {
-        data.placement = Placement::device;
-        const DeviceMemory memory = context.device.memory();
-        const bool may_be_short = memory.total_bytes > 0 && !memory.shared_with_host;
-        if (may_be_short || memory.largest_piece > 0) {
-            const DataShape shape = value_or_throw(describe_data(data));
-            const SplitSizes sizes = value_or_throw(split_sizes(data, shape));
-            const auto pieces = data_pieces(shape, sizes);
-            const auto more_than = [](std::int64_t bytes, std::size_t most) {
-                return bytes > static_cast<std::int64_t>(most);
-            };
-            if ((may_be_short && more_than(pieces[0] + pieces[1], memory.total_bytes / 2)) ||
-                (memory.largest_piece > 0 && more_than(std::max(pieces[0], pieces[1]), memory.largest_piece)))
-                data.placement = Placement::staged;
-        }
-    }
+    if (data.placement == Placement::automatic) data.placement = placement_of(context, data);
     return value_or_throw(context.precisions.resolve(std::move(configuration), context.device));
 }
 
@@ -184,11 +216,13 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, WorkerConte
         const GroupPlan alone = value_or_throw(plan_group(asked, shape, sizes, 1));
         const GroupPlan plan = value_or_throw(plan_replicas(context, configuration, shape, sizes, 1));
         answer.arena_bytes = static_cast<std::int64_t>(plan.arena_bytes);
-        answer.data_bytes = data_bytes(shape, sizes);
+        const Placement placement = configuration.data.placement;
+        if (placement == Placement::files && !shape.not_in_files.empty())
+            throw InvalidTrial("data.placement: files: " + shape.not_in_files);
+        answer.data_bytes = data_bytes(shape, sizes, placement);
         const bool on_host = in_host_memory(context.device);
         const DeviceMemory memory = context.device.memory();
-        if (const std::string too_large = too_large_a_piece(memory, plan, shape, sizes, configuration.data.placement);
-            !too_large.empty())
+        if (const std::string too_large = too_large_a_piece(memory, plan, shape, sizes, placement); !too_large.empty())
             throw InvalidTrial(too_large);
         const auto taken = [&](std::size_t bytes) { return static_cast<std::int64_t>(memory.taken_by(bytes)); };
         const auto samples_on_device = [&] {
@@ -198,14 +232,17 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, WorkerConte
         };
         answer.footprint.host_bytes = context.process_bytes + plan.host_bytes + shape.loading_bytes;
         if (on_host) answer.footprint.host_bytes += answer.arena_bytes;
-        const bool staged = configuration.data.placement == Placement::staged;
+        const bool staged = placement != Placement::device;
         if (on_host || staged) answer.footprint.host_bytes += answer.data_bytes;
+        if (placement == Placement::files) answer.footprint.host_bytes += reader_bytes(shape, sizes);
         if (memory.of_its_own)
             answer.footprint.device_bytes = taken(plan.arena_bytes) + taken(context.device.stream_bytes(sizes.folds)) +
                                             (staged ? 0 : samples_on_device()) +
                                             static_cast<std::int64_t>(memory.context_bytes);
         if (question.explain_data) {
             answer.data = value_or_throw(explain_data(configuration.data));
+            if (const std::string text = placement_text(configuration.data, asked.data, shape, sizes); !text.empty())
+                answer.data.push_back(text);
             for (const std::string& remark : plan.model->remarks()) answer.data.push_back(remark);
             if (const std::string parts = memory_text(plan); !parts.empty()) answer.data.push_back(parts);
             if (const std::string text = checkpointing_text(plan); !text.empty()) answer.data.push_back(text);
