@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "hpo/random.hpp"
 #include "worker/backends/batch_norm.hpp"
@@ -24,27 +25,47 @@ using std::uint32_t;
 using std::uint64_t;
 using std::uint8_t;
 
+// ---- The widest register, for what the compiler does not vectorise well by itself ----
+
+#if defined(__AVX512F__)
+constexpr int register_bytes = 64;
+#elif defined(__AVX2__)
+constexpr int register_bytes = 32;
+#else
+constexpr int register_bytes = 16;
+#endif
+using Floats = float __attribute__((vector_size(register_bytes), may_alias));
+using Words = int32_t __attribute__((vector_size(register_bytes), may_alias));
+using UnsignedWords = uint32_t __attribute__((vector_size(register_bytes)));
+constexpr int64_t lanes = register_bytes / sizeof(float);
+
 // ---- Functions of one number, branch-free, so that a loop over them becomes vector code ----
 
-inline float clamp(float x, float low, float high) { return x < low ? low : (x > high ? high : x); }
+/// T is float or a vector of it.
+template <class T>
+inline T clamp(T x, float low, float high) {
+    const T least = T{} + low, most = T{} + high;
+    return x < least ? least : (x > most ? most : x);
+}
 
 /// e^x, 2 ulp; NaN stays NaN. Below -87.3 the smallest normal number, above 88.3 about 2e38: enough for softmax and
-/// sigmoid. Cody and Waite's reduction, then the polynomial of Cephes' expf.
-inline float exponential(float x) {
-    const float bounded = clamp(x, -87.3F, 88.3F);
+/// sigmoid. Cody and Waite's reduction, then the polynomial of Cephes' expf. T is float or a vector of it.
+template <class T>
+inline T exponential(T x) {
+    using Bits = std::conditional_t<sizeof(T) == sizeof(float), uint32_t, UnsignedWords>;
+    const T bounded = clamp(x, -87.3F, 88.3F);
     constexpr float round = 12582912.0F;  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
-    const float shifted = bounded * 1.44269504088896341F + round;
-    const float n = shifted - round;
-    const float r = (bounded - n * 0.693359375F) - n * -2.12194440e-4F;
-    float p = 1.9875691500e-4F;
-    p = p * r + 1.3981999507e-3F;
+    const T shifted = bounded * 1.44269504088896341F + round;
+    const T n = shifted - round;
+    const T r = (bounded - n * 0.693359375F) - n * -2.12194440e-4F;
+    T p = r * 1.9875691500e-4F + 1.3981999507e-3F;
     p = p * r + 8.3334519073e-3F;
     p = p * r + 4.1665795894e-2F;
     p = p * r + 1.6666665459e-1F;
     p = p * r + 5.0000001201e-1F;
     p = p * r * r + r + 1.0F;
-    const uint32_t exponent = (__builtin_bit_cast(uint32_t, shifted) << 23) + 0x3F800000U;
-    return p * __builtin_bit_cast(float, exponent);
+    const Bits exponent = (__builtin_bit_cast(Bits, shifted) << 23) + 0x3F800000U;
+    return p * __builtin_bit_cast(T, exponent);
 }
 
 /// The rational minimax approximation of Eigen, 4 ulp, +-1 beyond +-4.
@@ -120,12 +141,12 @@ struct alignas(64) PhiloxLanes {
     uint32_t word[4][wide];
 };
 
-inline void philox(PhiloxLanes& lanes, const uint32_t key0, const uint32_t key1) {
+inline void philox(PhiloxLanes& words, const uint32_t key0, const uint32_t key1) {
     constexpr uint64_t low = 0xFFFFFFFF;
     constexpr int step = sizeof(Pairs) / sizeof(uint32_t);
     for (int first = 0; first < wide; first += step) {
         Pairs c[4];
-        for (int i = 0; i < 4; ++i) __builtin_memcpy(&c[i], &lanes.word[i][first], sizeof(Pairs));
+        for (int i = 0; i < 4; ++i) __builtin_memcpy(&c[i], &words.word[i][first], sizeof(Pairs));
         uint32_t k0 = key0;
         uint32_t k1 = key1;
         for (int round = 0; round < 10; ++round) {
@@ -142,7 +163,7 @@ inline void philox(PhiloxLanes& lanes, const uint32_t key0, const uint32_t key1)
             k0 += 0x9E3779B9U;
             k1 += 0xBB67AE85U;
         }
-        for (int i = 0; i < 4; ++i) __builtin_memcpy(&lanes.word[i][first], &c[i], sizeof(Pairs));
+        for (int i = 0; i < 4; ++i) __builtin_memcpy(&words.word[i][first], &c[i], sizeof(Pairs));
     }
 }
 

@@ -3,20 +3,11 @@
 
 // ---- Products of tiles: attention multiplies matrices that lie in the first cache levels ----
 
-#if defined(__AVX512F__)
-constexpr int tile_rows = 8;  // of a product that are worked on at once: their sums stay in registers
-using Floats = float __attribute__((vector_size(64), may_alias));
-#elif defined(__AVX2__)
-constexpr int tile_rows = 4;
-using Floats = float __attribute__((vector_size(32), may_alias));
-#elif defined(__ARM_NEON)
-constexpr int tile_rows = 8;  // there are 32 registers
-using Floats = float __attribute__((vector_size(16), may_alias));
+#if defined(__AVX512F__) || defined(__ARM_NEON)
+constexpr int tile_rows = 8;  // of a product that are worked on at once: there are 32 registers for their sums
 #else
 constexpr int tile_rows = 4;
-using Floats = float __attribute__((vector_size(16), may_alias));
 #endif
-constexpr int64_t lanes = sizeof(Floats) / sizeof(float);
 constexpr int64_t tile = 64;          ///< steps of a tile of queries or keys
 constexpr int64_t widest_head = 128;  ///< Attention::widest_head
 
@@ -44,17 +35,31 @@ inline void multiply_strip(int64_t depth, const LeftOperand& a, const float* b, 
         for (int v = 0; v < vectors; ++v) *reinterpret_cast<Floats*>(c + r * c_row + v * lanes) = sums[r][v];
 }
 
-/// c [rows, columns] = a * b, or adds it. `rows` is a multiple of tile_rows, `columns` of 16; b and c are aligned.
-inline void multiply_tiles(int64_t rows, int64_t columns, int64_t depth, const LeftOperand& a, const float* b,
-                           int64_t b_row, float* c, int64_t c_row, bool add) {
+/// What of a product matters for the rows of one strip: the first columns of c, and the numbers that are summed.
+struct Extent {
+    int64_t columns, first, depth;
+};
+
+/// c [rows, columns] = a * b, or adds it, within extent_of(row) for the strip of tile_rows rows that begins at `row`.
+/// `rows` is a multiple of tile_rows, the columns are one of 16; b and c are aligned.
+template <class ExtentOf>
+inline void multiply_tiles(int64_t rows, const ExtentOf& extent_of, const LeftOperand& a, const float* b, int64_t b_row,
+                           float* c, int64_t c_row, bool add) {
     for (int64_t row = 0; row < rows; row += tile_rows) {
-        const LeftOperand left{a.at + row * a.of_row, a.of_row, a.of_column};
+        const Extent extent = extent_of(row);
+        const LeftOperand left{a.at + row * a.of_row + extent.first * a.of_column, a.of_row, a.of_column};
+        const float* right = b + extent.first * b_row;
+        const int64_t depth = extent.depth - extent.first;
         int64_t column = 0;
-        for (; column + 2 * lanes <= columns; column += 2 * lanes)
-            multiply_strip<2>(depth, left, b + column, b_row, c + row * c_row + column, c_row, add);
-        for (; column < columns; column += lanes)
-            multiply_strip<1>(depth, left, b + column, b_row, c + row * c_row + column, c_row, add);
+        for (; column + 2 * lanes <= extent.columns; column += 2 * lanes)
+            multiply_strip<2>(depth, left, right + column, b_row, c + row * c_row + column, c_row, add);
+        for (; column < extent.columns; column += lanes)
+            multiply_strip<1>(depth, left, right + column, b_row, c + row * c_row + column, c_row, add);
     }
+}
+
+inline void clear(int64_t count, float* values) {
+    __builtin_memset(values, 0, static_cast<size_t>(count) * sizeof(float));
 }
 
 /// Copies `rows` rows of `columns` numbers, times `factor`, into a tile with rows of `wide_columns`; the rest of the
@@ -66,17 +71,62 @@ inline void pack(int64_t rows, int64_t columns, const float* from, int64_t from_
         float* target = to + r * wide_columns;
 #pragma omp simd
         for (int64_t i = 0; i < columns; ++i) target[i] = source[i] * factor;
-        for (int64_t i = columns; i < wide_columns; ++i) target[i] = 0;
+        if (columns < wide_columns) clear(wide_columns - columns, target + columns);
     }
-    for (int64_t i = rows * wide_columns; i < wide_rows * wide_columns; ++i) to[i] = 0;
+    clear((wide_rows - rows) * wide_columns, to + rows * wide_columns);
 }
 
-/// The same, transposed: row i of the tile has number i of each row, and 0 from the last row to `tile`.
-inline void pack_transposed(int64_t rows, int64_t columns, const float* from, int64_t from_row, float* to) {
-    for (int64_t i = 0; i < columns; ++i) {
-        for (int64_t r = 0; r < rows; ++r) to[i * tile + r] = from[r * from_row + i];
-        for (int64_t r = rows; r < tile; ++r) to[i * tile + r] = 0;
+using FourFloats = float __attribute__((vector_size(16), aligned(4), may_alias));
+
+/// Copies four rows of `columns` numbers into four columns.
+inline void transpose_four(int64_t columns, const float* from, int64_t from_row, float* to) {
+    const auto row = [](auto* at) -> auto& { return *reinterpret_cast<FourFloats*>(const_cast<float*>(at)); };
+    int64_t i = 0;
+    for (; i + 4 <= columns; i += 4) {
+        const FourFloats a = row(from + i), b = row(from + from_row + i), c = row(from + 2 * from_row + i),
+                         d = row(from + 3 * from_row + i);
+        const FourFloats ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+        const FourFloats high_ab = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+        const FourFloats high_cd = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+        row(to + i * tile) = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+        row(to + (i + 1) * tile) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+        row(to + (i + 2) * tile) = __builtin_shufflevector(high_ab, high_cd, 0, 1, 4, 5);
+        row(to + (i + 3) * tile) = __builtin_shufflevector(high_ab, high_cd, 2, 3, 6, 7);
     }
+    for (; i < columns; ++i)
+        for (int64_t r = 0; r < 4; ++r) to[i * tile + r] = from[r * from_row + i];
+}
+
+/// The same as pack, transposed: row i of the tile has number i of each row, and 0 from the last row to `wide_rows`.
+inline void pack_transposed(int64_t rows, int64_t columns, const float* from, int64_t from_row, float* to,
+                            int64_t wide_rows) {
+    if (rows < wide_rows)
+        for (int64_t i = 0; i < columns; ++i) clear(wide_rows - rows, to + i * tile + rows);
+    int64_t r = 0;
+    for (; r + 4 <= rows; r += 4) transpose_four(columns, from + r * from_row, from_row, to + r);
+    for (; r < rows; ++r)
+        for (int64_t i = 0; i < columns; ++i) to[i * tile + r] = from[r * from_row + i];
+}
+
+inline Floats& vector_at(float* values) { return *reinterpret_cast<Floats*>(values); }
+
+/// -1 in the lanes of the vector that begins at `first` and hold a number before `end`, and 0 in the others.
+inline Words lanes_before(int64_t first, int64_t end) {
+    Words index;
+    for (int i = 0; i < lanes; ++i) index[i] = i;
+    return index < static_cast<int32_t>(end - first);
+}
+
+inline float sum_of(const Floats& values) {
+    float sum = 0;
+    for (int i = 0; i < lanes; ++i) sum += values[i];
+    return sum;
+}
+
+inline float greatest_of(const Floats& values) {
+    float greatest = values[0];
+    for (int i = 1; i < lanes; ++i) greatest = values[i] > greatest ? values[i] : greatest;
+    return greatest;
 }
 
 /// So many rows that products of tiles may work on them.
@@ -103,6 +153,13 @@ struct TilePair {
         const int64_t seen = causal ? first_query + row - first_key + 1 : keys;
         return seen < 0 ? 0 : seen < keys ? seen : keys;
     }
+    /// Keys that some query attends to in the strip of tile_rows queries that begins at `row`.
+    [[nodiscard]] int64_t seen_by_strip(int64_t row) const { return seen_by(row + tile_rows - 1); }
+    /// The first query of the tile, at the start of a strip, that may attend to the keys from `key` on.
+    [[nodiscard]] int64_t first_that_sees(int64_t key) const {
+        const int64_t first = causal ? first_key + key - first_query : 0;
+        return first < 0 ? 0 : first < queries ? first : queries;
+    }
 };
 
 inline int64_t at_most(int64_t count, int64_t most) { return count < most ? count : most; }
@@ -119,40 +176,42 @@ void attention_tile(const AttentionSizes& s, const float* queries, const float* 
     const int64_t tile_columns = whole_lanes(s.width), row_elements = row_of(s);
     const int64_t rows = at_most(tile, s.steps - first_query), padded = whole_rows(rows);
     pack(rows, s.width, queries + first_query * row_elements, row_elements, s.scale, q, padded, tile_columns);
-    for (int64_t i = 0; i < tile; ++i) {
-        greatest[i] = -__FLT_MAX__;
-        normaliser[i] = 0;
-    }
-    for (int64_t i = 0; i < padded * tile_columns; ++i) sums[i] = 0;
+    for (float& value : greatest) value = -__FLT_MAX__;
     for (int64_t first_key = 0; first_key < s.steps; first_key += tile) {
         const TilePair pair{first_query, rows, first_key, at_most(tile, s.steps - first_key), s.causal};
         if (pair.is_masked()) break;
         const int64_t wide_keys = whole_lanes(pair.keys);
-        pack_transposed(pair.keys, s.width, keys + first_key * row_elements, row_elements, kt);
+        const auto keys_of = [&](int64_t row) { return Extent{whole_lanes(pair.seen_by_strip(row)), 0, s.width}; };
+        const auto values_of = [&](int64_t row) { return Extent{tile_columns, 0, pair.seen_by_strip(row)}; };
+        pack_transposed(pair.keys, s.width, keys + first_key * row_elements, row_elements, kt, wide_keys);
         pack(pair.keys, s.width, values + first_key * row_elements, row_elements, 1, v, wide_keys, tile_columns);
-        multiply_tiles(padded, wide_keys, s.width, {q, tile_columns, 1}, kt, tile, scores, tile, false);
+        multiply_tiles(padded, keys_of, {q, tile_columns, 1}, kt, tile, scores, tile, false);
         for (int64_t r = 0; r < rows; ++r) {
             float* p = scores + r * tile;
-            const int64_t seen = pair.seen_by(r);
-            float most = greatest[r];
-#pragma omp simd reduction(max : most)
-            for (int64_t j = 0; j < seen; ++j) most = p[j] > most ? p[j] : most;
-            float sum = 0;
-#pragma omp simd reduction(+ : sum)
-            for (int64_t j = 0; j < wide_keys; ++j) {
-                p[j] = j < seen ? exponential(p[j] - most) : 0.0F;
-                sum += p[j];
+            const int64_t seen = pair.seen_by(r), computed = keys_of(r / tile_rows * tile_rows).columns;
+            Floats highest = Floats{} + greatest[r], total_of_lanes{};
+            for (int64_t j = 0; j < computed; j += lanes) {
+                const Floats score = lanes_before(j, seen) ? vector_at(p + j) : Floats{} - __FLT_MAX__;
+                highest = score > highest ? score : highest;
             }
-            const float shrunk = exponential(greatest[r] - most);
-            normaliser[r] = normaliser[r] * shrunk + sum;
-            greatest[r] = most;
-            float* total = sums + r * tile_columns;
+            const float most = greatest_of(highest);
+            for (int64_t j = 0; j < computed; j += lanes) {
+                const Floats weight = lanes_before(j, seen) ? exponential(vector_at(p + j) - most) : Floats{};
+                vector_at(p + j) = weight;
+                total_of_lanes += weight;
+            }
+            float sum = sum_of(total_of_lanes);
             if (first_key > 0) {
+                const float shrunk = exponential(greatest[r] - most);
+                sum += normaliser[r] * shrunk;
+                float* total = sums + r * tile_columns;
 #pragma omp simd
                 for (int64_t i = 0; i < tile_columns; ++i) total[i] *= shrunk;
             }
+            normaliser[r] = sum;
+            greatest[r] = most;
         }
-        multiply_tiles(padded, tile_columns, pair.keys, {scores, tile, 1}, v, tile_columns, sums, tile_columns, true);
+        multiply_tiles(padded, values_of, {scores, tile, 1}, v, tile_columns, sums, tile_columns, first_key > 0);
     }
     for (int64_t r = 0; r < rows; ++r) {
         float* to = output + (first_query + r) * s.heads * s.width;
@@ -202,9 +261,10 @@ void attention_backward_tile(const AttentionSizes& s, const AttentionPass& pass,
     const int64_t key_at = first_key * row_elements + key_column(s, kv_head * in_group);
     const int64_t value_at = key_at + s.kv_heads * s.width;
     pack(columns, s.width, pass.projections + key_at, row_elements, 1, k, wide_keys, tile_columns);
-    pack_transposed(columns, s.width, pass.projections + key_at, row_elements, kt);
-    pack_transposed(columns, s.width, pass.projections + value_at, row_elements, vt);
-    for (int64_t i = 0; i < wide_keys * tile_columns; ++i) of_k[i] = of_v[i] = 0;
+    pack_transposed(columns, s.width, pass.projections + key_at, row_elements, kt, wide_keys);
+    pack_transposed(columns, s.width, pass.projections + value_at, row_elements, vt, wide_keys);
+    clear(wide_keys * tile_columns, of_k);
+    clear(wide_keys * tile_columns, of_v);
     for (int64_t head = kv_head * in_group; head < (kv_head + 1) * in_group; ++head)
         for (int64_t first = 0; first < s.steps; first += tile) {
             const TilePair pair{first, at_most(tile, s.steps - first), first_key, columns, s.causal};
@@ -214,25 +274,28 @@ void attention_backward_tile(const AttentionSizes& s, const AttentionPass& pass,
             pack(pair.queries, s.width, pass.projections + query_at, row_elements, s.scale, q, padded, tile_columns);
             pack(pair.queries, s.width, pass.gradient + (first * s.heads + head) * s.width, s.heads * s.width, 1, up,
                  padded, tile_columns);
-            multiply_tiles(padded, wide_keys, s.width, {q, tile_columns, 1}, kt, tile, p, tile, false);
-            multiply_tiles(padded, wide_keys, s.width, {up, tile_columns, 1}, vt, tile, slope, tile, false);
+            const auto keys_of = [&](int64_t row) { return Extent{whole_lanes(pair.seen_by_strip(row)), 0, s.width}; };
+            const auto values_of = [&](int64_t row) { return Extent{tile_columns, 0, pair.seen_by_strip(row)}; };
+            const auto queries_of = [&](int64_t key) {
+                return Extent{tile_columns, pair.first_that_sees(key), pair.queries};
+            };
+            multiply_tiles(padded, keys_of, {q, tile_columns, 1}, kt, tile, p, tile, false);
+            multiply_tiles(padded, keys_of, {up, tile_columns, 1}, vt, tile, slope, tile, false);
             for (int64_t r = 0; r < pair.queries; ++r) {
                 const float log_sum = pass.log_sums[(first + r) * s.heads + head];
                 const float delta = pass.deltas[(first + r) * s.heads + head];
-                const int64_t seen = pair.seen_by(r);
+                const int64_t seen = pair.seen_by(r), computed = keys_of(r / tile_rows * tile_rows).columns;
                 float* row = p + r * tile;
                 float* its_slope = slope + r * tile;
-#pragma omp simd
-                for (int64_t j = 0; j < wide_keys; ++j) {
-                    row[j] = j < seen ? exponential(row[j] - log_sum) : 0.0F;
-                    its_slope[j] = row[j] * (its_slope[j] - delta);
+                for (int64_t j = 0; j < computed; j += lanes) {
+                    const Floats weight = lanes_before(j, seen) ? exponential(vector_at(row + j) - log_sum) : Floats{};
+                    vector_at(row + j) = weight;
+                    vector_at(its_slope + j) = weight * (vector_at(its_slope + j) - delta);
                 }
             }
-            multiply_tiles(wide_keys, tile_columns, pair.queries, {p, 1, tile}, up, tile_columns, of_v, tile_columns,
-                           true);
-            multiply_tiles(wide_keys, tile_columns, pair.queries, {slope, 1, tile}, q, tile_columns, of_k, tile_columns,
-                           true);
-            multiply_tiles(padded, tile_columns, columns, {slope, tile, 1}, k, tile_columns, of_q, tile_columns, false);
+            multiply_tiles(wide_keys, queries_of, {p, 1, tile}, up, tile_columns, of_v, tile_columns, true);
+            multiply_tiles(wide_keys, queries_of, {slope, 1, tile}, q, tile_columns, of_k, tile_columns, true);
+            multiply_tiles(padded, values_of, {slope, tile, 1}, k, tile_columns, of_q, tile_columns, false);
             for (int64_t r = 0; r < pair.queries; ++r) {
                 float* to = pass.of_projections + query_at + r * row_elements;
                 const float* from = of_q + r * tile_columns;
