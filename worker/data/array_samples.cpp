@@ -17,56 +17,88 @@ namespace {
 
 constexpr std::int64_t array_piece_bytes = std::int64_t{1} << 18;  // that are read and passed on at once
 
-/// Feature i of a sample, in the place of its bytes.
-void put_feature(std::span<const NumberFit> columns, std::size_t i, double number, std::byte* sample) {
-    if (!columns.empty()) {
-        const NumberFit& fit = columns[i % columns.size()];
-        number = (number - fit.mean()) / fit.deviation();
+/// How a column is standardised.
+struct ColumnScale {
+    double mean = 0, deviation = 1;
+
+    [[nodiscard]] float of(double number) const { return static_cast<float>((number - mean) / deviation); }
+};
+
+/// The numbers of a row as features. `scales` of its columns, which repeat along the row; none: as they are.
+template <class T>
+void put_features(const std::byte* row, std::size_t count, std::span<const ColumnScale> scales, float* to) {
+    const auto number = [row](std::size_t i) {
+        T value;
+        std::memcpy(&value, row + i * sizeof value, sizeof value);
+        return static_cast<double>(value);
+    };
+    if (scales.empty())
+        for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<float>(number(i));
+    for (std::size_t first = 0; !scales.empty() && first < count; first += scales.size())
+        for (std::size_t i = 0; i < scales.size(); ++i) to[first + i] = scales[i].of(number(first + i));
+}
+
+void put_features(NpyType type, const std::byte* row, std::size_t count, std::span<const ColumnScale> scales,
+                  float* to) {
+    switch (type) {
+        case NpyType::f32:
+            return put_features<float>(row, count, scales, to);
+        case NpyType::f64:
+            return put_features<double>(row, count, scales, to);
+        case NpyType::u8:
+            return put_features<std::uint8_t>(row, count, scales, to);
+        default:
+            break;
     }
-    const auto value = static_cast<float>(number);
-    std::memcpy(sample + i * sizeof value, &value, sizeof value);
+    const std::int64_t size = bytes_of(type);
+    for (std::size_t i = 0; i < count; ++i) {
+        const double number = npy_number(type, row + static_cast<std::int64_t>(i) * size);
+        to[i] = scales.empty() ? static_cast<float>(number) : scales[i % scales.size()].of(number);
+    }
 }
 
 /// Rows of NPY files.
 class ArraySamples final : public SampleReader {
    public:
     struct Of {
-        MappedFile file;
+        PositionedFile file;
         NpyHeader header;
         std::vector<std::int32_t> rows;      ///< of the array
         std::vector<std::uint32_t> targets;  ///< bits, of each sample
     };
-    ArraySamples(std::vector<NumberFit> columns, bool pixels, Of train, Of test)
-        : columns_(std::move(columns)), pixels_(pixels), parts_{std::move(train), std::move(test)} {}
+    ArraySamples(std::vector<ColumnScale> scales, bool pixels, Of train, Of test)
+        : scales_(std::move(scales)), pixels_(pixels), parts_{std::move(train), std::move(test)} {}
 
     static Result<Of> open(const ArrayPair& pair) {
-        auto mapped = MappedFile::open(pair.inputs.file);
-        if (!mapped) return Error{"data.path: " + mapped.error().message};
+        auto file = PositionedFile::open(pair.inputs.file);
+        if (!file) return Error{"data.path: " + file.error().message};
         const NpyHeader& header = pair.inputs_header;
-        if (static_cast<std::int64_t>(mapped->bytes().size()) != header.data_offset + header.data_bytes())
+        if (file->size() != header.data_offset + header.data_bytes())
             return Error{"data.path: " + pair.inputs.text() + ": changed while it was read"};
-        return Of{*std::move(mapped), header, {}, {}};
+        return Of{*std::move(file), header, {}, {}};
     }
 
     void read(Part part, std::int64_t index, std::span<std::byte> features,
               std::span<std::byte> targets) const override {
         const Of& its = parts_[part == Part::test ? 1 : 0];
         const std::int64_t row = its.rows[static_cast<std::size_t>(index)];
-        const std::byte* bytes = its.file.bytes().data() + its.header.data_offset + row * its.header.row_bytes();
-        if (pixels_)
-            std::memcpy(features.data(), bytes, features.size());
-        else
-            for (std::int64_t i = 0, size = bytes_of(its.header.type); i < its.header.row_numbers(); ++i)
-                put_feature(columns_, static_cast<std::size_t>(i), npy_number(its.header.type, bytes + i * size),
-                            features.data());
+        const std::int64_t offset = its.header.data_offset + row * its.header.row_bytes();
+        if (pixels_) {
+            its.file.read(offset, features);
+        } else {
+            thread_local std::vector<std::byte> bytes;
+            bytes.resize(static_cast<std::size_t>(its.header.row_bytes()));
+            its.file.read(offset, bytes);
+            put_features(its.header.type, bytes.data(), features.size() / sizeof(float), scales_,
+                         reinterpret_cast<float*>(features.data()));
+        }
         std::memcpy(targets.data(),
                     &its.targets[static_cast<std::size_t>(index) * (targets.size() / sizeof its.targets[0])],
                     targets.size());
-        its.file.was_read(static_cast<std::size_t>(its.header.row_bytes()));
     }
 
    private:
-    std::vector<NumberFit> columns_;
+    std::vector<ColumnScale> scales_;
     bool pixels_;
     std::array<Of, 2> parts_;
 };
@@ -110,7 +142,9 @@ class ArrayLoader {
         });
     }
 
+    /// After fit().
     Result<void> pass_on(const SampleSink& sink) {
+        scales_ = scales();
         ArrayBatch train{Part::train}, test{Part::test};
         const std::int64_t own = data_.train.rows();
         auto read = each_row(data_.train, [&](std::int64_t row, const std::byte* bytes) {
@@ -142,7 +176,7 @@ class ArrayLoader {
             add_row(uses_[static_cast<std::size_t>(row)] == RowUse::test ? *test : *train, row, row);
         for (std::int64_t row = 0; data_.test && row < data_.test->rows(); ++row) add_row(*test, row, own + row);
         return std::unique_ptr<SampleReader>(
-            std::make_unique<ArraySamples>(columns_, data_.pixels, *std::move(train), *std::move(test)));
+            std::make_unique<ArraySamples>(scales(), data_.pixels, *std::move(train), *std::move(test)));
     }
 
     [[nodiscard]] DataFacts facts() const {
@@ -229,10 +263,9 @@ class ArrayLoader {
         } else {
             const std::size_t begin = to.features.size();
             to.features.resize(begin + static_cast<std::size_t>(pair.inputs_header.row_numbers()) * sizeof(float));
-            auto converted = each_number(pair, row, bytes, [&](std::size_t i, double number) {
-                put_feature(columns_, i, number, &to.features[begin]);
-            });
-            if (!converted) return converted;
+            if (auto finite = each_number(pair, row, bytes, [](std::size_t, double) {}); !finite) return finite;
+            put_features(pair.inputs_header.type, bytes, static_cast<std::size_t>(pair.inputs_header.row_numbers()),
+                         scales_, reinterpret_cast<float*>(&to.features[begin]));
         }
         add_targets(target_row, to.targets);
         ++to.count;
@@ -240,6 +273,11 @@ class ArrayLoader {
         return {};
     }
 
+    [[nodiscard]] std::vector<ColumnScale> scales() const {
+        std::vector<ColumnScale> scales;
+        for (const NumberFit& fit : columns_) scales.push_back({fit.mean(), fit.deviation()});
+        return scales;
+    }
     [[nodiscard]] double target(std::int64_t row, std::size_t i) const {
         return data_.numbers[static_cast<std::size_t>(row) * targets_.size() + i];
     }
@@ -247,6 +285,7 @@ class ArrayLoader {
     const ArrayData& data_;
     std::vector<RowUse> uses_;  ///< of the rows of data_.train
     std::vector<NumberFit> columns_, targets_;
+    std::vector<ColumnScale> scales_;  ///< of columns_
 };
 
 /// Labels of the rows of data.train.

@@ -113,7 +113,7 @@ Result<void> load_part(const std::string& path, Part which, const std::string& p
 class IdxSamples final : public SampleReader {
    public:
     struct Of {
-        MappedFile images;
+        PositionedFile images;
         std::vector<std::int32_t> labels;
     };
     IdxSamples(Of train, Of test) : parts_{std::move(train), std::move(test)} {}
@@ -121,22 +121,21 @@ class IdxSamples final : public SampleReader {
     static Result<Of> open(const std::string& path, const std::string& prefix) {
         auto part = describe_part(path, prefix);
         if (!part) return part.error();
-        auto mapped = MappedFile::open(part->files.images);
-        if (!mapped) return mapped.error();
-        if (static_cast<std::int64_t>(mapped->bytes().size()) < part->count() * part->features)
+        auto images = PositionedFile::open(part->files.images);
+        if (!images) return images.error();
+        if (images->size() < part->count() * part->features)
             return Error{part->files.images.string() + ": changed while it was read"};
-        return Of{*std::move(mapped), std::move(part->labels)};
+        return Of{*std::move(images), std::move(part->labels)};
     }
 
     void read(Part part, std::int64_t index, std::span<std::byte> features,
               std::span<std::byte> targets) const override {
         const Of& its = parts_[part == Part::test ? 1 : 0];
-        const std::span<const std::byte> bytes = its.images.bytes();
-        const auto row = static_cast<std::size_t>(index);
-        const std::size_t header = bytes.size() - its.labels.size() * features.size();
-        std::memcpy(features.data(), bytes.data() + header + row * features.size(), features.size());
-        std::memcpy(targets.data(), &its.labels[row], sizeof its.labels[row]);
-        its.images.was_read(features.size());
+        const auto size = static_cast<std::int64_t>(features.size());
+        const std::int64_t header = its.images.size() - static_cast<std::int64_t>(its.labels.size()) * size;
+        its.images.read(header + index * size, features);
+        const std::int32_t label = its.labels[static_cast<std::size_t>(index)];
+        std::memcpy(targets.data(), &label, sizeof label);
     }
 
    private:

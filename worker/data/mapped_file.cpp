@@ -5,42 +5,70 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <stdexcept>
 
 namespace hpo {
 
-Result<MappedFile> MappedFile::open(const std::filesystem::path& file) {
+namespace {
+
+/// A file that is no folder, pipe or device, and is not empty.
+struct OpenFile {
+    int descriptor = -1;
+    std::int64_t size = 0;
+};
+Result<OpenFile> open_to_read(const std::filesystem::path& file) {
     const auto broken = [&](const char* what) { return Error{file.string() + ": " + what}; };
     const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) return broken(std::strerror(errno));
     struct stat status {};
-    void* memory = MAP_FAILED;
-    int reason = 0;
-    if (::fstat(descriptor, &status) != 0) {
-        reason = errno;
-    } else if (S_ISREG(status.st_mode) && status.st_size > 0) {
-        memory = ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_PRIVATE, descriptor, 0);
-        if (memory == MAP_FAILED) reason = errno;
-    }
+    const char* why = ::fstat(descriptor, &status) != 0 ? std::strerror(errno)
+                      : !S_ISREG(status.st_mode)        ? "not a file"
+                      : status.st_size == 0             ? "is empty"
+                                                        : nullptr;
+    if (why == nullptr) return OpenFile{descriptor, status.st_size};
     ::close(descriptor);
-    if (reason != 0) return broken(std::strerror(reason));
-    if (!S_ISREG(status.st_mode)) return broken("not a file");
-    if (status.st_size == 0) return broken("is empty");
-    return MappedFile({static_cast<const std::byte*>(memory), static_cast<std::size_t>(status.st_size)});
+    return broken(why);
 }
 
-void MappedFile::was_read(std::size_t bytes) const {
-    // The system maps some pages around the one that is asked for.
-    constexpr std::size_t at_least = std::size_t{1} << 16, most = std::size_t{1} << 26;
-    if (read_.fetch_add(std::max(bytes, at_least)) < most) return;
-    read_ = 0;
-    ::madvise(const_cast<std::byte*>(bytes_.data()), bytes_.size(), MADV_DONTNEED);
+}  // namespace
+
+Result<MappedFile> MappedFile::open(const std::filesystem::path& file) {
+    const auto opened = open_to_read(file);
+    if (!opened) return opened.error();
+    const auto size = static_cast<std::size_t>(opened->size);
+    void* const memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, opened->descriptor, 0);
+    const int reason = errno;
+    ::close(opened->descriptor);
+    if (memory == MAP_FAILED) return Error{file.string() + ": " + std::strerror(reason)};
+    return MappedFile({static_cast<const std::byte*>(memory), size});
 }
 
 MappedFile::~MappedFile() {
     if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+Result<PositionedFile> PositionedFile::open(const std::filesystem::path& file) {
+    const auto opened = open_to_read(file);
+    if (!opened) return opened.error();
+    return PositionedFile(file, opened->descriptor, opened->size);
+}
+
+PositionedFile::~PositionedFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void PositionedFile::read(std::int64_t offset, std::span<std::byte> to) const {
+    while (!to.empty()) {
+        const auto got = ::pread(descriptor_, to.data(), to.size(), offset);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0)
+            throw std::runtime_error(file_.string() + ": " +
+                                     (got < 0 ? std::strerror(errno) : "changed while it was in use"));
+        to = to.subspan(static_cast<std::size_t>(got));
+        offset += got;
+    }
 }
 
 }  // namespace hpo

@@ -1,8 +1,8 @@
-// The bytes of a file, mapped into memory: they are read when they are used.
+// Files that are read in part: mapped into memory, or at a position.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <utility>
@@ -23,14 +23,33 @@ class MappedFile {
     ~MappedFile();
 
     [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
-    /// To be called after each reading of so many bytes: the pages that were read leave this process's memory after
-    /// some tens of megabytes, so that it does not count all of a large file. The system keeps them while it has room.
-    void was_read(std::size_t bytes) const;
 
    private:
     explicit MappedFile(std::span<const std::byte> bytes) : bytes_(bytes) {}
     std::span<const std::byte> bytes_;
-    mutable std::atomic<std::size_t> read_{0};
+};
+
+/// A file that is read here and there, by several threads at once. Unlike a mapping it takes no memory of the process:
+/// the system keeps what was read while it has room.
+class PositionedFile {
+   public:
+    /// Errors name the file and the system's reason.
+    static Result<PositionedFile> open(const std::filesystem::path& file);
+    PositionedFile(PositionedFile&& other) noexcept
+        : file_(std::move(other.file_)), descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
+    PositionedFile& operator=(PositionedFile&&) = delete;
+    ~PositionedFile();
+
+    [[nodiscard]] std::int64_t size() const { return size_; }  ///< bytes, when it was opened
+    /// Throws std::runtime_error, which names the file, where it no longer has so many bytes.
+    void read(std::int64_t offset, std::span<std::byte> to) const;
+
+   private:
+    PositionedFile(std::filesystem::path file, int descriptor, std::int64_t size)
+        : file_(std::move(file)), descriptor_(descriptor), size_(size) {}
+    std::filesystem::path file_;
+    int descriptor_;
+    std::int64_t size_;
 };
 
 }  // namespace hpo

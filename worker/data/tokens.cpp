@@ -20,10 +20,10 @@ constexpr std::int64_t token_piece = 1 << 16;  // of tokens that are passed on a
 constexpr std::int64_t token_header_bytes = 256 * 4;
 constexpr std::uint32_t token_magic = 20240520, wide_token_magic = 20240801;
 
-std::uint32_t token_at(const TokenFile& file, std::span<const std::byte> bytes, std::int64_t index) {
-    const std::byte* at = bytes.data() + file.begin + index * file.width;
+/// `at`: of a token of `width` bytes.
+std::uint32_t token_at(const std::byte* at, std::int64_t width) {
     const auto low = std::to_integer<std::uint32_t>(at[0]);
-    return file.width == 1 ? low : low | std::to_integer<std::uint32_t>(at[1]) << 8;
+    return width == 1 ? low : low | std::to_integer<std::uint32_t>(at[1]) << 8;
 }
 
 /// Where the tokens of a file are. Errors do not name the file.
@@ -87,8 +87,8 @@ class TokenSurvey {
         const auto file = find_tokens(path, mapped->bytes(), config_.format == "text");
         if (!file) return Error{path.string() + ": " + file.error().message};
         for (std::int64_t i = 0; i < file->count; ++i) {
-            if (i % token_piece == 0) mapped->was_read(static_cast<std::size_t>(token_piece * file->width));
-            const std::uint32_t token = token_at(*file, mapped->bytes(), i);
+            const std::uint32_t token =
+                token_at(&mapped->bytes()[static_cast<std::size_t>(file->begin + i * file->width)], file->width);
             if (file->width == 1) seen_[token] = true;
             largest_ = std::max<std::int64_t>(largest_, token);
             if (config_.vocabulary > 0 && token >= config_.vocabulary)
@@ -138,34 +138,39 @@ Result<std::int64_t> windows_apart(const TokenFile& file, const WindowQuestion& 
 class TokenWindows {
    public:
     static Result<TokenWindows> open(const TokenData& data, const TokenFile& file, std::int64_t window) {
-        auto mapped = MappedFile::open(file.file);
-        if (!mapped) return mapped.error();
-        if (static_cast<std::int64_t>(mapped->bytes().size()) != file.begin + file.count * file.width)
+        auto opened = PositionedFile::open(file.file);
+        if (!opened) return opened.error();
+        if (opened->size() != file.begin + file.count * file.width)
             return Error{file.file.string() + ": changed while it was read"};
-        return TokenWindows(data, file, window, *std::move(mapped));
+        return TokenWindows(data, file, window, *std::move(opened));
     }
 
     /// The tokens of the window that begins with token `begin`, and the token after each.
     void read(std::int64_t begin, float* features, std::int32_t* targets) const {
+        thread_local std::vector<std::byte> bytes;
+        bytes.resize(static_cast<std::size_t>((window_ + 1) * width_));
+        opened_.read(begin_ + begin * width_, bytes);
         for (std::int64_t step = 0; step <= window_; ++step) {
-            const std::uint32_t read = token_at(file_, mapped_.bytes(), begin + step);
+            const std::uint32_t read = token_at(&bytes[static_cast<std::size_t>(step * width_)], width_);
             const auto token = is_text_ ? token_of_byte_[read] : static_cast<std::int32_t>(read);
             if (step < window_) features[step] = static_cast<float>(token);
             if (step > 0) targets[step - 1] = token;
         }
-        mapped_.was_read(static_cast<std::size_t>((window_ + 1) * file_.width));
     }
 
    private:
-    TokenWindows(const TokenData& data, TokenFile file, std::int64_t window, MappedFile mapped)
-        : file_(std::move(file)), window_(window), mapped_(std::move(mapped)), is_text_(!data.bytes.empty()) {
+    TokenWindows(const TokenData& data, const TokenFile& file, std::int64_t window, PositionedFile opened)
+        : begin_(file.begin),
+          width_(file.width),
+          window_(window),
+          opened_(std::move(opened)),
+          is_text_(!data.bytes.empty()) {
         for (std::size_t token = 0; token < data.bytes.size(); ++token)
             token_of_byte_[data.bytes[token]] = static_cast<std::int32_t>(token);
     }
 
-    TokenFile file_;
-    std::int64_t window_;
-    MappedFile mapped_;
+    std::int64_t begin_, width_, window_;
+    PositionedFile opened_;
     bool is_text_;
     std::array<std::int32_t, 256> token_of_byte_{};
 };

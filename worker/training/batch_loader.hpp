@@ -11,6 +11,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -62,7 +63,7 @@ struct LoadingTimes {
     std::int64_t updates = 0;
     double update = 0;   ///< with their loading
     double loading = 0;  ///< batches into the host's part of the stage
-    double waiting = 0;  ///< of `loading`: not on a core, but waiting for a disk
+    double waiting = 0;  ///< of `loading`: for a disk, not for a core
 };
 
 struct LoadingChoice {
@@ -89,7 +90,8 @@ LoadingChoice choose_loading(const LoadingWish& wish, const LoadingTimes& times 
 /// The most batches of so many bytes that are loaded ahead, of whatever is chosen: with auto at most 64 MiB.
 std::int64_t most_batches_ahead(int threads, int prefetch, std::int64_t batch_bytes);
 
-/// Seconds for which this thread has been on a core.
-double thread_seconds();
+/// Seconds for which this thread has been on a core or waited for one, since it began: the rest of its time it waited
+/// for something else, such as a disk. Nothing where the system does not count this.
+std::optional<double> seconds_ready();
 
 }  // namespace hpo

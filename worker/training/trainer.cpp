@@ -550,11 +550,11 @@ void Trainer::stage_batch() {
         loader_->next(host);
     } else {
         const Seconds begin = clock_.now();
-        const double on_core = thread_seconds();
+        const auto ready = seconds_ready();
         fill_batch(orders_, 0, host);
         const double took = (clock_.now() - begin).count();
         loading_times_.loading += took;
-        loading_times_.waiting += std::max(0.0, took - (thread_seconds() - on_core));
+        if (ready) loading_times_.waiting += std::max(0.0, took - (seconds_ready().value_or(*ready + took) - *ready));
     }
     send_staged(0, replicas());
 }

@@ -52,12 +52,9 @@ std::string memory_text(const GroupPlan& plan) {
     return text + " weights, moments and batches " + megabytes(static_cast<std::int64_t>(rest));
 }
 
-/// What readers of samples keep in memory, at most: where each sample is and what its targets are, and the pages that
-/// are being read.
+/// What readers of samples keep in memory, at most: where each sample is and what its targets are.
 std::int64_t reader_bytes(const DataShape& shape, const SplitSizes& sizes) {
-    constexpr std::int64_t pages = 3 * (std::int64_t{1} << 26);
-    return (shape.train + shape.test) * (4 + 4 * (shape.target_per_step ? 0 : shape.target_columns())) * sizes.folds +
-           pages;
+    return (shape.train + shape.test) * (4 + 4 * (shape.target_per_step ? 0 : shape.target_columns())) * sizes.folds;
 }
 
 /// Where the samples lie, in a line for people; empty: where they always did.
