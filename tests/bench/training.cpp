@@ -62,7 +62,7 @@ Params params_of(const std::string& name, std::int64_t width) {
                      {"width", width},
                      {"lr", 0.003}});
     with({{"format", text("synthetic")},
-          {"samples", whole(8192)},
+          {"samples", whole(width < 512 ? 8192 : 640)},
           {"steps", whole(60)},
           {"vocabulary", whole(96)},
           {"width", width}});

@@ -16,7 +16,7 @@ import time
 import torch
 from torch.nn import functional
 
-STEPS, VOCABULARY, DEPTH, SAMPLES = 60, 96, 4, 8192
+STEPS, VOCABULARY, DEPTH = 60, 96, 4
 
 
 def sequences(count, follows, generator):
@@ -100,8 +100,9 @@ def main():
     torch.manual_seed(2 * repeat + seed)
     generator = torch.Generator().manual_seed(1)
     follows = torch.randperm(VOCABULARY, generator=generator)
-    tokens = sequences(SAMPLES, follows, generator)
-    training, validation = tokens[SAMPLES // 10 :], tokens[: SAMPLES // 10]
+    samples = 8192 if width < 512 else 640  # as training.cpp
+    tokens = sequences(samples, follows, generator)
+    training, validation = tokens[samples // 10 :], tokens[: samples // 10]
     model = Transformer(width)
     matrices = [p for p in model.parameters() if p.dim() == 2]
     others = [p for p in model.parameters() if p.dim() == 1]
