@@ -14,14 +14,14 @@ namespace hpo {
 namespace {
 
 constexpr std::array formats{
-    DataFormat{"idx", describe_idx, load_idx, nullptr, nullptr, open_idx},
+    DataFormat{"idx", describe_idx, load_idx, split_idx, explain_idx, open_idx},
     DataFormat{"csv", describe_csv, load_csv, split_csv, explain_csv},
     DataFormat{"series", describe_series, load_series, split_series, explain_series, open_series},
     DataFormat{"npy", describe_npy, load_npy, split_npy, explain_npy, open_npy},
     DataFormat{"images", describe_images, load_images, split_images, explain_images, open_images},
     DataFormat{"text", describe_tokens, load_tokens, split_tokens, explain_tokens, open_tokens},
     DataFormat{"tokens", describe_tokens, load_tokens, split_tokens, explain_tokens, open_tokens},
-    DataFormat{"synthetic", describe_synthetic, load_synthetic},
+    DataFormat{"synthetic", describe_synthetic, load_synthetic, split_synthetic},
 };
 
 Result<const DataFormat*> find(const std::string& name) {

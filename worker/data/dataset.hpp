@@ -210,8 +210,11 @@ Result<std::vector<std::string>> explain_data(const DataConfig& config);
 // The formats.
 Result<DataShape> describe_idx(const DataConfig& config);
 Result<DataFacts> load_idx(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
+Result<Split> split_idx(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed);
+Result<std::vector<std::string>> explain_idx(const DataConfig& config);
 Result<std::unique_ptr<SampleReader>> open_idx(const DataConfig& config, std::uint64_t data_seed);
 Result<DataShape> describe_synthetic(const DataConfig& config);
 Result<DataFacts> load_synthetic(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
+Result<Split> split_synthetic(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed);
 
 }  // namespace hpo

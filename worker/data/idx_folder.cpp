@@ -6,9 +6,11 @@
 #include <filesystem>
 #include <vector>
 
+#include "worker/data/data_text.hpp"
 #include "worker/data/dataset.hpp"
 #include "worker/data/idx.hpp"
 #include "worker/data/mapped_file.hpp"
+#include "worker/data/split.hpp"
 
 namespace hpo {
 namespace {
@@ -96,6 +98,13 @@ Result<Described> describe_part(const std::string& path, const std::string& pref
     return part;
 }
 
+/// Samples of each class, by its label.
+std::vector<std::int64_t> class_counts(const Described& part) {
+    std::vector<std::int64_t> counts(static_cast<std::size_t>(part.classes()), 0);
+    for (const std::int32_t label : part.labels) ++counts[static_cast<std::size_t>(label)];
+    return counts;
+}
+
 Result<void> load_part(const std::string& path, Part which, const std::string& prefix, const SampleSink& sink) {
     const auto part = describe_part(path, prefix);
     if (!part) return part.error();
@@ -155,6 +164,11 @@ Result<DataShape> describe_idx(const DataConfig& config) {
     if (train->features != test->features)
         return Error{"data.path: " + config.path + ": training images have " + std::to_string(train->features) +
                      " pixels, test images " + std::to_string(test->features)};
+    if (config.folds > 0)
+        if (auto checked = check_class_folds(config, false, class_counts(*train),
+                                             [](std::size_t label) { return std::to_string(label); });
+            !checked)
+            return checked.error();
     DataShape shape;
     shape.train = train->count();
     shape.test = test->count();
@@ -171,6 +185,32 @@ Result<DataFacts> load_idx(const DataConfig& config, std::uint64_t, const Sample
     if (auto loaded = load_part(config.path, Part::train, "train", sink); !loaded) return loaded.error();
     if (auto loaded = load_part(config.path, Part::test, "t10k", sink); !loaded) return loaded.error();
     return DataFacts{};
+}
+
+/// One part that validates is drawn at random; folds have the classes in equal proportions.
+Result<Split> split_idx(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed) {
+    const auto train = describe_part(config.path, "train");
+    if (!train) return train.error();
+    if (config.folds == 0) return make_split(sizes, train->count(), data_seed);
+    return cut_split(sizes, split_order(SplitKind::stratified, train->count(), data_seed, 0, train->labels),
+                     config.fold);
+}
+
+Result<std::vector<std::string>> explain_idx(const DataConfig& config) {
+    const auto shape = describe_idx(config);
+    if (!shape) return shape.error();
+    const auto train = describe_part(config.path, "train");
+    if (!train) return train.error();
+    const auto sizes = split_sizes(config, shape->train);
+    if (!sizes) return sizes.error();
+    std::vector<ClassCount> classes;
+    for (const std::int64_t count : class_counts(*train)) classes.push_back({std::to_string(classes.size()), count});
+    return std::vector<std::string>{
+        grouped(shape->train) + " samples to train and validate on; " + sample_text(shape->sample),
+        split_sizes_text(*sizes, "samples") + ", " +
+            split_text(config.folds > 0 ? SplitKind::stratified : SplitKind::random) + "; " + grouped(shape->test) +
+            " test, those of the t10k files",
+        "target: " + classes_text(std::move(classes))};
 }
 
 Result<std::unique_ptr<SampleReader>> open_idx(const DataConfig& config, std::uint64_t) {

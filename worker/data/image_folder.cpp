@@ -144,7 +144,8 @@ Result<RowSplit> split_rows_of(const DataConfig& config, const ImageFolder& foun
     const auto sizes = split_sizes(config, found.rows() - tests);
     if (!sizes) return sizes.error();
     return split_rows(found.split, found.rows(), tests,
-                      std::span(found.labels).first(static_cast<std::size_t>(found.rows())), *sizes, data_seed);
+                      std::span(found.labels).first(static_cast<std::size_t>(found.rows())), *sizes, data_seed,
+                      config.fold);
 }
 
 /// Decodes an image each time it is read.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 
 #include "worker/data/csv.hpp"
@@ -15,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t most_series_rows = 1'000'000'000;
+constexpr std::int64_t most_series_classes = 4096;
 
 class SeriesReader {
    public:
@@ -27,10 +29,45 @@ class SeriesReader {
         if (!read) return read;
         if (names_.empty())
             return Error{series_.file.string() + ": is empty: a header with the names of the columns is needed"};
-        return {};
+        return has_classes() ? settle_classes() : Result<void>();
     }
 
    private:
+    [[nodiscard]] bool has_classes() const { return config_.task == Task::classification; }
+
+    /// Orders the classes, which were numbered as they came.
+    Result<void> settle_classes() {
+        if (class_numbers_.size() == 1)
+            return Error{"data.target: column " + shown_name(series_.class_column) + " of " + series_.file.string() +
+                         " has the same value in every row, " + quoted_name(class_numbers_.begin()->first) +
+                         ": there is nothing to learn"};
+        std::vector<std::pair<std::string, std::int32_t>> found(class_numbers_.begin(), class_numbers_.end());
+        const bool numbers =
+            std::all_of(found.begin(), found.end(), [](const auto& one) { return number_of(one.first).has_value(); });
+        std::sort(found.begin(), found.end(), [&](const auto& a, const auto& b) {
+            return numbers && *number_of(a.first) != *number_of(b.first) ? *number_of(a.first) < *number_of(b.first)
+                                                                         : a.first < b.first;
+        });
+        std::vector<std::int32_t> place(found.size());
+        for (std::size_t i = 0; i < found.size(); ++i) {
+            place[static_cast<std::size_t>(found[i].second)] = static_cast<std::int32_t>(i);
+            series_.classes.push_back(found[i].first);
+        }
+        for (std::int32_t& label : series_.labels) label = place[static_cast<std::size_t>(label)];
+        return {};
+    }
+
+    Result<void> add_label(std::int64_t line, std::size_t field, std::string_view text) {
+        if (is_missing(text)) return Error{where(line, field) + "the target is missing (" + quoted_name(text) + ")"};
+        const auto number = static_cast<std::int32_t>(class_numbers_.size());
+        const auto [its, is_new] = class_numbers_.try_emplace(std::string(trimmed_field(text)), number);
+        if (is_new && class_numbers_.size() > static_cast<std::size_t>(most_series_classes))
+            return Error{where(line, field) + "more than " + grouped(most_series_classes) +
+                         " different classes: for numbers to predict, task: regression"};
+        series_.labels.push_back(its->second);
+        return {};
+    }
+
     [[nodiscard]] std::string where(std::int64_t line, std::size_t field) const {
         return "line " + std::to_string(line) + ", column " + std::to_string(field + 1) + " (" +
                shown_name(names_[field]) + "): ";
@@ -46,13 +83,20 @@ class SeriesReader {
         const auto targets = columns_listed(names_, config_.target, "data.target", series_.file);
         if (!targets) return targets.error();
         if (targets->empty()) return Error{"data.target: names no column"};
+        if (has_classes() && targets->size() > 1)
+            return Error{"data.target: with task: classification, a series has one column of classes"};
         const auto ignored = columns_listed(names_, config_.ignore, "data.ignore", series_.file);
         if (!ignored) return ignored.error();
         column_of_field_.resize(names_.size());
         is_target_.resize(names_.size());
         for (std::size_t i = 0; i < names_.size(); ++i) {
             is_target_[i] = std::find(targets->begin(), targets->end(), i) != targets->end();
-            if (std::find(ignored->begin(), ignored->end(), i) == ignored->end()) {
+            const bool is_ignored = std::find(ignored->begin(), ignored->end(), i) != ignored->end();
+            if (is_target_[i] && has_classes() && !is_ignored) {
+                series_.class_column = names_[i];
+                continue;
+            }
+            if (!is_ignored) {
                 column_of_field_[i] = series_.columns.size();
                 series_.columns.push_back({.name = names_[i], .constant = true});
                 continue;
@@ -60,7 +104,10 @@ class SeriesReader {
             if (is_target_[i]) return Error{"data.ignore: " + quoted_name(names_[i]) + " is the target"};
             series_.ignored.push_back(names_[i]);
         }
-        for (const std::size_t target : *targets) series_.targets.push_back(*column_of_field_[target]);
+        for (const std::size_t target : *targets)
+            if (!has_classes()) series_.targets.push_back(*column_of_field_[target]);
+        if (series_.columns.empty())
+            return Error{"data.target: " + series_.file.string() + " has no other column, to tell the classes from"};
         return {};
     }
 
@@ -70,6 +117,8 @@ class SeriesReader {
                          " columns, where the header has " + std::to_string(names_.size())};
         if (series_.rows == most_series_rows) return Error{"more than " + std::to_string(most_series_rows) + " rows"};
         for (std::size_t i = 0; i < fields.size(); ++i) {
+            if (has_classes() && is_target_[i])
+                if (auto added = add_label(line, i, fields[i]); !added) return added;
             if (!column_of_field_[i]) continue;
             const auto value = value_of(line, i, fields[i]);
             if (!value) return value.error();
@@ -90,9 +139,10 @@ class SeriesReader {
         }
         const auto number = number_of(text);
         if (!number)
-            return Error{
-                where(line, field) + quoted_name(trimmed_field(text)) + " is no number, which a series needs" +
-                (is_target_[field] ? "" : "; leave the column out by data.ignore: " + shown_name(names_[field]))};
+            return Error{where(line, field) + quoted_name(trimmed_field(text)) +
+                         " is no number, which a series needs; " +
+                         (is_target_[field] ? "for classes to predict, give task: classification"
+                                            : "leave the column out by data.ignore: " + shown_name(names_[field]))};
         if (!std::isfinite(*number)) return Error{where(line, field) + quoted_name(text) + " is not a finite number"};
         return *number;
     }
@@ -104,12 +154,14 @@ class SeriesReader {
     Series& series_;
     std::vector<std::string> names_;  ///< of all fields
     std::vector<std::optional<std::size_t>> column_of_field_;
-    std::vector<bool> is_target_;  ///< by field
+    std::vector<bool> is_target_;                        ///< by field
+    std::map<std::string, std::int32_t> class_numbers_;  ///< as they came
 };
 
 /// What a series depends on.
 struct SeriesKey {
     std::string path, target, ignore;
+    std::optional<Task> task;
     std::uintmax_t bytes = 0;
     fs::file_time_type changed;
     friend bool operator==(const SeriesKey&, const SeriesKey&) = default;
@@ -123,7 +175,11 @@ Result<const Series*> read_series(const DataConfig& config) {
     const fs::path file = config.path;
     if (auto exists = check_data_file(file); !exists) return exists.error();
     std::error_code missing;
-    const SeriesKey key{config.path, config.target, config.ignore, fs::file_size(file, missing),
+    const SeriesKey key{config.path,
+                        config.target,
+                        config.ignore,
+                        config.task,
+                        fs::file_size(file, missing),
                         fs::last_write_time(file, missing)};
     static std::optional<std::pair<SeriesKey, Series>> last;
     if (last && last->first == key) return &last->second;

@@ -1,9 +1,10 @@
 // Windows over a time series: rows of a CSV file in the order of time, each column a number.
 //
 // A sample is `window` consecutive rows, all columns; its targets are the target columns in the `horizon` rows after
-// them. Samples begin `stride` rows apart, and the last one ends with the last row. The parts follow each other in
-// time: the first windows train, later ones validate, the last ones test. Between two parts so many windows are left
-// out that no row, as an input or as a target, is in both.
+// them. With task: classification, its class is the text of the target column in the last of these rows, or with a
+// horizon of 0 in the last row of the window; the column is no feature. Samples begin `stride` rows apart, and the last
+// one ends with the last row. The parts follow each other in time: the first windows train, later ones validate, the
+// last ones test. Between two parts so many windows are left out that no row, as an input or as a target, is in both.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,9 @@ struct Series {
     std::vector<SeriesColumn> columns;  ///< in the file's order, without those of data.ignore
     std::vector<std::string> ignored;
     std::vector<std::size_t> targets;  ///< indices of columns, in the order of data.target
+    std::string class_column;          ///< with task: classification, in place of targets
+    std::vector<std::string> classes;  ///< numbers in their order, else texts in theirs
+    std::vector<std::int32_t> labels;  ///< of each row: indices into classes
     std::int64_t rows = 0;
     std::vector<double> values;  ///< row by row; NaN only before the first value of a column
 

@@ -47,6 +47,7 @@ class SeriesSamples final : public SampleReader {
           horizon_(static_cast<std::size_t>(config.horizon)),
           columns_(series.columns.size()),
           targets_(series.targets),
+          labels_(series.labels),
           layout_(layout) {
         values_.reserve(series.values.size());
         for (std::size_t i = 0; i < series.values.size(); ++i) {
@@ -61,6 +62,11 @@ class SeriesSamples final : public SampleReader {
               std::span<std::byte> targets) const override {
         const float* row = &values_[static_cast<std::size_t>(layout_.row_of(part, index)) * columns_];
         std::memcpy(features.data(), row, features.size());
+        if (!labels_.empty()) {
+            const std::size_t last = static_cast<std::size_t>(layout_.row_of(part, index)) + window_ + horizon_ - 1;
+            std::memcpy(targets.data(), &labels_[last], sizeof labels_[last]);
+            return;
+        }
         std::byte* to = targets.data();
         for (std::size_t step = window_; step < window_ + horizon_; ++step)
             for (const std::size_t column : targets_) {
@@ -70,7 +76,8 @@ class SeriesSamples final : public SampleReader {
     }
 
     void pass_on(Part part, std::int64_t count, const SampleSink& sink) const {
-        const std::size_t numbers = window_ * columns_, predicted = horizon_ * targets_.size();
+        const std::size_t numbers = window_ * columns_;
+        const std::size_t predicted = labels_.empty() ? horizon_ * targets_.size() : 1;
         const auto at_once = static_cast<std::int64_t>(std::max<std::size_t>(1, windows_bytes / (4 * numbers)));
         std::vector<std::byte> features, targets;
         for (std::int64_t first = 0; first < count; first += at_once) {
@@ -88,6 +95,7 @@ class SeriesSamples final : public SampleReader {
    private:
     std::size_t window_, horizon_, columns_;
     std::vector<std::size_t> targets_;
+    std::vector<std::int32_t> labels_;  ///< of rows, where these have classes
     WindowLayout layout_;
     std::vector<float> values_;  ///< row by row
 };
@@ -99,7 +107,11 @@ DataFacts series_facts(const Series& series, const DataConfig& config, std::span
         columns.push_back(
             {{"name", series.columns[i].name}, {"mean", fits[i].mean()}, {"deviation", fits[i].deviation()}});
     for (const std::size_t i : series.targets) targets.push_back(columns[i]);
-    const Json json{{"window", config.window}, {"horizon", config.horizon}, {"columns", columns}, {"targets", targets}};
+    Json json{{"window", config.window}, {"horizon", config.horizon}, {"columns", columns}};
+    if (series.classes.empty())
+        json["targets"] = targets;
+    else
+        json["target"] = {{"name", series.class_column}, {"classes", series.classes}};
     DataFacts facts;
     if (series.targets.size() == 1) {
         facts.target_mean = fits[series.targets[0]].mean();
@@ -118,11 +130,44 @@ std::string range_text(const Series& series, std::size_t column) {
     return short_text(low) + " to " + short_text(high);
 }
 
+/// What the windows are to tell, for people; of classes also a warning where none of a class trains.
+std::string series_target_text(const Series& series, const DataConfig& config, const WindowLayout& layout,
+                               const SplitSizes& sizes, std::vector<std::string>& warnings) {
+    NameList targets;
+    for (const std::size_t i : series.targets) targets.add(series.columns[i].name, range_text(series, i));
+    const std::string rows = grouped(config.horizon) + " rows";
+    if (series.classes.empty())
+        return targets.line("target") + ", in the " + (config.horizon == 1 ? "row" : rows) + " after a window";
+    std::vector<ClassCount> all, train;
+    for (const std::string& name : series.classes) all.push_back({name, 0});
+    train = all;
+    const auto count = [&](std::vector<ClassCount>& counts, Part part, std::int64_t index) {
+        const std::int64_t last = layout.row_of(part, index) + config.window + config.horizon - 1;
+        ++counts[static_cast<std::size_t>(series.labels[static_cast<std::size_t>(last)])].count;
+    };
+    const std::int64_t end = layout.train - layout.validation;
+    for (std::int64_t i = end - sizes.train; i < end; ++i) count(train, Part::train, i);
+    for (std::int64_t i = 0; i < layout.train; ++i) count(all, Part::train, i);
+    for (std::int64_t i = 0; i < layout.test; ++i) count(all, Part::test, i);
+    NameList untrained;
+    for (const ClassCount& one : train)
+        if (one.count == 0) untrained.add(one.name);
+    if (!untrained.empty()) warnings.push_back("warning: " + untrained.line("no window to train on has the class"));
+    return "target: " + shown_name(series.class_column) + " in the " +
+           (config.horizon == 0   ? "last row of a window"
+            : config.horizon == 1 ? "row after a window"
+                                  : "last of the " + rows + " after a window") +
+           ", " + classes_text(std::move(all));
+}
+
 }  // namespace
 
 Result<DataShape> describe_series(const DataConfig& config) {
-    if (config.task && config.task != Task::regression)
-        return Error{"task: a series predicts numbers: task: regression, or none"};
+    if (config.task == Task::multi_label)
+        return Error{"task: a series predicts numbers, or with task: classification one class"};
+    const bool classes = config.task == Task::classification;
+    if (config.horizon < 1 && !classes)
+        return Error{"data.horizon: 0 is for classes: numbers are predicted in the rows after a window"};
     if (config.window <= 0) return Error{"data.window: needed for format series: rows that a prediction is made from"};
     const auto series = read_series(config);
     if (!series) return series.error();
@@ -136,10 +181,12 @@ Result<DataShape> describe_series(const DataConfig& config) {
     shape.train = layout->train;
     shape.test = layout->test;
     shape.sample = SequenceShape{config.window, columns};
-    shape.task = Task::regression;
-    shape.outputs = config.horizon * static_cast<std::int64_t>((*series)->targets.size());
+    shape.task = classes ? Task::classification : Task::regression;
+    shape.outputs = classes ? static_cast<std::int64_t>((*series)->classes.size())
+                            : config.horizon * static_cast<std::int64_t>((*series)->targets.size());
     shape.standardised = true;
     shape.loading_bytes = (*series)->rows * columns * static_cast<std::int64_t>(sizeof(double) + sizeof(float)) +
+                          8 * static_cast<std::int64_t>((*series)->labels.size()) +
                           std::max(2 * static_cast<std::int64_t>(windows_bytes), 2 * shape.row_bytes());
     return shape;
 }
@@ -183,7 +230,7 @@ Result<std::vector<std::string>> explain_series(const DataConfig& config) {
     const WindowQuestion question = question_of(config, series);
     const WindowLayout layout = *lay_out_windows(config, question);
     const SplitSizes sizes = *split_sizes(config, layout.train);
-    NameList names, targets, filled, ignored;
+    NameList names, filled, ignored;
     std::vector<std::string> warnings;
     for (const SeriesColumn& column : series.columns) {
         names.add(column.name);
@@ -192,16 +239,13 @@ Result<std::vector<std::string>> explain_series(const DataConfig& config) {
             warnings.push_back("warning: column " + shown_name(column.name) + " has the same value in every row");
     }
     for (const std::string& name : series.ignored) ignored.add(name);
-    for (const std::size_t i : series.targets) targets.add(series.columns[i].name, range_text(series, i));
+    const std::string target = series_target_text(series, config, layout, sizes, warnings);
     const auto rows_text = [](std::int64_t rows) { return grouped(rows) + (rows == 1 ? " row" : " rows"); };
-    std::vector<std::string> lines{
-        rows_text(series.rows) + " in the order of time; a window has " + rows_text(config.window) + " x " +
-            grouped(static_cast<std::int64_t>(series.columns.size())) + " features, and the next one begins " +
-            rows_text(question.stride) + " later",
-        parts_text(layout, sizes, question),
-        targets.line("target") + ", in the " + (config.horizon == 1 ? "row" : grouped(config.horizon) + " rows") +
-            " after a window",
-        names.line("features")};
+    std::vector<std::string> lines{rows_text(series.rows) + " in the order of time; a window has " +
+                                       rows_text(config.window) + " x " +
+                                       grouped(static_cast<std::int64_t>(series.columns.size())) +
+                                       " features, and the next one begins " + rows_text(question.stride) + " later",
+                                   parts_text(layout, sizes, question), target, names.line("features")};
     if (!filled.empty()) lines.push_back(filled.line("replaced by the value before"));
     if (!ignored.empty()) lines.push_back(ignored.line("left out"));
     constexpr std::size_t most_warnings = 20;

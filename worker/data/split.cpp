@@ -77,7 +77,7 @@ Result<void> check_class_folds(const DataConfig& config, bool cuts_test, std::sp
     for (std::size_t i = 0; config.folds > 0 && i < counts.size(); ++i) {
         const auto tested = cuts_test ? std::ceil(config.test * static_cast<double>(counts[i])) : 0.0;
         const std::int64_t left = counts[i] - static_cast<std::int64_t>(tested);
-        if (left >= config.folds) continue;
+        if (left >= config.folds || counts[i] == 0) continue;
         return Error{"data.validation.folds: class " + name_of(i) + " has " + std::to_string(counts[i]) + " samples" +
                      (cuts_test ? ", of which " + std::to_string(left) + " are left beside those that test" : "") +
                      ", fewer than the " + std::to_string(config.folds) +

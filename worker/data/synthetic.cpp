@@ -15,6 +15,7 @@
 
 #include "hpo/random.hpp"
 #include "worker/data/dataset.hpp"
+#include "worker/data/split.hpp"
 
 namespace hpo {
 namespace {
@@ -87,6 +88,10 @@ void make(const Source& source, const SampleSink& sink, Fill&& fill) {
     }
 }
 
+std::int32_t class_of(std::int64_t vector, const DataConfig& config) {
+    return static_cast<std::int32_t>(vector % config.classes);
+}
+
 void make_clusters(const Source& source, const std::vector<float>& centre, const SampleSink& sink) {
     const DataConfig& config = source.config;
     const auto features = static_cast<std::size_t>(config.features);
@@ -94,7 +99,7 @@ void make_clusters(const Source& source, const std::vector<float>& centre, const
         fill_normal(source.seed, source.noise(), static_cast<std::uint64_t>(first * config.features), config.noise,
                     values);
         for (std::size_t i = 0; i < labels.size(); ++i) {
-            labels[i] = static_cast<std::int32_t>((first + static_cast<std::int64_t>(i)) % config.classes);
+            labels[i] = class_of(first + static_cast<std::int64_t>(i), config);
             const float* of_class = centre.data() + static_cast<std::size_t>(labels[i]) * features;
             for (std::size_t j = 0; j < features; ++j) values[i * features + j] += of_class[j];
         }
@@ -192,6 +197,14 @@ Result<DataShape> describe_synthetic(const DataConfig& config) {
         shape.sample = VectorShape{config.features};
     }
     return shape;
+}
+
+Result<Split> split_synthetic(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed) {
+    const bool one_class_each = config.task.value_or(Task::classification) == Task::classification && config.steps == 0;
+    if (config.folds == 0 || !one_class_each) return make_split(sizes, config.samples, data_seed, config.fold);
+    std::vector<std::int32_t> classes(static_cast<std::size_t>(config.samples));
+    for (std::size_t i = 0; i < classes.size(); ++i) classes[i] = class_of(static_cast<std::int64_t>(i), config);
+    return cut_split(sizes, split_order(SplitKind::stratified, config.samples, data_seed, 0, classes), config.fold);
 }
 
 Result<DataFacts> load_synthetic(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink) {

@@ -228,12 +228,75 @@ TEST_F(SeriesData, ErrorsNameTheLineAndTheColumn) {
     EXPECT_THAT(error("x,y\n1,2\n", "w"), StartsWith("data.target: "));
     EXPECT_THAT(error("x,y\n1,2\n", "y, y"), "data.target: \"y\" is named twice");
     EXPECT_THAT(error("x,y\n1,2\n", "y", "y"), "data.ignore: \"y\" is the target");
+    EXPECT_THAT(error("x,y\n1,up\n"), HasSubstr("for classes to predict, give task: classification"));
     DataConfig data = config(counted(100), 5);
-    data.task = Task::classification;
+    data.task = Task::multi_label;
     EXPECT_THAT(describe_data(data).error().message, StartsWith("task: a series predicts numbers"));
+    data.task.reset();
+    data.horizon = 0;
+    EXPECT_THAT(describe_data(data).error().message, StartsWith("data.horizon: 0 is for classes"));
+    data.horizon = 1;
     data.path = "no-such.csv";
     data.task.reset();
     EXPECT_THAT(describe_data(data).error().message, StartsWith("data.path: no file no-such.csv in "));
+}
+
+TEST_F(SeriesData, AColumnOfClassesIsPredictedAndIsNoFeature) {
+    std::string text = "x,state\n";
+    for (int i = 0; i < 120; ++i)
+        text += std::to_string(i) + "," + (i % 3 == 0 ? "up" : i % 3 == 1 ? "down" : " flat") + "\n";
+    DataConfig data = config(text, 6, "state");
+    data.task = Task::classification;
+    const auto shape = describe_data(data);
+    ASSERT_TRUE(shape) << shape.error().message;
+    EXPECT_EQ(shape->task, Task::classification);
+    EXPECT_EQ(shape->sample, SampleShape(SequenceShape{6, 1}));
+    EXPECT_EQ(shape->outputs, 3);
+    EXPECT_FALSE(shape->target_per_step);
+    // In the order of their names: down, flat, up. Feature and class of a window follow from its first row.
+    for (const std::int64_t horizon : {0, 1, 4}) {
+        data.horizon = horizon;
+        std::vector<std::int32_t> labels;
+        std::vector<float> last;
+        const auto facts = load_data(data, 1, [&](const SampleBatch& batch) {
+            if (batch.part == Part::test) return;
+            const auto* its = reinterpret_cast<const std::int32_t*>(batch.targets.data());
+            labels.insert(labels.end(), its, its + batch.count);
+            for (std::int64_t i = 0; i < batch.count; ++i)
+                last.push_back(reinterpret_cast<const float*>(batch.features.data())[6 * i + 5]);
+        });
+        ASSERT_TRUE(facts) << facts.error().message;
+        const auto json = nlohmann::json::parse(facts->encoding);
+        EXPECT_EQ(json["target"]["classes"], (std::vector<std::string>{"down", "flat", "up"}));
+        for (std::size_t i = 0; i < labels.size(); ++i) {
+            const double row = last[i] * json["columns"][0]["deviation"].get<double>() +
+                               json["columns"][0]["mean"].get<double>() + static_cast<double>(horizon);
+            EXPECT_EQ(labels[i], (std::vector<std::int32_t>{2, 0, 1})[static_cast<std::size_t>(std::lround(row)) % 3])
+                << horizon << " " << i;
+        }
+    }
+    data.horizon = 1;
+    EXPECT_THAT(*explain_data(data), Contains(HasSubstr("target: state in the row after a window, 3 classes: ")));
+}
+
+TEST_F(SeriesData, ClassesThatCannotBeLearntAreTold) {
+    std::string text = "x,y\n", one = text, alone = "y\n";
+    for (int i = 0; i < 120; ++i) {
+        text += std::to_string(i) + "," + std::to_string(i > 110 ? 10 : i % 2) + "\n";
+        one += std::to_string(i) + ",1\n";
+        alone += std::to_string(i % 2) + "\n";
+    }
+    const auto message = [&](const std::string& csv, const std::string& target) {
+        DataConfig data = config(csv, 4, target);
+        data.task = Task::classification;
+        const auto lines = explain_data(data);
+        return lines ? lines->back() : lines.error().message;
+    };
+    EXPECT_EQ(message(text, "y"), "warning: no window to train on has the class: 10");
+    EXPECT_THAT(message(one, "y"), HasSubstr("the same value in every row, \"1\": there is nothing to learn"));
+    EXPECT_THAT(message(alone, "y"), HasSubstr("has no other column"));
+    EXPECT_THAT(message(text, "x,y"), HasSubstr("one column of classes"));
+    EXPECT_THAT(message("x,y\n1,a\n2,\n", "y"), HasSubstr("line 3, column 2 (y): the target is missing"));
 }
 
 }  // namespace

@@ -1,19 +1,22 @@
-// Samples that stay in their files are the ones that loading gives, one by one and in any order.
+// What all formats have in common: samples that stay in their files are the ones that loading gives, and folds have the
+// classes in equal proportions.
 #include <gmock/gmock.h>
 #include <png.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 
 #include "tests/support/temporary_folder.hpp"
 #include "worker/data/dataset.hpp"
+#include "worker/data/split.hpp"
 
 namespace hpo {
 namespace {
 
 using ::testing::HasSubstr;
 
-class Reader : public ::testing::Test {
+class Formats : public ::testing::Test {
    protected:
     std::string write(const std::string& name, const std::string& bytes) const {
         const auto path = std::filesystem::path(folder_.path()) / name;
@@ -38,6 +41,17 @@ class Reader : public ::testing::Test {
         return config;
     }
 
+    /// A grey image of 3 x 2 pixels.
+    void png(const std::string& name, int grey) const {
+        png_image image{};
+        image.version = PNG_IMAGE_VERSION;
+        image.width = 3;
+        image.height = 2;
+        image.format = PNG_FORMAT_GRAY;
+        const std::vector<png_byte> pixels(6, static_cast<png_byte>(grey));
+        const std::string file = write(name, "");
+        ASSERT_NE(png_image_write_to_file(&image, file.c_str(), 0, pixels.data(), 0, nullptr), 0);
+    }
     /// Compares what load_data passes on with what the reader gives, from the last sample to the first.
     static void expect_same(const DataConfig& config) {
         const auto shape = describe_data(config);
@@ -69,7 +83,7 @@ class Reader : public ::testing::Test {
     const testing::TemporaryFolder folder_;
 };
 
-TEST_F(Reader, GivesTokensAndTexts) {
+TEST_F(Formats, ReadersGiveTokensAndTexts) {
     std::string text;
     for (int i = 0; i < 500; ++i) text += static_cast<char>('a' + i * i % 17);
     write("text", text);
@@ -82,7 +96,7 @@ TEST_F(Reader, GivesTokensAndTexts) {
     }
 }
 
-TEST_F(Reader, GivesWindowsOfASeries) {
+TEST_F(Formats, ReadersGiveWindowsOfASeries) {
     std::string rows = "a,b,c\n";
     for (int i = 0; i < 90; ++i)
         rows +=
@@ -95,7 +109,7 @@ TEST_F(Reader, GivesWindowsOfASeries) {
     expect_same(one);
 }
 
-TEST_F(Reader, GivesRowsOfArrays) {
+TEST_F(Formats, ReadersGiveRowsOfArrays) {
     std::vector<float> table;
     std::vector<double> numbers;
     std::vector<std::uint8_t> pixels;
@@ -121,17 +135,8 @@ TEST_F(Reader, GivesRowsOfArrays) {
     expect_same(fold);
 }
 
-TEST_F(Reader, GivesImagesOfAFolder) {
-    for (int i = 0; i < 12; ++i) {
-        png_image image{};
-        image.version = PNG_IMAGE_VERSION;
-        image.width = 3;
-        image.height = 2;
-        image.format = PNG_FORMAT_GRAY;
-        const std::vector<png_byte> pixels(6, static_cast<png_byte>(20 * i));
-        const std::string file = write((i % 2 == 0 ? "images/a/" : "images/b/") + std::to_string(i) + ".png", "");
-        ASSERT_NE(png_image_write_to_file(&image, file.c_str(), 0, pixels.data(), 0, nullptr), 0);
-    }
+TEST_F(Formats, ReadersGiveImagesOfAFolder) {
+    for (int i = 0; i < 12; ++i) png((i % 2 == 0 ? "images/a/" : "images/b/") + std::to_string(i) + ".png", 20 * i);
     expect_same(config("images", "images"));
     const auto reader = open_samples(config("images", "images"), 3);
     std::filesystem::remove_all(std::filesystem::path(folder_.path()) / "images");
@@ -144,7 +149,7 @@ TEST_F(Reader, GivesImagesOfAFolder) {
     }
 }
 
-TEST_F(Reader, GivesUnpackedIdxFilesAndSaysHowToUnpackOthers) {
+TEST_F(Formats, ReadersGiveUnpackedIdxFilesAndSaysHowToUnpackOthers) {
     const auto idx = [](const std::vector<std::uint8_t>& shape, const std::vector<std::uint8_t>& bytes) {
         std::string file{'\0', '\0', '\x08', static_cast<char>(shape.size())};
         for (const std::uint8_t one : shape) file += {'\0', '\0', '\0', static_cast<char>(one)};
@@ -163,7 +168,7 @@ TEST_F(Reader, GivesUnpackedIdxFilesAndSaysHowToUnpackOthers) {
                 HasSubstr("t10k-images-idx3-ubyte.gz is compressed"));
 }
 
-TEST_F(Reader, IsNotForTablesOfTextNorForArchives) {
+TEST_F(Formats, ReadersAreNotForTablesOfTextNorForArchives) {
     std::string rows = "a,b\n";
     for (int i = 0; i < 30; ++i) rows += std::to_string(i) + "," + std::to_string(i % 2) + "\n";
     write("t.csv", rows);
@@ -174,6 +179,64 @@ TEST_F(Reader, IsNotForTablesOfTextNorForArchives) {
     DataConfig made;
     made.format = "synthetic";
     EXPECT_NE(describe_data(made)->not_in_files, "");
+}
+
+TEST_F(Formats, FoldsHaveTheClassesInEqualProportionsAndEachSampleValidatesOnce) {
+    std::string rows = "a,b\n";
+    std::vector<float> table;
+    std::vector<std::int64_t> numbers;
+    std::string images{'\0', '\0', '\x08', '\x03', 0, 0, 0, 60, 0, 0, 0, 1, 0, 0, 0, 1};
+    std::string labels{'\0', '\0', '\x08', '\x01', 0, 0, 0, 60};
+    for (int i = 0; i < 60; ++i) {
+        const int label = i < 12 ? 1 : 0;  // a fifth
+        rows += std::to_string(i * i % 7) + "," + std::to_string(label) + "\n";
+        table.push_back(static_cast<float>(i));
+        numbers.push_back(label);
+        images += static_cast<char>(i);
+        labels += static_cast<char>(label);
+        png((label == 1 ? "images/train/a/" : "images/train/b/") + std::to_string(i) + ".png", i);
+        if (i % 10 == 0) png((label == 1 ? "images/test/a/" : "images/test/b/") + std::to_string(i) + ".png", i);
+    }
+    for (const char* prefix : {"train", "t10k"}) {
+        write("idx/" + std::string(prefix) + "-images-idx3-ubyte", images);
+        write("idx/" + std::string(prefix) + "-labels-idx1-ubyte", labels);
+    }
+    write("t.csv", rows);
+    npy("npy/x.npy", "<f4", "(60,)", table);
+    npy("npy/y.npy", "<i8", "(60,)", numbers);
+    std::vector<DataConfig> configs{config("csv", "t.csv"), config("npy", "npy"), config("images", "images"),
+                                    config("idx", "idx"), config("synthetic", "")};
+    configs[0].target = "b";
+    configs[4].samples = 60;
+    configs[4].classes = 5;
+    for (DataConfig one : configs) {
+        one.folds = 3;
+        const auto shape = describe_data(one);
+        ASSERT_TRUE(shape) << one.format << ": " << shape.error().message;
+        const auto sizes = split_sizes(one, *shape);
+        std::vector<std::int32_t> classes;  // of the training part
+        ASSERT_TRUE(load_data(one, 3, [&](const SampleBatch& batch) {
+            const auto* its = reinterpret_cast<const std::int32_t*>(batch.targets.data());
+            if (batch.part == Part::train) classes.insert(classes.end(), its, its + batch.count);
+        }));
+        const auto rare = static_cast<double>(std::count(classes.begin(), classes.end(), 1));
+        std::vector<std::int32_t> validated;
+        for (one.fold = 0; one.fold < 3; ++one.fold) {
+            const auto split = split_data(one, *shape, *sizes, 3);
+            ASSERT_TRUE(split) << one.format;
+            validated.insert(validated.end(), split->validation.begin(), split->validation.end());
+            const auto its = std::count_if(split->validation.begin(), split->validation.end(), [&](std::int32_t row) {
+                return classes[static_cast<std::size_t>(row)] == 1;
+            });
+            EXPECT_NEAR(static_cast<double>(its), rare / 3, 1) << one.format << " " << one.fold;
+        }
+        std::sort(validated.begin(), validated.end());
+        EXPECT_EQ(std::unique(validated.begin(), validated.end()), validated.end()) << one.format;
+    }
+    DataConfig many = configs[3];
+    many.folds = 13;
+    EXPECT_THAT(describe_data(many).error().message, HasSubstr("class 1 has 12 samples, fewer than the 13 folds"));
+    EXPECT_THAT(*explain_data(configs[3]), ::testing::Contains("target: 2 classes: 0 (48, 80 %), 1 (12, 20 %)"));
 }
 
 }  // namespace
