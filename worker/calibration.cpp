@@ -175,20 +175,23 @@ class Calibration {
 
         Layout layout(shape.replicas);
         Linear linear;
-        linear.input = layout.add(Type::f32, shape.rows, shape.inputs);
-        linear.weight = layout.add(Type::f32, shape.outputs, shape.inputs);
+        const Type type = operand_type(precision);
+        const Tensor input = layout.add(Type::f32, shape.rows, shape.inputs);
+        const Tensor weight = layout.add(Type::f32, shape.outputs, shape.inputs);
+        linear.input = type == Type::f32 ? input : layout.add(type, shape.rows, shape.inputs);
+        linear.weight = type == Type::f32 ? weight : layout.add(type, shape.outputs, shape.inputs);
         linear.output = layout.add(Type::f32, shape.rows, shape.outputs);
         linear.precision = precision;
-        if (const Type type = operand_type(precision); type != Type::f32) {
-            linear.rounded_input = layout.add(type, shape.rows, shape.inputs);
-            linear.rounded_weight = layout.add(type, shape.outputs, shape.inputs);
-        }
         const Tensor seed = layout.add_per_replica(Type::u64);
         auto on = work(layout);
         if (!on) return leave_out("it needs " + std::to_string(layout.bytes() >> 20) + " MiB");
         for (int replica = 0; replica < shape.replicas; ++replica) on->stream->write(seed, replica, std::uint64_t{1});
-        on->stream->initialise(linear.input, 1, seed, 0);
-        on->stream->initialise(linear.weight, 1, seed, 1);
+        on->stream->initialise(input, 1, seed, 0);
+        on->stream->initialise(weight, 1, seed, 1);
+        if (type != Type::f32) {
+            on->stream->round(input, linear.input);
+            on->stream->round(weight, linear.weight);
+        }
         const Timing timing = time_of(*on->stream, clock_, options_.seconds, [&] { on->stream->linear(linear); });
         rate = shape.flops() / timing.median;
         add_timing(json, timing);

@@ -60,6 +60,9 @@ class ProfiledStream final : public Stream {
     void add(const Tensor& from, const Tensor& to) override {
         timed("add", to, {from, to, to}, [&] { stream_->add(from, to); });
     }
+    void round(const Tensor& from, const Tensor& to) override {
+        timed("round", to, {from, to}, [&] { stream_->round(from, to); });
+    }
     void gather(const Samples& samples, const Gather& a) override {
         timed("gather", a.output, {a.output, a.output, a.targets}, [&] { stream_->gather(samples, a); });
     }
@@ -80,7 +83,7 @@ class ProfiledStream final : public Stream {
         timed("activate", a.output, {a.pre, a.output, a.skipped}, [&] { stream_->activate(a); });
     }
     void activate_backward(const ActivateBackward& a) override {
-        timed("activate_backward", a.gradient, {a.gradient, a.gradient, a.pre, a.incoming},
+        timed("activate_backward", a.gradient, {a.incoming ? a.incoming : a.gradient, a.gradient, a.pre},
               [&] { stream_->activate_backward(a); });
     }
     void layer_norm(const LayerNorm& a) override {
@@ -208,17 +211,18 @@ class ProfiledStream final : public Stream {
     }
     void adamw(const AdamW& a) override {
         timed("adamw", a.update.weights,
-              {a.update.weights, a.update.weights, a.update.gradient, a.first_moment, a.first_moment, a.second_moment,
-               a.second_moment},
+              {a.update.weights, a.update.weights, a.update.gradient, a.update.rounded, a.first_moment, a.first_moment,
+               a.second_moment, a.second_moment},
               [&] { stream_->adamw(a); });
     }
     void sgd(const Sgd& a) override {
-        timed("sgd", a.update.weights, {a.update.weights, a.update.weights, a.update.gradient, a.velocity, a.velocity},
+        timed("sgd", a.update.weights,
+              {a.update.weights, a.update.weights, a.update.gradient, a.update.rounded, a.velocity, a.velocity},
               [&] { stream_->sgd(a); });
     }
     void lion(const Lion& a) override {
         timed("lion", a.update.weights,
-              {a.update.weights, a.update.weights, a.update.gradient, a.first_moment, a.first_moment},
+              {a.update.weights, a.update.weights, a.update.gradient, a.update.rounded, a.first_moment, a.first_moment},
               [&] { stream_->lion(a); });
     }
     void combine(const Combine& a) override {

@@ -121,7 +121,7 @@ struct Gather {
         Tensor shift;  ///< in place of Samples::shift
     };
 
-    Tensor output;           ///< [B, I] written
+    Tensor output;           ///< [B, I] written; of 16 bits: rounded
     Tensor targets;          ///< [B, columns of the samples' targets] written, in their type
     std::int64_t first = 0;  ///< evaluation only
     // Training only:
@@ -133,8 +133,8 @@ struct Gather {
 };
 
 /// Precision of the operands of matrix products; sums are float32 always. tf32 rounds operands to 10 bits of mantissa
-/// inside the product. For bfloat16 and float16, operands are first rounded (to nearest, ties to even) into separate
-/// tensors, which the products read.
+/// inside the product. For bfloat16 and float16 the operands are tensors of such numbers. The operation that computes a
+/// number rounds it (to nearest, ties to even) where it writes to such a tensor; `round` is for all others.
 enum class Precision : std::uint8_t { float32, tf32, bfloat16, float16 };
 
 /// The element type of a product's operands: f32, bf16 or f16.
@@ -144,13 +144,10 @@ constexpr Type operand_type(Precision precision) {
 
 /// A fully connected layer without its bias, which the next operation adds.
 struct Linear {
-    Tensor input;   ///< [B, I]
-    Tensor weight;  ///< [O, I]
+    Tensor input;   ///< [B, I] of operand_type(precision)
+    Tensor weight;  ///< [O, I] of operand_type(precision)
     Tensor output;  ///< [B, O] written: input * weight^T
     Precision precision = Precision::float32;
-    // Of operand_type(precision), and only where that is not f32:
-    Tensor rounded_input;   ///< [B, I] written
-    Tensor rounded_weight;  ///< [O, I] written
 };
 
 /// Parts of a layer's weights [rows, columns] for each of which LinearBackward::roots has a number.
@@ -159,19 +156,16 @@ constexpr std::int64_t gradient_parts(std::int64_t rows, std::int64_t columns) {
 }
 
 struct LinearBackward {
-    Tensor output_gradient;  ///< [B, O]
-    Tensor input;            ///< [B, I]
-    Tensor weight;           ///< [O, I]
+    Tensor output_gradient;  ///< [B, O] of operand_type(precision)
+    Tensor input;            ///< [B, I] of operand_type(precision); without weight_gradient for its shape alone
+    Tensor weight;           ///< [O, I] of operand_type(precision)
     Tensor weight_gradient;  ///< [O, I] by `write`: output_gradient^T * input; or none
     Tensor input_gradient;   ///< [B, I] written: output_gradient * weight; none for the first layer
     Write write = Write::set;
     Precision precision = Precision::float32;
-    Tensor rounded_gradient;       ///< [B, O] written
-    Tensor rounded_input;          ///< [B, I] as `linear` left it
-    Tensor rounded_weight;         ///< [O, I] as `linear` left it
-    bool rounds_operands = false;  ///< the two were used for other layers since: they are written anew
     /// Only where Stream::updates_in_backward(): the weights are updated with their gradient, which is not written. Its
-    /// `update.weights` is `weight`, and its `update.gradient` is not used. None: `weight_gradient` is written.
+    /// `update.weights` (or `update.rounded`, in 16 bits) is `weight`, and its `update.gradient` is not used. None:
+    /// `weight_gradient` is written.
     const AdamW* adamw = nullptr;
     /// [1, gradient_parts(O, I)], with `adamw` only, written: the norm of these numbers is that of the gradient.
     Tensor roots{};
@@ -239,19 +233,22 @@ struct MaxPixelsBackward {
 /// a = pre + bias; output = dropout(activation(a)) + skipped.
 struct Activate {
     Activation activation = Activation::none;
-    Tensor pre;     ///< [B, O]; becomes a, unless it is `output` itself
-    Tensor bias;    ///< [1, O], or none
-    Tensor output;  ///< [B, O] written; may be `pre` for none and relu, whose backward does not need `a`
+    /// [B, O]; becomes a, unless it is `output` itself. With relu and an output of 16 bits it becomes the output in
+    /// f32, which the backward pass needs.
+    Tensor pre;
+    Tensor bias;  ///< [1, O], or none
+    /// [B, O] written; may be `pre` for none and relu, whose backward does not need `a`. Of 16 bits: rounded.
+    Tensor output;
     Dropout dropout;
     Tensor activations;  ///< u32 per replica: its Activation, in place of `activation`; `output` must not be `pre` then
-    Tensor skipped{};    ///< [B, O]: what went around a residual block; or none
+    Tensor skipped{};    ///< [B, O]: what went around a residual block; or none, as with an output of 16 bits
 };
 
 struct ActivateBackward {
     Activation activation = Activation::none;
-    Tensor gradient;       ///< [B, O] of the output; becomes that of a
+    Tensor gradient;       ///< [B, O] of the output; becomes that of a. Of 16 bits: rounded, and `incoming` is given
     Tensor pre;            ///< [B, O] a; used by gelu and silu only
-    Tensor output;         ///< [B, O]; used by relu only
+    Tensor output;         ///< [B, O] in f32; used by relu only
     Tensor bias_gradient;  ///< [1, O] by `write`: column sums of a's gradient; or none
     Dropout dropout;       ///< as in forward, with its mask
     Write write = Write::set;
@@ -361,6 +358,8 @@ class Stream {
     /// replica stride. That arena may be freed when this stream has been destroyed or synchronised.
     virtual void copy_from(const Buffer& arena, const Tensor& from, const Tensor& to) = 0;
     virtual void add(const Tensor& from, const Tensor& to) = 0;  ///< f32, same shape: to += from
+    /// Rounds f32 to bf16 or f16, see Precision; same shape.
+    virtual void round(const Tensor& from, const Tensor& to) = 0;
     /// Fills an f32 tensor with numbers uniform in [-bound, bound), drawn by Philox (Salmon et al. 2011) of (seed,
     /// Purpose::initialise, site, element): the upper 24 bits of draw_bits. `seed`: u64 per replica.
     virtual void initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) = 0;

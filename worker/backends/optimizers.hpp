@@ -44,6 +44,7 @@ struct Update {
     Tensor factor;             ///< [1, 1] the gradient is multiplied by this; none: 1
     Tensor alive;              ///< u8 per replica
     Tensor valid;              ///< u8 per replica: 0 has the effect of not being alive; none: 1
+    Tensor rounded{};          ///< [1, decayed] of 16 bits, updated: these elements of `weights`, rounded; or none
 };
 
 /// Loshchilov and Hutter 2019, with the formulas of torch.optim.AdamW: w -= lr * decay * w, then

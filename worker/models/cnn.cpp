@@ -127,8 +127,7 @@ void Cnn::plan(Layout& layout, const ModelPlan& plan) {
     in_place_ = !padded && shape_.activation == Activation::relu;
     assert(!padded || shape_.activation != Activation::relu);
     if (padded) activations_ = layout.add_per_replica(Type::u32);
-    std::int64_t largest = 0, most_patches = 0, most_workspace = 0, largest_gradient = 0, largest_weight = 0,
-                 most_channels = 0;
+    std::int64_t largest = 0, most_patches = 0, most_workspace = 0, largest_gradient = 0, most_channels = 0;
     each_convolution([&](Convolution& it) {
         const std::int64_t pixels = it.patches.out_pixels();
         it.output = layout.add(Type::f32, rows * pixels, it.outputs);
@@ -137,7 +136,6 @@ void Cnn::plan(Layout& layout, const ModelPlan& plan) {
         most_patches = std::max(most_patches, at_once * it.patches.elements());
         most_workspace = std::max(most_workspace, convolution_workspace(it.patches, it.outputs));
         largest_gradient = std::max(largest_gradient, at_once * it.outputs);
-        largest_weight = std::max(largest_weight, it.outputs * it.patches.elements());
         most_channels = std::max(most_channels, it.outputs);
     });
     each_layer([&](Layer& layer) {
@@ -169,8 +167,8 @@ void Cnn::plan(Layout& layout, const ModelPlan& plan) {
     else
         sums_ = layout.add(Type::f32, rows, 2 * most_channels);
     if (const Type operand = operand_type(precision_); operand != Type::f32) {
+        plan_rounded_weights(layout, precision_);
         rounded_patches_ = layout.add(operand, 1, std::max(most_patches, rows * features_));
-        rounded_weight_ = layout.add(operand, 1, std::max(largest_weight, outputs() * features_));
         rounded_gradient_ = layout.add(operand, 1, std::max(largest_gradient, rows * outputs()));
     }
 }
@@ -210,23 +208,13 @@ void Cnn::convolve(Stream& stream, const Convolution& it, const Tensor& weights,
     if (convolves(stream))
         return stream.convolve({p, input.slice(0, samples * p.in_pixels(), p.channels), parameter(it.weight, weights),
                                 it.of(samples), workspace(it)});
-    const bool rounds = operand_type(precision_) != Type::f32;
     each_part(it, samples, [&](std::int64_t first, std::int64_t count) {
         const std::int64_t rows = count * p.out_pixels();
         const Tensor patches = patches_.slice(0, rows, p.elements());
         const Tensor part = input.slice(first * p.in_pixels() * p.channels, count * p.in_pixels(), p.channels);
         stream.unfold({p, part, patches});
-        Linear linear{patches,
-                      parameter(it.weight, weights),
-                      it.output.slice(first * p.out_pixels() * it.outputs, rows, it.outputs),
-                      precision_,
-                      {},
-                      {}};
-        if (rounds) {
-            linear.rounded_input = rounded_patches_.slice(0, rows, p.elements());
-            linear.rounded_weight = rounded_weight_.slice(0, it.outputs, p.elements());
-        }
-        stream.linear(linear);
+        stream.linear({operand(stream, patches, rounded_patches_), operand(it.weight, weights),
+                       it.output.slice(first * p.out_pixels() * it.outputs, rows, it.outputs), precision_});
     });
 }
 
@@ -293,12 +281,8 @@ Tensor Cnn::forward(Stream& stream, const Tensor& weights, const Tensor& input, 
                      .dropout = training ? dropout(samples, *training) : Dropout{},
                      .activations = {}});
     const Tensor logits = logits_.first_rows(samples);
-    Linear head{dropped_.first_rows(samples), parameter(head_weight_, weights), logits, precision_, {}, {}};
-    if (operand_type(precision_) != Type::f32) {
-        head.rounded_input = rounded_patches_.slice(0, samples, features_);
-        head.rounded_weight = rounded_weight_.slice(0, outputs(), features_);
-    }
-    stream.linear(head);
+    stream.linear({operand(stream, dropped_.first_rows(samples), rounded_patches_), operand(head_weight_, weights),
+                   logits, precision_});
     stream.activate({.activation = Activation::none,
                      .pre = logits,
                      .bias = parameter(head_bias_, weights),
@@ -320,28 +304,20 @@ void Cnn::convolve_backward(const Pass& pass, const Convolution& it, const Tenso
                                               .input_gradient = input_gradient,
                                               .workspace = workspace(it),
                                               .write = pass.write});
-    const bool rounds = operand_type(precision_) != Type::f32;
     each_part(it, pass.samples, [&](std::int64_t first, std::int64_t count) {
         const std::int64_t rows = count * p.out_pixels();
         const std::int64_t in_first = first * p.in_pixels() * p.channels;
         const Tensor patches = patches_.slice(0, rows, p.elements());
         const Tensor patch_gradients = input_gradient ? patch_gradients_.slice(0, rows, p.elements()) : Tensor{};
         pass.stream.unfold({p, input.slice(in_first, count * p.in_pixels(), p.channels), patches});
-        LinearBackward linear{
-            .output_gradient = output_gradient.slice(first * p.out_pixels() * it.outputs, rows, it.outputs),
-            .input = patches,
-            .weight = parameter(it.weight, pass.weights),
-            .weight_gradient = parameter(it.weight, pass.gradients),
-            .input_gradient = patch_gradients,
-            .write = first == 0 ? pass.write : Write::add,
-            .precision = precision_,
-            .rounds_operands = rounds};
-        if (rounds) {
-            linear.rounded_gradient = rounded_gradient_.slice(0, rows, it.outputs);
-            linear.rounded_input = rounded_patches_.slice(0, rows, p.elements());
-            linear.rounded_weight = rounded_weight_.slice(0, it.outputs, p.elements());
-        }
-        pass.stream.linear_backward(linear);
+        const Tensor gradient = output_gradient.slice(first * p.out_pixels() * it.outputs, rows, it.outputs);
+        pass.stream.linear_backward({.output_gradient = operand(pass.stream, gradient, rounded_gradient_),
+                                     .input = operand(pass.stream, patches, rounded_patches_),
+                                     .weight = operand(it.weight, pass.weights),
+                                     .weight_gradient = parameter(it.weight, pass.gradients),
+                                     .input_gradient = patch_gradients,
+                                     .write = first == 0 ? pass.write : Write::add,
+                                     .precision = precision_});
         if (input_gradient)
             pass.stream.fold({p, patch_gradients, input_gradient.slice(in_first, count * p.in_pixels(), p.channels)});
     });
@@ -388,20 +364,13 @@ void Cnn::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
                               .write = write,
                               .activations = {}});
     const Tensor pooled_gradient = pooled_gradient_.first_rows(samples);
-    LinearBackward head{.output_gradient = output_gradient,
-                        .input = dropped_.first_rows(samples),
-                        .weight = parameter(head_weight_, weights),
-                        .weight_gradient = parameter(head_weight_, gradients),
-                        .input_gradient = pooled_gradient,
-                        .write = write,
-                        .precision = precision_};
-    if (operand_type(precision_) != Type::f32) {
-        head.rounds_operands = true;
-        head.rounded_gradient = rounded_gradient_.slice(0, samples, outputs());
-        head.rounded_input = rounded_patches_.slice(0, samples, features_);
-        head.rounded_weight = rounded_weight_.slice(0, outputs(), features_);
-    }
-    stream.linear_backward(head);
+    stream.linear_backward({.output_gradient = operand(stream, output_gradient, rounded_gradient_),
+                            .input = operand(stream, dropped_.first_rows(samples), rounded_patches_),
+                            .weight = operand(head_weight_, weights),
+                            .weight_gradient = parameter(head_weight_, gradients),
+                            .input_gradient = pooled_gradient,
+                            .write = write,
+                            .precision = precision_});
     stream.activate_backward({.activation = Activation::none,
                               .gradient = pooled_gradient,
                               .pre = {},

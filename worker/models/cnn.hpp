@@ -129,7 +129,7 @@ class Cnn : public Model {
     Tensor pooled_gradient_;            ///< [rows, features]
     Tensor sums_;                       ///< of group norms in the backward pass
     // Operands of 16 bits, of one product at a time.
-    Tensor rounded_patches_, rounded_weight_, rounded_gradient_;
+    Tensor rounded_patches_, rounded_gradient_;
 };
 
 // The CNN's row of the registry (see ModelKind).

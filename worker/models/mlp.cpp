@@ -103,10 +103,6 @@ void Mlp::plan(Layout& layout, const ModelPlan& plan) {
     std::int64_t widest = 0;
     std::int64_t most_outputs = 0;
     for (auto& layer : layers_) {
-        if (operand != Type::f32) {
-            layer.rounded_input = layout.add(operand, rows, layer.inputs);
-            layer.rounded_weight = layout.add(operand, layer.outputs, layer.inputs);
-        }
         most_outputs = std::max(most_outputs, layer.outputs);
         const auto matrix = [&] { return layout.add(Type::f32, rows, layer.outputs); };
         layer.linear = layer.normed = layer.output = matrix();
@@ -122,18 +118,20 @@ void Mlp::plan(Layout& layout, const ModelPlan& plan) {
             layer.normed = layer.output = matrix();
             batch_norms_.plan_layer(layout, plan, layer.outputs, layer.batch_norm);
         }
-        if (relu) continue;  // it works in place and its output tells what was dropped
-        layer.output = matrix();
-        layer.mask = layout.add(Type::u8, rows, layer.outputs);
+        if (relu && !rounds()) continue;  // it works in place
+        layer.output = layout.add(operand, rows, layer.outputs);
+        if (!relu) layer.mask = layout.add(Type::u8, rows, layer.outputs);  // its output tells what was dropped
     }
     if (!embeddings_.empty()) {
         const std::int64_t inputs = layers_.front().inputs;
         columns_ = layout.add_shared(Type::i32, inputs, 4);
         embedded_ = layout.add(Type::f32, rows, inputs);
+        if (rounds()) rounded_embedded_ = layout.add(operand, rows, inputs);
         widest = std::max(widest, inputs);
     }
     if (batch_norms_ && layers_.size() > 1) batch_norms_.plan_workspace(layout);
-    if (operand != Type::f32) rounded_gradient_ = layout.add(operand, rows, most_outputs);
+    plan_rounded_weights(layout, precision_);
+    if (rounds()) rounded_gradient_ = layout.add(operand, rows, most_outputs);
     if (widest == 0) return;
     for (auto& gradient : gradient_) gradient = layout.add(Type::f32, rows, widest);
 }
@@ -230,22 +228,21 @@ void Mlp::normalise_and_activate(Stream& stream, std::size_t index, const Tensor
 }
 
 Tensor Mlp::first_input(const Tensor& input) const {
-    if (embedded_) return embedded_.first_rows(input.rows);
+    if (embedded_) return (rounds() ? rounded_embedded_ : embedded_).first_rows(input.rows);
     return input.slice(0, input.rows * targets(), features() / targets());
 }
 
 Tensor Mlp::forward(Stream& stream, const Tensor& weights, const Tensor& input, const Training* training) {
     const std::int64_t rows = input.rows * targets();
     Tensor current = first_input(input);
-    if (embedded_) stream.embed_columns({input, columns_, weights, current});
+    if (embedded_) {
+        const Tensor embedded = embedded_.first_rows(rows);
+        stream.embed_columns({input, columns_, weights, embedded});
+        current = operand(stream, embedded, rounded_embedded_);
+    }
     for (std::size_t i = 0; i < layers_.size(); ++i) {
         const Layer& layer = layers_[i];
-        Linear linear{current, parameter(layer.weight, weights), layer.linear.first_rows(rows), precision_, {}, {}};
-        if (layer.rounded_input) {
-            linear.rounded_input = layer.rounded_input.first_rows(rows);
-            linear.rounded_weight = layer.rounded_weight;
-        }
-        stream.linear(linear);
+        stream.linear({current, operand(layer.weight, weights), layer.linear.first_rows(rows), precision_});
         normalise_and_activate(stream, i, weights, rows, training);
         current = layer.output.first_rows(rows);
     }
@@ -260,14 +257,19 @@ void Mlp::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
     for (std::size_t i = layers_.size(); i-- > 0;) {
         const Layer& layer = layers_[i];
         const Tensor bias_gradient = parameter(layer.bias, gradients);
+        const bool normalised = layer.mean || layer.batch_norm.scale >= 0;
+        // What the products read. The last operation that computes the gradient rounds it.
+        const Tensor read = rounds() ? rounded_gradient_.slice(0, rows, layer.outputs) : gradient;
+        const bool rounds_here = rounds() && !normalised;
         stream.activate_backward({.activation = layer.hidden ? shape_.activation : Activation::none,
-                                  .gradient = gradient,
+                                  .gradient = rounds_here ? read : gradient,
                                   .pre = layer.normed.first_rows(rows),
-                                  .output = layer.output.first_rows(rows),
+                                  .output = (rounds() ? layer.normed : layer.output).first_rows(rows),
                                   .bias_gradient = layer.mean ? Tensor{} : bias_gradient,
                                   .dropout = layer.hidden ? dropout(i, rows, training) : Dropout{},
                                   .write = write,
-                                  .activations = layer.hidden ? activations_ : Tensor{}});
+                                  .activations = layer.hidden ? activations_ : Tensor{},
+                                  .incoming = rounds_here ? gradient : Tensor{}});
         if (layer.mean)
             stream.layer_norm_backward({.gradient = gradient,
                                         .input = layer.linear.first_rows(rows),
@@ -276,33 +278,34 @@ void Mlp::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
                                         .scale = parameter(layer.norm_scale, weights),
                                         .scale_gradient = parameter(layer.norm_scale, gradients),
                                         .shift_gradient = parameter(layer.norm_shift, gradients),
-                                        .bias_gradient = bias_gradient,
+                                        .bias_gradient = rounds() ? Tensor{} : bias_gradient,
                                         .write = write,
                                         .extent = {.columns = layer.valid_outputs}});
         if (layer.batch_norm.scale >= 0)
             batch_norms_.backward(stream, layer.batch_norm, block_, weights, gradients, layer.linear.first_rows(rows),
                                   gradient, write);
+        if (rounds() && layer.mean)
+            stream.activate_backward(
+                {.gradient = read, .bias_gradient = bias_gradient, .write = write, .incoming = gradient});
+        else if (rounds() && normalised)
+            stream.round(gradient, read);
         const Tensor below = i > 0 ? layers_[i - 1].output.first_rows(rows) : first_input(input);
         const bool goes_on = i > 0 || !embeddings_.empty();
         const Tensor below_gradient = goes_on ? gradient_[i % 2].slice(0, rows, layer.inputs) : Tensor{};
-        LinearBackward linear{.output_gradient = gradient,
+        LinearBackward linear{.output_gradient = read,
                               .input = below,
-                              .weight = parameter(layer.weight, weights),
+                              .weight = operand(layer.weight, weights),
                               .weight_gradient = parameter(layer.weight, gradients),
                               .input_gradient = below_gradient,
                               .write = write,
                               .precision = precision_};
-        if (layer.rounded_input) {
-            linear.rounded_gradient = rounded_gradient_.slice(0, rows, layer.outputs);
-            linear.rounded_input = layer.rounded_input.first_rows(rows);
-            linear.rounded_weight = layer.rounded_weight;
-        }
         AdamW adamw;
         if (training.update) {
             const std::int64_t parts = hpo::gradient_parts(layer.outputs, layer.inputs);
             adamw = training.update->adamw;
             for (Tensor* block : {&adamw.update.weights, &adamw.first_moment, &adamw.second_moment})
                 *block = parameter(layer.weight, *block);
+            if (rounds()) adamw.update.rounded = linear.weight;
             adamw.update.decayed = adamw.update.weights.elements();
             adamw.update.gradient = adamw.update.factor = {};
             linear.adamw = &adamw;

@@ -40,6 +40,9 @@ class Mlp : public Model {
     [[nodiscard]] double forward_flops() const override;
     [[nodiscard]] double backward_flops() const override;
     [[nodiscard]] std::int64_t gradient_parts() const override;
+    [[nodiscard]] Type input_type() const override {
+        return embeddings_.empty() ? operand_type(precision_) : Type::f32;
+    }
     void plan(Layout& layout, const ModelPlan& plan) override;
     void write_constants(Stream& stream) const override;
     [[nodiscard]] std::vector<std::string> remarks() const override;
@@ -62,13 +65,11 @@ class Mlp : public Model {
         BatchNormLayer batch_norm;
         Tensor linear;  ///< before the norm or the activation
         Tensor normed;  ///< after the norm; the same as `linear` without one
-        Tensor output;
-        Tensor mean;  ///< [rows, 1], with a layer norm
+        Tensor output;  ///< what the next layer's product reads: of 16 bits, in such precisions
+        Tensor mean;    ///< [rows, 1], with a layer norm
         Tensor rstd;
-        Tensor mask;            ///< u8
-        Tensor valid_outputs;   ///< u32 per replica: what is not padding, of padded replicas with a norm
-        Tensor rounded_input;   ///< [rows, inputs], in precisions of 16 bits
-        Tensor rounded_weight;  ///< [outputs, inputs]
+        Tensor mask;           ///< u8
+        Tensor valid_outputs;  ///< u32 per replica: what is not padding, of padded replicas with a norm
     };
 
     struct Embedding {
@@ -79,6 +80,7 @@ class Mlp : public Model {
 
     [[nodiscard]] Tensor parameter(int index, const Tensor& block) const;
     [[nodiscard]] Tensor first_input(const Tensor& input) const;
+    [[nodiscard]] bool rounds() const { return operand_type(precision_) != Type::f32; }
     [[nodiscard]] Dropout dropout(std::size_t layer, std::int64_t rows, const Training& training) const;
     void normalise_and_activate(Stream& stream, std::size_t layer, const Tensor& weights, std::int64_t rows,
                                 const Training* training) const;
@@ -90,8 +92,9 @@ class Mlp : public Model {
     Precision precision_ = Precision::float32;
     Tensor columns_;           ///< i32 [inputs, 4], with embeddings: see EmbedColumns
     Tensor embedded_;          ///< [rows, inputs], with embeddings
+    Tensor rounded_embedded_;  ///< the same, in precisions of 16 bits
     Tensor activations_;       ///< u32 per replica, of padded replicas
-    Tensor rounded_gradient_;  ///< [rows, widest layer]
+    Tensor rounded_gradient_;  ///< [rows, widest layer], in precisions of 16 bits
     Tensor gradient_[2];       ///< [rows, widest hidden, or inputs with embeddings]: of a layer's output, by turns
 };
 

@@ -85,6 +85,22 @@ void unpad_block(const ParameterBlock& padded, std::span<const float> from, cons
              [&](std::size_t at, std::size_t there, std::size_t count) { std::copy_n(&from[there], count, &to[at]); });
 }
 
+void Model::plan_rounded_weights(Layout& layout, Precision precision) {
+    const Type type = operand_type(precision);
+    if (type != Type::f32) rounded_weights_ = layout.add(type, 1, block_.decayed);
+}
+
+Tensor Model::operand(int index, const Tensor& weights) const {
+    return block_.parameters[static_cast<std::size_t>(index)].in(rounded_weights_ ? rounded_weights_ : weights);
+}
+
+Tensor Model::operand(Stream& stream, const Tensor& of, const Tensor& to) {
+    if (!to) return of;
+    const Tensor rounded = to.slice(0, of.rows, of.columns);
+    stream.round(of, rounded);
+    return rounded;
+}
+
 void Model::initialise(Stream& stream, const Tensor& weights, const Tensor& seed) const {
     stream.fill(weights, 0);
     std::uint32_t site = 0;

@@ -148,13 +148,25 @@ class Model {
     /// outputs, by `write`. It does not touch the padding, which must be zeroed once before the first step.
     virtual void backward(Stream& stream, const Tensor& weights, const Tensor& gradients, const Tensor& input,
                           const Tensor& output_gradient, const Training& training, Write write) = 0;
+    /// What the forward pass takes the samples' features as; known after `plan`.
+    [[nodiscard]] virtual Type input_type() const { return Type::f32; }
+    /// [1, ParameterBlock::decayed], in precisions of 16 bits: the weights of products as these read them, rounded. The
+    /// passes read them there; whoever changes the weights keeps them equal (Update::rounded, Stream::round).
+    [[nodiscard]] const Tensor& rounded_weights() const { return rounded_weights_; }
     /// Numbers of UpdateInBackward::roots; 0: `backward` does not take an update. At most ParameterBlock::decayed.
     [[nodiscard]] virtual std::int64_t gradient_parts() const { return 0; }
 
    protected:
     explicit Model(const ModelShape& shape) : shape_(shape) {}
 
+    void plan_rounded_weights(Layout& layout, Precision precision);
+    /// The weights of a product, for parameter `index` of `block_`.
+    [[nodiscard]] Tensor operand(int index, const Tensor& weights) const;
+    /// What a product reads in place of `of`: `to` (at least as large) into which it is rounded, or itself without.
+    static Tensor operand(Stream& stream, const Tensor& of, const Tensor& to);
+
     ParameterBlock block_;
+    Tensor rounded_weights_;
 
    private:
     ModelShape shape_;

@@ -95,11 +95,8 @@ void Recurrent::plan(Layout& layout, const ModelPlan& plan) {
     carried_ = add(samples, width);
     count_as(2);
     if (const Type operand = operand_type(precision_); operand != Type::f32) {
-        std::int64_t largest_weight = 0;
-        for (const Parameter& parameter : block_.parameters)
-            if (parameter.decayed) largest_weight = std::max(largest_weight, parameter.elements());
+        plan_rounded_weights(layout, precision_);
         rounded_input_ = layout.add(operand, 1, rows * std::max(width, shape_.features));
-        rounded_weight_ = layout.add(operand, 1, largest_weight);
         rounded_gradient_ = layout.add(operand, 1, std::max(rows * gates, output_rows * outputs()));
         count_as(3);
     }
@@ -123,32 +120,18 @@ Dropout Recurrent::dropout(const Training& training, std::int64_t rows) const {
 }
 
 void Recurrent::multiply(const Pass& pass, const Tensor& input, int index, const Tensor& output) const {
-    const Tensor weight = parameter(index, pass.weights);
-    Linear linear{input, weight, output, precision_, {}, {}};
-    if (rounded_input_) {
-        linear.rounded_input = rounded_input_.slice(0, input.rows, input.columns);
-        linear.rounded_weight = rounded_weight_.slice(0, weight.rows, weight.columns);
-    }
-    pass.stream.linear(linear);
+    pass.stream.linear({operand(pass.stream, input, rounded_input_), operand(index, pass.weights), output, precision_});
 }
 
 void Recurrent::multiply_backward(const Pass& pass, const Tensor& output_gradient, const Tensor& input, int index,
                                   bool weights, const Tensor& input_gradient) const {
-    const Tensor weight = parameter(index, pass.weights);
-    LinearBackward linear{.output_gradient = output_gradient,
-                          .input = input,
-                          .weight = weight,
-                          .weight_gradient = weights ? parameter(index, pass.gradients) : Tensor{},
-                          .input_gradient = input_gradient,
-                          .write = pass.write,
-                          .precision = precision_};
-    if (rounded_input_) {
-        linear.rounds_operands = true;
-        linear.rounded_gradient = rounded_gradient_.slice(0, output_gradient.rows, output_gradient.columns);
-        linear.rounded_input = rounded_input_.slice(0, input.rows, input.columns);
-        linear.rounded_weight = rounded_weight_.slice(0, weight.rows, weight.columns);
-    }
-    pass.stream.linear_backward(linear);
+    pass.stream.linear_backward({.output_gradient = operand(pass.stream, output_gradient, rounded_gradient_),
+                                 .input = weights ? operand(pass.stream, input, rounded_input_) : input,
+                                 .weight = operand(index, pass.weights),
+                                 .weight_gradient = weights ? parameter(index, pass.gradients) : Tensor{},
+                                 .input_gradient = input_gradient,
+                                 .write = pass.write,
+                                 .precision = precision_});
 }
 
 Tensor Recurrent::input_of(const Pass& pass, std::size_t layer) const {

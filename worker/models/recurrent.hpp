@@ -97,7 +97,7 @@ class Recurrent : public Model {
     Tensor cell_gradient_;   ///< LSTM: [B, W]
     Tensor carried_;         ///< [B, W]
     // Operands of 16 bits, of one product at a time.
-    Tensor rounded_input_, rounded_weight_, rounded_gradient_;
+    Tensor rounded_input_, rounded_gradient_;
 };
 
 // The rows of the registry (see ModelKind).

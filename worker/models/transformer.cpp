@@ -144,32 +144,18 @@ void Transformer::normalise_backward(const Pass& pass, const Norm& norm, const T
 }
 
 void Transformer::multiply(const Pass& pass, const Tensor& input, int index, const Tensor& output) const {
-    const Tensor weight = parameter(index, pass.weights);
-    Linear linear{input, weight, output, precision_, {}, {}};
-    if (rounded_input_) {
-        linear.rounded_input = rounded_input_.slice(0, input.rows, input.columns);
-        linear.rounded_weight = rounded_weight_.slice(0, weight.rows, weight.columns);
-    }
-    pass.stream.linear(linear);
+    pass.stream.linear({operand(pass.stream, input, rounded_input_), operand(index, pass.weights), output, precision_});
 }
 
 void Transformer::multiply_backward(const Pass& pass, const Tensor& output_gradient, const Tensor& input, int index,
                                     const Tensor& input_gradient) const {
-    const Tensor weight = parameter(index, pass.weights);
-    LinearBackward linear{.output_gradient = output_gradient,
-                          .input = input,
-                          .weight = weight,
-                          .weight_gradient = parameter(index, pass.gradients),
-                          .input_gradient = input_gradient,
-                          .write = pass.write,
-                          .precision = precision_};
-    if (rounded_input_) {
-        linear.rounds_operands = true;
-        linear.rounded_gradient = rounded_gradient_.slice(0, output_gradient.rows, output_gradient.columns);
-        linear.rounded_input = rounded_input_.slice(0, input.rows, input.columns);
-        linear.rounded_weight = rounded_weight_.slice(0, weight.rows, weight.columns);
-    }
-    pass.stream.linear_backward(linear);
+    pass.stream.linear_backward({.output_gradient = operand(pass.stream, output_gradient, rounded_gradient_),
+                                 .input = operand(pass.stream, input, rounded_input_),
+                                 .weight = operand(index, pass.weights),
+                                 .weight_gradient = parameter(index, pass.gradients),
+                                 .input_gradient = input_gradient,
+                                 .write = pass.write,
+                                 .precision = precision_});
 }
 
 void Transformer::enter(const Pass& pass, const Tensor& input) const {

@@ -131,7 +131,7 @@ class Transformer : public Model {
     Tensor active_gradient_;  ///< behind a gate
     Tensor deltas_;
     // Operands of 16 bits, of one product at a time.
-    Tensor rounded_input_, rounded_weight_, rounded_gradient_;
+    Tensor rounded_input_, rounded_gradient_;
 };
 
 // The transformer's row of the registry (see ModelKind).

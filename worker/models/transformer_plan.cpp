@@ -101,12 +101,9 @@ void Transformer::plan(Layout& layout, const ModelPlan& plan) {
     deltas_ = add(shape_.heads);
     count_as(3);
     if (const Type operand = operand_type(precision_); operand != Type::f32) {
-        std::int64_t largest_weight = 0;
-        for (const Parameter& parameter : block_.parameters)
-            if (parameter.decayed) largest_weight = std::max(largest_weight, parameter.elements());
+        plan_rounded_weights(layout, precision_);
         const std::int64_t widest_input = std::max({width, shape_.hidden, shape_.features});
         rounded_input_ = layout.add(operand, 1, rows * widest_input);
-        rounded_weight_ = layout.add(operand, 1, largest_weight);
         rounded_gradient_ = layout.add(operand, 1, std::max(rows * std::max(widest, width), output_rows * outputs()));
         count_as(4);
     }

@@ -166,7 +166,7 @@ Result<GroupPlan> lay_out_group(const Configuration& configuration, const DataSh
     if (training.ema > 0) plan.average = layout.add(Type::f32, 1, parameters);
     plan.model->plan(layout, {plan.rows, training.precision, fusion, training.part_bytes, training.checkpointing,
                               training.batch_size});
-    plan.input = layout.add(Type::f32, plan.rows, shape.features());
+    plan.input = layout.add(plan.model->input_type(), plan.rows, shape.features());
     plan.targets = layout.add(target_type(shape.task), plan.rows, shape.target_columns());
     plan.runs = rate_runs(plan.model->block(), training.optimizer, fusion);
     const auto runs = static_cast<std::int64_t>(plan.runs.size());

@@ -77,15 +77,15 @@ struct GroupPlan {
     Tensor weights, gradient, first_moment, second_moment;  ///< [1, P]; the first moment is SGD's velocity
     Tensor average;                                         ///< [1, P], with TrainingConfig::ema: of the weights
     Orthogonal orthogonal;                                  ///< with Muon
-    Tensor input, targets;                                  ///< [rows, features], [rows, target columns]
-    std::vector<RateRun> runs;                              ///< of the whole block; one without muP
-    Tensor learning_rates;                                  ///< [runs, window]
-    Tensor weight_decay;                                    ///< [1, runs]
-    Tensor losses, norms;                                   ///< [1, window]
-    Tensor loss, norm, factor;                              ///< [1, 1]
-    Tensor correct;                                         ///< i32 [1, 1], of classes and labels
-    Tensor class_weights;                                   ///< [1, classes], with training.class_weights
-    Tensor absolute;                                        ///< [1, 1], of regression: the sum of absolute errors
+    Tensor input, targets;      ///< [rows, features] of Model::input_type, [rows, target columns]
+    std::vector<RateRun> runs;  ///< of the whole block; one without muP
+    Tensor learning_rates;      ///< [runs, window]
+    Tensor weight_decay;        ///< [1, runs]
+    Tensor losses, norms;       ///< [1, window]
+    Tensor loss, norm, factor;  ///< [1, 1]
+    Tensor correct;             ///< i32 [1, 1], of classes and labels
+    Tensor class_weights;       ///< [1, classes], with training.class_weights
+    Tensor absolute;            ///< [1, 1], of regression: the sum of absolute errors
     // Numbers per replica.
     Tensor seed, iteration, alive, window_index;
     Gather::Fold fold;                 ///< with folds

@@ -77,6 +77,7 @@ void update_orthogonally(Stream& stream, const GroupPlan& plan, const RateRun& r
     Update momentum = update;
     momentum.weights = direction;
     momentum.decayed = 0;
+    momentum.rounded = {};
     momentum.learning_rates = work.minus_one;
     momentum.window_index = {};
     momentum.weight_decay = work.zero;

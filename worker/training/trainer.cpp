@@ -67,6 +67,7 @@ void Trainer::resume(int replica, const ReplicaSpec& spec, std::int64_t steps, s
 
 /// Sets up everything of a replica but its state.
 void Trainer::set_up(int replica, const ReplicaSpec& spec, std::int64_t steps, const ReplicaProgress& progress) {
+    rounded_from_ = nullptr;
     assert(replica <= replicas() && replica < plan_.replicas);
     assert(spec.training.batch_size <= plan_.shared.batch_size);
     loads_training_ = false;
@@ -97,6 +98,7 @@ void Trainer::initialise(int replica) {
 
 void Trainer::adopt(const Trainer& other) {
     assert(replicas_.empty() && other.replicas() <= plan_.replicas);
+    rounded_from_ = nullptr;
     replicas_ = other.replicas_;
     stream_->select_replicas(0, replicas());
     const auto state = [](const GroupPlan& plan) {
@@ -120,6 +122,7 @@ void Trainer::remove(int replica) {
     loads_training_ = false;
     const int last = replicas() - 1;
     if (replica < last) {
+        rounded_from_ = nullptr;
         stream_->select_replicas(0, 1);
         const auto& scaling = plan_.scaling;
         for (const Tensor& tensor :
@@ -189,7 +192,17 @@ void Trainer::write_per_replica(int replica) {
     if (plan_.fusion == Fusion::padded) plan_.model->set_replica_model(*stream_, replica, *spec.model);
 }
 
+/// Has the model read its weights from `block`: in precisions of 16 bits they are rounded, unless the updates did that.
+void Trainer::use_weights(const Tensor& block) {
+    const Tensor& rounded = plan_.model->rounded_weights();
+    if (!rounded || rounded_from_ == &block) return;
+    rounded_from_ = &block;
+    stream_->select_replicas(0, replicas());
+    stream_->round(block.slice(0, 1, rounded.columns), rounded);
+}
+
 bool Trainer::train_step(const ShouldContinue& should_continue) {
+    use_weights(plan_.weights);
     while (const std::int64_t count = iterations_ahead()) {
         const Seconds begin = clock_.now();
         prepare_window(count);
@@ -362,6 +375,7 @@ void Trainer::compute_loss(const LossOf& of) {
 Update Trainer::update_of(std::size_t index) const {
     const RateRun& run = plan_.runs[index];
     const auto row = static_cast<std::int64_t>(index);
+    const Tensor& rounded = plan_.model->rounded_weights();
     return {.weights = plan_.weights.slice(run.first, 1, run.elements),
             .gradient = plan_.gradient.slice(run.first, 1, run.elements),
             .decayed = run.decayed,
@@ -370,7 +384,8 @@ Update Trainer::update_of(std::size_t index) const {
             .weight_decay = plan_.weight_decay.at(row),
             .factor = plan_.factor,
             .alive = plan_.by_adamw,
-            .valid = plan_.scaling.valid};
+            .valid = plan_.scaling.valid,
+            .rounded = rounded && run.decayed > 0 ? rounded.slice(run.first, 1, run.decayed) : Tensor{}};
 }
 
 AdamW Trainer::adamw_of(std::size_t index) const {
@@ -407,6 +422,7 @@ void Trainer::update(Optimizers used) {
                  {&adamw.update.weights, &adamw.update.gradient, &adamw.first_moment, &adamw.second_moment})
                 *block = from(*block, decayed);
             adamw.update.decayed = 0;
+            adamw.update.rounded = {};
         }
         if (used.adamw) stream_->adamw(adamw);
         other.alive = plan_.by_sgd;
@@ -639,6 +655,7 @@ void Trainer::tally(const Tensor& logits, const Tensor& labels, int first, std::
 
 bool Trainer::evaluate(const Samples& samples, std::int64_t all, int first, int count,
                        const ShouldContinue& should_continue) {
+    use_weights(plan_.evaluated());
     stream_->select_replicas(first, count);
     const std::int64_t targets_of_all = all * plan_.model->targets();
     std::vector<ClassTally> tallies;
@@ -693,7 +710,10 @@ void Trainer::write_block(const Tensor& block, int replica, std::span<const floa
 
 void Trainer::read_weights(int replica, std::span<float> to) { read_block(plan_.evaluated(), replica, to); }
 
-void Trainer::write_weights(int replica, std::span<const float> from) { write_block(plan_.evaluated(), replica, from); }
+void Trainer::write_weights(int replica, std::span<const float> from) {
+    rounded_from_ = nullptr;
+    write_block(plan_.evaluated(), replica, from);
+}
 
 /// Calls visit(tensor, its first element in the state, its elements) for each part of a replica's state.
 template <class F>

@@ -173,6 +173,7 @@ class Trainer {
     [[nodiscard]] Update update_of(std::size_t run) const;
     [[nodiscard]] AdamW adamw_of(std::size_t run) const;
     [[nodiscard]] Tensor roots() const;
+    void use_weights(const Tensor& block);
     void update(Optimizers used);
     void read_window(std::int64_t count);
     bool end_steps();
@@ -227,6 +228,7 @@ class Trainer {
     std::vector<BatchOrder> orders_;                   ///< of the next batch of each replica
     std::vector<int> folds_;                           ///< of the replicas that are evaluated
     bool in_backward_ = false;                         ///< in the last update, see Optimizers
+    const Tensor* rounded_from_ = nullptr;             ///< what Model::rounded_weights hold; none: not known
     unsigned turn_ = 0;                                ///< which of plan_.staged was sent last
     std::vector<Replica> replicas_;                    ///< plan.replicas at most
     std::vector<float> rates_, losses_, norms_;        ///< the arena's tables of all replicas

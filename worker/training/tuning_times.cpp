@@ -124,12 +124,7 @@ std::optional<double> convolution_time(Device& device, const Clock& clock, std::
                 const Tensor rows = unfolded.first_rows(out);
                 stream->unfold(
                     {patches, input.slice(first * patches.in_pixels() * patches.channels, in, patches.channels), rows});
-                stream->linear({rows,
-                                weight,
-                                output.slice(first * patches.out_pixels() * outputs, out, outputs),
-                                Precision::float32,
-                                {},
-                                {}});
+                stream->linear({rows, weight, output.slice(first * patches.out_pixels() * outputs, out, outputs)});
             }
             stream->synchronise();
             const double seconds = (clock.now() - begin).count();

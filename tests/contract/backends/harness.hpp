@@ -175,6 +175,14 @@ inline void on_every_device(const std::function<void(Harness&)>& computation) {
     }
 }
 
+/// Returns the 16-bit precisions of a device.
+inline std::vector<Precision> narrow_precisions(const Device& device) {
+    std::vector<Precision> all;
+    for (const Precision precision : {Precision::bfloat16, Precision::float16})
+        if (device.computes_in(precision)) all.push_back(precision);
+    return all;
+}
+
 struct Shape {
     std::int64_t rows;
     std::int64_t columns;

@@ -108,66 +108,47 @@ Numbers rounded(Numbers values, Precision precision) {
     return values;
 }
 
-/// Returns the 16-bit precisions of a device.
-std::vector<Precision> narrow_precisions(const Device& device) {
-    std::vector<Precision> all;
-    for (const Precision precision : {Precision::bfloat16, Precision::float16})
-        if (device.computes_in(precision)) all.push_back(precision);
-    return all;
-}
+/// A tensor in f32 and where it is rounded to.
+struct Operand {
+    Tensor exact, rounded;
 
-struct Narrow {
-    Harness& harness;
-    Precision precision;
-    Tensor output(std::int64_t rows, std::int64_t columns) const {
-        Tensor tensor = harness.integers<std::uint16_t>(rows, columns, [](int, std::int64_t) { return 0x7FFF; });
-        tensor.type = operand_type(precision);
-        return tensor;
+    Operand(Harness& harness, std::int64_t rows, std::int64_t columns, Precision precision)
+        : exact(harness.random(rows, columns)) {
+        const Type type = operand_type(precision);
+        rounded = type == Type::f32 ? exact : harness.rounded(rows, columns, type);
+    }
+    void round(Stream& stream) const {
+        if (rounded.type != Type::f32) stream.round(exact, rounded);
     }
 };
 
 TEST(Linear, In16BitsItIsTheProductOfTheRoundedOperandsSummedInFloat32) {
     for (const auto& size : sizes)
         fused_and_alone([&](Harness& harness) {
-            const auto precisions = narrow_precisions(harness.device());
             struct Case {
-                Linear forward;
-                LinearBackward backward;
+                Precision precision;
+                Operand x, w, dy;
+                Tensor y, dw, dx;
             };
             std::vector<Case> cases;
-            const Tensor x = harness.random(size.batch, size.inputs), w = harness.random(size.outputs, size.inputs);
-            const Tensor dy = harness.random(size.batch, size.outputs);
-            for (const Precision precision : precisions) {
-                const Narrow narrow{harness, precision};
-                Case c;
-                c.forward = {x,
-                             w,
-                             harness.output(size.batch, size.outputs),
-                             precision,
-                             narrow.output(size.batch, size.inputs),
-                             narrow.output(size.outputs, size.inputs)};
-                c.backward = {dy,
-                              x,
-                              w,
-                              harness.output(size.outputs, size.inputs),
-                              harness.output(size.batch, size.inputs),
-                              Write::set,
-                              precision,
-                              narrow.output(size.batch, size.outputs),
-                              c.forward.rounded_input,
-                              c.forward.rounded_weight};
-                cases.push_back(c);
-            }
+            for (const Precision precision : narrow_precisions(harness.device()))
+                cases.push_back({precision,
+                                 {harness, size.batch, size.inputs, precision},
+                                 {harness, size.outputs, size.inputs, precision},
+                                 {harness, size.batch, size.outputs, precision},
+                                 harness.output(size.batch, size.outputs),
+                                 harness.output(size.outputs, size.inputs),
+                                 harness.output(size.batch, size.inputs)});
             harness.start();
-            for (const Case& c : cases) {
-                harness.stream().linear(c.forward);
-                harness.stream().linear_backward(c.backward);
-                const Precision precision = c.forward.precision;
+            for (const auto& [precision, x, w, dy, y, dw, dx] : cases) {
+                for (const Operand* one : {&x, &w, &dy}) one->round(harness.stream());
+                harness.stream().linear({x.rounded, w.rounded, y, precision});
+                harness.stream().linear_backward({dy.rounded, x.rounded, w.rounded, dw, dx, Write::set, precision});
                 for (int k = 0; k < harness.replicas(); ++k) {
-                    const Numbers xs = rounded(harness.values(x, k), precision),
-                                  ws = rounded(harness.values(w, k), precision);
-                    const Numbers up = rounded(harness.values(dy, k), precision);
-                    expect_near(harness.values(c.forward.output, k), product(xs, ws, size), 1e-5);
+                    const Numbers xs = rounded(harness.values(x.exact, k), precision),
+                                  ws = rounded(harness.values(w.exact, k), precision);
+                    const Numbers up = rounded(harness.values(dy.exact, k), precision);
+                    expect_near(harness.values(y, k), product(xs, ws, size), 1e-5);
                     Numbers wanted_w(ws.size()), wanted_x(xs.size());
                     for (std::int64_t b = 0; b < size.batch; ++b)
                         for (std::int64_t o = 0; o < size.outputs; ++o)
@@ -176,8 +157,8 @@ TEST(Linear, In16BitsItIsTheProductOfTheRoundedOperandsSummedInFloat32) {
                                 wanted_w[number(o * size.inputs + i)] += g * xs[number(b * size.inputs + i)];
                                 wanted_x[number(b * size.inputs + i)] += g * ws[number(o * size.inputs + i)];
                             }
-                    expect_near(harness.values(c.backward.weight_gradient, k), wanted_w, 1e-5);
-                    expect_near(harness.values(c.backward.input_gradient, k), wanted_x, 1e-5);
+                    expect_near(harness.values(dw, k), wanted_w, 1e-5);
+                    expect_near(harness.values(dx, k), wanted_x, 1e-5);
                 }
             }
         });
@@ -191,16 +172,13 @@ TEST(Linear, ItsErrorIsThatOfThePrecision) {
     for (const auto& [precision, bound] : bounds)
         on_every_device([&, wanted = precision, most = bound](Harness& harness) {
             if (!harness.device().computes_in(wanted)) return;
-            const Tensor x = harness.random(size.batch, size.inputs), w = harness.random(size.outputs, size.inputs);
-            Linear linear{x, w, harness.output(size.batch, size.outputs), wanted, {}, {}};
-            if (wanted != Precision::tf32) {
-                linear.rounded_input = Narrow{harness, wanted}.output(size.batch, size.inputs);
-                linear.rounded_weight = Narrow{harness, wanted}.output(size.outputs, size.inputs);
-            }
+            const Operand x(harness, size.batch, size.inputs, wanted), w(harness, size.outputs, size.inputs, wanted);
+            const Tensor y = harness.output(size.batch, size.outputs);
             harness.start();
-            harness.stream().linear(linear);
-            const Numbers exact = product(harness.values(x, 0), harness.values(w, 0), size),
-                          got = harness.values(linear.output, 0);
+            for (const Operand* operand : {&x, &w}) operand->round(harness.stream());
+            harness.stream().linear({x.rounded, w.rounded, y, wanted});
+            const Numbers exact = product(harness.values(x.exact, 0), harness.values(w.exact, 0), size),
+                          got = harness.values(y, 0);
             double largest = 0;
             for (std::size_t i = 0; i < got.size(); ++i) largest = std::max(largest, std::abs(got[i] - exact[i]));
             EXPECT_LT(largest, most * std::sqrt(257.0));
@@ -211,24 +189,22 @@ TEST(Linear, ItsErrorIsThatOfThePrecision) {
         });
 }
 
-TEST(Linear, RoundsEveryKindOfNumber) {
+TEST(Round, RoundsEveryKindOfNumber) {
     const Numbers kinds{0,       -0.0,      1,        -1,       1 + 0x1p-8, 1 + 0x1p-11, 1 + 0x3p-11, 1 + 0x1p-12,
                         65504,   65519,     -65520,   1e30,     0x1p-14,    0x1.8p-15,   0x1p-24,     0x1p-25,
                         0x3p-26, 0x1.8p-24, 0x1p-149, 0x1p-126, 3e38,       1e-9,        0.1,         -0.3};
     const auto count = static_cast<std::int64_t>(kinds.size());
     on_every_device([&](Harness& harness) {
-        std::vector<std::pair<Precision, Linear>> all;
-        const Tensor x = harness.output(1, count), w = harness.random(1, count);
+        std::vector<std::pair<Precision, Tensor>> all;
+        const Tensor x = harness.output(1, count);
         for (const Precision precision : narrow_precisions(harness.device()))
-            all.push_back({precision,
-                           {x, w, harness.output(1, 1), precision, Narrow{harness, precision}.output(1, count),
-                            Narrow{harness, precision}.output(1, count)}});
+            all.push_back({precision, harness.rounded(1, count, operand_type(precision))});
         harness.start();
         const std::vector<float> given(kinds.begin(), kinds.end());
         harness.stream().write(x, 0, std::span<const float>(given));
-        for (const auto& [precision, linear] : all) {
-            harness.stream().linear(linear);
-            const auto raw = harness.bytes(linear.rounded_input, 0);
+        for (const auto& [precision, narrow] : all) {
+            harness.stream().round(x, narrow);
+            const auto raw = harness.bytes(narrow, 0);
             for (std::size_t i = 0; i < kinds.size(); ++i) {
                 std::uint16_t bits = 0;
                 std::memcpy(&bits, raw.data() + 2 * i, 2);

@@ -134,6 +134,38 @@ TEST(Gather, TakesTargetsOfSeveralNumbers) {
 
 TEST(Gather, TakesTheRowsThatAreListed) { gathers_in_order<std::uint8_t>(37); }
 
+TEST(Gather, RoundsWhatGoesToAnOutputOf16Bits) {
+    for (const Precision precision : {Precision::bfloat16, Precision::float16})
+        for (const bool training : {false, true})
+            fused_and_alone([&](Harness& harness) {
+                Held<std::uint8_t> held(harness.device(), 0);
+                held.samples.scale = 0.37F;
+                Taken wide{harness}, narrow{harness};
+                narrow.output = harness.rounded(11, features_of_each, operand_type(precision));
+                const Tensor rounded = harness.rounded(11, features_of_each, operand_type(precision));
+                Gather gather{.output = wide.output, .targets = wide.targets, .first = 20};
+                if (training) {
+                    gather.first = 0;
+                    gather.extent = second_micro_batch(harness);
+                    gather.seed = harness.per_replica<std::uint64_t>([](int) { return 5U; });
+                    gather.iteration = harness.per_replica<std::uint32_t>([](int) { return 2U; });
+                }
+                harness.start();
+                if (!harness.device().computes_in(precision)) return;
+                harness.stream().gather(held.samples, gather);
+                gather.output = narrow.output;
+                gather.targets = narrow.targets;
+                harness.stream().fill({narrow.output.offset, narrow.output.replica_stride, 11, features_of_each / 2},
+                                      7);
+                harness.stream().gather(held.samples, gather);
+                harness.stream().round(wide.output, rounded);
+                for (int k = 0; k < harness.replicas(); ++k) {
+                    EXPECT_EQ(harness.bytes(narrow.output, k), harness.bytes(rounded, k));
+                    EXPECT_EQ(harness.bytes(narrow.targets, k), harness.bytes(wide.targets, k));
+                }
+            });
+}
+
 TEST(Gather, ShufflesAsTheDocumentedOrderSays) {
     // Several epochs of 37 samples, of which 11, 1 and 15 are left over in each. The replicas are at different
     // iterations.

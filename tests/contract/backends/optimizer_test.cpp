@@ -219,6 +219,39 @@ TEST(Optimizers, LeaveReplicasThatAreNotAliveAsTheyAre) {
     });
 }
 
+TEST(Optimizers, RoundTheDecayedWeightsAsRoundDoesAndLeaveThoseOfDeadReplicas) {
+    for (const Precision precision : {Precision::bfloat16, Precision::float16})
+        fused_and_alone([&](Harness& harness) {
+            struct Case {
+                Weights weights;
+                Tensor rounded;
+            };
+            std::vector<Case> cases;
+            for (int i = 0; i < 3; ++i) {
+                Case c{Weights(harness, 1), harness.rounded(1, decayed, operand_type(precision))};
+                c.weights.update.rounded = harness.rounded(1, decayed, operand_type(precision));
+                cases.push_back(c);
+            }
+            const Tensor half = harness.per_replica<float>([](int) { return 0.5F; });
+            harness.start();
+            if (!harness.device().computes_in(precision)) return;
+            Stream& stream = harness.stream();
+            const Weights &a = cases[0].weights, &b = cases[1].weights, &c = cases[2].weights;
+            stream.adamw({a.update, a.first, a.second, half, half, half, a.iteration});
+            stream.sgd({b.update, b.first, half, true});
+            stream.lion({c.update, c.first, half, half});
+            for (const auto& [weights, rounded] : cases) {
+                stream.round(weights.update.weights.slice(0, 1, decayed), rounded);
+                for (int k = 0; k < harness.replicas(); ++k) {
+                    const std::vector<std::byte> none(rounded.bytes());
+                    const bool dead = harness.value_index_of(k) == 1;
+                    EXPECT_EQ(harness.bytes(weights.update.rounded, k), dead ? none : harness.bytes(rounded, k));
+                    EXPECT_NE(harness.bytes(rounded, k), none);
+                }
+            }
+        });
+}
+
 TEST(Optimizers, KeepPaddingOfZeroAtZero) {
     fused_and_alone([&](Harness& harness) {
         const Weights c(harness);
@@ -333,31 +366,33 @@ TEST(AdamW, WithinTheBackwardPassUpdatesAsAfterIt) {
                 const Tensor beta1 = harness.per_replica<float>([](int) { return 0.9F; });
                 const Tensor beta2 = harness.per_replica<float>([](int) { return 0.999F; });
                 const Tensor epsilon = harness.per_replica<float>([](int) { return 1e-8F; });
-                const Type narrow = operand_type(precision);
-                const auto operand = [&](std::int64_t rows, std::int64_t columns) {
-                    return narrow == Type::f32 ? Tensor{} : harness.rounded(rows, columns, narrow);
+                const bool rounds = operand_type(precision) != Type::f32;
+                // What products read: the numbers themselves, or rounded ones.
+                const auto read = [&](const Tensor& of) {
+                    return rounds ? harness.rounded(of.rows, of.columns, operand_type(precision)) : of;
                 };
-                const Tensor narrow_dy = operand(batch, outputs), narrow_x = operand(batch, inputs),
-                             narrow_w = operand(outputs, inputs);
+                const Tensor read_dy = read(dy), read_x = read(x), read_w = read(w), read_own_w = read(own_w);
                 harness.start();
                 Stream& stream = harness.stream();
                 if (!stream.updates_in_backward() || !harness.device().computes_in(precision)) return;
                 stream.copy(w, own_w);
                 stream.copy(m, own_m);
                 stream.copy(v, own_v);
-                LinearBackward backward{dy, x, w, dw, dx};
+                if (rounds) {
+                    stream.round(dy, read_dy);
+                    stream.round(x, read_x);
+                    for (const Tensor& to : {read_w, read_own_w}) stream.round(w, to);
+                }
+                LinearBackward backward{read_dy, read_x, read_w, dw, dx};
                 backward.precision = precision;
-                backward.rounded_gradient = narrow_dy;
-                backward.rounded_input = narrow_x;
-                backward.rounded_weight = narrow_w;
-                backward.rounds_operands = narrow != Type::f32;
                 Update update = c.update;
                 update.weights = own_w;
                 update.gradient = update.factor = {};
-                update.decayed = outputs * inputs / 2;
+                update.decayed = rounds ? outputs * inputs : outputs * inputs / 2;
+                if (rounds) update.rounded = read_own_w;
                 const AdamW within{update, own_m, own_v, beta1, beta2, epsilon, c.iteration};
                 LinearBackward updating = backward;
-                updating.weight = own_w;
+                updating.weight = read_own_w;
                 updating.weight_gradient = {};
                 updating.input_gradient = own_dx;
                 updating.adamw = &within;
@@ -366,13 +401,16 @@ TEST(AdamW, WithinTheBackwardPassUpdatesAsAfterIt) {
                 stream.linear_backward(backward);
                 update.weights = w;
                 update.gradient = dw;
+                update.rounded = {};
                 stream.adamw({update, m, v, beta1, beta2, epsilon, c.iteration});
+                if (rounds) stream.round(own_w, read_w);
                 for (int k = 0; k < harness.replicas(); ++k) {
                     // Libraries add in another order.
                     expect_near(harness.values(own_dx, k), harness.values(dx, k), 2e-5);
                     expect_near(harness.values(own_m, k), harness.values(m, k), 2e-5);
                     expect_near(harness.values(own_v, k), harness.values(v, k), 2e-5);
                     expect_near(harness.values(own_w, k), harness.values(w, k), 2e-5);
+                    EXPECT_EQ(harness.bytes(rounds ? read_own_w : own_w, k), harness.bytes(rounds ? read_w : own_w, k));
                     double squares = 0, of_roots = 0;
                     for (const double g : harness.values(dw, k)) squares += g * g;
                     for (const double root : harness.values(roots, k)) of_roots += root * root;

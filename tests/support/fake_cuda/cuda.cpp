@@ -93,6 +93,7 @@ using std::sqrt;
 #include "worker/backends/gpu/dialect.h"
 #include "worker/backends/gpu/arguments.h"
 #include "worker/backends/gpu/kernels/common.cl"
+#include "worker/backends/gpu/kernels/rounding.cl"
 #include "worker/backends/gpu/kernels/samples.cl"
 #include "worker/backends/gpu/kernels/activation.cl"
 #include "worker/backends/gpu/kernels/layer_norm.cl"

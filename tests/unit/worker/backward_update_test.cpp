@@ -77,6 +77,8 @@ class TwoGroups {
         counts_ = {};
         for (Group* group : {&after, &within}) EXPECT_TRUE(group->trainer->train_step(always));
         const int fused = count(Kernel::multiply_and_adamw) + count(Kernel::multiply_and_adamw_rounded);
+        EXPECT_LE(count(Kernel::round_operand), averages() ? 2 : 1)
+            << "what is computed is rounded where it is written";
         const int gradients = count(Kernel::multiply_transposed) + count(Kernel::multiply_transposed_rounded);
         EXPECT_NE(fused > 0, gradients > 0) << "a gradient is written where it is not used at once";
         for (Group* group : {&after, &within}) EXPECT_TRUE(group->trainer->evaluate_validation(always));
@@ -106,6 +108,8 @@ class TwoGroups {
         if (!runtime) throw std::runtime_error(runtime.error().message);
         return gpu::make_device(std::make_unique<CountingRuntime>(*std::move(runtime), counts_));
     }
+    /// Whether what is evaluated are not the weights that train: then both are rounded in turn.
+    [[nodiscard]] bool averages() const { return static_cast<bool>(within.trainer->plan().average); }
     [[nodiscard]] int count(Kernel kernel) const { return counts_[static_cast<std::size_t>(kernel)]; }
 
     CountingRuntime::Counts counts_{};

@@ -54,6 +54,23 @@ TEST_P(ProfileOn, CountsTheOperationsOfAnUpdate) {
     EXPECT_EQ(advances, 1);
 }
 
+TEST(Profile, ShowsThatIn16BitsOperationsRoundWhatTheyWrite) {
+    WorkerFixture worker("opencl");
+    double weights = 0, gathered = 0, output = 0;
+    for (const Json& line :
+         profile_of(worker.context, with(small_params(), {{"precision", std::string("bfloat16")}}))) {
+        if (line.at("measured") != "operation") continue;
+        EXPECT_NE(line.at("operation"), "round");
+        const double bytes = line.at("bytes");
+        if (line.at("operation") == "adamw") weights = bytes;
+        if (line.at("operation") == "gather") gathered = bytes;
+        if (line.at("operation") == "activate" && line.at("shape") == "64 x 24") output = bytes;
+    }
+    EXPECT_EQ(weights, 28.0 * (480 + 384 + 80 + 32 + 16 + 16) + 2 * (480 + 384 + 80));
+    EXPECT_EQ(gathered, (2.0 + 2) * 64 * 20 + 4 * 64);
+    EXPECT_EQ(output, (4.0 + 2) * 64 * 24);
+}
+
 TEST(Profile, TakesTheTimeOfTheClockAndOfEachUpdate) {
     // The inner device is never asked: a clock that moves with each operation shows that all are timed.
     WorkerFixture worker;

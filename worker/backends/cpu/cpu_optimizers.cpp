@@ -37,6 +37,12 @@ bool CpuStream::updates(const Update& update, int replica) const {
            (!update.valid || value<std::uint8_t>(update.valid, replica) != 0);
 }
 
+void CpuStream::round_decayed(const Update& update, int replica) const {
+    if (!update.rounded) return;
+    assert(update.rounded.elements() == update.decayed);
+    round_to_bfloat16(update.decayed, at(update.weights, replica), at<std::uint16_t>(update.rounded, replica));
+}
+
 void CpuStream::adamw(const AdamW& arguments) {
     const Update& update = arguments.update;
     const std::int64_t decayed = update.decayed;
@@ -61,6 +67,7 @@ void CpuStream::adamw(const AdamW& arguments) {
         step.decay = 1;
         kernels_.adamw(update.weights.elements() - decayed, step, weights + decayed, gradient + decayed,
                        first + decayed, second + decayed);
+        round_decayed(update, replica);
     }
 }
 
@@ -81,6 +88,7 @@ void CpuStream::sgd(const Sgd& arguments) {
         step.decay = 0;
         kernels_.sgd(update.weights.elements() - decayed, step, weights + decayed, gradient + decayed,
                      velocity + decayed);
+        round_decayed(update, replica);
     }
 }
 
@@ -102,6 +110,7 @@ void CpuStream::lion(const Lion& arguments) {
         step.decay = 1;
         kernels_.lion(update.weights.elements() - decayed, step, weights + decayed, gradient + decayed,
                       first + decayed);
+        round_decayed(update, replica);
     }
 }
 

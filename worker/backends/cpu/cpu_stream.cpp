@@ -15,6 +15,13 @@ namespace {
 std::uint32_t low_word(std::uint64_t seed) { return static_cast<std::uint32_t>(seed); }
 std::uint32_t high_word(std::uint64_t seed) { return static_cast<std::uint32_t>(seed >> 32); }
 
+/// The draw of the rows from `row` on.
+DropoutDraw from_row(DropoutDraw draw, std::int64_t row, std::int64_t columns) {
+    draw.first_row += static_cast<std::uint32_t>(row);
+    if (draw.mask) draw.mask += row * columns;
+    return draw;
+}
+
 }  // namespace
 
 CpuStream::Rows CpuStream::valid_rows(const Extent& extent, int replica, std::int64_t rows) const {
@@ -160,6 +167,20 @@ void change(const T* from, const Augment& augment, std::int64_t columns, const P
 
 }  // namespace
 
+/// Has `rows` rows written to `to`, some at a time, and rounds them while the first-level cache holds them.
+/// write(f32 rows, first row, their number).
+template <class F>
+void CpuStream::write_rounded(std::int64_t rows, std::int64_t columns, std::uint16_t* to, F&& write) {
+    constexpr std::int64_t at_once = 4096;
+    const std::int64_t rows_at_once = std::max<std::int64_t>(1, at_once / columns);
+    const auto elements = static_cast<std::size_t>(rows_at_once * columns);
+    if (unrounded_.size() < elements) unrounded_.resize(elements);
+    for (std::int64_t first = 0; first < rows; first += rows_at_once) {
+        const std::int64_t count = std::min(rows_at_once, rows - first);
+        round_to_bfloat16(count * columns, write(unrounded_.data(), first, count), to + first * columns);
+    }
+}
+
 std::size_t CpuStream::part_of(const Samples& samples, const Gather& arguments, int replica) const {
     if (samples.staged) return static_cast<std::size_t>(replica);
     return arguments.fold.part ? value<std::uint32_t>(arguments.fold.part, replica) : 0;
@@ -167,7 +188,7 @@ std::size_t CpuStream::part_of(const Samples& samples, const Gather& arguments, 
 
 template <class T>
 void CpuStream::gather_rows(const Samples& samples, const Gather& arguments, int replica, std::int64_t first,
-                            std::int64_t begin, std::span<const std::int32_t> rows) {
+                            std::int64_t begin, std::span<const std::int32_t> rows, float* to) {
     const std::int64_t columns = arguments.output.columns;
     const auto count = static_cast<std::int64_t>(rows.size());
     const std::byte* buffer = static_cast<const CpuBuffer*>(samples.buffer)->data();
@@ -175,7 +196,6 @@ void CpuStream::gather_rows(const Samples& samples, const Gather& arguments, int
     const T* source = reinterpret_cast<const T*>(buffer + features.offset);
     const float scale = arguments.fold.part ? value(arguments.fold.scale, replica) : samples.scale;
     const float shift = arguments.fold.part ? value(arguments.fold.shift, replica) : samples.shift;
-    float* to = at(arguments.output, replica) + begin * columns;
     if (arguments.augment.height > 0) {
         const auto seed = value<std::uint64_t>(arguments.seed, replica);
         const auto iteration = value<std::uint32_t>(arguments.iteration, replica);
@@ -218,10 +238,19 @@ void CpuStream::gather(const Samples& samples, const Gather& arguments) {
         for (std::int64_t begin = 0; begin < mine.count; begin += Picked::at_once) {
             const std::int64_t count = std::min(Picked::at_once, mine.count - begin);
             const std::span rows(picked.from(begin, count), static_cast<std::size_t>(count));
-            if (samples.features.type == Type::u8)
-                gather_rows<std::uint8_t>(samples, arguments, replica, first, begin, rows);
+            const auto write = [&](float* there, std::int64_t row, std::int64_t some) {
+                const auto its_rows = rows.subspan(static_cast<std::size_t>(row), static_cast<std::size_t>(some));
+                if (samples.features.type == Type::u8)
+                    gather_rows<std::uint8_t>(samples, arguments, replica, first, begin + row, its_rows, there);
+                else
+                    gather_rows<float>(samples, arguments, replica, first, begin + row, its_rows, there);
+                return there;
+            };
+            if (output.type == Type::f32)
+                write(at(output, replica) + begin * output.columns, 0, count);
             else
-                gather_rows<float>(samples, arguments, replica, first, begin, rows);
+                write_rounded(count, output.columns, at<std::uint16_t>(output, replica) + begin * output.columns,
+                              write);
             for (const std::int32_t row : rows) {
                 std::memcpy(to, from + static_cast<std::size_t>(row) * target_bytes, target_bytes);
                 to += target_bytes;
@@ -229,14 +258,15 @@ void CpuStream::gather(const Samples& samples, const Gather& arguments) {
         }
         const auto padding = static_cast<std::size_t>(output.rows - mine.count);
         std::memset(to, 0, padding * target_bytes);
-        std::fill_n(at(output, replica) + mine.count * output.columns,
-                    padding * static_cast<std::size_t>(output.columns), 0.0F);
+        const Tensor rest = output.slice(mine.count * output.columns, output.rows - mine.count, output.columns);
+        std::memset(arena_.data() + rest.replica(replica).offset, 0, rest.bytes());
     }
 }
 
-void CpuStream::round(const Tensor& from, const Tensor& to, int replica) const {
-    assert(from.elements() == to.elements() && to.type == Type::bf16);
-    round_to_bfloat16(from.elements(), at(from, replica), at<std::uint16_t>(to, replica));
+void CpuStream::round(const Tensor& from, const Tensor& to) {
+    assert(from.elements() == to.elements());
+    for (int replica = first_; replica < end_; ++replica)
+        round_to_bfloat16(from.elements(), at(from, replica), at<std::uint16_t>(to, replica));
 }
 
 Bfloat16Products& CpuStream::bfloat16() {
@@ -245,20 +275,15 @@ Bfloat16Products& CpuStream::bfloat16() {
 }
 
 void CpuStream::linear(const Linear& arguments) {
-    const Tensor& input = arguments.input;
-    const Tensor& weight = arguments.weight;
-    const Tensor& output = arguments.output;
+    const auto& [input, weight, output, precision] = arguments;
     assert(input.columns == weight.columns && output.rows == input.rows && output.columns == weight.rows);
     for (int replica = first_; replica < end_; ++replica) {
-        if (arguments.precision == Precision::bfloat16) {
-            round(input, arguments.rounded_input, replica);
-            round(weight, arguments.rounded_weight, replica);
-            bfloat16().multiply(
-                input.rows, weight.rows, input.columns, {at<std::uint16_t>(arguments.rounded_input, replica), false},
-                {at<std::uint16_t>(arguments.rounded_weight, replica), true}, at(output, replica), false);
+        if (precision == Precision::bfloat16) {
+            bfloat16().multiply(input.rows, weight.rows, input.columns, {at<std::uint16_t>(input, replica), false},
+                                {at<std::uint16_t>(weight, replica), true}, at(output, replica), false);
             continue;
         }
-        assert(arguments.precision == Precision::float32);
+        assert(precision == Precision::float32);
         multiply(input.rows, weight.rows, input.columns, {at(input, replica)}, {at(weight, replica), true},
                  at(output, replica), Write::set);
     }
@@ -276,20 +301,14 @@ void CpuStream::linear_backward(const LinearBackward& arguments) {
     for (int replica = first_; replica < end_; ++replica) {
         float* const of_weight = at(arguments.weight_gradient, replica);
         if (arguments.precision == Precision::bfloat16) {
-            if (arguments.rounds_operands) {
-                if (of_weight) round(input, arguments.rounded_input, replica);
-                round(weight, arguments.rounded_weight, replica);
-            }
-            round(gradient, arguments.rounded_gradient, replica);
-            const auto* rounded = at<std::uint16_t>(arguments.rounded_gradient, replica);
+            const auto* rounded = at<std::uint16_t>(gradient, replica);
             if (of_weight)
                 bfloat16().multiply(weight.rows, weight.columns, input.rows, {rounded, true},
-                                    {at<std::uint16_t>(arguments.rounded_input, replica), false}, of_weight,
+                                    {at<std::uint16_t>(input, replica), false}, of_weight,
                                     arguments.write == Write::add);
             if (below)
                 bfloat16().multiply(input.rows, weight.columns, weight.rows, {rounded, false},
-                                    {at<std::uint16_t>(arguments.rounded_weight, replica), false}, at(below, replica),
-                                    false);
+                                    {at<std::uint16_t>(weight, replica), false}, at(below, replica), false);
             continue;
         }
         assert(arguments.precision == Precision::float32);
@@ -304,29 +323,56 @@ void CpuStream::linear_backward(const LinearBackward& arguments) {
 
 void CpuStream::activate(const Activate& arguments) {
     const auto& [activation, pre, bias, output, dropout, activations, skipped] = arguments;
-    assert(!skipped || skipped.elements() == output.elements());
+    assert(!skipped || (skipped.elements() == output.elements() && output.type == Type::f32));
     assert(pre.elements() == output.elements() && (!bias || bias.elements() == pre.columns));
     assert(pre.offset != output.offset ||
            (!activations && (activation == Activation::none || activation == Activation::relu)));
-    for (int replica = first_; replica < end_; ++replica)
-        kernels_.activate[kernel_of(activation, activations, replica)](pre.rows, pre.columns, at(pre, replica),
-                                                                       at(bias, replica), at(output, replica),
-                                                                       at(skipped, replica), draw(dropout, replica));
+    for (int replica = first_; replica < end_; ++replica) {
+        const std::size_t kernel = kernel_of(activation, activations, replica);
+        const DropoutDraw drawn = draw(dropout, replica);
+        float* const its = at(pre, replica);
+        const float* const shift = at(bias, replica);
+        if (output.type == Type::f32) {
+            kernels_.activate[kernel](pre.rows, pre.columns, its, shift, at(output, replica), at(skipped, replica),
+                                      drawn);
+            continue;
+        }
+        const std::int64_t columns = pre.columns;
+        const bool keeps_output = kernel == static_cast<std::size_t>(Activation::relu);
+        write_rounded(pre.rows, columns, at<std::uint16_t>(output, replica),
+                      [&](float* rows, std::int64_t first, std::int64_t count) {
+                          float* const from = its + first * columns;
+                          float* const to = keeps_output ? from : rows;
+                          kernels_.activate[kernel](count, columns, from, shift, to, nullptr,
+                                                    from_row(drawn, first, columns));
+                          return to;
+                      });
+    }
 }
 
 void CpuStream::activate_backward(const ActivateBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
+    assert(gradient.type == Type::f32 || arguments.incoming);
     for (int replica = first_; replica < end_; ++replica) {
         prepare(arguments.bias_gradient, replica, arguments.write);
-        float* its = at(gradient, replica);
-        const float* incoming = arguments.incoming ? at(arguments.incoming, replica) : its;
-        const float* pre = at(arguments.pre, replica);
-        const float* output = at(arguments.output, replica);
+        const float* incoming = at(arguments.incoming ? arguments.incoming : gradient, replica);
+        const float* pre = arguments.pre ? at(arguments.pre, replica) : incoming;
+        const float* output = arguments.output ? at(arguments.output, replica) : incoming;
+        float* bias_gradient = at(arguments.bias_gradient, replica);
         const DropoutDraw dropout = draw(arguments.dropout, replica);
         const std::size_t kernel = kernel_of(arguments.activation, arguments.activations, replica);
         assert(dropout.threshold == 0 || dropout.mask || kernel == static_cast<std::size_t>(Activation::relu));
-        kernels_.activate_backward[kernel](gradient.rows, gradient.columns, its, incoming, pre ? pre : incoming,
-                                           output ? output : incoming, at(arguments.bias_gradient, replica), dropout);
+        const std::int64_t columns = gradient.columns;
+        const auto compute = [&](float* to, std::int64_t first, std::int64_t count) {
+            const std::int64_t skipped = first * columns;
+            kernels_.activate_backward[kernel](count, columns, to, incoming + skipped, pre + skipped, output + skipped,
+                                               bias_gradient, from_row(dropout, first, columns));
+            return to;
+        };
+        if (gradient.type == Type::f32)
+            compute(at(gradient, replica), 0, gradient.rows);
+        else
+            write_rounded(gradient.rows, columns, at<std::uint16_t>(gradient, replica), compute);
     }
 }
 

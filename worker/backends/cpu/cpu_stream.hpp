@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <type_traits>
+#include <vector>
 
 #include "worker/backends/backend.hpp"
 #include "worker/backends/cpu/bfloat16.hpp"
@@ -43,6 +44,7 @@ class CpuStream : public Stream {
     void copy(const Tensor& from, const Tensor& to) override;
     void copy_from(const Buffer& arena, const Tensor& from, const Tensor& to) override;
     void add(const Tensor& from, const Tensor& to) override;
+    void round(const Tensor& from, const Tensor& to) override;
     void initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) override;
     void gather(const Samples& samples, const Gather& arguments) override;
     void linear(const Linear& arguments) override;
@@ -112,13 +114,15 @@ class CpuStream : public Stream {
     /// Those of a replica's rows from row `begin` of the output on.
     template <class T>
     void gather_rows(const Samples& samples, const Gather& arguments, int replica, std::int64_t first,
-                     std::int64_t begin, std::span<const std::int32_t> rows);
+                     std::int64_t begin, std::span<const std::int32_t> rows, float* to);
     template <class Label, class Kernel>
     void each_cross_entropy(const CrossEntropy& arguments, Kernel kernel);
     [[nodiscard]] float rate_of(const Update& update, int replica) const;
     [[nodiscard]] bool updates(const Update& update, int replica) const;
     [[nodiscard]] DropoutDraw draw(const Dropout& dropout, int replica) const;
-    void round(const Tensor& from, const Tensor& to, int replica) const;
+    template <class F>
+    void write_rounded(std::int64_t rows, std::int64_t columns, std::uint16_t* to, F&& write);
+    void round_decayed(const Update& update, int replica) const;
     [[nodiscard]] Bfloat16Products& bfloat16();
     /// As the kernels add: zeroes what is to be written.
     void prepare(const Tensor& target, int replica, Write write) const;
@@ -126,6 +130,7 @@ class CpuStream : public Stream {
     const Kernels& kernels_;
     CpuBuffer& arena_;
     std::unique_ptr<Bfloat16Products> bfloat16_;  ///< from the first product on
+    std::vector<float> unrounded_;                ///< what is to be rounded, some rows at a time
     int first_ = 0;                               ///< of the replicas
     int end_;
 };

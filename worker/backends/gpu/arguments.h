@@ -59,6 +59,8 @@ typedef struct {
     u32 flip;
     float scale;
     float shift;
+    u32 rounds;  // the output, as in RoundArguments; 0: it is f32
+    u32 unused;
 } GatherArguments;
 
 typedef struct {
@@ -80,6 +82,7 @@ typedef struct {
     u32 rows;
     u32 columns;
     u32 activation;  // hpo::Activation
+    u32 rounds;      // the output, as in RoundArguments; 0: it is f32
 } ActivateArguments;
 
 typedef struct {
@@ -93,7 +96,9 @@ typedef struct {
     u32 rows;
     u32 columns;
     u32 activation;
-    u32 add;  // to the bias gradient
+    u32 add;     // to the bias gradient
+    u32 rounds;  // the gradient, as in RoundArguments; 0: it is f32
+    u32 unused;
 } ActivateBackwardArguments;
 
 typedef struct {
@@ -416,9 +421,11 @@ typedef struct {
     TensorRef weight_decay;
     TensorRef factor;  // ABSENT: 1
     TensorRef alive;
-    TensorRef valid;  // ABSENT: all are
+    TensorRef valid;    // ABSENT: all are
+    TensorRef rounded;  // the decayed weights once more, of 16 bits; ABSENT: not wanted
     i64 count;
     i64 decayed;
+    u64 rounds;  // as in RoundArguments
 } UpdateArguments;
 
 typedef struct {
@@ -487,7 +494,7 @@ typedef struct {
     TensorRef from;
     TensorRef to;
     i64 count;
-    u32 precision;  // bfloat16 or float16
+    u32 rounds;  // to what: hpo::Precision, bfloat16 or float16
 } RoundArguments;
 
 #define ABSENT 0xFFFFFFFFFFFFFFFFUL

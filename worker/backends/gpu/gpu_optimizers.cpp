@@ -23,19 +23,28 @@ void GpuStream::gradient_norm(const GradientNorm& arguments) {
 
 static_assert(UPDATE_ELEMENTS == 4 * WORK_GROUP_SIZE && alignment % 16 == 0, "optimizers read four floats at once");
 
+namespace {
+
+[[maybe_unused]] bool can_be_updated(const Update& update) {
+    return update.weights.offset % 16 == 0 && update.gradient.offset % 16 == 0 &&
+           (!update.rounded || (update.rounded.offset % 8 == 0 && update.rounded.elements() == update.decayed));
+}
+
+}  // namespace
+
 void GpuStream::adamw(const AdamW& arguments) {
-    assert(arguments.update.weights.offset % 16 == 0 && arguments.update.gradient.offset % 16 == 0);
+    assert(can_be_updated(arguments.update));
     launch(Kernel::adamw, divide_up(arguments.update.weights.elements(), UPDATE_ELEMENTS), ref(arguments));
 }
 
 void GpuStream::sgd(const Sgd& arguments) {
-    assert(arguments.update.weights.offset % 16 == 0 && arguments.update.gradient.offset % 16 == 0);
+    assert(can_be_updated(arguments.update));
     launch(Kernel::sgd, divide_up(arguments.update.weights.elements(), UPDATE_ELEMENTS),
            SgdArguments{ref(arguments.update), ref(arguments.velocity), ref(arguments.momentum), arguments.nesterov});
 }
 
 void GpuStream::lion(const Lion& arguments) {
-    assert(arguments.update.weights.offset % 16 == 0 && arguments.update.gradient.offset % 16 == 0);
+    assert(can_be_updated(arguments.update));
     launch(
         Kernel::lion, divide_up(arguments.update.weights.elements(), UPDATE_ELEMENTS),
         LionArguments{ref(arguments.update), ref(arguments.first_moment), ref(arguments.beta1), ref(arguments.beta2)});

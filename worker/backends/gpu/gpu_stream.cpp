@@ -14,6 +14,18 @@ std::size_t start_of(const Tensor& tensor, int replica) {
     return tensor.offset + static_cast<std::size_t>(replica) * tensor.replica_stride;
 }
 
+/// RoundArguments::rounds of what writes this tensor.
+u32 rounds_to(const Tensor& tensor) {
+    switch (tensor.type) {
+        case Type::bf16:
+            return static_cast<u32>(Precision::bfloat16);
+        case Type::f16:
+            return static_cast<u32>(Precision::float16);
+        default:
+            return 0;
+    }
+}
+
 }  // namespace
 
 GpuStream::~GpuStream() {
@@ -45,9 +57,10 @@ DropoutArguments GpuStream::ref(const Dropout& dropout) const {
 }
 
 UpdateArguments GpuStream::ref(const Update& update) const {
-    return {ref(update.weights),       ref(update.gradient), ref(update.learning_rates), ref(update.window_index),
-            ref(update.weight_decay),  ref(update.factor),   ref(update.alive),          ref(update.valid),
-            update.weights.elements(), update.decayed};
+    return {ref(update.weights),       ref(update.gradient),     ref(update.learning_rates),
+            ref(update.window_index),  ref(update.weight_decay), ref(update.factor),
+            ref(update.alive),         ref(update.valid),        ref(update.rounded),
+            update.weights.elements(), update.decayed,           rounds_to(update.rounded)};
 }
 
 AdamWArguments GpuStream::ref(const AdamW& adamw) const {
@@ -129,7 +142,9 @@ void GpuStream::gather(const Samples& samples, const Gather& arguments) {
                            word(augment.shift),
                            augment.flip ? 1U : 0U,
                            samples.scale,
-                           samples.shift},
+                           samples.shift,
+                           rounds_to(output),
+                           0},
            static_cast<const GpuBuffer*>(samples.buffer)->memory());
 }
 
@@ -152,37 +167,28 @@ void GpuStream::multiply(Form form, const Tensor& a, const Tensor& b, const Tens
            arguments);
 }
 
-/// Returns the tensor that a product reads in place of `operand`: itself, or `to`, into which it is rounded here.
-const Tensor& GpuStream::rounded(const Tensor& operand, const Tensor& to, Precision precision) {
-    if (operand_type(precision) == Type::f32) return operand;
-    assert(to.elements() == operand.elements() && to.type == operand_type(precision));
-    launch(Kernel::round_operand, divide_up(operand.elements(), UPDATE_ELEMENTS),
-           RoundArguments{ref(operand), ref(to), operand.elements(), static_cast<u32>(precision)});
-    return to;
+void GpuStream::round(const Tensor& from, const Tensor& to) {
+    assert(to.elements() == from.elements());
+    launch(Kernel::round_operand, divide_up(from.elements(), UPDATE_ELEMENTS),
+           RoundArguments{ref(from), ref(to), from.elements(), rounds_to(to)});
 }
 
 void GpuStream::linear(const Linear& arguments) {
-    const Tensor& input = arguments.input;
-    const Tensor& weight = arguments.weight;
-    const Tensor& output = arguments.output;
+    const auto& [input, weight, output, precision] = arguments;
     assert(input.columns == weight.columns && output.rows == input.rows && output.columns == weight.rows);
-    const Precision precision = arguments.precision;
-    multiply(Form::by_transposed, rounded(input, arguments.rounded_input, precision),
-             rounded(weight, arguments.rounded_weight, precision), output, {input.rows, weight.rows, input.columns},
-             Write::set, precision);
+    assert(input.type == operand_type(precision) && weight.type == input.type);
+    multiply(Form::by_transposed, input, weight, output, {input.rows, weight.rows, input.columns}, Write::set,
+             precision);
 }
 
 void GpuStream::linear_backward(const LinearBackward& arguments) {
     const Precision precision = arguments.precision;
-    const bool narrow = operand_type(precision) != Type::f32;
-    if (arguments.rounds_operands) {
-        if (arguments.weight_gradient || arguments.adamw) rounded(arguments.input, arguments.rounded_input, precision);
-        rounded(arguments.weight, arguments.rounded_weight, precision);
-    }
-    const Tensor& input = narrow ? arguments.rounded_input : arguments.input;
-    const Tensor& weight = narrow ? arguments.rounded_weight : arguments.weight;
-    const Tensor& gradient = rounded(arguments.output_gradient, arguments.rounded_gradient, precision);
+    const Tensor& gradient = arguments.output_gradient;
+    const Tensor& input = arguments.input;
+    const Tensor& weight = arguments.weight;
     assert(gradient.rows == input.rows && gradient.columns == weight.rows && input.columns == weight.columns);
+    assert(gradient.type == operand_type(precision) && weight.type == gradient.type);
+    assert(input.type == gradient.type || (!arguments.weight_gradient && !arguments.adamw));
     if (arguments.weight_gradient && !arguments.adamw) {
         assert(arguments.weight_gradient.elements() == weight.elements());
         multiply(Form::transposed, gradient, input, arguments.weight_gradient,
@@ -198,6 +204,8 @@ void GpuStream::linear_backward(const LinearBackward& arguments) {
     static_assert(gradient_parts(TILE, TILE) == 1 && gradient_parts(TILE + 1, TILE) == 2);
     const std::int64_t parts = gradient_parts(weight.rows, weight.columns);
     assert(arguments.roots.elements() == parts && arguments.adamw->update.weights.elements() == weight.elements());
+    const bool narrow = operand_type(precision) != Type::f32;
+    assert(!narrow || arguments.adamw->update.rounded.offset == weight.offset);
     launch(narrow ? Kernel::multiply_and_adamw_rounded : Kernel::multiply_and_adamw, parts,
            MultiplyAndAdamWArguments{{ref(gradient),
                                       ref(input),
@@ -213,23 +221,24 @@ void GpuStream::linear_backward(const LinearBackward& arguments) {
 
 void GpuStream::activate(const Activate& arguments) {
     const auto& [activation, pre, bias, output, dropout, activations, skipped] = arguments;
-    assert(!skipped || skipped.elements() == output.elements());
+    assert(!skipped || (skipped.elements() == output.elements() && output.type == Type::f32));
     assert(pre.elements() == output.elements() && (!bias || bias.elements() == pre.columns));
     assert(pre.offset != output.offset ||
            (!activations && (activation == Activation::none || activation == Activation::relu)));
     launch(Kernel::activate, groups_of_items(pre.rows * divide_up(pre.columns, 128) * 16),
            ActivateArguments{ref(pre), ref(bias), ref(output), ref(activations), ref(skipped), ref(dropout),
-                             word(pre.rows), word(pre.columns), static_cast<u32>(activation)});
+                             word(pre.rows), word(pre.columns), static_cast<u32>(activation), rounds_to(output)});
 }
 
 void GpuStream::activate_backward(const ActivateBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
+    assert(gradient.type == Type::f32 || arguments.incoming);
     launch(Kernel::activate_backward, divide_up(gradient.columns, SUBGROUP_SIZE),
-           ActivateBackwardArguments{ref(gradient), ref(arguments.pre), ref(arguments.output),
-                                     ref(arguments.bias_gradient), ref(arguments.activations),
-                                     ref(arguments.incoming ? arguments.incoming : gradient), ref(arguments.dropout),
-                                     word(gradient.rows), word(gradient.columns),
-                                     static_cast<u32>(arguments.activation), arguments.write == Write::add});
+           ActivateBackwardArguments{
+               ref(gradient), ref(arguments.pre), ref(arguments.output), ref(arguments.bias_gradient),
+               ref(arguments.activations), ref(arguments.incoming ? arguments.incoming : gradient),
+               ref(arguments.dropout), word(gradient.rows), word(gradient.columns),
+               static_cast<u32>(arguments.activation), arguments.write == Write::add, rounds_to(gradient), 0});
 }
 
 void GpuStream::layer_norm(const LayerNorm& arguments) {

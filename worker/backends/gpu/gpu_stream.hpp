@@ -64,6 +64,7 @@ class GpuStream : public Stream {
     void copy(const Tensor& from, const Tensor& to) override;
     void copy_from(const Buffer& arena, const Tensor& from, const Tensor& to) override;
     void add(const Tensor& from, const Tensor& to) override;
+    void round(const Tensor& from, const Tensor& to) override;
     void initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) override;
     void gather(const Samples& samples, const Gather& arguments) override;
     void linear(const Linear& arguments) override;
@@ -129,7 +130,6 @@ class GpuStream : public Stream {
     };
     void multiply(Form form, const Tensor& a, const Tensor& b, const Tensor& c, const Sizes& sizes, Write write,
                   Precision precision);
-    const Tensor& rounded(const Tensor& operand, const Tensor& to, Precision precision);
     /// From the first selected replica's first element to the last one's last.
     [[nodiscard]] std::size_t bytes_of_selected(const Tensor& tensor) const {
         return static_cast<std::size_t>(replicas_ - 1) * tensor.replica_stride + tensor.bytes();

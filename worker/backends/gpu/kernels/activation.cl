@@ -63,6 +63,8 @@ KERNEL activate(GLOBAL u8* arena, GLOBAL u8* other, const ActivateArguments a) {
         c[3] = PURPOSE_DROPOUT;
         philox(c, seed[0], seed[1]);
     }
+    const int keeps_output = a.rounds != 0u && activation == RELU;
+    const int keeps_a = a.pre.offset != a.output.offset && !keeps_output;
     // All are read before the first is written: a work-item waits for the memory once.
     float x[8];
     for (u32 e = 0; e < 8u; ++e) {
@@ -76,8 +78,7 @@ KERNEL activate(GLOBAL u8* arena, GLOBAL u8* other, const ActivateArguments a) {
         }
         for (u32 e = 0; e < 8u; ++e) {
             const u32 column = COLUMN_OF(e);
-            if (column < a.columns && a.pre.offset != a.output.offset)
-                FLOATS(a.pre)[(i64)row * a.columns + column] = x[e];
+            if (column < a.columns && keeps_a) FLOATS(a.pre)[(i64)row * a.columns + column] = x[e];
         }
     }
     if (activation == RELU)  // NaN stays NaN: divergence must show
@@ -92,7 +93,11 @@ KERNEL activate(GLOBAL u8* arena, GLOBAL u8* other, const ActivateArguments a) {
         if (column < a.columns) {
             const int stays = threshold == 0u || (c[e / 2u] >> (e % 2u * 16u) & 0xFFFFu) >= threshold;
             const float kept = x[e] * (stays ? scale : 0.0f);
-            FLOATS(a.output)[i] = PRESENT(a.skipped) ? kept + FLOATS(a.skipped)[i] : kept;
+            if (a.rounds == 0u)
+                FLOATS(a.output)[i] = PRESENT(a.skipped) ? kept + FLOATS(a.skipped)[i] : kept;
+            else
+                HALVES(a.output)[i] = narrowed(kept, a.rounds);
+            if (keeps_output) FLOATS(a.pre)[i] = kept;
             if (threshold > 0u && PRESENT(a.dropout.mask)) BYTES(a.dropout.mask)[i] = (u8)stays;
         }
     }
@@ -133,8 +138,10 @@ KERNEL activate_backward(GLOBAL u8* arena, GLOBAL u8* other, const ActivateBackw
             for (u32 e = 0; e < AHEAD; ++e) x[e] = 1.0f;
         for (u32 e = 0; e < AHEAD; ++e) {
             const u32 row = first + e * SUBGROUPS;
+            const i64 i = (i64)row * a.columns + column;
             g[e] *= x[e] * scale;
-            if (row < rows) FLOATS(a.gradient)[(i64)row * a.columns + column] = g[e];
+            if (row < rows && a.rounds == 0u) FLOATS(a.gradient)[i] = g[e];
+            if (row < rows && a.rounds != 0u) HALVES(a.gradient)[i] = narrowed(g[e], a.rounds);
             sum += g[e];
         }
     }

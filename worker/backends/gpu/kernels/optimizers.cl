@@ -59,6 +59,19 @@ FUNCTION void store_four(GLOBAL float* to, const float* from, i64 left) {
         for (i64 e = 0; e < left; ++e) to[e] = from[e];
 }
 
+// Stores four weights of the block from `first` on, and once more those that products read rounded.
+FUNCTION void store_weights(GLOBAL u8* arena, const UpdateArguments a, const float* w, i64 first) {
+    store_four(FLOATS(a.weights) + first, w, a.count - first);
+    if (!PRESENT(a.rounded) || first >= a.decayed) return;
+    u64 four = 0u;
+    for (u32 e = 0; e < 4u; ++e) four |= (u64)narrowed(w[e], (u32)a.rounds) << 16u * e;
+    GLOBAL u16* to = HALVES(a.rounded) + first;
+    if (first + 4 <= a.decayed)
+        *(GLOBAL u64*)to = four;
+    else
+        for (u32 e = 0; first + e < a.decayed; ++e) to[e] = (u16)(four >> 16u * e);
+}
+
 // What is the same for all elements of a replica.
 typedef struct {
     float beta1, beta2, epsilon, decay, factor, step, inverse_root;
@@ -109,7 +122,7 @@ KERNEL adamw(GLOBAL u8* arena, GLOBAL u8* other, const AdamWArguments a) {
         adamw_element(n, first + e < a.update.decayed ? n.decay : 1.0f, g[e], w + e, m + e, v + e);
     store_four(FLOATS(a.first_moment) + first, m, a.update.count - first);
     store_four(FLOATS(a.second_moment) + first, v, a.update.count - first);
-    store_four(FLOATS(a.update.weights) + first, w, a.update.count - first);
+    store_weights(arena, a.update, w, first);
 }
 
 KERNEL combine(GLOBAL u8* arena, GLOBAL u8* other, const CombineArguments a) {
@@ -139,7 +152,7 @@ KERNEL sgd(GLOBAL u8* arena, GLOBAL u8* other, const SgdArguments a) {
         w[e] = w[e] - rate * (a.nesterov ? g[e] + momentum * u[e] : u[e]);
     }
     store_four(FLOATS(a.velocity) + first, u, a.update.count - first);
-    store_four(FLOATS(a.update.weights) + first, w, a.update.count - first);
+    store_weights(arena, a.update, w, first);
 }
 
 KERNEL lion(GLOBAL u8* arena, GLOBAL u8* other, const LionArguments a) {
@@ -163,7 +176,7 @@ KERNEL lion(GLOBAL u8* arena, GLOBAL u8* other, const LionArguments a) {
         w[e] = w[e] * (first + e < a.update.decayed ? decay : 1.0f) - rate * sign;
     }
     store_four(FLOATS(a.first_moment) + first, m, a.update.count - first);
-    store_four(FLOATS(a.update.weights) + first, w, a.update.count - first);
+    store_weights(arena, a.update, w, first);
 }
 
 KERNEL average(GLOBAL u8* arena, GLOBAL u8* other, const AverageArguments a) {

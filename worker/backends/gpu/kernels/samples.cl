@@ -126,7 +126,6 @@ FUNCTION int changed_from(const GatherArguments a, u32 i, LOCAL const int* chang
         const float shift = PRESENT(a.part) ? FLOATS(a.part_shift)[0] : a.shift;                                    \
         GLOBAL const type* from =                                                                                   \
             (GLOBAL const type*)(other + a.features.offset + part * a.features.stride) + sample * a.columns;        \
-        GLOBAL float* to = FLOATS(a.output) + (i64)row * a.columns;                                                 \
         for (u32 first = WORK_ITEM % SUBGROUP_SIZE; first < columns; first += SUBGROUP_SIZE * READ_AHEAD) {         \
             float x[READ_AHEAD];                                                                                    \
             for (u32 e = 0; e < READ_AHEAD; ++e) {                                                                  \
@@ -138,7 +137,10 @@ FUNCTION int changed_from(const GatherArguments a, u32 i, LOCAL const int* chang
             }                                                                                                       \
             for (u32 e = 0; e < READ_AHEAD; ++e) {                                                                  \
                 const u32 i = first + e * SUBGROUP_SIZE;                                                            \
-                if (i < columns) to[i] = valid ? x[e] * scale + shift : 0.0f;                                       \
+                const float feature = valid ? x[e] * scale + shift : 0.0f;                                          \
+                if (i < columns && a.rounds == 0u) FLOATS(a.output)[(i64)row * a.columns + i] = feature;            \
+                if (i < columns && a.rounds != 0u)                                                                  \
+                    HALVES(a.output)[(i64)row * a.columns + i] = narrowed(feature, a.rounds);                       \
             }                                                                                                       \
         }                                                                                                           \
         GLOBAL const u32* from_targets =                                                                            \
