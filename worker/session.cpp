@@ -14,12 +14,13 @@ namespace {
 /// The time between two polls of the socket, so that many trials do not cause many polls.
 constexpr Seconds poll_every{100e-6};
 
-/// When a trial has started or ended, the next step waits for further ones until none has come for `quiet`, and for
-/// `collect_at_most` in all. The orchestrator sends a trial every millisecond or two.
-constexpr Seconds quiet{0.02};
-constexpr Seconds collect_at_most{0.5};
-
 }  // namespace
+
+Patience patience_for_trials(std::optional<Seconds> step) {
+    // The orchestrator sends a trial every millisecond or two.
+    const Patience most{Seconds(0.02), Seconds(0.5)};
+    return step ? Patience{std::min(most.quiet, *step), std::min(most.in_all, *step)} : most;
+}
 
 Session::Session(Connection& connection, WorkerContext& context, const Clock& clock)
     : connection_(connection),
@@ -46,7 +47,10 @@ void Session::serve(const std::string& token) {
         start_waiting_trials();
         if (context_.slots > 1 && std::exchange(changed_, false)) collect_trials();
         if (!group_.empty()) {
+            const Seconds begin = clock_.now();
             group_.step();
+            step_took_ = clock_.now() - begin;
+            if (group_.empty()) step_took_.reset();
         } else if (auto message = connection_.receive(alive_every_.count())) {
             handle(*std::move(message));
         } else {
@@ -68,9 +72,10 @@ void Session::start_waiting_trials() {
 }
 
 void Session::collect_trials() {
-    const Seconds until = clock_.now() + collect_at_most;
+    const Patience patience = patience_for_trials(step_took_);
+    const Seconds until = clock_.now() + patience.in_all;
     while (!shutdown_ && group_.size() < context_.slots && clock_.now() < until) {
-        auto message = connection_.receive(quiet.count());
+        auto message = connection_.receive(patience.quiet.count());
         if (!message) return;
         handle(*std::move(message));
         start_waiting_trials();

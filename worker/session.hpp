@@ -21,6 +21,15 @@
 
 namespace hpo {
 
+/// When a trial has started or ended, the next step of the group waits for further ones.
+struct Patience {
+    Seconds quiet;   ///< until none has come for so long
+    Seconds in_all;  ///< at most
+};
+/// `step`: the time that the group's last step took, which is what a trial loses that comes too late for one; to wait
+/// for longer would lose more. None: the group has made none yet.
+Patience patience_for_trials(std::optional<Seconds> step);
+
 class Session {
    public:
     Session(Connection& connection, WorkerContext& context, const Clock& clock);
@@ -69,7 +78,8 @@ class Session {
     std::deque<to_worker::Run> waiting_;         ///< for a slot, or for the end of trials with another fusion key
     std::map<AttemptId, RunningTrial> running_;  ///< one for each slot in use
     TrialGroup group_;
-    bool changed_ = false;  ///< a trial started or ended since the last step
+    std::optional<Seconds> step_took_;  ///< the last step of a group that still has trials
+    bool changed_ = false;              ///< a trial started or ended since the last step
     bool shutdown_ = false;
 };
 
