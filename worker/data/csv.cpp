@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 namespace hpo {
 namespace {
@@ -85,7 +86,11 @@ Result<void> CsvReader::take(char c) {
             }
             if (c == ',') return end_field();
             if (c == '\n') return end_record();
-            if (c != '\r') return error("text after a closing quote: quotes inside of a field must be doubled");
+            if (c != '\r')
+                return error("text after a closing quote: quotes inside of a field must be doubled" +
+                             (quote_line_ < line_ ? "; or the quote that opens in line " + std::to_string(quote_line_) +
+                                                        " is not closed there"
+                                                  : ""));
             state_ = State::carriage_return;
             return {};
         case State::carriage_return:
@@ -143,9 +148,15 @@ Result<void> read_csv(const std::filesystem::path& file, const CsvRecord& record
     if (!handle) return broken(errno != 0 ? std::strerror(errno) : "cannot be opened");
     CsvReader reader(record);
     std::vector<char> piece(std::size_t{1} << 18);
+    bool is_first = true;
     for (;;) {
         const int got = gzread(handle.get(), piece.data(), static_cast<unsigned>(piece.size()));
         if (got > 0) {
+            if (std::exchange(is_first, false) && std::string_view(piece.data(), 4) == "PAR1")
+                return broken(
+                    "a Parquet file, which is not read: write it as CSV, in Python by "
+                    "pandas.read_parquet(\"" +
+                    file.filename().string() + "\").to_csv(\"" + file.stem().string() + ".csv\", index=False)");
             if (auto fed = reader.feed({piece.data(), static_cast<std::size_t>(got)}); !fed)
                 return broken(fed.error().message);
             continue;
@@ -153,7 +164,11 @@ Result<void> read_csv(const std::filesystem::path& file, const CsvRecord& record
         int status = Z_OK;
         const std::string why = gzerror(handle.get(), &status);
         if (status == Z_ERRNO) return broken(std::strerror(errno));
-        if (got < 0 || status == Z_BUF_ERROR) return broken("damaged (" + why + ")");
+        if (got < 0 || status == Z_BUF_ERROR) {
+            // zlib begins with the name of the file.
+            const std::string prefix = file.string() + ": ";
+            return broken("damaged or truncated (" + (why.starts_with(prefix) ? why.substr(prefix.size()) : why) + ")");
+        }
         break;
     }
     if (auto finished = reader.finish(); !finished) return broken(finished.error().message);

@@ -279,7 +279,8 @@ Result<std::vector<std::string>> explain_csv(const DataConfig& config) {
         if (column.kind == ColumnKind::number) numbers.add(column.name, missing);
         if (column.kind == ColumnKind::ignored) ignored.add(column.name, "");
         if (column.kind == ColumnKind::category)
-            categories.add(column.name, std::to_string(column.levels.size()) + " levels" +
+            categories.add(column.name, std::to_string(column.levels.size()) +
+                                            (column.levels.size() == 1 ? " level" : " levels") +
                                             (column.rare > 0 ? ", other " + grouped(column.rare) : "") +
                                             (missing.empty() ? "" : ", " + missing));
         if (column.kind == ColumnKind::ignored || column.kind == ColumnKind::group) continue;
@@ -287,6 +288,9 @@ Result<std::vector<std::string>> explain_csv(const DataConfig& config) {
             warnings.push_back("warning: column " + shown_name(column.name) + " equals " +
                                (table.targets.size() == 1 ? "the target" : "a target") +
                                " in every row: a leak? data.ignore leaves it out");
+        else if (column.tells_target)
+            warnings.push_back("warning: the target follows from column " + shown_name(column.name) +
+                               " alone, in every row: a leak? data.ignore leaves it out");
         else if (column.constant)
             warnings.push_back("warning: column " + shown_name(column.name) + " has the same value in every row");
     }

@@ -105,6 +105,9 @@ class NpyDictionary {
         const auto found = std::find_if(npy_types.begin(), npy_types.end(), [&](const auto& row) {
             return row.descr == std::string_view(*text).substr(1);
         });
+        if (const char kind = (*text)[1]; kind == 'U' || kind == 'S')
+            return refused("texts (" + shown +
+                           "): save numbers in their place, numpy.unique(array, return_inverse=True)[1]");
         if (found == npy_types.end() || std::string_view("<|=>").find(text->front()) == std::string_view::npos)
             return refused("the type " + shown +
                            ": bool, integers of 8 to 64 bits, float32 and float64 can be read; save the array after "

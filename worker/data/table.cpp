@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t most_rows = 1'000'000'000;
 constexpr std::int64_t most_features = 65'536;
 constexpr std::size_t most_values = 1000;         // different ones of a categorical column
+constexpr std::size_t most_telling_values = 64;   // of a column from each of which the target may follow
 constexpr std::size_t most_levels = 64;           // of these, the most frequent ones get a feature
 constexpr std::int64_t least_level_rows = 5;      // and only if they have so many rows
 constexpr std::size_t most_classes = 4096;        // of a target with texts
@@ -39,6 +40,25 @@ bool is_date(std::string_view text) {
     return false;
 }
 
+/// Of pairs of numbers (Welford's updates).
+class Correlation {
+   public:
+    void add(double x, double y) {
+        count_ += 1;
+        const double dx = x - mean_x_, dy = y - mean_y_;
+        mean_x_ += dx / count_;
+        mean_y_ += dy / count_;
+        xx_ += dx * (x - mean_x_);
+        yy_ += dy * (y - mean_y_);
+        xy_ += dx * (y - mean_y_);
+    }
+    /// Whether y is a + b * x, but for rounding, of so many pairs that this is no accident.
+    [[nodiscard]] bool complete() const { return count_ >= 20 && xy_ * xy_ > (1 - 1e-10) * xx_ * yy_ && xx_ * yy_ > 0; }
+
+   private:
+    double count_ = 0, mean_x_ = 0, mean_y_ = 0, xx_ = 0, yy_ = 0, xy_ = 0;
+};
+
 /// Of a column, while the file is read.
 struct Seen {
     std::int64_t numbers = 0, others = 0;
@@ -49,6 +69,10 @@ struct Seen {
     std::int64_t unfit_line = 0;  ///< of the first value but 0 and 1
     std::string unfit;
     std::vector<bool> equals;  ///< which of the targets, in every row
+    // Of a table with one target:
+    std::map<std::string, std::string, std::less<>> target_of;  ///< the one that each value came with, of a few values
+    bool tells = true;                                          ///< no value came with two
+    Correlation with_target;                                    ///< of numbers
 };
 
 class Survey {
@@ -149,6 +173,18 @@ class Survey {
         return {};
     }
 
+    static void compare_with_target(Seen& seen, std::string_view field, std::string_view target) {
+        if (const auto x = number_of(field), y = number_of(target); x && y) seen.with_target.add(*x, *y);
+        if (!seen.tells) return;
+        const auto before = seen.target_of.find(field);
+        if (before == seen.target_of.end())
+            seen.target_of.emplace(field, target);
+        else if (before->second != target)
+            seen.tells = false;
+        if (seen.target_of.size() > most_telling_values) seen.tells = false;
+        if (!seen.tells) seen.target_of.clear();
+    }
+
     /// Types, missing values, and the values of the target.
     Result<void> first_pass(std::int64_t line, std::span<const std::string_view> fields) {
         if (table_.columns.empty()) return read_header(fields);
@@ -165,6 +201,8 @@ class Survey {
             seen.varies = seen.varies || field != seen.first;
             for (std::size_t t = 0; t < seen.equals.size(); ++t)
                 seen.equals[t] = seen.equals[t] && same_value(field, trimmed_field(fields[table_.targets[t].column]));
+            if (seen.equals.size() == 1 && column.kind != ColumnKind::target)
+                compare_with_target(seen, field, trimmed_field(fields[table_.targets.front().column]));
             if (is_missing(field)) {
                 if (column.kind == ColumnKind::target)
                     return Error{where(line, i) + "the target is missing (" + quoted_name(field) + ")"};
@@ -233,6 +271,10 @@ class Survey {
             const Seen& seen = seen_[i];
             if (column.kind == ColumnKind::number && seen.others > 0) column.kind = ColumnKind::category;
             column.constant = !seen.varies;
+            const auto values = static_cast<std::int64_t>(seen.target_of.size());
+            column.tells_target = !is_target && seen.equals.size() == 1 &&
+                                  ((seen.tells && seen.varies && table_.rows >= 20 * values) ||
+                                   (seen.with_target.complete() && seen.others == 0 && column.missing == 0));
             column.equals_target =
                 !is_target && std::find(seen.equals.begin(), seen.equals.end(), true) != seen.equals.end();
         }

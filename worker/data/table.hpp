@@ -32,6 +32,7 @@ struct TableColumn {
     std::int64_t rare = 0;            ///< categorical: rows whose value is no level
     bool constant = false;
     bool equals_target = false;  ///< in every row
+    bool tells_target = false;   ///< each of its few values comes with one target alone, or the target is a + b * it
 
     /// Features that it becomes.
     [[nodiscard]] std::int64_t features() const {

@@ -64,6 +64,7 @@ TEST(NpyHeaders, ErrorsTellTheByteAndTheCure) {
     const std::string rest = "'fortran_order': False, 'shape': (2,)";
     EXPECT_EQ(with("'<f4'", rest), "");
     EXPECT_THAT(with("'>f4'", rest), HasSubstr("big-endian numbers ('>f4'): save the array after .astype('<f4')"));
+    EXPECT_THAT(with("'<U5'", rest), HasSubstr("texts ('<U5'): save numbers in their place, numpy.unique(array"));
     EXPECT_THAT(with("'|O'", rest), StartsWith("byte 20: the type '|O'"));
     EXPECT_THAT(with("'<c8'", rest), HasSubstr("float32 and float64 can be read"));
     EXPECT_THAT(with("[('a', '<f4')]", rest), HasSubstr("an array of records"));

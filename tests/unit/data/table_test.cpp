@@ -248,7 +248,7 @@ TEST_F(Tables, WhatWasUnderstoodIsToldInLines) {
                 Contains("972 rows train, 108 validate, 120 test: at random, with equal proportions of classes"));
     EXPECT_THAT(*lines, Contains("target: y, 2 classes: 0 (800, 66.7 %), 1 (400, 33.3 %)"));
     EXPECT_THAT(*lines, Contains("numbers: n, copy"));
-    EXPECT_THAT(*lines, Contains("categories: same (1 levels), c (3 levels, 12 missing)"));
+    EXPECT_THAT(*lines, Contains("categories: same (1 level), c (3 levels, 12 missing)"));
     EXPECT_THAT(*lines, Contains(HasSubstr("warning: column copy equals the target in every row: a leak?")));
     EXPECT_THAT(*lines, Contains(HasSubstr("warning: column same has the same value in every row")));
 }
@@ -421,6 +421,30 @@ TEST_F(Tables, TargetsThatAreNoLabelsOrNoNumbersAreErrorsWithTheirPlace) {
     DataConfig stratified = config(labelled(), "rare, often");
     stratified.split = SplitKind::stratified;
     EXPECT_THAT(describe_data(stratified).error().message, StartsWith("data.split: stratified is for classes"));
+}
+
+TEST_F(Tables, AColumnFromWhichTheTargetFollowsIsTold) {
+    std::string classes = "x,renamed,code,split,y\n", numbers = "x,scaled,noisy,y\n";
+    for (int i = 0; i < 200; ++i) {
+        const int label = i * i % 7 % 2;
+        classes += std::to_string(i) + (label == 1 ? ",ja," : ",nein,") + std::to_string(2 * label + 1) + "," +
+                   std::to_string(label + 2 * (i % 5)) + "," + std::to_string(label) + "\n";
+        const double y = 0.37 * (i * i % 31);
+        numbers += std::to_string(i) + "," + std::to_string(5 - 3 * y) + "," + std::to_string(y + i % 2 * 0.01) + "," +
+                   std::to_string(y) + "\n";
+    }
+    const auto warned = [&](const std::string& text) {
+        const auto lines = explain_data(config(text, "y"));
+        std::vector<std::string> columns;
+        const std::string prefix = "warning: the target follows from column ";
+        for (const std::string& line : *lines)
+            if (line.starts_with(prefix))
+                columns.push_back(line.substr(prefix.size(), line.find(' ', prefix.size()) - prefix.size()));
+        return columns;
+    };
+    EXPECT_THAT(warned(classes), ElementsAre("renamed", "code", "split"));  // y is split mod 2
+    EXPECT_THAT(warned(numbers), ElementsAre("scaled"));
+    EXPECT_THAT(warned("x,y\n1,0\n2,1\n1,0\n2,1\n1,0\n2,1\n"), ElementsAre());  // too few rows to tell
 }
 
 }  // namespace

@@ -178,8 +178,12 @@ TEST_F(RegressionOnTheCpu, WhatIsOfClassesIsRefused) {
               "objective.metric: val_accuracy is not one of loss, val_loss, val_mse, val_mae, val_r2, which regression "
               "has");
     EXPECT_EQ(message({{"task", std::string("classification")}}, "val_r2"),
-              "objective.metric: val_r2 is not one of loss, val_loss, val_accuracy, val_perplexity, val_f1, val_top5, "
+              "objective.metric: val_r2 is not one of loss, val_loss, val_accuracy, val_f1, val_top5, "
               "val_auc, which classification has");
+    EXPECT_EQ(
+        message({{"task", std::string("classification")}, {"class_metrics", true}}, "val_top5"),
+        "objective.metric: val_top5 is 1 for every model, as there are only 5 classes: use val_accuracy, val_f1 or "
+        "val_loss");
 }
 
 TEST_F(RegressionOnTheCpu, APlanThatIsAskedToTellsWhatTheDataIs) {
