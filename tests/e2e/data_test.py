@@ -1,0 +1,60 @@
+"""Samples that stay in their files: a trial takes less memory than they are, and its numbers are the same."""
+import array
+import json
+
+from harness import Case
+
+SAMPLES, FEATURES = 20_000, 800  # 64 MB as float32
+STUDY = """\
+study: {place}
+seed: 1
+space:
+  lr: {{type: float, low: 1.0e-3, high: 1.0e-2, log: true}}
+worker:
+  data: {{format: npy, path: arrays, placement: {place}, loader_threads: {threads}}}
+  model: {{type: mlp, hidden: [8]}}
+  training: {{batch_size: 512}}
+budget: {{trials: 1, epochs: 2}}
+resources: {{parallel: 1, backend: cpu}}
+"""
+
+
+class Files(Case):
+    def setUp(self):
+        super().setUp()
+        folder = self.folder / "arrays"
+        folder.mkdir()
+        row = array.array("f", [((i * i) % 61 - 30) / 10 for i in range(2 * FEATURES)])
+        with open(folder / "x.npy", "wb") as file:
+            file.write(self.header("<f4", f"({SAMPLES}, {FEATURES})"))
+            for i in range(SAMPLES):
+                file.write(row[i % FEATURES:i % FEATURES + FEATURES].tobytes())
+        with open(folder / "y.npy", "wb") as file:
+            file.write(self.header("<i8", f"({SAMPLES},)"))
+            file.write(array.array("q", [i % FEATURES % 2 for i in range(SAMPLES)]).tobytes())
+
+    @staticmethod
+    def header(kind, shape):
+        text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+        return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+    def test_take_no_memory_and_change_no_number(self):
+        trials = {}
+        for place, threads in (("files", 2), ("device", "auto")):
+            name = self.study(STUDY.format(place=place, threads=threads))
+            checked = self.hpo("check", name)
+            self.assertEqual("stay in their files" in checked, place == "files", checked)
+            self.hpo("run", name, "-q")
+            trials[place] = json.loads(self.hpo("show", f"{place}/1", "--json"))
+        of_samples = 4 * SAMPLES * FEATURES
+        for measure in ("booked", "peak"):
+            took = {place: trial[measure]["host_bytes"] for place, trial in trials.items()}
+            self.assertLess(took["files"], took["device"] - of_samples / 2, measure)
+        self.assertLess(trials["files"]["peak"]["host_bytes"], of_samples)
+        self.assertEqual(trials["files"]["curve"][-1]["metrics"], trials["device"]["curve"][-1]["metrics"])
+        self.assertIn("loading: 2 threads, up to 4 batches ahead; as configured", self.hpo("logs", "files/1"))
+
+
+if __name__ == "__main__":
+    import unittest
+    unittest.main()
