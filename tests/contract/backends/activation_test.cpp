@@ -167,6 +167,30 @@ TEST(Activation, SumsTheBiasGradientOfMoreRowsThanItTakesAtOnce) {
     });
 }
 
+/// GPUs divide so many rows into parts, whose sums are put together.
+TEST(Activation, SumsTheBiasGradientOfThousandsOfRows) {
+    constexpr Shape shapes[] = {{1023, 10}, {1024, 10}, {2100, 33}, {1100, 300}};
+    for (const Shape& shape : shapes)
+        for (const Write write : {Write::set, Write::add})
+            fused_and_alone([&](Harness& harness) {
+                ActivateBackward backward;
+                backward.gradient = harness.floats(shape.rows, shape.columns, [](int replica, std::int64_t i) {
+                    return static_cast<double>((i * 7 + replica) % 13 - 6);  // sums are exact
+                });
+                backward.bias_gradient = harness.floats(1, shape.columns, [](int, std::int64_t) { return 0.5; });
+                backward.write = write;
+                harness.start();
+                harness.stream().activate_backward(backward);
+                for (int k = 0; k < harness.replicas(); ++k) {
+                    Numbers wanted(number(shape.columns), write == Write::add ? 0.5 : 0);
+                    for (std::int64_t i = 0; i < shape.rows * shape.columns; ++i)
+                        wanted[number(i % shape.columns)] +=
+                            static_cast<double>((i * 7 + harness.value_index_of(k)) % 13 - 6);
+                    EXPECT_EQ(harness.values(backward.bias_gradient, k), wanted);
+                }
+            });
+}
+
 TEST(Activation, HoldsFarFromZero) {
     for (const auto activation : all)
         fused_and_alone([&](Harness& harness) {

@@ -147,6 +147,46 @@ TEST(LayerNorm, AddsToTheGradientsOfEarlierMicroBatches) {
     });
 }
 
+/// GPUs divide so many rows into parts, whose sums are put together.
+TEST(LayerNorm, SumsTheGradientsOfThousandsOfRows) {
+    for (const Shape& shape : {Shape{1024, 10}, Shape{1300, 33}})
+        for (const auto& [shifts, write] :
+             {std::pair(true, Write::set), std::pair(true, Write::add), std::pair(false, Write::add)})
+            fused_and_alone([&, shifts = shifts, write = write](Harness& harness) {
+                const Tensor input = harness.random(shape.rows, shape.columns),
+                             scale = harness.random(1, shape.columns), mean = harness.random(shape.rows, 1),
+                             rstd = harness.random(shape.rows, 1, 0.5, 2);
+                const Tensor g = harness.random(shape.rows, shape.columns);
+                const Tensor of_scale = harness.random(1, shape.columns), of_shift = harness.random(1, shape.columns);
+                harness.start();
+                std::vector<Numbers> scales, shifted;
+                const auto columns = number(shape.columns);
+                for (int k = 0; k < harness.replicas(); ++k) {
+                    const bool adds = write == Write::add;
+                    scales.push_back(adds ? harness.values(of_scale, k) : Numbers(columns));
+                    shifted.push_back(adds || !shifts ? harness.values(of_shift, k) : Numbers(columns));
+                    const Numbers x = harness.values(input, k), up = harness.values(g, k), m = harness.values(mean, k),
+                                  r = harness.values(rstd, k);
+                    for (std::size_t i = 0; i < x.size(); ++i) {
+                        scales.back()[i % columns] += up[i] * (x[i] - m[i / columns]) * r[i / columns];
+                        if (shifts) shifted.back()[i % columns] += up[i];
+                    }
+                }
+                harness.stream().layer_norm_backward({.gradient = g,
+                                                      .input = input,
+                                                      .mean = mean,
+                                                      .rstd = rstd,
+                                                      .scale = scale,
+                                                      .scale_gradient = of_scale,
+                                                      .shift_gradient = shifts ? of_shift : Tensor{},
+                                                      .write = write});
+                for (int k = 0; k < harness.replicas(); ++k) {
+                    expect_near(harness.values(of_scale, k), scales[number(k)], 1e-4);
+                    expect_near(harness.values(of_shift, k), shifted[number(k)], 1e-4);
+                }
+            });
+}
+
 TEST(LayerNorm, RmsNormTakesNoMeanAndNeedsNoShift) {
     for (const auto& shape : odd_shapes)
         fused_and_alone([&](Harness& harness) {

@@ -268,6 +268,7 @@ const std::map<std::string, Entry> kernels{
     ENTRY(gather_u8, GatherArguments),
     ENTRY(activate, ActivateArguments),
     ENTRY(activate_backward, ActivateBackwardArguments),
+    ENTRY(column_totals, ColumnTotalsArguments),
     ENTRY(layer_norm, LayerNormArguments),
     ENTRY(layer_norm_backward_columns, LayerNormBackwardArguments),
     ENTRY(layer_norm_backward_rows, LayerNormBackwardArguments),

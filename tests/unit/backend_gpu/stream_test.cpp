@@ -45,6 +45,7 @@ class ListingRuntime final : public Runtime {
     void copy(Memory, std::size_t, Memory, std::size_t, std::size_t) override {}
     void launch(const Launch& launch) override {
         list.emplace_back(kernel_names[static_cast<std::size_t>(launch.kernel)]);
+        groups.push_back(launch.groups);
         bytes_of_weights += weight_bytes(launch);
     }
     bool multiply(Memory, Form, const MultiplyArguments&, int) override { return false; }
@@ -54,6 +55,7 @@ class ListingRuntime final : public Runtime {
 
     [[nodiscard]] Fence fences() const { return fences_; }
     std::vector<std::string> list;
+    std::vector<u32> groups;      ///< of each launch
     double bytes_of_weights = 0;  ///< that launches read and write of weights, their gradients and moments
     std::vector<Fence> forgotten;
 
@@ -126,6 +128,28 @@ TEST_F(GpuStreamTest, AStagedCopyWaitsForWhatReadItsTargetAndForNothingLater) {
     std::sort(runtime.forgotten.begin(), runtime.forgotten.end());
     EXPECT_THAT(runtime.forgotten, ElementsAre(1, 2, 4, 6, 7, 8, 9));
     EXPECT_EQ(runtime.fences(), 9U);
+}
+
+/// The 10-class layer has one group of columns. Its parts of the rows keep more of a GPU busy, and a work-item then
+/// waits for the memory a few times, in place of once in 64 rows.
+TEST_F(GpuStreamTest, SumsOverManyRowsAreDividedAmongWorkGroups) {
+    const auto launches_of = [&](std::int64_t rows, std::int64_t columns) {
+        Layout layout(1);
+        const Tensor gradient = layout.add(Type::f32, rows, columns), bias = layout.add(Type::f32, 1, columns);
+        const auto memory = buffer(layout.bytes());
+        GpuStream on(runtime, *memory, buffer(workspace_bytes(1)), 1);
+        runtime.list.clear();
+        runtime.groups.clear();
+        on.activate_backward({.gradient = gradient, .bias_gradient = bias});
+        EXPECT_LE(row_parts(rows, columns) * columns, std::max<std::int64_t>(columns, MAX_COLUMN_SUMS));
+        return runtime.groups;
+    };
+    EXPECT_THAT(launches_of(256, 10), ElementsAre(1)) << "a further launch would cost more";
+    EXPECT_THAT(launches_of(4096, 10), ElementsAre(16, 1));
+    EXPECT_THAT(runtime.list, ::testing::IsSupersetOf({"activate_backward", "column_totals"}));
+    EXPECT_THAT(launches_of(4096, 512), ElementsAre(16 * 16, 16));
+    EXPECT_THAT(launches_of(15360, 768), ElementsAre(10 * 24, 24));
+    EXPECT_THAT(launches_of(4096, 16384), ElementsAre(512)) << "there are enough without";
 }
 
 /// Half of an update at a small batch is reading and writing what belongs to the weights.

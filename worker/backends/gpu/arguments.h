@@ -98,8 +98,18 @@ typedef struct {
     u32 activation;
     u32 add;     // to the bias gradient
     u32 rounds;  // the gradient, as in RoundArguments; 0: it is f32
-    u32 unused;
+    u32 parts;   // of the rows, see ColumnTotalsArguments
 } ActivateBackwardArguments;
+
+// Sums over the rows are computed in parts of the rows, side by side, which another kernel puts together.
+typedef struct {
+    TensorRef first;   // ABSENT: not wanted
+    TensorRef second;  // ABSENT: there is but one sum of each column
+    u32 columns;
+    u32 parts;
+    u32 add;
+    u32 unused;
+} ColumnTotalsArguments;
 
 typedef struct {
     TensorRef input;
@@ -130,6 +140,8 @@ typedef struct {
     u32 columns;
     u32 centred;
     u32 add;
+    u32 parts;  // of the rows, see ColumnTotalsArguments
+    u32 unused;
 } LayerNormBackwardArguments;
 
 typedef struct {
@@ -502,9 +514,14 @@ typedef struct {
 #define WORK_GROUP_SIZE 256U   // work-items of every work-group
 #define UPDATE_ELEMENTS 1024U  // elements of a work-group in optimizers (four a work-item) and norms
 #define MAX_PARTS 256U         // partial results of a reduction, a replica
-#define SUBGROUP_SIZE 32U      // work-items that share a row
-#define SUBGROUPS 8U           // WORK_GROUP_SIZE / SUBGROUP_SIZE
-#define TILE 64U               // rows and columns of a product that a group computes
+#define MAX_COLUMN_SUMS 8192U  // partial sums of columns, a replica: of all parts of the rows
+#define PART_ROWS 256U         // rows of a part, at least
+#define LEAST_SPLIT 1024U      // rows that are divided into parts, at least
+// What a replica takes of the workspace: two numbers for each partial result, and two partial sums of columns.
+#define WORKSPACE_BYTES (MAX_PARTS * 8U + MAX_COLUMN_SUMS * 8U)
+#define SUBGROUP_SIZE 32U  // work-items that share a row
+#define SUBGROUPS 8U       // WORK_GROUP_SIZE / SUBGROUP_SIZE
+#define TILE 64U           // rows and columns of a product that a group computes
 #define TILE_DEPTH 16U
 #define STEPS 16U        // of a tile of queries or keys
 #define WIDEST_HEAD 128  // numbers of a head, at most

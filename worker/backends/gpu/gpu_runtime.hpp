@@ -33,6 +33,7 @@ using i64 = std::int64_t;
     K(gather_u8)                      \
     K(activate)                       \
     K(activate_backward)              \
+    K(column_totals)                  \
     K(layer_norm)                     \
     K(layer_norm_backward_columns)    \
     K(layer_norm_backward_rows)       \

@@ -233,12 +233,22 @@ void GpuStream::activate(const Activate& arguments) {
 void GpuStream::activate_backward(const ActivateBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
     assert(gradient.type == Type::f32 || arguments.incoming);
-    launch(Kernel::activate_backward, divide_up(gradient.columns, SUBGROUP_SIZE),
+    const u32 parts = row_parts(gradient.rows, gradient.columns);
+    launch(Kernel::activate_backward, divide_up(gradient.columns, SUBGROUP_SIZE) * parts,
            ActivateBackwardArguments{
                ref(gradient), ref(arguments.pre), ref(arguments.output), ref(arguments.bias_gradient),
                ref(arguments.activations), ref(arguments.incoming ? arguments.incoming : gradient),
                ref(arguments.dropout), word(gradient.rows), word(gradient.columns),
-               static_cast<u32>(arguments.activation), arguments.write == Write::add, rounds_to(gradient), 0});
+               static_cast<u32>(arguments.activation), arguments.write == Write::add, rounds_to(gradient), parts});
+    add_column_totals(arguments.bias_gradient, {}, gradient.columns, parts, arguments.write);
+}
+
+/// Adds up what the parts of the rows have left in the workspace; nothing is left of one part.
+void GpuStream::add_column_totals(const Tensor& first, const Tensor& second, std::int64_t columns, u32 parts,
+                                  Write write) {
+    if (parts == 1 || !first) return;
+    launch(Kernel::column_totals, divide_up(columns, SUBGROUP_SIZE),
+           ColumnTotalsArguments{ref(first), ref(second), word(columns), parts, write == Write::add, 0});
 }
 
 void GpuStream::layer_norm(const LayerNorm& arguments) {
@@ -253,6 +263,7 @@ void GpuStream::layer_norm(const LayerNorm& arguments) {
 void GpuStream::layer_norm_backward(const LayerNormBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
     const bool add = arguments.write == Write::add;
+    const u32 parts = row_parts(gradient.rows, gradient.columns);
     const LayerNormBackwardArguments both{ref(gradient),
                                           ref(arguments.input),
                                           ref(arguments.mean),
@@ -265,8 +276,11 @@ void GpuStream::layer_norm_backward(const LayerNormBackward& arguments) {
                                           word(gradient.rows),
                                           word(gradient.columns),
                                           arguments.centred,
-                                          add};
-    launch(Kernel::layer_norm_backward_columns, divide_up(gradient.columns, SUBGROUP_SIZE), both);
+                                          add,
+                                          parts,
+                                          0};
+    launch(Kernel::layer_norm_backward_columns, divide_up(gradient.columns, SUBGROUP_SIZE) * parts, both);
+    add_column_totals(arguments.scale_gradient, arguments.shift_gradient, gradient.columns, parts, arguments.write);
     launch(Kernel::layer_norm_backward_rows, divide_up(gradient.rows, SUBGROUPS), both);
     if (!arguments.bias_gradient) return;
     ActivateBackward sums;  // without an activation this computes the sums of the columns

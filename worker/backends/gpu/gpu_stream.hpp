@@ -39,7 +39,16 @@ inline u32 word(std::int64_t number) {
 }
 
 /// Bytes that a stream of `replicas` replicas takes besides its arena, for partial results of reductions.
-constexpr std::size_t workspace_bytes(int replicas) { return static_cast<std::size_t>(replicas) * MAX_PARTS * 8; }
+constexpr std::size_t workspace_bytes(int replicas) { return static_cast<std::size_t>(replicas) * WORKSPACE_BYTES; }
+
+/// Parts of the rows in each of which work-groups sum up SUBGROUP_SIZE columns. Few columns alone would keep few cores
+/// of a GPU busy, and many rows let them wait for the memory many times, one after the other. Another launch puts the
+/// parts together, which does not pay for few rows. It follows from the shape alone: the order of additions must not
+/// depend on a replica's company.
+constexpr u32 row_parts(std::int64_t rows, std::int64_t columns) {
+    if (rows < LEAST_SPLIT) return 1;
+    return static_cast<u32>(std::clamp<std::int64_t>(MAX_COLUMN_SUMS / columns, 1, rows / PART_ROWS));
+}
 
 class GpuStream : public Stream {
    public:
@@ -123,6 +132,7 @@ class GpuStream : public Stream {
     void launch(Kernel kernel, std::int64_t groups, const Arguments& arguments);
     template <class Arguments>
     void launch(Kernel kernel, std::int64_t groups, const Arguments& arguments, Memory other);
+    void add_column_totals(const Tensor& first, const Tensor& second, std::int64_t columns, u32 parts, Write write);
     void each_cross_entropy(const CrossEntropy& arguments, Kernel first, u32 parts);
     /// The sizes of a product: C is m x n, and the sums run over k.
     struct Sizes {

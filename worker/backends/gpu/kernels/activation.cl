@@ -103,21 +103,22 @@ KERNEL activate(GLOBAL u8* arena, GLOBAL u8* other, const ActivateArguments a) {
     }
 }
 
-// A work-group handles SUBGROUP_SIZE columns of all rows, so that the gradient is changed and summed in one reading. A
+// A work-group handles SUBGROUP_SIZE columns of a part of the rows, so that the gradient is changed and summed in one reading. A
 // work-item reads AHEAD rows before it writes the first of them, so that it does not wait for the memory at each row.
 #define AHEAD 8u
 
 KERNEL activate_backward(GLOBAL u8* arena, GLOBAL u8* other, const ActivateBackwardArguments a) {
     SHARED float scratch[WORK_GROUP_SIZE];
-    const u32 column = WORK_GROUP * SUBGROUP_SIZE + WORK_ITEM % SUBGROUP_SIZE;
+    const ColumnOfPart it = column_of_part(a.rows, a.columns, a.parts);
+    const u32 column = it.column;
     const u32 threshold = dropout_threshold(arena, a.dropout);
     const float scale = 65536.0f / (float)(65536u - threshold);
     const u32 activation = number_or(arena, a.activations, a.activation);
     const int masked = threshold > 0u && activation != RELU;  // with relu the output is 0 where an element was dropped
-    const u32 rows = column < a.columns ? a.rows : 0u;
+    const u32 rows = it.end;
     float sum = 0.0f;
     GLOBAL const float* seen = activation == RELU ? FLOATS(a.output) : FLOATS(a.pre);
-    for (u32 first = WORK_ITEM / SUBGROUP_SIZE; first < rows; first += SUBGROUPS * AHEAD) {
+    for (u32 first = it.begin + WORK_ITEM / SUBGROUP_SIZE; first < rows; first += SUBGROUPS * AHEAD) {
         float g[AHEAD];
         float x[AHEAD];
         for (u32 e = 0; e < AHEAD; ++e) {
@@ -147,5 +148,5 @@ KERNEL activate_backward(GLOBAL u8* arena, GLOBAL u8* other, const ActivateBackw
     }
     sum = column_sum(scratch, sum);
     if (PRESENT(a.bias_gradient) && WORK_ITEM < SUBGROUP_SIZE && column < a.columns)
-        FLOATS(a.bias_gradient)[column] = a.add ? FLOATS(a.bias_gradient)[column] + sum : sum;
+        put_column_sum(FLOATS(a.bias_gradient), FIRST_COLUMN_SUMS, it, a.columns, a.parts, a.add, sum);
 }

@@ -12,9 +12,12 @@
 #define BYTES(ref) (arena + (ref).offset + (u64)REPLICA * (ref).stride)
 #define PRESENT(ref) ((ref).offset != ABSENT)
 
-// Partial results of a replica in the workspace: MAX_PARTS floats, then as many integers.
-#define PART_FLOATS ((GLOBAL float*)(other + (u64)REPLICA * MAX_PARTS * 8u))
-#define PART_COUNTS ((GLOBAL int*)(other + (u64)REPLICA * MAX_PARTS * 8u + MAX_PARTS * 4u))
+// Partial results of a replica in the workspace: MAX_PARTS floats, then as many integers, then twice the partial sums of
+// columns.
+#define PART_FLOATS ((GLOBAL float*)(other + (u64)REPLICA * WORKSPACE_BYTES))
+#define PART_COUNTS ((GLOBAL int*)(other + (u64)REPLICA * WORKSPACE_BYTES + MAX_PARTS * 4u))
+#define FIRST_COLUMN_SUMS ((GLOBAL float*)(other + (u64)REPLICA * WORKSPACE_BYTES + MAX_PARTS * 8u))
+#define SECOND_COLUMN_SUMS (FIRST_COLUMN_SUMS + MAX_COLUMN_SUMS)
 
 // ---- The valid part of a replica ----
 
@@ -100,3 +103,47 @@ FUNCTION float column_sum(LOCAL float* scratch, float x) {
 
 // The sum over the whole work-group.
 FUNCTION float group_sum(LOCAL float* scratch, float x) { return subgroup_sum(scratch, column_sum(scratch, x)); }
+
+// ---- Sums of columns in parts of the rows ----
+
+// The part of a work-group that handles SUBGROUP_SIZE columns of a part, the column of this work-item, and the rows
+// [begin, end) that it goes through: none where there is no such column.
+typedef struct {
+    u32 part, column, begin, end;
+} ColumnOfPart;
+
+FUNCTION ColumnOfPart column_of_part(u32 rows, u32 columns, u32 parts) {
+    const u32 blocks = (columns + SUBGROUP_SIZE - 1u) / SUBGROUP_SIZE;
+    const u32 part_rows = (rows + parts - 1u) / parts;
+    ColumnOfPart it;
+    it.part = WORK_GROUP / blocks;
+    it.column = WORK_GROUP % blocks * SUBGROUP_SIZE + WORK_ITEM % SUBGROUP_SIZE;
+    it.begin = it.part * part_rows;
+    it.end = it.column >= columns ? 0u : it.begin + part_rows < rows ? it.begin + part_rows : rows;
+    return it;
+}
+
+// The work-item's sum of its column goes to the gradient, or of one of several parts to the workspace.
+FUNCTION void put_column_sum(GLOBAL float* gradient, GLOBAL float* sums, const ColumnOfPart it, u32 columns, u32 parts,
+                             u32 add, float sum) {
+    if (parts > 1u)
+        sums[it.part * columns + it.column] = sum;
+    else
+        gradient[it.column] = add ? gradient[it.column] + sum : sum;
+}
+
+KERNEL column_totals(GLOBAL u8* arena, GLOBAL u8* other, const ColumnTotalsArguments a) {
+    SHARED float scratch[WORK_GROUP_SIZE];
+    const u32 column = WORK_GROUP * SUBGROUP_SIZE + WORK_ITEM % SUBGROUP_SIZE;
+    float first = 0.0f;
+    float second = 0.0f;
+    for (u32 part = WORK_ITEM / SUBGROUP_SIZE; column < a.columns && part < a.parts; part += SUBGROUPS) {
+        first += FIRST_COLUMN_SUMS[part * a.columns + column];
+        if (PRESENT(a.second)) second += SECOND_COLUMN_SUMS[part * a.columns + column];
+    }
+    first = column_sum(scratch, first);
+    second = column_sum(scratch, second);
+    if (WORK_ITEM >= SUBGROUP_SIZE || column >= a.columns) return;
+    FLOATS(a.first)[column] = a.add ? FLOATS(a.first)[column] + first : first;
+    if (PRESENT(a.second)) FLOATS(a.second)[column] = a.add ? FLOATS(a.second)[column] + second : second;
+}

@@ -33,27 +33,25 @@ KERNEL layer_norm(GLOBAL u8* arena, GLOBAL u8* other, const LayerNormArguments a
     }
 }
 
-// The gradients of scale and shift; a work-group handles SUBGROUP_SIZE columns. It must run before
+// The gradients of scale and shift; a work-group handles SUBGROUP_SIZE columns of a part of the rows. It must run before
 // layer_norm_backward_rows, which changes the gradient.
 KERNEL layer_norm_backward_columns(GLOBAL u8* arena, GLOBAL u8* other, const LayerNormBackwardArguments a) {
     SHARED float scratch[WORK_GROUP_SIZE];
-    const u32 column = WORK_GROUP * SUBGROUP_SIZE + WORK_ITEM % SUBGROUP_SIZE;
+    const ColumnOfPart it = column_of_part(a.rows, a.columns, a.parts);
     float scale = 0.0f;
     float shift = 0.0f;
-    if (column < a.columns) {
-        for (u32 row = WORK_ITEM / SUBGROUP_SIZE; row < a.rows; row += SUBGROUPS) {
-            const i64 i = (i64)row * a.columns + column;
-            const float g = FLOATS(a.gradient)[i];
-            scale += g * ((FLOATS(a.input)[i] - FLOATS(a.mean)[row]) * FLOATS(a.rstd)[row]);
-            shift += g;
-        }
+    for (u32 row = it.begin + WORK_ITEM / SUBGROUP_SIZE; row < it.end; row += SUBGROUPS) {
+        const i64 i = (i64)row * a.columns + it.column;
+        const float g = FLOATS(a.gradient)[i];
+        scale += g * ((FLOATS(a.input)[i] - FLOATS(a.mean)[row]) * FLOATS(a.rstd)[row]);
+        shift += g;
     }
     scale = column_sum(scratch, scale);
     shift = column_sum(scratch, shift);
-    if (WORK_ITEM < SUBGROUP_SIZE && column < a.columns) {
-        FLOATS(a.scale_gradient)[column] = a.add ? FLOATS(a.scale_gradient)[column] + scale : scale;
+    if (WORK_ITEM < SUBGROUP_SIZE && it.column < a.columns) {
+        put_column_sum(FLOATS(a.scale_gradient), FIRST_COLUMN_SUMS, it, a.columns, a.parts, a.add, scale);
         if (PRESENT(a.shift_gradient))
-            FLOATS(a.shift_gradient)[column] = a.add ? FLOATS(a.shift_gradient)[column] + shift : shift;
+            put_column_sum(FLOATS(a.shift_gradient), SECOND_COLUMN_SUMS, it, a.columns, a.parts, a.add, shift);
     }
 }
 
