@@ -14,13 +14,6 @@ constexpr int64_t held_rows = 6;
 #endif
 static_assert(2 * lanes <= convolution_columns);
 
-inline Floats load_floats(const float* from) {
-    Floats loaded;
-    __builtin_memcpy(&loaded, from, sizeof loaded);
-    return loaded;
-}
-inline void store_floats(const Floats& value, float* to) { __builtin_memcpy(to, &value, sizeof value); }
-
 /// Channels padded to whole blocks.
 inline int64_t block_of(int64_t channels) { return channels > lanes ? 2 * lanes : lanes; }
 inline int64_t padded_to_blocks(int64_t channels) {

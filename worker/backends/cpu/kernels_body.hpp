@@ -39,6 +39,50 @@ using Words = int32_t __attribute__((vector_size(register_bytes), may_alias));
 using UnsignedWords = uint32_t __attribute__((vector_size(register_bytes)));
 constexpr int64_t lanes = register_bytes / sizeof(float);
 
+using FourFloats = float __attribute__((vector_size(16), aligned(4), may_alias));
+
+inline Floats load_floats(const float* from) {
+    Floats loaded;
+    __builtin_memcpy(&loaded, from, sizeof loaded);
+    return loaded;
+}
+inline void store_floats(const Floats& value, float* to) { __builtin_memcpy(to, &value, sizeof value); }
+
+/// op(op(quarter, quarter), ...) of the vector's quarters, or of its halves.
+template <class Op>
+inline FourFloats fold(const Floats& values, const Op& op) {
+    FourFloats parts[lanes / 4];
+    __builtin_memcpy(parts, &values, sizeof values);
+    for (int64_t i = 1; i < lanes / 4; ++i) parts[0] = op(parts[0], parts[i]);
+    return parts[0];
+}
+
+inline float sum_of(const Floats& values) {
+    const FourFloats sums = fold(values, [](const FourFloats& a, const FourFloats& b) { return a + b; });
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+inline float greatest_of(const Floats& values) {
+    const auto greater = [](const auto& a, const auto& b) { return a > b ? a : b; };
+    const FourFloats most = fold(values, greater);
+    return greater(greater(most[0], most[1]), greater(most[2], most[3]));
+}
+
+/// The sum of f(x) over the numbers; f takes a float or a vector. Two sums are built side by side: the next addition
+/// need not wait for the last one.
+template <class F>
+inline float sum_over(int64_t count, const float* values, const F& f) {
+    Floats even{}, odd{};
+    int64_t i = 0;
+    for (; i + 2 * lanes <= count; i += 2 * lanes) {
+        even += f(load_floats(values + i));
+        odd += f(load_floats(values + i + lanes));
+    }
+    float rest = 0;
+    for (; i < count; ++i) rest += f(values[i]);
+    return sum_of(even + odd) + rest;
+}
+
 // ---- Functions of one number, branch-free, so that a loop over them becomes vector code ----
 
 /// T is float or a vector of it.
@@ -282,15 +326,8 @@ void layer_norm(int64_t rows, int64_t columns, int64_t valid, bool centred, floa
         float* a = input + row * columns;
         float* y = output + row * columns;
         if (bias) add(valid, bias, a);
-        float sum = 0;
-        if (centred) {
-#pragma omp simd reduction(+ : sum)
-            for (int64_t i = 0; i < valid; ++i) sum += a[i];
-        }
-        const float m = sum * share;
-        float squares = 0;
-#pragma omp simd reduction(+ : squares)
-        for (int64_t i = 0; i < valid; ++i) squares += (a[i] - m) * (a[i] - m);
+        const float m = centred ? sum_over(valid, a, [](auto x) { return x; }) * share : 0.0F;
+        const float squares = sum_over(valid, a, [m](auto x) { return (x - m) * (x - m); });
         const float r = 1.0F / __builtin_sqrtf(squares * share + epsilon);
         if (shift) {
 #pragma omp simd

@@ -76,8 +76,6 @@ inline void pack(int64_t rows, int64_t columns, const float* from, int64_t from_
     clear((wide_rows - rows) * wide_columns, to + rows * wide_columns);
 }
 
-using FourFloats = float __attribute__((vector_size(16), aligned(4), may_alias));
-
 /// Copies four rows of `columns` numbers into four columns.
 inline void transpose_four(int64_t columns, const float* from, int64_t from_row, float* to) {
     const auto row = [](auto* at) -> auto& { return *reinterpret_cast<FourFloats*>(const_cast<float*>(at)); };
@@ -115,18 +113,6 @@ inline Words lanes_before(int64_t first, int64_t end) {
     Words index;
     for (int i = 0; i < lanes; ++i) index[i] = i;
     return index < static_cast<int32_t>(end - first);
-}
-
-inline float sum_of(const Floats& values) {
-    float sum = 0;
-    for (int i = 0; i < lanes; ++i) sum += values[i];
-    return sum;
-}
-
-inline float greatest_of(const Floats& values) {
-    float greatest = values[0];
-    for (int i = 1; i < lanes; ++i) greatest = values[i] > greatest ? values[i] : greatest;
-    return greatest;
 }
 
 /// So many rows that products of tiles may work on them.
