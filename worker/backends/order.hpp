@@ -14,10 +14,8 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdint>
-#include <span>
 
 #include "hpo/random.hpp"
 
@@ -45,31 +43,34 @@ class EpochOrder {
         return x;
     }
 
-    /// Replaces each position by its sample. Faster than `at`: positions do not wait for each other.
-    constexpr void permute(std::span<std::uint32_t> positions) const {
-        for (std::uint32_t& x : positions) x = permuted(x);
-        for (std::uint32_t& x : positions)
-            while (x >= count_) x = permuted(x);
-    }
-
-   private:
-    /// Of all 2^bits numbers.
-    [[nodiscard]] constexpr std::uint32_t permuted(std::uint32_t x) const {
-        std::uint32_t left = x >> right_bits_;
-        std::uint32_t right = x & right_mask_;
-        for (std::size_t round = 0; round < keys_.size(); round += 2) {
+    /// One step of `at`, for a number or a vector of numbers. The kernels of each level of the CPU have vectors of
+    /// their own, so that the linker never takes a copy of one level for another's.
+    template <class Words>
+    [[nodiscard]] constexpr Words permuted(Words x) const {
+        Words left = x >> right_bits_;
+        Words right = x & right_mask_;
+        for (int round = 0; round < rounds; round += 2) {
             left ^= mixed(right ^ keys_[round]) & left_mask_;
             right ^= mixed(left ^ keys_[round + 1]) & right_mask_;
         }
         return left << right_bits_ | right;
     }
-    static constexpr std::uint32_t mixed(std::uint32_t h) {
+    /// Whether another step is needed.
+    template <class Words>
+    [[nodiscard]] constexpr auto is_outside(Words x) const {
+        return x >= count_;
+    }
+
+   private:
+    template <class Words>
+    static constexpr Words mixed(Words h) {
         h = (h ^ h >> 16) * 0x85EBCA6BU;
         h = (h ^ h >> 13) * 0xC2B2AE35U;
         return h ^ h >> 16;
     }
 
-    std::array<std::uint32_t, 8> keys_{};
+    static constexpr int rounds = 8;
+    std::uint32_t keys_[rounds] = {};
     std::uint32_t count_;
     std::uint32_t right_bits_;
     std::uint32_t left_mask_;

@@ -5,7 +5,11 @@
 #include <bit>
 #include <cstdlib>
 #include <limits>
+#include <numeric>
 #include <thread>
+#include <vector>
+
+#include "worker/backends/cpu/kernels.hpp"
 
 namespace hpo {
 namespace {
@@ -15,6 +19,18 @@ TEST(CpuLevels, BeginWithTheOneEveryCpuOfTheArchitectureHasAndRise) {
     for (const CpuLevel& level : cpu_levels()) found += std::string(level.name) + ' ';
     EXPECT_THAT(found, ::testing::AnyOf("x86-64-v2 ", "x86-64-v2 x86-64-v3 ", "x86-64-v2 x86-64-v3 x86-64-v4 ",
                                         "armv8-a ", "armv8-a armv8-a+sve "));
+}
+
+TEST(CpuLevels, PermuteManyPositionsAsTheOrderDoesOneByOne) {
+    for (const CpuLevel& level : cpu_levels())
+        for (const std::uint32_t count : {1U, 2U, 5U, 257U, 10'000U}) {
+            const EpochOrder order(3, 1, count);
+            std::vector<std::uint32_t> positions(count);
+            std::iota(positions.begin(), positions.end(), 0U);
+            level.kernels->permute(count, order, positions.data());
+            for (std::uint32_t i = 0; i < count; ++i)
+                ASSERT_EQ(positions[i], order.at(i)) << level.name << ", " << count << " samples";
+        }
 }
 
 TEST(CpuDevice, NamesItsLevelTheUnitForBfloat16AndTheKernelsOfOpenBlas) {

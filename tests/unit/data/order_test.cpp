@@ -50,15 +50,6 @@ TEST(EpochOrder, IsTheOneThatStoredStudiesWereTrainedIn) {
     EXPECT_EQ(EpochOrder(9'007'199'254'740'991, 19, 54'000).at(12'345), 20'468U);
 }
 
-TEST(EpochOrder, PermutesManyPositionsAsOneByOne) {
-    for (const std::uint32_t count : {1U, 2U, 5U, 257U, 10'000U}) {
-        std::vector<std::uint32_t> positions(count);
-        std::iota(positions.begin(), positions.end(), 0U);
-        EpochOrder(3, 1, count).permute(positions);
-        EXPECT_EQ(positions, order_of(3, 1, count));
-    }
-}
-
 TEST(EpochOrder, FollowsSeedAndEpoch) {
     EXPECT_EQ(order_of(3, 0, 1001), order_of(3, 0, 1001));
     EXPECT_NE(order_of(3, 0, 1001), order_of(3, 1, 1001));

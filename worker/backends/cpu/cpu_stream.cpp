@@ -127,11 +127,11 @@ class Picked {
         order_.emplace(seed, iteration / (samples.count / batch), static_cast<std::uint32_t>(samples.count));
     }
 
-    const std::int32_t* from(std::int64_t begin, std::int64_t count) {
+    const std::int32_t* from(const Kernels& kernels, std::int64_t begin, std::int64_t count) {
         const auto first = static_cast<std::uint32_t>(first_ + begin);
         const std::span picked(picked_.data(), static_cast<std::size_t>(count));
         for (std::size_t i = 0; i < picked.size(); ++i) picked[i] = first + static_cast<std::uint32_t>(i);
-        if (order_) order_->permute(picked);
+        if (order_) kernels.permute(count, *order_, picked.data());
         for (std::uint32_t& sample : picked)
             if (rows_) sample = static_cast<std::uint32_t>(rows_[sample]);
         return reinterpret_cast<const std::int32_t*>(picked_.data());
@@ -237,7 +237,7 @@ void CpuStream::gather(const Samples& samples, const Gather& arguments) {
                             : Picked(its, source, first);
         for (std::int64_t begin = 0; begin < mine.count; begin += Picked::at_once) {
             const std::int64_t count = std::min(Picked::at_once, mine.count - begin);
-            const std::span rows(picked.from(begin, count), static_cast<std::size_t>(count));
+            const std::span rows(picked.from(kernels_, begin, count), static_cast<std::size_t>(count));
             const auto write = [&](float* there, std::int64_t row, std::int64_t some) {
                 const auto its_rows = rows.subspan(static_cast<std::size_t>(row), static_cast<std::size_t>(some));
                 if (samples.features.type == Type::u8)

@@ -7,6 +7,7 @@
 
 #include "worker/backends/columns.hpp"
 #include "worker/backends/convolution.hpp"
+#include "worker/backends/order.hpp"
 
 namespace hpo {
 
@@ -156,6 +157,8 @@ struct Kernels {
     /// As SquaredError, over all elements: adds to loss and absolute; gradient as above.
     void (*squared_error)(std::int64_t count, const float* predictions, const float* targets, float weight, float scale,
                           float* loss, float* absolute, float* gradient);
+    /// Replaces each position by the sample that is there, EpochOrder::at.
+    void (*permute)(std::int64_t count, const EpochOrder& order, std::uint32_t* positions);
     /// output row r = source row indices[r] * scale + shift.
     void (*gather_f32)(std::int64_t rows, std::int64_t columns, const float* source, const std::int32_t* indices,
                        float scale, float shift, float* output);

@@ -580,6 +580,24 @@ void mean_pixels_backward(int64_t samples, int64_t pixels, int64_t channels, con
 
 // ---- Batches ----
 
+void permute(int64_t count, const EpochOrder& order, uint32_t* positions) {
+    for (int64_t first = 0; first < count; first += lanes) {
+        const auto bytes = static_cast<size_t>(count - first < lanes ? count - first : lanes) * sizeof(uint32_t);
+        UnsignedWords x{};
+        __builtin_memcpy(&x, positions + first, bytes);
+        x = order.permuted(x);
+        for (int32_t any = -1; any != 0;) {
+            const auto outside = order.is_outside(x);
+            const UnsignedWords next = order.permuted(x);
+            x = outside ? next : x;
+            any = 0;
+#pragma omp simd reduction(| : any)
+            for (int i = 0; i < lanes; ++i) any |= outside[i];
+        }
+        __builtin_memcpy(positions + first, &x, bytes);
+    }
+}
+
 template <class T>
 void gather(int64_t rows, int64_t columns, const T* source, const int32_t* indices, float scale, float shift,
             float* output) {
@@ -666,6 +684,7 @@ const Kernels HPO_KERNEL_TABLE = {
     .cross_entropy = cross_entropy,
     .binary_cross_entropy = binary_cross_entropy,
     .squared_error = squared_error,
+    .permute = permute,
     .gather_f32 = gather<float>,
     .gather_u8 = gather<uint8_t>,
     .sum_of_squares = sum_of_squares,
