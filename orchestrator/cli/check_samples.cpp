@@ -4,6 +4,7 @@
 
 #include "hpo/random.hpp"
 #include "hpo/result.hpp"
+#include "hpo/units.hpp"
 #include "hpo/worker_key_defaults.hpp"
 #include "orchestrator/engine/warm_start.hpp"
 #include "orchestrator/sampling/proposer.hpp"
@@ -70,9 +71,14 @@ void split_until_fits(const Study& study, OneWorker& worker, const Machine& mach
     const auto smallest = std::min_element(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) {
         return a.reserved.footprint.host_bytes < b.reserved.footprint.host_bytes;
     });
+    const from_worker::PlanAnswer& answer = smallest->answer;
+    const bool much_data = answer.data_bytes > answer.footprint.host_bytes / 2;
     throw Fatal("no trial fits, not even in the smallest micro-batches: as configured, the smallest (trial " +
                 std::to_string(smallest->trial) + ") " + smallest->too_large +
-                (study.resources.memory ? "; resources.memory sets the limit" : ""));
+                (study.resources.memory ? "; resources.memory sets the limit" : "") +
+                (much_data ? "; the data take " + bytes_text(static_cast<double>(answer.data_bytes)) +
+                                 " of it, and with worker.data.placement: files they stay in their files"
+                           : ""));
 }
 
 }  // namespace

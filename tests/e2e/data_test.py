@@ -38,6 +38,12 @@ class Files(Case):
         text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
         return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
 
+    def test_are_named_as_the_cure_where_data_exceed_the_memory(self):
+        name = self.study(STUDY.format(place="device", threads="auto"))
+        self.hpo("check", name, "--set", "resources.memory=80MiB", status=1)
+        self.assertIn("with worker.data.placement: files they stay in their files", self.error)
+        self.hpo("check", name, "--set", "resources.memory=80MiB", "--set", "worker.data.placement=files")
+
     def test_take_no_memory_and_change_no_number(self):
         trials = {}
         for place, threads in (("files", 2), ("device", "auto")):
