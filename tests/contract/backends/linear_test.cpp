@@ -131,7 +131,7 @@ TEST(Linear, In16BitsItIsTheProductOfTheRoundedOperandsSummedInFloat32) {
                 Tensor y, dw, dx;
             };
             std::vector<Case> cases;
-            for (const Precision precision : narrow_precisions(harness.device()))
+            for (const Precision precision : {Precision::bfloat16, Precision::float16})
                 cases.push_back({precision,
                                  {harness, size.batch, size.inputs, precision},
                                  {harness, size.outputs, size.inputs, precision},
@@ -141,6 +141,7 @@ TEST(Linear, In16BitsItIsTheProductOfTheRoundedOperandsSummedInFloat32) {
                                  harness.output(size.batch, size.inputs)});
             harness.start();
             for (const auto& [precision, x, w, dy, y, dw, dx] : cases) {
+                if (!harness.device().computes_in(precision)) continue;
                 for (const Operand* one : {&x, &w, &dy}) one->round(harness.stream());
                 harness.stream().linear({x.rounded, w.rounded, y, precision});
                 harness.stream().linear_backward({dy.rounded, x.rounded, w.rounded, dw, dx, Write::set, precision});
