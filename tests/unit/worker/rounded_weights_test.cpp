@@ -92,7 +92,8 @@ TEST_P(RoundedWeightsOn, FollowReplicasToAnotherArena) {
     for_each_kind([](const Params& params) {
         Group group({params, params}, steps_of_all, {1, 2}, GetParam());
         ASSERT_TRUE(group.trainer->train_step(always));
-        auto plan = *plan_group(*read_configuration(params), group.data->shape, group.data->sizes, 3);
+        const auto configuration = resolve_auto(group.worker.context, *read_configuration(params));
+        auto plan = *plan_group(configuration, group.data->shape, group.data->sizes, 3);
         const auto arena = *group.worker.device->allocate(plan.arena_bytes);
         Trainer wider(*group.worker.device, *arena, std::move(plan), *group.data, {}, steps_of_all, group.worker.clock);
         wider.adopt(*group.trainer);
