@@ -28,7 +28,7 @@ constexpr std::int64_t usual_batch = 128, usual_width = 256;
 using TimeOf = std::function<std::optional<double>(std::int64_t extent)>;
 
 /// Measures powers of two from `first` to `last`, and ends where each further one costs its work: then nothing is idle.
-PaddingBounds find_bounds(std::int64_t first, std::int64_t last, const PaddingBounds& guess, const TimeOf& time_of) {
+std::vector<double> times_of_doublings(std::int64_t first, std::int64_t last, const TimeOf& time_of) {
     std::vector<double> times;
     for (std::int64_t extent = first; extent <= last; extent *= 2) {
         const auto time = time_of(extent);
@@ -38,9 +38,14 @@ PaddingBounds find_bounds(std::int64_t first, std::int64_t last, const PaddingBo
         if (n > 2 && times[n - 1] > doubling_costs * times[n - 2] && times[n - 2] > doubling_costs * times[n - 3])
             break;
     }
-    if (times.size() < 2) return guess;
     // A larger extent that took less time shows that the smaller one was held up.
-    for (std::size_t i = times.size() - 1; i > 0; --i) times[i - 1] = std::min(times[i - 1], times[i]);
+    for (std::size_t i = times.size(); i > 1; --i) times[i - 2] = std::min(times[i - 2], times[i - 1]);
+    return times;
+}
+
+PaddingBounds find_bounds(std::int64_t first, std::int64_t last, const PaddingBounds& guess, const TimeOf& time_of) {
+    const std::vector<double> times = times_of_doublings(first, last, time_of);
+    if (times.size() < 2) return guess;
     std::size_t least = 0;
     while (least + 1 < times.size() && times[least + 1] <= padding_costs * times[0]) ++least;
     std::size_t coarse = least;
@@ -60,6 +65,23 @@ std::int64_t find_part(const TimeOf& time_of) {
     for (const auto& [bytes, time] : times)
         if (time <= equally_fast * fastest->second) return bytes;
     return 0;
+}
+
+/// The rows with which a product does half as many rows a second as with the number of rows that is fastest,
+/// interpolated between two measured numbers. 0: not measured.
+std::int64_t find_half_speed(const TimeOf& time_of) {
+    constexpr std::int64_t first = 16, last = 8192;
+    const std::vector<double> times = times_of_doublings(first, last, time_of);
+    if (times.size() < 3) return 0;
+    std::vector<double> speeds;
+    for (std::size_t i = 0; i < times.size(); ++i) speeds.push_back(static_cast<double>(first << i) / times[i]);
+    const double half = *std::max_element(speeds.begin(), speeds.end()) / 2;
+    std::size_t above = 0;
+    while (speeds[above] < half) ++above;
+    if (above == 0) return first;
+    const auto below = static_cast<double>(first << (above - 1));
+    const double share = (half - speeds[above - 1]) / (speeds[above] - speeds[above - 1]);
+    return static_cast<std::int64_t>(below * (1 + share));
 }
 
 bool is_power_of_two(std::int64_t number) {
@@ -83,7 +105,8 @@ std::string file_text(const std::vector<Attempt>& attempts, const std::string& i
         const auto& [batches, widths] = found.tuning.buckets;
         out << (found.complete ? "complete " : "cut-off ") << session << " times " << found.measured << " batches "
             << batches.least << ' ' << batches.coarse << " widths " << widths.least << ' ' << widths.coarse << " parts "
-            << found.tuning.part_bytes << " updates " << found.tuning.backward_updates << '\n';
+            << found.tuning.part_bytes << " updates " << found.tuning.backward_updates << " rows "
+            << found.tuning.rows_at_half_speed << '\n';
     }
     out << identity << '\n';
     return out.str();
@@ -92,16 +115,17 @@ std::string file_text(const std::vector<Attempt>& attempts, const std::string& i
 /// Nothing: the line is not one of file_text.
 std::optional<Attempt> read_attempt(const std::string& line) {
     std::istringstream in(line);
-    std::string state, times, batches, widths, parts, updates;
+    std::string state, times, batches, widths, parts, updates, rows;
     Attempt read;
     Tuning& tuning = read.found.tuning;
     BucketBounds& buckets = tuning.buckets;
     in >> state >> read.session >> times >> read.found.measured >> batches >> buckets.batches.least >>
         buckets.batches.coarse >> widths >> buckets.widths.least >> buckets.widths.coarse >> parts >>
-        tuning.part_bytes >> updates >> tuning.backward_updates;
+        tuning.part_bytes >> updates >> tuning.backward_updates >> rows >> tuning.rows_at_half_speed;
     read.found.complete = state == "complete";
     const bool whole = in && (read.found.complete || state == "cut-off") && times == "times" && batches == "batches" &&
-                       widths == "widths" && parts == "parts" && updates == "updates";
+                       widths == "widths" && parts == "parts" && updates == "updates" && rows == "rows" &&
+                       tuning.rows_at_half_speed >= 0;
     if (!whole || !are_bounds(buckets.batches) || !are_bounds(buckets.widths)) return std::nullopt;
     for (const std::int64_t number : {tuning.part_bytes, tuning.backward_updates})
         if (number != 0 && !is_power_of_two(number)) return std::nullopt;
@@ -182,6 +206,7 @@ FoundTuning find_tuning(const TuningTimes& times) {
         if (!after || !within || *within >= *after) break;
         found.backward_updates = batch;
     }
+    found.rows_at_half_speed = find_half_speed([&](std::int64_t rows) { return counted(times.product(rows)); });
     found.part_bytes = find_part([&](std::int64_t bytes) { return counted(times.convolution(bytes)); });
     result.complete = !times.cut_off();
     return result;
@@ -194,7 +219,7 @@ FoundTuning kept_tuning(const fs::path& folder, const std::string& identity, con
     fs::create_directories(folder, failed);
     std::array<char, 32> name{};
     std::snprintf(name.data(), name.size(), "tuning-%016llx",
-                  static_cast<unsigned long long>(checkpoint_binding("tuning 2\n" + identity)));
+                  static_cast<unsigned long long>(checkpoint_binding("tuning 3\n" + identity)));
     const LockedFile file(folder / name.data());
     if (!file.is_open()) return {};
     const std::uint64_t number = session.empty() ? 0 : checkpoint_binding(session);
@@ -223,6 +248,9 @@ std::string to_text(const FoundTuning& found) {
            (tuning.backward_updates > 0 ? ", weights are updated in the backward pass at batches of up to " +
                                               std::to_string(tuning.backward_updates)
                                         : "") +
+           (tuning.rows_at_half_speed > 0
+                ? ", products reach half of their speed with " + std::to_string(tuning.rows_at_half_speed) + " rows"
+                : "") +
            (found.complete ? ""
             : found.again ? "; the time for measuring was over before all was measured: the next session measures again"
                           : "; the device is too slow to measure the rest");

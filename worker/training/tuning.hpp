@@ -1,8 +1,9 @@
-// What pays on a device depends on the device: how far trials are padded so that they share a worker, and how much
-// temporary memory an operation works on. Both were chosen without a GPU. A worker on a GPU therefore measures them
-// once for each device, before its first trial, and keeps them in a file, so that all workers lay trials out alike,
-// also in later sessions. Which ones are taken follows from the measured times alone. Where the time for measuring was
-// too short, as on a device whose libraries are loaded for the first time, the next session measures again.
+// What pays on a device depends on the device: how far trials are padded so that they share a worker, how much
+// temporary memory an operation works on, and how many rows keep it busy. All were chosen without a GPU. A worker on a
+// GPU therefore measures them once for each device, before its first trial, and keeps them in a file, so that all
+// workers lay trials out alike, also in later sessions. Which ones are taken follows from the measured times alone.
+// Where the time for measuring was too short, as on a device whose libraries are loaded for the first time, the next
+// session measures again.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,8 @@ struct Tuning {
     /// Batches of up to so many samples are faster where weights are updated in the backward pass
     /// (GroupPlan::updates_in_backward): fewer bytes are moved, but no library multiplies. 0: none.
     std::int64_t backward_updates = 0;
+    /// Rows at which a matrix product reaches half of its full speed; 0: not measured.
+    std::int64_t rows_at_half_speed = 0;
     friend bool operator==(const Tuning&, const Tuning&) = default;
 };
 
@@ -34,6 +37,8 @@ struct TuningTimes {
     std::function<std::optional<double>(std::int64_t batch)> update_in_backward;
     /// Of a convolution that works on parts of so many bytes.
     std::function<std::optional<double>(std::int64_t part_bytes)> convolution;
+    /// Of a matrix product with so many rows.
+    std::function<std::optional<double>(std::int64_t rows)> product = [](std::int64_t) { return std::nullopt; };
     /// Whether a time is missing because the time for measuring was over.
     std::function<bool()> cut_off = [] { return false; };
 };
@@ -50,8 +55,8 @@ struct FoundTuning {
 /// `coarse`, the next one, costs at most half as much again. What cannot be measured stays as it was chosen.
 FoundTuning find_tuning(const TuningTimes& times);
 
-/// The times of short trainings and convolutions on synthetic data. All together take a few seconds at most, from this
-/// call on. Both references must outlive the result.
+/// The times of short trainings, convolutions and products on synthetic data. All together take a few seconds at most,
+/// from this call on. Both references must outlive the result.
 TuningTimes times_on(Device& device, const Clock& clock);
 
 /// Of a device, this many sessions measure until one of them has measured everything. After that the one that has

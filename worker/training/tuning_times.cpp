@@ -1,4 +1,4 @@
-// The short trainings and convolutions by which a device is tuned.
+// The short trainings, convolutions and products by which a device is tuned.
 #include <algorithm>
 #include <memory>
 #include <new>
@@ -136,6 +136,34 @@ std::optional<double> convolution_time(Device& device, const Clock& clock, std::
     }
 }
 
+/// Times a product of so many rows of 512 numbers with a matrix of 512 x 512, as those of a transformer's blocks are.
+/// Several follow each other without a wait, as in training.
+std::optional<double> product_time(Device& device, const Clock& clock, std::int64_t rows) {
+    constexpr std::int64_t width = 512;
+    constexpr int products = 10, times = 3;
+    Layout layout(1);
+    const Tensor input = layout.add(Type::f32, rows, width);
+    const Tensor weight = layout.add(Type::f32, width, width);
+    const Tensor output = layout.add(Type::f32, rows, width);
+    if (!may_take(device, layout.bytes())) return std::nullopt;
+    auto arena = device.allocate(layout.bytes());
+    if (!arena) return std::nullopt;
+    try {
+        const auto stream = device.stream(**arena, 1);
+        std::optional<double> least;
+        for (int time = 0; time < times; ++time) {
+            const Seconds begin = clock.now();
+            for (int product = 0; product < products; ++product) stream->linear({input, weight, output});
+            stream->synchronise();
+            const double seconds = (clock.now() - begin).count() / products;
+            if (time > 0) least = std::min(least.value_or(seconds), seconds);
+        }
+        return least;
+    } catch (const std::bad_alloc&) {
+        return std::nullopt;
+    }
+}
+
 }  // namespace
 
 TuningTimes times_on(Device& device, const Clock& clock) {
@@ -145,6 +173,9 @@ TuningTimes times_on(Device& device, const Clock& clock) {
             [timer](std::int64_t batch) { return (*timer)(batch, usual_width, true); },
             [timer, &device, &clock](std::int64_t part_bytes) {
                 return timer->has_time() ? convolution_time(device, clock, part_bytes) : std::nullopt;
+            },
+            [timer, &device, &clock](std::int64_t rows) {
+                return timer->has_time() ? product_time(device, clock, rows) : std::nullopt;
             },
             [timer] { return timer->cut_off(); }};
 }

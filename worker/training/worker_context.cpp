@@ -116,8 +116,10 @@ Placement placement_of(const WorkerContext& context, DataConfig data) {
 Configuration resolve_auto(WorkerContext& context, Configuration configuration) {
     const std::int64_t part_bytes = context.tuning.part_bytes;
     configuration.training.part_bytes = part_bytes > 0 ? part_bytes : context.device.part_bytes();
-    // Not measured: what is typical of cores with vector registers, and of a GPU.
-    configuration.training.rows_at_half_speed = context.device.slots() > 1 ? 2048 : 16;
+    // What is not measured is what is typical of cores with vector registers, and of a GPU.
+    const auto measured_rows = static_cast<double>(context.tuning.rows_at_half_speed);
+    configuration.training.rows_at_half_speed =
+        measured_rows > 0 ? measured_rows : (context.device.slots() > 1 ? 2048 : 16);
     configuration.training.backward_updates = context.tuning.backward_updates;
     DataConfig& data = configuration.data;
     if (data.placement == Placement::automatic) data.placement = placement_of(context, data);

@@ -14,6 +14,7 @@ using test::endless;
 using test::run_of;
 using test::Worker;
 using test::WorkerProcess;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -186,9 +187,12 @@ TEST_F(Toolkit, ADeviceIsTunedOnceBeforeItsFirstTrial) {
                             HasSubstr("matrix products")));
     for (const auto& entry : std::filesystem::directory_iterator(folder_ / "cache/hpo"))
         if (entry.path().filename().string().starts_with("tuning-"))
-            std::ofstream(entry.path()) << "complete 0 times 9 batches 32 512 widths 64 256 parts 4194304 updates 64\n";
-    EXPECT_THAT(notes("HPO_TUNING="),
-                Contains(HasSubstr("at least 32 (three quarters of a power of two above 512), widths to at least 64")));
+            std::ofstream(entry.path())
+                << "complete 0 times 9 batches 32 512 widths 64 256 parts 4194304 updates 64 rows 900\n";
+    EXPECT_THAT(
+        notes("HPO_TUNING="),
+        Contains(AllOf(HasSubstr("at least 32 (three quarters of a power of two above 512), widths to at least 64"),
+                       HasSubstr("products reach half of their speed with 900 rows"))));
 }
 
 }  // namespace

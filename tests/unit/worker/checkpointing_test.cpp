@@ -82,6 +82,16 @@ TEST(AutomaticCheckpointing, PlansOfMoreReplicasDecideAsThatOfOne) {
     EXPECT_EQ(one.micro_batch, many.micro_batch);
 }
 
+TEST(AutomaticCheckpointing, DecidesByWhatWasMeasuredOfTheDevice) {
+    const auto text_with = [](std::int64_t measured_rows) {
+        WorkerFixture worker;
+        worker.context.tuning.rows_at_half_speed = measured_rows;
+        return answer_plan({1, sequences(4, "auto"), 1, 5, true}, worker.context).data;
+    };
+    EXPECT_THAT(text_with(2048), ::testing::Contains(HasSubstr("are computed again")));
+    EXPECT_THAT(text_with(4), ::testing::Contains(HasSubstr("since smaller micro-batches cost less")));
+}
+
 TEST(AutomaticCheckpointing, TrainsToTheBitsOfTheWayThatItChoseAndSaysWhichThatIs) {
     const auto trial = [](const Params& params) {
         WorkerFixture worker;

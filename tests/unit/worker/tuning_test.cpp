@@ -95,6 +95,22 @@ TEST(Tuning, WeightsAreUpdatedInTheBackwardPassAsFarAsThatIsFaster) {
     EXPECT_EQ(found([](std::int64_t) { return 1.0; }), 1024);
 }
 
+TEST(Tuning, ProductsHaveHalfOfTheirSpeedWithTheRowsThatWereMeasured) {
+    const auto found = [](std::function<std::optional<double>(double)> by_rows) {
+        TuningTimes times = times_by([](std::int64_t) { return 1.0; });
+        times.product = [&](std::int64_t rows) { return by_rows(static_cast<double>(rows)); };
+        return find_tuning(times).tuning.rows_at_half_speed;
+    };
+    // With 1,024 rows nothing is idle, with 512 half of the device is.
+    EXPECT_EQ(found([](double rows) { return std::max(1.0, rows / 1024); }), 512);
+    EXPECT_EQ(found([](double rows) { return rows; }), 16) << "a device that is always busy";
+    EXPECT_EQ(found([](double) { return 1.0; }), 4096) << "half of the greatest that is measured";
+    const std::int64_t smooth = found([](double rows) { return 300 + rows; });
+    EXPECT_GT(smooth, 200);
+    EXPECT_LE(smooth, 300);
+    EXPECT_EQ(found([](double rows) { return rows <= 32 ? std::optional(1.0) : std::nullopt; }), 0) << "too few times";
+}
+
 TEST(Tuning, TellsWhatWasMeasuredBeforeTheTimeWasOver) {
     int left = 5;
     TuningTimes times = times_by([&](std::int64_t) { return left-- > 0 ? std::optional(1.0) : std::nullopt; });
@@ -108,7 +124,7 @@ TEST(Tuning, TellsWhatWasMeasuredBeforeTheTimeWasOver) {
 
 class KeptTuning : public ::testing::Test {
    protected:
-    const FoundTuning larger{{{{128, 256}, {256, 512}}, std::int64_t{1} << 24, 64}, true, 30};
+    const FoundTuning larger{{{{128, 256}, {256, 512}}, std::int64_t{1} << 24, 64, 300}, true, 30};
     const FoundTuning smaller{{{{16, 64}, {32, 64}}, std::int64_t{1} << 22, 0}, true, 20};
     const hpo::testing::TemporaryFolder folder;
 
@@ -163,11 +179,13 @@ TEST_F(KeptTuning, OfAProcessWithoutASessionIsMeasuredAgainToo) {
 }
 
 TEST_F(KeptTuning, OfADamagedFileIsFoundAgain) {
-    for (const char* text :
-         {"", "complete 1 times 9 batches 128", "complete 1 times 9 batches 100 256 widths 32 64 parts 0 updates 0\n",
-          "complete 1 times 9 batches 256 128 widths 32 64 parts 0 updates 0\n",
-          "complete 1 times 9 batches 1 2 widths 32 64 parts -4 updates 0\n",
-          "half 1 times 9 batches 1 2 widths 32 64 parts 4 updates 0\n"}) {
+    for (const char* text : {"", "complete 1 times 9 batches 128",
+                             "complete 1 times 9 batches 100 256 widths 32 64 parts 0 updates 0 rows 0\n",
+                             "complete 1 times 9 batches 256 128 widths 32 64 parts 0 updates 0 rows 0\n",
+                             "complete 1 times 9 batches 1 2 widths 32 64 parts -4 updates 0 rows 0\n",
+                             "complete 1 times 9 batches 1 2 widths 32 64 parts 4 updates 0 rows -1\n",
+                             "complete 1 times 9 batches 1 2 widths 32 64 parts 4 updates 0\n",
+                             "half 1 times 9 batches 1 2 widths 32 64 parts 4 updates 0 rows 0\n"}) {
         kept_for("first", larger);
         for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
             std::ofstream(entry.path()) << text;
@@ -227,6 +245,10 @@ TEST(Tuning, ADeviceIsTimedByTrainingAndConvolving) {
     EXPECT_FALSE(late.update(8, 16)) << "the time is over";
     EXPECT_TRUE(late.cut_off());
     EXPECT_FALSE(late.convolution(1 << 22));
+    EXPECT_FALSE(late.product(16));
+    const auto product = times_on(*device, clock).product(16);
+    ASSERT_TRUE(product);
+    EXPECT_GT(*product, 0);
     const auto convolution = times_on(*device, clock).convolution(1 << 22);
     ASSERT_TRUE(convolution);
     EXPECT_GT(*convolution, 0);
