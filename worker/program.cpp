@@ -18,6 +18,7 @@
 #include "worker/backends/backends.hpp"
 #include "worker/backends/cpu/cpu_device.hpp"
 #include "worker/backends/cpu/products.hpp"
+#include "worker/backends/gpu/cuda_compiler.hpp"
 #include "worker/backends/gpu/cuda_libraries.hpp"
 #include "worker/calibration.hpp"
 #include "worker/profile.hpp"
@@ -49,6 +50,8 @@ trial it trains.
   --libraries      print where the CUDA libraries that NVIDIA GPUs need are found, as one JSON object, and exit
   --examine        print what the worker computes with on the CPU, and all libraries that GPUs need, as one JSON object
                    for hpo doctor, and exit
+  --kernels N      print the registers and the memory of each kernel on NVIDIA GPUs of compute capability N, such as 90 for
+                   9.0, as JSON Lines, and exit; needs NVRTC, but neither a driver nor a GPU
   --version        print the version and exit
   --help           print this help and exit
 )";
@@ -133,6 +136,24 @@ int print_examination() {
     report["onednn"] =
         one_dnn ? nlohmann::json{{"path", *one_dnn}} : nlohmann::json{{"problem", one_dnn.error().message}};
     std::printf("%s\n", report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    return 0;
+}
+
+int print_kernels(const std::string& capability) {
+    int number = 0;
+    const char* end = capability.data() + capability.size();
+    const auto read = std::from_chars(capability.data(), end, number);
+    if (read.ec != std::errc{} || read.ptr != end || number < 10 || number > 999)
+        return std::fprintf(stderr, "hpo-worker: --kernels: %s is no compute capability, such as 90\n",
+                            capability.c_str()),
+               2;
+    const auto kernels = gpu::kernel_resources(number);
+    if (!kernels) return std::fprintf(stderr, "hpo-worker: %s\n", kernels.error().message.c_str()), 1;
+    for (const auto& [name, registers, shared_bytes, spilled] : *kernels) {
+        const nlohmann::json line{
+            {"kernel", name}, {"registers", registers}, {"shared_bytes", shared_bytes}, {"spilled_bytes", spilled}};
+        std::printf("%s\n", line.dump().c_str());
+    }
     return 0;
 }
 
@@ -235,6 +256,7 @@ int worker_main(int argc, char** argv) {
             execute_again_with_better_kernels(argv);
             return print_examination();
         }
+        if (argument == "--kernels" && i + 1 < argc) return print_kernels(argv[i + 1]);
         if (argument == "--version") return std::printf("hpo-worker %s\n", version), 0;
         if (argument == "--help" || argument == "-h") return std::fputs(help, stdout), 0;
         return std::fprintf(stderr, "hpo-worker: unknown argument %s; see --help\n", argv[i]), 2;

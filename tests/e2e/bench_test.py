@@ -193,6 +193,22 @@ class PartsOfGpuBench(Case):
         self.assertEqual((status, found["good"]["failed"], found["bad"]["rows"][0]["figure"]), (0, "", 2))
         self.assertEqual(((self.folder / "good").read_text(), (self.folder / "bad").read_text()), ("ran ", "ran ran "))
 
+    def test_registers_of_the_kernels_are_told_or_why_they_cannot_be(self):
+        bench = self.bench.Bench(self.options, self.folder)
+        lines = [{"kernel": "good", "registers": 32, "shared_bytes": 1024, "spilled_bytes": 0},
+                 {"kernel": "bad", "registers": 255, "shared_bytes": 0, "spilled_bytes": 8}]
+        with mock.patch.object(self.bench, "output", lambda *_: "".join(json.dumps(line) + "\n" for line in lines)):
+            good, bad = bench.kernels()
+        self.assertEqual(good, ("good", 32, "registers", "1024 bytes of shared memory a work-group, none spilled"))
+        self.assertIn("8 bytes SPILLED", bad[3])
+        # A compiler that says nothing of the kernels, as this invented one, is told, and is a failure only for CUDA.
+        with mock.patch.dict(os.environ, {"LD_LIBRARY_PATH": str(BUILD / "tests/support/fake_cuda")}):
+            (row,) = bench.kernels()
+            self.assertRegex(row[3], "^left out: .*CUDA's compiler 13.990 says nothing of the kernels' registers")
+            bench.backend = "cuda"
+            with self.assertRaises(self.bench.Failed):
+                list(bench.kernels())
+
     def test_rounds_end_while_there_is_time_to_tell_what_was_measured(self):
         now = [0.0]
         with mock.patch.object(self.bench.time, "monotonic", lambda: now[0]):

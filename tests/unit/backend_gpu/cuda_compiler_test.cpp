@@ -34,6 +34,39 @@ TEST(CudaCompiler, CompilesEveryKernelForOldAndNewDevices) {
     }
 }
 
+/// Of 65,536 registers of a multiprocessor, 80 for each work-item let three work-groups of 256 run at once.
+TEST(CudaCompiler, NoKernelSpillsRegistersAndThreeGroupsFitAMultiprocessor) {
+    if (!has_compiler()) GTEST_SKIP() << "CUDA's compiler is not installed";
+    const auto kernels = kernel_resources(90);
+    ASSERT_TRUE(kernels.ok()) << kernels.error().message;
+    std::vector<std::string> names;
+    for (const auto& [name, registers, shared_bytes, spilled] : *kernels) {
+        names.push_back(name);
+        EXPECT_GT(registers, 0) << name;
+        EXPECT_LE(registers, 80) << name;
+        EXPECT_LE(shared_bytes, 48 << 10) << name;
+        EXPECT_EQ(spilled, 0) << name;
+    }
+    EXPECT_THAT(names, ::testing::UnorderedElementsAreArray(kernel_names));
+    const auto newer = kernel_resources(999);
+    ASSERT_FALSE(newer.ok());
+    EXPECT_THAT(newer.error().message, HasSubstr("makes no machine code for devices of compute capability 99.9"));
+}
+
+TEST(CudaCompiler, ReadsWhatPtxasSays) {
+    const auto kernels = read_ptxas(
+        "ptxas info    : 24 bytes gmem\n"
+        "ptxas info    : Compiling entry function 'first' for 'sm_90'\n"
+        "ptxas info    : Function properties for first\n"
+        "ptxas         .     8 bytes stack frame, 12 bytes spill stores, 16 bytes spill loads\n"
+        "ptxas info    : Used 55 registers, used 1 barriers, 8200 bytes smem\n"
+        "ptxas info    : Compiling entry function 'second' for 'sm_90'\n"
+        "ptxas info    : Used 16 registers, used 0 barriers\n");
+    EXPECT_THAT(kernels,
+                ::testing::ElementsAre(KernelResources{"first", 55, 8200, 12}, KernelResources{"second", 16, 0, 0}));
+    EXPECT_TRUE(read_ptxas("registers, 'entry function'\n registers").empty());
+}
+
 TEST(CudaCompiler, GivesTheDriverSomethingToTranslateForDevicesNewerThanItself) {
     if (!has_compiler()) GTEST_SKIP() << "CUDA's compiler is not installed";
     const auto code = compile_for_cuda(999);

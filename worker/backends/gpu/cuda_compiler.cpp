@@ -125,14 +125,16 @@ Result<Target> target_of(const Nvrtc& nvrtc, int capability) {
                   exact};
 }
 
-Result<std::string> compile(const Nvrtc& nvrtc, const Target& target) {
+/// `said`, if there is one: gets what the compiler says of kernels that it compiles.
+Result<std::string> compile(const Nvrtc& nvrtc, const Target& target, std::string* said = nullptr) {
     Program program = nullptr;
     if (nvrtc.create(&program, kernel_source, "hpo", 0, nullptr, nullptr) != 0)
         return Error{"CUDA's compiler does not take the kernels"};
     std::vector<const char*> options;
     for (const std::string& option : target.options) options.push_back(option.c_str());
     const int status = nvrtc.compile(program, static_cast<int>(options.size()), options.data());
-    const std::string log = status == 0 ? "" : text_of(nvrtc.log_size, nvrtc.log, program);
+    const std::string log = status == 0 && !said ? "" : text_of(nvrtc.log_size, nvrtc.log, program);
+    if (said) *said = log;
     std::string code;
     if (status == 0)
         code = target.machine_code ? text_of(nvrtc.cubin_size, nvrtc.cubin, program)
@@ -170,6 +172,47 @@ Result<std::string> cached_for_cuda(int capability, int driver_version, bool ren
     auto code = compile(*loaded, *target);
     if (code && !folder.empty()) keep(folder / name, *code);
     return code;
+}
+
+std::vector<KernelResources> read_ptxas(const std::string& text) {
+    std::vector<KernelResources> kernels;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        const auto number_before = [&](const char* words) -> std::int64_t {
+            const std::size_t end = line.find(words);
+            if (end == std::string::npos) return 0;
+            const std::size_t begin = line.find_last_not_of("0123456789", end - 1) + 1;
+            return begin < end ? std::stoll(line.substr(begin, end - begin)) : 0;
+        };
+        const std::string entry = "entry function '";
+        if (const std::size_t at = line.find(entry); at != std::string::npos) {
+            const std::size_t name = at + entry.size();
+            kernels.push_back({line.substr(name, line.find('\'', name) - name), 0, 0, 0});
+        } else if (!kernels.empty()) {
+            kernels.back().spilled += number_before(" bytes spill stores");
+            kernels.back().registers += static_cast<int>(number_before(" registers"));
+            kernels.back().shared_bytes += static_cast<int>(number_before(" bytes smem"));
+        }
+    }
+    return kernels;
+}
+
+Result<std::vector<KernelResources>> kernel_resources(int capability) {
+    const auto loaded = Nvrtc::load(0);
+    if (!loaded) return loaded.error();
+    auto target = target_of(*loaded, capability);
+    if (!target) return target.error();
+    if (!target->machine_code)
+        return Error{"CUDA's compiler " + loaded->version() +
+                     " makes no machine code for devices of compute capability " + std::to_string(capability / 10) +
+                     "." + std::to_string(capability % 10)};
+    target->options.emplace_back("--ptxas-options=-v");
+    std::string said;
+    if (const auto code = compile(*loaded, *target, &said); !code) return code.error();
+    std::vector<KernelResources> kernels = read_ptxas(said);
+    if (kernels.empty())
+        return Error{"CUDA's compiler " + loaded->version() + " says nothing of the kernels' registers"};
+    return kernels;
 }
 
 }  // namespace hpo::gpu

@@ -2,7 +2,9 @@
 // a device. Loaded when it is asked for.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "hpo/result.hpp"
 
@@ -17,5 +19,20 @@ Result<std::string> compile_for_cuda(int capability, int driver_major = 0);
 /// written is done without.
 /// `renew`: what is there is no good; it is compiled and kept anew.
 Result<std::string> cached_for_cuda(int capability, int driver_version, bool renew = false);
+
+/// What ptxas, the last step of the compiler, says of a kernel.
+struct KernelResources {
+    std::string name;
+    int registers = 0;         ///< of a work-item
+    int shared_bytes = 0;      ///< of a work-group
+    std::int64_t spilled = 0;  ///< bytes of registers that are written to memory and read again; 0 is best
+    friend bool operator==(const KernelResources&, const KernelResources&) = default;
+};
+
+/// The kernels in what ptxas prints with -v. Lines of another form are left out.
+std::vector<KernelResources> read_ptxas(const std::string& text);
+
+/// The kernels' resources on devices of compute capability `capability`. Needs neither a driver nor a device.
+Result<std::vector<KernelResources>> kernel_resources(int capability);
 
 }  // namespace hpo::gpu
