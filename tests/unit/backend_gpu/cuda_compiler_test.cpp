@@ -34,8 +34,9 @@ TEST(CudaCompiler, CompilesEveryKernelForOldAndNewDevices) {
     }
 }
 
-/// Of 65,536 registers of a multiprocessor, 80 for each work-item let three work-groups of 256 run at once.
-TEST(CudaCompiler, NoKernelSpillsRegistersAndThreeGroupsFitAMultiprocessor) {
+/// Of 65,536 registers of a multiprocessor, 64 for each work-item let four work-groups of 256 run at once, and 80
+/// three.
+TEST(CudaCompiler, NoKernelSpillsRegistersAndSeveralGroupsFitAMultiprocessor) {
     if (!has_compiler()) GTEST_SKIP() << "CUDA's compiler is not installed";
     const auto kernels = kernel_resources(90);
     ASSERT_TRUE(kernels.ok()) << kernels.error().message;
@@ -43,7 +44,7 @@ TEST(CudaCompiler, NoKernelSpillsRegistersAndThreeGroupsFitAMultiprocessor) {
     for (const auto& [name, registers, shared_bytes, spilled] : *kernels) {
         names.push_back(name);
         EXPECT_GT(registers, 0) << name;
-        EXPECT_LE(registers, 80) << name;
+        EXPECT_LE(registers, name == "attention_of_keys" ? 80 : 64) << name;
         EXPECT_LE(shared_bytes, 48 << 10) << name;
         EXPECT_EQ(spilled, 0) << name;
     }

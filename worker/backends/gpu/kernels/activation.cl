@@ -119,11 +119,13 @@ KERNEL activate_backward(GLOBAL u8* arena, GLOBAL u8* other, const ActivateBackw
     float sum = 0.0f;
     GLOBAL const float* seen = activation == RELU ? FLOATS(a.output) : FLOATS(a.pre);
     for (u32 first = it.begin + WORK_ITEM / SUBGROUP_SIZE; first < rows; first += SUBGROUPS * AHEAD) {
+        const i64 at = (i64)first * a.columns + column;
+        const i64 step = (i64)SUBGROUPS * a.columns;
         float g[AHEAD];
         float x[AHEAD];
         for (u32 e = 0; e < AHEAD; ++e) {
             const u32 row = first + e * SUBGROUPS;
-            const i64 i = (i64)row * a.columns + column;
+            const i64 i = at + e * step;
             const int stays = row < rows && (!masked || BYTES(a.dropout.mask)[i] != 0);
             g[e] = stays ? FLOATS(a.incoming)[i] : 0.0f;
             x[e] = stays && activation != 0u ? seen[i] : 0.0f;
@@ -139,7 +141,7 @@ KERNEL activate_backward(GLOBAL u8* arena, GLOBAL u8* other, const ActivateBackw
             for (u32 e = 0; e < AHEAD; ++e) x[e] = 1.0f;
         for (u32 e = 0; e < AHEAD; ++e) {
             const u32 row = first + e * SUBGROUPS;
-            const i64 i = (i64)row * a.columns + column;
+            const i64 i = at + e * step;
             g[e] *= x[e] * scale;
             if (row < rows && a.rounds == 0u) FLOATS(a.gradient)[i] = g[e];
             if (row < rows && a.rounds != 0u) HALVES(a.gradient)[i] = narrowed(g[e], a.rounds);
