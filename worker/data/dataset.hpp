@@ -22,6 +22,11 @@ namespace hpo {
 /// Of the task and the `data` section of a native worker's configuration (worker_keys.hpp documents the keys).
 enum class Placement : std::uint8_t { automatic, device, staged, files };
 
+/// Whether batches come from the host or from files. What nobody has decided lies in the device's memory.
+constexpr bool is_staged(Placement placement) {
+    return placement == Placement::staged || placement == Placement::files;
+}
+
 /// How samples are divided. automatic: stratified where targets are classes, else random.
 enum class SplitKind : std::uint8_t { automatic, random, stratified, time };
 

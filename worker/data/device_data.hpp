@@ -61,7 +61,7 @@ struct DeviceData {
 
     [[nodiscard]] std::int64_t bytes() const;
     /// Whether each batch is copied to the device from the host.
-    [[nodiscard]] bool staged() const { return config.placement != Placement::device; }
+    [[nodiscard]] bool staged() const { return is_staged(config.placement); }
     /// Of a fold; none: the samples are in memory.
     [[nodiscard]] const SampleReader* reader(int fold) const {
         return readers.empty() ? nullptr : readers[readers.size() == 1 ? 0 : static_cast<std::size_t>(fold)].get();

@@ -198,7 +198,7 @@ Result<GroupPlan> lay_out_group(const Configuration& configuration, const DataSh
         for (Tensor* array : {&plan.scaling.scale, &plan.scaling.good}) *array = layout.add_per_replica(Type::f32);
         plan.scaling.valid = layout.add_per_replica(Type::u8);
     }
-    if (configuration.data.placement != Placement::device) {
+    if (is_staged(configuration.data.placement)) {
         const std::int64_t rows = std::max(plan.rows, training.batch_size);
         const auto before = static_cast<std::int64_t>(aligned(static_cast<std::size_t>(rows * shape.row_bytes())));
         const std::int64_t target_columns = shape.target_columns();

@@ -34,7 +34,7 @@ std::string too_large_a_piece(const DeviceMemory& memory, const GroupPlan& plan,
         return limit("the trial", arena, "a smaller batch or training.accumulation, or a smaller model");
     const auto pieces = data_pieces(shape, sizes);
     const std::int64_t largest = std::max(pieces[0], pieces[1]);
-    if (placement == Placement::device && largest > most)
+    if (!is_staged(placement) && largest > most)
         return limit("the data set", largest, "data.placement: staged keeps it on the host");
     return {};
 }
@@ -60,7 +60,7 @@ std::int64_t reader_bytes(const DataShape& shape, const SplitSizes& sizes) {
 /// Where the samples lie, in a line for people; empty: where they always did.
 std::string placement_text(const DataConfig& data, const DataConfig& asked, const DataShape& shape,
                            const SplitSizes& sizes) {
-    if (data.placement == Placement::device) return {};
+    if (!is_staged(data.placement)) return {};
     const bool automatic = asked.placement == Placement::automatic;
     const std::string size = megabytes(data_bytes(shape, sizes));
     if (data.placement == Placement::staged)
@@ -231,7 +231,7 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, WorkerConte
         };
         answer.footprint.host_bytes = context.process_bytes + plan.host_bytes + shape.loading_bytes;
         if (on_host) answer.footprint.host_bytes += answer.arena_bytes;
-        const bool staged = placement != Placement::device;
+        const bool staged = is_staged(placement);
         if (on_host || staged) answer.footprint.host_bytes += answer.data_bytes;
         if (placement == Placement::files) answer.footprint.host_bytes += reader_bytes(shape, sizes);
         if (memory.of_its_own)

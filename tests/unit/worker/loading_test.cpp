@@ -138,6 +138,15 @@ class LoadingOn : public ::testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Backends, LoadingOn, ::testing::Values("cpu", "opencl"),
                          [](const auto& one) { return std::string(one.param); });
 
+TEST(Placement, IsTheDevicesMemoryWhereNothingHasDecided) {
+    const WorkerFixture worker;
+    const Configuration configuration = *read_configuration(small_params());
+    ASSERT_EQ(configuration.data.placement, Placement::automatic);
+    const auto data = *load_to_device(*worker.device, configuration.data, 5);
+    EXPECT_FALSE(data->staged());
+    EXPECT_FALSE(plan_group(configuration, data->shape, data->sizes, 1)->staged[0].bytes);
+}
+
 TEST_P(LoadingOn, ThreadsAndPlacesChangeNoBit) {
     for (const char* name : {"classes", "numbers"})
         for (const std::int64_t folds : {0, 3}) {
