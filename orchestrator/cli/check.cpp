@@ -212,6 +212,9 @@ std::string too_large_text(const Samples& samples, Json& json) {
     }
     json["too_large"] = list;
     if (!first) return {};
+    // Which of the two costs less is the worker's choice.
+    const auto checkpointing = first->params.find("checkpointing");
+    const bool recomputes = checkpointing != first->params.end() && checkpointing->second == Value{std::string("auto")};
     std::string text =
         row("too large", std::to_string(list.size()) + " of " + std::to_string(samples.size()) +
                              " sampled trials; trial " + std::to_string(first->trial) + " " + first->too_large);
@@ -219,8 +222,9 @@ std::string too_large_text(const Samples& samples, Json& json) {
         text += row("", (failing > 0   ? std::to_string(shrunk) + " of them train"
                          : shrunk == 1 ? "it trains"
                                        : "they train") +
-                            std::string(" in ") + (least < most ? std::to_string(least) + " to " : "") +
-                            std::to_string(most) + " micro-batches instead, with the same batch size");
+                            (recomputes ? " in the memory of " : " in ") +
+                            (least < most ? std::to_string(least) + " to " : "") + std::to_string(most) +
+                            " micro-batches instead, with the same batch size");
     if (failing > 0)
         text += row("", std::to_string(failing) + (shrunk > 0 ? " of them" : "") +
                             " do not fit in any number of micro-batches and will fail; increase resources.memory or "

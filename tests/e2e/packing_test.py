@@ -429,6 +429,23 @@ class HostMemory(Fakes):
         self.assertEqual(self.at_once("small"), 2)
         self.assertEqual({attempt for _, attempt, _ in self.launches("small")}, {1})
 
+    def test_where_activations_may_be_computed_again_check_speaks_of_the_memory_of_micro_batches(self):
+        study = self.study("""
+            study: deep
+            space: {lr: {type: float, low: 1.0e-4, high: 1.0e-2, log: true}}
+            worker:
+              data: {format: synthetic, samples: 256, steps: 60, vocabulary: 64}
+              model: {type: transformer, depth: 4, width: 128, heads: 4}
+              training: {batch_size: 64}
+            policy: {min_batch_size: 64}
+            budget: {trials: 1, epochs: 1}
+            """)
+        needs = json.loads(self.hpo("check", study, "--json"))["host_bytes"][2]
+        limit = ["--set", f"resources.memory={int(needs * 0.9)}B"]
+        self.assertIn("it trains in 2 micro-batches instead", self.hpo("check", study, *limit))
+        again = self.hpo("check", study, *limit, "--set", "worker.training.checkpointing=auto")
+        self.assertIn("it trains in the memory of 2 micro-batches instead", again)
+
     def test_native_trials_too_large_for_the_memory_train_in_micro_batches(self):
         study = self.study(WIDE)
         needs = json.loads(self.hpo("check", study, "--json", environment=self.environment))
