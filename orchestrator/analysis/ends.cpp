@@ -4,14 +4,18 @@
 #include <cmath>
 #include <limits>
 
+#include "hpo/step_name.hpp"
 #include "orchestrator/stopping/curve_model.hpp"
+#include "orchestrator/stopping/metric.hpp"
 
 namespace hpo::analysis {
 
 namespace {
 
 constexpr std::int64_t enough_trained = 8;  ///< trials, for a statement about the order of their ends
-constexpr double least_told = 0.4;          ///< minimum correlation of predicted and real ends to use a prediction
+constexpr std::int64_t enough_to_bound =
+    5;                              ///< trials trained to their end, for a bound that holds as often as is said
+constexpr double least_told = 0.4;  ///< minimum correlation of predicted and real ends to use a prediction
 
 /// Returns the nodes of the curve model: steps spaced by a factor of three, ending at the last step.
 std::vector<std::int64_t> nodes_of(std::int64_t steps) {
@@ -40,26 +44,33 @@ CurvePath path_of(const TrialRecord& trial, const Objective& objective, const st
     return path;
 }
 
+/// The curves of a study's trials, in the order of record.trials, and a model of them.
+struct Curves {
+    std::vector<CurvePath> paths;
+    CurveModel model;
+};
+Curves curves_of(const Study& study, const StudyRecord& record) {
+    const Objective& objective = study.objective;
+    const std::vector<std::int64_t> nodes = nodes_of(study.budget.epochs);
+    Curves curves{{}, CurveModel(nodes.size())};
+    for (const TrialRecord& trial : record.trials) {
+        CurvePath& path = curves.paths.emplace_back(path_of(trial, objective, nodes));
+        const bool lost = trial.state == TrialState::diverged || trial.state == TrialState::failed;
+        if (lost) path.resize(nodes.size(), INFINITY);
+        if (trial.state != TrialState::complete || !trial.value) continue;
+        path.resize(nodes.size(), objective.direction == Direction::minimize ? *trial.value : -*trial.value);
+    }
+    std::vector<const CurvePath*> all;
+    for (const CurvePath& path : curves.paths)
+        if (!path.empty()) all.push_back(&path);
+    curves.model.fit(all);
+    return curves;
+}
+
 }  // namespace
 
 Ends ends_of(const Study& study, const StudyRecord& record) {
-    const Objective& objective = study.objective;
-    const std::vector<std::int64_t> nodes = nodes_of(study.budget.epochs);
-    std::vector<CurvePath> paths;
-    for (std::size_t i = 0; i < record.trials.size(); ++i) {
-        const TrialRecord& trial = record.trials[i];
-        paths.push_back(path_of(trial, objective, nodes));
-        const bool lost = trial.state == TrialState::diverged || trial.state == TrialState::failed;
-        if (lost) paths[i].resize(nodes.size(), INFINITY);
-        if (trial.state != TrialState::complete || !trial.value) continue;
-        paths[i].resize(nodes.size(), objective.direction == Direction::minimize ? *trial.value : -*trial.value);
-    }
-    std::vector<const CurvePath*> all;
-    for (const CurvePath& path : paths)
-        if (!path.empty()) all.push_back(&path);
-    CurveModel model(nodes.size());
-    model.fit(all);
-
+    const auto [paths, model] = curves_of(study, record);
     Ends ends;
     for (std::size_t i = 0; i < record.trials.size(); ++i) {
         const TrialRecord& trial = record.trials[i];
@@ -112,6 +123,51 @@ std::map<std::string, Agreement> agreement_of_ranks(const Study& study, const St
     }
     std::erase_if(rules, [](const auto& rule) { return rule.second.trials < enough_trained; });
     return rules;
+}
+
+std::map<std::string, Cost> cost_of_stopping(const Study& study, const StudyRecord& record) {
+    const double sign = study.objective.direction == Direction::minimize ? 1 : -1;
+    std::int64_t trained = 0;
+    double best = INFINITY;
+    for (const TrialRecord& trial : record.trials) {
+        if (trial.state == TrialState::complete && trial.value) ++trained;
+        if (is_final(trial.state) && trial.value) best = std::min(best, sign * *trial.value);
+    }
+    std::map<std::string, Cost> rules;
+    if (trained < enough_to_bound) return rules;
+    const auto [paths, model] = curves_of(study, record);
+    for (std::size_t i = 0; i < record.trials.size(); ++i) {
+        const TrialRecord& trial = record.trials[i];
+        if (trial.state != TrialState::stopped || trial.rule == "user" || paths[i].empty()) continue;
+        const CurveModel::End end = model.end(paths[i]);
+        Cost& cost = rules[trial.rule];
+        if (cost.trials++ > 0 && end.value - end.deviation >= sign * cost.predicted - cost.deviation) continue;
+        cost.nearest = trial.number;
+        cost.predicted = sign * end.value;
+        cost.deviation = end.deviation;
+        cost.at_most = std::max(0.0, best - (end.value - end.deviation));
+    }
+    return rules;
+}
+
+std::vector<std::string> stopping_text(const Study& study, const StudyRecord& record) {
+    std::vector<std::string> lines;
+    for (const auto& [rule, ranks] : agreement_of_ranks(study, record))
+        lines.push_back(rule + ": after " + step_name(study) + " " + std::to_string(ranks.step) +
+                        " the order of two trials was that of their ends in " +
+                        std::to_string(std::lround(100 * ranks.share)) + " % of pairs (of " +
+                        std::to_string(ranks.trials) + " trials trained to their end)");
+    for (const auto& [rule, cost] : cost_of_stopping(study, record)) {
+        const std::string of = counted(cost.trials, "trial") + " that it stopped";
+        lines.push_back(cost.at_most > 0
+                            ? rule + ": estimated cost at most " + shown(cost.at_most) + " of " +
+                                  study.objective.metric + ": trial " + std::to_string(cost.nearest) +
+                                  " is predicted to end at " + shown(cost.predicted) + ", give or take " +
+                                  shown(cost.deviation)
+                            : rule + ": estimated cost none: the " + of + (cost.trials == 1 ? " is" : " are") +
+                                  " predicted to end worse than the best, by more than a standard deviation");
+    }
+    return lines;
 }
 
 }  // namespace hpo::analysis

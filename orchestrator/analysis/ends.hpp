@@ -39,4 +39,25 @@ struct Agreement {
 /// Returns the agreement for each rule that stopped trials. Empty if fewer than eight trials were trained to their end.
 std::map<std::string, Agreement> agreement_of_ranks(const Study& study, const StudyRecord& record);
 
+/// What a rule may have cost: how much better than the best trial of the study a trial that it stopped might have
+/// ended.
+///
+/// The bound takes each stopped trial as ending one standard deviation better than predicted. On recorded learning
+/// curves it held in nine of ten studies (tests/bench/curves --said). The chance that a stopped trial would have been
+/// the best is not computed: on the same curves, such chances were several times too high.
+struct Cost {
+    std::int64_t trials = 0;   ///< trials that the rule stopped and whose end is predicted
+    std::int64_t nearest = 0;  ///< the trial among them that might have ended best
+    double predicted = 0;      ///< its predicted end, as the objective's metric
+    double deviation = 0;      ///< one standard deviation of that prediction
+    double at_most = 0;        ///< the bound: how much better than the study's best trial it might have ended, or 0
+};
+/// Returns the cost of each rule that stopped trials. Empty if fewer than five trials were trained to their end.
+/// `record` must have whole curves.
+std::map<std::string, Cost> cost_of_stopping(const Study& study, const StudyRecord& record);
+
+/// Returns what is known of each rule that stopped trials, as lines for the end of `hpo run`: its agreement and its
+/// cost.
+std::vector<std::string> stopping_text(const Study& study, const StudyRecord& record);
+
 }  // namespace hpo::analysis

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <system_error>
 
@@ -88,11 +89,7 @@ void add_importance(Insights& insights, StudySnapshot& snapshot) {
     if (steps > max_steps || !read_all_steps(snapshot)) return;
     const auto importance = analysis::importance_of(snapshot.study, snapshot.record, repeated_noise(snapshot));
     insights.lines = analysis::short_text(snapshot.study, importance);
-    for (const auto& [rule, ranks] : analysis::agreement_of_ranks(snapshot.study, snapshot.record))
-        insights.agreement.push_back(rule + ": after " + step_name(snapshot.study) + " " + std::to_string(ranks.step) +
-                                     " the order of two trials was that of their ends in " +
-                                     std::to_string(std::lround(100 * ranks.share)) + " % of pairs (of " +
-                                     std::to_string(ranks.trials) + " trials trained to their end)");
+    insights.stopping = analysis::stopping_text(snapshot.study, snapshot.record);
 }
 
 }  // namespace
@@ -118,7 +115,31 @@ Json share_json(const analysis::Share& share) {
     return {{"share", share.share}, {"deviation", share.deviation}, {"sure", share.sure()}};
 }
 
-Json importance_json(const Study& study, const analysis::Importance& importance) {
+/// What is known of each rule that stopped trials.
+Json stopping_json(const Study& study, const StudyRecord& record) {
+    const auto agreement = analysis::agreement_of_ranks(study, record);
+    const auto costs = analysis::cost_of_stopping(study, record);
+    Json rules = Json::array();
+    std::set<std::string> names;
+    for (const auto& [rule, ranks] : agreement) names.insert(rule);
+    for (const auto& [rule, cost] : costs) names.insert(rule);
+    for (const std::string& rule : names) {
+        Json json{{"rule", rule}, {"agreement", nullptr}, {"cost", nullptr}};
+        if (const auto found = agreement.find(rule); found != agreement.end())
+            json["agreement"] = {
+                {"step", found->second.step}, {"trials", found->second.trials}, {"share", found->second.share}};
+        if (const auto found = costs.find(rule); found != costs.end())
+            json["cost"] = {{"at_most", found->second.at_most},
+                            {"trials", found->second.trials},
+                            {"nearest", found->second.nearest},
+                            {"predicted", found->second.predicted},
+                            {"deviation", found->second.deviation}};
+        rules.push_back(std::move(json));
+    }
+    return rules;
+}
+
+Json importance_json(const Study& study, const analysis::Importance& importance, Json stopping) {
     Json parameters = Json::array(), pairs = Json::array(), bounds = Json::array();
     for (const analysis::Effect& effect : importance.effects) {
         Json json{{"parameter", effect.name}};
@@ -152,6 +173,7 @@ Json importance_json(const Study& study, const analysis::Importance& importance)
                           ? Json{{"deviation", importance.noise->deviation}, {"of", to_text(importance.noise->source)}}
                           : Json(nullptr)},
             {"tied", importance.tied},
+            {"stopping", std::move(stopping)},
             {"next", importance.next}};
 }
 
@@ -159,7 +181,7 @@ int run_importance(const ImportanceArguments& arguments) {
     StudySnapshot snapshot = snapshot_or_fail(choose_study(arguments.study));
     if (const auto read = read_all_steps(snapshot); !read) throw Fatal(read.error().message);
     const auto importance = analysis::importance_of(snapshot.study, snapshot.record, repeated_noise(snapshot));
-    print(arguments.json ? importance_json(snapshot.study, importance)
+    print(arguments.json ? importance_json(snapshot.study, importance, stopping_json(snapshot.study, snapshot.record))
                                    .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
                                '\n'
                          : analysis::whole_text(snapshot.study, importance));

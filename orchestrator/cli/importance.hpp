@@ -17,8 +17,8 @@ std::optional<double> repeated_noise(const StudySnapshot& snapshot);
 std::vector<std::string> labelled_lines(const std::string& label, const std::string& text);
 
 struct Insights {
-    std::vector<std::string> agreement;  ///< how well early values told the ends, one line per rule that stopped trials
-    std::vector<std::string> lines;      ///< findings about parameters, bounds and ties, then what limited the machine
+    std::vector<std::string> stopping;  ///< what is known of each rule that stopped trials
+    std::vector<std::string> lines;     ///< findings about parameters, bounds and ties, then what limited the machine
 };
 
 /// Returns the insights about a study that has ended. They are empty if nothing is certain enough, if the steps cannot

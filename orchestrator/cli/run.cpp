@@ -185,7 +185,7 @@ int run_command(const RunArguments& arguments) {
                                 resume_arguments(arguments, outcome->end != Engine::End::finished)};
         if (!outcome->signal && !outcome->folder_lost) {
             Insights insights = insights_of({folder, study, outcome->record, std::nullopt, std::move(outcome->store)});
-            facts.agreement = std::move(insights.agreement);
+            facts.stopping = std::move(insights.stopping);
             facts.insights = std::move(insights.lines);
             for (const std::string& found : outcome->concurrency)
                 for (std::string& line : labelled_lines("At once", found)) facts.insights.push_back(std::move(line));

@@ -128,7 +128,7 @@ std::string draw_report(const Study& study, const StudyRecord& record, const Mom
         add_best(canvas, study, ranked, screen);
     }
     add_savings(canvas, study, record);
-    for (const std::string& line : facts.agreement) canvas.add("  " + printable(line), Style::dim);
+    for (const std::string& line : facts.stopping) canvas.add("  " + printable(line), Style::dim);
     if (!facts.insights.empty()) canvas.blank();
     for (const std::string& line : facts.insights) canvas.add(printable(line));
 

@@ -10,12 +10,12 @@
 namespace hpo::view {
 
 struct ReportFacts {
-    std::string folder;                       ///< path of the study's folder, as a user may type it
-    std::string end_reason;                   ///< why the session ended
-    bool may_continue = false;                ///< true if `hpo run` would resume the study
-    std::string source;                       ///< arguments of the `hpo run` that resumes it
-    std::vector<std::string> agreement = {};  ///< how well early values told the ends, one line per rule
-    std::vector<std::string> insights = {};   ///< findings about the parameters, one per line
+    std::string folder;                      ///< path of the study's folder, as a user may type it
+    std::string end_reason;                  ///< why the session ended
+    bool may_continue = false;               ///< true if `hpo run` would resume the study
+    std::string source;                      ///< arguments of the `hpo run` that resumes it
+    std::vector<std::string> stopping = {};  ///< what is known of each rule that stopped trials
+    std::vector<std::string> insights = {};  ///< findings about the parameters, one per line
 };
 
 /// Returns the five best trials with their parameters, the epochs and the time that stopping saved, the study's folder,

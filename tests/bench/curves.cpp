@@ -2,7 +2,7 @@
 // tests/bench/curves starts it and adds Optuna's samplers and pruners.
 //
 //     bench_curves [--steps N] [--trials N] [--seeds N] [--workers N] [--close] [--only A,B,...] [--drawn] [--json]
-//     [FILE...]
+//     [--said] [FILE...]
 //
 // A study is played with the real samplers and rules, as an engine with `workers` would: a free worker takes a promoted
 // trial before a new one, and each trains one step in turn. Of each problem, the files' (see curves_problem.hpp) and
@@ -10,7 +10,8 @@
 // tenths and all of --steps: its distance from the best of all over the scale of the problem, the median of the seeds;
 // then the geometric means. --close: a configuration that was had before costs nothing and tells what it told then.
 // --trials: studies of so many trials, which end once no trial goes on; --steps is then the most that is trained.
-// --json: each of these as an object on a line of its own, and no means.
+// --json: each of these as an object on a line of its own, and no means. --said: in place of regrets, what such studies
+// say of the cost of stopping (analysis/ends.hpp) against what the stopped trials would have reached.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -23,6 +24,7 @@
 
 #include "hpo/event.hpp"
 #include "hpo/random.hpp"
+#include "orchestrator/analysis/ends.hpp"
 #include "orchestrator/sampling/proposer.hpp"
 #include "orchestrator/stopping/rules.hpp"
 #include "tests/bench/curves_problem.hpp"
@@ -95,6 +97,28 @@ class Play {
         spent_ = regrets_.size();
         regrets_.resize(static_cast<std::size_t>(settings_.steps), regrets_.empty() ? 1 : regrets_.back());
         return regrets_;
+    }
+    /// What a study that has ended says of the cost of stopping, and the cost, as shares of the problem's scale.
+    /// Nothing where it says nothing. To be called after regrets().
+    struct Said {
+        double at_most = 0, was = 0;
+    };
+    [[nodiscard]] std::optional<Said> said() const {
+        StudyRecord record;
+        double best = INFINITY, best_stopped = INFINITY;
+        for (TrialRecord trial : trials_) {
+            if (trial.value) best = std::min(best, *trial.value);
+            if (trial.state == TrialState::paused || trial.state == TrialState::stopped) {
+                trial.state = TrialState::stopped;
+                trial.rule = "rule";
+                for (const double value : trainings_[static_cast<std::size_t>(trial.number) - 1].seen)
+                    if (std::isfinite(value)) best_stopped = std::min(best_stopped, value);
+            }
+            record.trials.push_back(std::move(trial));
+        }
+        const auto costs = analysis::cost_of_stopping(study_, record);
+        if (costs.empty()) return std::nullopt;
+        return Said{costs.at("rule").at_most / problem_.scale, std::max(0.0, best - best_stopped) / problem_.scale};
     }
     [[nodiscard]] std::size_t trials() const { return trials_.size(); }
     [[nodiscard]] std::size_t rows() const { return had_.size(); }
@@ -286,10 +310,41 @@ void run(const std::vector<Problem>& problems, const std::vector<Strategy>& chos
     }
 }
 
+/// Prints of each strategy how often the cost of stopping was at most what was said, and both, over all problems.
+void compare_said(const std::vector<Problem>& problems, const std::vector<Strategy>& chosen, const Settings& settings) {
+    std::printf("%-20s %8s %8s %18s %18s %18s\n", "cost of stopping", "studies", "held", "said: median, mean",
+                "was: nine of ten", "was: mean");
+    for (const Strategy& strategy : chosen) {
+        std::vector<double> said, was;
+        std::size_t held = 0;
+        for (const Problem& problem : problems)
+            for (std::uint64_t seed = 1; seed <= settings.seeds; ++seed) {
+                Play play(problem, strategy, settings, seed);
+                play.regrets();
+                const auto found = play.said();
+                if (!found) continue;
+                held += found->was <= found->at_most ? 1 : 0;
+                said.push_back(found->at_most);
+                was.push_back(found->was);
+            }
+        if (said.empty()) continue;
+        std::sort(was.begin(), was.end());
+        const auto mean = [](const std::vector<double>& all) {
+            double sum = 0;
+            for (const double one : all) sum += one;
+            return sum / static_cast<double>(all.size());
+        };
+        std::printf("%-20s %8zu %6.0f %% %9.4f %8.4f %18.4f %18.4f\n", strategy.name.c_str(), said.size(),
+                    100.0 * static_cast<double>(held) / static_cast<double>(said.size()), median(said), mean(said),
+                    was[(was.size() - 1) * 9 / 10], mean(was));
+        std::fflush(stdout);
+    }
+}
+
 int usage() {
     std::fputs(
         "bench_curves [--steps N] [--trials N] [--seeds N] [--workers N] [--close] [--only A,B,...] [--drawn] [--json] "
-        "[FILE...]\n",
+        "[--said] [FILE...]\n",
         stderr);
     return 2;
 }
@@ -300,6 +355,7 @@ int main(int count, char** arguments) {
     Settings settings;
     std::vector<Problem> problems;
     std::vector<Strategy> chosen = strategies();
+    bool said = false;
     try {
         for (int i = 1; i < count; ++i) {
             const std::string word = arguments[i];
@@ -316,6 +372,8 @@ int main(int count, char** arguments) {
                 settings.workers = static_cast<std::size_t>(std::max(1LL, std::atoll(value().c_str())));
             else if (word == "--close")
                 settings.close = true;
+            else if (word == "--said")
+                said = true;
             else if (word == "--json")
                 settings.json = true;
             else if (word == "--drawn")
@@ -336,7 +394,8 @@ int main(int count, char** arguments) {
                 problems.push_back(bench::recorded(word));
         }
         if (problems.empty()) return usage();
-        run(problems, chosen, settings);
+        if (said && settings.trials == 0) throw Fatal("--said is of studies that end: give --trials");
+        said ? compare_said(problems, chosen, settings) : run(problems, chosen, settings);
         return 0;
     } catch (const std::exception& failure) {
         std::fprintf(stderr, "%s\n", failure.what());

@@ -206,5 +206,52 @@ TEST(Importance, HowWellEarlyValuesToldTheOrderOfTheEndsIsSaidWhereFullTrainings
     EXPECT_THAT(agreement_of_ranks(none.study, none.record), IsEmpty());
 }
 
+TEST(Stopping, CostsNothingWhereNoStoppedTrialIsPredictedToEndNearTheBest) {
+    const Made all = made(60, true, 0.001, 5);  // stopped trials are worse by 5, completed ones differ by 1 at most
+    const Cost cost = cost_of_stopping(all.study, all.record).at("asha");
+    EXPECT_EQ(cost.trials, 30);
+    EXPECT_EQ(cost.at_most, 0);
+    EXPECT_THAT(
+        stopping_text(all.study, all.record),
+        ::testing::Contains(HasSubstr("asha: estimated cost none: the 30 trials that it stopped are predicted")));
+}
+
+TEST(Stopping, CostsAtMostWhatTheTrialThatMightHaveEndedBestWouldHaveGained) {
+    const Made all = made(60, true, 0.001, -0.5);  // stopped trials are better by half
+    const Cost cost = cost_of_stopping(all.study, all.record).at("asha");
+    double least = INFINITY, best = INFINITY;
+    std::int64_t nearest = 0;
+    for (const TrialRecord& trial : all.record.trials) {
+        best = std::min(best, *trial.value);
+        if (trial.state != TrialState::stopped || *trial.value >= least) continue;
+        least = *trial.value;
+        nearest = trial.number;
+    }
+    EXPECT_EQ(cost.nearest, nearest);
+    EXPECT_NEAR(cost.predicted, least - 0.45, 0.1);  // losses still fall by 1/2 - 1/20
+    EXPECT_NEAR(cost.at_most, best - (cost.predicted - cost.deviation), 1e-12);
+    EXPECT_GT(cost.at_most, 0.3);
+
+    Made negated = made(60, true, 0.001, -0.5);  // the same curves, of a metric that is to be large
+    negated.study.objective.direction = Direction::maximize;
+    for (TrialRecord& trial : negated.record.trials) {
+        for (Report& report : trial.curve) report.metrics["loss"] *= -1;
+        trial.value = -*trial.value;
+    }
+    const Cost mirrored = cost_of_stopping(negated.study, negated.record).at("asha");
+    EXPECT_EQ(mirrored.nearest, nearest);
+    EXPECT_NEAR(mirrored.at_most, cost.at_most, 1e-12);
+    EXPECT_NEAR(mirrored.predicted, -cost.predicted, 1e-12);
+}
+
+TEST(Stopping, ItsCostIsNotEstimatedFromFewerThanFiveFullTrainingsNorForTheUsersOwnStops) {
+    const Made few = made(8, true);
+    EXPECT_THAT(cost_of_stopping(few.study, few.record), IsEmpty());
+    Made by_user = made(60, true);
+    for (TrialRecord& trial : by_user.record.trials)
+        if (trial.state == TrialState::stopped) trial.rule = "user";
+    EXPECT_THAT(cost_of_stopping(by_user.study, by_user.record), IsEmpty());
+}
+
 }  // namespace
 }  // namespace hpo::analysis
