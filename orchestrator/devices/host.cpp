@@ -66,26 +66,14 @@ std::optional<std::int64_t> number_in(const fs::path& file) {
     return stream >> number ? std::optional(number) : std::nullopt;
 }
 
+/// A memory limit of a control group, and the name of its file with the memory in use.
 struct MemoryLimit {
     std::int64_t limit = no_limit;
-    std::int64_t left = no_limit;
+    const char* in_use = "";
 };
-
-/// Of `installed` bytes. A group that may have them all, or has no limit (the largest number of pages there is), limits
-/// nothing: what it uses is not asked for, which costs the kernel more than all else that is read here.
-MemoryLimit memory_limit(const fs::path& root, std::int64_t installed) {
-    MemoryLimit found;
-    for (const fs::path& group : control_groups(root, "memory")) {
-        const char* in_use = "memory.current";
-        auto limit = number_in(group / "memory.max");
-        if (!limit) limit = number_in(group / "memory.limit_in_bytes"), in_use = "memory.usage_in_bytes";
-        if (!limit || (installed > 0 && *limit >= installed)) continue;
-        const auto used = number_in(group / in_use);
-        found.limit = std::min(found.limit, *limit);
-        const std::int64_t held = std::max<std::int64_t>(0, used.value_or(0) - reclaimable(group));
-        found.left = std::min(found.left, std::max<std::int64_t>(0, *limit - held));
-    }
-    return found;
+MemoryLimit memory_limit(const fs::path& group) {
+    if (const auto limit = number_in(group / "memory.max")) return {*limit, "memory.current"};
+    return {number_in(group / "memory.limit_in_bytes").value_or(no_limit), "memory.usage_in_bytes"};
 }
 
 double core_quota(const fs::path& root) {
@@ -180,17 +168,37 @@ Host read_host(const fs::path& root) {
     if (host.cpus.empty()) host.cpus.push_back(0);
     host.cores = std::max(1.0, std::min(static_cast<double>(host.cpus.size()), core_quota(root)));
     host.memory = installed_memory(root).all;
-    host.memory = std::min(host.memory, memory_limit(root, host.memory).limit);
+    for (const fs::path& group : memory_groups(root)) host.memory = std::min(host.memory, memory_limit(group).limit);
     host.processes = processes_left(root);
 
     host.cpu_name = cpu_name(root);
     return host;
 }
 
-std::int64_t available_memory(const fs::path& root) {
-    const Installed memory = installed_memory(root);
-    return std::min(memory.available, memory_limit(root, memory.all).left);
+/// A group that may have all memory, or has no limit (the largest number of pages there is), limits nothing: what it
+/// uses is not asked for, which costs the kernel more than all else that is read here.
+std::vector<fs::path> memory_groups(const fs::path& root) {
+    const std::int64_t installed = installed_memory(root).all;
+    std::vector<fs::path> groups = control_groups(root, "memory");
+    std::erase_if(groups, [&](const fs::path& group) {
+        const std::int64_t limit = memory_limit(group).limit;
+        return limit == no_limit || (installed > 0 && limit >= installed);
+    });
+    return groups;
 }
+
+std::int64_t available_memory(const fs::path& root, std::span<const fs::path> groups) {
+    std::int64_t available = installed_memory(root).available;
+    for (const fs::path& group : groups) {
+        const MemoryLimit found = memory_limit(group);
+        const std::int64_t used = number_in(group / found.in_use).value_or(0);
+        const std::int64_t held = std::max<std::int64_t>(0, used - reclaimable(group));
+        available = std::min(available, std::max<std::int64_t>(0, found.limit - held));
+    }
+    return available;
+}
+
+std::int64_t available_memory(const fs::path& root) { return available_memory(root, memory_groups(root)); }
 
 std::int64_t resident_memory(std::int64_t pid, const fs::path& root) {
     std::ifstream file(root / "proc" / std::to_string(pid) / "statm");

@@ -27,8 +27,13 @@ Host read_host(const std::filesystem::path& root = "/");
 /// may set a limit. `controller` is "cpu", "memory" or "pids".
 std::vector<std::filesystem::path> control_groups(const std::filesystem::path& root, const std::string& controller);
 
-/// Returns the bytes that could be allocated now without swapping: MemAvailable, or what is left to the control group
-/// if that is less.
+/// Returns the control groups that limit this process's memory to less than what is installed. Most machines have none.
+/// Finding them takes longer than reading how much memory is free.
+std::vector<std::filesystem::path> memory_groups(const std::filesystem::path& root = "/");
+
+/// Returns the bytes that could be allocated now without swapping: MemAvailable, or what is left to one of `groups` if
+/// that is less. `groups` are memory_groups(), perhaps as of a moment ago.
+std::int64_t available_memory(const std::filesystem::path& root, std::span<const std::filesystem::path> groups);
 std::int64_t available_memory(const std::filesystem::path& root = "/");
 
 /// Returns the bytes of physical memory that a process holds, including all shared pages; 0 if it is gone.

@@ -110,8 +110,9 @@ std::optional<SessionReservations> reservations_of(std::string_view text) {
 
 std::optional<SessionReservations> read_session(int folder, const std::string& name) {
     const Descriptor file = open_plain(folder, name + ending);
-    if (!file) return std::nullopt;
-    std::string text(most_bytes, '\0');
+    struct stat info {};
+    if (!file || ::fstat(file.get(), &info) != 0) return std::nullopt;
+    std::string text(std::min(static_cast<std::size_t>(info.st_size), most_bytes), '\0');
     const auto size = ::read(file.get(), text.data(), text.size());
     if (size <= 0) return std::nullopt;
     return reservations_of(std::string_view(text).substr(0, static_cast<std::size_t>(size)));

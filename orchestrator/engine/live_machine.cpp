@@ -196,6 +196,7 @@ std::int64_t LiveMachine::promised(const std::string& device, const DeviceReadin
 std::vector<DeviceNotice> LiveMachine::poll(Seconds now) {
     // Where the first reading found none, the user has been given the reason, and no further one is asked for.
     if (on_device()) monitor_.poll(now);
+    memory_groups_ = memory_groups();
     return monitor_.take_notices();
 }
 
@@ -216,7 +217,7 @@ Machine LiveMachine::read(std::span<const std::int64_t> workers, std::int64_t re
     const std::vector<TreeReading> found = read_trees(roots);
     std::int64_t ours = 0;
     for (const TreeReading& tree : found) ours += *tree.bytes;
-    const std::int64_t available = available_memory();
+    const std::int64_t available = available_memory("/", memory_groups_);
     const std::int64_t free = available + (reusable != 0 ? *found.back().bytes : 0);
 
     Machine machine;

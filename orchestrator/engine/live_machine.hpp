@@ -72,8 +72,9 @@ class LiveMachine final : public SessionMachine {
     std::vector<Target> targets_;       ///< of `devices_`
     std::vector<std::string> devices_;  ///< UUIDs of those that the study uses, in its order
     std::unique_ptr<TreeWatch> watch_ = std::make_unique<TreeWatch>();
-    std::vector<SessionReservations> other_sessions_;     ///< as other sessions published them last
-    std::vector<std::vector<std::int64_t>> their_trees_;  ///< processes of each; empty: not known (yet)
+    std::vector<std::filesystem::path> memory_groups_ = memory_groups();  ///< as of the last poll
+    std::vector<SessionReservations> other_sessions_;                     ///< as other sessions published them last
+    std::vector<std::vector<std::int64_t>> their_trees_;                  ///< processes of each; empty: not known (yet)
 };
 
 /// LiveMachine::make, and for the native worker under `backend: auto` also a check whether a worker starts on the GPU:

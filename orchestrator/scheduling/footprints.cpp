@@ -16,6 +16,7 @@ namespace {
 constexpr double least_error = 64.0 * 1024 * 1024;  // bytes
 constexpr double relative_error = 0.05;
 constexpr std::size_t rows_at_most = 96;  // in a fit
+constexpr std::size_t rows_kept = 1000;   // that a fit is checked against: each prediction looks at all of them
 constexpr double unlike = 1.25;           // for a categorical that differs, and 2 for all of them at most
 constexpr double never_seen = 1.5;        // of the largest peak
 constexpr double furthest = 8;            // extrapolation in all
@@ -253,10 +254,18 @@ struct FootprintModel::Impl {
         learn(device, &Footprint::device_bytes);
     }
     void learn(Knowledge& knowledge, std::int64_t Footprint::*kind) const {
+        std::vector<std::pair<const Params*, double>> known;
+        for (const auto& [params, peak] : peaks)
+            if (peak.*kind > 0) known.emplace_back(&params, double(peak.*kind));
+        // Of very many, some evenly, and always the largest.
+        const auto largest = std::max_element(known.begin(), known.end(),
+                                              [](const auto& a, const auto& b) { return a.second < b.second; });
         std::vector<Row> rows;
         std::vector<double> bytes;
-        for (const auto& [params, peak] : peaks)
-            if (peak.*kind > 0) rows.push_back(table.row(params)), bytes.push_back(double(peak.*kind));
+        const std::size_t count = std::min(known.size(), rows_kept);
+        const auto keep = [&](const auto& one) { rows.push_back(table.row(*one.first)), bytes.push_back(one.second); };
+        for (std::size_t i = 0; i < count; ++i) keep(known[i * known.size() / count]);
+        if (known.size() > count) keep(*largest);
         if (!rows.empty()) knowledge.learn(table, std::move(rows), std::move(bytes));
     }
 

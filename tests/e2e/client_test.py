@@ -80,6 +80,24 @@ class SimulatedOrchestrator(unittest.TestCase):
         return [message for message in messages if message["type"] == kind]
 
 
+class Folders(SimulatedOrchestrator):
+    def test_a_trial_folder_is_made_when_the_script_asks_for_it_and_not_before(self):
+        finished = self.of(self.play("""
+            import hpo
+            for trial in hpo.trials():
+                trial.report(1, loss=1)
+                if trial.number == 2:
+                    (trial.folder / "plot.txt").write_text("")
+                if trial.number == 3:
+                    trial.checkpoint.write_text("")
+            """, runs=3), "finished")
+        self.assertEqual(sorted(str(path.relative_to(self.folder)) for path in self.folder.glob("trial-*/*")),
+                         ["trial-2/plot.txt", "trial-3/last.ckpt"])
+        self.assertFalse((self.folder / "trial-1").exists())
+        self.assertEqual([message.get("checkpoint") for message in finished],
+                         [None, None, str(self.folder / "trial-3/last.ckpt")])
+
+
 class Ends(SimulatedOrchestrator):
     def test_an_uncaught_exception_fails_the_trial_with_its_text_and_place_and_announces_the_end_of_the_process(self):
         messages = self.play("""

@@ -1,6 +1,6 @@
 #include "orchestrator/devices/host.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -70,6 +70,20 @@ TEST_F(FakeHost, AMemoryLimitOfCgroupV1Applies) {
     write("sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n");
     EXPECT_EQ(read_host(root_.path()).memory, 2048 * MiB);
     EXPECT_EQ(available_memory(root_.path()), 0);
+}
+
+TEST_F(FakeHost, OnlyControlGroupsThatLimitMemoryAreReadAgain) {
+    write("proc/self/cgroup", "0::/user/job\n");
+    write("sys/fs/cgroup/user/memory.max", "1073741824\n");
+    write("sys/fs/cgroup/user/memory.current", "268435456\n");
+    write("sys/fs/cgroup/user/job/memory.max", "max\n");
+    write("sys/fs/cgroup/memory.max", "17179869184\n");  // more than is installed
+    const auto groups = memory_groups(root_.path());
+    EXPECT_THAT(groups, ::testing::ElementsAre(root_ / "sys/fs/cgroup/user"));
+    write("sys/fs/cgroup/user/memory.current", "805306368\n");
+    EXPECT_EQ(available_memory(root_.path(), groups), 256 * MiB);
+    write("sys/fs/cgroup/user/memory.max", "2147483648\n");  // the limit itself may change, too
+    EXPECT_EQ(available_memory(root_.path(), groups), 1280 * MiB);
 }
 
 TEST_F(FakeHost, CachedFilePagesOfAControlGroupCountAsAvailable) {

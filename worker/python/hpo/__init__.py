@@ -95,11 +95,10 @@ class Trial:
         """The seed of the trial, of 31 bits: every library accepts it (NumPy refuses more than 32)."""
         self.data_seed: int = run.get("data_seed", 1) % 2**31
         """A seed for what must be the same in all trials of a study, such as the split of the data."""
-        self.folder: Optional[pathlib.Path] = pathlib.Path(run["folder"]) if run.get("folder") else None
-        """The folder for its checkpoints; None: keep none."""
-        self.checkpoint: Optional[pathlib.Path] = self.folder / "last.ckpt" if self.folder else None
-        """The file to write after each report and to resume from; None: keep none."""
-        self.resumed: bool = bool(run.get("resume")) and self.checkpoint is not None and self.checkpoint.exists()
+        self._folder = pathlib.Path(run["folder"]) if run.get("folder") else None
+        self._folder_is_made = link is None
+        self._last = self._folder / "last.ckpt" if self._folder else None
+        self.resumed: bool = bool(run.get("resume")) and self._last is not None and self._last.exists()
         """Whether an earlier attempt has left `checkpoint`."""
         self._step = 0
         self._started = self._finished = False
@@ -113,8 +112,19 @@ class Trial:
         self._clock: Optional[float] = None  # since when iterations are timed; None: where training began is not known
         self._timed = (0, 0.0)  # iterations, and the seconds that they took
         peak.begin()
-        if self.folder and link:
-            self.folder.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def folder(self) -> Optional[pathlib.Path]:
+        """The folder for its checkpoints, which is made when it is asked for; None: keep none."""
+        if self._folder and not self._folder_is_made:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder_is_made = True
+        return self._folder
+
+    @property
+    def checkpoint(self) -> Optional[pathlib.Path]:
+        """The file to write after each report and to resume from; None: keep none."""
+        return self._last if self.folder else None
 
     def resume_from(self, step: int) -> None:
         """Call this after loading the checkpoint. `step`: the number of completed steps."""
@@ -273,8 +283,8 @@ class Trial:
             message_out["values"] = {name: json_number(value) for name, value in values.items()}
         if last:
             message_out["last"] = True
-        if self.checkpoint is not None and self.checkpoint.exists():
-            message_out["checkpoint"] = str(self.checkpoint)
+        if self._last is not None and self._last.exists():
+            message_out["checkpoint"] = str(self._last)
         try:
             self._link.send(message_out)
         except OSError:
