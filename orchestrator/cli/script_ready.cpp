@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "hpo/nearest.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/result.hpp"
 #include "orchestrator/script/home.hpp"
@@ -34,7 +35,7 @@ string similar_file(const fs::path& missing) {
          entry.increment(failed))
         if (names.size() < max_files) names.push_back(entry->path().filename().string());
     const std::vector<std::string_view> candidates(names.begin(), names.end());
-    const std::string_view nearest = study::nearest(missing.filename().string(), candidates);
+    const std::string_view nearest = hpo::nearest(missing.filename().string(), candidates);
     return nearest.empty() ? "" : "; did you mean '" + printable(string(nearest)) + "'?";
 }
 

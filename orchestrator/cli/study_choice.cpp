@@ -3,6 +3,7 @@
 #include <system_error>
 #include <vector>
 
+#include "hpo/nearest.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/result.hpp"
 #include "orchestrator/study/diagnostics.hpp"
@@ -28,7 +29,7 @@ void no_such_study(const std::string& argument, const std::string& problem) {
                     "/ yet: hpo run FILE.yaml starts one");
     std::vector<std::string> names;
     for (const StudyFolder& study : studies) names.push_back(study.name());
-    const auto nearest = study::nearest(argument, {names.begin(), names.end()});
+    const auto nearest = hpo::nearest(argument, {names.begin(), names.end()});
     std::string existing;
     constexpr std::size_t shown = 8;
     for (std::size_t i = 0; i < names.size() && i < shown; ++i) existing += (i ? ", " : "") + names[i];

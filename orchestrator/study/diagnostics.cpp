@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <numeric>
 #include <tuple>
 
+#include "hpo/nearest.hpp"
 #include "orchestrator/study/utf8.hpp"
 
 namespace hpo::study {
@@ -69,29 +68,6 @@ std::size_t width(std::string_view text) {
         text.begin(), text.end(), [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));
 }
 
-char folded(char letter) {
-    return letter == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-}
-
-/// Returns how many insertions, deletions, replacements and swaps of neighbours turn `a` into `b` (optimal string
-/// alignment distance).
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> before, last(b.size() + 1), row(b.size() + 1);
-    std::iota(last.begin(), last.end(), std::size_t{0});
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        row[0] = i;
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const bool same = folded(a[i - 1]) == folded(b[j - 1]);
-            row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (same ? 0 : 1)});
-            if (i > 1 && j > 1 && folded(a[i - 1]) == folded(b[j - 2]) && folded(a[i - 2]) == folded(b[j - 1]))
-                row[j] = std::min(row[j], before[j - 2] + 1);
-        }
-        before = std::move(last);
-        last = row;
-    }
-    return last[b.size()];
-}
-
 }  // namespace
 
 std::string printable(std::string_view text, std::size_t limit) {
@@ -106,17 +82,6 @@ std::string printable(std::string_view text, std::size_t limit) {
         text.remove_prefix(std::max<std::size_t>(length, 1));
     }
     return out;
-}
-
-std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
-    if (word.size() > 64) return {};
-    std::string_view best;
-    std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
-    for (const std::string_view candidate : candidates) {
-        const std::size_t distance = edit_distance(word, candidate);
-        if (distance < best_distance && distance < candidate.size()) best = candidate, best_distance = distance;
-    }
-    return best;
 }
 
 std::string_view meant_by(std::string_view word, const std::vector<std::string_view>& candidates) {

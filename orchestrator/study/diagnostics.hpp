@@ -47,10 +47,6 @@ class Diagnostics {
 /// Replaces control characters and broken UTF-8 by '?'. Cuts the text after `limit` bytes and appends "..." then.
 std::string printable(std::string_view text, std::size_t limit = 60);
 
-/// Returns the candidate that is most similar to `word` by edit distance, or an empty text if none is similar. Ignores
-/// case, and the difference between '-' and '_'.
-std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates);
-
 /// Returns the candidate that is similar to `word`, or that other tools call `word`. Returns an empty text if there is
 /// none.
 std::string_view meant_by(std::string_view word, const std::vector<std::string_view>& candidates);

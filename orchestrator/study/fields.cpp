@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "hpo/nearest.hpp"
 #include "hpo/wire.hpp"
 #include "hpo/worker_keys.hpp"
 

@@ -153,10 +153,7 @@ Result<void> read_csv(const std::filesystem::path& file, const CsvRecord& record
         const int got = gzread(handle.get(), piece.data(), static_cast<unsigned>(piece.size()));
         if (got > 0) {
             if (std::exchange(is_first, false) && std::string_view(piece.data(), 4) == "PAR1")
-                return broken(
-                    "a Parquet file, which is not read: write it as CSV, in Python by "
-                    "pandas.read_parquet(\"" +
-                    file.filename().string() + "\").to_csv(\"" + file.stem().string() + ".csv\", index=False)");
+                return broken("is a Parquet file: data.format: parquet reads it");
             if (auto fed = reader.feed({piece.data(), static_cast<std::size_t>(got)}); !fed)
                 return broken(fed.error().message);
             continue;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "hpo/nearest.hpp"
 #include "worker/data/csv.hpp"
 #include "worker/data/data_text.hpp"
 
@@ -46,7 +47,7 @@ Result<std::vector<std::string>> header_names(std::span<const std::string_view> 
     std::map<std::string_view, std::size_t> seen;
     for (std::size_t i = 0; i < fields.size(); ++i) {
         const std::string_view name = trimmed_field(fields[i]);
-        const std::string at = "line 1, column " + std::to_string(i + 1) + ": ";
+        const std::string at = "column " + std::to_string(i + 1) + ": ";
         if (name.empty()) return Error{at + "a column without a name"};
         const auto [before, is_new] = seen.emplace(name, i);
         if (!is_new)
@@ -66,6 +67,8 @@ Result<std::size_t> column_named(std::span<const std::string> names, const std::
         if (i < most) text += (i > 0 ? ", " : "") + shown_name(names[i]);
     }
     if (names.size() > most) text += ", ...";
+    const auto meant = nearest(name, {names.begin(), names.end()});
+    if (!meant.empty()) text += "; did you mean " + quoted_name(meant) + "?";
     return Error{std::string(key) + ": " + file.string() + " has no column " + quoted_name(name) + "; it has " + text};
 }
 

@@ -1,4 +1,4 @@
-// What the readers of tables and of series share: the header of a CSV file, and the values of its fields.
+// What the readers of tables and of series share: the names of columns, and the values of fields of text.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +23,11 @@ bool is_missing(std::string_view field);
 /// "data.path: no file ..." unless there is one.
 Result<void> check_data_file(const std::filesystem::path& file);
 
-/// The names in a header. An error begins with "line 1": a column without a name, two of one name.
+/// The names of columns, without blanks around them. An error begins with "column 2": one without a name, two of one
+/// name.
 Result<std::vector<std::string>> header_names(std::span<const std::string_view> fields);
-/// The index of a column. The error begins with `key`, names `file` and tells which columns there are.
+/// The index of a column. The error begins with `key`, names `file` and tells which columns there are,
+/// and which one may be meant.
 Result<std::size_t> column_named(std::span<const std::string> names, const std::string& name, const char* key,
                                  const std::filesystem::path& file);
 /// The indices of the columns in a list such as "a,b". Errors begin with `key`; a name given twice is one.

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::array formats{
     DataFormat{"idx", describe_idx, load_idx, split_idx, explain_idx, open_idx},
-    DataFormat{"csv", describe_csv, load_csv, split_csv, explain_csv},
+    DataFormat{"csv", describe_table, load_table, split_table, explain_table},
+    DataFormat{"parquet", describe_table, load_table, split_table, explain_table},
     DataFormat{"series", describe_series, load_series, split_series, explain_series, open_series},
     DataFormat{"npy", describe_npy, load_npy, split_npy, explain_npy, open_npy},
     DataFormat{"images", describe_images, load_images, split_images, explain_images, open_images},

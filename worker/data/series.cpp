@@ -6,9 +6,9 @@
 #include <map>
 #include <optional>
 
-#include "worker/data/csv.hpp"
 #include "worker/data/csv_columns.hpp"
 #include "worker/data/data_text.hpp"
+#include "worker/data/table_source.hpp"
 
 namespace hpo {
 namespace {
@@ -20,15 +20,19 @@ constexpr std::int64_t most_series_classes = 4096;
 
 class SeriesReader {
    public:
-    SeriesReader(const DataConfig& config, Series& series) : config_(config), series_(series) {}
+    SeriesReader(const DataConfig& config, TableSource& source, Series& series)
+        : config_(config), source_(source), series_(series), names_(source.names()) {}
 
     Result<void> run() {
-        auto read = read_csv(series_.file, [this](std::int64_t line, std::span<const std::string_view> fields) {
-            return names_.empty() ? read_header(fields) : read_row(line, fields);
-        });
+        if (auto read = read_columns(); !read) return read;
+        std::vector<Wanted> wanted(names_.size(), Wanted::nothing);
+        for (std::size_t i = 0; i < names_.size(); ++i)
+            if (column_of_field_[i])
+                wanted[i] = Wanted::number;
+            else if (is_target_[i])
+                wanted[i] = Wanted::text;
+        auto read = source_.each_row(wanted, [this](auto place, auto cells) { return read_row(place, cells); });
         if (!read) return read;
-        if (names_.empty())
-            return Error{series_.file.string() + ": is empty: a header with the names of the columns is needed"};
         return has_classes() ? settle_classes() : Result<void>();
     }
 
@@ -57,29 +61,28 @@ class SeriesReader {
         return {};
     }
 
-    Result<void> add_label(std::int64_t line, std::size_t field, std::string_view text) {
-        if (is_missing(text)) return Error{where(line, field) + "the target is missing (" + quoted_name(text) + ")"};
+    Result<void> add_label(std::int64_t place, std::size_t field, const Cell& cell) {
+        if (cell.missing) return at(place, field, "the target is missing (" + quoted_name(cell.text) + ")");
         const auto number = static_cast<std::int32_t>(class_numbers_.size());
-        const auto [its, is_new] = class_numbers_.try_emplace(std::string(trimmed_field(text)), number);
+        const auto [its, is_new] = class_numbers_.try_emplace(std::string(cell.text), number);
         if (is_new && class_numbers_.size() > static_cast<std::size_t>(most_series_classes))
-            return Error{where(line, field) + "more than " + grouped(most_series_classes) +
-                         " different classes: for numbers to predict, task: regression"};
+            return at(place, field,
+                      "more than " + grouped(most_series_classes) +
+                          " different classes: for numbers to predict, task: regression");
         series_.labels.push_back(its->second);
         return {};
     }
 
-    [[nodiscard]] std::string where(std::int64_t line, std::size_t field) const {
-        return "line " + std::to_string(line) + ", column " + std::to_string(field + 1) + " (" +
-               shown_name(names_[field]) + "): ";
+    [[nodiscard]] Error broken(const std::string& what) const { return {series_.file.string() + ": " + what}; }
+    [[nodiscard]] std::string column_text(std::size_t field) const {
+        return "column " + std::to_string(field + 1) + " (" + shown_name(names_[field]) + ")";
+    }
+    /// While rows are read, which names the file.
+    [[nodiscard]] Error at(std::int64_t place, std::size_t field, const std::string& what) const {
+        return {source_.unit() + (" " + std::to_string(place)) + ", " + column_text(field) + ": " + what};
     }
 
-    Result<void> read_header(std::span<const std::string_view> fields) {
-        auto names = header_names(fields);
-        if (!names) return names.error();
-        if (names->size() == 1 && names->front().find_first_of(";\t") != std::string::npos)
-            return Error{"line 1: one column alone, " + quoted_name(names->front()) +
-                         ": columns must be separated by commas"};
-        names_ = *std::move(names);
+    Result<void> read_columns() {
         const auto targets = columns_listed(names_, config_.target, "data.target", series_.file);
         if (!targets) return targets.error();
         if (targets->empty()) return Error{"data.target: names no column"};
@@ -91,7 +94,11 @@ class SeriesReader {
         is_target_.resize(names_.size());
         for (std::size_t i = 0; i < names_.size(); ++i) {
             is_target_[i] = std::find(targets->begin(), targets->end(), i) != targets->end();
-            const bool is_ignored = std::find(ignored->begin(), ignored->end(), i) != ignored->end();
+            const SourceColumn& source = source_.columns()[i];
+            const bool is_ignored =
+                std::find(ignored->begin(), ignored->end(), i) != ignored->end() || (source.is_index && !is_target_[i]);
+            for (const std::string* const problem : {&source.unreadable, &source.dates})
+                if (!is_ignored && !problem->empty()) return broken(column_text(i) + " " + *problem);
             if (is_target_[i] && has_classes() && !is_ignored) {
                 series_.class_column = names_[i];
                 continue;
@@ -111,16 +118,13 @@ class SeriesReader {
         return {};
     }
 
-    Result<void> read_row(std::int64_t line, std::span<const std::string_view> fields) {
-        if (fields.size() != names_.size())
-            return Error{"line " + std::to_string(line) + ": " + std::to_string(fields.size()) +
-                         " columns, where the header has " + std::to_string(names_.size())};
+    Result<void> read_row(std::int64_t place, std::span<const Cell> cells) {
         if (series_.rows == most_series_rows) return Error{"more than " + std::to_string(most_series_rows) + " rows"};
-        for (std::size_t i = 0; i < fields.size(); ++i) {
+        for (std::size_t i = 0; i < cells.size(); ++i) {
             if (has_classes() && is_target_[i])
-                if (auto added = add_label(line, i, fields[i]); !added) return added;
+                if (auto added = add_label(place, i, cells[i]); !added) return added;
             if (!column_of_field_[i]) continue;
-            const auto value = value_of(line, i, fields[i]);
+            const auto value = value_of(place, i, cells[i]);
             if (!value) return value.error();
             SeriesColumn& column = series_.columns[*column_of_field_[i]];
             column.constant = column.constant && (series_.rows == 0 || *value == before(*column_of_field_[i]));
@@ -130,29 +134,28 @@ class SeriesReader {
         return {};
     }
 
-    Result<double> value_of(std::int64_t line, std::size_t field, std::string_view text) {
-        if (is_missing(text)) {
-            if (is_target_[field])
-                return Error{where(line, field) + "the target is missing (" + quoted_name(text) + ")"};
+    Result<double> value_of(std::int64_t place, std::size_t field, const Cell& cell) {
+        if (cell.missing) {
+            if (is_target_[field]) return at(place, field, "the target is missing (" + quoted_name(cell.text) + ")");
             ++series_.columns[*column_of_field_[field]].missing;
             return series_.rows == 0 ? std::numeric_limits<double>::quiet_NaN() : before(*column_of_field_[field]);
         }
-        const auto number = number_of(text);
-        if (!number)
-            return Error{where(line, field) + quoted_name(trimmed_field(text)) +
-                         " is no number, which a series needs; " +
-                         (is_target_[field] ? "for classes to predict, give task: classification"
-                                            : "leave the column out by data.ignore: " + shown_name(names_[field]))};
-        if (!std::isfinite(*number)) return Error{where(line, field) + quoted_name(text) + " is not a finite number"};
-        return *number;
+        if (!cell.number)
+            return at(place, field,
+                      quoted_name(cell.text) + " is no number, which a series needs; " +
+                          (is_target_[field] ? "for classes to predict, give task: classification"
+                                             : "leave the column out by data.ignore: " + shown_name(names_[field])));
+        if (!std::isfinite(*cell.number)) return at(place, field, quoted_name(cell.text) + " is not a finite number");
+        return *cell.number;
     }
 
     /// The last value of a column, while a row is read.
     [[nodiscard]] double before(std::size_t column) const { return series_.value(series_.rows - 1, column); }
 
     const DataConfig& config_;
+    TableSource& source_;
     Series& series_;
-    std::vector<std::string> names_;  ///< of all fields
+    std::vector<std::string> names_;  ///< of all columns of the file
     std::vector<std::optional<std::size_t>> column_of_field_;
     std::vector<bool> is_target_;                        ///< by field
     std::map<std::string, std::int32_t> class_numbers_;  ///< as they came
@@ -186,7 +189,10 @@ Result<const Series*> read_series(const DataConfig& config) {
     last.reset();
     Series series;
     series.file = file;
-    if (auto read = SeriesReader(config, series).run(); !read) return data_file_error(file, read.error());
+    auto source = open_table(file, is_parquet(file) ? "parquet" : "csv");
+    if (!source) return data_file_error(file, source.error());
+    if (auto read = SeriesReader(config, **source, series).run(); !read) return data_file_error(file, read.error());
+    series.reading_bytes = (*source)->peak_bytes();
     last.emplace(key, std::move(series));
     return &last->second;
 }

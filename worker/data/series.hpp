@@ -1,4 +1,4 @@
-// Windows over a time series: rows of a CSV file in the order of time, each column a number.
+// Windows over a time series: rows of a CSV or Parquet file in the order of time, each column a number.
 //
 // A sample is `window` consecutive rows, all columns; its targets are the target columns in the `horizon` rows after
 // them. With task: classification, its class is the text of the target column in the last of these rows, or with a
@@ -33,7 +33,8 @@ struct Series {
     std::vector<std::string> classes;  ///< numbers in their order, else texts in theirs
     std::vector<std::int32_t> labels;  ///< of each row: indices into classes
     std::int64_t rows = 0;
-    std::vector<double> values;  ///< row by row; NaN only before the first value of a column
+    std::vector<double> values;      ///< row by row; NaN only before the first value of a column
+    std::int64_t reading_bytes = 0;  ///< of memory that reading the file takes, where that depends on it
 
     [[nodiscard]] double value(std::int64_t row, std::size_t column) const {
         return values[static_cast<std::size_t>(row) * columns.size() + column];

@@ -186,7 +186,7 @@ Result<DataShape> describe_series(const DataConfig& config) {
                             : config.horizon * static_cast<std::int64_t>((*series)->targets.size());
     shape.standardised = true;
     shape.loading_bytes = (*series)->rows * columns * static_cast<std::int64_t>(sizeof(double) + sizeof(float)) +
-                          8 * static_cast<std::int64_t>((*series)->labels.size()) +
+                          8 * static_cast<std::int64_t>((*series)->labels.size()) + (*series)->reading_bytes +
                           std::max(2 * static_cast<std::int64_t>(windows_bytes), 2 * shape.row_bytes());
     return shape;
 }

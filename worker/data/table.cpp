@@ -5,10 +5,10 @@
 #include <map>
 #include <unordered_map>
 
-#include "worker/data/csv.hpp"
 #include "worker/data/csv_columns.hpp"
 #include "worker/data/data_text.hpp"
 #include "worker/data/split.hpp"
+#include "worker/data/table_source.hpp"
 
 namespace hpo {
 namespace {
@@ -62,11 +62,11 @@ class Correlation {
 /// Of a column, while the file is read.
 struct Seen {
     std::int64_t numbers = 0, others = 0;
-    std::int64_t other_line = 0;  ///< of the first value that is no number
+    std::int64_t other_place = 0;  ///< of the first value that is no number
     std::string other;
     std::string first;  ///< value
     bool varies = false;
-    std::int64_t unfit_line = 0;  ///< of the first value but 0 and 1
+    std::int64_t unfit_place = 0;  ///< of the first value but 0 and 1
     std::string unfit;
     std::vector<bool> equals;  ///< which of the targets, in every row
     // Of a table with one target:
@@ -77,29 +77,39 @@ struct Seen {
 
 class Survey {
    public:
-    Survey(const DataConfig& config, Table& table) : config_(config), table_(table) {}
+    Survey(const DataConfig& config, TableSource& source, Table& table)
+        : config_(config), source_(source), table_(table) {}
 
     Result<void> run() {
-        if (auto read = read_csv(table_.file, [this](auto line, auto fields) { return first_pass(line, fields); });
-            !read)
-            return read;
-        if (table_.columns.empty()) return broken("is empty: a header with the names of the columns is needed");
+        if (auto read = read_columns(); !read) return read;
+        auto read =
+            source_.each_row(wanted_first(), [this](auto place, auto cells) { return first_pass(place, cells); });
+        if (!read) return read;
+        table_.reading_bytes = source_.peak_bytes();
         if (table_.rows < 3)
-            return broken("has " + std::to_string(table_.rows) +
-                          " rows below its header: at least 3 are needed, to train, to validate and to test");
+            return broken("has " + std::to_string(table_.rows) + " rows" +
+                          (config_.format == "csv" ? " below its header" : "") +
+                          ": at least 3 are needed, to train, to validate and to test");
         if (auto settled = settle_columns(); !settled) return settled;
         if (auto settled = settle_task(); !settled) return settled;
-        if (auto read = read_csv(table_.file, [this](auto line, auto fields) { return second_pass(line, fields); });
-            !read)
-            return read;
+        counts_.resize(table_.columns.size());
+        read = source_.each_row(wanted_again(), [this](auto place, auto cells) { return second_pass(place, cells); });
+        if (!read) return read;
         return settle_levels();
     }
 
    private:
     [[nodiscard]] Error broken(const std::string& what) const { return {table_.file.string() + ": " + what}; }
-    [[nodiscard]] std::string where(std::int64_t line, std::size_t column) const {
-        return "line " + std::to_string(line) + ", column " + std::to_string(column + 1) + " (" +
+    [[nodiscard]] std::string where(std::int64_t place, std::size_t column) const {
+        return source_.unit() + (" " + std::to_string(place)) + ", column " + std::to_string(column + 1) + " (" +
                shown_name(table_.columns[column].name) + "): ";
+    }
+    /// While rows are read, which names the file.
+    [[nodiscard]] Error in_row(std::int64_t place, std::size_t column, const std::string& what) const {
+        return {where(place, column) + what};
+    }
+    [[nodiscard]] Error at(std::int64_t place, std::size_t column, const std::string& what) const {
+        return broken(where(place, column) + what);
     }
     /// "FILE: column 3 (width)".
     [[nodiscard]] Error of_column(std::size_t column, const std::string& what) const {
@@ -129,24 +139,60 @@ class Survey {
         return {};
     }
 
-    Result<void> read_header(std::span<const std::string_view> fields) {
-        const auto names = header_names(fields);
-        if (!names) return names.error();
-        for (const std::string& name : *names) table_.columns.push_back({name});
-        if (fields.size() == 1)
-            return Error{"line 1: one column alone, " + quoted_name(fields[0]) +
-                         (fields[0].find_first_of(";\t") == std::string_view::npos
-                              ? ": a target and at least one other column are needed"
-                              : ": columns must be separated by commas")};
-        seen_.resize(fields.size());
-        if (auto found = read_targets(*names); !found) return found;
+    [[nodiscard]] bool is_feature_or_target(std::size_t column) const {
+        const ColumnKind kind = table_.columns[column].kind;
+        return kind != ColumnKind::ignored && kind != ColumnKind::group;
+    }
+
+    /// Of all columns that are features or targets.
+    [[nodiscard]] std::vector<Wanted> wanted_first() const {
+        std::vector<Wanted> wanted(table_.columns.size(), Wanted::nothing);
+        for (std::size_t i = 0; i < wanted.size(); ++i)
+            if (is_feature_or_target(i)) wanted[i] = Wanted::text;
+        return wanted;
+    }
+    /// Of those with levels, groups or classes.
+    [[nodiscard]] std::vector<Wanted> wanted_again() const {
+        std::vector<Wanted> wanted(table_.columns.size(), Wanted::nothing);
+        for (std::size_t i = 0; i < wanted.size(); ++i)
+            if (table_.columns[i].kind == ColumnKind::category || i == group_) wanted[i] = Wanted::text;
+        if (table_.task == Task::classification) wanted[table_.targets.front().column] = Wanted::text;
+        return wanted;
+    }
+
+    /// What each column is for, by the configuration.
+    Result<void> read_columns() {
+        if (auto named = name_columns(); !named) return named;
+        for (std::size_t i = 0; i < table_.columns.size(); ++i) {
+            TableColumn& column = table_.columns[i];
+            const SourceColumn& source = source_.columns()[i];
+            // A column that nobody names is a number until its values are known.
+            const bool unnamed = column.kind == ColumnKind::number;
+            column.is_index = unnamed && source.is_index;
+            if (column.is_index) column.kind = ColumnKind::ignored;
+            if (column.kind == ColumnKind::ignored) continue;
+            if (!source.unreadable.empty()) return of_column(i, source.unreadable);
+            if (!source.dates.empty() && (unnamed || column.kind == ColumnKind::target))
+                return of_column(i, source.dates);
+        }
+        return {};
+    }
+
+    Result<void> name_columns() {
+        const std::vector<std::string> names = source_.names();
+        for (const std::string& name : names) table_.columns.push_back({name});
+        if (names.size() == 1)
+            return broken("has one column alone, " + quoted_name(names[0]) +
+                          ": a target and at least one other column are needed");
+        seen_.resize(names.size());
+        if (auto found = read_targets(names); !found) return found;
         for (const auto& [key, list, kind] :
              {std::tuple("data.ignore", &config_.ignore, ColumnKind::ignored),
               std::tuple("data.categorical", &config_.categorical, ColumnKind::category)}) {
-            const auto columns = columns_listed(*names, *list, key, table_.file);
+            const auto columns = columns_listed(names, *list, key, table_.file);
             if (!columns) return columns.error();
             for (const std::size_t column : *columns) {
-                const std::string& name = (*names)[column];
+                const std::string& name = names[column];
                 const bool is_target = table_.columns[column].kind == ColumnKind::target;
                 if (is_target && kind == ColumnKind::ignored)
                     return Error{std::string(key) + ": " + quoted_name(name) + " is the target"};
@@ -160,7 +206,7 @@ class Survey {
         }
         for (Seen& seen : seen_) seen.equals.assign(table_.targets.size(), true);
         if (config_.group.empty()) return {};
-        const auto group = column_named(*names, config_.group, "data.validation.group", table_.file);
+        const auto group = column_named(names, config_.group, "data.validation.group", table_.file);
         if (!group) return group.error();
         const TableColumn& column = table_.columns[*group];
         if (column.kind == ColumnKind::target || column.kind == ColumnKind::category)
@@ -173,58 +219,54 @@ class Survey {
         return {};
     }
 
-    static void compare_with_target(Seen& seen, std::string_view field, std::string_view target) {
-        if (const auto x = number_of(field), y = number_of(target); x && y) seen.with_target.add(*x, *y);
+    static void compare_with_target(Seen& seen, const Cell& cell, const Cell& target) {
+        if (cell.number && target.number) seen.with_target.add(*cell.number, *target.number);
         if (!seen.tells) return;
-        const auto before = seen.target_of.find(field);
+        const auto before = seen.target_of.find(cell.text);
         if (before == seen.target_of.end())
-            seen.target_of.emplace(field, target);
-        else if (before->second != target)
+            seen.target_of.emplace(cell.text, target.text);
+        else if (before->second != target.text)
             seen.tells = false;
         if (seen.target_of.size() > most_telling_values) seen.tells = false;
         if (!seen.tells) seen.target_of.clear();
     }
 
     /// Types, missing values, and the values of the target.
-    Result<void> first_pass(std::int64_t line, std::span<const std::string_view> fields) {
-        if (table_.columns.empty()) return read_header(fields);
-        if (fields.size() != table_.columns.size())
-            return Error{"line " + std::to_string(line) + ": " + std::to_string(fields.size()) +
-                         " columns, where the header has " + std::to_string(table_.columns.size())};
+    Result<void> first_pass(std::int64_t place, std::span<const Cell> cells) {
         if (++table_.rows > most_rows) return Error{"more than " + std::to_string(most_rows) + " rows"};
-        for (std::size_t i = 0; i < fields.size(); ++i) {
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            if (!is_feature_or_target(i)) continue;
             TableColumn& column = table_.columns[i];
-            if (column.kind == ColumnKind::ignored || column.kind == ColumnKind::group) continue;
-            const std::string_view field = trimmed_field(fields[i]);
+            const Cell& cell = cells[i];
+            const auto& number = cell.number;
             Seen& seen = seen_[i];
-            if (table_.rows == 1) seen.first = field;
-            seen.varies = seen.varies || field != seen.first;
+            if (table_.rows == 1) seen.first = cell.text;
+            seen.varies = seen.varies || cell.text != seen.first;
             for (std::size_t t = 0; t < seen.equals.size(); ++t)
-                seen.equals[t] = seen.equals[t] && same_value(field, trimmed_field(fields[table_.targets[t].column]));
+                seen.equals[t] = seen.equals[t] && same_value(cell, cells[table_.targets[t].column]);
             if (seen.equals.size() == 1 && column.kind != ColumnKind::target)
-                compare_with_target(seen, field, trimmed_field(fields[table_.targets.front().column]));
-            if (is_missing(field)) {
+                compare_with_target(seen, cell, cells[table_.targets.front().column]);
+            if (cell.missing) {
                 if (column.kind == ColumnKind::target)
-                    return Error{where(line, i) + "the target is missing (" + quoted_name(field) + ")"};
+                    return in_row(place, i, "the target is missing (" + quoted_name(cell.text) + ")");
                 ++column.missing;
                 continue;
             }
-            const auto number = number_of(field);
             if (number && !std::isfinite(*number))
-                return Error{where(line, i) + quoted_name(field) + " is not a finite number"};
-            if ((!number || (*number != 0 && *number != 1)) && seen.unfit_line == 0) {
-                seen.unfit_line = line;
-                seen.unfit = field;
+                return in_row(place, i, quoted_name(cell.text) + " is not a finite number");
+            if ((!number || (*number != 0 && *number != 1)) && seen.unfit_place == 0) {
+                seen.unfit_place = place;
+                seen.unfit = cell.text;
             }
             if (number) {
                 ++seen.numbers;
             } else if (seen.others++ == 0) {
-                seen.other_line = line;
-                seen.other = field;
+                seen.other_place = place;
+                seen.other = cell.text;
             }
         }
         for (TargetColumn& target : table_.targets) {
-            const auto number = number_of(trimmed_field(fields[target.column]));
+            const auto& number = cells[target.column].number;
             if (!number) continue;
             target.low = table_.rows == 1 ? *number : std::min(target.low, *number);
             target.high = table_.rows == 1 ? *number : std::max(target.high, *number);
@@ -232,14 +274,12 @@ class Survey {
             whole_targets_ = whole_targets_ && *number == std::floor(*number);
         }
         if (table_.targets.size() == 1 && class_counts_.size() <= most_classes)
-            ++class_counts_[std::string(trimmed_field(fields[table_.targets.front().column]))];
+            ++class_counts_[std::string(cells[table_.targets.front().column].text)];
         return {};
     }
 
-    static bool same_value(std::string_view a, std::string_view b) {
-        if (a == b) return true;
-        const auto number = number_of(a), other = number_of(b);
-        return number && other && *number == *other;
+    static bool same_value(const Cell& a, const Cell& b) {
+        return a.text == b.text || (a.number && b.number && *a.number == *b.number);
     }
 
     /// A value among numbers that is none would make all of them names.
@@ -250,14 +290,14 @@ class Survey {
         const bool is_target = column.kind == ColumnKind::target;
         const std::string cure = is_target ? "" : "; leave the column out by data.ignore: " + shown_name(column.name);
         if (is_date(seen.other) && !is_target)
-            return of_column(i, "holds dates, such as " + quoted_name(seen.other) + " in line " +
-                                    std::to_string(seen.other_line) +
+            return of_column(i, "holds dates, such as " + quoted_name(seen.other) + " in " + source_.unit() + " " +
+                                    std::to_string(seen.other_place) +
                                     ": write them as numbers (a day's number, a month, a weekday)" + cure);
         if (seen.numbers >= 9 * seen.others)
-            return Error{
-                table_.file.string() + ": " + where(seen.other_line, i) + quoted_name(seen.other) +
-                " is no number, but " + std::to_string(seen.numbers) + " other values are" +
-                (is_target ? "" : "; if these are names, say so by data.categorical: " + shown_name(column.name))};
+            return at(
+                seen.other_place, i,
+                quoted_name(seen.other) + " is no number, but " + std::to_string(seen.numbers) + " other values are" +
+                    (is_target ? "" : "; if these are names, say so by data.categorical: " + shown_name(column.name)));
         return {};
     }
 
@@ -290,8 +330,8 @@ class Survey {
         const bool few = whole_targets_ && class_counts_.size() <= most_numeric_classes;
         table_.task = config_.task.value_or(numbers && !few ? Task::regression : Task::classification);
         if (table_.task == Task::regression && !numbers)
-            return Error{table_.file.string() + ": " + where(target.other_line, its) + quoted_name(target.other) +
-                         " is no number, which task: regression needs"};
+            return at(target.other_place, its,
+                      quoted_name(target.other) + " is no number, which task: regression needs");
         if (class_counts_.size() == 1)
             return of_column(its, "is the target, and has the same value in every row, " + quoted_name(target.first) +
                                       ": there is nothing to learn");
@@ -318,18 +358,18 @@ class Survey {
     /// Of several columns to predict, or of labels.
     Result<void> settle_targets() {
         const bool labels = std::all_of(table_.targets.begin(), table_.targets.end(),
-                                        [&](const TargetColumn& one) { return seen_[one.column].unfit_line == 0; });
+                                        [&](const TargetColumn& one) { return seen_[one.column].unfit_place == 0; });
         table_.task = config_.task.value_or(labels ? Task::multi_label : Task::regression);
         const bool predicts_labels = table_.task == Task::multi_label;
         for (const TargetColumn& target : table_.targets) {
             const Seen& seen = seen_[target.column];
-            if (predicts_labels && seen.unfit_line > 0)
-                return Error{table_.file.string() + ": " + where(seen.unfit_line, target.column) +
-                             quoted_name(seen.unfit) +
-                             " is neither 0 nor 1, by which task: multi-label tells whether a row has the label"};
+            if (predicts_labels && seen.unfit_place > 0)
+                return at(seen.unfit_place, target.column,
+                          quoted_name(seen.unfit) +
+                              " is neither 0 nor 1, by which task: multi-label tells whether a row has the label");
             if (!predicts_labels && seen.others > 0)
-                return Error{table_.file.string() + ": " + where(seen.other_line, target.column) +
-                             quoted_name(seen.other) + " is no number, which task: regression needs"};
+                return at(seen.other_place, target.column,
+                          quoted_name(seen.other) + " is no number, which task: regression needs");
         }
         if (std::none_of(table_.targets.begin(), table_.targets.end(),
                          [&](const TargetColumn& one) { return seen_[one.column].varies; }))
@@ -344,35 +384,29 @@ class Survey {
     }
 
     /// The values of categorical columns, and each row's class.
-    Result<void> second_pass(std::int64_t line, std::span<const std::string_view> fields) {
-        if (std::exchange(header_, false)) {
-            counts_.resize(table_.columns.size());
-            return {};
-        }
-        const auto changed = [] { return Error{"changed while it was read"}; };
-        if (fields.size() != counts_.size() || ++rows_again_ > table_.rows) return changed();
-        for (std::size_t i = 0; i < fields.size(); ++i) {
+    Result<void> second_pass(std::int64_t place, std::span<const Cell> cells) {
+        if (++rows_again_ > table_.rows) return Error{"changed while it was read"};
+        for (std::size_t i = 0; i < cells.size(); ++i) {
             if (table_.columns[i].kind != ColumnKind::category) continue;
-            const std::string_view field = trimmed_field(fields[i]);
-            ++counts_[i][is_missing(field) ? std::string() : std::string(field)];
+            ++counts_[i][cells[i].missing ? std::string() : std::string(cells[i].text)];
             if (counts_[i].size() > most_values)
-                return Error{
-                    where(line, i) + "more than " + std::to_string(most_values) + " different texts, such as " +
-                    quoted_name(field) +
-                    ": a name of the row? Leave the column out by data.ignore: " + shown_name(table_.columns[i].name)};
+                return in_row(place, i,
+                              "more than " + std::to_string(most_values) + " different texts, such as " +
+                                  quoted_name(cells[i].text) +
+                                  ": a name of the row? Leave the column out by data.ignore: " +
+                                  shown_name(table_.columns[i].name));
         }
         if (group_) {
-            const std::string_view field = trimmed_field(fields[*group_]);
-            if (is_missing(field))
-                return Error{where(line, *group_) + "the group is missing (" + quoted_name(field) + ")"};
-            const auto [its, is_new] = group_numbers_.try_emplace(std::string(field), table_.group_rows.size());
+            const Cell& cell = cells[*group_];
+            if (cell.missing) return in_row(place, *group_, "the group is missing (" + quoted_name(cell.text) + ")");
+            const auto [its, is_new] = group_numbers_.try_emplace(std::string(cell.text), table_.group_rows.size());
             if (is_new) table_.group_rows.push_back(0);
             ++table_.group_rows[its->second];
             table_.groups.push_back(static_cast<std::int32_t>(its->second));
         }
         if (table_.task != Task::classification) return {};
-        const auto found = class_numbers_.find(std::string(trimmed_field(fields[table_.targets.front().column])));
-        if (found == class_numbers_.end()) return changed();
+        const auto found = class_numbers_.find(std::string(cells[table_.targets.front().column].text));
+        if (found == class_numbers_.end()) return Error{"changed while it was read"};
         table_.labels.push_back(found->second);
         return {};
     }
@@ -399,6 +433,7 @@ class Survey {
     }
 
     const DataConfig& config_;
+    TableSource& source_;
     Table& table_;
     std::vector<Seen> seen_;
     std::map<std::string, std::int64_t> class_counts_;
@@ -407,13 +442,12 @@ class Survey {
     std::unordered_map<std::string, std::size_t> group_numbers_;
     std::vector<std::unordered_map<std::string, std::int64_t>> counts_;
     bool whole_targets_ = true;
-    bool header_ = true;
     std::int64_t rows_again_ = 0;
 };
 
 /// What a survey depends on.
 struct SurveyKey {
-    std::string path, target, ignore, categorical, group;
+    std::string format, path, target, ignore, categorical, group;
     std::optional<Task> task;
     SplitKind split = SplitKind::automatic;
     std::uintmax_t bytes = 0;
@@ -440,12 +474,14 @@ std::vector<CategoryShape> Table::categories() const {
 }
 
 Result<const Table*> survey_table(const DataConfig& config) {
-    if (config.path.empty()) return Error{"data.path: needed for format csv: a file"};
-    if (config.target.empty()) return Error{"data.target: needed for format csv: the name of the column to predict"};
+    if (config.path.empty()) return Error{"data.path: needed for format " + config.format + ": a file"};
+    if (config.target.empty())
+        return Error{"data.target: needed for format " + config.format + ": the name of the column to predict"};
     const fs::path file = config.path;
     if (auto exists = check_data_file(file); !exists) return exists.error();
     std::error_code missing;
-    const SurveyKey key{config.path,
+    const SurveyKey key{config.format,
+                        config.path,
                         config.target,
                         config.ignore,
                         config.categorical,
@@ -459,8 +495,10 @@ Result<const Table*> survey_table(const DataConfig& config) {
     last.reset();
     Table table;
     table.file = file;
-    Survey survey(config, table);
-    if (auto read = survey.run(); !read) return data_file_error(file, read.error());
+    auto source = open_table(table.file, config.format);
+    if (!source) return data_file_error(file, source.error());
+    if (auto read = Survey(config, **source, table).run(); !read) return data_file_error(file, read.error());
+    table.format = config.format;
     last.emplace(key, std::move(table));
     return &last->second;
 }

@@ -1,12 +1,12 @@
-// What the columns of a CSV file hold, and how they become features: found by reading the whole file, before anything
+// What the columns of a table hold, and how they become features: found by reading the whole file, before anything
 // is trained.
 //
 // A column whose values are all numbers is numeric: it becomes one feature, standardised by the mean and the deviation
 // of the training split; where values are missing, the median of the training split takes their place, and a second
 // feature is 1. Any other column is categorical: each of its levels (values that are frequent enough) becomes a feature
 // that is 1 or 0, and one more, "other", stands for rare values and for those that the training split does not have. A
-// missing category is a level like others. A value is missing where the field is empty or one of NA, N/A, NaN, null,
-// None and ?.
+// missing category is a level like others. A value is missing where the text is empty or one of NA, N/A, NaN, null,
+// None and ?, and in Parquet where there is none, or NaN.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,7 @@ struct TableColumn {
     std::int64_t missing = 0;
     std::vector<std::string> levels;  ///< categorical: the most frequent one first
     std::int64_t rare = 0;            ///< categorical: rows whose value is no level
+    bool is_index = false;            ///< left out, since it is the index of pandas
     bool constant = false;
     bool equals_target = false;  ///< in every row
     bool tells_target = false;   ///< each of its few values comes with one target alone, or the target is a + b * it
@@ -50,6 +51,7 @@ struct TargetColumn {
 
 struct Table {
     std::filesystem::path file;
+    std::string format;                 ///< csv or parquet
     std::vector<TableColumn> columns;   ///< in the file's order
     std::vector<TargetColumn> targets;  ///< in the order of data.target; of classes one
     std::int64_t rows = 0;
@@ -59,6 +61,7 @@ struct Table {
     std::vector<std::int32_t> labels;      ///< of each row: indices into classes
     std::vector<std::int64_t> group_rows;  ///< rows of each group, where a column divides them
     std::vector<std::int32_t> groups;      ///< of each row
+    std::int64_t reading_bytes = 0;        ///< of memory that reading the file takes, where that depends on it
 
     [[nodiscard]] std::int64_t features() const;
     [[nodiscard]] std::vector<CategoryShape> categories() const;
@@ -79,10 +82,10 @@ struct TableParts {
 Result<TableParts> parts_of_table(const Table& table, const DataConfig& config);
 RowSplit split_table(const Table& table, const DataConfig& config, const TableParts& parts, std::uint64_t data_seed);
 
-// The format "csv" (dataset.hpp).
-Result<DataShape> describe_csv(const DataConfig& config);
-Result<DataFacts> load_csv(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
-Result<Split> split_csv(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed);
-Result<std::vector<std::string>> explain_csv(const DataConfig& config);
+// The formats "csv" and "parquet" (dataset.hpp).
+Result<DataShape> describe_table(const DataConfig& config);
+Result<DataFacts> load_table(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
+Result<Split> split_table(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed);
+Result<std::vector<std::string>> explain_table(const DataConfig& config);
 
 }  // namespace hpo

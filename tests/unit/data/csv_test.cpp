@@ -105,8 +105,7 @@ TEST(Csv, FilesMayBeCompressedAndDamagedOnesAreNamed) {
     const auto parquet = std::filesystem::path(folder.path()) / "t.parquet";
     std::ofstream(parquet, std::ios::binary) << "PAR1\x15\x04PAR1";
     EXPECT_THAT(read_csv(parquet, counted).error().message,
-                HasSubstr("t.parquet: a Parquet file, which is not read: write it as CSV, in Python by "
-                          "pandas.read_parquet(\"t.parquet\").to_csv(\"t.csv\", index=False)"));
+                HasSubstr("t.parquet: is a Parquet file: data.format: parquet reads it"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Tables in CSV files: rows become features by what table.hpp says of their columns. Everything that is fitted (means,
-// deviations, medians, the levels that are known) is of the training split alone.
+// The samples of tables: rows become features by what table.hpp says of their columns. Everything that is fitted
+// (means, deviations, medians, the levels that are known) is of the training split alone.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -7,17 +7,16 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
-#include "worker/data/csv.hpp"
-#include "worker/data/csv_columns.hpp"
 #include "worker/data/data_text.hpp"
 #include "worker/data/number_fit.hpp"
 #include "worker/data/split.hpp"
 #include "worker/data/table.hpp"
+#include "worker/data/table_source.hpp"
 
 namespace hpo {
 namespace {
 
-using Fields = std::span<const std::string_view>;
+using Row = std::span<const Cell>;
 
 constexpr std::size_t batch_bytes = std::size_t{1} << 18;  // that are passed on at once
 
@@ -32,19 +31,23 @@ struct Fit {
 
 class TableLoader {
    public:
-    TableLoader(const Table& table, std::vector<RowUse> uses) : table_(table), uses_(std::move(uses)) {
+    TableLoader(const Table& table, TableSource& source, std::vector<RowUse> uses)
+        : table_(table), source_(source), uses_(std::move(uses)), wanted_(table.columns.size(), Wanted::nothing) {
         fits_.resize(table.columns.size());
         for (std::size_t i = 0; i < fits_.size(); ++i) {
             const TableColumn& column = table.columns[i];
             for (std::size_t level = 0; level < column.levels.size(); ++level)
                 fits_[i].levels[column.levels[level]] = level;
             fits_[i].seen.resize(column.levels.size());
+            if (column.kind == ColumnKind::number) wanted_[i] = Wanted::number;
+            if (column.kind == ColumnKind::category) wanted_[i] = Wanted::text;
+            if (column.kind == ColumnKind::target && table.task != Task::classification) wanted_[i] = Wanted::number;
         }
     }
 
     Result<void> fit() {
-        auto read = each_row([this](std::size_t row, Fields fields) {
-            if (uses_[row] == RowUse::train) fit_row(fields);
+        auto read = each_row([this](std::size_t row, Row cells) {
+            if (uses_[row] == RowUse::train) fit_row(cells);
         });
         if (!read) return read;
         for (Fit& fit : fits_) {
@@ -61,10 +64,10 @@ class TableLoader {
 
     Result<void> encode(const SampleSink& sink) {
         std::array<Waiting, 2> waiting{Waiting{Part::train}, Waiting{Part::test}};
-        auto read = each_row([&](std::size_t row, Fields fields) {
+        auto read = each_row([&](std::size_t row, Row cells) {
             Waiting& its = waiting[uses_[row] == RowUse::test ? 1 : 0];
-            add_features(fields, its.features);
-            add_targets(row, fields, its.targets);
+            add_features(cells, its.features);
+            add_targets(row, cells, its.targets);
             ++its.count;
             if (its.features.size() * sizeof(float) >= batch_bytes) its.pass_on(sink);
         });
@@ -135,12 +138,12 @@ class TableLoader {
 
     template <class F>
     Result<void> each_row(F&& visit) {
-        bool header = true;
         std::size_t row = 0;
         const auto changed = [&] { return Error{table_.file.string() + ": changed while it was read"}; };
-        auto read = read_csv(table_.file, [&](std::int64_t, Fields fields) -> Result<void> {
-            if (fields.size() != table_.columns.size() || (!header && row == uses_.size())) return changed();
-            if (!std::exchange(header, false)) visit(row++, fields);
+        if (source_.columns().size() != table_.columns.size()) return changed();
+        auto read = source_.each_row(wanted_, [&](std::int64_t, Row cells) -> Result<void> {
+            if (row == uses_.size()) return Error{"changed while it was read"};
+            visit(row++, cells);
             return {};
         });
         if (!read) return read;
@@ -148,59 +151,61 @@ class TableLoader {
         return {};
     }
 
-    void fit_row(Fields fields) {
-        for (std::size_t i = 0; i < fields.size(); ++i) {
+    void fit_row(Row cells) {
+        for (std::size_t i = 0; i < cells.size(); ++i) {
             const TableColumn& column = table_.columns[i];
             Fit& fit = fits_[i];
             const bool number = column.kind == ColumnKind::number ||
                                 (column.kind == ColumnKind::target && table_.task == Task::regression);
             if (number) {
-                const auto value = is_missing(fields[i]) ? std::nullopt : number_of(fields[i]);
+                const auto& value = cells[i].number;
                 if (!value) continue;
                 fit.moments.add(*value);
                 if (column.missing > 0) fit.values.push_back(static_cast<float>(*value));
             } else if (column.kind == ColumnKind::category) {
-                if (const auto level = level_of(i, fields[i])) fit.seen[*level] = true;
+                if (const auto level = level_of(i, cells[i])) fit.seen[*level] = true;
             }
         }
     }
 
-    [[nodiscard]] std::optional<std::size_t> level_of(std::size_t column, std::string_view field) const {
+    [[nodiscard]] std::optional<std::size_t> level_of(std::size_t column, const Cell& cell) const {
         const auto& levels = fits_[column].levels;
-        const auto found = levels.find(is_missing(field) ? std::string_view() : trimmed_field(field));
+        const auto found = levels.find(cell.missing ? std::string_view() : cell.text);
         return found == levels.end() ? std::nullopt : std::optional(found->second);
     }
 
-    void add_features(Fields fields, std::vector<float>& to) const {
-        for (std::size_t i = 0; i < fields.size(); ++i) {
+    void add_features(Row cells, std::vector<float>& to) const {
+        for (std::size_t i = 0; i < cells.size(); ++i) {
             const TableColumn& column = table_.columns[i];
             const Fit& fit = fits_[i];
             if (column.kind == ColumnKind::number) {
-                const auto value = is_missing(fields[i]) ? std::nullopt : number_of(fields[i]);
+                const auto& value = cells[i].number;
                 to.push_back(
                     static_cast<float>((value.value_or(fit.median) - fit.moments.mean()) / fit.moments.deviation()));
                 if (column.missing > 0) to.push_back(value ? 0.0F : 1.0F);
             } else if (column.kind == ColumnKind::category) {
                 const std::size_t first = to.size();
                 to.resize(first + column.levels.size() + 1);
-                const auto level = level_of(i, fields[i]);
+                const auto level = level_of(i, cells[i]);
                 to[first + (level && fit.seen[*level] ? *level : column.levels.size())] = 1;
             }
         }
     }
 
-    void add_targets(std::size_t row, Fields fields, std::vector<std::uint32_t>& to) const {
+    void add_targets(std::size_t row, Row cells, std::vector<std::uint32_t>& to) const {
         if (table_.task == Task::classification) return to.push_back(static_cast<std::uint32_t>(table_.labels[row]));
         for (const TargetColumn& target : table_.targets) {
             const NumberFit& moments = fits_[target.column].moments;  // of labels 0 and 1
-            const double value = number_of(fields[target.column]).value_or(0);
+            const double value = cells[target.column].number.value_or(0);
             to.push_back(
                 std::bit_cast<std::uint32_t>(static_cast<float>((value - moments.mean()) / moments.deviation())));
         }
     }
 
     const Table& table_;
+    TableSource& source_;
     std::vector<RowUse> uses_;
+    std::vector<Wanted> wanted_;
     std::vector<Fit> fits_;
 };
 
@@ -222,7 +227,7 @@ std::string target_line(const Table& table) {
 
 }  // namespace
 
-Result<DataShape> describe_csv(const DataConfig& config) {
+Result<DataShape> describe_table(const DataConfig& config) {
     const auto table = survey_table(config);
     if (!table) return table.error();
     DataShape shape;
@@ -237,17 +242,19 @@ Result<DataShape> describe_csv(const DataConfig& config) {
     shape.outputs = static_cast<std::int64_t>(shape.task == Task::classification ? (*table)->classes.size()
                                                                                  : (*table)->targets.size());
     shape.standardised = true;
-    shape.not_in_files = "rows of text cannot be read one by one: write the table as NumPy's arrays (format: npy)";
-    // The orders of rows with the places and labels that they are made from, uses and labels of the table; and the
-    // values whose medians are taken.
+    shape.not_in_files = ((*table)->format == "csv" ? std::string("rows of text") : "the rows of a Parquet file") +
+                         " cannot be read one by one: write the table as NumPy's arrays (format: npy)";
+    // The orders of rows with the places and labels that they are made from, uses and labels of the table; the values
+    // whose medians are taken; and pages of a Parquet file.
     std::int64_t bytes_of_a_row = 6 * 4 + 1 + (parts->by_group ? 4 : 0);
     for (const TableColumn& column : (*table)->columns)
         if (column.kind == ColumnKind::number && column.missing > 0) bytes_of_a_row += 4;
-    shape.loading_bytes = (*table)->rows * bytes_of_a_row + 4 * static_cast<std::int64_t>(batch_bytes);
+    shape.loading_bytes =
+        (*table)->rows * bytes_of_a_row + 4 * static_cast<std::int64_t>(batch_bytes) + (*table)->reading_bytes;
     return shape;
 }
 
-Result<Split> split_csv(const DataConfig& config, const SplitSizes&, std::uint64_t data_seed) {
+Result<Split> split_table(const DataConfig& config, const SplitSizes&, std::uint64_t data_seed) {
     const auto table = survey_table(config);
     if (!table) return table.error();
     const auto parts = parts_of_table(**table, config);
@@ -255,18 +262,20 @@ Result<Split> split_csv(const DataConfig& config, const SplitSizes&, std::uint64
     return split_table(**table, config, *parts, data_seed).within;
 }
 
-Result<DataFacts> load_csv(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink) {
+Result<DataFacts> load_table(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink) {
     const auto table = survey_table(config);
     if (!table) return table.error();
     const auto parts = parts_of_table(**table, config);
     if (!parts) return parts.error();
-    TableLoader loader(**table, split_table(**table, config, *parts, data_seed).uses);
+    const auto source = open_table((*table)->file, (*table)->format);
+    if (!source) return source.error();
+    TableLoader loader(**table, **source, split_table(**table, config, *parts, data_seed).uses);
     if (auto fitted = loader.fit(); !fitted) return fitted.error();
     if (auto encoded = loader.encode(sink); !encoded) return encoded.error();
     return loader.facts();
 }
 
-Result<std::vector<std::string>> explain_csv(const DataConfig& config) {
+Result<std::vector<std::string>> explain_table(const DataConfig& config) {
     const auto surveyed = survey_table(config);
     if (!surveyed) return surveyed.error();
     const Table& table = **surveyed;
@@ -277,7 +286,7 @@ Result<std::vector<std::string>> explain_csv(const DataConfig& config) {
     for (const TableColumn& column : table.columns) {
         const std::string missing = column.missing > 0 ? grouped(column.missing) + " missing" : "";
         if (column.kind == ColumnKind::number) numbers.add(column.name, missing);
-        if (column.kind == ColumnKind::ignored) ignored.add(column.name, "");
+        if (column.kind == ColumnKind::ignored) ignored.add(column.name, column.is_index ? "the index of pandas" : "");
         if (column.kind == ColumnKind::category)
             categories.add(column.name, std::to_string(column.levels.size()) +
                                             (column.levels.size() == 1 ? " level" : " levels") +

@@ -1,0 +1,20 @@
+// A value of a table, as the readers of files give it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace hpo {
+
+struct Cell {
+    std::optional<double> number;  ///< where the value is one
+    std::string_view text;         ///< without blanks around it; valid until the next row is read
+    bool missing = false;          ///< `text` is then what stands for it: "", "NA", "null"
+};
+
+/// What is read of a column. number: a number that is finite may have no text. Of what nobody asks for a cell says
+/// nothing.
+enum class Wanted : std::uint8_t { nothing, number, text };
+
+}  // namespace hpo

@@ -1,0 +1,19 @@
+// The compression of pages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hpo/result.hpp"
+
+namespace hpo::parquet {
+
+inline constexpr std::int64_t uncompressed = 0;
+
+/// A page of exactly `size` bytes, by the codec's number. Memory grows with what the bytes really hold: a header that
+/// claims more than they can is an error. So are codecs that are not read; the error tells the cure.
+Result<std::vector<std::byte>> decompress(std::int64_t codec, std::span<const std::byte> bytes, std::size_t size);
+
+}  // namespace hpo::parquet

@@ -1,0 +1,59 @@
+// The values of a page, by their encoding (parquet-format, Encodings.md).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hpo/result.hpp"
+#include "worker/data/parquet/metadata.hpp"
+
+namespace hpo::parquet {
+
+inline constexpr std::size_t most_text_bytes = std::size_t{64} << 10;  // of one value
+
+/// Values as they lie in the file.
+struct Values {
+    std::vector<std::uint64_t> bits;      ///< of numbers: int32 with its sign extended, float32 in the low half
+    std::vector<std::string_view> bytes;  ///< of bytes and fixed, in the page, the dictionary, or made
+    std::deque<std::string> made;
+
+    void clear() {
+        bits.clear();
+        bytes.clear();
+        made.clear();
+    }
+    [[nodiscard]] std::size_t count() const { return bits.size() + bytes.size(); }
+};
+
+/// How the values of a column lie. length: of Physical::fixed.
+struct PhysicalType {
+    Physical type = Physical::int32;
+    std::size_t length = 0;
+
+    [[nodiscard]] bool is_bytes() const { return type == Physical::bytes || type == Physical::fixed; }
+    /// Of a value; 0 where they differ, or are bits.
+    [[nodiscard]] std::size_t size() const;
+};
+
+class Decoder {
+   public:
+    Decoder() = default;
+    virtual ~Decoder() = default;
+    Decoder(const Decoder&) = delete;
+    Decoder& operator=(const Decoder&) = delete;
+    /// Appends the next values. Errors tell what is wrong with the page.
+    virtual Result<void> read(std::size_t count, Values& to) = 0;
+};
+
+/// Of a page's values, which follow its levels. The bytes, and the dictionary, must outlive the decoder. `dictionary`:
+/// null where the column has none so far.
+Result<std::unique_ptr<Decoder>> make_decoder(PhysicalType type, std::int64_t encoding,
+                                              std::span<const std::byte> bytes, const Values* dictionary);
+
+}  // namespace hpo::parquet
