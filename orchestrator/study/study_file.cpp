@@ -49,9 +49,10 @@ std::vector<Task> possible_tasks(const Params& worker) {
         return found == worker.end() ? string(find_worker_key(key)->fallback) : to_text(found->second);
     };
     const string task = value("task");
-    if (task == "auto" && (value("format") == "csv" || value("format") == "npy"))
+    const string format = value("format");
+    if (task == "auto" && (format == "csv" || format == "parquet" || format == "npy"))
         return {Task::classification, Task::regression, Task::multi_label};
-    if (task == "auto" && value("format") == "series") return {Task::regression};
+    if (task == "auto" && format == "series") return {Task::regression};
     for (const Task one : {Task::regression, Task::multi_label})
         if (task == info_of(one).name) return {one};
     return {Task::classification};

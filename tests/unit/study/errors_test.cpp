@@ -353,12 +353,12 @@ TEST(Worker, KeysThatContradictEachOtherAreRefused) {
         problem(synthetic + "space: {type: {type: categorical, choices: [mlp, cnn]}}", {"worker.model={groups: 4}"}),
         "(accepted)");
     EXPECT_THAT(problem(synthetic, {"worker.data.path=fashion-mnist"}),
-                HasSubstr("'worker.data.path' is for format: idx or csv"));
+                HasSubstr("'worker.data.path' is for format: idx or csv or parquet"));
     EXPECT_THAT(problem("study: s\nworker: {data: {path: x, noise: 2}}"),
                 HasSubstr("'worker.data.noise' is for format: synthetic"));
     EXPECT_THAT(problem("study: s\nworker: {task: classification}"), HasSubstr("'worker.data.path' is missing"));
     EXPECT_THAT(problem("study: s\nworker: {data: {format: csv, path: t.csv}}"),
-                HasSubstr("'worker.data.target' is missing: csv and series: the column to predict"));
+                HasSubstr("'worker.data.target' is missing: tables and series: the column to predict"));
     EXPECT_THAT(problem("study: s\nworker: {data: {format: csv, path: t.csv, target: y, target: z}}"),
                 HasSubstr("'target'"));
     EXPECT_THAT(problem(synthetic, {"worker.training.accumulation=300"}),

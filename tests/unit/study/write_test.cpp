@@ -76,7 +76,7 @@ TEST(WriteStudy, WhatIsSaidOfTheValidationIsReadAgain) {
                       "{folds: 5}}}\n")
                     .error()
                     .message,
-                ::testing::HasSubstr("'worker.data.validation.folds' is for format: idx or csv or npy or images"));
+                ::testing::HasSubstr("'worker.data.validation.folds' is for format: idx or csv or parquet or npy or images"));
 }
 
 TEST(WriteStudy, SeveralObjectivesAndConstraintsAreReadAgainAsTheyWere) {
