@@ -282,6 +282,8 @@ TEST(StudyFile, TheTaskDecidesWhichMetricsExist) {
     // A table that chooses its own task has a loss with each task.
     EXPECT_EQ(objective_of("{" + table + "}"), "val_loss down");
     EXPECT_EQ(objective_of("{" + table + "}", "objective: {metric: val_r2}"), "val_r2 up");
+    EXPECT_EQ(objective_of("{data: {format: parquet, path: t.parquet, target: y}}", "objective: {metric: val_r2}"),
+              "val_r2 up");
     // Perplexity is of the next token alone.
     const std::string text = "{data: {format: text, path: t.txt, window: 8}}";
     EXPECT_EQ(objective_of(text), "val_loss down");

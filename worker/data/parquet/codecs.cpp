@@ -16,7 +16,6 @@ namespace {
 using Bytes = std::span<const std::byte>;
 using Page = std::vector<std::byte>;
 
-constexpr std::size_t most_page_bytes = std::size_t{1} << 30;
 constexpr std::size_t first_piece = std::size_t{1} << 20;  // of memory, before anything is known to be there
 
 const char* chars(Bytes bytes) { return reinterpret_cast<const char*>(bytes.data()); }
@@ -90,10 +89,16 @@ Result<Page> unzstd(Bytes bytes, std::size_t size) {
 
 }  // namespace
 
+Result<void> check_page_size(std::int64_t bytes) {
+    constexpr std::int64_t most_page_bytes = std::int64_t{1} << 30;
+    if (bytes <= most_page_bytes) return {};
+    return Error{"a page of " + std::to_string(bytes) +
+                 " bytes, where at most 1 GiB is possible: write the file with smaller pages or row groups"};
+}
+
 Result<std::vector<std::byte>> decompress(std::int64_t codec, std::span<const std::byte> bytes, std::size_t size) {
-    if (size > most_page_bytes || bytes.size() > most_page_bytes)
-        return Error{"a page of " + std::to_string(std::max(size, bytes.size())) +
-                     " bytes, where at most 1 GiB is possible: write the file with smaller pages or row groups"};
+    for (const std::size_t one : {size, bytes.size()})
+        if (auto checked = check_page_size(static_cast<std::int64_t>(one)); !checked) return checked.error();
     if (size == 0) return Page();
     switch (codec) {
         case uncompressed:

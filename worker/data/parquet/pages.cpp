@@ -12,6 +12,17 @@ namespace {
 
 constexpr std::size_t first_header_bytes = 256;
 constexpr std::size_t most_header_bytes = std::size_t{16} << 20;
+constexpr std::int64_t most_dictionary_values = std::int64_t{1} << 24;
+
+/// Refuses a page, before it is decompressed, that has more bytes than so many values can have in any encoding.
+Result<void> check_page(const PageHeader& header, const PhysicalType& type) {
+    constexpr std::int64_t besides = 8,
+                           blocks = 1 << 16;  // levels or lengths of each; of differences, which are padded
+    const std::size_t size = type.type == Physical::bytes ? most_text_bytes : std::max<std::size_t>(type.size(), 4);
+    if (header.bytes <= header.values * (static_cast<std::int64_t>(size) + besides) + blocks) return {};
+    return Error{"a page of " + std::to_string(header.bytes) + " bytes for " + std::to_string(header.values) +
+                 " values: damaged, or texts that are too long for the names of levels"};
+}
 
 }  // namespace
 
@@ -59,6 +70,7 @@ Result<void> ChunkReader::next_page() {
     const PageHeader& its = header->first;
     window_.skip(header->second);
     if (its.compressed_bytes > window_.left()) return Error{"damaged: a page is longer than the file"};
+    if (auto checked = check_page_size(its.compressed_bytes); !checked) return checked;
     const auto stored_bytes = static_cast<std::size_t>(its.compressed_bytes);
     const auto peeked = window_.peek(stored_bytes);
     if (!peeked) return peeked.error();
@@ -77,11 +89,15 @@ Result<void> ChunkReader::read_dictionary(const PageHeader& header, std::span<co
     if (header.encoding != static_cast<std::int64_t>(Encoding::plain) &&
         header.encoding != static_cast<std::int64_t>(Encoding::plain_dictionary))
         return Error{"a dictionary in encoding " + std::to_string(header.encoding) + ", which is not read"};
-    auto page = decompress(codec_, stored, static_cast<std::size_t>(header.bytes));
-    if (!page) return page.error();
     // A value takes a byte at least, or where lengths differ four for its length.
     if (column_.physical.type == Physical::boolean || header.values > header.bytes)
         return Error{"damaged: a dictionary with more values than bytes"};
+    if (header.values > most_dictionary_values)
+        return Error{"a dictionary of " + std::to_string(header.values) + " values, where at most " +
+                     std::to_string(most_dictionary_values) + " are possible: write the column without a dictionary"};
+    if (auto checked = check_page(header, column_.physical); !checked) return checked;
+    auto page = decompress(codec_, stored, static_cast<std::size_t>(header.bytes));
+    if (!page) return page.error();
     dictionary_page_ = *std::move(page);
     const auto decoder =
         make_decoder(column_.physical, static_cast<std::int64_t>(Encoding::plain), dictionary_page_, nullptr);
@@ -92,6 +108,7 @@ Result<void> ChunkReader::read_dictionary(const PageHeader& header, std::span<co
 
 Result<void> ChunkReader::begin_page(const PageHeader& header, std::span<const std::byte> stored) {
     if (header.values > rows_left_) return Error{"damaged: its pages have more values than the row group has rows"};
+    if (auto checked = check_page(header, column_.physical); !checked) return checked;
     decoder_.reset();  // it may hold on to the page before
     levels_.reset();
     std::span<const std::byte> levels, values;
