@@ -72,11 +72,12 @@ TEST(WriteStudy, WhatIsSaidOfTheValidationIsReadAgain) {
                 ::testing::HasSubstr("'folds' and 'validation' exclude each other"));
     EXPECT_THAT(refused("{fold: 5}"), ::testing::HasSubstr("did you mean 'folds'?"));
     EXPECT_THAT(refused("{folds: 1}"), ::testing::HasSubstr("2"));
-    EXPECT_THAT(parse("study: s\nworker: {data: {format: series, path: t.csv, target: y, window: 3, validation: "
-                      "{folds: 5}}}\n")
-                    .error()
-                    .message,
-                ::testing::HasSubstr("'worker.data.validation.folds' is for format: idx or csv or parquet or npy or images"));
+    EXPECT_THAT(
+        parse("study: s\nworker: {data: {format: series, path: t.csv, target: y, window: 3, validation: "
+              "{folds: 5}}}\n")
+            .error()
+            .message,
+        ::testing::HasSubstr("'worker.data.validation.folds' is for format: idx or csv or parquet or npy or images"));
 }
 
 TEST(WriteStudy, SeveralObjectivesAndConstraintsAreReadAgainAsTheyWere) {

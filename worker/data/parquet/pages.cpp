@@ -16,8 +16,8 @@ constexpr std::int64_t most_dictionary_values = std::int64_t{1} << 24;
 
 /// Refuses a page, before it is decompressed, that has more bytes than so many values can have in any encoding.
 Result<void> check_page(const PageHeader& header, const PhysicalType& type) {
-    constexpr std::int64_t besides = 8,
-                           blocks = 1 << 16;  // levels or lengths of each; of differences, which are padded
+    constexpr std::int64_t besides = 8;       // the level or the length of each
+    constexpr std::int64_t blocks = 1 << 16;  // of differences, which are padded
     const std::size_t size = type.type == Physical::bytes ? most_text_bytes : std::max<std::size_t>(type.size(), 4);
     if (header.bytes <= header.values * (static_cast<std::int64_t>(size) + besides) + blocks) return {};
     return Error{"a page of " + std::to_string(header.bytes) + " bytes for " + std::to_string(header.values) +
