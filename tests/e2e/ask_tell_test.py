@@ -178,6 +178,42 @@ class PythonStudy(Case):
         failed = [trial for trial in self.trials("requests") if trial["state"] == "failed"]
         self.assertEqual({trial["reason"] for trial in failed}, {"ValueError: no such layer"})
 
+    def test_an_interrupted_ask_loses_no_trial_and_mixes_up_no_answers(self):
+        """Ctrl-C comes while the answer is awaited: the stand-in for hpo answers only once the program has noticed."""
+        (self.folder / "slow").write_text(textwrap.dedent("""\
+            #!/usr/bin/env python3
+            import os, signal, subprocess, sys
+            hpo = subprocess.Popen([os.environ["REAL"], *sys.argv[1:]], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True)
+            asks = 0
+            for line in sys.stdin:
+                hpo.stdin.write(line)
+                hpo.stdin.flush()
+                answer = hpo.stdout.readline()
+                asks += "ask" in line
+                if "ask" in line and asks == 2:
+                    os.kill(os.getppid(), signal.SIGINT)
+                    open("noticed").read()
+                print(answer, end="", flush=True)
+            """))
+        (self.folder / "slow").chmod(0o755)
+        os.mkfifo(self.folder / "noticed")
+        self.python("""
+            import hpo, os
+            os.environ["REAL"] = os.environ["HPO_PROGRAM"]
+            with hpo.Study("study.yaml", program="./slow") as study:
+                first = study.ask()
+                try:
+                    study.ask(3)
+                    raise SystemExit("not interrupted")
+                except KeyboardInterrupt:
+                    open("noticed", "w").close()
+                study.tell(first, 1.0)
+                assert [trial.number for trial in study.ask(2)] == [2, 3]
+                assert [trial.number for trial in study.ask(2)] == [4, 5]
+                assert study.best.number == 1
+            """)
+
     def test_a_study_that_cannot_start_gives_the_reason(self):
         done = self.python("import hpo\nhpo.Study('missing.yaml', store=False)", status=1)
         self.assertIn("missing.yaml", done.stderr)

@@ -31,7 +31,9 @@ import shutil
 import subprocess
 import tempfile
 import threading
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, Union
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Callable, Deque, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, Union
 
 from . import Params
 from ._connection import json_number
@@ -111,6 +113,12 @@ class Study:
         for assignment in set:
             command += ["--set", assignment]
         self._lock = threading.Lock()
+        # Ctrl-C raises in the main thread. It may end the wait for an answer, but no exchange half-way: the answer
+        # would be taken for that of the next request.
+        self._exchanges = ThreadPoolExecutor(1, "hpo-study")
+        self._interrupted: Deque["Future[Dict[str, Any]]"] = deque()  # asks whose answers nobody has taken
+        self._given: Deque[Mapping[str, Any]] = deque()  # trials of such answers
+        self._claims = threading.Lock()  # of both
         self._errors = tempfile.TemporaryFile()  # of its standard error
         try:
             # A session of its own: Ctrl-C is for this program to understand.
@@ -118,7 +126,8 @@ class Study:
                                            stderr=self._errors, start_new_session=True)
         except OSError as error:
             self._errors.close()
-            raise StudyError(f"hpo cannot be started: {error}") from error
+            raise StudyError(f"hpo cannot be started: {error}; put it on the PATH, or name it with HPO_PROGRAM or "
+                             "program=") from error
         about = self._say({"study": 1})
         self.name: str = about["study"]
         self.metric: str = about["metric"]
@@ -132,11 +141,20 @@ class Study:
     def ask(self, count: Optional[int] = None) -> Any:
         """A trial; None when none may start now (all of the budget are out, or the study is over: see `done`).
         With `count` a list of so many, or of fewer."""
-        answer = self._say({"ask": 1 if count is None else count})
-        if answer.get("done"):
-            self.done = answer["reason"]
-        trials = [AskedTrial(self, trial["trial"], trial["params"], trial.get("resume_from", 0))
-                  for trial in answer["trials"]]
+        wanted = 1 if count is None else count
+        given = self._given_before(wanted) if isinstance(wanted, int) else []
+        if not given or len(given) < wanted:
+            asked = self._send({"ask": wanted - len(given) if given else wanted})
+            try:
+                answer = _checked(asked.result())
+            except BaseException:
+                self._given.extendleft(reversed(given))
+                self._interrupted.append(asked)
+                raise
+            given += answer["trials"]
+            if answer.get("done"):
+                self.done = answer["reason"]
+        trials = [AskedTrial(self, trial["trial"], trial["params"], trial.get("resume_from", 0)) for trial in given]
         return trials if count is not None else trials[0] if trials else None
 
     def report(self, trial: Union[AskedTrial, int], step: int, metrics: Union[Mapping[str, Any], float, None] = None,
@@ -205,6 +223,7 @@ class Study:
 
     def close(self) -> None:
         """Ends the session. Trials that were not told come back from the next session's ask()."""
+        self._exchanges.shutdown(wait=False)
         with self._lock:
             if self._child.stdin and not self._child.stdin.closed:
                 try:
@@ -233,7 +252,15 @@ class Study:
         return {str(name): json_number(value) for name, value in {**given, **values}.items()}
 
     def _say(self, request: Mapping[str, Any]) -> Dict[str, Any]:
-        line = json.dumps(request, separators=(",", ":")).encode() + b"\n"
+        return _checked(self._send(request).result())
+
+    def _send(self, request: Mapping[str, Any]) -> "Future[Dict[str, Any]]":
+        try:
+            return self._exchanges.submit(self._exchange, json.dumps(request, separators=(",", ":")).encode() + b"\n")
+        except RuntimeError as error:
+            raise StudyError("the study is closed") from error
+
+    def _exchange(self, line: bytes) -> Dict[str, Any]:
         with self._lock:
             if self._child.stdin is None or self._child.stdin.closed or self._child.stdout is None:
                 raise StudyError("the study is closed")
@@ -246,9 +273,17 @@ class Study:
             if not answer.endswith(b"\n"):
                 raise StudyError(self._last_message())
         received: Dict[str, Any] = json.loads(answer)
-        if "error" in received:
-            raise StudyError(received["error"])
         return received
+
+    def _given_before(self, wanted: int) -> List[Mapping[str, Any]]:
+        """Up to so many trials that an ask was given while it was interrupted."""
+        with self._claims:
+            while self._interrupted:
+                asked = self._interrupted[0]
+                if asked.exception() is None:
+                    self._given.extend(asked.result().get("trials", []))
+                self._interrupted.popleft()
+            return [self._given.popleft() for _ in range(min(wanted, len(self._given)))]
 
     def _last_message(self) -> str:
         status = self._child.wait()
@@ -256,6 +291,12 @@ class Study:
         message = self._errors.read().decode(errors="replace").strip()
         how = f"was killed by signal {-status}" if status < 0 else f"has ended with status {status}"
         return message or f"hpo ask-tell {how}"
+
+
+def _checked(answer: Dict[str, Any]) -> Dict[str, Any]:
+    if "error" in answer:
+        raise StudyError(answer["error"])
+    return answer
 
 
 def _number_of(trial: Union[AskedTrial, int]) -> int:
