@@ -19,9 +19,11 @@ constexpr std::uint64_t after_all_trials = std::uint64_t{1} << 40;  ///< offset 
 constexpr int uniform_retries = 1000;
 constexpr std::uint64_t enumerable = 20000;  ///< unused configurations are listed for spaces up to this size
 
+/// Texts are marked, since the choices 1 and "1" are two values.
 std::string key_of(const Params& params) {
     std::string key;
-    for (const auto& [name, value] : params) key += name + '=' + to_text(value) + '\n';
+    for (const auto& [name, value] : params)
+        key += name + (std::holds_alternative<std::string>(value) ? "=\"" : "=") + to_text(value) + '\n';
     return key;
 }
 

@@ -57,6 +57,18 @@ TEST_P(EverySampler, ProposesEachConfigurationOfASmallSpaceOnceAndThenSaysThatIt
     EXPECT_EQ(seen.size(), configurations);
 }
 
+TEST_P(EverySampler, ANumberAndATextOfTheSameDigitsAreTwoChoices) {
+    Dimension mixed = choice("mixed", 0);
+    mixed.choices = {std::int64_t{1}, std::string("1"), true, std::string("true")};
+    Proposer proposer = make_proposer(study_of({mixed}, GetParam()));
+    std::set<Value> seen;
+    for (std::int64_t trial = 1; const auto proposal = proposer.propose(trial); ++trial) {
+        seen.insert(proposal->params.at("mixed"));
+        proposer.proposed(trial_of(trial, *proposal));
+    }
+    EXPECT_EQ(seen.size(), 4U);
+}
+
 TEST_P(EverySampler, AnEmptySpaceHasOneConfiguration) {
     Proposer proposer = make_proposer(study_of({}, GetParam()));
     const auto only = proposer.propose(1);
