@@ -132,8 +132,8 @@ std::string Halving::standing(const Waiting& at, bool past) const {
     const std::string where = ordinal(number) + " of " + std::to_string(rung.ranking.size()) + " at rung " +
                               std::to_string(at.rung + 1) + " (" + counted(rung.step, unit_) + "); ";
     if (is_edge(at.rung))
-        return where +
-               (past ? "the last rung that ranks called for" : "the last rung while its ranks are those before");
+        return where + (past ? "the last rung that was used"
+                             : "the last rung unless its ranks differ from those of the rung before");
     return where + promotion_text(number, quota(rung), factor_, past);
 }
 

@@ -93,9 +93,10 @@ class Median final : public StoppingRule {
         const double middle = averages.middle();
         averages.add(course.sum / static_cast<double>(course.count));
         if (step < grace_ || others < min_trials_ || !metric_.better(middle, course.best)) return {.lasting = true};
+        const auto [own, median] = shown_apart(course.best, middle);
         return {to_worker::Action::stop, "median",
-                "best " + metric_.name + " " + shown(course.best) + " after " + counted(step, unit_) +
-                    " is worse than the median " + shown(middle) + " of " + std::to_string(others) + " trials",
+                "best " + metric_.name + " " + own + " after " + counted(step, unit_) + " is worse than the median " +
+                    median + " of " + std::to_string(others) + " trials",
                 true};
     }
     void went_back(std::int64_t trial) override { courses_.forget(trial); }

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "hpo/options.hpp"
 #include "hpo/study.hpp"
@@ -77,6 +79,18 @@ inline std::string shown(double number) {
     char text[32];
     std::snprintf(text, sizeof text, "%.4g", number);
     return text;
+}
+
+/// Formats two numbers with four significant digits, or with as many more as tell them apart, so that no reason says
+/// that 1.434 is worse than 1.434.
+inline std::pair<std::string, std::string> shown_apart(double a, double b) {
+    char first[32], second[32];
+    int digits = 4;
+    do {
+        std::snprintf(first, sizeof first, "%.*g", digits, a);
+        std::snprintf(second, sizeof second, "%.*g", digits, b);
+    } while (a != b && std::string_view(first) == second && ++digits <= 17);
+    return {first, second};
 }
 
 /// Returns a count with its noun: "1 step", "3 steps".

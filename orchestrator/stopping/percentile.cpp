@@ -51,10 +51,10 @@ class Percentile final : public StoppingRule {
         const double loss = metric_.direction == Direction::minimize ? *best : -*best;
         others.insert(std::upper_bound(others.begin(), others.end(), loss), loss);
         if (step < grace_ || count < min_trials_ || loss <= bar) return {.lasting = true};
+        const auto [own, bound] = shown_apart(*best, metric_.direction == Direction::minimize ? bar : -bar);
         return {to_worker::Action::stop, "percentile",
-                "best " + metric_.name + " " + shown(*best) + " after " + counted(step, unit_) +
-                    " is not among the best " + shown(100 * share_) + " % of " + std::to_string(count) +
-                    " trials, from " + shown(metric_.direction == Direction::minimize ? bar : -bar) + " on",
+                "best " + metric_.name + " " + own + " after " + counted(step, unit_) + " is worse than " + bound +
+                    ", the bound of the best " + shown(100 * share_) + " % of " + std::to_string(count) + " trials",
                 true};
     }
     void went_back(std::int64_t trial) override { best_.forget(trial); }

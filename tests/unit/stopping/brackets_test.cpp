@@ -25,8 +25,15 @@ TEST(Percentile, EndsWhatIsNotAmongTheBestSoManyPercent) {
     EXPECT_EQ(step, 1);
     EXPECT_EQ(verdict.action, Action::stop);
     EXPECT_EQ(verdict.reason,
-              "best val_accuracy 0.81 after 1 step is not among the best 25 % of 4 trials, from 0.825 on");
+              "best val_accuracy 0.81 after 1 step is worse than 0.825, the bound of the best 25 % of 4 trials");
     EXPECT_EQ(feed(*percentile, trial(6, {0.9})).first, 0);
+}
+
+TEST(Percentile, ItsReasonShowsAsManyDigitsAsTellTheNumbersApart) {
+    auto percentile = rule("percentile", {});
+    for (std::int64_t n = 1; n <= 5; ++n) (void)feed(*percentile, trial(n, {0.8250004}));
+    EXPECT_THAT(feed(*percentile, trial(6, {0.8250003})).second.reason,
+                HasSubstr("0.8250003 after 1 step is worse than 0.8250004"));
 }
 
 TEST(Percentile, CountsTheBestSoFarAndLooksAtTheMetricItIsGiven) {
@@ -53,8 +60,10 @@ TEST(Hyperband, ATrialIsComparedWithThoseOfItsBracketAlone) {
     auto hyperband = rule("hyperband", {}, 4);  // rungs 1 and 3: brackets of 9, 5 and 3
     std::string reasons;
     for (std::int64_t n = 1; n <= 17; ++n) reasons += feed(*hyperband, trial(n, {0.5, 0.5, 0.5})).second.reason + "\n";
-    EXPECT_THAT(reasons, HasSubstr("bracket 1 of 3: 1st of 1 at rung 1 (1 step); promotes once 3 trials arrive"));
-    EXPECT_THAT(reasons, HasSubstr("bracket 2 of 3: 1st of 1 at rung 1 (3 steps); promotes once 3 trials arrive"));
+    EXPECT_THAT(reasons,
+                HasSubstr("bracket 1 of 3: 1st of 1 at rung 1 (1 step); none is promoted before 3 trials arrive"));
+    EXPECT_THAT(reasons,
+                HasSubstr("bracket 2 of 3: 1st of 1 at rung 1 (3 steps); none is promoted before 3 trials arrive"));
     EXPECT_THAT(hyperband->promotions(), ElementsAre(2, 1, 3, 5)) << "one of 5 at step 3, three of 9 at step 1";
     EXPECT_THAT(hyperband->promotions(2), ElementsAre(2, 1));
 }
@@ -101,7 +110,9 @@ TEST(Pasha, WhileRanksStayNoTrialGoesBeyondTheSecondRung) {
     const auto reasons = paused_at(*pasha, 3, trials);
     EXPECT_GE(reasons.size(), 8u);
     for (const std::string& reason : reasons)
-        EXPECT_THAT(reason, HasSubstr("at rung 2 (3 steps); the last rung while its ranks are those before"));
+        EXPECT_THAT(
+            reason,
+            HasSubstr("at rung 2 (3 steps); the last rung unless its ranks differ from those of the rung before"));
     EXPECT_THAT(paused_at(*pasha, 9, trials), IsEmpty());
     pasha->expect_trials(false);
     const auto last = pasha->promotions();

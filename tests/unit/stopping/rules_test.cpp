@@ -119,7 +119,8 @@ TEST(Median, WaitsForEnoughOtherTrialsAtTheStep) {
 
 TEST(Asha, ATrialPausesAtARungUnlessItIsAmongTheBest) {
     auto asha = rule("asha");
-    EXPECT_EQ(asha->report(trial(1, {0.5})).reason, "1st of 1 at rung 1 (1 step); promotes once 3 trials arrive");
+    EXPECT_EQ(asha->report(trial(1, {0.5})).reason,
+              "1st of 1 at rung 1 (1 step); none is promoted before 3 trials arrive");
     EXPECT_EQ(asha->report(trial(2, {0.6})).action, Action::pause);
     EXPECT_EQ(asha->report(trial(3, {0.7})).action, Action::go_on);
     EXPECT_EQ(asha->report(trial(4, {0.4})).reason, "4th of 4 at rung 1 (1 step); the best one is promoted");
@@ -243,7 +244,7 @@ TEST(Asha, AScriptThatReportsEveryFewStepsIsJudgedAtItsFirstReportBeyondARung) {
     sparse.curve[0].step = 2;
     sparse.curve[1].step = 5;
     EXPECT_EQ(asha->report(upto(sparse, 1)).action, Action::go_on);
-    EXPECT_EQ(asha->report(sparse).reason, "1st of 1 at rung 1 (3 steps); promotes once 3 trials arrive");
+    EXPECT_EQ(asha->report(sparse).reason, "1st of 1 at rung 1 (3 steps); none is promoted before 3 trials arrive");
 }
 
 TEST(Asha, ABudgetThatEndsAtTheFirstRungHasNoRungs) {
