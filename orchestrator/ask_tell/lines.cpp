@@ -171,8 +171,9 @@ wire::Json parsed(std::string_view line) {
         const std::string message = error.what();  // "[json.exception...] parse error at line 1, column 5: ..."
         const auto column = message.find("column "), kind = message.find("] ");
         const auto from = column != std::string::npos ? column : kind == std::string::npos ? 0 : kind + 2;
-        const bool not_finite =
-            line.find("NaN") != std::string_view::npos || line.find("Infinity") != std::string_view::npos;
+        const bool not_finite = line.find("NaN") != std::string_view::npos ||
+                                line.find("Infinity") != std::string_view::npos ||
+                                dynamic_cast<const wire::Json::out_of_range*>(&error) != nullptr;  // 1e999
         throw Malformed("not JSON, " + message.substr(from, 200) +
                         (not_finite ? R"( (numbers that are not finite are written "nan", "inf" and "-inf"))" : ""));
     }

@@ -63,8 +63,8 @@ Result<Verdict> Session::report(std::int64_t trial, std::int64_t step, Metrics v
         return Error{"step " + std::to_string(step) + " of " + named(trial) + ": steps count from 1 to " +
                      std::to_string(steps) + " (budget.epochs)"};
     if (step <= last)
-        return Error{"step " + std::to_string(step) + " of " + named(trial) + " came after step " +
-                     std::to_string(last)};
+        return Error{"step " + std::to_string(step) + " of " + named(trial) + " is not after step " +
+                     std::to_string(last) + ", the last one that it has reported"};
     Report report;
     report.step = step;
     report.metrics = std::move(values);

@@ -198,7 +198,8 @@ class SpaceReader {
         const string path = "space." + dimension.name;
         const bool categorical = dimension.kind == Kind::categorical;
         if (spread != nullptr && (prior == nullptr || categorical)) {
-            diagnostics_.error(spread->location, "'" + path + ".spread' is the spread around the 'prior' of a number");
+            diagnostics_.error(spread->location,
+                               "'" + path + ".spread' needs a number as 'prior', around which good values lie");
             return false;
         }
         if (prior == nullptr) return true;

@@ -446,7 +446,8 @@ Result<Study> parse_study(string_view text, const string& file_name, std::span<c
     auto root = parse_yaml(text, 0, diagnostics);
     if (!root) return Error{diagnostics.text()};
     if (root->kind == Node::Kind::null) {
-        diagnostics.error({}, "empty: a study file needs at least 'study' and 'worker'");
+        diagnostics.error({},
+                          "empty: a study file needs at least 'study', 'space' and 'worker' (none for hpo ask-tell)");
         return Error{diagnostics.text()};
     }
     for (const string& assignment : set) apply_override(diagnostics, *root, assignment);

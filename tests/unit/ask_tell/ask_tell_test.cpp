@@ -184,7 +184,8 @@ TEST(AskTell, InvalidLinesAreAnsweredWithAnErrorAndChangeNothing) {
              {R"({"tell": {"trial": 1, "values": {"loss": NaN}}})",
               " (numbers that are not finite are written \"nan\""},
              {"\xff", "not JSON"},
-             {R"({"tell": {"trial": 1, "values": {"loss": 1e400}}})", "not JSON, number overflow parsing '1e400'"},
+             {R"({"tell": {"trial": 1, "values": {"loss": 1e400}}})",
+              "not JSON, number overflow parsing '1e400' (numbers that are not finite are written \"nan\""},
              {R"({"tell": {"trial": 1, "values": {"loss": "NaN"}}})",
               R"(not a number: "NaN" (one that is not finite is "nan", "inf" or "-inf"))"},
              {"{}", "no request: ask, report, tell, best or study"},
@@ -218,8 +219,10 @@ TEST(AskTell, StepsMustIncreaseAndEndWithTheBudget) {
     AskTellSession hpo(asked_study(), store);
     hpo.ask(1);
     hpo.report(1, 3, 0.5);
-    EXPECT_EQ(hpo.report(1, 3, 0.4)["error"], "report: step 3 of trial 1 came after step 3");
-    EXPECT_EQ(hpo.report(1, 2, 0.4)["error"], "report: step 2 of trial 1 came after step 3");
+    EXPECT_EQ(hpo.report(1, 3, 0.4)["error"],
+              "report: step 3 of trial 1 is not after step 3, the last one that it has reported");
+    EXPECT_EQ(hpo.report(1, 2, 0.4)["error"],
+              "report: step 2 of trial 1 is not after step 3, the last one that it has reported");
     EXPECT_THAT(hpo.report(1, 0, 0.4)["error"], HasSubstr("steps count from 1 to 9"));
     EXPECT_THAT(hpo.report(1, 10, 0.4)["error"], HasSubstr("steps count from 1 to 9"));
     EXPECT_EQ(hpo.trial(1).value, 0.5);

@@ -39,7 +39,7 @@ TEST(StudyErrors, OfPreferredValues) {
     EXPECT_THAT(problem(head + "  x: {type: categorical, choices: [a, b], prior: c}"),
                 HasSubstr("'space.x.prior' must be a value of the parameter"));
     EXPECT_THAT(problem(head + "  x: {type: float, low: 1, high: 2, spread: 0.1}"),
-                HasSubstr("the 'prior' of a number"));
+                HasSubstr("'space.x.spread' needs a number as 'prior'"));
     EXPECT_THAT(problem(head + "  x: {type: float, low: 1, high: 2, prior: 1.5, spread: 2}"),
                 HasSubstr("space.x.spread"));
 }

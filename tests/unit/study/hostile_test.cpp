@@ -62,7 +62,9 @@ TEST(Hostile, ErrorsNeverHoldRawControlCharacters) {
 
 TEST(Hostile, AnEmptyFileIsAnError) {
     for (const char* text : {"", "\n\n", "# nothing\n", "---\n", "~", "null"})
-        EXPECT_EQ(first_line(problem(text)), "s.yaml: empty: a study file needs at least 'study' and 'worker'") << text;
+        EXPECT_EQ(first_line(problem(text)),
+                  "s.yaml: empty: a study file needs at least 'study', 'space' and 'worker' (none for hpo ask-tell)")
+            << text;
     EXPECT_EQ(first_line(problem("- a\n")), "s.yaml:1:1: the file must be a map (key: value), found a list");
     EXPECT_EQ(first_line(problem("a")), "s.yaml:1:1: the file must be a map (key: value), found a");
 }
