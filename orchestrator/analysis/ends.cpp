@@ -78,7 +78,7 @@ Ends ends_of(const Study& study, const StudyRecord& record) {
         if (!is_final(trial.state) || paths[i].empty()) continue;
         if (trial.state != TrialState::stopped) {
             ++ends.trained;
-            ends.of.back() = End{model.bounded_end(paths[i].back()), false, ""};
+            ends.of.back() = End{paths[i].back(), false, ""};
             continue;
         }
         const std::size_t node = paths[i].size() - 1;
@@ -87,8 +87,16 @@ Ends ends_of(const Study& study, const StudyRecord& record) {
             continue;
         }
         ++ends.predicted;
-        ends.of.back() = End{model.bounded_end(model.end(paths[i]).value), true, trial.rule};
+        // The model caps values that are far worse than the median. Here they keep their distance from it: where the
+        // sampler tries few of the bad configurations, all of them would otherwise look alike.
+        const double value = paths[i].back(), beyond = value - model.bounded(node, value);
+        ends.of.back() = End{model.end(paths[i]).value + beyond, true, trial.rule};
     }
+    double worst = -INFINITY;
+    for (const auto& end : ends.of)
+        if (end && std::isfinite(end->loss)) worst = std::max(worst, end->loss);
+    for (auto& end : ends.of)
+        if (end && !std::isfinite(end->loss)) end->loss = worst;
     return ends;
 }
 

@@ -13,7 +13,7 @@
 namespace hpo::analysis {
 
 struct End {
-    double loss = 0;  ///< smaller is better; a trial that diverged or failed has the model's worst value
+    double loss = 0;  ///< smaller is better; a trial that diverged or failed has the worst value of the others
     bool predicted = false;
     std::string rule;  ///< the rule that stopped the trial
 };

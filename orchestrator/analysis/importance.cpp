@@ -4,9 +4,11 @@
 #include <cmath>
 #include <cstdio>
 
+#include "hpo/random.hpp"
 #include "hpo/standing.hpp"
 #include "hpo/worker_keys.hpp"
 #include "orchestrator/sampling/policy.hpp"
+#include "orchestrator/study/study_file.hpp"
 
 namespace hpo::analysis {
 
@@ -47,18 +49,64 @@ Binned binned(const Study& study, const CubeMap& map, const StudyRecord& record,
     return made;
 }
 
-/// Caps values that are far worse than the median. Otherwise a single failed trial would dominate the variance.
-void bound_worst(std::vector<double>& values) {
-    std::vector<double> sorted = values;
-    std::sort(sorted.begin(), sorted.end());
-    const double middle = sorted[sorted.size() / 2], worst = middle + 2 * (middle - sorted.front());
-    for (double& value : values) value = std::min(value, worst);
+/// The squared distance of two points, where a range and a change of category have the length 1.
+double distance(const BinnedTrials& trials, const std::vector<int>& a, const std::vector<double>& b) {
+    double sum = 0;
+    for (std::size_t d = 0; d < a.size(); ++d) {
+        const double at = b[d] * static_cast<double>(trials.bins[d]);
+        const double apart = trials.ordered[d]              ? (at - 0.5 - a[d]) / static_cast<double>(trials.bins[d])
+                             : static_cast<int>(at) == a[d] ? 0.0
+                                                            : 1.0;
+        sum += apart * apart;
+    }
+    return sum;
+}
+
+/// Returns the median over the declared space of the value of the nearest trial. The median over the trials would
+/// depend on the sampler: a good one has most of its trials near the best one.
+double middle_of_space(const BinnedTrials& trials, std::uint64_t seed) {
+    constexpr std::uint64_t points = 512;
+    std::vector<double> values;
+    for (std::uint64_t i = 0; i < points; ++i) {
+        std::vector<double> point(trials.bins.size());
+        for (std::size_t d = 0; d < point.size(); ++d) point[d] = draw_unit(seed, Purpose::synthetic, i, d);
+        std::size_t nearest = 0;
+        double least = distance(trials, trials.points[0], point);
+        for (std::size_t t = 1; t < trials.points.size(); ++t)
+            if (const double apart = distance(trials, trials.points[t], point); apart < least) {
+                least = apart;
+                nearest = t;
+            }
+        values.push_back(trials.values[nearest]);
+    }
+    const auto middle = values.begin() + points / 2;
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+/// Caps values that are far worse than the middle of the space. Otherwise a single failed trial would dominate the
+/// variance. Returns false if all values are equal. Scales them, so that squares of the largest numbers are finite.
+bool bound_worst(BinnedTrials& trials, std::uint64_t seed) {
+    const auto [best, worst] = std::minmax_element(trials.values.begin(), trials.values.end());
+    if (*best == *worst || !std::isfinite(*worst)) return false;
+    const double size = std::max(std::abs(*best), std::abs(*worst)), least = *best / size;
+    for (double& value : trials.values) value /= size;
+    const double middle = middle_of_space(trials, seed);
+    if (middle > least)
+        for (double& value : trials.values) value = std::min(value, middle + 2 * (middle - least));
+    return true;
 }
 
 void find_effects(const Study& study, const CubeMap& map, const StudyRecord& record, Importance& made) {
     Binned all = binned(study, map, record, made.ends);
-    if (all.dimensions.empty() || all.trials.points.size() < fewest_trials) return;
-    bound_worst(all.trials.values);
+    if (all.trials.points.size() < fewest_trials)
+        made.no_effects = "Too few trials to tell: " + std::to_string(made.ends.trained + made.ends.predicted) +
+                          " of at least " + std::to_string(fewest_trials) + ".";
+    else if (all.dimensions.empty())
+        made.no_effects = "The space has no parameter with several values.";
+    else if (!bound_worst(all.trials, study.seed))
+        made.no_effects = "All trials have the same " + study.objective.metric + ", or none.";
+    if (!made.no_effects.empty()) return;
     const Variance variance = analyse(all.trials, study.seed);
     made.explained = std::clamp(variance.explained, 0.0, 1.0);
     for (std::size_t k = 0; k < all.dimensions.size(); ++k)
@@ -168,16 +216,22 @@ std::string trials_text(const std::vector<std::int64_t>& trials) {
 
 void find_next(const Study& study, const StudyRecord& record, const std::vector<const TrialRecord*>& order,
                Importance& made) {
+    if (!study.objective.further.empty()) return;  // What one objective does not depend on, another may.
     for (const AtBound& at : made.bounds)
         if (!at.final)
             made.next.push_back("let " + at.name + " go " + (at.upper ? "above " : "below ") + to_text(at.bound) +
                                 ", in a study with warm_start: [" + study.name + "]");
-    if (!made.tied.empty()) made.next.push_back("rank the best by their mean: hpo best " + study.name + " --repeat 5");
+    const bool trains = has_worker(study);
+    if (!made.tied.empty())
+        made.next.push_back(trains ? "rank the best by their mean: hpo best " + study.name + " --repeat 5"
+                                   : "train the best again on other seeds, and rank them by their mean");
     if (!order.empty() &&
         static_cast<double>(order.front()->number) > (1 - late) * static_cast<double>(record.trials.size()) &&
         record.trials.size() >= fewest_trials)
-        made.next.push_back("search on, as the best one came late: hpo run " + study.name + " --trials " +
-                            std::to_string(2 * record.trials.size()));
+        made.next.push_back(
+            "search on, as the best one came late: hpo " +
+            (trains ? "run " + study.name + " --trials " : "ask-tell " + study.name + " --set budget.trials=") +
+            std::to_string(2 * record.trials.size()));
     std::string dead;
     std::size_t many = 0;
     // If one parameter explains nearly all of the variance, judge the others by their share of the rest. A parameter
@@ -293,23 +347,22 @@ std::string whole_text(const Study& study, const Importance& importance) {
         return (one.sure() ? "" : "~") + percent(one.share) + " +- " + std::to_string(std::lround(100 * one.deviation));
     };
     if (importance.effects.empty()) {
-        text += "Too few trials to tell: " + std::to_string(ends.trained + ends.predicted) + " of at least " +
-                std::to_string(fewest_trials) + ".\n";
+        text += importance.no_effects + '\n';
     } else {
-        char line[160];
-        const std::string best = importance.best > 0 ? "BEST " + std::to_string(importance.best) : "";
-        std::snprintf(line, sizeof line, "  %-24s %14s %14s\n", "PARAMETER", "SHARE", best.c_str());
-        text += line;
-        for (const Effect& effect : importance.effects) {
-            std::snprintf(line, sizeof line, "  %-24.24s %14s %14s\n", effect.name.c_str(), share(effect.all).c_str(),
-                          effect.best ? share(*effect.best).c_str() : "");
-            text += line;
-        }
-        for (const PairEffect& pair : importance.pairs) {
-            std::snprintf(line, sizeof line, "  %-24.60s %14s\n", (pair.first + " with " + pair.second).c_str(),
-                          share(pair.share).c_str());
-            text += line;
-        }
+        std::size_t width = 24;
+        for (const Effect& effect : importance.effects) width = std::max(width, effect.name.size());
+        for (const PairEffect& pair : importance.pairs)
+            width = std::max(width, pair.first.size() + pair.second.size() + std::string_view(" with ").size());
+        const auto line = [&](const std::string& name, const std::string& all, const std::string& best) {
+            char cells[40];
+            std::snprintf(cells, sizeof cells, best.empty() ? " %14s" : " %14s %14s", all.c_str(), best.c_str());
+            text += "  " + name + std::string(width - name.size(), ' ') + cells + '\n';
+        };
+        line("PARAMETER", "SHARE", importance.best > 0 ? "BEST " + std::to_string(importance.best) : "");
+        for (const Effect& effect : importance.effects)
+            line(effect.name, share(effect.all), effect.best ? share(*effect.best) : "");
+        for (const PairEffect& pair : importance.pairs)
+            line(pair.first + " with " + pair.second, share(pair.share), "");
         text +=
             "\nShares of the variance over the declared space that a parameter explains alone (a pair: together, and "
             "neither alone), with a standard deviation; ~ may be chance.\n";

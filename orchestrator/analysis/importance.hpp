@@ -56,6 +56,7 @@ struct Importance {
     Ends ends;
     double explained = 0;           ///< see Variance; 0 if there are no effects
     std::vector<Effect> effects;    ///< largest first; empty if there are too few trials or nothing varies
+    std::string no_effects;         ///< the reason, in a sentence, if there are no effects
     std::vector<PairEffect> pairs;  ///< significant pairs only
     std::int64_t best = 0;          ///< the number of trials that Effect::best considers
     std::vector<AtBound> bounds;

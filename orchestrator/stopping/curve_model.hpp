@@ -40,8 +40,10 @@ class CurveModel {
 
     /// Returns the value of an end as the model uses it, capped at the model's worst value. The cap keeps outliers from
     /// dominating the fit.
-    [[nodiscard]] double bounded_end(double value) const {
-        return value < nodes_.back().worst ? value : nodes_.back().worst;
+    [[nodiscard]] double bounded_end(double value) const { return bounded(nodes_.size() - 1, value); }
+    /// The same for a value at a node.
+    [[nodiscard]] double bounded(std::size_t node, double value) const {
+        return value < nodes_[node].worst ? value : nodes_[node].worst;
     }
 
    private:

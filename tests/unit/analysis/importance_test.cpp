@@ -131,6 +131,64 @@ TEST(Importance, FewTrialsAreSaidToBeFewAndNothingIsClaimed) {
     EXPECT_THAT(short_text(all.study, importance_of(all.study, StudyRecord{})), IsEmpty());
 }
 
+TEST(Importance, WhatMattersDoesNotDependOnHowManyTrialsTheSamplerSpentNearTheBest) {
+    // x matters everywhere. Y matters little, but where x is best it decides, and three quarters of the trials are
+    // there.
+    Study study;
+    study.name = "s";
+    study.objective = {"loss", Direction::minimize, Objective::At::best};
+    study.space = {Dimension{.name = "x"}, Dimension{.name = "y"}};
+    StudyRecord record;
+    for (std::int64_t n = 1; n <= 80; ++n) {
+        const auto draw = [&](std::uint64_t of) {
+            return draw_unit(1, Purpose::synthetic, static_cast<std::uint64_t>(n), of);
+        };
+        const double x = n % 4 == 0 ? draw(0) : 0.45 + 0.1 * draw(0), y = draw(1);
+        TrialRecord trial;
+        trial.number = n;
+        trial.params = {{"x", x}, {"y", y}};
+        trial.state = TrialState::complete;
+        trial.curve.push_back(
+            {.step = study.budget.epochs, .metrics = {{"loss", 4 * (x - 0.5) * (x - 0.5) + 0.1 * y}}});
+        score_step(trial, trial.curve.back(), study.objective);
+        record.trials.push_back(std::move(trial));
+    }
+    const Importance importance = importance_of(study, record);
+    EXPECT_EQ(importance.effects.front().name, "x");
+    EXPECT_GT(importance.effects.front().all.share, 0.8) << "0.99 in truth";
+}
+
+TEST(Importance, EqualAndHugeValuesAndNoneAreSaidInWords) {
+    Made all = made(20);
+    const auto text = [&] { return whole_text(all.study, importance_of(all.study, all.record)); };
+    const auto set = [&](double value) {
+        for (TrialRecord& trial : all.record.trials) {
+            trial.value.reset();
+            trial.best_step = 0;
+            trial.curve = {{.step = 20, .metrics = {{"loss", trial.number % 2 == 0 ? value : 0}}}};
+            score_step(trial, trial.curve.back(), all.study.objective);
+        }
+    };
+    set(0);
+    EXPECT_THAT(text(), HasSubstr("All trials have the same loss, or none."));
+    set(1e308);
+    EXPECT_THAT(text(), HasSubstr(" % of the variance was predicted"));
+    EXPECT_THAT(text(), ::testing::Not(HasSubstr("-9")));
+    for (TrialRecord& trial : all.record.trials) trial.state = TrialState::failed, trial.value.reset();
+    EXPECT_THAT(text(), HasSubstr("All trials have the same loss, or none."));
+}
+
+TEST(Importance, AdvisesOnlyWhatTheStudyCanDo) {
+    Made all = made(80, false, 0.2);
+    const auto advice = [&] { return ::testing::PrintToString(importance_of(all.study, all.record).next); };
+    EXPECT_THAT(advice(), HasSubstr("hpo best s --repeat 5"));
+    all.study.command.clear();  // trained by another program: hpo ask-tell
+    EXPECT_THAT(advice(), HasSubstr("train the best again on other seeds"));
+    EXPECT_THAT(advice(), ::testing::Not(HasSubstr("hpo run")));
+    all.study.objective.further.push_back({"size", Direction::minimize});
+    EXPECT_THAT(importance_of(all.study, all.record).next, IsEmpty()) << "another objective may depend on y alone";
+}
+
 TEST(Importance, TrialsThatNoiseCouldHaveOrderedOtherwiseAreTies) {
     const Made all = made(40, false, 0.2);
     const Importance importance = importance_of(all.study, all.record);
