@@ -48,6 +48,12 @@ class Repeat(Case):
         self.assertEqual([len(one["values"]) for one in ranked], [2, 2, 2])
         self.assertEqual(len({value % 1000 for one in ranked for value in one["values"]}), 6)
 
+    def test_a_script_that_ignores_the_seed_is_said_to(self):
+        self.hpo("run", self.study(SCRIPT.replace("+ {seed} % 1000", "")))
+        out = self.hpo("best", "noisy", "--repeat", "2", "--top", "2")
+        self.assertIn("training does not depend on the seed (HPO_SEED), and repeats tell nothing new", out)
+        self.assertNotIn("from seed to seed", self.hpo("importance", "noisy"))
+
     def test_studies_that_cannot_be_repeated_are_refused_with_the_reason(self):
         self.study("study: asked\nobjective: {metric: loss, direction: minimize}\nspace:\n  x: {type: float, low: 0, high: 1}\n")
         subprocess.run([HPO, "ask-tell", "study.yaml"], cwd=self.folder, text=True, capture_output=True, check=True,
