@@ -59,9 +59,10 @@ constexpr std::array table{
             "hpo best phase1 --repeat 5      train the best trials again with new seeds, and rank them by their mean\n"
             "eval \"python train.py $(hpo best phase1 --format args)\"",
             commands::best},
-    Command{"show", "Show everything about one trial",
+    Command{"show", "Show everything about one trial, or about a study",
             "hpo show 7                      trial 7 of the most recent study\n"
-            "hpo show phase1 7               of phase1; phase1/7 is the same",
+            "hpo show phase1 7               of phase1; phase1/7 is the same\n"
+            "hpo show phase1                 the study: its best trials, what stopping saved, what matters",
             commands::show},
     Command{"importance", "Show which parameters matter, how certain the best trial is, and what to try next",
             "hpo importance phase1           shares of the metric's variance, bounds, noise, ties\n"

@@ -53,7 +53,8 @@ std::optional<double> repeated_noise(const StudySnapshot& snapshot) {
         squares += degrees * *repeated.deviation * *repeated.deviation;
         degrees_of_freedom += degrees;
     }
-    return degrees_of_freedom > 0 ? std::optional(std::sqrt(squares / degrees_of_freedom)) : std::nullopt;
+    // Without any variation the seed has no effect, and the repeats say nothing about noise.
+    return squares > 0 ? std::optional(std::sqrt(squares / degrees_of_freedom)) : std::nullopt;
 }
 
 std::vector<std::string> labelled_lines(const std::string& label, const std::string& text) {
@@ -93,6 +94,16 @@ void add_importance(Insights& insights, StudySnapshot& snapshot) {
 }
 
 }  // namespace
+
+Insights whole_insights_of(StudySnapshot& snapshot) {
+    if (const auto read = read_all_steps(snapshot); !read) throw Fatal(read.error().message);
+    Insights insights;
+    insights.stopping = analysis::stopping_text(snapshot.study, snapshot.record);
+    insights.lines = limit_of_machine(snapshot);
+    insights.whole = analysis::whole_text(
+        snapshot.study, analysis::importance_of(snapshot.study, snapshot.record, repeated_noise(snapshot)));
+    return insights;
+}
 
 Insights insights_of(StudySnapshot snapshot) {
     Insights insights;

@@ -10,7 +10,8 @@
 namespace hpo {
 
 /// Returns the standard deviation of the objective between repeats of the same configuration, pooled over the
-/// configurations that `hpo best --repeat` trained again. Returns nothing if there are no repeats.
+/// configurations that `hpo best --repeat` trained again. Returns nothing if there are no repeats, or if
+/// they do not vary.
 std::optional<double> repeated_noise(const StudySnapshot& snapshot);
 
 /// Wraps the text at 80 columns. The first line begins with `label`, the others are indented.
@@ -19,11 +20,16 @@ std::vector<std::string> labelled_lines(const std::string& label, const std::str
 struct Insights {
     std::vector<std::string> stopping;  ///< what is known of each rule that stopped trials
     std::vector<std::string> lines;     ///< findings about parameters, bounds and ties, then what limited the machine
+    std::string whole;                  ///< what `hpo importance` prints, in place of its findings in `lines`
 };
 
 /// Returns the insights about a study that has ended. They are empty if nothing is certain enough, if the steps cannot
 /// be read, or if the study is so large that computing them would keep the user waiting (`hpo importance` has no such
 /// limit).
 Insights insights_of(StudySnapshot snapshot);
+
+/// Returns the insights for `hpo show STUDY`, whatever the study's size. Reads all steps into the snapshot. Throws
+/// Fatal if they cannot be read.
+Insights whole_insights_of(StudySnapshot& snapshot);
 
 }  // namespace hpo

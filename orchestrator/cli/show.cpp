@@ -1,14 +1,17 @@
 #include <CLI/App.hpp>
+#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/importance.hpp"
 #include "orchestrator/cli/study_choice.hpp"
 #include "orchestrator/cli/study_snapshot.hpp"
 #include "orchestrator/cli/trial_choice.hpp"
 #include "orchestrator/cli/trial_json.hpp"
 #include "orchestrator/view/detail.hpp"
+#include "orchestrator/view/report.hpp"
 #include "orchestrator/view/terminal.hpp"
 
 namespace hpo::commands {
@@ -34,11 +37,28 @@ Json predicted_step_json(const TrialRecord& trial) {
             {"why", forecast.why.empty() ? Json(nullptr) : Json(forecast.why)}};
 }
 
+/// Prints the report of `hpo run` and all that `hpo importance` finds.
+int show_study(StudySnapshot snapshot, bool json) {
+    if (json)
+        throw Fatal("for programs: hpo ls " + snapshot.study.name + " --json, hpo importance " + snapshot.study.name +
+                        " --json",
+                    2);
+    const Insights insights = whole_insights_of(snapshot);
+    const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    const auto moment = view::moment_of(snapshot.record, now, snapshot.holder.has_value());
+    const view::ReportFacts facts{
+        snapshot.folder.path.string(), snapshot.holder ? "running" : "", false, "", insights.stopping, insights.lines};
+    print(view::draw_report(snapshot.study, snapshot.record, moment, facts, view::screen_of_stdout()) + '\n' +
+          insights.whole);
+    return 0;
+}
+
 int run_show(const ShowArguments& arguments) {
-    // The forms are: hpo show STUDY TRIAL, hpo show TRIAL, hpo show STUDY/TRIAL.
-    const auto chosen = arguments.second.empty() ? split_trial(arguments.first, "", true)
+    // The forms are: hpo show STUDY TRIAL, hpo show TRIAL, hpo show STUDY/TRIAL, hpo show STUDY.
+    const auto chosen = arguments.second.empty() ? split_trial(arguments.first, "", false)
                                                  : split_trial(arguments.second, arguments.first, true);
     StudySnapshot snapshot = snapshot_or_fail(choose_study(chosen.study));
+    if (!chosen.trial) return show_study(std::move(snapshot), arguments.json);
     const TrialRecord& trial = snapshot.trial(*chosen.trial);
     if (const auto read = snapshot.read_steps(trial.number); !read) throw Fatal(read.error().message);
     if (arguments.json) {
@@ -58,7 +78,7 @@ int run_show(const ShowArguments& arguments) {
 
 CommandAction show(CLI::App& app) {
     const auto arguments = std::make_shared<ShowArguments>();
-    app.add_option("WHAT", arguments->first, "A trial's number, STUDY/TRIAL, or a study followed by a number")
+    app.add_option("WHAT", arguments->first, "A trial's number, STUDY/TRIAL, a study followed by a number, or a study")
         ->required();
     app.add_option("TRIAL", arguments->second, "The trial's number, if WHAT is a study");
     app.add_flag("--json", arguments->json, "One JSON object for programs");

@@ -89,6 +89,9 @@ void add_savings(Canvas& canvas, const Study& study, const StudyRecord& record) 
                         Style::strong)
                    .add(saved.seconds > 0 ? ", " + duration_text(saved.seconds) + " of training" : ""));
     canvas.add("  trials stopped by " + rules, Style::dim);
+    if (saved.repeated > 0)
+        canvas.add("  less " + steps_text(study, saved.repeated) + " that trials repeated after a pause or a failure",
+                   Style::dim);
 }
 
 }  // namespace

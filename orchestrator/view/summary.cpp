@@ -194,7 +194,10 @@ Savings savings(const Study& study, const StudyRecord& record) {
     for (const TrialRecord& trial : record.trials) {
         if (!is_final(trial.state) || trial.attempt == 0) continue;
         saved.of += study.budget.epochs;
-        std::int64_t saved_steps = trial.steps() - trial.trained;  // negative if steps were repeated
+        // Fewer reports than steps save nothing: a program of hpo ask-tell may report every tenth step.
+        const std::int64_t repeated = std::max<std::int64_t>(0, trial.trained - trial.steps());
+        std::int64_t saved_steps = -repeated;
+        saved.repeated += repeated;
         if (trial.state == TrialState::stopped && !trial.rule.empty() && trial.rule != "user") {
             const std::int64_t left = std::max<std::int64_t>(0, study.budget.epochs - trial.steps());
             Savings::Rule& rule = saved.rules[trial.rule];

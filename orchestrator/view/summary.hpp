@@ -58,9 +58,10 @@ std::vector<std::optional<double>> step_seconds(const StudyRecord& record);
 /// What stopping rules have saved, among the trials that have started and ended. Repeated steps (of a script that was
 /// resumed without a checkpoint, or of a retry) are subtracted.
 struct Savings {
-    std::int64_t epochs = 0;  ///< saved, at least 0
-    std::int64_t of = 0;      ///< epochs if all these trials had run in full
-    double seconds = 0;       ///< of training saved, by step_seconds(), without starts
+    std::int64_t epochs = 0;    ///< saved, at least 0
+    std::int64_t of = 0;        ///< epochs if all these trials had run in full
+    std::int64_t repeated = 0;  ///< epochs that trials trained again after a pause or a failure, already subtracted
+    double seconds = 0;         ///< of training saved, by step_seconds(), without starts
     struct Rule {
         std::int64_t trials = 0;  ///< number of trials that the rule stopped
         std::int64_t epochs = 0;  ///< that these trials had left

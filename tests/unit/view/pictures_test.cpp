@@ -397,7 +397,18 @@ TEST(Summary, StepsThatAScriptRepeatsAfterAPauseAreNotSaved) {
     const Savings saved = savings(study, record);
     EXPECT_EQ(saved.epochs, 20 - 17);
     EXPECT_EQ(saved.of, 20);
+    EXPECT_EQ(saved.repeated, 4) << "the rule's 7 less 4 are the 3 that were saved";
     EXPECT_DOUBLE_EQ(saved.seconds, 2.0 * 7 - 2.0 * 4);
+}
+
+TEST(Summary, ATrialThatReportsEveryTenthStepHasSavedNone) {
+    const Study study = sample_study();
+    StudyRecord record;
+    for (const Event& event : std::vector<Event>{
+             event::Proposed{1, {}, {}}, event::Launched{1, 1, "asked for", {}}, event::Reported{1, 1, {.step = 10}},
+             event::Reported{1, 1, {.step = 20}}, event::Finished{1, 1, TrialState::complete, "", ""}})
+        apply(record, {record.sequence + 1, 1000, event}, study.objective);
+    EXPECT_EQ(savings(study, record).epochs, 0);
 }
 
 TEST(Summary, FurtherImprovementsOfTheLeadingTrialAreNotAnnounced) {
