@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "hpo/printable.hpp"
+#include "hpo/step_name.hpp"
 #include "hpo/units.hpp"
 #include "orchestrator/cli/best_config.hpp"
 #include "orchestrator/cli/check_backends.hpp"
@@ -445,10 +446,9 @@ std::string search_text(const Study& study) {
         const std::string name = "  " + dimension.name;
         text += name + std::string(name.size() < 20 ? 20 - name.size() : 1, ' ') + describe(dimension) + '\n';
     }
-    text +=
-        row("budget", std::to_string(trials_of(study)) + (trials_of(study) == 1 ? " trial" : " trials") + " of up to " +
-                          std::to_string(study.budget.epochs) + (study.command.empty() ? " epochs" : " steps") +
-                          (study.budget.seconds ? ", " + duration_text(*study.budget.seconds) : ""));
+    text += row("budget", std::to_string(trials_of(study)) + (trials_of(study) == 1 ? " trial" : " trials") +
+                              " of up to " + steps_text(study, study.budget.epochs) +
+                              (study.budget.seconds ? ", " + duration_text(*study.budget.seconds) : ""));
     text += start_text(study) + sampler_text(study);
     text += rules_text(study);
     return text;

@@ -113,7 +113,8 @@ Result<std::unique_ptr<Sampler>> choose(const SamplerSetup& setup) {
     const std::size_t dimensions = setup.space.size();
     if (setup.trials < fewest)
         return choose(dimensions <= sobol_dimensions && !setup.beliefs ? sobol_row : random_row, {}, setup,
-                      std::to_string(setup.trials) + " trials are too few to learn from");
+                      std::to_string(setup.trials) + (setup.trials == 1 ? " trial is" : " trials are") +
+                          " too few to learn from");
     if (setup.foretells && dimensions <= most_dimensions)
         return gp_then_tpe(
             {{"uniform", 0.5}}, most_foretold_for_gp, {{"uniform", 0.6}}, setup,
@@ -147,7 +148,7 @@ constinit const SamplerRow auto_row{
     {"auto",
      "the middle of the space first, then gp for up to 400 trials (200 if there are more than 2,000), then tpe; tpe "
      "alone for more than 40 parameters, or "
-     "where stopping rules end trials early; "
+     "where stopping rules other than divergence end trials early; "
      "with stopping: auto gp for the first 400 and every second trial drawn at random; sobol for fewer than 8; hpo "
      "check says which and why",
      {}},

@@ -114,10 +114,9 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
     setup.given_start = !study.start.empty() || !priors.empty();
     setup.objectives = 1 + study.objective.further.size();
     setup.constraints = study.objective.constraints.size();
-    // With several objectives, `stopping: auto` keeps only divergence, which ends no trial of value.
-    setup.stops_early = std::any_of(study.stopping.begin(), study.stopping.end(), [&](const PartSpec& rule) {
-        return study.objective.further.empty() || rule.type != "divergence";
-    });
+    // Divergence ends no trial of value.
+    setup.stops_early = std::any_of(study.stopping.begin(), study.stopping.end(),
+                                    [](const PartSpec& rule) { return rule.type != "divergence"; });
     setup.foretells = std::any_of(study.stopping.begin(), study.stopping.end(),
                                   [](const PartSpec& rule) { return rule.type == "extrapolation"; });
     const auto shared = std::make_shared<const CubeMap>(*map);

@@ -345,8 +345,9 @@ class StudyReader {
             return;
         }
         if (node->kind != Node::Kind::list)
-            return diagnostics_.error(node->location,
-                                      "'stopping' must be auto or a list of rules, such as [{rule: plateau}]");
+            return diagnostics_.error(
+                node->location,
+                "'stopping' must be auto or a list of rules, such as [{rule: plateau}], or [] for none");
         for (const Node& item : node->items) {
             const bool bare = item.kind == Node::Kind::scalar && is_word(item.text, "_-");
             if (bare && !vocabulary_.rules.empty() && !knows(vocabulary_.rules, item.text)) {
@@ -386,6 +387,7 @@ class StudyReader {
         if (const auto here = meant_by(lower, names_of(table)); !here.empty() && bare)
             return is_sampler ? "; did you mean sampler: {type: " + string(here) + "}?"
                               : "; did you mean {rule: " + string(here) + "}?";
+        if (!is_sampler && lower == "auto") return "; it is no rule but a set of them: stopping: auto";
         const auto& others = is_sampler ? vocabulary_.rules : vocabulary_.samplers;
         if (const auto there = meant_by(lower, names_of(others));
             !there.empty() && meant_by(lower, names_of(table)).empty())

@@ -113,9 +113,13 @@ TEST(Auto, SaysWhatItChoseAndWhy) {
     EXPECT_EQ(about(), "auto: gp for the first 400 trials, then tpe, whose proposals take less time" + middle);
     study.budget.trials = 4;
     EXPECT_EQ(about(), "auto: sobol, as 4 trials are too few to learn from" + middle);
+    study.budget.trials = 1;
+    EXPECT_EQ(about(), "auto: sobol, as 1 trial is too few to learn from" + middle);
     study.budget.trials = 64;
     study.stopping = {{"median", {}}};
     EXPECT_EQ(about(), "auto: tpe, as stopping rules end trials early" + middle);
+    study.stopping = {{"divergence", {}}};
+    EXPECT_EQ(about(), "auto: gp, as trials are trained to their end and are no more than 400" + middle);
     study.stopping.clear();
     for (int i = 0; i < 200; ++i) study.space.push_back(range("y" + std::to_string(i), 0, 1));
     EXPECT_EQ(about(), "auto: tpe, as 201 parameters are more than gp's 40" + middle);
@@ -129,6 +133,7 @@ TEST(Auto, TriesTheMiddleOfTheSpaceFirst) {
     study.space[1].kind = Kind::integer;
     study.space[2].prior = Value(0.25);
     study.space.push_back({.name = "optimizer", .kind = Kind::categorical, .choices = {"adamw", "sgd", "lion"}});
+    study.space.push_back({.name = "lr", .low = 1e-5, .high = 1e-1, .log = true, .prior = Value(3e-4)});
     for (const std::uint64_t seed : {1, 2}) {
         study.seed = seed;
         Proposer proposer = *Proposer::make(study);
@@ -138,6 +143,7 @@ TEST(Auto, TriesTheMiddleOfTheSpaceFirst) {
         EXPECT_EQ(std::get<std::int64_t>(first->params.at("n")), 5);
         EXPECT_NEAR(std::get<double>(first->params.at("y")), 0.25, 1e-9);
         EXPECT_EQ(std::get<std::string>(first->params.at("optimizer")), "adamw");
+        EXPECT_EQ(first->params.at("lr"), Value(3e-4)) << "to the last digit";
         EXPECT_NE(proposer.propose(2)->point, first->point);
     }
 }
