@@ -211,6 +211,18 @@ double CubeMap::odds(std::size_t dimension, const Params& params) const {
     return median / (1 - median);
 }
 
+namespace {
+
+/// Returns the preferred value for one that differs from it by rounding: 3.0e-4, not 0.00030000000000000003.
+Value as_preferred(const Dimension& d, Value value) {
+    const auto* made = std::get_if<double>(&value);
+    if (made == nullptr || !d.prior) return value;
+    const double prior = number_or(*d.prior, *made);
+    return std::abs(*made - prior) <= 1e-12 * std::abs(prior) ? Value(prior) : value;
+}
+
+}  // namespace
+
 Params CubeMap::params(const Point& point) const { return params(point, {}); }
 
 Params CubeMap::params(const Point& point, const Params& given) const {
@@ -221,7 +233,7 @@ Params CubeMap::params(const Point& point, const Params& given) const {
         if (const auto found = given.find(d.name); found != given.end())
             made[d.name] = found->second;
         else
-            made[d.name] = value_at(d, bend(std::clamp(point[i], 0.0, 1.0), odds(i, made)));
+            made[d.name] = as_preferred(d, value_at(d, bend(std::clamp(point[i], 0.0, 1.0), odds(i, made))));
     }
     return made;
 }
