@@ -224,8 +224,6 @@ INSTANTIATE_TEST_SUITE_P(
                 "s.yaml:3:26: 'policy.regularization' must be scaled or off, found scale; did you mean 'scaled'?"},
         Mistake{"stopping: {rule: asha}",
                 "s.yaml:3:11: 'stopping' must be auto or a list of rules, such as [{rule: plateau}], or [] for none"},
-        Mistake{"stopping: [{rule: auto}]",
-                "s.yaml:3:19: unknown stopping rule 'auto'; it is no rule but a set of them: stopping: auto"},
         Mistake{"stopping: [{rule: asha}, {rule: asha}]", "s.yaml:3:33: the rule 'asha' is listed twice"},
         Mistake{"stopping: [{patience: 3}]",
                 "s.yaml:3:12: 'stopping.rule' is missing: the rule's name, such as plateau"},

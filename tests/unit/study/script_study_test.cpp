@@ -209,6 +209,7 @@ TEST(UnknownParts, AreRefusedWithTheNearestKnownPart) {
     EXPECT_THAT(error("sampler: optuna\n"), HasSubstr("did you mean sampler: {type: tpe}?"));
     EXPECT_THAT(error("sampler: tpe\n"), HasSubstr("'sampler' must be a map (type: tpe)"));
     EXPECT_THAT(error("sampler: hyperband\n"), HasSubstr("that is a stopping rule here: stopping: [{rule: asha}]"));
+    EXPECT_THAT(error("stopping: [{rule: auto}]\n"), HasSubstr("it is no rule but a set of them: stopping: auto"));
     EXPECT_THAT(error("stopping: [hyperband]\n"), HasSubstr("did you mean {rule: asha}?"));
     EXPECT_THAT(error("sampler: quux\n"), HasSubstr("unknown sampler 'quux'; known: auto, gp, random, sobol, tpe"));
 }
