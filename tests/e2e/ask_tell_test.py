@@ -142,6 +142,7 @@ class PythonStudy(Case):
 
             with hpo.Study("study.yaml") as study:
                 assert study.best is None
+                assert repr(study) == "<study requests: minimize loss>", study
                 study.optimize(loss, 20)
                 assert study.best.values["loss"] < 0.2, study.best
                 assert study.best.state == "complete", study.best

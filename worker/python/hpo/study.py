@@ -138,6 +138,9 @@ class Study:
         self.done: Optional[str] = None
         """Why the study is over, once an ask was told so."""
 
+    def __repr__(self) -> str:
+        return f"<study {self.name}: {self.direction} {self.metric}>"
+
     def ask(self, count: Optional[int] = None) -> Any:
         """A trial; None when none may start now (all of the budget are out, or the study is over: see `done`).
         With `count` a list of so many, or of fewer."""
