@@ -103,7 +103,11 @@ std::string rules_text(const Study& study) {
     }
     if (!study.objective.further.empty())
         text += (text.empty() ? "" : "; ") + std::string("no rule that compares trials: there are several objectives");
-    std::string rows = row("stopping", text.empty() ? "none: every trial runs to its end" : text);
+    constexpr std::int64_t worth_stopping = 6;  // steps of a trial: with fewer, no rung lies where trials pause
+    const char* none = study.budget.epochs >= worth_stopping
+                           ? "none: every trial runs to its end (stopping: auto ends those early that will hardly win)"
+                           : "none: every trial runs to its end";
+    std::string rows = row("stopping", text.empty() ? none : text);
     for (const PartSpec& spec : study.stopping) {
         const auto rule = make_rule(spec, study.objective, study.budget.epochs);
         if (!rule) throw Fatal(rule.error().message);

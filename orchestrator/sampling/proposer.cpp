@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "hpo/random.hpp"
 #include "orchestrator/sampling/beliefs.hpp"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr int sampler_retries = 16;
 constexpr std::int64_t most_tried_again = 3;                        ///< trials of other studies
+constexpr double too_near = 0.05;                                   ///< in each coordinate of the cube, to one of them
 constexpr std::uint64_t after_all_trials = std::uint64_t{1} << 40;  ///< offset of the draws for trials of other studies
 constexpr int uniform_retries = 1000;
 constexpr std::uint64_t enumerable = 20000;  ///< unused configurations are listed for spaces up to this size
@@ -67,19 +69,31 @@ std::vector<PriorSite> sites_of(const CubeMap& map, const PriorStudy& prior, std
 }
 
 /// Returns the best trials of each study in turn. They are repeated first (Feurer, Springenberg, Hutter: "Initializing
-/// Bayesian hyperparameter optimization via meta-learning", AAAI 2015).
-std::vector<Params> best_of(const std::vector<PriorStudy>& priors, std::int64_t trials) {
+/// Bayesian hyperparameter optimization via meta-learning", AAAI 2015). A study that has converged ends with trials
+/// that hardly differ, so those near to one that is repeated are left out.
+std::vector<Params> best_of(const CubeMap& map, const std::vector<PriorStudy>& priors, std::int64_t trials) {
+    const auto in_cube = [&](const Params& params) {
+        return *map.point(map.params(Point(map.space().size(), 0.5), params));
+    };
+    const auto near = [&](const Params& one, const Params& other) {
+        const Point a = in_cube(one), b = in_cube(other);
+        return std::equal(a.begin(), a.end(), b.begin(), [](double x, double y) { return std::abs(x - y) < too_near; });
+    };
     const auto most = static_cast<std::size_t>(std::clamp<std::int64_t>(trials / 8, 1, most_tried_again));
     std::vector<std::vector<const PriorTrial*>> ranked(priors.size());
     for (std::size_t s = 0; s < priors.size(); ++s) {
         for (const PriorTrial& trial : priors[s].trials) ranked[s].push_back(&trial);
         std::stable_sort(ranked[s].begin(), ranked[s].end(), [](auto* a, auto* b) { return a->score < b->score; });
     }
+    const std::size_t longest =
+        std::accumulate(ranked.begin(), ranked.end(), std::size_t{0},
+                        [](auto most_so_far, auto& order) { return std::max(most_so_far, order.size()); });
     std::vector<Params> best;
-    for (std::size_t place = 0; best.size() < most && place < most; ++place)
+    for (std::size_t place = 0; best.size() < most && place < longest; ++place)
         for (const auto& order : ranked)
             if (place < order.size() && best.size() < most &&
-                std::find(best.begin(), best.end(), order[place]->params) == best.end())
+                std::none_of(best.begin(), best.end(),
+                             [&](const Params& taken) { return near(taken, order[place]->params); }))
                 best.push_back(order[place]->params);
     return best;
 }
@@ -130,7 +144,7 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
     auto sampler = make_sampler(study.sampler, setup);
     if (!sampler) return sampler.error();
     Proposer made(study, *std::move(map), *std::move(sampler));
-    for (Params& params : best_of(priors, study.budget.trials)) made.start_.push_back(std::move(params));
+    for (Params& params : best_of(*shared, priors, study.budget.trials)) made.start_.push_back(std::move(params));
     for (const PriorStudy& prior : priors)
         made.learns_from_ +=
             (made.learns_from_.empty() ? "" : ", ") + std::to_string(prior.trials.size()) + " of " + prior.name;

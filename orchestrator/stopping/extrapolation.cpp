@@ -155,7 +155,9 @@ class Extrapolation final : public StoppingRule {
         if (!steps.empty())
             text = "one trial in " + std::to_string(factor_) + " goes on after " + rungs_text(steps, unit) +
                    ", by predicted ends";
-        if (first) text += (text.empty() ? "" : "; ") + std::string("after ") + unit + " 1 once that tells";
+        if (first)
+            text += (text.empty() ? "" : "; ") + std::string("after ") + unit +
+                    " 1, too, once its order is that of the ends";
         return text.empty() ? "no rung lies below the budget: every trial runs to its end" : text;
     }
     [[nodiscard]] double least_full_share() const override { return least_full; }

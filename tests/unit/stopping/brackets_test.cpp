@@ -164,7 +164,8 @@ TEST(Plans, SayWhereEachRulePausesTrials) {
     EXPECT_EQ(rule("asha", {{"grace", std::int64_t{20}}})->plan("step"),
               "no rung lies below the budget: every trial runs to its end");
     EXPECT_EQ(rule("extrapolation")->plan("epoch"),
-              "one trial in 3 goes on after epochs 2 and 7, by predicted ends; after epoch 1 once that tells");
+              "one trial in 3 goes on after epochs 2 and 7, by predicted ends; after epoch 1, too, once its order is "
+              "that of the ends");
     EXPECT_EQ(rule("plateau")->plan("epoch"), "");
 }
 
