@@ -141,6 +141,12 @@ void Trial::report_step(bool evaluated) {
     const Report report = measured(evaluated);
     adapt_rate(report);
     keep_if_best(report);
+    // The orchestrator stores this report as the trial's end, and a kill after that must not take the weights that it
+    // tells of.
+    if (progress_.step == run_.steps) {
+        save(false);
+        finish_files();
+    }
     host_.log(step_line(report, run_.steps, plan_.task));
     host_.report(report);
 }

@@ -100,6 +100,22 @@ TEST_F(CheckpointWriting, ATrialThatPausesOrIsStoppedHasItsFilesAtItsEnd) {
     }
 }
 
+/// The orchestrator ends a trial by its last report, and may be killed then, or end the worker.
+TEST_F(CheckpointWriting, TheBestWeightsOfTheLastStepAreWrittenBeforeItsReport) {
+    WorkerFixture worker;
+    FakeHost host;
+    auto trial = run("trial", 2);
+    trial.objective = {"loss", Direction::minimize, Objective::At::best};
+    std::string at_report;
+    host.on_report = [&](const Report&) {
+        at_report = content_of(folder / "trial" / "best.ckpt");
+        return Action::go_on;
+    };
+    EXPECT_EQ(run_trial(trial, worker.context, host).outcome, Outcome::complete);
+    ASSERT_LT(host.reports[1].metrics.at("loss"), host.reports[0].metrics.at("loss"));
+    EXPECT_EQ(at_report, content_of(folder / "trial" / "best.ckpt"));
+}
+
 /// What is on the disk while a checkpoint waits to be written is what a SIGKILL would leave.
 TEST_F(CheckpointWriting, KilledBeforeTheFilesAreWrittenATrialResumesWithTheSameBits) {
     WorkerFixture worker;
