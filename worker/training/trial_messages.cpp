@@ -36,7 +36,7 @@ bool applies(const WorkerKey& key, const Params& all) {
 
 }  // namespace
 
-std::string megabytes(std::int64_t bytes) { return format("%.1f MB", static_cast<double>(bytes) / 1e6); }
+std::string mebibytes(std::int64_t bytes) { return format("%.1f MiB", static_cast<double>(bytes) / (1 << 20)); }
 
 std::string configuration_line(const to_worker::Run& run, const Configuration& configuration, const GroupPlan& plan,
                                std::size_t arena_bytes, const DeviceData& data, const std::string& device) {
@@ -52,7 +52,7 @@ std::string configuration_line(const to_worker::Run& run, const Configuration& c
     if (plan.folds > 1) line += format(", in %d folds", plan.folds);
     line += format("; %lld steps of %lld iterations; arena ", static_cast<long long>(run.steps),
                    static_cast<long long>(plan.pace.iterations_per_step));
-    return line + megabytes(static_cast<std::int64_t>(arena_bytes)) + ", data " + megabytes(data.bytes()) + "; " +
+    return line + mebibytes(static_cast<std::int64_t>(arena_bytes)) + ", data " + mebibytes(data.bytes()) + "; " +
            device;
 }
 

@@ -14,7 +14,7 @@
 namespace hpo {
 
 /// A number of bytes for people, such as "23.4 MB".
-std::string megabytes(std::int64_t bytes);
+std::string mebibytes(std::int64_t bytes);
 
 std::string configuration_line(const to_worker::Run& run, const Configuration& configuration, const GroupPlan& plan,
                                std::size_t arena_bytes, const DeviceData& data, const std::string& device);

@@ -27,8 +27,8 @@ std::string too_large_a_piece(const DeviceMemory& memory, const GroupPlan& plan,
     if (memory.largest_piece == 0) return {};
     const auto most = static_cast<std::int64_t>(memory.largest_piece);
     const auto limit = [&](const char* what, std::int64_t bytes, const char* cure) {
-        return std::string(what) + " takes " + megabytes(bytes) + " in one piece, and the device gives at most " +
-               megabytes(most) + " in one: " + cure;
+        return std::string(what) + " takes " + mebibytes(bytes) + " in one piece, and the device gives at most " +
+               mebibytes(most) + " in one: " + cure;
     };
     if (const auto arena = static_cast<std::int64_t>(plan.arena_bytes); arena > most)
         return limit("the trial", arena, "a smaller batch or training.accumulation, or a smaller model");
@@ -46,10 +46,10 @@ std::string memory_text(const GroupPlan& plan) {
     std::size_t rest = plan.arena_bytes;
     std::string text = "memory of such a trial:";
     for (const MemoryPart& part : parts) {
-        text += " " + std::string(part.name) + " " + megabytes(static_cast<std::int64_t>(part.bytes)) + ",";
+        text += " " + std::string(part.name) + " " + mebibytes(static_cast<std::int64_t>(part.bytes)) + ",";
         rest -= part.bytes;
     }
-    return text + " weights, moments and batches " + megabytes(static_cast<std::int64_t>(rest));
+    return text + " weights, moments and batches " + mebibytes(static_cast<std::int64_t>(rest));
 }
 
 /// What readers of samples keep in memory, at most: where each sample is and what its targets are.
@@ -62,7 +62,7 @@ std::string placement_text(const DataConfig& data, const DataConfig& asked, cons
                            const SplitSizes& sizes) {
     if (!is_staged(data.placement)) return {};
     const bool automatic = asked.placement == Placement::automatic;
-    const std::string size = megabytes(data_bytes(shape, sizes));
+    const std::string size = mebibytes(data_bytes(shape, sizes));
     if (data.placement == Placement::staged)
         return "samples (" + size + ") lie in the host's memory, from where batches are copied" +
                (automatic ? ": the device has too little" : "");
@@ -168,7 +168,7 @@ void check_host_memory(const WorkerContext& context, const GroupPlan& plan) {
     const std::int64_t here = in_host_memory(context.device) ? static_cast<std::int64_t>(plan.arena_bytes) : 0;
     const std::int64_t needed = here + plan.host_bytes;
     if (const auto available = available_bytes(); available && needed > *available)
-        throw OutOfMemory("the trial needs " + megabytes(needed) + "; the machine has " + megabytes(*available) +
+        throw OutOfMemory("the trial needs " + mebibytes(needed) + "; the machine has " + mebibytes(*available) +
                           " left");
 }
 

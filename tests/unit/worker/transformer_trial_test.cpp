@@ -166,9 +166,9 @@ TEST(TransformerTrial, TheMemoryOfItsPartsIsToldWithTheData) {
     EXPECT_THAT(
         answer_plan({1, token_params(), 1, 5, true}, worker.context).data,
         ::testing::ElementsAre(HasSubstr("sequences of 12 tokens out of 6"),
-                               ::testing::MatchesRegex("memory of such a trial: attention .* MB, perceptrons .* "
-                                                       "MB, entry and head .* MB, gradients .* MB, weights, "
-                                                       "moments and batches .* MB")));
+                               ::testing::MatchesRegex("memory of such a trial: attention .* MiB, perceptrons .* "
+                                                       "MiB, entry and head .* MiB, gradients .* MiB, weights, "
+                                                       "moments and batches .* MiB")));
 }
 
 TEST(TransformerBuckets, EqualModelsHaveEqualKeysAndShapesAreOfThem) {

@@ -324,7 +324,7 @@ TEST_F(TrialFolder, MoreMemoryThanThereIsIsNoFailure) {
     const auto finished =
         run_trial(run(1, false, {{"hidden", std::vector<std::int64_t>(40, 65536)}}), worker.context, host);
     EXPECT_EQ(finished.outcome, Outcome::out_of_memory);
-    EXPECT_THAT(finished.message, HasSubstr("MB"));
+    EXPECT_THAT(finished.message, HasSubstr("MiB"));
     EXPECT_EQ(run_trial(run(1), worker.context, host).outcome, Outcome::complete);
 }
 
