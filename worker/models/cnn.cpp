@@ -430,10 +430,7 @@ void pad_cnn(Params& all, const PaddingBounds&) { all["activation"] = std::strin
 
 Result<std::unique_ptr<Model>> make_cnn(const Params& params, const DataShape& shape) {
     const auto* image = std::get_if<ImageShape>(&shape.sample);
-    if (!image)
-        return Error{
-            "model.type: cnn is for images, which these samples are not: give data.format: idx with images, or "
-            "use type: mlp"};
+    if (!image) return Error{"model.type: cnn is for images" + wrong_samples(shape.sample)};
     CnnShape cnn{.image = *image};
     for (const auto& [name, number] : {std::pair("channels", &cnn.channels), std::pair("stages", &cnn.stages),
                                        std::pair("blocks", &cnn.blocks), std::pair("groups", &cnn.groups)}) {

@@ -340,7 +340,7 @@ void pad_mlp(Params& all, const PaddingBounds& bounds) {
 
 Result<std::unique_ptr<Model>> make_mlp(const Params& params, const DataShape& shape) {
     if (std::holds_alternative<TokenShape>(shape.sample))
-        return Error{"model.type: mlp is for numbers, and these samples are tokens: use type: transformer"};
+        return Error{"model.type: mlp is for numbers" + wrong_samples(shape.sample)};
     MlpShape mlp;
     auto hidden = list_setting(params, "hidden");
     if (!hidden) return hidden.error();

@@ -278,7 +278,7 @@ Result<std::unique_ptr<Model>> make_recurrent(RecurrentShape::Cell cell, const P
         shape.steps = sequence->steps;
         shape.features = sequence->features;
     } else {
-        return Error{"model.type: " + name + " is for sequences, which these samples are not: use type: mlp"};
+        return Error{"model.type: " + name + " is for sequences" + wrong_samples(data.sample)};
     }
     for (const auto& [key, number] : {std::pair("depth", &shape.depth), std::pair("width", &shape.width)}) {
         const auto value = integer_setting(params, key);

@@ -108,6 +108,19 @@ Result<std::int64_t> base_width_setting(const Params& params) {
     return integer_setting(params, "base_width");
 }
 
+std::string wrong_samples(const SampleShape& samples) {
+    return std::visit(
+        Overloaded{
+            [](const VectorShape&) { return ", and these samples are rows: use type: mlp"; },
+            [](const ImageShape&) { return ", and these samples are images: use type: cnn or mlp"; },
+            [](const SequenceShape&) {
+                return ", and these samples are sequences of numbers: use type: transformer, gru, "
+                       "lstm or mlp; arrays of images need channels, (n, height, width, channels)";
+            },
+            [](const TokenShape&) { return ", and these samples are tokens: use type: transformer, gru or lstm"; }},
+        samples);
+}
+
 Activation activation_of(std::string_view name) {
     return name == "gelu" ? Activation::gelu : name == "silu" ? Activation::silu : Activation::relu;
 }

@@ -10,6 +10,7 @@
 #include "hpo/value.hpp"
 #include "hpo/worker_key_defaults.hpp"
 #include "worker/backends/backend.hpp"
+#include "worker/data/dataset.hpp"
 
 namespace hpo {
 
@@ -26,6 +27,9 @@ Result<std::vector<std::int64_t>> list_setting(const Params& params, std::string
 
 /// The value of `base_width` with `parametrization: mup`, where it must be given; otherwise 0.
 Result<std::int64_t> base_width_setting(const Params& params);
+
+/// Why a model of this type cannot have the samples, and which can: the end of an error message.
+std::string wrong_samples(const SampleShape& samples);
 
 /// By its name; of others than gelu and silu: relu.
 Activation activation_of(std::string_view name);

@@ -27,7 +27,7 @@ Result<TransformerShape> shape_for(const DataShape& data) {
         shape.steps = sequence->steps;
         shape.features = sequence->features;
     } else {
-        return Error{"model.type: transformer is for sequences, which these samples are not: use type: mlp"};
+        return Error{"model.type: transformer is for sequences" + wrong_samples(data.sample)};
     }
     return shape;
 }
