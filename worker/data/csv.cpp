@@ -49,7 +49,7 @@ Result<void> CsvReader::feed(std::string_view text) {
 }
 
 Result<void> CsvReader::take(char c) {
-    if (c == '\0') return error("a zero byte: this is no text");
+    if (c == '\0') return error("a zero byte: this is no text in UTF-8 (convert UTF-16: iconv -f UTF-16 -t UTF-8)");
     switch (state_) {
         case State::field_start:
         case State::bare:
@@ -103,7 +103,8 @@ Result<void> CsvReader::take(char c) {
 Result<void> CsvReader::end_field() {
     ends_.push_back(text_.size());
     state_ = State::field_start;
-    if (ends_.size() > most_fields) return error("more than " + std::to_string(most_fields) + " columns");
+    if (ends_.size() > most_fields)
+        return Error{"line " + std::to_string(line_) + ": more than " + std::to_string(most_fields) + " columns"};
     return {};
 }
 

@@ -35,6 +35,14 @@ bool is_missing(std::string_view field) {
     return std::find(std::begin(texts), std::end(texts), trimmed_field(field)) != std::end(texts);
 }
 
+std::string missing_target(std::string_view field) {
+    return "the target is missing (" + quoted_name(field) + "): fill it in, or leave the row out";
+}
+
+std::string wrong_encoding(std::string_view text) {
+    return quoted_name(text) + " is not UTF-8: convert the file (from Latin-1: iconv -f LATIN1 -t UTF-8)";
+}
+
 Result<void> check_data_file(const std::filesystem::path& file) {
     std::error_code missing;
     if (std::filesystem::exists(file, missing)) return {};
@@ -48,7 +56,12 @@ Result<std::vector<std::string>> header_names(std::span<const std::string_view> 
     for (std::size_t i = 0; i < fields.size(); ++i) {
         const std::string_view name = trimmed_field(fields[i]);
         const std::string at = "column " + std::to_string(i + 1) + ": ";
-        if (name.empty()) return Error{at + "a column without a name"};
+        if (name.empty())
+            return Error{at + "a column without a name: " +
+                         (i == 0                   ? "name it, or leave it out (pandas: to_csv(index=False))"
+                          : i + 1 == fields.size() ? "name it, or end lines without a comma"
+                                                   : "name it")};
+        if (!is_utf8(name)) return Error{at + "the name " + wrong_encoding(name)};
         const auto [before, is_new] = seen.emplace(name, i);
         if (!is_new)
             return Error{at + "a second column is called " + quoted_name(name) + ", as column " +

@@ -20,6 +20,12 @@ std::optional<double> number_of(std::string_view field);
 /// Whether the field is empty or one of NA, N/A, NaN, nan, null, NULL, None and ?.
 bool is_missing(std::string_view field);
 
+/// What is wrong with a target that is missing, and the cure: the end of an error message.
+std::string missing_target(std::string_view field);
+
+/// What is wrong with a text that is not UTF-8, and the cure: the end of an error message.
+std::string wrong_encoding(std::string_view text);
+
 /// "data.path: no file ..." unless there is one.
 Result<void> check_data_file(const std::filesystem::path& file);
 

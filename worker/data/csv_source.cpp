@@ -43,7 +43,7 @@ Result<std::unique_ptr<TableSource>> open_csv(const std::filesystem::path& file)
     auto read = read_csv(file, [&](std::int64_t, std::span<const std::string_view> fields) -> Result<void> {
         names = header_names(fields);
         if (!names) names = Error{"line 1, " + names.error().message};
-        if (names && names->size() == 1 && names->front().find_first_of(";\t") != std::string::npos)
+        if (names && names->size() == 1 && names->front().find_first_of(";\t|") != std::string::npos)
             names = Error{"line 1: one column alone, " + quoted_name(names->front()) +
                           ": columns must be separated by commas"};
         return Error{"the header is read"};  // and no row

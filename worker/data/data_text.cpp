@@ -15,11 +15,25 @@ std::string shown_name(std::string_view name) {
 
 std::string quoted_name(std::string_view name) { return "\"" + shown_name(name) + "\""; }
 
+bool is_utf8(std::string_view text) {
+    while (!text.empty()) {
+        std::uint32_t code = 0;
+        const std::size_t length = detail::utf8_sequence(text, code);
+        if (length == 0) return false;
+        text.remove_prefix(length);
+    }
+    return true;
+}
+
 std::string grouped(std::int64_t number) {
     std::string digits = std::to_string(number);
     for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
         digits.insert(static_cast<std::size_t>(at), ",");
     return digits;
+}
+
+std::string counted(std::int64_t number, const char* singular) {
+    return grouped(number) + " " + singular + (number == 1 ? "" : "s");
 }
 
 std::string short_text(double number) {
@@ -48,6 +62,16 @@ std::string classes_text(std::vector<ClassCount> classes) {
     for (const ClassCount& one : classes) all += one.count;
     std::stable_sort(classes.begin(), classes.end(), [](const auto& a, const auto& b) { return a.count > b.count; });
     return shares_text(std::to_string(classes.size()) + " classes", classes, all);
+}
+
+std::string rare_classes_text(const std::vector<ClassCount>& classes, const char* samples) {
+    NameList rare;
+    for (const ClassCount& one : classes)
+        if (one.count < 3) rare.add(one.name, grouped(one.count));
+    if (rare.empty()) return "";
+    return "warning: " + rare.line(("with fewer than 3 " + std::string(samples) +
+                                    ", not in each of the training, validation and test parts")
+                                       .c_str());
 }
 
 std::string labels_text(const std::vector<ClassCount>& labels, std::int64_t samples) {

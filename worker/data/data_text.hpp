@@ -13,8 +13,11 @@ namespace hpo {
 std::string shown_name(std::string_view name);
 /// The same, in double quotes.
 std::string quoted_name(std::string_view name);
+bool is_utf8(std::string_view text);
 /// 1,234,567
 std::string grouped(std::int64_t number);
+/// "1 row", "1,234 rows".
+std::string counted(std::int64_t number, const char* singular);
 /// With six significant digits.
 std::string short_text(double number);
 
@@ -24,6 +27,9 @@ struct ClassCount {
 };
 /// "2 classes: yes (60, 75 %), no (20, 25 %)", the largest first.
 std::string classes_text(std::vector<ClassCount> classes);
+/// Warns of classes that are too rare to be in the training, the validation and the test samples ("rows"), or returns
+/// an empty text.
+std::string rare_classes_text(const std::vector<ClassCount>& classes, const char* samples);
 /// "3 labels: a (120, 12 %), ...": how many of all samples have each.
 std::string labels_text(const std::vector<ClassCount>& labels, std::int64_t samples);
 

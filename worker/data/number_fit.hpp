@@ -4,6 +4,15 @@
 
 namespace hpo {
 
+/// Numbers beyond it cannot be standardised: the sum of their squares would overflow.
+constexpr double largest_number = 1e100;
+
+/// Why a number cannot be standardised: the end of an error message. Null if it can be.
+inline const char* unfit_reason(double number) {
+    if (!std::isfinite(number)) return " is not a finite number";
+    return std::abs(number) > largest_number ? " is too large: numbers up to 1e100 can be standardized" : nullptr;
+}
+
 /// The mean and the deviation of numbers as they come by (Welford 1962).
 class NumberFit {
    public:
@@ -17,7 +26,9 @@ class NumberFit {
     [[nodiscard]] double variance() const { return count_ > 0 ? squares_ / count_ : 0; }
     /// 1 where all numbers are the same.
     [[nodiscard]] double deviation() const {
-        return variance() > 1e-24 * mean_ * mean_ && variance() > 0 ? std::sqrt(variance()) : 1;
+        // Of equal numbers the variance is exactly 0, however large they are. A bound relative to the mean would take
+        // large numbers that differ by little, such as those of rows, as equal, and leave them unscaled.
+        return variance() > 0 ? std::sqrt(variance()) : 1;
     }
 
    private:

@@ -58,12 +58,12 @@ Result<SplitSizes> split_sizes(const DataConfig& config, std::int64_t samples) {
         const std::int64_t fold = used / config.folds;
         if (fold == 0)
             return Error{"data.validation.folds: " + std::to_string(config.folds) + " folds of " +
-                         std::to_string(used) + " samples: each needs at least one; use fewer folds"};
+                         counted(used, "sample") + ": each needs at least one; use fewer folds"};
         return SplitSizes{used - fold, fold, static_cast<int>(config.folds)};
     }
     const auto validation = std::max<std::int64_t>(1, std::llround(config.validation * static_cast<double>(used)));
     if (used - validation < 1)
-        return Error{"data.validation: of " + std::to_string(used) + " samples none is left to train on"};
+        return Error{"data.validation: of " + counted(used, "sample") + " none is left to train on"};
     return SplitSizes{used - validation, validation};
 }
 
@@ -78,10 +78,12 @@ Result<void> check_class_folds(const DataConfig& config, bool cuts_test, std::sp
         const auto tested = cuts_test ? std::ceil(config.test * static_cast<double>(counts[i])) : 0.0;
         const std::int64_t left = counts[i] - static_cast<std::int64_t>(tested);
         if (left >= config.folds || counts[i] == 0) continue;
-        return Error{"data.validation.folds: class " + name_of(i) + " has " + std::to_string(counts[i]) + " samples" +
-                     (cuts_test ? ", of which " + std::to_string(left) + " are left beside those that test" : "") +
-                     ", fewer than the " + std::to_string(config.folds) +
-                     " folds: use fewer folds, or data.split: random"};
+        return Error{
+            "data.validation.folds: class " + name_of(i) + " has " + counted(counts[i], "sample") +
+            (cuts_test
+                 ? ", of which " + std::to_string(left) + (left == 1 ? " is" : " are") + " left beside those that test"
+                 : "") +
+            ", fewer than the " + std::to_string(config.folds) + " folds: use fewer folds, or data.split: random"};
     }
     return {};
 }

@@ -23,7 +23,7 @@ constexpr std::size_t batch_bytes = std::size_t{1} << 18;  // that are passed on
 /// What is fitted of one column.
 struct Fit {
     NumberFit moments;
-    std::vector<float> values;  ///< of numeric columns with missing values, for the median
+    std::vector<double> values;  ///< of numeric columns with missing values, for the median
     double median = 0;
     std::unordered_map<std::string_view, std::size_t> levels;  ///< of the table's; values of seen, by number
     std::vector<bool> seen;                                    ///< whether the training split has the level
@@ -57,7 +57,7 @@ class TableLoader {
             fit.median = *middle;
             if (fit.values.size() % 2 == 0)
                 fit.median = (fit.median + *std::max_element(fit.values.begin(), middle)) / 2;
-            std::vector<float>().swap(fit.values);
+            std::vector<double>().swap(fit.values);
         }
         return {};
     }
@@ -161,7 +161,7 @@ class TableLoader {
                 const auto& value = cells[i].number;
                 if (!value) continue;
                 fit.moments.add(*value);
-                if (column.missing > 0) fit.values.push_back(static_cast<float>(*value));
+                if (column.missing > 0) fit.values.push_back(*value);
             } else if (column.kind == ColumnKind::category) {
                 if (const auto level = level_of(i, cells[i])) fit.seen[*level] = true;
             }
@@ -209,6 +209,19 @@ class TableLoader {
     std::vector<Fit> fits_;
 };
 
+/// Warns of classes that no training row has, where the order of the rows says which ones train.
+std::string untrained_classes(const Table& table, const DataConfig& config, const TableParts& parts) {
+    if (table.split != SplitKind::time || parts.by_group) return "";
+    const RowSplit split = split_table(table, config, parts, 0);
+    std::vector<bool> trains(table.classes.size());
+    for (std::size_t row = 0; row < split.uses.size(); ++row)
+        if (split.uses[row] == RowUse::train) trains[static_cast<std::size_t>(table.labels[row])] = true;
+    NameList untrained;
+    for (std::size_t i = 0; i < trains.size(); ++i)
+        if (!trains[i]) untrained.add(table.classes[i].name);
+    return untrained.empty() ? "" : "warning: " + untrained.line("no row to train on has the class");
+}
+
 std::string target_line(const Table& table) {
     if (table.task == Task::multi_label) {
         std::vector<ClassCount> labels;
@@ -248,7 +261,7 @@ Result<DataShape> describe_table(const DataConfig& config) {
     // whose medians are taken; and pages of a Parquet file.
     std::int64_t bytes_of_a_row = 6 * 4 + 1 + (parts->by_group ? 4 : 0);
     for (const TableColumn& column : (*table)->columns)
-        if (column.kind == ColumnKind::number && column.missing > 0) bytes_of_a_row += 4;
+        if (column.kind == ColumnKind::number && column.missing > 0) bytes_of_a_row += 8;
     shape.loading_bytes =
         (*table)->rows * bytes_of_a_row + 4 * static_cast<std::int64_t>(batch_bytes) + (*table)->reading_bytes;
     return shape;
@@ -300,12 +313,22 @@ Result<std::vector<std::string>> explain_table(const DataConfig& config) {
         else if (column.tells_target)
             warnings.push_back("warning: the target follows from column " + shown_name(column.name) +
                                " alone, in every row: a leak? data.ignore leaves it out");
+        else if (column.missing == table.rows)
+            warnings.push_back("warning: column " + shown_name(column.name) +
+                               " has no value in any row: data.ignore leaves it out");
         else if (column.constant)
             warnings.push_back("warning: column " + shown_name(column.name) + " has the same value in every row");
+        else if (column.kind == ColumnKind::category && column.levels.empty())
+            warnings.push_back("warning: column " + shown_name(column.name) +
+                               " tells nothing, as no value is in at least 5 rows: data.ignore leaves it out");
+    }
+    if (table.task == Task::classification) {
+        if (const std::string rare = rare_classes_text(table.classes, "rows"); !rare.empty()) warnings.push_back(rare);
+        if (const std::string late = untrained_classes(table, config, *parts); !late.empty()) warnings.push_back(late);
     }
     std::vector<std::string> lines{
-        grouped(table.rows) + " rows, " + std::to_string(table.columns.size()) + " columns, which become " +
-            std::to_string(table.features()) + " features",
+        counted(table.rows, "row") + ", " + counted(static_cast<std::int64_t>(table.columns.size()), "column") +
+            ", which become " + counted(table.features(), "feature"),
         split_sizes_text(parts->sizes, "rows") + ", " + grouped(parts->test) + " test: " +
             (parts->by_group ? "whole groups, by " + shown_name(config.group) + " (" +
                                    grouped(static_cast<std::int64_t>(table.group_rows.size())) + ")"

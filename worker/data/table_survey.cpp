@@ -5,61 +5,34 @@
 #include <map>
 #include <unordered_map>
 
+#include "worker/data/correlation.hpp"
 #include "worker/data/csv_columns.hpp"
 #include "worker/data/data_text.hpp"
+#include "worker/data/field_kinds.hpp"
+#include "worker/data/number_fit.hpp"
 
 namespace hpo {
 namespace {
 
 constexpr std::int64_t most_rows = 1'000'000'000;
 constexpr std::int64_t most_features = 65'536;
-constexpr std::size_t most_values = 1000;         // different ones of a categorical column
-constexpr std::size_t most_telling_values = 64;   // of a column from each of which the target may follow
-constexpr std::size_t most_levels = 64;           // of these, the most frequent ones get a feature
-constexpr std::int64_t least_level_rows = 5;      // and only if they have so many rows
-constexpr std::size_t most_classes = 4096;        // of a target with texts
-constexpr std::size_t most_numeric_classes = 20;  // of a target with whole numbers, unless the task is given
-
-/// Three groups of digits with the same sign between them, such as 2024-01-31, 31.1.2024 or 1/31/24 10:00.
-bool is_date(std::string_view text) {
-    char sign = 0;
-    std::size_t at = 0;
-    for (int group = 0; group < 3; ++group) {
-        const std::size_t from = at;
-        while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
-        if (at == from || at - from > 4) return false;
-        if (group == 2) return true;
-        if (at == text.size() || (group == 1 && text[at] != sign)) return false;
-        sign = text[at++];
-        if (sign != '-' && sign != '.' && sign != '/') return false;
-    }
-    return false;
-}
-
-/// Of pairs of numbers (Welford's updates).
-class Correlation {
-   public:
-    void add(double x, double y) {
-        count_ += 1;
-        const double dx = x - mean_x_, dy = y - mean_y_;
-        mean_x_ += dx / count_;
-        mean_y_ += dy / count_;
-        xx_ += dx * (x - mean_x_);
-        yy_ += dy * (y - mean_y_);
-        xy_ += dx * (y - mean_y_);
-    }
-    /// Whether y is a + b * x, but for rounding, of so many pairs that this is no accident.
-    [[nodiscard]] bool complete() const { return count_ >= 20 && xy_ * xy_ > (1 - 1e-10) * xx_ * yy_ && xx_ * yy_ > 0; }
-
-   private:
-    double count_ = 0, mean_x_ = 0, mean_y_ = 0, xx_ = 0, yy_ = 0, xy_ = 0;
-};
+constexpr std::size_t most_values = 1000;          // different ones of a categorical column
+constexpr std::size_t most_telling_values = 64;    // of a column from each of which the target may follow
+constexpr std::size_t most_levels = 64;            // of these, the most frequent ones get a feature
+constexpr std::int64_t least_level_rows = 5;       // and only if they have so many rows
+constexpr std::size_t most_classes = 4096;         // of a target with texts
+constexpr std::int64_t least_rows_to_repeat = 20;  // in which a class has to have two
+constexpr std::size_t most_numeric_classes = 20;   // of a target with whole numbers, unless the task is given
 
 /// Of a column, while the file is read.
 struct Seen {
     std::int64_t numbers = 0, others = 0;
+    std::int64_t formatted = 0;    ///< of the others, those that are numbers for people
     std::int64_t other_place = 0;  ///< of the first value that is no number
     std::string other;
+    std::int64_t beyond_place = 0;  ///< of the first number that is infinite, or too large
+    std::string beyond;
+    double beyond_number = 0;
     std::string first;  ///< value
     bool varies = false;
     std::int64_t unfit_place = 0;  ///< of the first value but 0 and 1
@@ -83,8 +56,7 @@ class Survey {
         if (!read) return read;
         table_.reading_bytes = source_.peak_bytes();
         if (table_.rows < 3)
-            return broken("has " + std::to_string(table_.rows) + " rows" +
-                          (config_.format == "csv" ? " below its header" : "") +
+            return broken("has " + counted(table_.rows, "row") + (config_.format == "csv" ? " below its header" : "") +
                           ": at least 3 are needed, to train, to validate and to test");
         if (auto settled = settle_columns(); !settled) return settled;
         if (auto settled = settle_task(); !settled) return settled;
@@ -179,7 +151,8 @@ class Survey {
         for (const std::string& name : names) table_.columns.push_back({name});
         if (names.size() == 1)
             return broken("has one column alone, " + quoted_name(names[0]) +
-                          ": a target and at least one other column are needed");
+                          ": a target and at least one other column are needed" +
+                          (config_.format == "csv" ? ", separated by commas" : ""));
         seen_.resize(names.size());
         if (auto found = read_targets(names); !found) return found;
         for (const auto& [key, list, kind] :
@@ -243,20 +216,24 @@ class Survey {
             if (seen.equals.size() == 1 && column.kind != ColumnKind::target)
                 compare_with_target(seen, cell, cells[table_.targets.front().column]);
             if (cell.missing) {
-                if (column.kind == ColumnKind::target)
-                    return in_row(place, i, "the target is missing (" + quoted_name(cell.text) + ")");
+                if (column.kind == ColumnKind::target) return in_row(place, i, missing_target(cell.text));
                 ++column.missing;
                 continue;
             }
-            if (number && !std::isfinite(*number))
-                return in_row(place, i, quoted_name(cell.text) + " is not a finite number");
+            if (number && unfit_reason(*number) != nullptr && seen.beyond_place == 0) {
+                seen.beyond_place = place;
+                seen.beyond = cell.text;
+                seen.beyond_number = *number;
+            }
             if ((!number || (*number != 0 && *number != 1)) && seen.unfit_place == 0) {
                 seen.unfit_place = place;
                 seen.unfit = cell.text;
             }
             if (number) {
                 ++seen.numbers;
-            } else if (seen.others++ == 0) {
+            } else {
+                if (seen.formatted == seen.others && is_formatted_number(cell.text)) ++seen.formatted;
+                if (seen.others++ > 0) continue;
                 seen.other_place = place;
                 seen.other = cell.text;
             }
@@ -269,13 +246,23 @@ class Survey {
             target.ones += *number == 1 ? 1 : 0;
             whole_targets_ = whole_targets_ && *number == std::floor(*number);
         }
-        if (table_.targets.size() == 1 && class_counts_.size() <= most_classes)
-            ++class_counts_[std::string(cells[table_.targets.front().column].text)];
+        if (table_.targets.size() == 1 && class_counts_.size() <= most_classes) {
+            const std::string name(cells[table_.targets.front().column].text);
+            if (class_counts_[name]++ == 0 && !is_utf8(name))
+                return in_row(place, table_.targets.front().column, wrong_encoding(name));
+        }
         return {};
     }
 
     static bool same_value(const Cell& a, const Cell& b) {
         return a.text == b.text || (a.number && b.number && *a.number == *b.number);
+    }
+
+    /// Numbers that no mean can be taken of.
+    [[nodiscard]] Result<void> check_range(std::size_t i) const {
+        const Seen& seen = seen_[i];
+        if (seen.beyond_place == 0 || seen.others > 0 || table_.columns[i].kind == ColumnKind::category) return {};
+        return at(seen.beyond_place, i, quoted_name(seen.beyond) + unfit_reason(seen.beyond_number));
     }
 
     /// A value among numbers that is none would make all of them names.
@@ -284,11 +271,25 @@ class Survey {
         const TableColumn& column = table_.columns[i];
         if (seen.others == 0 || column.kind == ColumnKind::category) return {};
         const bool is_target = column.kind == ColumnKind::target;
-        const std::string cure = is_target ? "" : "; leave the column out by data.ignore: " + shown_name(column.name);
-        if (is_date(seen.other) && !is_target)
-            return of_column(i, "holds dates, such as " + quoted_name(seen.other) + " in " + source_.unit() + " " +
-                                    std::to_string(seen.other_place) +
-                                    ": write them as numbers (a day's number, a month, a weekday)" + cure);
+        const std::string as_names =
+            is_target ? "; if these are classes, give task: classification"
+                      : "; if these are names, say so by data.categorical: " + shown_name(column.name);
+        const auto such_as = [&] {
+            return ", such as " + quoted_name(seen.other) + " in " + source_.unit() + " " +
+                   std::to_string(seen.other_place);
+        };
+        if (is_date(seen.other))
+            return of_column(
+                i, "holds dates or times" + such_as() + ": write them as numbers (a day's number, a month, a weekday)" +
+                       (is_target ? as_names
+                                  : "; leave the column out by data.ignore, or take its values as names by "
+                                    "data.categorical: " +
+                                        shown_name(column.name)));
+        if (seen.formatted == seen.others)
+            return of_column(i, "holds numbers" + such_as() +
+                                    ": write them without separators of thousands, a decimal comma, or the sign of a "
+                                    "unit, such as 1234.5" +
+                                    as_names);
         if (seen.numbers >= 9 * seen.others)
             return at(
                 seen.other_place, i,
@@ -304,6 +305,7 @@ class Survey {
             const bool is_target = column.kind == ColumnKind::target;
             if (!config_.task || !is_target)
                 if (auto checked = check_numeric(i); !checked) return checked;
+            if (auto checked = check_range(i); !checked) return checked;
             const Seen& seen = seen_[i];
             if (column.kind == ColumnKind::number && seen.others > 0) column.kind = ColumnKind::category;
             column.constant = !seen.varies;
@@ -340,6 +342,10 @@ class Survey {
         if (many)
             return of_column(its, "is the target, and has more than " + std::to_string(most_classes) +
                                       " different values" + (numbers ? ": for numbers, task: regression" : ""));
+        if (static_cast<std::int64_t>(class_counts_.size()) == table_.rows && table_.rows >= least_rows_to_repeat)
+            return of_column(its, "is the target, and has another value in each row, such as " +
+                                      quoted_name(target.first) + " in the first: no class can be learned from " +
+                                      (numbers ? "one row; for numbers, task: regression" : "one row"));
         for (const auto& [name, count] : class_counts_) table_.classes.push_back({name, count});
         if (numbers)
             std::sort(table_.classes.begin(), table_.classes.end(), [](const ClassCount& a, const ClassCount& b) {
@@ -384,7 +390,9 @@ class Survey {
         if (++rows_again_ > table_.rows) return Error{"changed while it was read"};
         for (std::size_t i = 0; i < cells.size(); ++i) {
             if (table_.columns[i].kind != ColumnKind::category) continue;
-            ++counts_[i][cells[i].missing ? std::string() : std::string(cells[i].text)];
+            if (counts_[i][cells[i].missing ? std::string() : std::string(cells[i].text)]++ == 0 &&
+                !is_utf8(cells[i].text))
+                return in_row(place, i, wrong_encoding(cells[i].text));
             if (counts_[i].size() > most_values)
                 return in_row(place, i,
                               "more than " + std::to_string(most_values) + " different texts, such as " +

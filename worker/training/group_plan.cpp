@@ -106,9 +106,10 @@ Result<GroupPlan> lay_out_group(const Configuration& configuration, const DataSh
     const TrainingConfig& training = configuration.training;
     const bool padded = fusion == Fusion::padded;
     if (training.batch_size > sizes.least() && !padded)
-        return Error{"training.batch_size: " + std::to_string(training.batch_size) + " is more than the " +
-                     std::to_string(sizes.least()) + " samples there are to train on" +
-                     (sizes.folds > 1 ? " in a fold" : "")};
+        return Error{
+            "training.batch_size: " + std::to_string(training.batch_size) + " is more than the " +
+            (sizes.least() == 1 ? "one sample there is" : std::to_string(sizes.least()) + " samples there are") +
+            " to train on" + (sizes.folds > 1 ? " in a fold" : "")};
     const bool augmented = training.augment_shift > 0 || training.augment_flip;
     const auto* image = std::get_if<ImageShape>(&shape.sample);
     if (augmented && !image)

@@ -255,20 +255,25 @@ TEST_F(Tables, WhatWasUnderstoodIsToldInLines) {
 
 TEST_F(Tables, ErrorsTellFileLineAndColumnAndTheCure) {
     EXPECT_THAT(error("x,y\n1,2\n1,2,3\n"), HasSubstr(".csv: line 3: 3 columns, where the header has 2"));
-    EXPECT_THAT(error("x,y\n1,2\n3,\n4,5\n"), HasSubstr("line 3, column 2 (y): the target is missing (\"\")"));
+    EXPECT_THAT(error("x,y\n1,2\n3,\n4,5\n"),
+                HasSubstr("line 3, column 2 (y): the target is missing (\"\"): fill it in, or leave the row out"));
     EXPECT_THAT(error("x,y\n1,2\n3,NaN\n4,5\n"), HasSubstr("line 3, column 2 (y): the target is missing (\"NaN\")"));
     EXPECT_THAT(error("x,y\n1,2\n3,inf\n4,5\n"), HasSubstr("line 3, column 2 (y): \"inf\" is not a finite number"));
     EXPECT_THAT(error("x,y\n1e999,2\n3,1\n4,5\n"), HasSubstr("line 2, column 1 (x): \"1e999\" is not a finite number"));
     EXPECT_THAT(error("x,y,y\n1,2,3\n"),
                 HasSubstr("line 1, column 3: a second column is called \"y\", as column 2 is: rename one of them"));
-    EXPECT_THAT(error("x,,y\n1,2,3\n"), HasSubstr("line 1, column 2: a column without a name"));
+    EXPECT_THAT(error("x,,y\n1,2,3\n"), HasSubstr("line 1, column 2: a column without a name: name it"));
+    EXPECT_THAT(error(",x,y\n0,1,2\n"), HasSubstr("leave it out (pandas: to_csv(index=False))"));
+    EXPECT_THAT(error("x,y,\n1,2,\n"),
+                HasSubstr("line 1, column 3: a column without a name: name it, or end lines without"));
     EXPECT_THAT(error("x,z\n1,2\n"), StartsWith("data.target: "));
     EXPECT_THAT(error("x;y\n1;2\n"), HasSubstr("columns must be separated by commas"));
     EXPECT_THAT(error("x,y\n1,5\n2,5\n3,5\n"), HasSubstr("has the same value in every row, \"5\": there is nothing"));
-    EXPECT_THAT(error("x,y\n1,2\n"), HasSubstr("has 1 rows below its header: at least 3 are needed"));
+    EXPECT_THAT(error("x,y\n1,2\n"), HasSubstr("has 1 row below its header: at least 3 are needed"));
     EXPECT_THAT(error(""), HasSubstr("is empty: a header"));
-    EXPECT_THAT(error("d,y\n2024-01-31,2\n2024-02-01,1.5\n2024-02-02,3\n"),
-                HasSubstr("column 1 (d) holds dates, such as \"2024-01-31\" in line 2: write them as numbers"));
+    EXPECT_THAT(
+        error("d,y\n2024-01-31,2\n2024-02-01,1.5\n2024-02-02,3\n"),
+        HasSubstr("column 1 (d) holds dates or times, such as \"2024-01-31\" in line 2: write them as numbers"));
     std::string typo = "x,y\n", names = typo;
     for (int i = 0; i < 2000; ++i) {
         typo += (i == 700 ? "12;5" : std::to_string(i)) + "," + std::to_string(i * 0.3) + "\n";
@@ -282,6 +287,77 @@ TEST_F(Tables, ErrorsTellFileLineAndColumnAndTheCure) {
     EXPECT_THAT(error(wide + "\n"), HasSubstr("more than 65536 columns"));
     for (const std::string& text : {std::string("x,y\n1,2\n1,2,3\n"), std::string("x,y\n1,5\n2,5\n3,5\n")})
         EXPECT_THAT(error(text), StartsWith("data.path: "));
+}
+
+TEST_F(Tables, LargeNumbersThatDifferByLittleAreStandardised) {
+    std::string text = "id,y\n";
+    for (int i = 0; i < 100; ++i)
+        text += std::to_string((1LL << 53) + 2 * i) + "," + std::to_string(i % 7 + 0.5) + "\n";
+    const Loaded loaded = load(config(text, "y"));
+    for (const auto& row : loaded.features[0]) EXPECT_LT(std::abs(row[0]), 2.5);
+}
+
+TEST_F(Tables, TheMedianOfLargeNumbersIsNotRounded) {
+    std::string text = "time,y\n";
+    for (int i = 0; i < 100; ++i)
+        text += (i % 9 == 4 ? "" : std::to_string(1'700'000'000 + i)) + "," + std::to_string(i % 7 + 0.5) + "\n";
+    const Loaded loaded = load(config(text, "y"));
+    for (const auto& row : loaded.features[0]) {
+        if (row[1] == 0) continue;
+        EXPECT_NEAR(row[0], 0, 0.2);
+    }
+}
+
+TEST_F(Tables, NumbersThatAreTooLargeAreRefusedUnlessTheyAreNames) {
+    EXPECT_THAT(error("x,y\n1,2\n1e300,1\n4,5\n"),
+                HasSubstr("line 3, column 1 (x): \"1e300\" is too large: numbers up to 1e100 can be standardized"));
+    DataConfig codes = config("x,y\n1,2.5\n1e999,1\n4,5\n", "y");
+    codes.categorical = "x";
+    EXPECT_TRUE(describe_data(codes));
+    EXPECT_EQ(error("x,y\ninf,2.5\nred,1\ngreen,5\n"), "");
+}
+
+TEST_F(Tables, NumbersForPeopleAndDatesAreRefusedWithTheirCure) {
+    for (const char* value : {"\"1,234.50\"", "$3", "5%", "\"0,5\""}) {
+        EXPECT_THAT(
+            error("x,y\n" + std::string(value) + ",2.5\n" + value + ",3\n" + value + ",1\n"),
+            AllOf(HasSubstr("column 1 (x) holds numbers, such as "), HasSubstr("such as 1234.5; if these are names, "
+                                                                               "say so by data.categorical: x")));
+        EXPECT_THAT(error("x,y\n2.5," + std::string(value) + "\n1," + value + "\n3,7%\n"),
+                    HasSubstr("column 2 (y) holds numbers, such as "));
+    }
+    EXPECT_EQ(error("x,y\n1%,2.5\nhalf,3\nall,1\n"), "");
+    EXPECT_THAT(error("d,y\n31 Jan 2024,2\n1 Feb 2024,1.5\n2 Feb 2024,3\n"),
+                HasSubstr("column 1 (d) holds dates or times, such as \"31 Jan 2024\" in line 2"));
+    EXPECT_THAT(error("x,y\n1,10:30\n2,10:31\n3,11:30\n"),
+                HasSubstr("if these are classes, give task: classification"));
+}
+
+TEST_F(Tables, ColumnsAndClassesThatTellNothingAreWarnedOf) {
+    std::string text = "gone,rare,y\n";
+    for (int i = 0; i < 60; ++i)
+        text += ",r" + std::to_string(i) + "," + (i == 30 ? "once" : i > 54 ? "late" : i % 2 == 0 ? "a" : "b") + "\n";
+    DataConfig data = config(text, "y");
+    data.split = SplitKind::time;
+    EXPECT_THAT(
+        *explain_data(data),
+        AllOf(Contains("warning: column gone has no value in any row: data.ignore leaves it out"),
+              Contains("warning: column rare tells nothing, as no value is in at least 5 rows: data.ignore leaves "
+                       "it out"),
+              Contains("warning: with fewer than 3 rows, not in each of the training, validation and test parts: "
+                       "once (1)"),
+              Contains("warning: no row to train on has the class: late")));
+}
+
+TEST_F(Tables, ATargetThatDiffersInEachRowIsNoClass) {
+    std::string text = "x,y\n";
+    for (int i = 0; i < 20; ++i) text += "1,row" + std::to_string(i) + "\n";
+    EXPECT_THAT(error(text), HasSubstr("has another value in each row, such as \"row0\" in the first: no class"));
+}
+
+TEST_F(Tables, NamesThatDifferByCaseOrSignsAreSuggested) {
+    EXPECT_THAT(error("x,Sale_Price\n1,2\n", "sale price"),
+                HasSubstr("it has x, Sale_Price; did you mean \"Sale_Price\"?"));
 }
 
 TEST_F(Tables, ATaskThatTheTargetCannotServeIsRefused) {
