@@ -75,6 +75,14 @@ extern "C" void leave_at_warning(j_common_ptr jpeg, int level) {
     if (level < 0) leave_jpeg(jpeg);
 }
 
+constexpr const char* four_inks = "has the colours of a printer (CMYK): convert it to RGB";
+
+/// Of a file that decode_jpeg() could not read.
+Error jpeg_error(const fs::path& file, const JpegErrors& errors) {
+    const std::string message = errors.message;
+    return image_error(file, message == four_inks ? message : "damaged or truncated (" + message + ")");
+}
+
 /// With `to` null, the shape alone. Returns false with errors.message. It has no objects with destructors, since errors
 /// jump over them.
 bool decode_jpeg(std::FILE* file, JpegErrors& errors, ImageShape& shape, std::byte* to, std::int64_t channels) {
@@ -89,6 +97,11 @@ bool decode_jpeg(std::FILE* file, JpegErrors& errors, ImageShape& shape, std::by
     jpeg_create_decompress(&jpeg);
     jpeg_stdio_src(&jpeg, file);
     jpeg_read_header(&jpeg, TRUE);
+    if (jpeg.num_components == 4) {
+        std::snprintf(errors.message, sizeof errors.message, "%s", four_inks);
+        jpeg_destroy_decompress(&jpeg);
+        return false;
+    }
     shape.height = jpeg.image_height;
     shape.width = jpeg.image_width;
     shape.channels = jpeg.num_components == 1 ? 1 : 3;
@@ -127,7 +140,7 @@ Result<ImageShape> read_image_shape(const fs::path& file) {
     ImageShape shape;
     if (is_jpeg(handle->get())) {
         JpegErrors errors{};
-        if (!decode_jpeg(handle->get(), errors, shape, nullptr, 0)) return image_error(file, errors.message);
+        if (!decode_jpeg(handle->get(), errors, shape, nullptr, 0)) return jpeg_error(file, errors);
         return checked_shape(file, shape);
     }
     png_image image{};
@@ -148,8 +161,7 @@ Result<void> read_image(const fs::path& file, const ImageShape& shape, std::span
     if (is_jpeg(handle->get())) {
         JpegErrors errors{};
         ImageShape read;
-        if (!decode_jpeg(handle->get(), errors, read, to.data(), shape.channels))
-            return image_error(file, std::string("damaged or truncated (") + errors.message + ")");
+        if (!decode_jpeg(handle->get(), errors, read, to.data(), shape.channels)) return jpeg_error(file, errors);
         return {};
     }
     png_image image{};

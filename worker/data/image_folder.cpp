@@ -50,7 +50,9 @@ Result<ImageRoots> find_roots(const fs::path& path) {
     if (!entries) return entries.error();
     for (const fs::path& entry : *entries)
         if (fs::is_directory(entry, problem) && entry.filename() != "train" && entry.filename() != "test")
-            return Error{entry.string() + ": beside train, only a folder test is possible"};
+            return Error{
+                entry.string() +
+                ": beside train, only a folder test is possible: rename it to test, or move its images to train"};
     if (fs::is_directory(path / "test", problem)) return ImageRoots{path / "train", path / "test"};
     return ImageRoots{path / "train", {}};
 }
@@ -99,7 +101,10 @@ class ImageSurvey {
             if (!files) return files.error();
             const auto images = std::count_if(files->begin(), files->end(), is_image_file);
             found_.others += static_cast<std::int64_t>(files->size()) - images;
-            if (images == 0) continue;
+            if (images == 0) {
+                found_.empty_folders.push_back(folder.filename().string());
+                continue;
+            }
             const std::string name = folder.filename().string();
             if (makes_classes) found_.classes.push_back(name);
             const auto its = std::lower_bound(found_.classes.begin(), found_.classes.end(), name);
@@ -291,7 +296,12 @@ Result<std::vector<std::string>> explain_images(const DataConfig& config) {
         grouped(static_cast<std::int64_t>(found.files.size())) + " " + sample_text(found.shape),
         split_sizes_text(*sizes, "images") + ", " + split_text(found.split) + "; " + grouped(shape->test) + " test, " +
             (found.tests > 0 ? "those of the folder test" : "chosen in the same way"),
-        "target: the folder, " + classes_text(std::move(counts))};
+        "target: the folder, " + classes_text(counts)};
+    NameList empty;
+    for (const std::string& name : found.empty_folders) empty.add(name);
+    if (!empty.empty()) lines.push_back("warning: " + empty.line("no image (*.png, *.jpg) is in the folder"));
+    if (const std::string rare = rare_classes_text(counts, "images"); found.tests == 0 && !rare.empty())
+        lines.push_back(rare);
     if (found.others > 0)
         lines.push_back("left out: " + grouped(found.others) + (found.others == 1 ? " other file" : " other files"));
     return lines;

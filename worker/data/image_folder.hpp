@@ -17,6 +17,7 @@ struct ImageFolder {
     std::vector<std::int32_t> labels;         ///< of each file: indices into classes
     std::int64_t tests = 0;                   ///< the last ones, if there is a folder for testing; else 0
     std::int64_t others = 0;                  ///< files that are no images
+    std::vector<std::string> empty_folders;   ///< names of those that are no classes
     ImageShape shape;                         ///< three channels if any image has them
     SplitKind split = SplitKind::stratified;  ///< never automatic
 

@@ -41,8 +41,9 @@ class Images : public ::testing::Test {
         EXPECT_NE(png_image_write_to_file(&image, file.c_str(), 0, pixels.data(), 0, nullptr), 0);
         return file;
     }
-    /// A JPEG file of one grey.
-    std::string jpeg(const std::string& name, std::uint32_t width, std::uint32_t height, int grey) const {
+    /// A JPEG file of one grey; with four `components` of one tone of each printing ink.
+    std::string jpeg(const std::string& name, std::uint32_t width, std::uint32_t height, int grey,
+                     int components = 1) const {
         const std::string path = place(name);
         std::FILE* const file = std::fopen(path.c_str(), "wb");
         jpeg_compress_struct jpeg;
@@ -52,11 +53,11 @@ class Images : public ::testing::Test {
         jpeg_stdio_dest(&jpeg, file);
         jpeg.image_width = width;
         jpeg.image_height = height;
-        jpeg.input_components = 1;
-        jpeg.in_color_space = JCS_GRAYSCALE;
+        jpeg.input_components = components;
+        jpeg.in_color_space = components == 1 ? JCS_GRAYSCALE : JCS_CMYK;
         jpeg_set_defaults(&jpeg);
         jpeg_start_compress(&jpeg, TRUE);
-        std::vector<JSAMPLE> pixels(width, static_cast<JSAMPLE>(grey));
+        std::vector<JSAMPLE> pixels(width * static_cast<std::size_t>(components), static_cast<JSAMPLE>(grey));
         JSAMPROW row = pixels.data();
         while (jpeg.next_scanline < height) jpeg_write_scanlines(&jpeg, &row, 1);
         jpeg_finish_compress(&jpeg);
@@ -109,6 +110,7 @@ TEST_F(Images, FoldersAreClassesAndAFolderTestTests) {
     }
     png("set/test/dog/0.png", 2, 2, PNG_FORMAT_GRAY, 77);
     std::ofstream(place("set/train/cat/notes.txt")) << "no image";
+    std::filesystem::create_directories(place("set/train/bird"));
     const DataConfig data = config("set");
     const auto shape = describe_data(data);
     ASSERT_TRUE(shape) << shape.error().message;
@@ -135,7 +137,8 @@ TEST_F(Images, FoldersAreClassesAndAFolderTestTests) {
                 ElementsAre("13 images of 2 x 2",
                             "11 images train, 1 validate, at random, with equal proportions of "
                             "classes; 1 test, those of the folder test",
-                            "target: the folder, 2 classes: cat (6, 50 %), dog (6, 50 %)", "left out: 1 other file"));
+                            "target: the folder, 2 classes: cat (6, 50 %), dog (6, 50 %)",
+                            "warning: no image (*.png, *.jpg) is in the folder: bird", "left out: 1 other file"));
 }
 
 TEST_F(Images, AColouredImageMakesAllOfThemColoured) {
@@ -161,6 +164,8 @@ TEST_F(Images, ErrorsNameTheFiles) {
     EXPECT_THAT(error(config("photo")), HasSubstr("data.path: " + half + ": damaged or truncated (Premature end"));
     std::ofstream(half) << "no image";
     EXPECT_THAT(error(config("photo")), HasSubstr(half + ": "));
+    for (const char* name : {"ink/a/0.jpg", "ink/a/1.jpg", "ink/b/0.jpg"}) jpeg(name, 8, 8, 99, 4);
+    EXPECT_THAT(error(config("ink")), HasSubstr("ink/a/0.jpg: has the colours of a printer (CMYK): convert it to RGB"));
     png("alone/a/0.png", 2, 2, PNG_FORMAT_GRAY);
     EXPECT_THAT(error(config("alone")), HasSubstr("only one folder with images, \"a\""));
     std::filesystem::create_directories(place("empty/x"));
