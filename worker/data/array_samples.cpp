@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "worker/data/arrays.hpp"
@@ -226,12 +227,13 @@ class ArrayLoader {
 
     /// Calls visit(index, number) for each number of a row.
     template <class F>
-    static Result<void> each_number(const ArrayPair& pair, std::int64_t row, const std::byte* bytes, F&& visit) {
+    Result<void> each_number(const ArrayPair& pair, std::int64_t row, const std::byte* bytes, F&& visit) const {
         const NpyHeader& header = pair.inputs_header;
+        const double most = columns_.empty() ? double{std::numeric_limits<float>::max()} : largest_number;
         const std::int64_t size = bytes_of(header.type), count = header.row_numbers();
         for (std::int64_t i = 0; i < count; ++i) {
             const double number = npy_number(header.type, bytes + i * size);
-            if (!std::isfinite(number)) {
+            if (!(std::abs(number) <= most)) {
                 std::string place = std::to_string(row);
                 std::int64_t within = i, extent = count;
                 for (std::size_t d = 1; d < header.shape.size(); ++d) {
@@ -240,7 +242,8 @@ class ArrayLoader {
                     within %= extent;
                 }
                 return Error{pair.inputs.text() + ": [" + place + "] is " + short_text(number) +
-                             ": features must be finite numbers"};
+                             (std::isfinite(number) ? ": features may be numbers up to " + short_text(most)
+                                                    : ": features must be finite numbers")};
             }
             visit(static_cast<std::size_t>(i), number);
         }
@@ -320,10 +323,7 @@ std::string targets_text(const ArrayData& data) {
         for (std::size_t i = 0; i < counts.size(); ++i) labels.push_back({std::to_string(i), counts[i]});
         return line + ", " + labels_text(labels, rows);
     }
-    std::vector<ClassCount> counts;
-    for (const std::int64_t value : data.classes) counts.push_back({std::to_string(value), 0});
-    for (const std::int32_t label : training_labels(data)) ++counts[static_cast<std::size_t>(label)].count;
-    return line + ", " + classes_text(std::move(counts));
+    return line + ", " + classes_text(count_classes(data));
 }
 
 }  // namespace
@@ -390,12 +390,16 @@ Result<std::vector<std::string>> explain_npy(const DataConfig& config) {
     const ArrayData& data = **survey_arrays(config);
     const auto sizes = split_sizes(config, shape->train);
     if (!sizes) return sizes.error();
-    return std::vector<std::string>{
+    auto warnings = array_warnings(data);
+    if (!warnings) return Error{"data.path: " + warnings.error().message};
+    std::vector<std::string> lines{
         "features: " + array_text(data.train.inputs, data.train.inputs_header) + ", which are " +
             sample_text(data.sample),
         split_sizes_text(*sizes, "samples") + ", " + split_text(data.split) + "; " + grouped(shape->test) + " test" +
             (data.test ? ": " + array_text(data.test->inputs, data.test->inputs_header) : ", chosen in the same way"),
         targets_text(data)};
+    lines.insert(lines.end(), warnings->begin(), warnings->end());
+    return lines;
 }
 
 }  // namespace hpo

@@ -8,6 +8,7 @@
 
 #include "worker/data/csv_columns.hpp"
 #include "worker/data/data_text.hpp"
+#include "worker/data/number_fit.hpp"
 #include "worker/data/split.hpp"
 
 namespace hpo {
@@ -220,6 +221,8 @@ class ArraySurvey {
         if (auto read = read_targets(data_.train); !read) return read;
         if (data_.task != Task::classification) {
             data_.outputs = width;
+            if (std::equal(data_.numbers.begin() + width, data_.numbers.end(), data_.numbers.begin()))
+                return Error{what + ": all samples have the same: there is nothing to learn"};
             if (data_.test) return read_targets(*data_.test);
             return {};
         }
@@ -269,6 +272,8 @@ class ArraySurvey {
                                  "] is " + short_text(number) + ": " + why};
                 };
                 if (!std::isfinite(number)) return broken("a target must be a finite number");
+                if (data_.task == Task::regression && std::abs(number) > largest_number)
+                    return broken("numbers up to 1e100 can be standardized");
                 if (data_.task == Task::multi_label && number != 0 && number != 1)
                     return broken(
                         "with task: multi-label, each number says by 0 or 1 whether the sample has the label");

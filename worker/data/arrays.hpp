@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "hpo/result.hpp"
+#include "worker/data/data_text.hpp"
 #include "worker/data/dataset.hpp"
 #include "worker/data/npy_reader.hpp"
 
@@ -48,6 +49,13 @@ Result<const ArrayData*> survey_arrays(const DataConfig& config);
 
 /// Of the rows of the training arrays, those that test: none where there are arrays for that.
 std::int64_t test_rows_of(const DataConfig& config, const ArrayData& data);
+
+/// How many samples of the training arrays have each class.
+std::vector<ClassCount> count_classes(const ArrayData& data);
+
+/// Warns, after reading all features of a table, of columns that are all the same or give the target away, and of
+/// classes that are rare. Errors name the file.
+Result<std::vector<std::string>> array_warnings(const ArrayData& data);
 
 // The format "npy" (dataset.hpp).
 Result<DataShape> describe_npy(const DataConfig& config);

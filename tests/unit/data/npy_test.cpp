@@ -180,6 +180,27 @@ TEST_F(Arrays, ImagesAndLabelsOfAnArchiveAreFoundByTheNamesThatKerasUses) {
                             "target: y_train (6,) uint8, 3 classes: 3 (2, 33.3 %), 5 (2, 33.3 %), 9 (2, 33.3 %)"));
 }
 
+TEST_F(Arrays, ColumnsThatAreTheSameOrGiveTheTargetAwayAreWarnedOf) {
+    std::vector<float> features;
+    std::vector<std::int64_t> targets;
+    for (int i = 0; i < 40; ++i) {
+        targets.push_back(i == 20 ? 2 : i * 7 % 5 % 2);
+        for (const float number : {float(i * i % 13), 4.0F, float(targets.back()), 3 - 2 * float(targets.back())})
+            features.push_back(number);
+    }
+    const DataConfig config = archive({{"x", npy<float>({40, 4}, features)}, {"y", npy<std::int64_t>({40}, targets)}});
+    const auto lines = explain_data(config);
+    ASSERT_TRUE(lines) << lines.error().message;
+    ASSERT_EQ(lines->size(), 7U);
+    EXPECT_THAT(
+        std::vector<std::string>(lines->begin() + 3, lines->end()),
+        ElementsAre("warning: column 1 of the features has the same value in every sample",
+                    "warning: column 2 of the features equals the target in every sample: a leak?",
+                    "warning: the target follows from column 3 of the features alone, in every sample: a leak?",
+                    "warning: with fewer than 3 samples, not in each of the training, validation and test parts: "
+                    "2 (1)"));
+}
+
 TEST_F(Arrays, ColumnsAndTargetsAreStandardisedByTheTrainingRowsAlone) {
     // 40 rows; in order, the last 4 test and the 4 before them validate. These are wild.
     auto features = counting<double>(80, 0.5), targets = counting<double>(40, 3);
@@ -297,6 +318,12 @@ TEST_F(Arrays, ErrorsNameTheFileTheArrayAndThePlace) {
     EXPECT_THAT(of(npy<float>({6, 1, 2}, broken), y), HasSubstr("x.npy: [3, 0, 1] is nan"));
     EXPECT_THAT(of(x, npy<float>({6}, {1, 2, 3, INFINITY, 5, 6})),
                 HasSubstr("y.npy: [3] is inf: a target must be a finite"));
+    EXPECT_THAT(of(x, npy<float>({6}, {4, 4, 4, 4, 4, 4})), HasSubstr("all samples have the same: there is nothing"));
+    EXPECT_THAT(of(x, npy<double>({6}, {1, 2, 1e300, 4, 5, 6})),
+                HasSubstr("y.npy: [2] is 1e+300: numbers up to 1e100"));
+    EXPECT_THAT(of(npy<double>({6}, {1, 2, 1e300, 4, 5, 6}), y),
+                HasSubstr("x.npy: [2] is 1e+300: features may be numbers "
+                          "up to 1e+100"));
     EXPECT_THAT(of(x, npy<std::int32_t>({6}, {4, 4, 4, 4, 4, 4})), HasSubstr("all are 4: there is nothing to learn"));
     EXPECT_THAT(of(x, npy<std::int32_t>({6, 2}, std::vector<std::int32_t>(12))),
                 HasSubstr("for one-hot targets, save array.argmax(1)"));

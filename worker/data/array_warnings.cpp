@@ -1,0 +1,96 @@
+#include <algorithm>
+#include <cstring>
+
+#include "worker/data/arrays.hpp"
+#include "worker/data/correlation.hpp"
+#include "worker/data/data_text.hpp"
+
+namespace hpo {
+namespace {
+
+constexpr std::int64_t warnings_piece_bytes = std::int64_t{1} << 18;  // that are read at once
+constexpr std::size_t most_array_warnings = 20;
+
+/// What is found of one column.
+struct ArrayColumn {
+    double first = 0;
+    bool varies = false, equals_target = true;
+    Correlation with_target;
+};
+
+/// The one number or class of each sample, where there is one.
+std::vector<double> single_targets(const ArrayData& data) {
+    const auto rows = static_cast<std::size_t>(data.train.rows());
+    std::vector<double> targets;
+    if (data.task == Task::classification)
+        for (std::size_t row = 0; row < rows; ++row)
+            targets.push_back(static_cast<double>(data.classes[static_cast<std::size_t>(data.labels[row])]));
+    else if (data.outputs == 1)
+        targets.assign(data.numbers.begin(), data.numbers.begin() + static_cast<std::ptrdiff_t>(rows));
+    return targets;
+}
+
+Result<std::vector<ArrayColumn>> read_columns(const ArrayPair& pair, const std::vector<double>& targets) {
+    auto reader = NpyReader::open(pair.inputs);
+    if (!reader) return reader.error();
+    const NpyHeader& header = pair.inputs_header;
+    if ((*reader)->header() != header) return Error{pair.inputs.text() + ": changed while it was read"};
+    const std::int64_t size = bytes_of(header.type), row_bytes = header.row_bytes();
+    std::vector<ArrayColumn> columns(static_cast<std::size_t>(header.row_numbers()));
+    std::vector<std::byte> bytes;
+    const std::int64_t at_once = std::max<std::int64_t>(1, warnings_piece_bytes / row_bytes);
+    for (std::int64_t first = 0; first < pair.rows(); first += at_once) {
+        const std::int64_t count = std::min(at_once, pair.rows() - first);
+        bytes.resize(static_cast<std::size_t>(count * row_bytes));
+        if (auto read = (*reader)->read(bytes); !read) return read.error();
+        for (std::int64_t row = first; row < first + count; ++row)
+            for (std::size_t i = 0; i < columns.size(); ++i) {
+                const double number = npy_number(
+                    header.type,
+                    &bytes[static_cast<std::size_t>((row - first) * row_bytes) + i * static_cast<std::size_t>(size)]);
+                ArrayColumn& column = columns[i];
+                if (row == 0) column.first = number;
+                column.varies = column.varies || number != column.first;
+                if (targets.empty()) continue;
+                const double target = targets[static_cast<std::size_t>(row)];
+                column.equals_target = column.equals_target && number == target;
+                column.with_target.add(number, target);
+            }
+    }
+    if (auto finished = (*reader)->finish(); !finished) return finished.error();
+    return columns;
+}
+
+}  // namespace
+
+std::vector<ClassCount> count_classes(const ArrayData& data) {
+    std::vector<ClassCount> counts;
+    for (const std::int64_t value : data.classes) counts.push_back({std::to_string(value), 0});
+    for (std::int64_t row = 0; !counts.empty() && row < data.train.rows(); ++row)
+        ++counts[static_cast<std::size_t>(data.labels[static_cast<std::size_t>(row)])].count;
+    return counts;
+}
+
+Result<std::vector<std::string>> array_warnings(const ArrayData& data) {
+    std::vector<std::string> warnings;
+    if (std::holds_alternative<VectorShape>(data.sample)) {
+        const std::vector<double> targets = single_targets(data);
+        const auto columns = read_columns(data.train, targets);
+        if (!columns) return columns.error();
+        for (std::size_t i = 0; i < columns->size() && warnings.size() < most_array_warnings; ++i) {
+            const ArrayColumn& column = (*columns)[i];
+            const std::string name = "column " + std::to_string(i) + " of the features";
+            if (!column.varies)
+                warnings.push_back("warning: " + name + " has the same value in every sample");
+            else if (!targets.empty() && column.equals_target)
+                warnings.push_back("warning: " + name + " equals the target in every sample: a leak?");
+            else if (column.with_target.complete())
+                warnings.push_back("warning: the target follows from " + name + " alone, in every sample: a leak?");
+        }
+    }
+    if (const std::string rare = rare_classes_text(count_classes(data), "samples"); !data.test && !rare.empty())
+        warnings.push_back(rare);
+    return warnings;
+}
+
+}  // namespace hpo
