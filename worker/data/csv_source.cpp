@@ -19,8 +19,9 @@ class CsvSource final : public TableSource {
         std::vector<Cell> cells(columns_.size());
         return read_csv(file_, [&](std::int64_t line, std::span<const std::string_view> fields) -> Result<void> {
             if (fields.size() != cells.size())
-                return Error{"line " + std::to_string(line) + ": " + std::to_string(fields.size()) +
-                             " columns, where the header has " + std::to_string(cells.size())};
+                return Error{"line " + std::to_string(line) + ": " +
+                             counted(static_cast<std::int64_t>(fields.size()), "column") + ", where the header has " +
+                             std::to_string(cells.size())};
             if (std::exchange(header, false)) return {};
             for (std::size_t i = 0; i < cells.size(); ++i) {
                 if (wanted[i] == Wanted::nothing) continue;

@@ -8,6 +8,8 @@
 
 #include "worker/data/csv_columns.hpp"
 #include "worker/data/data_text.hpp"
+#include "worker/data/field_kinds.hpp"
+#include "worker/data/number_fit.hpp"
 #include "worker/data/table_source.hpp"
 
 namespace hpo {
@@ -29,7 +31,7 @@ class SeriesReader {
         for (std::size_t i = 0; i < names_.size(); ++i)
             if (column_of_field_[i])
                 wanted[i] = Wanted::number;
-            else if (is_target_[i])
+            else if (is_target_[i] || compares_times_[i])
                 wanted[i] = Wanted::text;
         auto read = source_.each_row(wanted, [this](auto place, auto cells) { return read_row(place, cells); });
         if (!read) return read;
@@ -62,9 +64,10 @@ class SeriesReader {
     }
 
     Result<void> add_label(std::int64_t place, std::size_t field, const Cell& cell) {
-        if (cell.missing) return at(place, field, "the target is missing (" + quoted_name(cell.text) + ")");
+        if (cell.missing) return at(place, field, missing_target(cell.text));
         const auto number = static_cast<std::int32_t>(class_numbers_.size());
         const auto [its, is_new] = class_numbers_.try_emplace(std::string(cell.text), number);
+        if (is_new && !is_utf8(cell.text)) return at(place, field, wrong_encoding(cell.text));
         if (is_new && class_numbers_.size() > static_cast<std::size_t>(most_series_classes))
             return at(place, field,
                       "more than " + grouped(most_series_classes) +
@@ -92,6 +95,7 @@ class SeriesReader {
         if (!ignored) return ignored.error();
         column_of_field_.resize(names_.size());
         is_target_.resize(names_.size());
+        compares_times_.resize(names_.size());
         for (std::size_t i = 0; i < names_.size(); ++i) {
             is_target_[i] = std::find(targets->begin(), targets->end(), i) != targets->end();
             const SourceColumn& source = source_.columns()[i];
@@ -109,6 +113,8 @@ class SeriesReader {
                 continue;
             }
             if (is_target_[i]) return Error{"data.ignore: " + quoted_name(names_[i]) + " is the target"};
+            // A line of text is read whole anyway; what is left out of a Parquet file is not.
+            compares_times_[i] = !is_parquet(series_.file);
             series_.ignored.push_back(names_[i]);
         }
         for (const std::size_t target : *targets)
@@ -121,6 +127,7 @@ class SeriesReader {
     Result<void> read_row(std::int64_t place, std::span<const Cell> cells) {
         if (series_.rows == most_series_rows) return Error{"more than " + std::to_string(most_series_rows) + " rows"};
         for (std::size_t i = 0; i < cells.size(); ++i) {
+            if (compares_times_[i]) compare_times(place, i, cells[i].text);
             if (has_classes() && is_target_[i])
                 if (auto added = add_label(place, i, cells[i]); !added) return added;
             if (!column_of_field_[i]) continue;
@@ -134,9 +141,21 @@ class SeriesReader {
         return {};
     }
 
+    /// Of a column that is left out. Dates that begin with the year are in the order of their texts.
+    void compare_times(std::int64_t place, std::size_t field, std::string_view text) {
+        if (!series_.disorder.empty()) return;
+        std::string& last = last_time_[field];
+        const bool comparable = text.size() >= 7 && text.size() == last.size() && is_date(text) &&
+                                text.substr(0, 4).find_first_not_of("0123456789") == std::string_view::npos;
+        if (comparable && text < last)
+            series_.disorder = source_.unit() + (" " + std::to_string(place)) + ": " + quoted_name(text) + " follows " +
+                               quoted_name(last) + " in column " + shown_name(names_[field]);
+        last = text;
+    }
+
     Result<double> value_of(std::int64_t place, std::size_t field, const Cell& cell) {
         if (cell.missing) {
-            if (is_target_[field]) return at(place, field, "the target is missing (" + quoted_name(cell.text) + ")");
+            if (is_target_[field]) return at(place, field, missing_target(cell.text));
             ++series_.columns[*column_of_field_[field]].missing;
             return series_.rows == 0 ? std::numeric_limits<double>::quiet_NaN() : before(*column_of_field_[field]);
         }
@@ -145,7 +164,7 @@ class SeriesReader {
                       quoted_name(cell.text) + " is no number, which a series needs; " +
                           (is_target_[field] ? "for classes to predict, give task: classification"
                                              : "leave the column out by data.ignore: " + shown_name(names_[field])));
-        if (!std::isfinite(*cell.number)) return at(place, field, quoted_name(cell.text) + " is not a finite number");
+        if (const char* why = unfit_reason(*cell.number)) return at(place, field, quoted_name(cell.text) + why);
         return *cell.number;
     }
 
@@ -158,6 +177,8 @@ class SeriesReader {
     std::vector<std::string> names_;  ///< of all columns of the file
     std::vector<std::optional<std::size_t>> column_of_field_;
     std::vector<bool> is_target_;                        ///< by field
+    std::vector<bool> compares_times_;                   ///< by field
+    std::map<std::size_t, std::string> last_time_;       ///< of columns that are left out
     std::map<std::string, std::int32_t> class_numbers_;  ///< as they came
 };
 

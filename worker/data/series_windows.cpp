@@ -173,6 +173,11 @@ Result<DataShape> describe_series(const DataConfig& config) {
     if (!series) return series.error();
     const auto layout = lay_out_windows(config, question_of(config, **series));
     if (!layout) return layout.error();
+    const auto varies = [&](std::size_t column) { return !(*series)->columns[column].constant; };
+    const auto& targets = (*series)->targets;
+    if (!classes && std::none_of(targets.begin(), targets.end(), varies))
+        return Error{"data.target: column " + shown_name((*series)->columns[targets.front()].name) + " of " +
+                     (*series)->file.string() + " has the same value in every row: there is nothing to learn"};
     const auto columns = static_cast<std::int64_t>((*series)->columns.size());
     if (config.window > most_numbers / columns)
         return Error{"data.window: " + grouped(config.window) + " rows of " + grouped(columns) +
@@ -235,16 +240,21 @@ Result<std::vector<std::string>> explain_series(const DataConfig& config) {
     for (const SeriesColumn& column : series.columns) {
         names.add(column.name);
         if (column.missing > 0) filled.add(column.name, grouped(column.missing) + " missing");
-        if (column.constant)
+        if (column.missing == series.rows)
+            warnings.push_back("warning: column " + shown_name(column.name) +
+                               " has no value in any row: data.ignore leaves it out");
+        else if (column.constant)
             warnings.push_back("warning: column " + shown_name(column.name) + " has the same value in every row");
     }
     for (const std::string& name : series.ignored) ignored.add(name);
+    if (!series.disorder.empty())
+        warnings.push_back("warning: the rows are not in the order of time: " + series.disorder);
     const std::string target = series_target_text(series, config, layout, sizes, warnings);
-    const auto rows_text = [](std::int64_t rows) { return grouped(rows) + (rows == 1 ? " row" : " rows"); };
+    const auto rows_text = [](std::int64_t rows) { return counted(rows, "row"); };
     std::vector<std::string> lines{rows_text(series.rows) + " in the order of time; a window has " +
                                        rows_text(config.window) + " x " +
-                                       grouped(static_cast<std::int64_t>(series.columns.size())) +
-                                       " features, and the next one begins " + rows_text(question.stride) + " later",
+                                       counted(static_cast<std::int64_t>(series.columns.size()), "feature") +
+                                       ", and the next one begins " + rows_text(question.stride) + " later",
                                    parts_text(layout, sizes, question), target, names.line("features")};
     if (!filled.empty()) lines.push_back(filled.line("replaced by the value before"));
     if (!ignored.empty()) lines.push_back(ignored.line("left out"));

@@ -197,6 +197,23 @@ TEST_F(SeriesData, WhatWasUnderstoodIsTold) {
             "warning: column z has the same value in every row"));
 }
 
+TEST_F(SeriesData, RowsThatAreNotInTheOrderOfTheirDatesAreWarnedOf) {
+    const auto series = [&](int swapped) {
+        std::string text = "day,y,z\n";
+        for (int i = 0; i < 60; ++i) {
+            const int day = 10 + (i == swapped ? i - 2 : i) % 90;
+            text += "2024-01-" + std::to_string(day) + "," + std::to_string(i % 7) + ",\n";
+        }
+        DataConfig data = config(text, 5);
+        data.ignore = "day";
+        return *explain_data(data);
+    };
+    EXPECT_THAT(series(7), Contains("warning: the rows are not in the order of time: line 9: \"2024-01-15\" follows "
+                                    "\"2024-01-16\" in column day"));
+    EXPECT_THAT(series(-1), ::testing::Not(Contains(HasSubstr("order of time: "))));
+    EXPECT_THAT(series(-1), Contains("warning: column z has no value in any row: data.ignore leaves it out"));
+}
+
 TEST_F(SeriesData, ASeriesThatIsTooShortIsAnErrorWithTheRowsThatAreNeeded) {
     const auto message = [&](int rows, std::int64_t window, std::int64_t horizon, std::int64_t stride) {
         DataConfig data = config(counted(rows), window);
@@ -221,7 +238,7 @@ TEST_F(SeriesData, ErrorsNameTheLineAndTheColumn) {
     EXPECT_THAT(error("x,y\n2024-01-01,2\n"), HasSubstr("line 2, column 1 (x): \"2024-01-01\" is no number, which a "
                                                         "series needs; leave the column out by data.ignore: x"));
     EXPECT_THAT(error("x,y\n1,inf\n"), HasSubstr("line 2, column 2 (y): \"inf\" is not a finite number"));
-    EXPECT_THAT(error("x,y\n1\n"), HasSubstr("line 2: 1 columns, where the header has 2"));
+    EXPECT_THAT(error("x,y\n1\n"), HasSubstr("line 2: 1 column, where the header has 2"));
     EXPECT_THAT(error("x,x\n1,2\n"), HasSubstr("line 1, column 2: a second column is called \"x\""));
     EXPECT_THAT(error("x;y\n1;2\n"), HasSubstr("columns must be separated by commas"));
     EXPECT_THAT(error(""), HasSubstr("is empty"));
@@ -236,6 +253,10 @@ TEST_F(SeriesData, ErrorsNameTheLineAndTheColumn) {
     data.horizon = 0;
     EXPECT_THAT(describe_data(data).error().message, StartsWith("data.horizon: 0 is for classes"));
     data.horizon = 1;
+    std::string same = "x,y\n", large = "x,y\n1,2\n1e300,3\n";
+    for (int i = 0; i < 100; ++i) same += std::to_string(i) + ",5\n";
+    EXPECT_THAT(error(same), HasSubstr("data.target: column y of "));
+    EXPECT_THAT(error(large), HasSubstr("line 3, column 1 (x): \"1e300\" is too large"));
     data.path = "no-such.csv";
     data.task.reset();
     EXPECT_THAT(describe_data(data).error().message, StartsWith("data.path: no file no-such.csv in "));
