@@ -180,7 +180,7 @@ class Study(Case):
         series.write_text("y\n" + "".join(f"{i % 24}\n" for i in range(600)))
         study = self.study(f"study: series\nworker:\n  data:\n    format: series\n    path: {series}\n    target: y\n    window: 48\n  model: {{type: mlp, hidden: [8]}}\nbudget: {{trials: 2, epochs: 2}}\n")
         description = self.hpo("check", study)
-        for line in ("maximize val_r2", "600 rows in the order of time; a window has 48 rows x 1 features",
+        for line in ("maximize val_r2", "600 rows in the order of time; a window has 48 rows x 1 feature",
                      "369 windows train, later ones validate (41) and test (46)"):
             self.assertIn(line, description)
         series.write_text("y\n" + "1\n" * 40)
