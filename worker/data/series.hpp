@@ -28,7 +28,7 @@ struct Series {
     std::filesystem::path file;
     std::vector<SeriesColumn> columns;  ///< in the file's order, without those of data.ignore
     std::vector<std::string> ignored;
-    std::string disorder;              ///< the first date in `ignored` that is before the one of the row above; or empty
+    std::string disorder;  ///< the first date in `ignored` that is before the one of the row above; or empty
     std::vector<std::size_t> targets;  ///< indices of columns, in the order of data.target
     std::string class_column;          ///< with task: classification, in place of targets
     std::vector<std::string> classes;  ///< numbers in their order, else texts in theirs

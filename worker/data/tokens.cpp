@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "worker/data/csv_columns.hpp"
@@ -15,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t token_piece = 1 << 16;  // of tokens that are passed on at once
+constexpr std::int64_t least_to_be_halves = 64;  // numbers, of which every second one is 0
+constexpr std::int64_t token_piece = 1 << 16;    // of tokens that are passed on at once
 // The header of llm.c's files.
 constexpr std::int64_t token_header_bytes = 256 * 4;
 constexpr std::uint32_t token_magic = 20240520, wide_token_magic = 20240801;
@@ -76,7 +78,8 @@ class TokenSurvey {
         } else {
             data_.vocabulary = config_.vocabulary > 0 ? config_.vocabulary : largest_ + 1;
         }
-        if (data_.vocabulary < 2) return Error{train.string() + ": all tokens are the same: there is nothing to learn"};
+        if (data_.vocabulary < 2 || smallest_ == largest_)
+            return Error{train.string() + ": all tokens are the same: there is nothing to learn"};
         return {};
     }
 
@@ -86,10 +89,13 @@ class TokenSurvey {
         if (!mapped) return mapped.error();
         const auto file = find_tokens(path, mapped->bytes(), config_.format == "text");
         if (!file) return Error{path.string() + ": " + file.error().message};
+        bool halves = file->width == 2 && file->count >= least_to_be_halves;
         for (std::int64_t i = 0; i < file->count; ++i) {
             const std::uint32_t token =
                 token_at(&mapped->bytes()[static_cast<std::size_t>(file->begin + i * file->width)], file->width);
             if (file->width == 1) seen_[token] = true;
+            halves = halves && (i % 2 == 0 || token == 0);
+            smallest_ = std::min<std::int64_t>(smallest_, token);
             largest_ = std::max<std::int64_t>(largest_, token);
             if (config_.vocabulary > 0 && token >= config_.vocabulary)
                 return Error{"data.vocabulary: " + path.string() + " has the token " + grouped(token) +
@@ -97,12 +103,17 @@ class TokenSurvey {
                              "), and a vocabulary of " + grouped(config_.vocabulary) + " ends at " +
                              grouped(config_.vocabulary - 1)};
         }
+        if (halves && largest_ > 0)
+            return Error{path.string() +
+                         ": every second number of 16 bits is 0: these seem to be tokens of 32 bits; save the array "
+                         "after .astype('<u2')"};
         return file;
     }
 
     const DataConfig& config_;
     TokenData& data_;
     std::array<bool, 256> seen_{};
+    std::int64_t smallest_ = std::numeric_limits<std::int64_t>::max();
     std::int64_t largest_ = 0;
 };
 

@@ -267,6 +267,10 @@ TEST_F(Tables, ErrorsTellFileLineAndColumnAndTheCure) {
     EXPECT_THAT(error("x,y,\n1,2,\n"),
                 HasSubstr("line 1, column 3: a column without a name: name it, or end lines without"));
     EXPECT_THAT(error("x,z\n1,2\n"), StartsWith("data.target: "));
+    EXPECT_THAT(error("x,y\nm\xFCller,2\nb,1\nc,5\n"),
+                HasSubstr("line 2, column 1 (x): \"m\\xfcller\" is not UTF-8: convert the file"));
+    EXPECT_THAT(error("x,y\n1,m\xFCller\n2,b\n3,c\n"), HasSubstr("line 2, column 2 (y): \"m\\xfcller\" is not UTF-8"));
+    EXPECT_THAT(error("x,y,m\xFCller\n1,b,2\n"), HasSubstr("line 1, column 3: the name \"m\\xfcller\" is not UTF-8"));
     EXPECT_THAT(error("x;y\n1;2\n"), HasSubstr("columns must be separated by commas"));
     EXPECT_THAT(error("x,y\n1,5\n2,5\n3,5\n"), HasSubstr("has the same value in every row, \"5\": there is nothing"));
     EXPECT_THAT(error("x,y\n1,2\n"), HasSubstr("has 1 row below its header: at least 3 are needed"));

@@ -175,6 +175,11 @@ TEST_F(Tokens, ErrorsNameTheFileAndThePosition) {
     EXPECT_THAT(error(config("tokens", words(numbered(100)) + "x", 5)),
                 HasSubstr("201 bytes are no whole number of tokens"));
     EXPECT_THAT(error(config("tokens", "", 5)), HasSubstr(": is empty"));
+    std::vector<std::uint16_t> halves(200);
+    for (std::size_t i = 0; i < halves.size(); i += 2) halves[i] = static_cast<std::uint16_t>(i % 14);
+    EXPECT_THAT(error(config("tokens", words(halves), 5)), HasSubstr("these seem to be tokens of 32 bits"));
+    EXPECT_THAT(error(config("tokens", words(std::vector<std::uint16_t>(200, 7)), 5)),
+                HasSubstr("all tokens are the same"));
     EXPECT_THAT(error(config("text", std::string(100, 'a'), 5)), HasSubstr("all tokens are the same"));
     EXPECT_THAT(error(config("text", "\x1f\x8b gzip", 2)), HasSubstr("compressed by gzip: unpack it first"));
     data.task = Task::regression;
