@@ -91,7 +91,7 @@ TEST_F(Commands, WrongUsageExitsWithTwoAndSuggestsTheCure) {
     EXPECT_EQ(misspelt.code, 2);
     EXPECT_THAT(misspelt.err, HasSubstr("no option '--jsn'; did you mean '--json'?"));
     EXPECT_THAT(hpo_command({"--jsn"}).err, HasSubstr("no option '--jsn'"));
-    EXPECT_EQ(hpo_command({"show", "seven"}).code, 1);  // 'seven' is read as the name of a study
+    EXPECT_EQ(hpo_command({"show", "seven"}).code, 1);     // 'seven' is read as the name of a study
     EXPECT_EQ(hpo_command({"show", "a/1", "2"}).code, 1);  // 'a/1' is read as the name of a study
     EXPECT_EQ(hpo_command({"best", "--format", "xml"}).code, 2);
 }
