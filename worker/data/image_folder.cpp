@@ -36,31 +36,50 @@ Result<std::vector<fs::path>> entries_of(const fs::path& folder) {
     return entries;
 }
 
-/// The folder of the training images, and that of the test images if there is one.
+/// The folder of the training images, and those of the validation and the test images if there are such.
 struct ImageRoots {
     fs::path train;
-    std::optional<fs::path> test;
+    std::optional<fs::path> validation, test;
+
+    [[nodiscard]] std::vector<fs::path> all() const {
+        std::vector<fs::path> roots{train};
+        for (const auto& other : {validation, test})
+            if (other) roots.push_back(*other);
+        return roots;
+    }
 };
 
+/// PATH/train, PATH/val (valid, validation) and PATH/test, as ImageNet and Keras have them, or PATH alone.
 Result<ImageRoots> find_roots(const fs::path& path) {
     std::error_code problem;
     if (!fs::is_directory(path, problem)) return Error{path.string() + ": not a folder"};
-    if (!fs::is_directory(path / "train", problem)) return ImageRoots{path, {}};
+    if (!fs::is_directory(path / "train", problem)) return ImageRoots{path, {}, {}};
     const auto entries = entries_of(path);
     if (!entries) return entries.error();
-    for (const fs::path& entry : *entries)
-        if (fs::is_directory(entry, problem) && entry.filename() != "train" && entry.filename() != "test")
+    ImageRoots roots{path / "train", {}, {}};
+    for (const fs::path& entry : *entries) {
+        const std::string name = entry.filename().string();
+        if (!fs::is_directory(entry, problem) || name == "train") continue;
+        if (name == "test") {
+            roots.test = entry;
+        } else if (name == "val" || name == "valid" || name == "validation") {
+            if (roots.validation)
+                return Error{entry.string() + ": " + roots.validation->filename().string() + " validates already"};
+            roots.validation = entry;
+        } else {
             return Error{
                 entry.string() +
-                ": beside train, only a folder test is possible: rename it to test, or move its images to train"};
-    if (fs::is_directory(path / "test", problem)) return ImageRoots{path / "train", path / "test"};
-    return ImageRoots{path / "train", {}};
+                ": beside train, only folders val and test are possible: rename it, or move its images to train"};
+        }
+    }
+    return roots;
 }
 
 /// What a survey of images depends on.
 struct ImagesKey {
     std::string path;
     SplitKind split = SplitKind::automatic;
+    std::int64_t folds = 0, subset = 0;
     std::vector<std::pair<fs::path, fs::file_time_type>> folders;
     friend bool operator==(const ImagesKey&, const ImagesKey&) = default;
 };
@@ -77,10 +96,18 @@ class ImageSurvey {
                                                  : "only one folder with images, " + quoted_name(found_.classes[0])) +
                          ": each class needs a folder of its own, and there must be at least two"};
         const std::size_t training = found_.files.size();
-        if (roots.test)
-            if (auto listed = list(*roots.test, false); !listed) return listed;
-        found_.tests = static_cast<std::int64_t>(found_.files.size() - training);
-        if (roots.test && found_.tests == 0) return Error{roots.test->string() + ": no images (*.png, *.jpg)"};
+        if (roots.validation) {
+            if (auto refused = refuse_other_validation(*roots.validation); !refused) return refused;
+            auto listed = list_part(*roots.validation);
+            if (!listed) return listed.error();
+            found_.validations = *listed;
+            found_.validation_folder = roots.validation->filename().string();
+        }
+        if (roots.test) {
+            auto listed = list_part(*roots.test);
+            if (!listed) return listed.error();
+            found_.tests = *listed;
+        }
         if (!roots.test && training < 3)
             return Error{roots.train.string() + ": at least 3 images are needed, to train, to validate and to test"};
         found_.split = config_.split == SplitKind::automatic ? SplitKind::stratified : config_.split;
@@ -88,6 +115,21 @@ class ImageSurvey {
     }
 
    private:
+    /// Keys that divide the training images, where a folder validates.
+    [[nodiscard]] Result<void> refuse_other_validation(const fs::path& folder) const {
+        const char* key = config_.folds > 0 ? "data.validation.folds" : config_.subset > 0 ? "data.subset" : nullptr;
+        if (key == nullptr) return {};
+        return Error{folder.string() + " validates, which excludes " + key + ": leave one of the two out"};
+    }
+
+    /// Lists the images of a part other than the training part, and returns their number.
+    Result<std::int64_t> list_part(const fs::path& root) {
+        const std::size_t before = found_.files.size();
+        if (auto listed = list(root, false); !listed) return listed.error();
+        if (found_.files.size() == before) return Error{root.string() + ": no images (*.png, *.jpg)"};
+        return static_cast<std::int64_t>(found_.files.size() - before);
+    }
+
     Result<void> list(const fs::path& root, bool makes_classes) {
         const auto folders = entries_of(root);
         if (!folders) return folders.error();
@@ -140,12 +182,26 @@ class ImageSurvey {
     ImageFolder& found_;
 };
 
+/// The images of the training folder that test.
 std::int64_t tests_of(const DataConfig& config, const ImageFolder& found) {
-    return found.tests > 0 ? 0 : test_rows(config, found.rows());
+    return found.tests > 0 ? 0 : test_rows(config, found.rows() - found.validations);
+}
+
+/// Where a folder validates: its images, after those of the training folder, of which `tests` test.
+RowSplit split_by_folder(const DataConfig& config, const ImageFolder& found, std::int64_t tests,
+                         std::uint64_t data_seed) {
+    const std::int64_t training = found.rows() - found.validations;
+    const std::span labels = std::span(found.labels).first(static_cast<std::size_t>(training));
+    RowSplit split = split_rows(found.split, training, tests, labels, {training - tests, 0}, data_seed, config.fold);
+    split.uses.resize(static_cast<std::size_t>(found.rows()), RowUse::validation);
+    for (std::int64_t i = 0; i < found.validations; ++i)
+        split.within.validation.push_back(static_cast<std::int32_t>(training - tests + i));
+    return split;
 }
 
 Result<RowSplit> split_rows_of(const DataConfig& config, const ImageFolder& found, std::uint64_t data_seed) {
     const std::int64_t tests = tests_of(config, found);
+    if (found.validations > 0) return split_by_folder(config, found, tests, data_seed);
     const auto sizes = split_sizes(config, found.rows() - tests);
     if (!sizes) return sizes.error();
     return split_rows(found.split, found.rows(), tests,
@@ -184,8 +240,8 @@ Result<const ImageFolder*> survey_images(const DataConfig& config) {
     if (auto exists = check_data_file(path); !exists) return exists.error();
     const auto roots = find_roots(path);
     if (!roots) return Error{"data.path: " + roots.error().message};
-    ImagesKey key{config.path, config.split, {}};
-    for (const fs::path& root : {roots->train, roots->test.value_or(roots->train)}) {
+    ImagesKey key{config.path, config.split, config.folds, config.subset, {}};
+    for (const fs::path& root : roots->all()) {
         const auto folders = entries_of(root);
         if (!folders) return Error{"data.path: " + folders.error().message};
         std::error_code problem;
@@ -217,6 +273,8 @@ Result<DataShape> describe_images(const DataConfig& config) {
     const std::int64_t tests = tests_of(config, **found);
     shape.train = (*found)->rows() - tests;
     shape.test = (*found)->tests + tests;
+    if (const std::int64_t validations = (*found)->validations; validations > 0)
+        shape.grouped = SplitSizes{shape.train - validations, validations};
     shape.sample = (*found)->shape;
     shape.outputs = static_cast<std::int64_t>((*found)->classes.size());
     shape.pixels = true;
@@ -286,7 +344,7 @@ Result<std::vector<std::string>> explain_images(const DataConfig& config) {
     const auto shape = describe_images(config);
     if (!shape) return shape.error();
     const ImageFolder& found = **survey_images(config);
-    const auto sizes = split_sizes(config, shape->train);
+    const auto sizes = split_sizes(config, *shape);
     if (!sizes) return sizes.error();
     std::vector<ClassCount> counts;
     for (const std::string& name : found.classes) counts.push_back({name, 0});
@@ -294,8 +352,12 @@ Result<std::vector<std::string>> explain_images(const DataConfig& config) {
         ++counts[static_cast<std::size_t>(found.labels[static_cast<std::size_t>(i)])].count;
     std::vector<std::string> lines{
         grouped(static_cast<std::int64_t>(found.files.size())) + " " + sample_text(found.shape),
-        split_sizes_text(*sizes, "images") + ", " + split_text(found.split) + "; " + grouped(shape->test) + " test, " +
-            (found.tests > 0 ? "those of the folder test" : "chosen in the same way"),
+        split_sizes_text(*sizes, "images") + ", " +
+            (found.validations > 0 ? "those of the folder " + found.validation_folder : split_text(found.split)) +
+            "; " + grouped(shape->test) + " test, " +
+            (found.tests > 0         ? "those of the folder test"
+             : found.validations > 0 ? std::string("of the folder train, ") + split_text(found.split)
+                                     : "chosen in the same way"),
         "target: the folder, " + classes_text(counts)};
     NameList empty;
     for (const std::string& name : found.empty_folders) empty.add(name);

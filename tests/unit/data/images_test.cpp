@@ -11,6 +11,7 @@
 #include "tests/support/temporary_folder.hpp"
 #include "worker/data/image_file.hpp"
 #include "worker/data/image_folder.hpp"
+#include "worker/data/split.hpp"
 
 namespace hpo {
 namespace {
@@ -103,6 +104,45 @@ TEST_F(Images, PngAndJpegFilesHaveTheirPixels) {
     EXPECT_THAT(pixels, Each(std::byte{200}));
 }
 
+TEST_F(Images, AFolderValValidatesAndNoTrainingImageDoes) {
+    for (int i = 0; i < 6; ++i)
+        for (const char* name : {"cat", "dog"})
+            png("net/train/" + std::string(name) + "/" + std::to_string(i) + ".png", 2, 2, PNG_FORMAT_GRAY, i);
+    for (int i = 0; i < 2; ++i) png("net/val/dog/" + std::to_string(i) + ".png", 2, 2, PNG_FORMAT_GRAY, 100 + i);
+    DataConfig data = config("net");
+    const auto shape = describe_data(data);
+    ASSERT_TRUE(shape) << shape.error().message;
+    EXPECT_EQ(shape->test, 1);  // of the training images
+    EXPECT_EQ(shape->train, 13);
+    const auto sizes = split_sizes(data, *shape);
+    ASSERT_TRUE(sizes);
+    EXPECT_EQ(sizes->train, 11);
+    EXPECT_EQ(sizes->validation, 2);
+    const auto split = split_images(data, *sizes, 1);
+    ASSERT_TRUE(split);
+    std::vector<int> first_pixels;  // of the training part, in the order in which samples are numbered
+    ASSERT_TRUE(load_data(data, 1, [&](const SampleBatch& batch) {
+        for (std::size_t i = 0; batch.part == Part::train && i < batch.features.size(); i += 4)
+            first_pixels.push_back(std::to_integer<int>(batch.features[i]));
+    }));
+    ASSERT_EQ(first_pixels.size(), 13u);
+    EXPECT_EQ(split->train.size(), 11u);
+    for (const std::int32_t sample : split->train) EXPECT_LT(first_pixels[static_cast<std::size_t>(sample)], 100);
+    ASSERT_EQ(split->validation.size(), 2u);
+    for (const std::int32_t sample : split->validation) EXPECT_GE(first_pixels[static_cast<std::size_t>(sample)], 100);
+    EXPECT_THAT(*explain_images(data),
+                Contains(HasSubstr("11 images train, 2 validate, those of the folder val; 1 test, "
+                                   "of the folder train, at random")));
+    data.folds = 3;
+    EXPECT_THAT(error(data), HasSubstr("net/val validates, which excludes data.validation.folds"));
+    data.folds = 0;
+    data.subset = 4;
+    EXPECT_THAT(error(data), HasSubstr("net/val validates, which excludes data.subset"));
+    data.subset = 0;
+    png("net/validation/dog/0.png", 2, 2, PNG_FORMAT_GRAY);
+    EXPECT_THAT(error(data), HasSubstr("net/validation: val validates already"));
+}
+
 TEST_F(Images, FoldersAreClassesAndAFolderTestTests) {
     for (int i = 0; i < 6; ++i) {
         png("set/train/cat/" + std::to_string(i) + ".png", 2, 2, PNG_FORMAT_GRAY, 10 * i);
@@ -171,8 +211,8 @@ TEST_F(Images, ErrorsNameTheFiles) {
     std::filesystem::create_directories(place("empty/x"));
     EXPECT_THAT(error(config("empty")), HasSubstr("no folder with images (*.png, *.jpg)"));
     png("parts/train/a/0.png", 2, 2, PNG_FORMAT_GRAY);
-    png("parts/val/a/0.png", 2, 2, PNG_FORMAT_GRAY);
-    EXPECT_THAT(error(config("parts")), HasSubstr("val: beside train, only a folder test is possible"));
+    png("parts/dev/a/0.png", 2, 2, PNG_FORMAT_GRAY);
+    EXPECT_THAT(error(config("parts")), HasSubstr("dev: beside train, only folders val and test are possible"));
     DataConfig numbers = config("sizes");
     numbers.task = Task::regression;
     EXPECT_THAT(error(numbers), HasSubstr("task: folders are classes"));
