@@ -280,9 +280,9 @@ class Workers(Case):
 
     def test_row_13_descriptors_stay_flat_over_many_trials(self):
         # The last count comes long before the end, when descriptors are closed.
-        child = self.start("run", self.study(fake_study("", trials=2000, epochs=2)), "--quiet")
+        child = self.start("run", self.study(fake_study("", trials=1200, epochs=2)), "--quiet")
         counts = []
-        for ended in (30, 400, 800):
+        for ended in (30, 250, 500):
             wait_for(lambda: child.poll() is not None or len(finished(self.trials_so_far("fake"))) >= ended, 300)
             if child.poll() is None:
                 counts.append(len(os.listdir(f"/proc/{child.pid}/fd")))
