@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "hpo/random.hpp"
 #include "orchestrator/sampling/beliefs.hpp"
@@ -85,13 +84,12 @@ std::vector<Params> best_of(const CubeMap& map, const std::vector<PriorStudy>& p
         for (const PriorTrial& trial : priors[s].trials) ranked[s].push_back(&trial);
         std::stable_sort(ranked[s].begin(), ranked[s].end(), [](auto* a, auto* b) { return a->score < b->score; });
     }
-    const std::size_t longest =
-        std::accumulate(ranked.begin(), ranked.end(), std::size_t{0},
-                        [](auto most_so_far, auto& order) { return std::max(most_so_far, order.size()); });
     std::vector<Params> best;
-    for (std::size_t place = 0; best.size() < most && place < longest; ++place)
+    std::size_t places = most;  // of the best quarter, so that no bad trial is repeated because it differs
+    for (const auto& order : ranked) places = std::max(places, order.size() / 4);
+    for (std::size_t place = 0; best.size() < most && place < places; ++place)
         for (const auto& order : ranked)
-            if (place < order.size() && best.size() < most &&
+            if (place < std::max(most, order.size() / 4) && place < order.size() && best.size() < most &&
                 std::none_of(best.begin(), best.end(),
                              [&](const Params& taken) { return near(taken, order[place]->params); }))
                 best.push_back(order[place]->params);

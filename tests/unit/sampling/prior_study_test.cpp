@@ -168,14 +168,15 @@ TEST(WarmStart, TriesTheBestOfTheOtherStudyAfterTheConfigurationsOfStart) {
     EXPECT_EQ(proposer.about(), "gp; learns from ended trials of other studies: 3 of old");
 }
 
-TEST(WarmStart, DoesNotTryTwoOfTheBestThatHardlyDiffer) {
+TEST(WarmStart, DoesNotTryTwoOfTheBestThatHardlyDifferNorABadOneInTheirPlace) {
     Study study = learner({varied("x", 0, 1)});
     study.warm_start = {"old"};
     PriorStudy prior{
-        "old", {{{{"x", 0.25}}, 0.0}, {{{"x", 0.2501}}, 1.0}, {{{"x", 0.24}}, 2.0}, {{{"x", 0.7}}, 3.0}}, 0, {"x"}, {}};
+        "old", {{{{"x", 0.25}}, 0.0}, {{{"x", 0.2501}}, 1.0}, {{{"x", 0.7}}, 2.0}, {{{"x", 0.95}}, 3.0}}, 0, {"x"}, {}};
     Proposer proposer = *Proposer::make(study, {prior});
     EXPECT_EQ(proposer.propose(1)->params, (Params{{"x", 0.25}}));
     EXPECT_EQ(proposer.propose(2)->params, (Params{{"x", 0.7}}));
+    EXPECT_NE(proposer.propose(3)->params, (Params{{"x", 0.95}}));
 }
 
 TEST(WarmStart, IsRefusedForASamplerThatLearnsNothing) {
