@@ -49,6 +49,7 @@ inline bool better(Direction direction, double a, double b) { return direction =
 struct PartSpec {
     std::string type;
     Params options;
+    friend bool operator==(const PartSpec&, const PartSpec&) = default;
 };
 
 struct Budget {
@@ -156,6 +157,9 @@ struct Study {
     std::vector<std::string> warm_start;
     PartSpec sampler{"auto", {}};
     std::vector<PartSpec> stopping;
+    /// Present if the text has no key `stopping`: the rules that a new study then has. A stored text without the key is
+    /// that of a study without rules.
+    std::optional<std::vector<PartSpec>> default_stopping;
     Policy policy;
     Resources resources;
     std::string source;  ///< the YAML text of the study

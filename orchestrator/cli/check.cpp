@@ -103,6 +103,8 @@ std::string rules_text(const Study& study) {
     }
     if (!study.objective.further.empty())
         text += (text.empty() ? "" : "; ") + std::string("no rule that compares trials: there are several objectives");
+    if (study.default_stopping && !study.stopping.empty())
+        text += "; by default (stopping: [] trains every trial to its end)";
     constexpr std::int64_t worth_stopping = 6;  // steps of a trial: with fewer, no rung lies where trials pause
     const char* none = study.budget.epochs >= worth_stopping
                            ? "none: every trial runs to its end (stopping: auto ends those early that will hardly win)"

@@ -49,7 +49,7 @@ constexpr std::array key_options{KeyOption{"--trials", "budget.trials", &RunArgu
 
 /// Returns the keys that the options set. The short options come after --set and therefore win.
 Overrides overrides(const RunArguments& arguments) {
-    Overrides all{arguments.set, {}};
+    Overrides all{arguments.set, {}, arguments.fresh};
     for (const KeyOption& option : key_options)
         if (const std::string& value = arguments.*option.value; !value.empty()) {
             all.set.push_back(std::string(option.key) + '=' + value);

@@ -1,15 +1,20 @@
 #include "orchestrator/cli/study_source.hpp"
 
+#include <array>
 #include <filesystem>
+#include <system_error>
 
 #include "hpo/result.hpp"
 #include "orchestrator/cli/study_choice.hpp"
 #include "orchestrator/sampling/registry.hpp"
 #include "orchestrator/stopping/registry.hpp"
 #include "orchestrator/store/study_folder.hpp"
+#include "orchestrator/study/edit.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo {
+
+namespace fs = std::filesystem;
 
 Vocabulary known_parts() { return {sampler_vocabulary(), rule_vocabulary()}; }
 
@@ -28,17 +33,38 @@ namespace {
     throw Refusal(message);
 }
 
+/// Gives a study whose file has no key `stopping` its rules. They are the default's for a new study. A study that has
+/// run keeps those that it began with, also if its budget, on which the default depends, has changed since: if it began
+/// with rules, the stored text names them.
+void settle_stopping(Study& study, bool fresh) {
+    if (!study.default_stopping) return;
+    const auto all = known_parts();
+    study.stopping = *study.default_stopping;
+    const fs::path stored = study_folder(study.name).yaml();
+    std::error_code ignored;
+    if (!fresh && fs::exists(stored, ignored))
+        if (auto begun = read_study(stored, {}, all); begun && begun->stopping != study.stopping) {
+            const auto automatic = read_study(stored, std::array{std::string("stopping=auto")}, all);
+            if (begun->stopping.empty() || (automatic && begun->stopping == automatic->stopping))
+                study.stopping = begun->stopping;
+        }
+    if (study.stopping.empty()) return;
+    auto text = edit_study(study.source, study.name, std::array{KeyAndValue{"stopping", "auto"}}, all);
+    study.source = text ? *std::move(text) : write_study(study);
+}
+
 }  // namespace
 
 Study load_study(const std::string& name, const Overrides& overrides, NoWorker no_worker) {
-    std::filesystem::path file = name;
+    fs::path file = name;
     std::error_code ignored;
-    if (std::filesystem::status(file, ignored).type() == std::filesystem::file_type::not_found && is_study_name(name)) {
+    if (fs::status(file, ignored).type() == fs::file_type::not_found && is_study_name(name)) {
         file = study_folder(name).yaml();
-        if (!std::filesystem::exists(file, ignored)) no_such_study(name, "no file and no study");
+        if (!fs::exists(file, ignored)) no_such_study(name, "no file and no study");
     }
     auto study = read_study(file, overrides.set, known_parts());
     if (!study) refuse(study.error().message, overrides);
+    settle_stopping(*study, overrides.fresh);
     if (!has_worker(*study) && no_worker == NoWorker::refused)
         throw Refusal(error_at(study->source, file.string(), "study",
                                "'worker' is missing: add what a trial trains (task, data, model and training, or a "

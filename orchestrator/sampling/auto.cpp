@@ -90,6 +90,24 @@ class InTurn final : public Sampler {
     std::unique_ptr<Sampler> second_;
 };
 
+/// One sampler while trials report one step each, so that none can pause, and another from the first curve on.
+class OnceCurves final : public Sampler {
+   public:
+    OnceCurves(std::unique_ptr<Sampler> before, std::unique_ptr<Sampler> after)
+        : before_(std::move(before)), after_(std::move(after)) {}
+    Point propose(std::int64_t trial, std::span<const Site> pending, int retry) override {
+        return (before_ ? before_ : after_)->propose(trial, pending, retry);
+    }
+    void tell(const Observation& observation) override {
+        if (observation.has_curve || observation.deviation) before_.reset();
+        if (before_) before_->tell(observation);
+        after_->tell(observation);
+    }
+
+   private:
+    std::unique_ptr<Sampler> before_, after_;
+};
+
 Result<std::unique_ptr<Sampler>> choose(const SamplerRow& row, const Params& options, const SamplerSetup& setup,
                                         const std::string& why) {
     auto made = row.make(options, setup);
@@ -100,12 +118,11 @@ Result<std::unique_ptr<Sampler>> choose(const SamplerRow& row, const Params& opt
 
 /// gp for the first trials, and tpe for later ones.
 Result<std::unique_ptr<Sampler>> gp_then_tpe(const Params& gp, std::int64_t last_of_gp, const Params& tpe,
-                                             const SamplerSetup& setup, std::string about) {
+                                             const SamplerSetup& setup) {
     auto first = gp_row.make(gp, setup);
     auto second = tpe_row.make(tpe, setup);
     if (!first || !second) return first ? second.error() : first.error();
-    return std::unique_ptr<Sampler>(std::make_unique<Chosen>(
-        std::make_unique<InTurn>(*std::move(first), last_of_gp, *std::move(second)), std::move(about)));
+    return std::unique_ptr<Sampler>(std::make_unique<InTurn>(*std::move(first), last_of_gp, *std::move(second)));
 }
 
 /// Chooses the sampler of a study.
@@ -115,22 +132,29 @@ Result<std::unique_ptr<Sampler>> choose(const SamplerSetup& setup) {
         return choose(dimensions <= sobol_dimensions && !setup.beliefs ? sobol_row : random_row, {}, setup,
                       std::to_string(setup.trials) + (setup.trials == 1 ? " trial is" : " trials are") +
                           " too few to learn from");
-    if (setup.foretells && dimensions <= most_dimensions)
-        return gp_then_tpe(
-            {{"uniform", 0.5}}, most_foretold_for_gp, {{"uniform", 0.6}}, setup,
-            "auto: gp and random points in turn, as predicted ends tell what trials that paused are worth" +
-                (setup.trials > most_foretold_for_gp ? "; tpe after " + std::to_string(most_foretold_for_gp) + " trials"
-                                                     : std::string()));
+    const auto last_of_gp = setup.trials > many_trials ? most_for_gp / 2 : most_for_gp;
+    if (setup.foretells && dimensions <= most_dimensions) {
+        auto before = gp_then_tpe({}, last_of_gp, {}, setup);
+        auto after = gp_then_tpe({{"uniform", 0.5}}, most_foretold_for_gp, {{"uniform", 0.6}}, setup);
+        if (!before || !after) return before ? after.error() : before.error();
+        return std::unique_ptr<Sampler>(std::make_unique<Chosen>(
+            std::make_unique<OnceCurves>(*std::move(before), *std::move(after)),
+            "auto: gp, and every second trial at random where trials report several steps and pause, as predicted ends "
+            "tell what those are worth" +
+                (setup.trials > last_of_gp ? "; tpe after " + std::to_string(last_of_gp) + " trials" : std::string())));
+    }
     std::string why;
     if (setup.stops_early)
         why = "stopping rules end trials early";
     else if (dimensions > most_dimensions)
         why = std::to_string(dimensions) + " parameters are more than gp's " + std::to_string(most_dimensions);
-    else if (const auto last = setup.trials > many_trials ? most_for_gp / 2 : most_for_gp; setup.trials > last)
-        return gp_then_tpe(
-            {}, last, {}, setup,
-            "auto: gp for the first " + std::to_string(last) + " trials, then tpe, whose proposals take less time");
-    else
+    else if (setup.trials > last_of_gp) {
+        auto made = gp_then_tpe({}, last_of_gp, {}, setup);
+        if (!made) return made.error();
+        return std::unique_ptr<Sampler>(
+            std::make_unique<Chosen>(*std::move(made), "auto: gp for the first " + std::to_string(last_of_gp) +
+                                                           " trials, then tpe, whose proposals take less time"));
+    } else
         return choose(gp_row, {}, setup,
                       (setup.objectives > 1 ? "it looks for the Pareto front, " : std::string()) +
                           "trials are trained to their end and are no more than " + std::to_string(most_for_gp));
@@ -149,7 +173,8 @@ constinit const SamplerRow auto_row{
      "the middle of the space first, then gp for up to 400 trials (200 if there are more than 2,000), then tpe; tpe "
      "alone for more than 40 parameters, or "
      "where stopping rules other than divergence end trials early; "
-     "with stopping: auto gp for the first 400 and every second trial drawn at random; sobol for fewer than 8; hpo "
+     "with stopping: auto every second trial is drawn at random where trials report several steps; sobol for fewer "
+     "than 8; hpo "
      "check says which and why",
      {}},
     [](const Params&, const SamplerSetup& setup) -> Result<std::unique_ptr<Sampler>> {

@@ -275,6 +275,7 @@ void Proposer::tell(const TrialRecord& trial, std::optional<double> value, std::
     observation.trial = trial.number;
     observation.site = {trial.point, map_.active(trial.params)};
     observation.steps = trial.steps();
+    observation.has_curve = trial.curve.size() > 1;
     observation.repeats = repeats;
     if (const auto standing = standing_of(trial, objective_); standing && value && std::isfinite(*value)) {
         observation.loss = objective_.direction == Direction::minimize ? *value : -*value;

@@ -32,6 +32,7 @@ struct Observation {
     std::optional<double> deviation;      ///< standard deviation of a loss that is a prediction of the trial's end
     std::optional<double> noise = {};     ///< standard error of a loss that is measured, where the trial reports one
     std::int64_t steps = 0;               ///< trained so far; fewer than all for a stopped or paused trial
+    bool has_curve = false;               ///< true if a step before the trial's last one is known
     bool repeats = false;                 ///< true if the trial repeated another one exactly
     std::vector<double> further = {};     ///< with `loss`: the losses of the further objectives
     std::vector<double> violations = {};  ///< with `loss`: a value for each constraint, above 0 if it is violated

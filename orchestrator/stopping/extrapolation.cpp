@@ -268,6 +268,7 @@ class Extrapolation final : public StoppingRule {
         count(trial, course);
         const bool diverged = trial.state == TrialState::diverged;
         if (course.path.empty() || (!diverged && trial.state != TrialState::complete)) return;
+        if (trial.steps() == 1) return;  // a trial of one step tells nothing of the order at later ones
         const double end = diverged ? INFINITY : !trial.value ? course.path.back() : oriented(*trial.value);
         course.path.resize(rungs_.size() + 1, end);
         if (course.foretold) foretold_.emplace_back(*course.foretold, end);

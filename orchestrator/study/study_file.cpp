@@ -114,7 +114,7 @@ class StudyReader {
         if (fixed.known) study_.start = read_start(diagnostics_, start, varied);
         study_.warm_start = read_warm_start(diagnostics_, warm_start, study_.name);
         read_sampler(sampler);
-        read_stopping(stopping);
+        read_stopping(stopping, budget, fixed);
         read_policy(policy);
         study_.resources = read_resources(diagnostics_, resources, fixed.native && fixed.known);
         study_.keep = read_keep(diagnostics_, keep, fixed.native && fixed.known);
@@ -336,12 +336,34 @@ class StudyReader {
         if (type != nullptr) study_.sampler = read_part(*node, *type, "type", "sampler", vocabulary_.samplers);
     }
 
-    void read_stopping(const Node* node) {
-        if (node == nullptr || node->kind == Node::Kind::null) return;
+    /// Returns the rules of `stopping: auto`. What a script calls its loss may grow while training succeeds, as in
+    /// reinforcement and adversarial learning, so that `divergence` is for the native worker.
+    [[nodiscard]] std::vector<PartSpec> chosen_rules(bool native) const {
+        std::vector<PartSpec> rules;
+        if (native) rules.push_back({"divergence", {}});
+        // Which curve promises more is not defined where trials are judged by several objectives.
+        if (study_.objective.further.empty()) rules.push_back({"extrapolation", {}});
+        return rules;
+    }
+
+    /// Returns true if `auto` is the default. Few trials or steps leave nothing to learn from curves, a grid is
+    /// searched to have the values of all its points, and only the study file can say how long a script trains.
+    [[nodiscard]] bool stops_by_default(const Node* budget, bool native) const {
+        constexpr std::int64_t fewest_trials = 32, fewest_steps = 6;
+        return study_.budget.trials >= fewest_trials && study_.budget.epochs >= fewest_steps &&
+               study_.sampler.type != "grid" && (native || (budget && find(*budget, "epochs") != nullptr));
+    }
+
+    void read_stopping(const Node* node, const Node* budget, const ReadWorker& worker) {
+        if (node == nullptr) {
+            study_.default_stopping.emplace();
+            if (worker.known && stops_by_default(budget, worker.native))
+                study_.default_stopping = chosen_rules(worker.native);
+            return;
+        }
+        if (node->kind == Node::Kind::null) return;
         if (node->kind == Node::Kind::scalar && node->text == "auto") {
-            study_.stopping = {{"divergence", {}}};
-            // Which curve promises more is not defined where trials are judged by several.
-            if (study_.objective.further.empty()) study_.stopping.push_back({"extrapolation", {}});
+            study_.stopping = chosen_rules(worker.native);
             return;
         }
         if (node->kind != Node::Kind::list)

@@ -52,7 +52,7 @@ inline constexpr std::array study_keys{
     StudyKey{"start", "[]", "configurations to try first, such as [{lr: 0.001, width: 256}]; parameters that are left out are sampled"},
     StudyKey{"warm_start", "[]", "studies whose ended trials the sampler learns from: names, or folders"},
     StudyKey{"sampler.type", "auto", "name of the sampler"},
-    StudyKey{"stopping", "[]", "auto (divergence and extrapolation), or a list of rules such as {rule: asha, grace: 1}"},
+    StudyKey{"stopping", "", "auto (extrapolation, and divergence for the native worker), a list of rules such as [{rule: asha, grace: 1}], or [] for none; default: auto for at least 32 trials of 6 steps, but [] for a grid and for a script without budget.epochs"},
     StudyKey{"policy.min_batch_size", "256", "smaller batch sizes are refused"},
     StudyKey{"policy.regularization", "scaled", "scaled: stronger regularization is sampled for larger batches; off: it does not depend on the batch size"},
     StudyKey{"resources.parallel", "auto", "trials at once: auto, a number, or a list with one number per device"},

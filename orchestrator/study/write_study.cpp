@@ -326,6 +326,8 @@ std::string write_study(const Study& study) {
                 out += (nested ? "  " : "") + study::yaml_text(key) + ": " + text + "\n";
         }
     }
+    // Without the key a study of several trials may have rules by default.
+    if (study.stopping.empty() && study.budget.trials > 1) out += "stopping: []\n";
     return out;
 }
 

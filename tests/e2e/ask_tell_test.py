@@ -45,6 +45,18 @@ class AskTell(Case):
             self.assertEqual(answer, documented)
         self.assertIn('{"ask": 2}', self.hpo("ask-tell", "--help"))
 
+    def test_without_a_key_trials_stop_early_and_a_study_keeps_the_rules_that_it_began_with(self):
+        curve = [{"ask": 3}] + [{"report": {"trial": trial, "step": step, "values": {"loss": trial + 1 / step}}}
+                                for step in range(1, 4) for trial in (1, 2, 3)]
+        self.assertIn("pause", [answer.get("decision") for answer in self.talk(*curve, arguments=["--no-store"])])
+        self.assertIn("by default (stopping: [] trains", self.hpo("check", "study.yaml"))
+        few = STUDY.replace("trials: 50", "trials: 10")
+        self.assertEqual({answer["decision"] for answer in self.talk(*curve, text=few)[1:]}, {"continue"})
+        more = [{"report": {"trial": trial, "step": step, "values": {"loss": trial + 1 / step}}}
+                for step in range(4, 8) for trial in (1, 2, 3)]
+        self.assertEqual({answer["decision"] for answer in self.talk({"ask": 3}, *more, text=STUDY)[1:]}, {"continue"})
+        self.assertNotIn("stopping", (self.folder / "runs/requests/study.yaml").read_text())
+
     def test_a_study_resumes_after_kills_at_any_instant_and_is_shown_like_any_other(self):
         self.study(STUDY)
         tells = 0

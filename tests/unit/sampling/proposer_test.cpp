@@ -37,6 +37,33 @@ TrialRecord ended(TrialRecord trial, TrialState state, std::optional<double> val
     return trial;
 }
 
+/// The points that `auto` proposes with these rules, if each trial reports `steps` steps.
+std::vector<Point> proposed_by_auto(std::vector<PartSpec> rules, std::int64_t steps) {
+    Study study = study_of({real("x"), real("y")}, "auto");
+    study.stopping = std::move(rules);
+    Proposer proposer = make_proposer(study);
+    std::vector<Point> points;
+    for (std::int64_t n = 1; n <= 20; ++n) {
+        TrialRecord trial = trial_of(n, *proposer.propose(n));
+        proposer.proposed(trial);
+        points.push_back(trial.point);
+        for (std::int64_t step = 1; step <= steps; ++step) {
+            Report report;
+            report.step = step;
+            report.metrics["val_accuracy"] = trial.point[0] - std::pow(trial.point[1] - 0.3, 2);
+            trial.curve.push_back(report);
+        }
+        proposer.tell(ended(trial, TrialState::complete, trial.curve.back().metrics["val_accuracy"]));
+    }
+    return points;
+}
+
+TEST(Auto, DrawsAtRandomBesideAModelOnlyIfTrialsReportSeveralSteps) {
+    const std::vector<PartSpec> extrapolation{{"extrapolation", {}}};
+    EXPECT_EQ(proposed_by_auto(extrapolation, 1), proposed_by_auto({}, 1));
+    EXPECT_NE(proposed_by_auto(extrapolation, 2), proposed_by_auto({}, 2));
+}
+
 class EverySampler : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Proposer, EverySampler, ::testing::Values("auto", "random", "sobol", "tpe"));
 

@@ -131,6 +131,17 @@ TEST(Extrapolation, TrialsPauseAtTheFirstStepOnceItIsSeenToTell) {
     EXPECT_TRUE(study.gates.front().certain);
 }
 
+TEST(Extrapolation, TrialsOfASingleStepDoNotShowThatTheFirstStepTells) {
+    auto rule = testing_curves::rule("extrapolation", {}, steps, {"val_loss", Direction::minimize});
+    for (std::int64_t number = 1; number <= 30; ++number) {
+        TrialRecord trial = testing_curves::trial(number, {uniform(number, 0)}, "val_loss");
+        trial.value = trial.curve[0].metrics["val_loss"];
+        EXPECT_EQ(rule->report(trial).action, Action::go_on) << number;
+        trial.state = TrialState::complete;
+        rule->ended(trial);
+    }
+}
+
 TEST(Extrapolation, SaysWhereATrialIsPredictedToEndAndItsPlace) {
     const PlayedStudy study = play(20 * steps, [](auto trial, auto step) { return fall(uniform(trial, 0), step); });
     EXPECT_THAT(study.reason,

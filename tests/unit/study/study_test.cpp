@@ -49,6 +49,36 @@ TEST(StudyFile, StoppingMayBeAutoWhichIsReplacedByItsRules) {
     EXPECT_EQ(study->stopping[1].type, "extrapolation");
 }
 
+/// Returns the names of the rules that a study without the key `stopping` has by default, "-" if it has the key.
+std::string rules_by_default(const std::string& text) {
+    const auto study = parse(text);
+    if (!study) return study.error().message;
+    if (!study->default_stopping) return "-";
+    EXPECT_TRUE(study->stopping.empty());
+    std::string names;
+    for (const PartSpec& rule : *study->default_stopping) names += (names.empty() ? "" : " ") + rule.type;
+    return names;
+}
+
+TEST(StudyFile, StoppingIsAutoByDefaultWhereItCanLearnFromEnoughTrialsAndSteps) {
+    EXPECT_EQ(rules_by_default(synthetic), "divergence extrapolation");
+    EXPECT_EQ(rules_by_default(synthetic + "budget: {trials: 32, epochs: 6}\n"), "divergence extrapolation");
+    EXPECT_EQ(rules_by_default(synthetic + "budget: {trials: 31}\n"), "");
+    EXPECT_EQ(rules_by_default(synthetic + "budget: {epochs: 5}\n"), "");
+    EXPECT_EQ(rules_by_default(synthetic + "sampler: {type: grid}\n"), "");
+    EXPECT_EQ(rules_by_default(synthetic + "stopping: []\n"), "-");
+    EXPECT_EQ(rules_by_default(synthetic + "stopping: auto\n"), "-");
+}
+
+TEST(StudyFile, StoppingOfAScriptIsAutoByDefaultIfItsLengthIsStated) {
+    const std::string script =
+        "study: s\nobjective: {metric: reward, direction: maximize}\nspace:\n  x: {type: float, low: 0, high: 1}\n"
+        "worker: {command: [./train, \"{x}\"]}\n";
+    EXPECT_EQ(rules_by_default(script), "");
+    EXPECT_EQ(rules_by_default(script + "budget: {epochs: 20}\n"), "extrapolation");
+    EXPECT_EQ(parse(script + "stopping: auto\n")->stopping, (std::vector<PartSpec>{{"extrapolation", {}}}));
+}
+
 TEST(StudyFile, EveryKeyIsRead) {
     const auto study = parse(documented);
     ASSERT_TRUE(study) << study.error().message;

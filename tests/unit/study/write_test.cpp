@@ -149,6 +149,12 @@ keep: {checkpoints: best 5, folders: all}
     EXPECT_EQ(again->worker.at("lr"), Value(0.0012345678901234567));
 }
 
+TEST(WriteStudy, AStudyWithoutRulesHasNoneByDefaultEither) {
+    const Study again = parsed(write_study(parsed("study: s\nworker: {data: {format: synthetic}}\nstopping: []\n")));
+    EXPECT_TRUE(again.stopping.empty());
+    EXPECT_FALSE(again.default_stopping);
+}
+
 TEST(WriteStudy, TextsThatLookLikeOtherTypesAreQuoted) {
     const std::string script = "study: \"1e3\"\nobjective: {metric: m, direction: minimize}\n";
     for (const char* text : {"a b",
