@@ -384,6 +384,11 @@ void check_native(Diagnostics& diagnostics, const ReadSpace& space, const ReadWo
             diagnostics.note(location(other), "'" + string(other) + "' is here");
         });
     check_accumulation(diagnostics, space, worker);
+    const auto task = worker.params.find("task"), ranks = worker.params.find("class_metrics");
+    if (task != worker.params.end() && task->second == Value(string("regression")) && ranks != worker.params.end() &&
+        ranks->second == Value(true))
+        diagnostics.error(location("class_metrics"),
+                          "'class_metrics' are for classes and labels, and the task is regression");
     for (const WorkerKey& key : worker_keys) {
         const string condition(condition_of(key));
         // A key of another optimizer is harmless; one of other data or of another model is a mistake.

@@ -99,6 +99,9 @@ Result<std::vector<ArrayPlace>> list_arrays(const fs::path& path) {
         if (places.empty()) return Error{path.string() + ": the archive has no array (*.npy)"};
     }
     std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    const auto twice =
+        std::adjacent_find(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.name == b.name; });
+    if (twice != places.end()) return Error{path.string() + ": the archive has two arrays named " + twice->name};
     return places;
 }
 

@@ -347,6 +347,16 @@ TEST_F(Arrays, ErrorsNameTheFileTheArrayAndThePlace) {
     EXPECT_THAT(error(fractions), HasSubstr("text.npz: cannot be read as an NPZ archive"));
 }
 
+TEST_F(Arrays, TwoArraysOfOneNameAreAnError) {
+    const DataConfig given = archive({{"x", npy<float>({2}, {1, 2})}, {"y", npy<float>({2}, {1, 2})}, {"z", "later"}});
+    std::ifstream stream(given.path, std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+    for (std::size_t at = 0; (at = bytes.find("z.npy")) != std::string::npos;) bytes.replace(at, 1, "x");
+    DataConfig changed = given;
+    changed.path = write("twice.npz", bytes);
+    EXPECT_THAT(error(changed), HasSubstr("twice.npz: the archive has two arrays named x"));
+}
+
 TEST_F(Arrays, ADamagedArchiveIsAnError) {
     const DataConfig config = archive(
         {{"x", npy<float>({100, 2}, counting<float>(200, 1.7))}, {"y", npy<float>({100}, counting<float>(100))}});

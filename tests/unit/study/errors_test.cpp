@@ -363,6 +363,8 @@ TEST(Worker, KeysThatContradictEachOtherAreRefused) {
                 HasSubstr("'target'"));
     EXPECT_THAT(problem(synthetic, {"worker.training.accumulation=300"}),
                 HasSubstr("'accumulation' of 300 is more than a 'batch_size' of 256"));
+    EXPECT_THAT(problem(synthetic, {"worker.task=regression", "worker.training.class_metrics=true"}),
+                HasSubstr("'class_metrics' are for classes and labels, and the task is regression"));
 }
 
 TEST(Worker, OpenClIsForTheNativeWorkerAloneAndCudaForScriptsToo) {
