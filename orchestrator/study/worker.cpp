@@ -379,9 +379,11 @@ void check_native(Diagnostics& diagnostics, const ReadSpace& space, const ReadWo
     for (const WorkerKey& key : worker_keys)
         each_choice(key.excludes, [&](string_view other) {
             if (!given(key.name) || !given(other)) return;
-            diagnostics.error(location(key.name), "'" + string(key.name) + "' and '" + string(other) +
+            // Beside a key of `data.validation`, `validation` is given as the key `fraction`.
+            const string written = key.section == "data." + string(other) ? "fraction" : string(other);
+            diagnostics.error(location(key.name), "'" + string(key.name) + "' and '" + written +
                                                       "' exclude each other: " + string(key.meaning));
-            diagnostics.note(location(other), "'" + string(other) + "' is here");
+            diagnostics.note(location(other), "'" + written + "' is here");
         });
     check_accumulation(diagnostics, space, worker);
     const auto task = worker.params.find("task"), ranks = worker.params.find("class_metrics");

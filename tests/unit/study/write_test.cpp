@@ -69,7 +69,7 @@ TEST(WriteStudy, WhatIsSaidOfTheValidationIsReadAgain) {
             .message;
     };
     EXPECT_THAT(refused("{folds: 5, fraction: 0.2}"),
-                ::testing::HasSubstr("'folds' and 'validation' exclude each other"));
+                ::testing::HasSubstr("'folds' and 'fraction' exclude each other"));
     EXPECT_THAT(refused("{fold: 5}"), ::testing::HasSubstr("did you mean 'folds'?"));
     EXPECT_THAT(refused("{folds: 1}"), ::testing::HasSubstr("2"));
     EXPECT_THAT(
