@@ -22,9 +22,8 @@ namespace {
 
 constexpr std::int64_t fewest = 8;  // trials: with less a model has nothing to learn from
 constexpr std::int64_t most_for_gp = 400;
-constexpr std::int64_t most_foretold_for_gp = 400;  // most of them cost a few steps and are followed by others
-constexpr std::int64_t many_trials = 2000;          // of more trials, each likely takes only moments
-constexpr std::size_t most_dimensions = 40;         // of gp: its priors hold up to some thirty, and each costs time
+constexpr std::int64_t many_trials = 2000;   // of more trials, each likely takes only moments
+constexpr std::size_t most_dimensions = 40;  // of gp: its priors hold up to some thirty, and each costs time
 
 /// A sampler with the reason for its choice.
 class Chosen final : public Sampler {
@@ -108,12 +107,14 @@ class OnceCurves final : public Sampler {
     std::unique_ptr<Sampler> before_, after_;
 };
 
+Result<std::unique_ptr<Sampler>> chosen(Result<std::unique_ptr<Sampler>> made, const std::string& about) {
+    if (!made) return made.error();
+    return std::unique_ptr<Sampler>(std::make_unique<Chosen>(*std::move(made), "auto: " + about));
+}
+
 Result<std::unique_ptr<Sampler>> choose(const SamplerRow& row, const Params& options, const SamplerSetup& setup,
                                         const std::string& why) {
-    auto made = row.make(options, setup);
-    if (!made) return made.error();
-    return std::unique_ptr<Sampler>(
-        std::make_unique<Chosen>(*std::move(made), "auto: " + std::string(row.part.name) + ", as " + why));
+    return chosen(row.make(options, setup), std::string(row.part.name) + ", as " + why);
 }
 
 /// gp for the first trials, and tpe for later ones.
@@ -132,29 +133,25 @@ Result<std::unique_ptr<Sampler>> choose(const SamplerSetup& setup) {
         return choose(dimensions <= sobol_dimensions && !setup.beliefs ? sobol_row : random_row, {}, setup,
                       std::to_string(setup.trials) + (setup.trials == 1 ? " trial is" : " trials are") +
                           " too few to learn from");
-    const auto last_of_gp = setup.trials > many_trials ? most_for_gp / 2 : most_for_gp;
     if (setup.foretells && dimensions <= most_dimensions) {
-        auto before = gp_then_tpe({}, last_of_gp, {}, setup);
-        auto after = gp_then_tpe({{"uniform", 0.5}}, most_foretold_for_gp, {{"uniform", 0.6}}, setup);
+        auto before = gp_then_tpe({}, most_for_gp, {}, setup);
+        auto after = gp_then_tpe({{"uniform", 0.5}}, most_for_gp, {{"uniform", 0.6}}, setup);
         if (!before || !after) return before ? after.error() : before.error();
-        return std::unique_ptr<Sampler>(std::make_unique<Chosen>(
-            std::make_unique<OnceCurves>(*std::move(before), *std::move(after)),
-            "auto: gp, and every second trial at random where trials report several steps and pause, as predicted ends "
-            "tell what those are worth" +
-                (setup.trials > last_of_gp ? "; tpe after " + std::to_string(last_of_gp) + " trials" : std::string())));
+        return chosen(std::unique_ptr<Sampler>(std::make_unique<OnceCurves>(*std::move(before), *std::move(after))),
+                      "gp, and every second trial at random where trials report several steps and pause, as predicted "
+                      "ends tell what those are worth" +
+                          (setup.trials > most_for_gp ? "; tpe after " + std::to_string(most_for_gp) + " trials"
+                                                      : std::string()));
     }
     std::string why;
     if (setup.stops_early)
         why = "stopping rules end trials early";
     else if (dimensions > most_dimensions)
         why = std::to_string(dimensions) + " parameters are more than gp's " + std::to_string(most_dimensions);
-    else if (setup.trials > last_of_gp) {
-        auto made = gp_then_tpe({}, last_of_gp, {}, setup);
-        if (!made) return made.error();
-        return std::unique_ptr<Sampler>(
-            std::make_unique<Chosen>(*std::move(made), "auto: gp for the first " + std::to_string(last_of_gp) +
-                                                           " trials, then tpe, whose proposals take less time"));
-    } else
+    else if (const auto last = setup.trials > many_trials ? most_for_gp / 2 : most_for_gp; setup.trials > last)
+        return chosen(gp_then_tpe({}, last, {}, setup),
+                      "gp for the first " + std::to_string(last) + " trials, then tpe, whose proposals take less time");
+    else
         return choose(gp_row, {}, setup,
                       (setup.objectives > 1 ? "it looks for the Pareto front, " : std::string()) +
                           "trials are trained to their end and are no more than " + std::to_string(most_for_gp));
@@ -174,8 +171,7 @@ constinit const SamplerRow auto_row{
      "alone for more than 40 parameters, or "
      "where stopping rules other than divergence end trials early; "
      "with stopping: auto every second trial is drawn at random where trials report several steps; sobol for fewer "
-     "than 8; hpo "
-     "check says which and why",
+     "than 8; hpo check says which and why",
      {}},
     [](const Params&, const SamplerSetup& setup) -> Result<std::unique_ptr<Sampler>> {
         auto chosen = choose(setup);

@@ -51,6 +51,15 @@ class Study(Case):
         self.assertEqual(after[:2], before)
         self.assertEqual(len(after), 4)
 
+    def test_a_study_keeps_its_rules_when_its_budget_grows_and_a_fresh_one_has_those_of_the_default(self):
+        study = self.study(synthetic(trials=2, epochs=6, samples=512))
+        stored = self.folder / "runs/small/study.yaml"
+        self.hpo("run", study)
+        self.hpo("run", study, "--trials", 32, "--set", "budget.time=1s")
+        self.assertIn("stopping: []", stored.read_text())
+        self.hpo("run", study, "--trials", 32, "--set", "budget.time=1s", "--fresh")
+        self.assertIn("stopping: auto", stored.read_text())
+
     def test_the_same_seed_gives_the_same_curves_to_the_bit_with_one_slot(self):
         study = self.study(synthetic(parallel=1, trials=3))
         self.hpo("run", study)
