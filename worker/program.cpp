@@ -1,5 +1,6 @@
 #include "worker/program.hpp"
 
+#include <sched.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -11,6 +12,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <vector>
 
 #include "hpo/user_cache.hpp"
 #include "hpo/version.hpp"
@@ -36,11 +39,13 @@ It connects to the Unix socket named by HPO_ENDPOINT, says hello with HPO_TOKEN,
 trials, one after the other, until it is told to shut down or the connection closes. What it prints is the log of the
 trial it trains.
 
-  --backend NAME   what to compute on: cpu (on one thread), cuda, opencl, or auto: the first of cuda, an OpenCL GPU and
-                   the CPU that works (default: HPO_BACKEND, else cpu)
+  --backend NAME   what to compute on: cpu, cuda, opencl, or auto: the first of cuda, an OpenCL GPU and the CPU that
+                   works (default: HPO_BACKEND, else cpu)
   --device N       number of the CUDA or OpenCL device (default: HPO_DEVICE, else the first)
   --slots N        concurrent trials, which train side by side: 1 to 256 (default: HPO_SLOTS, else 256 on a GPU and 1
                    on a CPU, where there is nothing to gain)
+  --threads N      threads of a trial on the CPU, 1 to 1024, at most one on each core that the process may use, until
+                   the orchestrator tells the worker its cores (default: HPO_THREADS, else 1)
   --calibrate ID   measure the device and print the results as JSON Lines (docs/protocol.md), unless the first of them
                    has the identity ID (may be empty): then nothing has changed, and nothing is measured
   --profile RUN    train a few updates of RUN, a message `run` of docs/protocol.md, and print the time of each operation
@@ -61,6 +66,7 @@ struct Settings {
     std::string backend;
     std::string device;
     std::string slots;
+    std::string threads;
     std::string updates = "20";
     bool quick = false;
     std::optional<std::string> profiled;    ///< a message `run`
@@ -72,24 +78,45 @@ std::string variable(const char* name) {
     return value == nullptr ? "" : value;
 }
 
-/// Concurrent trials; 0: not given.
-Result<int> slots_of(const Settings& settings) {
-    if (settings.slots.empty()) return 0;
-    int slots = 0;
-    const char* end = settings.slots.data() + settings.slots.size();
-    const auto read = std::from_chars(settings.slots.data(), end, slots);
-    if (read.ec != std::errc{} || read.ptr != end || slots < 1 || slots > max_replicas)
-        return Error{"slots: " + settings.slots + " is not a number from 1 to " + std::to_string(max_replicas)};
-    return slots;
+/// The number that is given for `name`, between 1 and `most`.
+Result<int> number_of(const char* name, const std::string& text, int most) {
+    int number = 0;
+    const char* end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, number);
+    if (read.ec != std::errc{} || read.ptr != end || number < 1 || number > most)
+        return Error{std::string(name) + ": " + text + " is not a number from 1 to " + std::to_string(most)};
+    return number;
 }
 
-Result<std::int64_t> updates_of(const Settings& settings) {
-    std::int64_t updates = 0;
-    const char* end = settings.updates.data() + settings.updates.size();
-    const auto read = std::from_chars(settings.updates.data(), end, updates);
-    if (read.ec != std::errc{} || read.ptr != end || updates < 1 || updates > 100'000)
-        return Error{"updates: " + settings.updates + " is not a number from 1 to 100000"};
-    return updates;
+/// The numbers among the settings; 0: not given.
+struct Numbers {
+    int slots = 0;
+    int threads = 0;
+    int updates = 0;
+};
+Result<Numbers> numbers_of(const Settings& settings) {
+    Numbers numbers;
+    for (const auto& [name, text, most, number] :
+         {std::tuple{"slots", &settings.slots, max_replicas, &numbers.slots},
+          std::tuple{"threads", &settings.threads, 1024, &numbers.threads},
+          std::tuple{"updates", &settings.updates, 100'000, &numbers.updates}}) {
+        if (text->empty()) continue;
+        const auto read = number_of(name, *text, most);
+        if (!read) return read.error();
+        *number = *read;
+    }
+    return numbers;
+}
+
+/// The first `most` of the cores that this process may use.
+std::vector<int> own_cores(int most) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    std::vector<int> cores;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
+    for (int core = 0; core < CPU_SETSIZE && static_cast<int>(cores.size()) < most; ++core)
+        if (CPU_ISSET(core, &set)) cores.push_back(core);
+    return cores;
 }
 
 Result<BackendChoice> choice_of(const Settings& settings) {
@@ -228,15 +255,18 @@ int print_profile(WorkerContext& context, const std::string& text, std::int64_t 
 }  // namespace
 
 int worker_main(int argc, char** argv) {
-    Settings settings{variable("HPO_BACKEND"), variable("HPO_DEVICE"), variable("HPO_SLOTS")};
+    Settings settings{variable("HPO_BACKEND"), variable("HPO_DEVICE"), variable("HPO_SLOTS"), variable("HPO_THREADS")};
     for (int i = 1; i < argc; ++i) {
         const std::string_view argument = argv[i];
-        if ((argument == "--backend" || argument == "--device" || argument == "--slots" || argument == "--updates") &&
-            i + 1 < argc) {
-            (argument == "--backend"  ? settings.backend
-             : argument == "--device" ? settings.device
-             : argument == "--slots"  ? settings.slots
-                                      : settings.updates) = argv[++i];
+        const std::pair<std::string_view, std::string*> options[] = {{"--backend", &settings.backend},
+                                                                     {"--device", &settings.device},
+                                                                     {"--slots", &settings.slots},
+                                                                     {"--threads", &settings.threads},
+                                                                     {"--updates", &settings.updates}};
+        const auto* const option =
+            std::ranges::find(options, argument, &std::pair<std::string_view, std::string*>::first);
+        if (option != std::end(options) && i + 1 < argc) {
+            *option->second = argv[++i];
             continue;
         }
         if (argument == "--profile" && i + 1 < argc) {
@@ -267,10 +297,8 @@ int worker_main(int argc, char** argv) {
         return std::fputs(help, stderr), 2;
     const auto choice = choice_of(settings);
     if (!choice) return std::fprintf(stderr, "hpo-worker: %s\n", choice.error().message.c_str()), 2;
-    const auto slots = slots_of(settings);
-    if (!slots) return std::fprintf(stderr, "hpo-worker: %s\n", slots.error().message.c_str()), 2;
-    const auto updates = updates_of(settings);
-    if (!updates) return std::fprintf(stderr, "hpo-worker: %s\n", updates.error().message.c_str()), 2;
+    const auto numbers = numbers_of(settings);
+    if (!numbers) return std::fprintf(stderr, "hpo-worker: %s\n", numbers.error().message.c_str()), 2;
     const auto device = make_device(*choice);
     if (!device) return std::fprintf(stderr, "hpo-worker: %s\n", device.error().message.c_str()), 1;
     if ((*device)->backend() == "cpu") execute_again_with_better_kernels(argv);
@@ -285,7 +313,7 @@ int worker_main(int argc, char** argv) {
         if (const std::string remark = (*device)->remark(); !remark.empty())
             std::fprintf(stderr, "hpo-worker: %s\n", remark.c_str());
         if (!settings.profiled) train_once(context);
-        context.slots = *slots > 0 ? *slots : (*device)->slots();
+        context.slots = numbers->slots > 0 ? numbers->slots : (*device)->slots();
         if ((*device)->slots() > 1 && variable("HPO_TUNING") != "off") {
             // A session's socket is no other session's.
             const FoundTuning found = kept_tuning(user_cache(), identity_of(**device), variable("HPO_ENDPOINT"),
@@ -293,7 +321,8 @@ int worker_main(int argc, char** argv) {
             context.tuning = found.tuning;
             context.notes.push_back("measured on " + (*device)->name() + ": " + to_text(found));
         }
-        if (settings.profiled) return print_profile(context, *settings.profiled, *updates);
+        if (numbers->threads > 1) (*device)->use_cores(own_cores(numbers->threads));
+        if (settings.profiled) return print_profile(context, *settings.profiled, numbers->updates);
         measure_process(context);
         if (const std::string products = (*device)->products(); !products.empty()) context.notes.push_back(products);
         auto connection = Connection::open(endpoint);

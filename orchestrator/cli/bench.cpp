@@ -40,6 +40,7 @@ struct BenchArguments {
     std::string what, study, backend;
     std::vector<std::string> set;
     std::int64_t updates = 20;
+    std::int64_t threads = 1;
     bool again = false, quick = false, json = false;
 };
 
@@ -165,11 +166,13 @@ int training_command(const BenchArguments& arguments) {
                                     [](const BenchDevice& device) { return device.name.find("cuda") == 0; });
     const BenchDevice& device = found != usable.end() ? *found : usable.front();
     const auto peaks = kept_calibration(user_cache(), host_name(), read_host().cpu_name, device.name, device.id);
-    return bench_training({study, arguments.updates, arguments.json}, device.environment, peaks ? &*peaks : nullptr);
+    auto environment = device.environment;
+    if (device.name == "cpu") environment["HPO_THREADS"] = std::to_string(arguments.threads);
+    return bench_training({study, arguments.updates, arguments.json}, environment, peaks ? &*peaks : nullptr);
 }
 
 /// Throws Fatal for an option that has no effect on what is measured.
-void refuse_unused_options(const BenchArguments& arguments, bool has_updates) {
+void refuse_unused_options(const BenchArguments& arguments, bool has_updates, bool has_threads) {
     const auto refuse = [&](const char* option, const std::string& cure) {
         throw Fatal("hpo bench " + arguments.what + ": " + option + " has no effect here: " + cure, 2);
     };
@@ -181,6 +184,7 @@ void refuse_unused_options(const BenchArguments& arguments, bool has_updates) {
     if (!arguments.study.empty() || !arguments.set.empty())
         throw Fatal("hpo bench devices takes no study; hpo bench training STUDY times one", 2);
     if (has_updates) refuse("--updates", "leave it out; --quick measures fewer products for a shorter time");
+    if (has_threads) refuse("--threads", "leave it out; the CPU is measured on one thread");
 }
 
 int bench_command(const BenchArguments& arguments) {
@@ -213,14 +217,18 @@ CommandAction bench(CLI::App& app) {
     const CLI::Option* updates = app.add_option("--updates", arguments->updates, "training: updates that are timed")
                                      ->default_val(20)
                                      ->check(CLI::Range(1, 100000));
+    const CLI::Option* threads =
+        app.add_option("--threads", arguments->threads, "training: threads on the CPU, at most one on each core")
+            ->default_val(1)
+            ->check(CLI::Range(1, 1024));
     app.add_option("--backend", arguments->backend, "Only devices of this backend; opencl with its CPUs")
         ->check(CLI::IsMember({"cpu", "cuda", "opencl"}));
     app.add_flag("--again", arguments->again, "devices: measure although nothing has changed since the last time");
     app.add_flag("--quick", arguments->quick,
                  "devices: products of up to 1024 x 1024 alone, and shorter; the result is not kept");
     app.add_flag("--json", arguments->json, "One JSON object for programs");
-    return [arguments, updates] {
-        refuse_unused_options(*arguments, updates->count() > 0);
+    return [arguments, updates, threads] {
+        refuse_unused_options(*arguments, updates->count() > 0, threads->count() > 0);
         return bench_command(*arguments);
     };
 }

@@ -501,6 +501,9 @@ class Device {
     [[nodiscard]] virtual int slots() const { return 1; }
     /// Free memory of the device; nothing where its driver does not tell.
     [[nodiscard]] virtual std::optional<MemoryLeft> memory_left() { return {}; }
+    /// Computes on these cores of the host from now on, with a thread each, to the same results: see ThreadPool. Not
+    /// while an operation runs. Devices that compute elsewhere ignore it.
+    virtual void use_cores(std::span<const int> /*cores*/) {}
     /// Number of launches handed to the driver so far (a graph counts as one); 0: they are not counted.
     [[nodiscard]] virtual std::uint64_t launches() const { return 0; }
     /// Bytes that the device writes and reads again soon at full speed: operations that need much temporary memory work

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "worker/backends/cpu/cpu_device.hpp"
+#include "worker/backends/cpu/thread_pool.hpp"
 
 namespace hpo {
 namespace {
@@ -38,6 +39,7 @@ TEST(Bfloat16Products, AreExactInEveryFormAndSizeAndTouchNothingElse) {
     struct Sizes {
         std::int64_t m, n, k;
     };
+    ThreadPool threads;
     std::vector<Bfloat16Unit> units{Bfloat16Unit::vectors};
     if (best != units.front()) units.push_back(best);
     // Parts of tiles, one tile, four, and more than one block of columns and of depth.
@@ -56,8 +58,8 @@ TEST(Bfloat16Products, AreExactInEveryFormAndSizeAndTouchNothingElse) {
                         }
                     for (const Bfloat16Unit unit : units) {
                         std::vector<float> c(wanted.size(), 3.0F);
-                        Bfloat16Products(unit).multiply(m, n, k, {a.bits.data(), left}, {b.bits.data(), right},
-                                                        c.data(), add);
+                        Bfloat16Products(unit, threads)
+                            .multiply(m, n, k, {a.bits.data(), left}, {b.bits.data(), right}, c.data(), add);
                         EXPECT_EQ(c, wanted) << m << ' ' << n << ' ' << k << ' ' << left << right << add;
                     }
                 }

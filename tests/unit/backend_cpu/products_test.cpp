@@ -39,7 +39,8 @@ TEST_P(Products, EqualSumsInDoublePrecision) {
     };
     const std::vector<float> a = drawn(m * k, 1), b = drawn(k * n, 2), before = drawn(m * n, 3);
     std::vector<float> c = before;
-    multiply(m, n, k, {a.data(), a_transposed}, {b.data(), b_transposed}, c.data(), write);
+    ThreadPool threads;
+    multiply(threads, m, n, k, {a.data(), a_transposed}, {b.data(), b_transposed}, c.data(), write);
     double worst = 0;
     for (std::int64_t i = 0; i < m; ++i)
         for (std::int64_t j = 0; j < n; ++j) {

@@ -117,9 +117,10 @@ struct UnfoldingStream : CpuStream {
 
 TEST(Cnn, AddsMicroBatchesAndPartsUpToTheGradientOfTheWholeBatch) {
     for (const auto& shape : cnn_shapes) {
+        ThreadPool threads;
         CnnNet whole(shape, 6, 2), parts(shape, 6, 2, 0, 1);  // one sample's patches at a time
-        parts.stream =
-            std::make_unique<UnfoldingStream>(*cpu_levels().back().kernels, static_cast<CpuBuffer&>(*parts.arena), 2);
+        parts.stream = std::make_unique<UnfoldingStream>(*cpu_levels().back().kernels, threads,
+                                                         static_cast<CpuBuffer&>(*parts.arena), 2);
         whole.randomise();
         parts.randomise();
         whole.pass(0, 6, Write::set);

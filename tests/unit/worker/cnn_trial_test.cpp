@@ -6,7 +6,7 @@
 
 #include "hpo/random.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tests/unit/worker/fused_trials.hpp"
+#include "tests/unit/worker/threads.hpp"
 #include "worker/training/fusion.hpp"
 
 namespace hpo::test {
@@ -75,6 +75,14 @@ class CnnTrialOnTheCpu : public ::testing::Test {
 class CnnTrialOn : public CnnTrialOnTheCpu, public ::testing::WithParamInterface<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Backends, CnnTrialOn, ::testing::Values("cpu", "opencl"),
                          [](const auto& one) { return std::string(one.param); });
+
+TEST_F(CnnTrialOnTheCpu, HasTheSameBitsOnAnyNumberOfThreads) {
+    for (const char* norm : {"group", "batch"}) {
+        SCOPED_TRACE(norm);
+        expect_the_same_on_any_number_of_threads(
+            params({{"norm", std::string(norm)}, {"channels", std::int64_t{40}}, {"batch_size", std::int64_t{100}}}));
+    }
+}
 
 TEST_P(CnnTrialOn, LearnsShapesWhereverTheyAre) {
     WorkerFixture worker(GetParam());

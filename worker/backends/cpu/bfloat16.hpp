@@ -11,6 +11,8 @@
 
 namespace hpo {
 
+class ThreadPool;
+
 /// Rounds to nearest, ties to even. Subnormal numbers become 0. Needs bfloat16_unit().
 void round_to_bfloat16(std::int64_t count, const float* from, std::uint16_t* to);
 
@@ -20,22 +22,26 @@ struct Bfloat16Matrix {
     bool transposed = false;  ///< what is multiplied is its transpose
 };
 
-/// Multiplies matrices by a unit that the CPU has. Takes 1.1 MB of memory for blocks of the operands. Not thread-safe.
+/// Multiplies matrices by a unit that the CPU has. Takes 1 MiB of memory for a block of the right operand, and 36 KiB
+/// of a thread's stack. Not thread-safe.
 class Bfloat16Products {
    public:
-    explicit Bfloat16Products(Bfloat16Unit unit);
+    /// `threads` must outlive it.
+    Bfloat16Products(Bfloat16Unit unit, ThreadPool& threads);
 
-    /// Computes c [m, n] = a [m, k] * b [k, n], or adds that to c with `add`. Sums are in float32.
+    /// Computes c [m, n] = a [m, k] * b [k, n], or adds that to c with `add`. Sums are in float32, and each is taken in
+    /// the same order whatever the sizes.
     void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Bfloat16Matrix a, Bfloat16Matrix b, float* c,
                   bool add);
 
    private:
-    struct Blocks;
+    struct Block;
     struct Free {
-        void operator()(Blocks* blocks) const;
+        void operator()(Block* block) const;
     };
-    std::unique_ptr<Blocks, Free> blocks_;
+    std::unique_ptr<Block, Free> block_;
     Bfloat16Unit unit_;
+    ThreadPool& threads_;
 };
 
 }  // namespace hpo

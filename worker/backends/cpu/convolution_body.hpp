@@ -242,19 +242,19 @@ template <int vectors>
             for (int v = 0; v < vectors; ++v) store_floats(sums[r][v], to + r * padded + v * lanes);
 }
 
-/// Adds one image's part to the gradient of the weights [elements, padded].
+/// Adds one image's part to the gradient of the weights [elements, padded] of the elements [begin, end) of a patch.
 template <int vectors>
 inline void convolve_back_to_weights(const PatchSizes& s, const Frame& in, const float* framed, const Frame& out,
-                                     const float* gradient, float* sums) {
+                                     const float* gradient, int64_t begin, int64_t end, float* sums) {
     constexpr int64_t fast_bytes = 24 << 10;  // what is read again and again stays in the first-level cache
-    const int64_t elements = s.kernel * s.kernel * s.channels, border = s.kernel / 2;
+    const int64_t border = s.kernel / 2;
     const int64_t row_bytes = (s.stride * in.row() + out.row()) * static_cast<int64_t>(sizeof(float));
     const int64_t most_rows = fast_bytes / row_bytes > 1 ? fast_bytes / row_bytes : 1;
     for (int64_t y = 0; y < s.out_height; y += most_rows) {
         const int64_t rows = s.out_height - y < most_rows ? s.out_height - y : most_rows;
         const float* corner = framed + in.at(y * s.stride - border, -border);
-        for (int64_t element = 0; element < elements; element += held_rows) {
-            const int64_t held = elements - element < held_rows ? elements - element : held_rows;
+        for (int64_t element = begin; element < end; element += held_rows) {
+            const int64_t held = end - element < held_rows ? end - element : held_rows;
             const float* from[held_rows];
             for (int64_t r = 0; r < held_rows; ++r) {
                 const int64_t mine = element + (r < held ? r : 0), in_row = s.kernel * s.channels;
@@ -269,7 +269,8 @@ inline void convolve_back_to_weights(const PatchSizes& s, const Frame& in, const
 }
 
 void convolve_backward(int64_t images, const PatchSizes& s, int64_t outputs, const float* gradient, const float* input,
-                       const float* weight, float* weight_gradient, float* input_gradient, float* workspace) {
+                       const float* weight, int64_t begin, int64_t end, float* weight_gradient, float* input_gradient,
+                       float* workspace) {
     const int64_t elements = s.kernel * s.kernel * s.channels, padded = padded_to_blocks(outputs);
     const Frame in = input_frame(s);
     const Frame out{s.out_height, s.out_width, outputs, s.kernel / 2, padded};
@@ -279,15 +280,17 @@ void convolve_backward(int64_t images, const PatchSizes& s, int64_t outputs, con
     float* packed = sums + elements * padded;
     clear(framed, in.size());
     clear(framed_gradient, out.size());
-    clear(sums, elements * padded);
+    clear(sums + begin * padded, (end - begin) * padded);
     if (input_gradient) pack_weights_back(s, outputs, padded, weight, packed);
     for (int64_t image = 0; image < images; ++image) {
-        in.fill(input, framed);
         out.fill(gradient, framed_gradient);
-        if (outputs > lanes)
-            convolve_back_to_weights<2>(s, in, framed, out, framed_gradient, sums);
-        else
-            convolve_back_to_weights<1>(s, in, framed, out, framed_gradient, sums);
+        if (begin < end) {
+            in.fill(input, framed);
+            if (outputs > lanes)
+                convolve_back_to_weights<2>(s, in, framed, out, framed_gradient, begin, end, sums);
+            else
+                convolve_back_to_weights<1>(s, in, framed, out, framed_gradient, begin, end, sums);
+        }
         if (input_gradient) {
             convolve_back_to_input(s, out, framed_gradient, packed, input_gradient);
             input_gradient += s.height * s.width * s.channels;
@@ -296,6 +299,6 @@ void convolve_backward(int64_t images, const PatchSizes& s, int64_t outputs, con
         gradient += s.out_height * s.out_width * outputs;
     }
     for (int64_t o = 0; o < outputs; ++o)
-        for (int64_t element = 0; element < elements; ++element)
+        for (int64_t element = begin; element < end; ++element)
             weight_gradient[o * elements + element] += sums[element * padded + o];
 }

@@ -47,13 +47,15 @@ class CpuDevice : public Device {
         if (bytes > 0 && !buffer->data()) return Error{"not enough memory for " + std::to_string(bytes) + " bytes"};
         return std::unique_ptr<Buffer>(std::move(buffer));
     }
+    void use_cores(std::span<const int> cores) override { threads_.use(cores); }
     std::unique_ptr<Stream> stream(Buffer& arena, int replicas) override {
-        return std::make_unique<CpuStream>(*level_.kernels, static_cast<CpuBuffer&>(arena), replicas);
+        return std::make_unique<CpuStream>(*level_.kernels, threads_, static_cast<CpuBuffer&>(arena), replicas);
     }
 
    private:
     CpuLevel level_;
     Bfloat16Unit bfloat16_;
+    ThreadPool threads_;
 };
 
 /// Asks for huge pages of 2 MiB: the first access to a large arena is ten times as fast, and its matrices cause fewer

@@ -1,5 +1,5 @@
-// The CPU backend: oneDNN and OpenBLAS for matrix products, vectorised kernels for the rest, one thread. Operations run
-// at once.
+// The CPU backend: oneDNN and OpenBLAS for matrix products, vectorised kernels for the rest. Operations run at once, on
+// one thread unless use_cores() gives more.
 #pragma once
 
 #include <memory>

@@ -40,76 +40,84 @@ bool CpuStream::updates(const Update& update, int replica) const {
 void CpuStream::round_decayed(const Update& update, int replica) const {
     if (!update.rounded) return;
     assert(update.rounded.elements() == update.decayed);
-    round_to_bfloat16(update.decayed, at(update.weights, replica), at<std::uint16_t>(update.rounded, replica));
+    share_elements(update.decayed, [&](std::int64_t first, std::int64_t count) {
+        round_to_bfloat16(count, at(update.weights, replica) + first,
+                          at<std::uint16_t>(update.rounded, replica) + first);
+    });
+}
+
+/// Calls work(first, count, step) for parts of the parameters; those that do not decay get the step with `no_decay`.
+template <class Step, class F>
+void CpuStream::share_update(const Update& update, const Step& step, float no_decay, F&& work) const {
+    const std::int64_t decayed = update.decayed;
+    share_elements(decayed, [&](std::int64_t first, std::int64_t count) { work(first, count, step); });
+    Step rest = step;
+    rest.decay = no_decay;
+    share_elements(update.weights.elements() - decayed,
+                   [&](std::int64_t first, std::int64_t count) { work(decayed + first, count, rest); });
 }
 
 void CpuStream::adamw(const AdamW& arguments) {
     const Update& update = arguments.update;
-    const std::int64_t decayed = update.decayed;
     for (int replica = first_; replica < end_; ++replica) {
         if (!updates(update, replica)) continue;
         const double rate = rate_of(update, replica);
         const double t = value<std::uint32_t>(arguments.iteration, replica) + 1.0;
         const float beta1 = value(arguments.beta1, replica);
         const float beta2 = value(arguments.beta2, replica);
-        AdamWStep step{.decay = static_cast<float>(1 - rate * value(update.weight_decay, replica)),
-                       .factor = update.factor ? value(update.factor, replica) : 1.0F,
-                       .beta1 = beta1,
-                       .beta2 = beta2,
-                       .step = static_cast<float>(rate / (1 - std::pow(beta1, t))),
-                       .inverse_root = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, t))),
-                       .epsilon = value(arguments.epsilon, replica)};
+        const AdamWStep step{.decay = static_cast<float>(1 - rate * value(update.weight_decay, replica)),
+                             .factor = update.factor ? value(update.factor, replica) : 1.0F,
+                             .beta1 = beta1,
+                             .beta2 = beta2,
+                             .step = static_cast<float>(rate / (1 - std::pow(beta1, t))),
+                             .inverse_root = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, t))),
+                             .epsilon = value(arguments.epsilon, replica)};
         float* weights = at(update.weights, replica);
         const float* gradient = at(update.gradient, replica);
         float* first = at(arguments.first_moment, replica);
         float* second = at(arguments.second_moment, replica);
-        kernels_.adamw(decayed, step, weights, gradient, first, second);
-        step.decay = 1;
-        kernels_.adamw(update.weights.elements() - decayed, step, weights + decayed, gradient + decayed,
-                       first + decayed, second + decayed);
+        share_update(update, step, 1, [&](std::int64_t i, std::int64_t count, const AdamWStep& its) {
+            kernels_.adamw(count, its, weights + i, gradient + i, first + i, second + i);
+        });
         round_decayed(update, replica);
     }
 }
 
 void CpuStream::sgd(const Sgd& arguments) {
     const Update& update = arguments.update;
-    const std::int64_t decayed = update.decayed;
     for (int replica = first_; replica < end_; ++replica) {
         if (!updates(update, replica)) continue;
-        SgdStep step{.learning_rate = rate_of(update, replica),
-                     .decay = value(update.weight_decay, replica),
-                     .factor = update.factor ? value(update.factor, replica) : 1.0F,
-                     .momentum = value(arguments.momentum, replica),
-                     .nesterov = arguments.nesterov};
+        const SgdStep step{.learning_rate = rate_of(update, replica),
+                           .decay = value(update.weight_decay, replica),
+                           .factor = update.factor ? value(update.factor, replica) : 1.0F,
+                           .momentum = value(arguments.momentum, replica),
+                           .nesterov = arguments.nesterov};
         float* weights = at(update.weights, replica);
         const float* gradient = at(update.gradient, replica);
         float* velocity = at(arguments.velocity, replica);
-        kernels_.sgd(decayed, step, weights, gradient, velocity);
-        step.decay = 0;
-        kernels_.sgd(update.weights.elements() - decayed, step, weights + decayed, gradient + decayed,
-                     velocity + decayed);
+        share_update(update, step, 0, [&](std::int64_t i, std::int64_t count, const SgdStep& its) {
+            kernels_.sgd(count, its, weights + i, gradient + i, velocity + i);
+        });
         round_decayed(update, replica);
     }
 }
 
 void CpuStream::lion(const Lion& arguments) {
     const Update& update = arguments.update;
-    const std::int64_t decayed = update.decayed;
     for (int replica = first_; replica < end_; ++replica) {
         if (!updates(update, replica)) continue;
         const float rate = rate_of(update, replica);
-        LionStep step{.learning_rate = rate,
-                      .decay = static_cast<float>(1 - double{rate} * value(update.weight_decay, replica)),
-                      .factor = update.factor ? value(update.factor, replica) : 1.0F,
-                      .beta1 = value(arguments.beta1, replica),
-                      .beta2 = value(arguments.beta2, replica)};
+        const LionStep step{.learning_rate = rate,
+                            .decay = static_cast<float>(1 - double{rate} * value(update.weight_decay, replica)),
+                            .factor = update.factor ? value(update.factor, replica) : 1.0F,
+                            .beta1 = value(arguments.beta1, replica),
+                            .beta2 = value(arguments.beta2, replica)};
         float* weights = at(update.weights, replica);
         const float* gradient = at(update.gradient, replica);
         float* first = at(arguments.first_moment, replica);
-        kernels_.lion(decayed, step, weights, gradient, first);
-        step.decay = 1;
-        kernels_.lion(update.weights.elements() - decayed, step, weights + decayed, gradient + decayed,
-                      first + decayed);
+        share_update(update, step, 1, [&](std::int64_t i, std::int64_t count, const LionStep& its) {
+            kernels_.lion(count, its, weights + i, gradient + i, first + i);
+        });
         round_decayed(update, replica);
     }
 }
@@ -122,10 +130,13 @@ void CpuStream::combine(const Combine& arguments) {
         const float of_from = from_factor * scale, of_to = to_factor * scale;
         const float* source = at(from, replica);
         float* target = at(to, replica);
-        if (source)
-            for (std::int64_t i = 0; i < to.elements(); ++i) target[i] = of_from * source[i] + of_to * target[i];
-        else
-            for (std::int64_t i = 0; i < to.elements(); ++i) target[i] *= of_to;
+        share_elements(to.elements(), [&](std::int64_t first, std::int64_t count) {
+            if (source)
+                for (std::int64_t i = first; i < first + count; ++i)
+                    target[i] = of_from * source[i] + of_to * target[i];
+            else
+                for (std::int64_t i = first; i < first + count; ++i) target[i] *= of_to;
+        });
     }
 }
 
@@ -134,8 +145,10 @@ void CpuStream::average(const Average& arguments) {
         if (value<std::uint8_t>(arguments.alive, replica) == 0) continue;
         const auto t = static_cast<float>(value<std::uint32_t>(arguments.iteration, replica) + 1);
         const float decay = std::min(arguments.decay, (1 + t) / (10 + t));
-        kernels_.average(arguments.weights.elements(), 1 - decay, at(arguments.weights, replica),
-                         at(arguments.average, replica));
+        share_elements(arguments.weights.elements(), [&](std::int64_t first, std::int64_t count) {
+            kernels_.average(count, 1 - decay, at(arguments.weights, replica) + first,
+                             at(arguments.average, replica) + first);
+        });
     }
 }
 

@@ -7,7 +7,10 @@ void CpuStream::embed(const Embed& arguments) {
     const auto& [tokens, table, output] = arguments;
     assert(output.rows == tokens.elements() && output.columns == table.columns);
     for (int replica = first_; replica < end_; ++replica)
-        kernels_.embed(output.rows, output.columns, at(tokens, replica), at(table, replica), at(output, replica));
+        share(output.rows, output.columns, [&](std::int64_t first, std::int64_t rows) {
+            kernels_.embed(rows, output.columns, at(tokens, replica) + first, at(table, replica),
+                           at(output, replica) + first * output.columns);
+        });
 }
 
 void CpuStream::embed_backward(const EmbedBackward& arguments) {
@@ -24,9 +27,12 @@ void CpuStream::rotate(const Rotate& arguments) {
     const Tensor& values = arguments.values;
     assert(arguments.width % 2 == 0 && arguments.width <= Attention::widest_head);
     assert(values.rows % arguments.steps == 0 && arguments.heads * arguments.width <= values.columns);
+    const std::int64_t of_sample = arguments.steps * values.columns;
     for (int replica = first_; replica < end_; ++replica)
-        kernels_.rotate(values.rows / arguments.steps, arguments.steps, values.columns, arguments.heads,
-                        arguments.width, arguments.back, at(values, replica));
+        share(values.rows / arguments.steps, of_sample, [&](std::int64_t first, std::int64_t samples) {
+            kernels_.rotate(samples, arguments.steps, values.columns, arguments.heads, arguments.width, arguments.back,
+                            at(values, replica) + first * of_sample);
+        });
 }
 
 namespace {
@@ -44,8 +50,14 @@ AttentionSizes sizes_of(const Attention& it) {
 void CpuStream::attention(const Attention& arguments) {
     const AttentionSizes sizes = sizes_of(arguments);
     for (int replica = first_; replica < end_; ++replica)
-        kernels_.attention(arguments.output.rows / arguments.steps, sizes, at(arguments.projections, replica),
-                           at(arguments.output, replica), at(arguments.log_sums, replica));
+        share(arguments.output.rows / arguments.steps, sizes.steps * sizes.steps * sizes.heads,
+              [&](std::int64_t first, std::int64_t samples) {
+                  const auto its = [&](const Tensor& tensor) {
+                      return at(tensor, replica) + first * sizes.steps * tensor.columns;
+                  };
+                  kernels_.attention(samples, sizes, its(arguments.projections), its(arguments.output),
+                                     its(arguments.log_sums));
+              });
 }
 
 void CpuStream::attention_backward(const AttentionBackward& arguments) {
@@ -55,25 +67,39 @@ void CpuStream::attention_backward(const AttentionBackward& arguments) {
     assert(arguments.deltas.elements() == forward.log_sums.elements());
     assert(arguments.of_projections.elements() == forward.projections.elements());
     for (int replica = first_; replica < end_; ++replica)
-        kernels_.attention_backward(forward.output.rows / forward.steps, sizes, at(forward.projections, replica),
-                                    at(forward.output, replica), at(forward.log_sums, replica),
-                                    at(arguments.gradient, replica), at(arguments.deltas, replica),
-                                    at(arguments.of_projections, replica));
+        share(forward.output.rows / forward.steps, sizes.steps * sizes.steps * sizes.heads,
+              [&](std::int64_t first, std::int64_t samples) {
+                  const auto its = [&](const Tensor& tensor, std::int64_t columns) {
+                      return at(tensor, replica) + first * sizes.steps * columns;
+                  };
+                  const std::int64_t width = forward.output.columns, all = forward.projections.columns;
+                  kernels_.attention_backward(samples, sizes, its(forward.projections, all), its(forward.output, width),
+                                              its(forward.log_sums, sizes.heads), its(arguments.gradient, width),
+                                              its(arguments.deltas, sizes.heads), its(arguments.of_projections, all));
+              });
 }
 
 void CpuStream::gate(const Gate& arguments) {
     const auto& [input, output] = arguments;
     assert(input.rows == output.rows && input.columns == 2 * output.columns);
+    const std::int64_t columns = output.columns;
     for (int replica = first_; replica < end_; ++replica)
-        kernels_.gate(output.rows, output.columns, at(input, replica), at(output, replica));
+        share(output.rows, columns, [&](std::int64_t first, std::int64_t rows) {
+            kernels_.gate(rows, columns, at(input, replica) + first * 2 * columns,
+                          at(output, replica) + first * columns);
+        });
 }
 
 void CpuStream::gate_backward(const GateBackward& arguments) {
     const auto& [input, output_gradient, input_gradient] = arguments;
     assert(input.elements() == 2 * output_gradient.elements() && input_gradient.elements() == input.elements());
+    const std::int64_t columns = output_gradient.columns;
     for (int replica = first_; replica < end_; ++replica)
-        kernels_.gate_backward(output_gradient.rows, output_gradient.columns, at(input, replica),
-                               at(output_gradient, replica), at(input_gradient, replica));
+        share(output_gradient.rows, columns, [&](std::int64_t first, std::int64_t rows) {
+            kernels_.gate_backward(rows, columns, at(input, replica) + first * 2 * columns,
+                                   at(output_gradient, replica) + first * columns,
+                                   at(input_gradient, replica) + first * 2 * columns);
+        });
 }
 
 }  // namespace hpo

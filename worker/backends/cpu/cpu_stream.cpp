@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <type_traits>
 
@@ -78,7 +80,9 @@ void CpuStream::read_bytes(const Tensor& from, int replica, std::span<std::byte>
 void CpuStream::fill(const Tensor& to, float value) {
     for (int replica = first_; replica < end_; ++replica) {
         float* target = at(to, replica);
-        for (std::int64_t i = 0; i < to.elements(); ++i) target[i] = value;
+        share_elements(to.elements(), [&](std::int64_t first, std::int64_t count) {
+            std::fill(target + first, target + first + count, value);
+        });
     }
 }
 
@@ -99,8 +103,13 @@ void CpuStream::copy_from(const Buffer& arena, const Tensor& from, const Tensor&
 
 void CpuStream::add(const Tensor& from, const Tensor& to) {
     assert(from.elements() == to.elements());
-    for (int replica = first_; replica < end_; ++replica)
-        kernels_.add(from.elements(), at(from, replica), at(to, replica));
+    for (int replica = first_; replica < end_; ++replica) {
+        const float* source = at(from, replica);
+        float* target = at(to, replica);
+        share_elements(from.elements(), [&](std::int64_t first, std::int64_t count) {
+            kernels_.add(count, source + first, target + first);
+        });
+    }
 }
 
 void CpuStream::initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) {
@@ -167,19 +176,24 @@ void change(const T* from, const Augment& augment, std::int64_t columns, const P
 
 }  // namespace
 
-/// Has `rows` rows written to `to`, some at a time, and rounds them while the first-level cache holds them.
-/// write(f32 rows, first row, their number).
+namespace {
+
+/// Has `rows` rows written, some at a time, and rounds them to `to` while the first-level cache holds them.
+/// write(f32 rows, first row, their number) returns where they are.
 template <class F>
-void CpuStream::write_rounded(std::int64_t rows, std::int64_t columns, std::uint16_t* to, F&& write) {
+void write_rounded(std::int64_t rows, std::int64_t columns, std::uint16_t* to, F&& write) {
     constexpr std::int64_t at_once = 4096;
+    thread_local std::vector<float> unrounded;
     const std::int64_t rows_at_once = std::max<std::int64_t>(1, at_once / columns);
     const auto elements = static_cast<std::size_t>(rows_at_once * columns);
-    if (unrounded_.size() < elements) unrounded_.resize(elements);
+    if (unrounded.size() < elements) unrounded.resize(elements);
     for (std::int64_t first = 0; first < rows; first += rows_at_once) {
         const std::int64_t count = std::min(rows_at_once, rows - first);
-        round_to_bfloat16(count * columns, write(unrounded_.data(), first, count), to + first * columns);
+        round_to_bfloat16(count * columns, write(unrounded.data(), first, count), to + first * columns);
     }
 }
+
+}  // namespace
 
 std::size_t CpuStream::part_of(const Samples& samples, const Gather& arguments, int replica) const {
     if (samples.staged) return static_cast<std::size_t>(replica);
@@ -230,32 +244,37 @@ void CpuStream::gather(const Samples& samples, const Gather& arguments) {
         std::byte* to = arena_.data() + arguments.targets.replica(replica).offset;
         const Rows mine = valid_rows(extent, replica, output.rows);
         const std::int64_t first = extent.limits_rows() ? mine.first : arguments.first;
-        Picked picked = extent.limits_rows() && !samples.staged
-                            ? Picked(its, source, first, value<std::uint32_t>(extent.batch, replica),
-                                     value<std::uint64_t>(arguments.seed, replica),
-                                     value<std::uint32_t>(arguments.iteration, replica))
-                            : Picked(its, source, first);
-        for (std::int64_t begin = 0; begin < mine.count; begin += Picked::at_once) {
-            const std::int64_t count = std::min(Picked::at_once, mine.count - begin);
-            const std::span rows(picked.from(kernels_, begin, count), static_cast<std::size_t>(count));
-            const auto write = [&](float* there, std::int64_t row, std::int64_t some) {
-                const auto its_rows = rows.subspan(static_cast<std::size_t>(row), static_cast<std::size_t>(some));
-                if (samples.features.type == Type::u8)
-                    gather_rows<std::uint8_t>(samples, arguments, replica, first, begin + row, its_rows, there);
+        const bool in_epoch = extent.limits_rows() && !samples.staged;
+        const Picked all = in_epoch ? Picked(its, source, first, value<std::uint32_t>(extent.batch, replica),
+                                             value<std::uint64_t>(arguments.seed, replica),
+                                             value<std::uint32_t>(arguments.iteration, replica))
+                                    : Picked(its, source, first);
+        share(mine.count, output.columns, [&](std::int64_t its_first, std::int64_t its_count) {
+            Picked picked = all;
+            for (std::int64_t begin = its_first; begin < its_first + its_count; begin += Picked::at_once) {
+                const std::int64_t count = std::min(Picked::at_once, its_first + its_count - begin);
+                const std::span rows(picked.from(kernels_, begin, count), static_cast<std::size_t>(count));
+                const auto write = [&](float* there, std::int64_t row, std::int64_t some) {
+                    const auto its_rows = rows.subspan(static_cast<std::size_t>(row), static_cast<std::size_t>(some));
+                    if (samples.features.type == Type::u8)
+                        gather_rows<std::uint8_t>(samples, arguments, replica, first, begin + row, its_rows, there);
+                    else
+                        gather_rows<float>(samples, arguments, replica, first, begin + row, its_rows, there);
+                    return there;
+                };
+                if (output.type == Type::f32)
+                    write(at(output, replica) + begin * output.columns, 0, count);
                 else
-                    gather_rows<float>(samples, arguments, replica, first, begin + row, its_rows, there);
-                return there;
-            };
-            if (output.type == Type::f32)
-                write(at(output, replica) + begin * output.columns, 0, count);
-            else
-                write_rounded(count, output.columns, at<std::uint16_t>(output, replica) + begin * output.columns,
-                              write);
-            for (const std::int32_t row : rows) {
-                std::memcpy(to, from + static_cast<std::size_t>(row) * target_bytes, target_bytes);
-                to += target_bytes;
+                    write_rounded(count, output.columns, at<std::uint16_t>(output, replica) + begin * output.columns,
+                                  write);
+                std::byte* target = to + static_cast<std::size_t>(begin) * target_bytes;
+                for (const std::int32_t row : rows) {
+                    std::memcpy(target, from + static_cast<std::size_t>(row) * target_bytes, target_bytes);
+                    target += target_bytes;
+                }
             }
-        }
+        });
+        to += static_cast<std::size_t>(mine.count) * target_bytes;
         const auto padding = static_cast<std::size_t>(output.rows - mine.count);
         std::memset(to, 0, padding * target_bytes);
         const Tensor rest = output.slice(mine.count * output.columns, output.rows - mine.count, output.columns);
@@ -266,11 +285,13 @@ void CpuStream::gather(const Samples& samples, const Gather& arguments) {
 void CpuStream::round(const Tensor& from, const Tensor& to) {
     assert(from.elements() == to.elements());
     for (int replica = first_; replica < end_; ++replica)
-        round_to_bfloat16(from.elements(), at(from, replica), at<std::uint16_t>(to, replica));
+        share_elements(from.elements(), [&](std::int64_t first, std::int64_t count) {
+            round_to_bfloat16(count, at(from, replica) + first, at<std::uint16_t>(to, replica) + first);
+        });
 }
 
 Bfloat16Products& CpuStream::bfloat16() {
-    if (!bfloat16_) bfloat16_ = std::make_unique<Bfloat16Products>(bfloat16_unit());
+    if (!bfloat16_) bfloat16_ = std::make_unique<Bfloat16Products>(bfloat16_unit(), threads_);
     return *bfloat16_;
 }
 
@@ -284,7 +305,7 @@ void CpuStream::linear(const Linear& arguments) {
             continue;
         }
         assert(precision == Precision::float32);
-        multiply(input.rows, weight.rows, input.columns, {at(input, replica)}, {at(weight, replica), true},
+        multiply(threads_, input.rows, weight.rows, input.columns, {at(input, replica)}, {at(weight, replica), true},
                  at(output, replica), Write::set);
     }
 }
@@ -313,10 +334,10 @@ void CpuStream::linear_backward(const LinearBackward& arguments) {
         }
         assert(arguments.precision == Precision::float32);
         if (of_weight)
-            multiply(weight.rows, weight.columns, input.rows, {at(gradient, replica), true}, {at(input, replica)},
-                     of_weight, arguments.write);
+            multiply(threads_, weight.rows, weight.columns, input.rows, {at(gradient, replica), true},
+                     {at(input, replica)}, of_weight, arguments.write);
         if (below)
-            multiply(input.rows, weight.columns, weight.rows, {at(gradient, replica)}, {at(weight, replica)},
+            multiply(threads_, input.rows, weight.columns, weight.rows, {at(gradient, replica)}, {at(weight, replica)},
                      at(below, replica), Write::set);
     }
 }
@@ -332,21 +353,26 @@ void CpuStream::activate(const Activate& arguments) {
         const DropoutDraw drawn = draw(dropout, replica);
         float* const its = at(pre, replica);
         const float* const shift = at(bias, replica);
-        if (output.type == Type::f32) {
-            kernels_.activate[kernel](pre.rows, pre.columns, its, shift, at(output, replica), at(skipped, replica),
-                                      drawn);
-            continue;
-        }
         const std::int64_t columns = pre.columns;
         const bool keeps_output = kernel == static_cast<std::size_t>(Activation::relu);
-        write_rounded(pre.rows, columns, at<std::uint16_t>(output, replica),
-                      [&](float* rows, std::int64_t first, std::int64_t count) {
-                          float* const from = its + first * columns;
-                          float* const to = keeps_output ? from : rows;
-                          kernels_.activate[kernel](count, columns, from, shift, to, nullptr,
-                                                    from_row(drawn, first, columns));
-                          return to;
-                      });
+        share(pre.rows, columns, [&](std::int64_t begin, std::int64_t rows) {
+            const DropoutDraw its_draw = from_row(drawn, begin, columns);
+            float* const from = its + begin * columns;
+            if (output.type == Type::f32) {
+                const float* const beside = skipped ? at(skipped, replica) + begin * columns : nullptr;
+                kernels_.activate[kernel](rows, columns, from, shift, at(output, replica) + begin * columns, beside,
+                                          its_draw);
+                return;
+            }
+            write_rounded(rows, columns, at<std::uint16_t>(output, replica) + begin * columns,
+                          [&](float* rounded, std::int64_t first, std::int64_t count) {
+                              float* const source = from + first * columns;
+                              float* const to = keeps_output ? source : rounded;
+                              kernels_.activate[kernel](count, columns, source, shift, to, nullptr,
+                                                        from_row(its_draw, first, columns));
+                              return to;
+                          });
+        });
     }
 }
 
@@ -363,26 +389,36 @@ void CpuStream::activate_backward(const ActivateBackward& arguments) {
         const std::size_t kernel = kernel_of(arguments.activation, arguments.activations, replica);
         assert(dropout.threshold == 0 || dropout.mask || kernel == static_cast<std::size_t>(Activation::relu));
         const std::int64_t columns = gradient.columns;
-        const auto compute = [&](float* to, std::int64_t first, std::int64_t count) {
-            const std::int64_t skipped = first * columns;
-            kernels_.activate_backward[kernel](count, columns, to, incoming + skipped, pre + skipped, output + skipped,
-                                               bias_gradient, from_row(dropout, first, columns));
-            return to;
-        };
-        if (gradient.type == Type::f32)
-            compute(at(gradient, replica), 0, gradient.rows);
-        else
-            write_rounded(gradient.rows, columns, at<std::uint16_t>(gradient, replica), compute);
+        share_and_add<1>(gradient.rows, columns, columns, {bias_gradient},
+                         [&](std::int64_t begin, std::int64_t rows, const std::array<float*, 1>& sums) {
+                             const auto compute = [&](float* to, std::int64_t first, std::int64_t count) {
+                                 const std::int64_t skipped = (begin + first) * columns;
+                                 kernels_.activate_backward[kernel](count, columns, to, incoming + skipped,
+                                                                    pre + skipped, output + skipped, sums[0],
+                                                                    from_row(dropout, begin + first, columns));
+                                 return to;
+                             };
+                             if (gradient.type == Type::f32)
+                                 compute(at(gradient, replica) + begin * columns, 0, rows);
+                             else
+                                 write_rounded(rows, columns, at<std::uint16_t>(gradient, replica) + begin * columns,
+                                               compute);
+                         });
     }
 }
 
 void CpuStream::layer_norm(const LayerNorm& arguments) {
     const Tensor& input = arguments.input;
-    for (int replica = first_; replica < end_; ++replica)
-        kernels_.layer_norm(input.rows, input.columns, valid_columns(arguments.extent, replica, input.columns),
-                            arguments.centred, at(input, replica), at(arguments.bias, replica),
-                            at(arguments.scale, replica), at(arguments.shift, replica), at(arguments.output, replica),
-                            at(arguments.mean, replica), at(arguments.rstd, replica), arguments.epsilon);
+    const std::int64_t columns = input.columns;
+    for (int replica = first_; replica < end_; ++replica) {
+        const std::int64_t valid = valid_columns(arguments.extent, replica, columns);
+        share(input.rows, columns, [&](std::int64_t first, std::int64_t rows) {
+            kernels_.layer_norm(rows, columns, valid, arguments.centred, at(input, replica) + first * columns,
+                                at(arguments.bias, replica), at(arguments.scale, replica), at(arguments.shift, replica),
+                                at(arguments.output, replica) + first * columns, at(arguments.mean, replica) + first,
+                                at(arguments.rstd, replica) + first, arguments.epsilon);
+        });
+    }
 }
 
 void CpuStream::layer_norm_backward(const LayerNormBackward& arguments) {
@@ -392,12 +428,18 @@ void CpuStream::layer_norm_backward(const LayerNormBackward& arguments) {
             assert(!*target || target->elements() == gradient.columns);
             prepare(*target, replica, arguments.write);
         }
-        kernels_.layer_norm_backward(gradient.rows, gradient.columns,
-                                     valid_columns(arguments.extent, replica, gradient.columns), arguments.centred,
-                                     at(gradient, replica), at(arguments.input, replica), at(arguments.mean, replica),
-                                     at(arguments.rstd, replica), at(arguments.scale, replica),
-                                     at(arguments.scale_gradient, replica), at(arguments.shift_gradient, replica),
-                                     at(arguments.bias_gradient, replica), at(arguments.skipped_gradient, replica));
+        const std::int64_t columns = gradient.columns, valid = valid_columns(arguments.extent, replica, columns);
+        float* const skipped = at(arguments.skipped_gradient, replica);
+        share_and_add<3>(gradient.rows, columns, columns,
+                         {at(arguments.scale_gradient, replica), at(arguments.shift_gradient, replica),
+                          at(arguments.bias_gradient, replica)},
+                         [&](std::int64_t first, std::int64_t rows, const std::array<float*, 3>& sums) {
+                             kernels_.layer_norm_backward(
+                                 rows, columns, valid, arguments.centred, at(gradient, replica) + first * columns,
+                                 at(arguments.input, replica) + first * columns, at(arguments.mean, replica) + first,
+                                 at(arguments.rstd, replica) + first, at(arguments.scale, replica), sums[0], sums[1],
+                                 sums[2], skipped ? skipped + first * columns : nullptr);
+                         });
     }
 }
 
@@ -413,16 +455,24 @@ void CpuStream::unfold(const Unfold& arguments) {
     const auto& [patches, input, output] = arguments;
     assert(patches.kernel % 2 == 1 && input.columns == patches.channels && output.columns == patches.elements());
     assert(input.rows / patches.in_pixels() == output.rows / patches.out_pixels());
+    const std::int64_t from = patches.in_pixels() * input.columns, to = patches.out_pixels() * output.columns;
     for (int replica = first_; replica < end_; ++replica)
-        kernels_.unfold(output.rows / patches.out_pixels(), sizes_of(patches), at(input, replica), at(output, replica));
+        share(output.rows / patches.out_pixels(), to, [&](std::int64_t first, std::int64_t images) {
+            kernels_.unfold(images, sizes_of(patches), at(input, replica) + first * from,
+                            at(output, replica) + first * to);
+        });
 }
 
 void CpuStream::fold(const Fold& arguments) {
     const auto& [patches, input, output] = arguments;
     assert(patches.kernel % 2 == 1 && output.columns == patches.channels && input.columns == patches.elements());
     assert(output.rows / patches.in_pixels() == input.rows / patches.out_pixels());
+    const std::int64_t from = patches.out_pixels() * input.columns, to = patches.in_pixels() * output.columns;
     for (int replica = first_; replica < end_; ++replica)
-        kernels_.fold(input.rows / patches.out_pixels(), sizes_of(patches), at(input, replica), at(output, replica));
+        share(input.rows / patches.out_pixels(), from, [&](std::int64_t first, std::int64_t images) {
+            kernels_.fold(images, sizes_of(patches), at(input, replica) + first * from,
+                          at(output, replica) + first * to);
+        });
 }
 
 void CpuStream::convolve(const Convolve& arguments) {
@@ -430,9 +480,22 @@ void CpuStream::convolve(const Convolve& arguments) {
     assert(patches.kernel % 2 == 1 && input.columns == patches.channels && output.columns == weight.rows);
     assert(weight.columns == patches.elements());
     assert(workspace.elements() >= convolution_workspace(patches, output.columns));
+    const std::int64_t from = patches.in_pixels() * input.columns, to = patches.out_pixels() * output.columns;
     for (int replica = first_; replica < end_; ++replica)
-        kernels_.convolve(output.rows / patches.out_pixels(), sizes_of(patches), output.columns, at(input, replica),
-                          at(weight, replica), at(output, replica), at(workspace, replica));
+        share(output.rows / patches.out_pixels(), to * patches.elements(),
+              [&](std::int64_t first, std::int64_t images) {
+                  kernels_.convolve(images, sizes_of(patches), output.columns, at(input, replica) + first * from,
+                                    at(weight, replica), at(output, replica) + first * to,
+                                    workspace_of_thread(workspace, replica));
+              });
+}
+
+/// Several threads cannot share the tensor.
+float* CpuStream::workspace_of_thread(const Tensor& workspace, int replica) const {
+    if (threads_.threads() == 1) return at(workspace, replica);
+    thread_local std::vector<float> own;
+    own.resize(std::max(own.size(), static_cast<std::size_t>(workspace.elements())));
+    return own.data();
 }
 
 void CpuStream::convolve_backward(const ConvolveBackward& arguments) {
@@ -442,10 +505,29 @@ void CpuStream::convolve_backward(const ConvolveBackward& arguments) {
     assert(arguments.workspace.elements() >= convolution_workspace(patches, gradient.columns));
     for (int replica = first_; replica < end_; ++replica) {
         prepare(arguments.weight_gradient, replica, arguments.write);
-        kernels_.convolve_backward(gradient.rows / patches.out_pixels(), sizes_of(patches), gradient.columns,
-                                   at(gradient, replica), at(arguments.input, replica), at(arguments.weight, replica),
-                                   at(arguments.weight_gradient, replica), at(arguments.input_gradient, replica),
-                                   at(arguments.workspace, replica));
+        const std::int64_t images = gradient.rows / patches.out_pixels();
+        const std::int64_t from = patches.out_pixels() * gradient.columns, to = patches.in_pixels() * patches.channels;
+        float* const below = at(arguments.input_gradient, replica);
+        const auto compute = [&](std::int64_t first, std::int64_t count, std::int64_t begin, std::int64_t end,
+                                 float* its_below) {
+            kernels_.convolve_backward(count, sizes_of(patches), gradient.columns, at(gradient, replica) + first * from,
+                                       at(arguments.input, replica) + first * to, at(arguments.weight, replica), begin,
+                                       end, at(arguments.weight_gradient, replica), its_below,
+                                       workspace_of_thread(arguments.workspace, replica));
+        };
+        // One thread computes both gradients of an image while it is in the cache. Several cut that of the weights by
+        // elements, so that none needs sums of its own.
+        const int threads = threads_.threads();
+        if (threads == 1) {
+            compute(0, images, 0, patches.elements(), below);
+            continue;
+        }
+        threads_.run(threads, [&](int part) {
+            compute(0, images, patches.elements() * part / threads, patches.elements() * (part + 1) / threads, nullptr);
+        });
+        if (below)
+            share(images, from * patches.elements(),
+                  [&](std::int64_t first, std::int64_t count) { compute(first, count, 0, 0, below + first * to); });
     }
 }
 
@@ -453,11 +535,15 @@ void CpuStream::group_norm(const GroupNorm& arguments) {
     const Tensor& input = arguments.input;
     assert(arguments.groups <= GroupNorm::most_groups && input.columns % arguments.groups == 0);
     assert(arguments.mean.rows * arguments.pixels == input.rows && arguments.mean.columns == arguments.groups);
+    const std::int64_t of_sample = arguments.pixels * input.columns;
     for (int replica = first_; replica < end_; ++replica)
-        kernels_.group_norm(input.rows / arguments.pixels, arguments.pixels, input.columns, arguments.groups,
-                            at(input, replica), at(arguments.scale, replica), at(arguments.shift, replica),
-                            at(arguments.output, replica), at(arguments.mean, replica), at(arguments.rstd, replica),
-                            arguments.epsilon);
+        share(input.rows / arguments.pixels, of_sample, [&](std::int64_t first, std::int64_t samples) {
+            kernels_.group_norm(samples, arguments.pixels, input.columns, arguments.groups,
+                                at(input, replica) + first * of_sample, at(arguments.scale, replica),
+                                at(arguments.shift, replica), at(arguments.output, replica) + first * of_sample,
+                                at(arguments.mean, replica) + first * arguments.groups,
+                                at(arguments.rstd, replica) + first * arguments.groups, arguments.epsilon);
+        });
 }
 
 void CpuStream::group_norm_backward(const GroupNormBackward& arguments) {
@@ -467,11 +553,17 @@ void CpuStream::group_norm_backward(const GroupNormBackward& arguments) {
             assert(target->elements() == gradient.columns);
             prepare(*target, replica, arguments.write);
         }
-        kernels_.group_norm_backward(gradient.rows / arguments.pixels, arguments.pixels, gradient.columns,
-                                     arguments.groups, at(gradient, replica), at(arguments.input, replica),
-                                     at(arguments.mean, replica), at(arguments.rstd, replica),
-                                     at(arguments.scale, replica), at(arguments.scale_gradient, replica),
-                                     at(arguments.shift_gradient, replica));
+        const std::int64_t of_sample = arguments.pixels * gradient.columns;
+        share_and_add<2>(gradient.rows / arguments.pixels, of_sample, gradient.columns,
+                         {at(arguments.scale_gradient, replica), at(arguments.shift_gradient, replica)},
+                         [&](std::int64_t first, std::int64_t samples, const std::array<float*, 2>& sums) {
+                             kernels_.group_norm_backward(samples, arguments.pixels, gradient.columns, arguments.groups,
+                                                          at(gradient, replica) + first * of_sample,
+                                                          at(arguments.input, replica) + first * of_sample,
+                                                          at(arguments.mean, replica) + first * arguments.groups,
+                                                          at(arguments.rstd, replica) + first * arguments.groups,
+                                                          at(arguments.scale, replica), sums[0], sums[1]);
+                         });
     }
 }
 
@@ -495,8 +587,12 @@ void CpuStream::max_pixels(const MaxPixels& arguments) {
     const auto& [height, width, input, output] = arguments;
     const std::int64_t images = input.rows / (height * width);
     assert(input.columns == output.columns && output.rows == images * arguments.out_pixels());
+    const std::int64_t from = height * width * input.columns, to = arguments.out_pixels() * input.columns;
     for (int replica = first_; replica < end_; ++replica)
-        kernels_.max_pixels(images, height, width, input.columns, at(input, replica), at(output, replica));
+        share(images, from, [&](std::int64_t first, std::int64_t count) {
+            kernels_.max_pixels(count, height, width, input.columns, at(input, replica) + first * from,
+                                at(output, replica) + first * to);
+        });
 }
 
 void CpuStream::max_pixels_backward(const MaxPixelsBackward& arguments) {
@@ -504,10 +600,14 @@ void CpuStream::max_pixels_backward(const MaxPixelsBackward& arguments) {
     const std::int64_t images = forward.input.rows / (forward.height * forward.width);
     assert(input_gradient.elements() == forward.input.elements());
     assert(output_gradient.rows == images * forward.out_pixels());
+    const std::int64_t columns = forward.input.columns;
+    const std::int64_t of_input = forward.height * forward.width * columns, of_output = forward.out_pixels() * columns;
     for (int replica = first_; replica < end_; ++replica)
-        kernels_.max_pixels_backward(images, forward.height, forward.width, forward.input.columns,
-                                     at(forward.input, replica), at(output_gradient, replica),
-                                     at(input_gradient, replica));
+        share(images, of_input, [&](std::int64_t first, std::int64_t count) {
+            kernels_.max_pixels_backward(
+                count, forward.height, forward.width, columns, at(forward.input, replica) + first * of_input,
+                at(output_gradient, replica) + first * of_output, at(input_gradient, replica) + first * of_input);
+        });
 }
 
 template <class Label, class Kernel>
@@ -519,12 +619,26 @@ void CpuStream::each_cross_entropy(const CrossEntropy& arguments, Kernel kernel)
         prepare(arguments.correct, replica, arguments.write);
         const std::int64_t valid = valid_rows(arguments.extent, replica, logits.rows).count;
         float* gradient = at(arguments.gradient, replica);
-        kernel(valid, logits.columns, at(logits, replica), at<Label>(arguments.labels, replica),
-               at(arguments.class_weights, replica), value(arguments.smoothing, replica),
-               arguments.weights ? value(arguments.weights, replica) : arguments.weight,
-               arguments.scale ? value(arguments.scale, replica) : 1.0F, at(arguments.loss, replica),
-               at<std::int32_t>(arguments.correct, replica), gradient);
-        if (gradient) std::fill(gradient + valid * logits.columns, gradient + logits.elements(), 0.0F);
+        const std::int64_t columns = logits.columns, of_label = arguments.labels.columns;
+        const Parts parts = parts_of(valid, std::max<std::int64_t>(1, (std::int64_t{1} << 12) / columns));
+        partial_sums_.assign(static_cast<std::size_t>(parts.count), 0.0F);
+        std::atomic<std::int32_t> hits{0};
+        threads_.run(parts.count, [&](int part) {
+            const std::int64_t first = parts.first(part);
+            std::int32_t its_hits = 0;
+            kernel(parts.length(part), columns, at(logits, replica) + first * columns,
+                   at<Label>(arguments.labels, replica) + first * of_label, at(arguments.class_weights, replica),
+                   value(arguments.smoothing, replica),
+                   arguments.weights ? value(arguments.weights, replica) : arguments.weight,
+                   arguments.scale ? value(arguments.scale, replica) : 1.0F,
+                   &partial_sums_[static_cast<std::size_t>(part)], &its_hits,
+                   gradient ? gradient + first * columns : nullptr);
+            hits += its_hits;
+        });
+        *at(arguments.loss, replica) +=
+            static_cast<float>(std::accumulate(partial_sums_.begin(), partial_sums_.end(), 0.0));
+        *at<std::int32_t>(arguments.correct, replica) += hits;
+        if (gradient) std::fill(gradient + valid * columns, gradient + logits.elements(), 0.0F);
     }
 }
 

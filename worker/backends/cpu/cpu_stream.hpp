@@ -1,6 +1,9 @@
-// The CPU's queue: each operation is done when its call returns.
+// The CPU's queue: each operation is done when its call returns. Threads share the work of one operation by rows,
+// elements, samples or images.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <type_traits>
 #include <vector>
@@ -8,6 +11,7 @@
 #include "worker/backends/backend.hpp"
 #include "worker/backends/cpu/bfloat16.hpp"
 #include "worker/backends/cpu/kernels.hpp"
+#include "worker/backends/cpu/thread_pool.hpp"
 
 namespace hpo {
 
@@ -29,8 +33,8 @@ class CpuBuffer : public Buffer {
 
 class CpuStream : public Stream {
    public:
-    CpuStream(const Kernels& kernels, CpuBuffer& arena, int replicas)
-        : kernels_(kernels), arena_(arena), end_(replicas) {}
+    CpuStream(const Kernels& kernels, ThreadPool& threads, CpuBuffer& arena, int replicas)
+        : kernels_(kernels), threads_(threads), arena_(arena), end_(replicas) {}
 
     [[nodiscard]] int replicas() const override { return end_ - first_; }
     void select_replicas(int first, int count) override {
@@ -120,20 +124,72 @@ class CpuStream : public Stream {
     [[nodiscard]] float rate_of(const Update& update, int replica) const;
     [[nodiscard]] bool updates(const Update& update, int replica) const;
     [[nodiscard]] DropoutDraw draw(const Dropout& dropout, int replica) const;
+    /// Calls work(first, count) for parts of `items` items of `each` elements, on several threads. The result must be
+    /// the same however they are cut.
     template <class F>
-    void write_rounded(std::int64_t rows, std::int64_t columns, std::uint16_t* to, F&& write);
+    void share(std::int64_t items, std::int64_t each, F&& work) const;
+    /// The same for elements one by one. The parts begin where vectors do.
+    template <class F>
+    void share_elements(std::int64_t count, F&& work) const;
+    /// The same as share() where the items are added to `sums`, each of `columns` numbers or null: work(first, count,
+    /// sums) is given others to add to, which are added up in the order of the parts.
+    template <std::size_t N, class F>
+    void share_and_add(std::int64_t items, std::int64_t each, std::int64_t columns, const std::array<float*, N>& sums,
+                       F&& work);
+    [[nodiscard]] float* workspace_of_thread(const Tensor& workspace, int replica) const;
+    template <class Step, class F>
+    void share_update(const Update& update, const Step& step, float no_decay, F&& work) const;
     void round_decayed(const Update& update, int replica) const;
     [[nodiscard]] Bfloat16Products& bfloat16();
     /// As the kernels add: zeroes what is to be written.
     void prepare(const Tensor& target, int replica, Write write) const;
 
     const Kernels& kernels_;
+    ThreadPool& threads_;
     CpuBuffer& arena_;
     std::unique_ptr<Bfloat16Products> bfloat16_;  ///< from the first product on
-    std::vector<float> unrounded_;                ///< what is to be rounded, some rows at a time
+    std::vector<float> partial_sums_;             ///< of share_and_add
     int first_ = 0;                               ///< of the replicas
     int end_;
 };
+
+constexpr std::int64_t least_elements_of_a_part = std::int64_t{1} << 14;  // some 5 us of simple work
+
+template <class F>
+void CpuStream::share(std::int64_t items, std::int64_t each, F&& work) const {
+    if (threads_.threads() == 1) return work(std::int64_t{0}, items);
+    const Parts parts = cut(items, least_elements_of_a_part / std::max<std::int64_t>(1, each));
+    threads_.run(parts.count, [&](int part) { work(parts.first(part), parts.length(part)); });
+}
+
+template <class F>
+void CpuStream::share_elements(std::int64_t count, F&& work) const {
+    if (threads_.threads() == 1) return work(std::int64_t{0}, count);
+    const Parts parts = cut(count, least_elements_of_a_part, 64);
+    threads_.run(parts.count, [&](int part) { work(parts.first(part), parts.length(part)); });
+}
+
+template <std::size_t N, class F>
+void CpuStream::share_and_add(std::int64_t items, std::int64_t each, std::int64_t columns,
+                              const std::array<float*, N>& sums, F&& work) {
+    const std::int64_t worth_further_sums = 64 * columns;
+    const std::int64_t least = std::max(worth_further_sums, least_elements_of_a_part);
+    const Parts parts = parts_of(items, std::max<std::int64_t>(1, least / std::max<std::int64_t>(1, each)));
+    const std::int64_t of_part = static_cast<std::int64_t>(N) * columns;
+    partial_sums_.assign(static_cast<std::size_t>(parts.count * of_part), 0.0F);
+    const auto partial = [&](int part, std::size_t i) {
+        return partial_sums_.data() + part * of_part + static_cast<std::int64_t>(i) * columns;
+    };
+    threads_.run(parts.count, [&](int part) {
+        std::array<float*, N> its{};
+        for (std::size_t i = 0; i < N; ++i)
+            if (sums[i]) its[i] = partial(part, i);
+        work(parts.first(part), parts.length(part), its);
+    });
+    for (int part = 0; part < parts.count; ++part)
+        for (std::size_t i = 0; i < N; ++i)
+            if (sums[i]) kernels_.add(columns, partial(part, i), sums[i]);
+}
 
 template <class T>
 T CpuStream::value(const Tensor& tensor, int replica) const {

@@ -84,12 +84,13 @@ struct Kernels {
     /// As Unfold and Fold, for so many images.
     void (*unfold)(std::int64_t images, const PatchSizes& sizes, const float* input, float* output);
     void (*fold)(std::int64_t images, const PatchSizes& sizes, const float* input, float* output);
-    /// As Convolve and ConvolveBackward; the gradient of the weights adds, and that of the input may be null.
+    /// As Convolve and ConvolveBackward; the gradient of the weights adds, for the elements [begin, end) of a patch,
+    /// and that of the input may be null.
     void (*convolve)(std::int64_t images, const PatchSizes& sizes, std::int64_t outputs, const float* input,
                      const float* weight, float* output, float* workspace);
     void (*convolve_backward)(std::int64_t images, const PatchSizes& sizes, std::int64_t outputs, const float* gradient,
-                              const float* input, const float* weight, float* weight_gradient, float* input_gradient,
-                              float* workspace);
+                              const float* input, const float* weight, std::int64_t begin, std::int64_t end,
+                              float* weight_gradient, float* input_gradient, float* workspace);
     /// As GroupNorm and GroupNormBackward; the parameters' gradients add.
     void (*group_norm)(std::int64_t samples, std::int64_t pixels, std::int64_t channels, std::int64_t groups,
                        const float* input, const float* scale, const float* shift, float* output, float* mean,

@@ -1,4 +1,4 @@
-// Matrix products in float32, on one thread. OpenBLAS computes the small ones. For the others oneDNN is used where its
+// Matrix products in float32. OpenBLAS computes the small ones. For the others oneDNN is used where its
 // library is installed (Debian: libdnnl2), since its kernels are faster: they are made for the CPU at hand, also for
 // CPUs that OpenBLAS does not know.
 #pragma once
@@ -7,6 +7,7 @@
 #include <string>
 
 #include "hpo/result.hpp"
+#include "worker/backends/cpu/thread_pool.hpp"
 #include "worker/backends/tensor.hpp"
 
 namespace hpo {
@@ -17,8 +18,10 @@ struct FloatMatrix {
     bool transposed = false;  ///< what is multiplied is its transpose
 };
 
-/// Computes c [m, n] = a [m, k] * b [k, n], or adds it to c.
-void multiply(std::int64_t m, std::int64_t n, std::int64_t k, FloatMatrix a, FloatMatrix b, float* c, Write write);
+/// Computes c [m, n] = a [m, k] * b [k, n], or adds it to c. The rows of c are cut into parts, since the libraries
+/// round in another order where they cut a product themselves.
+void multiply(ThreadPool& threads, std::int64_t m, std::int64_t n, std::int64_t k, FloatMatrix a, FloatMatrix b,
+              float* c, Write write);
 
 /// Returns the libraries that compute products, such as "oneDNN 2.6.3, OpenBLAS SkylakeX".
 std::string product_libraries();

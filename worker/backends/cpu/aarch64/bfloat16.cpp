@@ -2,7 +2,7 @@
 // might share with a file for other CPUs.
 #include <arm_neon.h>
 
-#include "worker/backends/cpu/bfloat16_blocks.hpp"
+#include "worker/backends/cpu/bfloat16_tiles.hpp"
 
 namespace hpo {
 namespace {
@@ -94,7 +94,7 @@ void multiply_side(const std::uint16_t* a, const std::uint16_t* b, std::int64_t 
         }
 }
 
-/// See multiply_blocks. A tile is packed in eight parts, each four deep; a part has the pairs of rows of a, or of
+/// See bfloat16_tiles.hpp. A tile is packed in eight parts, each four deep; a part has the pairs of rows of a, or of
 /// columns of b, one after the other.
 struct Unit {
     static void pack_left(const Bfloat16Matrix& a, std::int64_t m, std::int64_t k, std::int64_t i, std::int64_t j,
@@ -136,9 +136,12 @@ void round_to_bfloat16(std::int64_t count, const float* from, std::uint16_t* to)
     __builtin_memcpy(to + i, rounded, size * sizeof(std::uint16_t));
 }
 
-void Bfloat16Products::multiply(std::int64_t m, std::int64_t n, std::int64_t k, Bfloat16Matrix a, Bfloat16Matrix b,
-                                float* c, bool add) {
-    multiply_blocks(Unit(), *blocks_, m, n, k, a, b, c, add);
+void pack_right_tiles(Bfloat16Unit /*unit*/, const Bfloat16Block& block, std::int64_t begin, std::int64_t end) {
+    pack_right_tiles_by(Unit(), block, begin, end);
+}
+
+void multiply_strips(Bfloat16Unit /*unit*/, const Bfloat16Block& block, std::int64_t begin, std::int64_t end) {
+    multiply_strips_by(Unit(), block, begin, end);
 }
 
 }  // namespace hpo

@@ -2,7 +2,7 @@
 // the kernels, the file calls no inline function that the linker might share with a file for other CPUs.
 #include <immintrin.h>
 
-#include "worker/backends/cpu/bfloat16_blocks.hpp"
+#include "worker/backends/cpu/bfloat16_tiles.hpp"
 
 namespace hpo {
 namespace {
@@ -132,7 +132,7 @@ void multiply_dots(const std::uint16_t* a, const std::uint16_t* b, std::int64_t 
     }
 }
 
-/// See multiply_blocks.
+/// See bfloat16_tiles.hpp.
 struct Unit {
     bool tiles;
 
@@ -193,9 +193,12 @@ void round_to_bfloat16(std::int64_t count, const float* from, std::uint16_t* to)
     }
 }
 
-void Bfloat16Products::multiply(std::int64_t m, std::int64_t n, std::int64_t k, Bfloat16Matrix a, Bfloat16Matrix b,
-                                float* c, bool add) {
-    multiply_blocks(Unit(unit_ == Bfloat16Unit::tiles), *blocks_, m, n, k, a, b, c, add);
+void pack_right_tiles(Bfloat16Unit unit, const Bfloat16Block& block, std::int64_t begin, std::int64_t end) {
+    pack_right_tiles_by(Unit(unit == Bfloat16Unit::tiles), block, begin, end);
+}
+
+void multiply_strips(Bfloat16Unit unit, const Bfloat16Block& block, std::int64_t begin, std::int64_t end) {
+    multiply_strips_by(Unit(unit == Bfloat16Unit::tiles), block, begin, end);
 }
 
 }  // namespace hpo
