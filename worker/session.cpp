@@ -39,6 +39,7 @@ void Session::serve(const std::string& token) {
     hello.slots = context_.slots;
     hello.backend = context_.device.backend();
     hello.capabilities = {"plan", "checkpoint", "micro_batch"};
+    if (hello.backend == "cpu") hello.capabilities.emplace_back("cores");
     hello.identity = identity_of(context_.device);
     hello.notes = context_.notes;
     connection_.send(hello);
@@ -143,6 +144,9 @@ void Session::handle(OrchestratorMessage message) {
                    [&](to_worker::Run& m) { waiting_.push_back(std::move(m)); },
                    [&](const to_worker::Decision& m) { decide(m); },
                    [&](const to_worker::Stop& m) { stop(m.id); },
+                   [&](const to_worker::Cores& m) {
+                       context_.device.use_cores(std::vector<int>(m.cores.begin(), m.cores.end()));
+                   },
                    [&](const to_worker::Shutdown&) {
                        shutdown_ = true;
                        for (auto& [id, trial] : running_) trial.stop = true;

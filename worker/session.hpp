@@ -3,9 +3,9 @@
 // A worker has one slot or several, and trains as many trials at a time. Trials with the same fusion key train side by
 // side; a new one takes a free slot between two steps of the others.
 //
-// One thread does everything, since a worker has one core. Between two iterations, two micro-batches of an evaluation
-// and two parts of the data it polls the socket (a system call of well under a microsecond) and sends `alive` when that
-// is due. Hence `alive` means progress, and a worker that hangs falls silent.
+// One thread does everything but the operations of a CPU that has further cores to compute on. Between two iterations,
+// two micro-batches of an evaluation and two parts of the data it polls the socket (a system call of well under a
+// microsecond) and sends `alive` when that is due. Hence `alive` means progress, and a worker that hangs falls silent.
 #pragma once
 
 #include <deque>

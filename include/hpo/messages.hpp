@@ -36,7 +36,7 @@ struct Hello {  ///< the first message on a connection
     std::int64_t pid = 0;
     std::int64_t slots = 1;                 ///< maximum number of concurrent trials
     std::string backend;                    ///< cpu, cuda, opencl
-    std::vector<std::string> capabilities;  ///< plan, checkpoint
+    std::vector<std::string> capabilities;  ///< plan, checkpoint, cores, ...
     std::string identity;                   ///< of its device, as in a calibration; empty if it has none
     std::vector<std::string> notes;         ///< lines about its device for the session's log
 };
@@ -124,6 +124,11 @@ struct Decision {  ///< the answer to a report
 struct Stop {  ///< sent at any time; the trial ends at its next iteration with the outcome stopped
     AttemptId id;
 };
+/// Sent at any time to workers that have said `cores`: the cores of the host to compute on from the next operation on,
+/// with a thread each.
+struct Cores {
+    std::vector<std::int64_t> cores;
+};
 struct Shutdown {};
 
 }  // namespace to_worker
@@ -131,6 +136,6 @@ struct Shutdown {};
 using WorkerMessage = std::variant<from_worker::Hello, from_worker::PlanAnswer, from_worker::Started,
                                    from_worker::Reported, from_worker::Alive, from_worker::Finished, from_worker::Log>;
 using OrchestratorMessage = std::variant<to_worker::Welcome, to_worker::Plan, to_worker::Run, to_worker::Decision,
-                                         to_worker::Stop, to_worker::Shutdown>;
+                                         to_worker::Stop, to_worker::Cores, to_worker::Shutdown>;
 
 }  // namespace hpo

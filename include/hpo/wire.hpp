@@ -298,6 +298,9 @@ inline Json body(const OrchestratorMessage& message) {
                               Json json{{"type", "stop"}};
                               return json.update(from(m.id)), json;
                           },
+                          [](const Cores& m) {
+                              return Json{{"type", "cores"}, {"cores", m.cores}};
+                          },
                           [](const Shutdown&) {
                               return Json{{"type", "shutdown"}};
                           },
@@ -384,6 +387,13 @@ inline OrchestratorMessage orchestrator_message(const Json& json) {
         return Decision{to_id(json), to_int(member(json, "step")),
                         static_cast<Action>(to_index(member(json, "action"), action_names))};
     if (type == "stop") return Stop{to_id(json)};
+    if (type == "cores") {
+        const Json& cores = member(json, "cores");
+        if (!cores.is_array()) throw Malformed("\"cores\" is not a list");
+        Cores message;
+        for (const Json& core : cores) message.cores.push_back(to_int(core));
+        return message;
+    }
     if (type == "shutdown") return Shutdown{};
     if (type == "welcome")
         return Welcome{static_cast<int>(to_int(member(json, "version"))), to_double(member(json, "alive_every"))};

@@ -74,6 +74,9 @@ struct EngineParts {
     bool on_device = false;
     /// With `on_device`: each trial may compute on the host instead, if it is predicted to end first there.
     bool host_too = false;
+    /// The cores of each worker, to which it is bound; those of workers without a trial are lent to others. Empty: none
+    /// is bound.
+    std::vector<std::vector<int>> cores = {};
     /// Given: the number of trials at once is searched by their throughput.
     std::optional<ConcurrencyPlan> concurrency = {};
     /// What devices can do, by their index or `host_only`, as far as it was measured.

@@ -11,6 +11,10 @@ namespace {
 
 constexpr double wait_noticed_after = 3;  // seconds that a trial has waited for other programs
 
+constexpr std::int64_t cores_of_first_trial = 4;
+/// Operations of an update's matrix products that take several threads to good effect: about 2 ms on one core.
+constexpr double worth_sharing = 2e8;
+
 }  // namespace
 
 Dispatcher::Dispatcher(const Uses& uses) : uses_(uses) {
@@ -32,6 +36,7 @@ void Dispatcher::place_trials() {
     is_read_ = false;
     unanswered_.clear();
     while (!uses_.context.closing() && uses_.pool.has_room(may_launch()) && uses_.throughput.has_room()) {
+        if (first_trial_leads() && uses_.pool.with_trials() >= at_once()) return;
         catch_up();
         choose_backends();
         PlacementDecision decision;
@@ -160,6 +165,7 @@ PlacementLimits Dispatcher::limits() {
         most_at_once(study, static_cast<std::int64_t>(uses_.pool.workers().size()), static_cast<std::int64_t>(slots));
     limits.may_open = may_launch();
     uses_.throughput.limit(limits, slots);
+    if (first_trial_leads()) limits.parallel = std::min(at_once(), limits.parallel.value_or(at_once()));
     if (uses_.context.parts.host_too) keep_cores_for_devices(limits);
     return limits;
 }
@@ -195,6 +201,26 @@ const Machine& Dispatcher::machine() {
         placer_.set_machine(reading_);
     }
     return reading_;
+}
+
+/// Whether the study's first trial is to have a few cores before others begin. Its curve is what rules and samplers
+/// compare those of others with, and with the default sampler it is the middle of the space, which is a good
+/// configuration more often than not. Nothing is lost, since the cores compute all the time.
+bool Dispatcher::first_trial_leads() const {
+    const EngineParts& parts = uses_.context.parts;
+    const auto& trials = parts.ledger.record().trials;
+    if (parts.cores.size() < 2 || parts.on_device || parts.study.resources.parallel) return false;
+    if (trials.empty()) return parts.study.budget.trials > 1;
+    const TrialRecord& first = uses_.context.trial(1);
+    if (first.state != TrialState::queued && first.state != TrialState::running) return false;
+    if (std::ranges::find(trials, TrialState::complete, &TrialRecord::state) != trials.end()) return false;
+    const TrialRequirements* needs = uses_.requirements.find(1);
+    return !needs || !needs->work || needs->work->flops / std::max(1.0, needs->work->updates) >= worth_sharing;
+}
+
+std::int64_t Dispatcher::at_once() const {
+    const std::int64_t all = uses_.throughput.at_once();
+    return first_trial_leads() ? std::max<std::int64_t>(1, all - cores_of_first_trial + 1) : all;
 }
 
 std::vector<HeldResources> Dispatcher::held_resources() const {
@@ -320,6 +346,8 @@ std::int64_t Dispatcher::next_trial() {
     catch_up();
     for (const std::int64_t trial : unknown_)
         if (!unanswered_.contains(trial)) return trial;
+    const bool is_first = uses_.context.parts.ledger.record().trials.empty();
+    if (!is_first && first_trial_leads() && !uses_.pool.trains(1)) return 0;
     return uses_.supply.further_trial();
 }
 

@@ -31,6 +31,7 @@ Engine::Engine(EngineParts parts, int workers)
                     attempts_}),
       dispatcher_({context_, pool_, machine_, health_, launches_, requirements_, ends_, diagnoses_, attempts_, supply_,
                    throughput_, forecasts_, backends_}),
+      core_sharing_(context_, pool_, dispatcher_),
       started_(context_.now()),
       seconds_before_(context_.parts.ledger.record().seconds) {
     context_.parts.ledger.wait_for_commits();
@@ -103,6 +104,7 @@ void Engine::end_round() {
         if (!context_.closing() && std::exchange(context_.placement_due, false)) {
             throughput_.observe();
             dispatcher_.place_trials();
+            core_sharing_.update();
             throughput_.observe();
         }
         if (!context_.closing() && !has_work()) end_paused_trials();

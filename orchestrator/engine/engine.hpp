@@ -17,6 +17,7 @@
 
 #include "orchestrator/engine/attempts.hpp"
 #include "orchestrator/engine/context.hpp"
+#include "orchestrator/engine/core_sharing.hpp"
 #include "orchestrator/engine/dispatcher.hpp"
 #include "orchestrator/engine/worker_ends.hpp"
 
@@ -106,6 +107,7 @@ class Engine {
     Attempts attempts_;
     WorkerEnds worker_ends_;
     Dispatcher dispatcher_;
+    CoreSharing core_sharing_;
 
     std::set<std::string> remarks_;  ///< that the user was given
     Seconds started_{0};

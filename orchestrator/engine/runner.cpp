@@ -219,6 +219,7 @@ class Session {
                     },
                 .on_device = machine_->on_device(),
                 .host_too = machine_->host_too(),
+                .cores = cores_of_workers(study_, plan_),
                 .concurrency = concurrency_plan(study_, plan_, *machine_),
                 .calibrations = machine_->calibrations()};
     }

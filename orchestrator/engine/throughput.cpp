@@ -78,6 +78,10 @@ void Throughput::reported(WorkerIndex index, std::int64_t trial, std::int64_t st
     const Worker& worker = pool_.at(index);
     const auto found = devices_.find(worker.device);
     if (found == devices_.end()) return;
+    // On cores that others will want back it is faster than it will be beside them.
+    if (const auto& own = context_.parts.cores; static_cast<std::size_t>(index) < own.size() &&
+                                                worker.cores.size() > own[static_cast<std::size_t>(index)].size())
+        return;
     const std::int64_t before = settled_on(found->second);
     if (found->second.reported(trial, step, context_.now(), left(), thread_time(worker.pid)))
         note_change(worker.device, before);
@@ -119,9 +123,7 @@ void Throughput::limit(PlacementLimits& limits, std::size_t most_slots) const {
 
 bool Throughput::has_room() const {
     if (!context_.parts.concurrency || context_.parts.on_device) return true;
-    const auto busy = std::count_if(pool_.workers().begin(), pool_.workers().end(),
-                                    [](const Worker& worker) { return !worker.jobs.empty(); });
-    return busy < at_once();
+    return pool_.with_trials() < at_once();
 }
 
 std::int64_t Throughput::at_once() const {

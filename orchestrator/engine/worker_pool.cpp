@@ -62,6 +62,7 @@ bool WorkerPool::greet(WorkerIndex index, const from_worker::Hello& hello) {
     worker.checkpoints = can(hello, "checkpoint");
     worker.shrinks = can(hello, "micro_batch");
     worker.once = can(hello, "once");
+    worker.threads = can(hello, "cores");
     return true;
 }
 
@@ -126,6 +127,11 @@ void WorkerPool::ask_plan(WorkerIndex index, const to_worker::Plan& question) {
 void WorkerPool::plan_answered(WorkerIndex index) {
     const std::int64_t trial = std::exchange(at(index).planning, 0);
     changes_.trials.push_back(trial);
+}
+
+void WorkerPool::use_cores(WorkerIndex index, std::vector<int> cores) {
+    executor_.send(index, to_worker::Cores{{cores.begin(), cores.end()}});
+    workers_.at(static_cast<std::size_t>(index)).cores = std::move(cores);  // nothing that a question is about changes
 }
 
 void WorkerPool::stop_trial(std::int64_t trial) {
@@ -266,6 +272,15 @@ std::optional<WorkerIndex> WorkerPool::first_on(Side side, const Known::Workers&
         return (at(index).device == host_only) == (side == Side::host);
     });
     return found == workers.end() ? std::nullopt : std::optional(*found);
+}
+
+bool WorkerPool::trains(std::int64_t trial) const {
+    const auto index = worker_of(trial);
+    return index && std::ranges::any_of(at(*index).jobs, [&](const Job& job) { return job.id.trial == trial; });
+}
+
+std::int64_t WorkerPool::with_trials() const {
+    return std::ranges::count_if(workers_, [](const Worker& worker) { return !worker.jobs.empty(); });
 }
 
 std::int64_t WorkerPool::on_host() const {

@@ -58,10 +58,12 @@ struct Worker {
     bool shrinks = false;       ///< can train a batch in micro-batches
     bool ailing = false;        ///< the last trial of it failed: it may be about to end
     bool once = false;          ///< trains one trial, then exits
+    bool threads = false;       ///< can compute with several threads, on the cores that it is told
     bool warm = false;          ///< has trained one before those that it has now
     bool spent = false;         ///< leaving, after its one trial, at its own pace
     bool greeted = false;       ///< it sent its hello
     AttemptId culprit;          ///< leaving: the attempt that is charged for it; trial 0: none
+    std::vector<int> cores;     ///< that it was told last; none: its own, on one thread
     std::string environment;    ///< its cores and variables, for people
     std::string kill_reason;    ///< why we ended it, for the attempts' reason
 
@@ -109,6 +111,8 @@ class WorkerPool {
     void ask_plan(WorkerIndex index, const to_worker::Plan& question);
     /// The worker has answered what it was asked.
     void plan_answered(WorkerIndex index);
+    /// Tells the worker to compute on these cores.
+    void use_cores(WorkerIndex index, std::vector<int> cores);
     /// Tells the worker that trains it to stop the trial.
     void stop_trial(std::int64_t trial);
 
@@ -154,6 +158,8 @@ class WorkerPool {
     [[nodiscard]] std::optional<WorkerIndex> first_idle(Side side) const { return first_on(side, know().idle); }
     /// Workers on the host that have not ended.
     [[nodiscard]] std::int64_t on_host() const;
+    /// Workers that have a trial.
+    [[nodiscard]] std::int64_t with_trials() const;
     /// An idle one among those that can be asked.
     [[nodiscard]] bool any_idle_to_ask() const { return !know().answers_idle.empty(); }
     /// Workers, and trials that were given to workers or let go, that have changed since the last call; some of them
@@ -167,6 +173,8 @@ class WorkerPool {
     [[nodiscard]] std::optional<WorkerIndex> worker_of(std::int64_t trial) const;
     /// A worker has the trial, or is asked about it.
     [[nodiscard]] bool holds(std::int64_t trial) const;
+    /// A worker has the trial.
+    [[nodiscard]] bool trains(std::int64_t trial) const;
     /// Trials that workers train at this moment, by number.
     [[nodiscard]] std::vector<std::int64_t> running() const;
     /// Processes of the living workers.

@@ -60,6 +60,14 @@ WorkerPlan plan_workers(const Study& study, const Host& host) {
     return plan;
 }
 
+std::vector<std::vector<int>> cores_of_workers(const Study& study, const WorkerPlan& plan) {
+    if (!study.command.empty() || !study.environment.tuned) return {};
+    std::vector<std::vector<int>> cores = plan.cpus;
+    const auto most = static_cast<std::size_t>(std::max(1.0, plan.cores));
+    for (auto& own : cores) own.resize(std::min(own.size(), most));
+    return cores;
+}
+
 namespace {
 
 /// "0-3, 8".
@@ -123,7 +131,7 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
         spec.folder = std::filesystem::path(home) / study.cwd;
         spec.command = script::with_absolute_paths(study.command, home, [](const std::string&) { return false; });
     }
-    // The native worker computes with one thread; a script may use what its worker has.
+    // The libraries of the native worker compute with one thread each; a script may use what its worker has.
     const auto own = static_cast<std::size_t>(index) < plan.cpus.size() ? plan.cpus[static_cast<std::size_t>(index)]
                                                                         : std::vector<int>{};
     if (study.environment.tuned) {

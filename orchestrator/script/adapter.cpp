@@ -146,6 +146,7 @@ class Adapter {
         alive_every_ = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(m.alive_every));
     }
     void take(const to_worker::Plan&) {}
+    void take(const to_worker::Cores&) {}
     void take(const to_worker::Run& m) {
         if (!run_) start(m);
     }

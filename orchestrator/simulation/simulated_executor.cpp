@@ -132,6 +132,7 @@ void SimulatedExecutor::handle(WorkerIndex index, const OrchestratorMessage& mes
                        end_attempt(index, Outcome::stopped);
                    },
                    [&](const to_worker::Shutdown&) { terminate(index, 0); },
+                   [](const to_worker::Cores&) {},
                    [](const to_worker::Welcome&) {},
                },
                message);

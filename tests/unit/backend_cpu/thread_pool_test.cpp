@@ -33,7 +33,7 @@ TEST(Parts, AreAsManyAsShareTheWorkEvenlyWhereTheResultIsTheSame) {
     EXPECT_EQ(cut(448, 64, 16).size, 112);  // four, where seven would leave one of two threads without work
     EXPECT_EQ(cut(14, 1).count, 14);
     EXPECT_EQ(cut(100, 60).count, 1);
-    EXPECT_EQ(cut(1'000'000, 10).count, 16);
+    EXPECT_EQ(cut(1'000'000, 10).count, 32);
 }
 
 TEST(ThreadPool, CallsTheWorkOnceForEachPartWithAnyNumberOfThreads) {

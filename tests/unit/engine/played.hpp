@@ -40,7 +40,8 @@ class Played {
    public:
     Played(const Study& study, MemoryStore& store, int workers, Machine at_start = {.cores = 64, .memory = 1 << 30},
            std::function<void()> proposal_ready = {}, std::optional<ConcurrencyPlan> concurrency = {},
-           std::map<int, DeviceCalibration> calibrations = {}, bool host_too = false)
+           std::map<int, DeviceCalibration> calibrations = {}, bool host_too = false,
+           std::vector<std::vector<int>> cores = {})
         : machine(std::move(at_start)),
           study_(study),
           ledger_(study_, store, *Proposer::make(study_), *Rules::make(study_)) {
@@ -70,6 +71,7 @@ class Played {
                                    .proposal_ready = std::move(proposal_ready),
                                    .on_device = !machine.accelerators.empty(),
                                    .host_too = host_too,
+                                   .cores = std::move(cores),
                                    .concurrency = std::move(concurrency),
                                    .calibrations = std::move(calibrations)},
                        workers);

@@ -85,6 +85,15 @@ TEST(Wire, ARunSurvivesTheRoundTrip) {
     EXPECT_TRUE(back.resume);
 }
 
+TEST(Wire, CoresSurviveTheRoundTrip) {
+    const auto got = wire::decode_orchestrator(wire::encode(OrchestratorMessage{to_worker::Cores{{3, 0}}}));
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(std::get<to_worker::Cores>(*got).cores, (std::vector<std::int64_t>{3, 0}));
+    EXPECT_FALSE(wire::decode_orchestrator(R"({"type":"cores"})"));
+    EXPECT_FALSE(wire::decode_orchestrator(R"({"type":"cores","cores":1})"));
+    EXPECT_FALSE(wire::decode_orchestrator(R"({"type":"cores","cores":["0"]})"));
+}
+
 TEST(Wire, WrongMessagesAreErrorsThatSayWhy) {
     EXPECT_FALSE(wire::decode_worker("{\"type\":\"report\""));
     EXPECT_FALSE(wire::decode_worker("[1,2]"));

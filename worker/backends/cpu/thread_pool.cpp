@@ -46,7 +46,7 @@ Parts parts_of(std::int64_t items, std::int64_t size) {
 }
 
 Parts cut(std::int64_t items, std::int64_t least, std::int64_t multiple) {
-    const std::int64_t most = std::min<std::int64_t>(16, items / std::max<std::int64_t>({1, least, multiple}));
+    const std::int64_t most = std::min<std::int64_t>(32, items / std::max<std::int64_t>({1, least, multiple}));
     Parts best{1, items, items};
     std::int64_t best_time = items;  // of two threads, in items
     for (std::int64_t count = std::max<std::int64_t>(2, most / 2); count <= most; ++count) {

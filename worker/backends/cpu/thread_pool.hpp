@@ -30,7 +30,7 @@ struct Parts {
 /// Parts of `size` items; one part if there are no items.
 Parts parts_of(std::int64_t items, std::int64_t size);
 
-/// At most 16 parts, each a multiple of `multiple` items, and none with less than `least` of them. For work whose
+/// At most 32 parts, each a multiple of `multiple` items, and none with less than `least` of them. For work whose
 /// result is the same however it is cut.
 Parts cut(std::int64_t items, std::int64_t least, std::int64_t multiple = 1);
 

@@ -1,0 +1,43 @@
+#include "orchestrator/engine/core_sharing.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "orchestrator/scheduling/core_shares.hpp"
+
+namespace hpo {
+
+void CoreSharing::update() {
+    // A worker that waits for so long has no next trial on the way: a sampler proposes within this time.
+    constexpr Seconds long_enough{1};
+    const auto& own = context_.parts.cores;
+    if (own.empty()) return;
+    const auto& workers = std::as_const(pool_).workers();
+    const std::size_t count = std::min(own.size(), workers.size());
+    free_since_.resize(count);
+    std::vector<CoreUser> users(count);
+    const bool all_have_begun = pool_.with_trials() >= dispatcher_.at_once();
+    for (std::size_t i = 0; i < count; ++i) {
+        const Worker& worker = workers[i];
+        const bool free = worker.idle() || worker.state == Worker::State::empty;
+        if (!free)
+            free_since_[i].reset();
+        else if (!free_since_[i])
+            free_since_[i] = context_.now();
+        users[i] = {.own = own[i],
+                    .lends = free && (all_have_begun || context_.now() - *free_since_[i] >= long_enough),
+                    .borrows = worker.threads && worker.device == host_only && !worker.jobs.empty()};
+    }
+    const auto shares = share_cores(users);
+    // First those that give cores back.
+    for (const bool more : {false, true})
+        for (std::size_t i = 0; i < count; ++i) {
+            const Worker& worker = workers[i];
+            if (!users[i].borrows) continue;
+            const std::size_t before = std::max<std::size_t>(1, worker.cores.size());
+            if (shares[i].size() == before && (before == 1 || shares[i] == worker.cores)) continue;
+            if ((shares[i].size() > before) == more) pool_.use_cores(static_cast<WorkerIndex>(i), shares[i]);
+        }
+}
+
+}  // namespace hpo

@@ -1,0 +1,29 @@
+// Tells native workers on the host which cores to compute on, as trials begin and end.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "orchestrator/engine/context.hpp"
+#include "orchestrator/engine/dispatcher.hpp"
+#include "orchestrator/engine/worker_pool.hpp"
+
+namespace hpo {
+
+class CoreSharing {
+   public:
+    /// All references outlive it. Without EngineParts::cores it does nothing.
+    CoreSharing(EngineContext& context, WorkerPool& pool, const Dispatcher& dispatcher)
+        : context_(context), pool_(pool), dispatcher_(dispatcher) {}
+
+    /// Trials may have begun or ended in workers, or some time has passed.
+    void update();
+
+   private:
+    EngineContext& context_;
+    WorkerPool& pool_;
+    const Dispatcher& dispatcher_;
+    std::vector<std::optional<Seconds>> free_since_;  ///< by worker; none: it has a trial, or is being started
+};
+
+}  // namespace hpo
