@@ -475,6 +475,19 @@ std::string search_of_concurrency(const Study& study, const WorkerPlan& plan, co
     return row("  chosen", text + " (resources.parallel sets it)");
 }
 
+/// How many cores a native trial on the CPU computes on.
+std::string cores_of_trials(const Study& study, const WorkerPlan& plan, const SessionMachine& machine) {
+    const auto cores = cores_of_workers(study, plan);
+    if (cores.empty() || machine.on_device()) return {};
+    const std::size_t each = cores.front().size();
+    std::string text = std::to_string(each) + " for each trial";
+    if (cores.size() == 1) return each == 1 ? std::string() : row("  cores", text);
+    if (!study.resources.parallel)
+        text += "; the first one has up to " + std::to_string(std::min<std::size_t>(4, cores.size())) +
+                " before others begin, if its updates are large enough";
+    return row("  cores", text + "; those without a trial help the others");
+}
+
 int check_command(const CheckArguments& arguments) {
     std::signal(SIGPIPE, SIG_IGN);
     const Study study = load_study(arguments.file, {arguments.set, {}}, NoWorker::allowed);
@@ -511,7 +524,8 @@ int check_command(const CheckArguments& arguments) {
                                   : script_text(study, load, json);
     text += row("machine",
                 host.cpu_name + ", " + cores_text(host.cores) + ", " + bytes(available_memory()) + " of memory free");
-    text += packing_text(load, json) + search_of_concurrency(study, plan, *machine);
+    text += packing_text(load, json) + search_of_concurrency(study, plan, *machine) +
+            cores_of_trials(study, plan, *machine);
     if (!arguments.json) print(text);  // now, as there may be no prediction
     if (arguments.devices) {
         const PredictionReport report =

@@ -220,7 +220,7 @@ void Attempts::sum_up(const Job& job) {
         warn("of " + std::to_string(job.logged) + " lines for the log, " + std::to_string(most_log_lines) +
              " were kept");
     uses_.requirements.keep_peak(job, [this](std::int64_t trial) { return hold(trial); });
-    if (job.last_step > 0) uses_.forecasts.ended(uses_.context.trial(job.id.trial));
+    if (job.last_step > 0 && !job.borrowed) uses_.forecasts.ended(uses_.context.trial(job.id.trial));
     if (job.phase == Job::Phase::running) uses_.requirements.of(job.id.trial).lasted = uses_.context.now() - job.begun;
 }
 

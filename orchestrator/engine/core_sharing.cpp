@@ -3,9 +3,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "orchestrator/engine/text.hpp"
 #include "orchestrator/scheduling/core_shares.hpp"
 
 namespace hpo {
+
+void CoreSharing::tell(WorkerIndex index, const std::vector<int>& cores) {
+    const bool borrows = cores.size() > context_.parts.cores[static_cast<std::size_t>(index)].size();
+    pool_.use_cores(index, cores, borrows);
+    if (!borrows || std::exchange(told_of_first_, true) || !dispatcher_.first_trial_leads()) return;
+    context_.say(Notice::Level::info, 1, "trains on " + std::to_string(cores.size()) + " cores before others begin");
+}
 
 void CoreSharing::update() {
     // A worker that waits for so long has no next trial on the way: a sampler proposes within this time.
@@ -36,7 +44,7 @@ void CoreSharing::update() {
             if (!users[i].borrows) continue;
             const std::size_t before = std::max<std::size_t>(1, worker.cores.size());
             if (shares[i].size() == before && (before == 1 || shares[i] == worker.cores)) continue;
-            if ((shares[i].size() > before) == more) pool_.use_cores(static_cast<WorkerIndex>(i), shares[i]);
+            if ((shares[i].size() > before) == more) tell(static_cast<WorkerIndex>(i), shares[i]);
         }
 }
 

@@ -20,9 +20,12 @@ class CoreSharing {
     void update();
 
    private:
+    void tell(WorkerIndex index, const std::vector<int>& cores);
+
     EngineContext& context_;
     WorkerPool& pool_;
     const Dispatcher& dispatcher_;
+    bool told_of_first_ = false;
     std::vector<std::optional<Seconds>> free_since_;  ///< by worker; none: it has a trial, or is being started
 };
 

@@ -49,6 +49,8 @@ class Dispatcher {
     /// A worker answered what a trial needs, or why it cannot train it.
     void planned(WorkerIndex index, const from_worker::PlanAnswer& answer);
 
+    /// Whether the first trial trains on several cores, and others begin later.
+    [[nodiscard]] bool first_trial_leads() const;
     /// The number of trials at once that the limits allow, or the number of workers if that is less.
     [[nodiscard]] std::int64_t at_once() const;
     /// Trials that some worker could start on now or soon; of promotions no more are counted than there are workers.
@@ -65,7 +67,6 @@ class Dispatcher {
         friend bool operator==(const Reserved&, const Reserved&) = default;
     };
     [[nodiscard]] bool may_launch() const;
-    [[nodiscard]] bool first_trial_leads() const;
     void catch_up();
     void enter_worker(WorkerIndex index);
     void enter_trial(std::int64_t trial);

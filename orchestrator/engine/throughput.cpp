@@ -78,10 +78,7 @@ void Throughput::reported(WorkerIndex index, std::int64_t trial, std::int64_t st
     const Worker& worker = pool_.at(index);
     const auto found = devices_.find(worker.device);
     if (found == devices_.end()) return;
-    // On cores that others will want back it is faster than it will be beside them.
-    if (const auto& own = context_.parts.cores; static_cast<std::size_t>(index) < own.size() &&
-                                                worker.cores.size() > own[static_cast<std::size_t>(index)].size())
-        return;
+    if (worker.borrows) return;  // with cores that others will want back it is faster than it will be beside them
     const std::int64_t before = settled_on(found->second);
     if (found->second.reported(trial, step, context_.now(), left(), thread_time(worker.pid)))
         note_change(worker.device, before);

@@ -89,6 +89,7 @@ Job& WorkerPool::reserve(WorkerIndex index, bool joins, std::string fusion_key, 
     job.id = {reservation.trial, 0};
     give(reservation.trial, index);
     job.joins = joins;
+    job.borrowed = worker.borrows;
     job.order = ++launches_;
     job.held.reservation = std::move(reservation);
     worker.shared = !worker.jobs.empty();
@@ -129,9 +130,12 @@ void WorkerPool::plan_answered(WorkerIndex index) {
     changes_.trials.push_back(trial);
 }
 
-void WorkerPool::use_cores(WorkerIndex index, std::vector<int> cores) {
+void WorkerPool::use_cores(WorkerIndex index, std::vector<int> cores, bool borrows) {
     executor_.send(index, to_worker::Cores{{cores.begin(), cores.end()}});
-    workers_.at(static_cast<std::size_t>(index)).cores = std::move(cores);  // nothing that a question is about changes
+    Worker& worker = workers_.at(static_cast<std::size_t>(index));  // nothing that a question is about changes
+    worker.cores = std::move(cores);
+    worker.borrows = borrows;
+    for (Job& job : worker.jobs) job.borrowed |= borrows;
 }
 
 void WorkerPool::stop_trial(std::int64_t trial) {

@@ -37,6 +37,7 @@ struct Job {
     std::int64_t logged = 0;     ///< lines it sent to the log in this attempt
     bool warned = false;         ///< the user was given a warning of this attempt
     bool taken = false;          ///< running: its worker was well, or has sent a message about it
+    bool borrowed = false;       ///< it was computed on cores of other workers, too, for some time
     bool complete = false;       ///< ending: it has taken all its steps, and may take its time
     HeldResources held;
 };
@@ -64,6 +65,7 @@ struct Worker {
     bool greeted = false;       ///< it sent its hello
     AttemptId culprit;          ///< leaving: the attempt that is charged for it; trial 0: none
     std::vector<int> cores;     ///< that it was told last; none: its own, on one thread
+    bool borrows = false;       ///< some of them are those of other workers
     std::string environment;    ///< its cores and variables, for people
     std::string kill_reason;    ///< why we ended it, for the attempts' reason
 
@@ -111,8 +113,8 @@ class WorkerPool {
     void ask_plan(WorkerIndex index, const to_worker::Plan& question);
     /// The worker has answered what it was asked.
     void plan_answered(WorkerIndex index);
-    /// Tells the worker to compute on these cores.
-    void use_cores(WorkerIndex index, std::vector<int> cores);
+    /// Tells the worker to compute on these cores. `borrows`: some of them are those of other workers.
+    void use_cores(WorkerIndex index, std::vector<int> cores, bool borrows);
     /// Tells the worker that trains it to stop the trial.
     void stop_trial(std::int64_t trial);
 

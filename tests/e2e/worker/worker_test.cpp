@@ -28,7 +28,8 @@ TEST(Worker, SaysHelloWithItsToken) {
     EXPECT_EQ(worker.hello.token, "secret");
     EXPECT_EQ(worker.hello.slots, 1);
     EXPECT_EQ(worker.hello.backend, "cpu");
-    EXPECT_THAT(worker.hello.capabilities, ::testing::UnorderedElementsAre("plan", "checkpoint", "micro_batch"));
+    EXPECT_THAT(worker.hello.capabilities,
+                ::testing::UnorderedElementsAre("plan", "checkpoint", "micro_batch", "cores"));
 }
 
 TEST(Worker, HasItsNameInTheListOfProcesses) {
@@ -67,6 +68,33 @@ TEST(Worker, ThePlanIsAnUpperBoundOfATrialsMemory) {
     EXPECT_LE(peak, answer.footprint.host_bytes);
     EXPECT_GE(static_cast<double>(peak), 0.9 * static_cast<double>(answer.footprint.host_bytes));
 #endif
+}
+
+TEST(Worker, ComputesOnTheCoresThatItIsTold) {
+    const auto threads = [](const Worker& worker) {
+        const fs::directory_iterator tasks("/proc/" + std::to_string(worker.pid()) + "/task");
+        return std::distance(begin(tasks), end(tasks));
+    };
+    const Params large = params({{"features", std::int64_t{300}},
+                                 {"hidden", std::vector<std::int64_t>{300}},
+                                 {"batch_size", std::int64_t{300}}});
+    Worker alone, shared;
+    ASSERT_EQ(alone.complete(run_of(1, 3, large)).outcome, Outcome::complete);
+    const auto before = threads(shared);
+    to_worker::Run run = run_of(1, 3, large);
+    shared.send(to_worker::Cores{{0, 1, 2}});
+    shared.send(run);
+    std::vector<std::ptrdiff_t> during;
+    const auto finished = shared.follow(run.id, [&](auto step) {
+        during.push_back(threads(shared) - before);
+        if (step == 1) shared.send(to_worker::Cores{{0}});
+        return Action::go_on;
+    });
+    EXPECT_EQ(finished.outcome, Outcome::complete);
+    EXPECT_EQ(during.front(), 2) << "beside the one that it began with";
+    EXPECT_EQ(during.back(), 0);
+    ASSERT_EQ(shared.reports.size(), 3U);
+    for (std::size_t step = 0; step < 3; ++step) EXPECT_EQ(shared.reports[step].metrics, alone.reports[step].metrics);
 }
 
 TEST(Worker, TrainsATrialToItsEnd) {

@@ -38,6 +38,7 @@ TEST_F(Sharing, TheFirstTrialHasTheCoresBeforeOthersBegin) {
     EXPECT_EQ(first.trial, 1);
     EXPECT_EQ(played->asked(1).trial, 0);
     EXPECT_EQ(told(0), (Cores{0, 1}));
+    EXPECT_EQ(played->notices, "trains on 2 cores before others begin\n");
     played->tick();
     EXPECT_EQ(told(0), Cores{}) << "nothing has changed";
     played->complete(0, first);

@@ -53,7 +53,7 @@ TEST(Protocol, EveryExampleOfTheDocumentDecodesAndEveryMessageHasOne) {
     EXPECT_THAT(found.from_worker,
                 UnorderedElementsAre("hello", "plan", "started", "report", "alive", "finished", "log"));
     EXPECT_THAT(found.from_orchestrator,
-                UnorderedElementsAre("welcome", "plan", "run", "decision", "stop", "shutdown"));
+                UnorderedElementsAre("welcome", "plan", "run", "decision", "stop", "cores", "shutdown"));
 }
 
 TEST(Protocol, APlanAnswerOfVersionOneIsReadWithItsOldNames) {
