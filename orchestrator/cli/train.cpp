@@ -94,6 +94,10 @@ int train_command(const TrainArguments& arguments) {
     if (!machine) throw Fatal(machine.error().message);
     auto worker = OneWorker::start(study, installed_programs(), machine->target(machine->on_device() ? 0 : host_only));
     if (!worker) throw Fatal(worker.error().message);
+    Study alone = study;
+    alone.resources.parallel = 1;
+    if (const auto cores = cores_of_workers(alone, plan_workers(alone, machine->host())); !cores.empty())
+        (*worker)->use_cores(cores.front());
 
     to_worker::Run run;
     run.id = {1, 1};

@@ -21,6 +21,7 @@ struct OneWorker::Impl {
     Interrupts signals{loop, [this](int number) { signal = number; }};
     std::int64_t slots = 1;
     std::string identity;
+    bool threads = false;  ///< it can compute with several
     std::function<void(const execution::Event&)> listener;
     std::unique_ptr<SessionExecutor> executor;
 
@@ -78,12 +79,17 @@ Result<std::unique_ptr<OneWorker>> OneWorker::start(const Study& study, const Pr
     if (!hello) return hello.error();
     impl.slots = std::max<std::int64_t>(1, hello->slots);
     impl.identity = hello->identity;
+    impl.threads = std::ranges::count(hello->capabilities, "cores") > 0;
     return one;
 }
 
 const std::string& OneWorker::identity() const { return impl_->identity; }
 
 std::int64_t OneWorker::slots() const { return impl_->slots; }
+
+void OneWorker::use_cores(const std::vector<int>& cores) {
+    if (impl_->threads) impl_->executor->send(0, to_worker::Cores{{cores.begin(), cores.end()}});
+}
 
 Result<from_worker::PlanAnswer> OneWorker::plan(const Params& params, std::int64_t epochs, std::uint64_t data_seed) {
     return impl_->plan({1, params, epochs, data_seed});

@@ -17,7 +17,7 @@ namespace hpo {
 /// Blocks while the worker works. SIGINT, SIGTERM and SIGHUP end the worker and throw Fatal with exit code 130 or 143.
 class OneWorker {
    public:
-    /// A native worker, or the study's command, with all cores of this process. Ready when this returns.
+    /// A native worker on one thread, or the study's command with all cores of this process. Ready when this returns.
     static Result<std::unique_ptr<OneWorker>> start(const Study& study, const Programs& programs, const Target& target);
     ~OneWorker();
 
@@ -25,6 +25,9 @@ class OneWorker {
     [[nodiscard]] std::int64_t slots() const;
     /// Of its device, as in DeviceCalibration; empty: it does not tell.
     [[nodiscard]] const std::string& identity() const;
+
+    /// Lets a native worker on the CPU compute on these cores, with a thread each. Before, it computes on one thread.
+    void use_cores(const std::vector<int>& cores);
 
     Result<from_worker::PlanAnswer> plan(const Params& params, std::int64_t epochs, std::uint64_t data_seed);
 

@@ -9,6 +9,7 @@
 #include "orchestrator/devices/mps.hpp"
 #include "orchestrator/execution/environment.hpp"
 #include "orchestrator/scheduling/concurrency.hpp"
+#include "orchestrator/scheduling/core_shares.hpp"
 #include "orchestrator/script/adapter.hpp"
 #include "orchestrator/script/home.hpp"
 #include "orchestrator/script/preload.hpp"
@@ -63,7 +64,7 @@ WorkerPlan plan_workers(const Study& study, const Host& host) {
 std::vector<std::vector<int>> cores_of_workers(const Study& study, const WorkerPlan& plan) {
     if (!study.command.empty() || !study.environment.tuned) return {};
     std::vector<std::vector<int>> cores = plan.cpus;
-    const auto most = static_cast<std::size_t>(std::max(1.0, plan.cores));
+    const auto most = std::min(most_cores_of_a_worker, static_cast<std::size_t>(std::max(1.0, plan.cores)));
     for (auto& own : cores) own.resize(std::min(own.size(), most));
     return cores;
 }

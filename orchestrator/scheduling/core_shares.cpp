@@ -5,7 +5,7 @@
 namespace hpo {
 
 std::vector<std::vector<int>> share_cores(std::span<const CoreUser> users) {
-    constexpr std::size_t most = 32;
+    constexpr std::size_t most = most_cores_of_a_worker;
     std::vector<std::vector<int>> shares;
     std::vector<std::vector<int>*> borrowers;
     shares.reserve(users.size());

@@ -6,6 +6,9 @@
 
 namespace hpo {
 
+/// Cores of a worker at most: about as many as the parts into which operations are cut.
+inline constexpr std::size_t most_cores_of_a_worker = 32;
+
 struct CoreUser {
     std::span<const int> own;  ///< cores to which the worker is bound
     bool lends = false;        ///< nothing runs on them, and nothing is about to
@@ -13,7 +16,7 @@ struct CoreUser {
 };
 
 /// Returns the cores of each user: its own first, then those that are lent to it. What is lent is dealt out evenly, and
-/// nobody has more than 32, which is about as many as the parts into which operations are cut.
+/// nobody has more than most_cores_of_a_worker.
 std::vector<std::vector<int>> share_cores(std::span<const CoreUser> users);
 
 }  // namespace hpo

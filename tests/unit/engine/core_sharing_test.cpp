@@ -1,6 +1,7 @@
 // Cores of workers that have nothing to train go to those that train, and the first trial begins with several.
 #include <gtest/gtest.h>
 
+#include "orchestrator/engine/workers.hpp"
 #include "tests/unit/engine/played.hpp"
 
 namespace hpo::testing {
@@ -99,6 +100,25 @@ TEST_F(Sharing, AResumedStudyThatHasACompleteTrialBeginsWithAll) {
     begin(2);
     EXPECT_NE(played->asked(0).trial, 0);
     EXPECT_NE(played->asked(1).trial, 0);
+}
+
+TEST(CoresOfWorkers, AreThoseToWhichNativeWorkersAreBoundWithinTheQuota) {
+    Study study;
+    Host host{.cpus = {0, 1, 2, 3}, .cores = 4};
+    const auto cores = [&] { return cores_of_workers(study, plan_workers(study, host)); };
+    using Cores = std::vector<std::vector<int>>;
+    EXPECT_EQ(cores(), (Cores{{0}, {1}, {2}, {3}}));
+    study.resources.parallel = 2;
+    EXPECT_EQ(cores(), (Cores{{0, 1}, {2, 3}}));
+    host.cores = 2.5;
+    EXPECT_EQ(cores(), (Cores{{0}, {2}})) << "more threads would use up the quota and be halted";
+    study.resources.parallel = 1;
+    EXPECT_EQ(cores(), (Cores{{0, 1}}));
+    study.environment.tuned = false;
+    EXPECT_EQ(cores(), Cores{}) << "workers are bound to none";
+    study.environment.tuned = true;
+    study.command = {"script"};
+    EXPECT_EQ(cores(), Cores{});
 }
 
 }  // namespace
