@@ -347,7 +347,7 @@ std::int64_t Dispatcher::next_trial() {
     for (const std::int64_t trial : unknown_)
         if (!unanswered_.contains(trial)) return trial;
     const bool is_first = uses_.context.parts.ledger.record().trials.empty();
-    if (!is_first && first_trial_leads() && !uses_.pool.trains(1)) return 0;
+    if (!is_first && first_trial_leads() && !uses_.requirements.known(1)) return 0;  // that one is to start before
     return uses_.supply.further_trial();
 }
 

@@ -278,11 +278,6 @@ std::optional<WorkerIndex> WorkerPool::first_on(Side side, const Known::Workers&
     return found == workers.end() ? std::nullopt : std::optional(*found);
 }
 
-bool WorkerPool::trains(std::int64_t trial) const {
-    const auto index = worker_of(trial);
-    return index && std::ranges::any_of(at(*index).jobs, [&](const Job& job) { return job.id.trial == trial; });
-}
-
 std::int64_t WorkerPool::with_trials() const {
     return std::ranges::count_if(workers_, [](const Worker& worker) { return !worker.jobs.empty(); });
 }

@@ -175,8 +175,6 @@ class WorkerPool {
     [[nodiscard]] std::optional<WorkerIndex> worker_of(std::int64_t trial) const;
     /// A worker has the trial, or is asked about it.
     [[nodiscard]] bool holds(std::int64_t trial) const;
-    /// A worker has the trial.
-    [[nodiscard]] bool trains(std::int64_t trial) const;
     /// Trials that workers train at this moment, by number.
     [[nodiscard]] std::vector<std::int64_t> running() const;
     /// Processes of the living workers.

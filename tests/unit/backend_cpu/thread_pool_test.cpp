@@ -61,6 +61,15 @@ TEST(ThreadPool, ShowsTheCallerWhatTheOthersHaveWritten) {
     }
 }
 
+TEST(Contention, IsHighIfMuchOfFiftyMillisecondsWasSpentWaitingForOthers) {
+    using std::chrono::milliseconds;
+    Contention contention;
+    for (int i = 0; i < 4; ++i)
+        EXPECT_FALSE(contention.is_high(milliseconds(6), milliseconds(4))) << "not enough is known";
+    EXPECT_TRUE(contention.is_high(milliseconds(6), milliseconds(4)));
+    for (int i = 0; i < 4; ++i) EXPECT_FALSE(contention.is_high(milliseconds(9), milliseconds(1)));
+}
+
 TEST(ThreadPool, WithoutCoresIsTheCallingThreadAlone) {
     ThreadPool pool;
     pool.use(std::vector<int>{0, 1});

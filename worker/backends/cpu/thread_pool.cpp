@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <fstream>
 #include <system_error>
 
 #if defined(__x86_64__)
@@ -39,6 +40,14 @@ std::vector<int> own_cores() {
     return cores;
 }
 
+/// How long the calling thread has waited for a core since it began, if the kernel tells.
+std::optional<Contention::Duration> time_in_queue() {
+    std::ifstream file("/proc/thread-self/schedstat");
+    std::int64_t running = 0, waiting = 0;
+    if (!(file >> running >> waiting)) return std::nullopt;
+    return std::chrono::nanoseconds(waiting);
+}
+
 }  // namespace
 
 Parts parts_of(std::int64_t items, std::int64_t size) {
@@ -57,6 +66,20 @@ Parts cut(std::int64_t items, std::int64_t least, std::int64_t multiple) {
         best_time = std::min(time, best_time);
     }
     return best;
+}
+
+bool Contention::is_high(Duration working, Duration waiting) {
+    constexpr std::chrono::milliseconds long_enough{50};
+    working_ += working;
+    waiting_ += waiting;
+    const Duration passed = working_ + waiting_;
+    if (passed < long_enough) return false;
+    const auto queued = time_in_queue();
+    const bool waits_for_core = queued && queued_ && *queued - *queued_ > passed / 5;
+    const bool waits_for_others = waiting_ > passed / 3;
+    queued_ = queued;
+    working_ = waiting_ = {};
+    return waits_for_core || waits_for_others;
 }
 
 void ThreadPool::use(std::span<const int> cores) {
@@ -107,7 +130,9 @@ void ThreadPool::share(int parts, Work work, void* what) {
     joined_.store(1, std::memory_order_release);
     called_.fetch_add(1, std::memory_order_release);
     called_.notify_all();
+    const Time begun = std::chrono::steady_clock::now();
     take_parts(0);
+    const Time worked = std::chrono::steady_clock::now();
     const std::uint32_t joined = joined_.exchange(0, std::memory_order_acq_rel) / 2;
     for (int looks = 0; left_.load(std::memory_order_acquire) != joined; ++looks) {
         if (looks < looks_before_yield)
@@ -115,6 +140,8 @@ void ThreadPool::share(int parts, Work work, void* what) {
         else
             sched_yield();
     }
+    const Time ended = std::chrono::steady_clock::now();
+    if (contention_.is_high(worked - begun, ended - worked)) rests_until_ = ended + std::chrono::seconds(1);
 }
 
 void ThreadPool::take_parts(int thread) {

@@ -4,11 +4,16 @@
 // computed beside a row. So where it matters how work is cut (sums are taken by part, or a library rounds in another
 // order for another size), parts have a fixed size. Each thread has a range of the parts of its own, so that it finds
 // in its cache the rows that it has written in the operation before, and helps the others when it has finished.
+//
+// Where other programs use the cores, threads wait for each other more than they gain. The calling thread then works
+// alone for a second.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -34,6 +39,21 @@ Parts parts_of(std::int64_t items, std::int64_t size);
 /// result is the same however it is cut.
 Parts cut(std::int64_t items, std::int64_t least, std::int64_t multiple = 1);
 
+/// Tells from the times of a thread whether other programs use the cores on which it shares work with others.
+class Contention {
+   public:
+    using Duration = std::chrono::steady_clock::duration;
+    /// Takes in some work of the calling thread, and how long it then waited for the others. Returns true, some 50 ms
+    /// after the last answer, if it has waited for more than a third of that time for them, or for more than a fifth of
+    /// it for a core. On an idle machine both are below a twentieth.
+    bool is_high(Duration working, Duration waiting);
+
+   private:
+    Duration working_{}, waiting_{};
+    std::optional<Duration>
+        queued_;  ///< the calling thread has waited for a core since it began, as of the last answer
+};
+
 class ThreadPool {
    public:
     ThreadPool() = default;  ///< the calling thread alone
@@ -51,7 +71,7 @@ class ThreadPool {
     /// `work` must not throw, and must not call run().
     template <class F>
     void run(int parts, F&& work) {
-        if (helpers_.empty() || parts == 1) {
+        if (helpers_.empty() || parts == 1 || rests()) {
             for (int part = 0; part < parts; ++part) work(part);
             return;
         }
@@ -62,7 +82,11 @@ class ThreadPool {
 
    private:
     using Work = void (*)(void* what, int part);
+    using Time = std::chrono::steady_clock::time_point;
 
+    [[nodiscard]] bool rests() const {
+        return rests_until_ > Time{} && std::chrono::steady_clock::now() < rests_until_;
+    }
     void share(int parts, Work work, void* what);
     void take_parts(int thread);
     void help(int thread);
@@ -76,6 +100,8 @@ class ThreadPool {
 
     std::vector<std::thread> helpers_;
     std::vector<int> cores_;  ///< as given to use()
+    Contention contention_;
+    Time rests_until_{};  ///< the calling thread works alone
     Work work_ = nullptr;
     void* what_ = nullptr;
     std::unique_ptr<Range[]> ranges_;  ///< by thread; the calling thread is number 0
