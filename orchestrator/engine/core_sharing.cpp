@@ -19,7 +19,7 @@ void CoreSharing::update() {
     // A worker that waits for so long has no next trial on the way: a sampler proposes within this time.
     constexpr Seconds long_enough{1};
     const auto& own = context_.parts.cores;
-    if (own.empty()) return;
+    if (own.empty() || context_.parts.on_device) return;  // workers on devices need the cores that are free
     const auto& workers = std::as_const(pool_).workers();
     const std::size_t count = std::min(own.size(), workers.size());
     free_since_.resize(count);

@@ -12,7 +12,7 @@ namespace hpo {
 
 class CoreSharing {
    public:
-    /// All references outlive it. Without EngineParts::cores it does nothing.
+    /// All references outlive it. Without EngineParts::cores, or where trials compute on devices, it does nothing.
     CoreSharing(EngineContext& context, WorkerPool& pool, const Dispatcher& dispatcher)
         : context_(context), pool_(pool), dispatcher_(dispatcher) {}
 
