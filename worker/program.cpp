@@ -1,6 +1,5 @@
 #include "worker/program.hpp"
 
-#include <sched.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@
 #include "worker/backends/backends.hpp"
 #include "worker/backends/cpu/cpu_device.hpp"
 #include "worker/backends/cpu/products.hpp"
+#include "worker/backends/cpu/thread_pool.hpp"
 #include "worker/backends/gpu/cuda_compiler.hpp"
 #include "worker/backends/gpu/cuda_libraries.hpp"
 #include "worker/calibration.hpp"
@@ -67,7 +67,7 @@ struct Settings {
     std::string device;
     std::string slots;
     std::string threads;
-    std::string updates = "20";
+    std::string updates;
     bool quick = false;
     std::optional<std::string> profiled;    ///< a message `run`
     std::optional<std::string> calibrated;  ///< identity of the device that measurements are known of; may be empty
@@ -88,11 +88,11 @@ Result<int> number_of(const char* name, const std::string& text, int most) {
     return number;
 }
 
-/// The numbers among the settings; 0: not given.
+/// The numbers among the settings; 0: not given. An empty text is none.
 struct Numbers {
     int slots = 0;
     int threads = 0;
-    int updates = 0;
+    int updates = 20;
 };
 Result<Numbers> numbers_of(const Settings& settings) {
     Numbers numbers;
@@ -106,17 +106,6 @@ Result<Numbers> numbers_of(const Settings& settings) {
         *number = *read;
     }
     return numbers;
-}
-
-/// The first `most` of the cores that this process may use.
-std::vector<int> own_cores(int most) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    std::vector<int> cores;
-    if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
-    for (int core = 0; core < CPU_SETSIZE && static_cast<int>(cores.size()) < most; ++core)
-        if (CPU_ISSET(core, &set)) cores.push_back(core);
-    return cores;
 }
 
 Result<BackendChoice> choice_of(const Settings& settings) {
@@ -321,7 +310,11 @@ int worker_main(int argc, char** argv) {
             context.tuning = found.tuning;
             context.notes.push_back("measured on " + (*device)->name() + ": " + to_text(found));
         }
-        if (numbers->threads > 1) (*device)->use_cores(own_cores(numbers->threads));
+        if (numbers->threads > 1) {
+            std::vector<int> cores = own_cores();
+            cores.resize(std::min(cores.size(), static_cast<std::size_t>(numbers->threads)));
+            (*device)->use_cores(cores);
+        }
         if (settings.profiled) return print_profile(context, *settings.profiled, numbers->updates);
         measure_process(context);
         if (const std::string products = (*device)->products(); !products.empty()) context.notes.push_back(products);

@@ -167,6 +167,10 @@ int training_command(const BenchArguments& arguments) {
     const BenchDevice& device = found != usable.end() ? *found : usable.front();
     const auto peaks = kept_calibration(user_cache(), host_name(), read_host().cpu_name, device.name, device.id);
     auto environment = device.environment;
+    if (device.name != "cpu" && arguments.threads > 1)
+        throw Fatal("hpo bench training: --threads are those of the CPU, and " + device.name +
+                        " would be timed: add --backend cpu, or leave --threads out",
+                    2);
     if (device.name == "cpu") environment["HPO_THREADS"] = std::to_string(arguments.threads);
     return bench_training({study, arguments.updates, arguments.json}, environment, peaks ? &*peaks : nullptr);
 }

@@ -29,6 +29,7 @@
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/sampling/proposer.hpp"
 #include "orchestrator/scheduling/concurrency.hpp"
+#include "orchestrator/scheduling/core_shares.hpp"
 #include "orchestrator/scheduling/footprints.hpp"
 
 #include "orchestrator/script/home.hpp"
@@ -483,7 +484,8 @@ std::string cores_of_trials(const Study& study, const WorkerPlan& plan, const Se
     std::string text = std::to_string(each) + " for each trial";
     if (cores.size() == 1) return each == 1 ? std::string() : row("  cores", text);
     if (!study.resources.parallel)
-        text += "; the first one has up to " + std::to_string(std::min<std::size_t>(4, cores.size())) +
+        text += "; the first one has up to " +
+                std::to_string(std::min(cores_of_first_trial, static_cast<std::int64_t>(cores.size()))) +
                 " before others begin, if its updates are large enough";
     return row("  cores", text + "; those without a trial help the others");
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "orchestrator/scheduling/concurrency.hpp"
+#include "orchestrator/scheduling/core_shares.hpp"
 
 namespace hpo {
 
@@ -11,7 +12,6 @@ namespace {
 
 constexpr double wait_noticed_after = 3;  // seconds that a trial has waited for other programs
 
-constexpr std::int64_t cores_of_first_trial = 4;
 /// Operations of an update's matrix products that take several threads to good effect: about 2 ms on one core.
 constexpr double worth_sharing = 2e8;
 

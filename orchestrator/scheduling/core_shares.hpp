@@ -1,6 +1,8 @@
 // Which cores native trials on the host compute on: their own, and those of workers that have no trial.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -8,6 +10,9 @@ namespace hpo {
 
 /// Cores of a worker at most: about as many as the parts into which operations are cut.
 inline constexpr std::size_t most_cores_of_a_worker = 32;
+
+/// Cores of a study's first trial at most, before others begin.
+inline constexpr std::int64_t cores_of_first_trial = 4;
 
 struct CoreUser {
     std::span<const int> own;  ///< cores to which the worker is bound

@@ -481,18 +481,31 @@ void CpuStream::convolve(const Convolve& arguments) {
     assert(weight.columns == patches.elements());
     assert(workspace.elements() >= convolution_workspace(patches, output.columns));
     const std::int64_t from = patches.in_pixels() * input.columns, to = patches.out_pixels() * output.columns;
-    for (int replica = first_; replica < end_; ++replica)
-        share(output.rows / patches.out_pixels(), to * patches.elements(),
-              [&](std::int64_t first, std::int64_t images) {
-                  kernels_.convolve(images, sizes_of(patches), output.columns, at(input, replica) + first * from,
-                                    at(weight, replica), at(output, replica) + first * to,
-                                    workspace_of_thread(workspace, replica));
-              });
+    for (int replica = first_; replica < end_; ++replica) {
+        const std::int64_t images = output.rows / patches.out_pixels();
+        const auto compute = [&](std::int64_t first, std::int64_t count) {
+            kernels_.convolve(count, sizes_of(patches), output.columns, at(input, replica) + first * from,
+                              at(weight, replica), at(output, replica) + first * to,
+                              workspace_of_thread(workspace, replica));
+        };
+        if (convolving_threads(workspace) == 1)
+            compute(0, images);
+        else
+            share(images, to * patches.elements(), compute);
+    }
+}
+
+/// Threads that convolve: those besides the calling one have a workspace each that no plan contains, so that wide
+/// convolutions have one thread.
+int CpuStream::convolving_threads(const Tensor& workspace) const {
+    constexpr std::size_t most_bytes = std::size_t{16} << 20;
+    const auto threads = static_cast<std::size_t>(threads_.threads());
+    return threads * workspace.bytes() <= most_bytes ? threads_.threads() : 1;
 }
 
 /// Several threads cannot share the tensor.
 float* CpuStream::workspace_of_thread(const Tensor& workspace, int replica) const {
-    if (threads_.threads() == 1) return at(workspace, replica);
+    if (convolving_threads(workspace) == 1) return at(workspace, replica);
     thread_local std::vector<float> own;
     own.resize(std::max(own.size(), static_cast<std::size_t>(workspace.elements())));
     return own.data();
@@ -517,7 +530,7 @@ void CpuStream::convolve_backward(const ConvolveBackward& arguments) {
         };
         // One thread computes both gradients of an image while it is in the cache. Several cut that of the weights by
         // elements, so that none needs sums of its own.
-        const int threads = threads_.threads();
+        const int threads = convolving_threads(arguments.workspace);
         if (threads == 1) {
             compute(0, images, 0, patches.elements(), below);
             continue;

@@ -136,6 +136,7 @@ class CpuStream : public Stream {
     template <std::size_t N, class F>
     void share_and_add(std::int64_t items, std::int64_t each, std::int64_t columns, const std::array<float*, N>& sums,
                        F&& work);
+    [[nodiscard]] int convolving_threads(const Tensor& workspace) const;
     [[nodiscard]] float* workspace_of_thread(const Tensor& workspace, int replica) const;
     template <class Step, class F>
     void share_update(const Update& update, const Step& step, float no_decay, F&& work) const;

@@ -29,17 +29,6 @@ void relax() {
 #endif
 }
 
-/// The processors that the calling thread may run on.
-std::vector<int> own_cores() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    std::vector<int> cores;
-    if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
-    for (int core = 0; core < CPU_SETSIZE; ++core)
-        if (CPU_ISSET(core, &set)) cores.push_back(core);
-    return cores;
-}
-
 /// How long the calling thread has waited for a core since it began, if the kernel tells.
 std::optional<Contention::Duration> time_in_queue() {
     std::ifstream file("/proc/thread-self/schedstat");
@@ -49,6 +38,16 @@ std::optional<Contention::Duration> time_in_queue() {
 }
 
 }  // namespace
+
+std::vector<int> own_cores() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    std::vector<int> cores;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
+    for (int core = 0; core < CPU_SETSIZE; ++core)
+        if (CPU_ISSET(core, &set)) cores.push_back(core);
+    return cores;
+}
 
 Parts parts_of(std::int64_t items, std::int64_t size) {
     return {static_cast<int>(std::max<std::int64_t>(1, (items + size - 1) / size)), size, items};
@@ -70,6 +69,7 @@ Parts cut(std::int64_t items, std::int64_t least, std::int64_t multiple) {
 
 bool Contention::is_high(Duration working, Duration waiting) {
     constexpr std::chrono::milliseconds long_enough{50};
+    if (working_ + waiting_ == Duration{}) queued_ = time_in_queue();
     working_ += working;
     waiting_ += waiting;
     const Duration passed = working_ + waiting_;
@@ -77,7 +77,6 @@ bool Contention::is_high(Duration working, Duration waiting) {
     const auto queued = time_in_queue();
     const bool waits_for_core = queued && queued_ && *queued - *queued_ > passed / 5;
     const bool waits_for_others = waiting_ > passed / 3;
-    queued_ = queued;
     working_ = waiting_ = {};
     return waits_for_core || waits_for_others;
 }

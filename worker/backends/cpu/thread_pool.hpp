@@ -50,9 +50,11 @@ class Contention {
 
    private:
     Duration working_{}, waiting_{};
-    std::optional<Duration>
-        queued_;  ///< the calling thread has waited for a core since it began, as of the last answer
+    std::optional<Duration> queued_;  ///< how long the calling thread had waited for a core when these began
 };
+
+/// The processors that the calling thread may run on, ascending.
+std::vector<int> own_cores();
 
 class ThreadPool {
    public:
