@@ -69,7 +69,6 @@ Parts cut(std::int64_t items, std::int64_t least, std::int64_t multiple) {
 
 bool Contention::is_high(Duration working, Duration waiting) {
     constexpr std::chrono::milliseconds long_enough{50};
-    if (working_ + waiting_ == Duration{}) queued_ = time_in_queue();
     working_ += working;
     waiting_ += waiting;
     const Duration passed = working_ + waiting_;
@@ -77,6 +76,7 @@ bool Contention::is_high(Duration working, Duration waiting) {
     const auto queued = time_in_queue();
     const bool waits_for_core = queued && queued_ && *queued - *queued_ > passed / 5;
     const bool waits_for_others = waiting_ > passed / 3;
+    queued_ = queued;
     working_ = waiting_ = {};
     return waits_for_core || waits_for_others;
 }

@@ -50,7 +50,9 @@ class Contention {
 
    private:
     Duration working_{}, waiting_{};
-    std::optional<Duration> queued_;  ///< how long the calling thread had waited for a core when these began
+    /// How long the calling thread had waited for a core at the last answer. What it waited while it worked alone
+    /// counts, so that on a busy machine it seldom tries to share.
+    std::optional<Duration> queued_;
 };
 
 /// The processors that the calling thread may run on, ascending.
