@@ -163,7 +163,8 @@ void Ledger::settle() { stored(store_.settle()); }
 void Ledger::summarize() {
     if (changed_.empty() || failure_) return flush();
     changed_.erase(0);
-    const std::vector<std::int64_t> trials(changed_.begin(), changed_.end());
+    std::vector<std::int64_t> trials(changed_.begin(), changed_.end());
+    std::sort(trials.begin(), trials.end());  // rows that are added in order fill the pages of the database
     changed_.clear();
     stored(store_.summarize(record_, trials));
 }

@@ -1,5 +1,6 @@
 #include "orchestrator/sampling/background_proposer.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <stdexcept>
 #include <utility>
@@ -16,14 +17,22 @@ BackgroundProposer::~BackgroundProposer() {
 
 std::optional<Proposal> BackgroundProposer::propose(std::int64_t trial) {
     if (computing_ != 0) drop();
-    return proposer_.propose(trial);
+    return timed_proposal(trial);
+}
+
+std::optional<Proposal> BackgroundProposer::timed_proposal(std::int64_t trial) {
+    const auto begun = std::chrono::steady_clock::now();
+    auto proposal = proposer_.propose(trial);
+    const bool is_short = std::chrono::steady_clock::now() - begun < std::chrono::milliseconds(1);
+    short_ones_ = is_short ? std::min(short_ones_ + 1, short_ones_needed) : 0;
+    return proposal;
 }
 
 void BackgroundProposer::start(std::int64_t trial, std::function<void()> ready) {
     if (computing_ != 0) throw std::logic_error("a proposal is computed already");
     computing_ = trial;
     about_ = proposer_.about();
-    std::packaged_task<std::optional<Proposal>()> task([this, trial] { return proposer_.propose(trial); });
+    std::packaged_task<std::optional<Proposal>()> task([this, trial] { return timed_proposal(trial); });
     result_ = task.get_future();
     thread_ = std::thread([task = std::move(task), ready = std::move(ready)]() mutable {
         task();

@@ -43,7 +43,12 @@ class BackgroundProposer {
     /// Waits for the computation and discards its result.
     void drop();
 
-    [[nodiscard]] bool quick() const { return proposer_.quick(); }
+    /// Returns true if the event loop can wait for a proposal: the sampler takes microseconds for any number of trials,
+    /// or the last proposals took less than a millisecond each, which is about what the change of threads costs.
+    /// Returns false during a computation.
+    [[nodiscard]] bool quick() const {
+        return computing_ == 0 && (proposer_.quick() || short_ones_ >= short_ones_needed);
+    }
 
     void proposed(const TrialRecord& trial);
     void tell(const TrialRecord& trial);
@@ -55,9 +60,13 @@ class BackgroundProposer {
     [[nodiscard]] std::string exhausted() const { return proposer_.exhausted(); }
 
    private:
+    static constexpr int short_ones_needed = 8;
+
+    std::optional<Proposal> timed_proposal(std::int64_t trial);
     void later(std::function<void(Proposer&)> change);
 
     Proposer proposer_;
+    int short_ones_ = 0;  ///< the last proposals that took less than a millisecond each
     std::vector<std::function<void(Proposer&)>> changes_;  ///< applied when the computation ends
     std::int64_t computing_ = 0;
     bool outdated_ = false;

@@ -26,11 +26,11 @@ class DiskSync {
     DiskSync(const DiskSync&) = delete;
     DiskSync& operator=(const DiskSync&) = delete;
 
-    /// Everything up to `count` is written, and is to be brought to the disk soon. Returns at once.
+    /// Everything up to `count` is written, and is to be brought to the disk within about 10 ms. Returns at once.
     void request(std::int64_t count);
     /// How much is on the disk; 0: nothing that is known of.
     [[nodiscard]] Result<std::int64_t> reached() const;
-    /// Requests it, and returns when it is on the disk.
+    /// Requests it at once, and returns when it is on the disk.
     Result<void> wait(std::int64_t count);
     /// `listener` is called in the thread after each synchronisation, also one that fails; when this returns, the one
     /// before is no longer called. It must call nothing of this object. Empty: nobody.
@@ -44,6 +44,7 @@ class DiskSync {
     std::condition_variable changed_;
     std::int64_t requested_ = 0;
     std::int64_t reached_ = 0;
+    int waiting_ = 0;  ///< threads
     std::optional<Error> failed_;
     std::function<void()> listener_;
     bool ends_ = false;

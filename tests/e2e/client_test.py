@@ -20,11 +20,13 @@ class SimulatedOrchestrator(unittest.TestCase):
     def tearDown(self):
         self._folder.cleanup()
 
-    def play(self, script, runs=1, steps=100, status=0, resumed=None):
-        """Runs a script with `runs` trials and answers each report with "continue". Returns the client's messages."""
+    def play(self, script, runs=1, steps=100, status=0, resumed=None, on_last_step="answer"):
+        """Runs a script with `runs` trials and answers each report with "continue"; `on_last_step` may be "ignore" or
+        "hang up" instead. Returns the client's messages."""
         (self.folder / "train.py").write_text(textwrap.dedent(script))
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.settimeout(60)
+        (self.folder / "socket").unlink(missing_ok=True)
         listener.bind(str(self.folder / "socket"))
         listener.listen(1)
         worker = subprocess.Popen([sys.executable, str(self.folder / "train.py")], stderr=subprocess.PIPE, text=True,
@@ -54,7 +56,10 @@ class SimulatedOrchestrator(unittest.TestCase):
             given = 0
             for message in self.lines_of(connection):
                 messages.append(message)
-                if message["type"] == "report":
+                is_last = message["type"] == "report" and message["step"] == steps
+                if is_last and on_last_step == "hang up":
+                    connection.shutdown(socket.SHUT_RDWR)
+                elif message["type"] == "report" and not (is_last and on_last_step == "ignore"):
                     say(type="decision", trial=message["trial"], attempt=message["attempt"], step=message["step"],
                         action="continue")
                 if message["type"] == "hello":
@@ -78,6 +83,44 @@ class SimulatedOrchestrator(unittest.TestCase):
     @staticmethod
     def of(messages, kind):
         return [message for message in messages if message["type"] == kind]
+
+
+class LastSteps(SimulatedOrchestrator):
+    def test_the_next_trial_begins_without_the_decision_on_the_last_step(self):
+        messages = self.play("""
+            import hpo
+            for trial in hpo.trials():
+                for epoch in trial.epochs():
+                    trial.report(epoch, loss=1)
+                assert trial.should_stop()
+            """, runs=2, steps=2, on_last_step="ignore")
+        self.assertEqual([(message["type"], message["trial"]) for message in messages[1:]],
+                         [(kind, trial) for trial in (1, 2) for kind in ("started", "report", "report", "finished")])
+        self.assertEqual({message["outcome"] for message in self.of(messages, "finished")}, {"complete"})
+
+    def test_a_late_decision_is_not_taken_for_one_on_the_next_trial(self):
+        messages = self.play("""
+            import hpo
+            for trial in hpo.trials():
+                trial.report(loss=trial.number)
+            """, runs=20, steps=1)
+        self.assertEqual([message["trial"] for message in self.of(messages, "finished")], list(range(1, 21)))
+        self.assertEqual([message["from_step"] for message in self.of(messages, "started")], [0] * 20)
+
+    def test_a_trial_with_a_checkpoint_waits_so_that_it_is_not_ahead_of_what_is_stored(self):
+        script = """
+            import pathlib
+            import hpo
+            for trial in hpo.trials(checkpoint=True):
+                trial.report(1, loss=1)
+                pathlib.Path("answered").touch()
+            """
+        self.play(script, steps=1)
+        self.assertTrue((self.folder / "answered").exists())
+        (self.folder / "answered").unlink()
+        self.play(script, steps=1, on_last_step="hang up", status=1)
+        self.assertIn("ConnectionError", self.error)
+        self.assertFalse((self.folder / "answered").exists())
 
 
 class Folders(SimulatedOrchestrator):

@@ -106,6 +106,17 @@ TEST(BackgroundProposerAlone, MayBeDestroyedWhileItComputes) {
     EXPECT_EQ(calls, 1);
 }
 
+TEST_F(BackgroundProposerTest, IsNeverQuickDuringAComputation) {
+    Study study = plane();
+    study.sampler.type = "tpe";
+    BackgroundProposer tpe(make_proposer(study));
+    EXPECT_FALSE(tpe.quick()) << "nothing is known yet of how long a proposal takes";
+    while (!tpe.quick()) ASSERT_TRUE(tpe.propose(1));  // a few microseconds each, unless the machine is busy
+    tpe.start(1, [] {});
+    EXPECT_FALSE(tpe.quick());
+    tpe.drop();
+}
+
 TEST_F(BackgroundProposerTest, WhileItComputesAboutReturnsTheSamplersEarlierText) {
     const std::string before = background.about();
     background.start(31, [] {});

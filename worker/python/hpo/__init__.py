@@ -167,14 +167,14 @@ class Trial:
             return
         if self._finished or self._link.in_another_process() or self.should_stop():
             return
-        self._start()
-        message: Dict[str, Any] = {"type": "report", **self._id, "step": step, "metrics": numbers}
-        message.update(self._measured(iterations))
-        self._link.send(message)
-        while self._stop is None:
+        messages = [] if self._started else [self._started_message(step - 1)]
+        messages.append({"type": "report", **self._id, "step": step, "metrics": numbers, **self._measured(iterations)})
+        self._link.send(*messages)
+        last = self.steps is not None and step >= self.steps
+        while self._stop is None and not (last and self._link.may_run_ahead):
             if self._hear(self._link.receive()) == step:
                 break
-        if self._stop is None and self.steps is not None and step >= self.steps:
+        if last and self._stop is None:
             self._stop = "complete"
         self._since = self._clock = time.monotonic()
 
@@ -220,10 +220,13 @@ class Trial:
                 self._report_failure()
 
     def _start(self) -> None:
-        if self._started or self._link is None or self._link.in_another_process():
-            return
+        """Tells hpo that training begins, unless it has been told."""
+        if self._link is not None and not self._started and not self._link.in_another_process():
+            self._link.send(self._started_message(self._step))
+
+    def _started_message(self, from_step: int) -> Dict[str, Any]:
         self._started = True
-        self._link.send({"type": "started", **self._id, "from_step": self._step})
+        return {"type": "started", **self._id, "from_step": from_step}
 
     def _measured(self, iterations: Optional[int]) -> Dict[str, Any]:
         """What the client measures: time, iterations and memory."""

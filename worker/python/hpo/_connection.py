@@ -35,6 +35,10 @@ class Connection:
         self.current: Optional["Trial"] = None
         self.alive_every = 5.0
         self.once = "once" in abilities
+        # Whether a trial may end before the decision on its last step is there. Whatever the decision is, the trial
+        # ends. But a checkpoint must not be ahead of what hpo has stored, and a process that exits must not leave a
+        # message unread.
+        self.may_run_ahead = not self.once and "checkpoint" not in abilities
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._bytes = b""
@@ -49,10 +53,10 @@ class Connection:
         """Whether this process was forked from the trial's process. It must not speak for the trial then."""
         return os.getpid() != self._pid
 
-    def send(self, message: Mapping[str, Any]) -> None:
-        line = json.dumps(message, separators=(",", ":")).encode() + b"\n"
+    def send(self, *messages: Mapping[str, Any]) -> None:
+        lines = b"".join(json.dumps(message, separators=(",", ":")).encode() + b"\n" for message in messages)
         with self._lock:
-            self._socket.sendall(line)
+            self._socket.sendall(lines)
 
     def receive(self, wait: bool = True) -> Any:
         """The next message; None if there is none yet and `wait` is false. Raises ConnectionError when hpo has gone."""
