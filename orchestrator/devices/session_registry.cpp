@@ -127,6 +127,25 @@ bool lives(int folder, const std::string& name) {
     return false;
 }
 
+/// Returns what the sessions with an entry in the folder have published, but not that of the entry `own`.
+std::vector<SessionReservations> read_sessions_in(int folder, const std::string& own) {
+    std::vector<SessionReservations> sessions;
+    std::vector<std::string> names;
+    // With a description of its own: duplicates of `folder` would share the position in the list.
+    if (DIR* listing = ::fdopendir(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC))) {
+        while (const dirent* entry = ::readdir(listing)) {
+            const std::string name = entry->d_name;
+            if (name.ends_with(lock_ending)) names.push_back(name.substr(0, name.size() - std::strlen(lock_ending)));
+        }
+        ::closedir(listing);
+    }
+    std::sort(names.begin(), names.end());
+    for (const std::string& name : names)
+        if (name != own && lives(folder, name))
+            if (auto session = read_session(folder, name)) sessions.push_back(std::move(*session));
+    return sessions;
+}
+
 }  // namespace
 
 std::filesystem::path registry_folder() {
@@ -186,23 +205,11 @@ SessionRegistry::~SessionRegistry() {
     if (folder_) remove(folder_.get(), name_);
 }
 
+std::vector<SessionReservations> SessionRegistry::others() const { return read_sessions_in(folder_.get(), name_); }
+
 std::vector<SessionReservations> read_sessions() {
-    std::vector<SessionReservations> sessions;
     const auto folder = open_folder(false);
-    if (!folder) return sessions;
-    std::vector<std::string> names;
-    if (DIR* listing = ::fdopendir(::fcntl(folder->get(), F_DUPFD_CLOEXEC, 3))) {
-        while (const dirent* entry = ::readdir(listing)) {
-            const std::string name = entry->d_name;
-            if (name.ends_with(lock_ending)) names.push_back(name.substr(0, name.size() - std::strlen(lock_ending)));
-        }
-        ::closedir(listing);
-    }
-    std::sort(names.begin(), names.end());
-    for (const std::string& name : names)
-        if (lives(folder->get(), name))
-            if (auto session = read_session(folder->get(), name)) sessions.push_back(std::move(*session));
-    return sessions;
+    return folder ? read_sessions_in(folder->get(), {}) : std::vector<SessionReservations>();
 }
 
 }  // namespace hpo

@@ -43,6 +43,9 @@ class SessionRegistry {
     /// Replaces what this session has published before, atomically.
     Result<void> publish(const SessionReservations& reservations);
 
+    /// Returns what the other running sessions have published, as read_sessions() does.
+    [[nodiscard]] std::vector<SessionReservations> others() const;
+
     /// Takes the lock under which a session reads the registry, decides and publishes, so that it sees what all others
     /// have decided. The lock is held until it is destroyed. Waits at most a tenth of a second, because the holder may
     /// be suspended, and returns an empty descriptor then; the caller goes on without the lock.

@@ -1,7 +1,5 @@
 #include "orchestrator/engine/live_machine.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
@@ -200,9 +198,8 @@ std::vector<DeviceNotice> LiveMachine::poll(Seconds now) {
     return monitor_.take_notices();
 }
 
-void LiveMachine::read_other_sessions() {
-    other_sessions_ = read_sessions();
-    std::erase_if(other_sessions_, [](const SessionReservations& session) { return session.pid == getpid(); });
+void LiveMachine::take_other_sessions(std::vector<SessionReservations> sessions) {
+    other_sessions_ = std::move(sessions);
     std::vector<std::int64_t> pids;
     for (const SessionReservations& session : other_sessions_) pids.push_back(session.pid);
     their_trees_.clear();

@@ -49,7 +49,7 @@ class LiveMachine final : public SessionMachine {
     void use_host_too() { host_too_ = true; }
 
     std::vector<DeviceNotice> poll(Seconds now) override;
-    void read_other_sessions() override;
+    void take_other_sessions(std::vector<SessionReservations> sessions) override;
     [[nodiscard]] Machine read(std::span<const std::int64_t> workers = {}, std::int64_t reusable = 0,
                                std::span<const Reservation> reserved = {}) const override;
     [[nodiscard]] std::vector<Footprint> usage(std::span<const std::int64_t> workers) const override;

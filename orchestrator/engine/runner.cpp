@@ -333,7 +333,7 @@ class Session {
     void lock_registry() {
         if (std::exchange(registry_locked_, true)) return;
         if (registry_) registry_lock_ = registry_->lock();
-        machine_->read_other_sessions();
+        machine_->take_other_sessions(registry_ ? registry_->others() : read_sessions());
     }
 
     /// The round ends once all that is ready to be read was read.

@@ -38,7 +38,7 @@ class SessionMachine {
     /// The devices as of the last poll().
     [[nodiscard]] virtual const DeviceReadings& readings() const = 0;
     /// What other sessions have reserved at this moment; read() counts it as used.
-    virtual void read_other_sessions() = 0;
+    virtual void take_other_sessions(std::vector<SessionReservations> sessions) = 0;
 
     /// What there is at this moment, within the study's limits; accelerators as of the last poll. Memory held by the
     /// process trees of `workers` (pids) is not others' use; that of `reusable` (0: none) is free besides. `reserved`:

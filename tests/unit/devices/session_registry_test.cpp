@@ -99,6 +99,11 @@ TEST_F(SessionRegistryTest, SeveralSessionsOfOneProcessHaveFilesOfTheirOwn) {
     ASSERT_TRUE(first->publish(reservations("a")));
     ASSERT_TRUE(second->publish(reservations("b")));
     EXPECT_THAT(read_sessions(), SizeIs(2));
+    for (int time = 0; time < 2; ++time) {
+        const auto others = first->others();
+        ASSERT_THAT(others, SizeIs(1)) << "processes of other containers may have the same pid";
+        EXPECT_EQ(others[0].study, "b");
+    }
 }
 
 TEST_F(SessionRegistryTest, OneSessionAtATimeHoldsTheLockAndOthersDoNotWaitLong) {
