@@ -112,21 +112,59 @@ inline std::vector<std::size_t> pareto_front(const std::vector<Standing>& standi
     return front;
 }
 
+/// Whether the trial counts and keeps the constraints.
+inline bool may_be_best(const TrialRecord& trial, const Objective& objective) {
+    if (!trial.value || trial.state == TrialState::diverged || trial.state == TrialState::failed) return false;
+    if (objective.simple()) return true;
+    const auto standing = standing_of(trial, objective);
+    return standing && standing->feasible();
+}
+
+/// Whether the trial has the better value of the first objective; of equal ones the earlier trial comes first.
+inline bool comes_before(const TrialRecord& trial, const TrialRecord& other, const Objective& objective) {
+    if (!trial.value) return false;
+    if (*trial.value == *other.value) return trial.number < other.number;
+    return better(objective.direction, *trial.value, *other.value);
+}
+
 /// The trial that comes first by the first objective, among those that keep the constraints; with several objectives
 /// it is one end of the front. nullptr: no trial that counts keeps them.
 inline const TrialRecord* best_trial(const StudyRecord& record, const Objective& objective) {
     const TrialRecord* best = nullptr;
-    for (const TrialRecord& trial : record.trials) {
-        const bool may = trial.value && trial.state != TrialState::diverged && trial.state != TrialState::failed;
-        if (!may || (best && !better(objective.direction, *trial.value, *best->value))) continue;
-        if (objective.simple()) {
-            best = &trial;
-        } else if (const auto standing = standing_of(trial, objective); standing && standing->feasible()) {
-            best = &trial;
-        }
-    }
+    for (const TrialRecord& trial : record.trials)
+        if ((!best || comes_before(trial, *best, objective)) && may_be_best(trial, objective)) best = &trial;
     return best;
 }
+
+/// The best trial of a record that grows. Unlike best_trial() it does not look at all trials each time.
+class BestSoFar {
+   public:
+    /// `objective` must outlive the object.
+    explicit BestSoFar(const Objective& objective) : objective_(objective) {}
+
+    /// Returns best_trial(record, objective). Since the last call, only the trial `changed` may have changed.
+    const TrialRecord* update(const StudyRecord& record, std::int64_t changed) {
+        const TrialRecord& trial = record.trial(changed);
+        if (changed == best_) {  // it may have become worse
+            const TrialRecord* best = best_trial(record, objective_);
+            best_ = best ? best->number : 0;
+        } else if ((best_ == 0 || comes_before(trial, record.trial(best_), objective_)) &&
+                   may_be_best(trial, objective_)) {
+            best_ = changed;
+        }
+        return best_ == 0 ? nullptr : &record.trial(best_);
+    }
+    /// Returns the same after any change.
+    const TrialRecord* update(const StudyRecord& record) {
+        const TrialRecord* best = best_trial(record, objective_);
+        best_ = best ? best->number : 0;
+        return best;
+    }
+
+   private:
+    const Objective& objective_;
+    std::int64_t best_ = 0;  ///< its number; 0: there is none
+};
 
 /// Trials that count, the best first: those of the Pareto front by the first objective, then of the front without
 /// them, and so on; those that break constraints come last. With one objective: by value.

@@ -9,10 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "hpo/standing.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/cli/session_pools.hpp"
 #include "orchestrator/cli/trial_json.hpp"
 #include "orchestrator/engine/log_lines.hpp"
+#include "orchestrator/store/event_codec.hpp"
 #include "orchestrator/view/output.hpp"
 #include "orchestrator/view/progress.hpp"
 #include "orchestrator/view/summary.hpp"
@@ -101,11 +103,16 @@ class OnTerminal final : public RunObserver {
 
 class InLines final : public RunObserver {
    public:
-    explicit InLines(const Study& study) : study_(study) {}
+    explicit InLines(const Study& study) : study_(study), best_(study.objective) {}
 
-    void begun(const SessionView& view) override { out_.write(greeting(study_, view)); }
+    void begun(const SessionView& view) override {
+        out_.write(greeting(study_, view));
+        best_.update(view.record);
+    }
     std::string happened(const StudyRecord& record, const StoredEvent& stored) override {
-        const auto line = view::event_line(stored, record, study_);
+        const std::int64_t trial = hpo::trial_of(stored.event);
+        const TrialRecord* best = trial ? best_.update(record, trial) : best_.update(record);
+        const auto line = view::event_line(stored, record, study_, best);
         return line.empty() ? line : line + '\n';
     }
     std::string ended_with_study(const StudyRecord&, std::span<const StoredEvent> ends) override {
@@ -121,6 +128,7 @@ class InLines final : public RunObserver {
 
    private:
     const Study& study_;
+    BestSoFar best_;
     Output out_;
 };
 

@@ -16,7 +16,7 @@ namespace {
 constexpr double least_error = 64.0 * 1024 * 1024;  // bytes
 constexpr double relative_error = 0.05;
 constexpr std::size_t rows_at_most = 96;  // in a fit
-constexpr std::size_t rows_kept = 1000;   // that a fit is checked against: each prediction looks at all of them
+constexpr std::size_t rows_kept = 256;    // that a fit is checked against: each prediction looks at all of them
 constexpr double unlike = 1.25;           // for a categorical that differs, and 2 for all of them at most
 constexpr double never_seen = 1.5;        // of the largest peak
 constexpr double furthest = 8;            // extrapolation in all
@@ -308,8 +308,8 @@ void FootprintModel::measured(const Params& params, const Footprint& peak) {
     impl.largest_host = std::max(impl.largest_host, peak.host_bytes);
     impl.largest_device = std::max(impl.largest_device, peak.device_bytes);
     const bool form = fresh && impl.table.add(params);
-    // Each new configuration while there are few, then with every sixteenth more.
-    if (surprise || form || impl.peaks.size() >= impl.fitted_at + std::max<std::size_t>(1, impl.fitted_at / 16))
+    // Each new configuration while there are few, then with every eighth more.
+    if (surprise || form || impl.peaks.size() >= impl.fitted_at + std::max<std::size_t>(1, impl.fitted_at / 8))
         impl.due = true;
 }
 

@@ -286,7 +286,8 @@ bool is_retry(const TrialRecord& trial) {
 }
 }  // namespace
 
-std::string event_line(const StoredEvent& stored, const StudyRecord& record, const Study& study) {
+std::string event_line(const StoredEvent& stored, const StudyRecord& record, const Study& study,
+                       const TrialRecord* best) {
     const auto of_trial = [&](std::int64_t number, const std::string& text) {
         return "trial " + std::to_string(number) + " " + text;
     };
@@ -311,7 +312,6 @@ std::string event_line(const StoredEvent& stored, const StudyRecord& record, con
         if (const std::string broken = broken_text(trial, study.objective); !broken.empty())
             return text + ", breaks a constraint: " + broken;
         if (!study.objective.further.empty()) return text;
-        const TrialRecord* best = best_trial(record, study.objective);
         if (best && best->number == trial.number) return text + ", the best so far";
         if (best) text += " (best " + short_number(*best->value) + ", trial " + std::to_string(best->number) + ")";
         return text;

@@ -106,7 +106,8 @@ class NewBests {
 std::int64_t tries(const TrialRecord& trial);
 
 /// Returns the line that a log or a pipe shows for an event, or an empty text if the event is not shown. `record` must
-/// include the event.
-std::string event_line(const StoredEvent& stored, const StudyRecord& record, const Study& study);
+/// include the event, and `best` is its best trial, if there is one.
+std::string event_line(const StoredEvent& stored, const StudyRecord& record, const Study& study,
+                       const TrialRecord* best);
 
 }  // namespace hpo::view

@@ -103,5 +103,25 @@ TEST(Ranking, PutsTheBestThatKeepsTheConstraintsFirst) {
     EXPECT_THAT(front_of(record, objective), IsEmpty());
 }
 
+TEST(BestSoFar, IsTheBestTrialAfterEachChange) {
+    for (const Direction direction : {Direction::minimize, Direction::maximize}) {
+        Objective objective{"loss", direction, Objective::At::last};
+        objective.constraints = {{"size", {}, 10.0}};
+        StudyRecord record;
+        BestSoFar best(objective);
+        for (std::uint64_t change = 0; change < 2000; ++change) {
+            const auto draw = [&](std::uint64_t element) { return draw_unit(1, Purpose::start, change, element); };
+            const auto trial = std::min(static_cast<std::size_t>(draw(0) * 40), record.trials.size());
+            if (trial == record.trials.size()) record.trials.emplace_back();
+            // Values repeat, become worse and better, break the constraint or are missing.
+            record.trials[trial] = trial_with(static_cast<std::int64_t>(trial) + 1,
+                                              {{"loss", std::floor(draw(1) * 8)}, {"size", draw(2) * 12}});
+            if (draw(3) < 0.1) record.trials[trial].state = TrialState::diverged;
+            if (draw(4) < 0.1) record.trials[trial].value.reset();
+            ASSERT_EQ(best.update(record, record.trials[trial].number), best_trial(record, objective)) << change;
+        }
+    }
+}
+
 }  // namespace
 }  // namespace hpo

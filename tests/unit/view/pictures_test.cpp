@@ -492,16 +492,18 @@ TEST(Summary, DivergedAndFailedTrialsAreNeverTheBest) {
 
 TEST(Summary, ALogLineNamesTheTrialItsValueAndTheReason) {
     const auto record = sample_record(16);
+    const TrialRecord* best = best_trial(record, sample_study().objective);
     EXPECT_EQ(
-        event_line({1, 0, event::Finished{1, 1, TrialState::stopped, "plateau", "no\nbetter"}}, record, sample_study()),
+        event_line({1, 0, event::Finished{1, 1, TrialState::stopped, "plateau", "no\nbetter"}}, record, sample_study(),
+                   best),
         "trial 1 stopped after 4 epochs by plateau: no; val_accuracy 0.8031 at epoch 4, 6.0 s (best 0.8975, trial 12)");
-    EXPECT_EQ(event_line({1, 0, event::Finished{12, 1, TrialState::complete, "", ""}}, record, sample_study()),
+    EXPECT_EQ(event_line({1, 0, event::Finished{12, 1, TrialState::complete, "", ""}}, record, sample_study(), best),
               "trial 12 complete after 10 epochs, val_accuracy 0.8975 at epoch 10, 15.0 s, the best so far");
     EXPECT_THAT(event_line({1, 0, event::Finished{6, 1, TrialState::failed, "", "exit status 1:\nlast words"}}, record,
-                           sample_study()),
+                           sample_study(), best),
                 AllOf(HasSubstr("failed after 4 epochs: exit status 1; val_accuracy"), Not(HasSubstr("last words"))));
-    EXPECT_EQ(event_line({1, 0, event::Reported{}}, record, sample_study()), "");
-    EXPECT_EQ(event_line({1, 0, event::Paused{13, 1, "asha", "2nd of 5"}}, record, sample_study()),
+    EXPECT_EQ(event_line({1, 0, event::Reported{}}, record, sample_study(), best), "");
+    EXPECT_EQ(event_line({1, 0, event::Paused{13, 1, "asha", "2nd of 5"}}, record, sample_study(), best),
               "trial 13 paused by asha after 2 epochs: 2nd of 5; val_accuracy 0.7406 at epoch 2, 3.0 s (best 0.8975, "
               "trial 12)");
 }
@@ -509,7 +511,7 @@ TEST(Summary, ALogLineNamesTheTrialItsValueAndTheReason) {
 TEST(Events, APromotedTrialResumesAndOnlyARetryIsAnotherAttempt) {
     StudyRecord record = sample_record(16);
     TrialRecord& trial = record.trial(13);
-    const auto line = [&](const Event& event) { return event_line({1, 0, event}, record, sample_study()); };
+    const auto line = [&](const Event& event) { return event_line({1, 0, event}, record, sample_study(), nullptr); };
     EXPECT_EQ(line(event::Requeued{13, 1, Outcome::paused, false, "promoted to rung 2"}),
               "trial 13 promoted to rung 2");
     trial.requeued = Outcome::paused;
