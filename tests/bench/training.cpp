@@ -67,6 +67,8 @@ Params params_of(const std::string& name, std::int64_t width) {
           {"vocabulary", whole(96)},
           {"width", width}});
     if (name == "recurrent") return with({{"type", text("gru")}, {"depth", whole(2)}, {"lr", 0.002}});
+    // In its few updates a wide one learns nothing with more.
+    if (width > 256) with({{"lr", 0.0003}});
     return with({{"type", text("transformer")}, {"depth", whole(4)}, {"heads", width > 256 ? width / 64 : 4}});
 }
 

@@ -106,8 +106,9 @@ def main():
     model = Transformer(width)
     matrices = [p for p in model.parameters() if p.dim() == 2]
     others = [p for p in model.parameters() if p.dim() == 1]
+    rate = 0.0003 if width > 256 else 0.001  # as training.cpp
     optimizer = torch.optim.AdamW(
-        [{"params": matrices, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}], lr=0.001, foreach=foreach
+        [{"params": matrices, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}], lr=rate, foreach=foreach
     )
     model.attend = fastest_attention(model, training[:batch, :-1], narrow)
 
