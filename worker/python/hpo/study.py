@@ -25,12 +25,14 @@ free of signal handlers and prints nothing. Safe for threads: each waits for its
 from __future__ import annotations
 
 import json
+import operator
 import os
 import pathlib
 import shutil
 import subprocess
 import tempfile
 import threading
+import weakref
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Callable, Deque, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, Union
@@ -101,8 +103,26 @@ class AskedTrial:
         return self.decision != "continue"
 
 
+_sessions: "weakref.WeakSet[Study]" = weakref.WeakSet()
+
+
+def _leave_sessions_to_the_parent() -> None:
+    """In a forked process: the sessions belong to the process that has opened them. As long as this one held their
+    pipes open, hpo would not notice that they were closed."""
+    for study in _sessions:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for pipe in (study._child.stdin, study._child.stdout):
+            if pipe is not None and not pipe.closed:
+                os.dup2(nothing, pipe.fileno(), inheritable=False)
+        os.close(nothing)
+
+
+os.register_at_fork(after_in_child=_leave_sessions_to_the_parent)
+
+
 class Study:
-    """One session of a study. Whoever else runs it at the same time is refused."""
+    """One session of a study. Whoever else runs it at the same time is refused, as are processes forked from this one.
+    """
 
     def __init__(self, file: Union[str, "os.PathLike[str]"], *, store: bool = True, set: Sequence[str] = (),
                  program: Optional[str] = None) -> None:
@@ -128,6 +148,8 @@ class Study:
             self._errors.close()
             raise StudyError(f"hpo cannot be started: {error}; put it on the PATH, or name it with HPO_PROGRAM or "
                              "program=") from error
+        self._pid = os.getpid()
+        _sessions.add(self)
         about = self._say({"study": 1})
         self.name: str = about["study"]
         self.metric: str = about["metric"]
@@ -164,6 +186,7 @@ class Study:
                **values: Any) -> str:
         """Step `step` (from 1) of a trial is done. Returns the decision: continue; stop: the trial has ended with what
         it reported; pause: it may come back from a later ask()."""
+        step = operator.index(step)  # NumPy's integers, too
         numbers = self._numbers(metrics, values)
         answer = self._say({"report": {"trial": _number_of(trial), "step": step, "values": numbers}})
         if isinstance(trial, AskedTrial):
@@ -225,7 +248,10 @@ class Study:
         return [_best_of(trial) for trial in trials]
 
     def close(self) -> None:
-        """Ends the session. Trials that were not told come back from the next session's ask()."""
+        """Ends the session. Trials that were not told come back from the next session's ask(). In a process that was
+        forked from the one that opened the session, it does nothing."""
+        if os.getpid() != self._pid:
+            return
         self._exchanges.shutdown(wait=False)
         with self._lock:
             if self._child.stdin and not self._child.stdin.closed:
@@ -258,6 +284,8 @@ class Study:
         return _checked(self._send(request).result())
 
     def _send(self, request: Mapping[str, Any]) -> "Future[Dict[str, Any]]":
+        if os.getpid() != self._pid:
+            raise StudyError("this process was forked from the one that opened the study, which alone can use it")
         try:
             return self._exchanges.submit(self._exchange, json.dumps(request, separators=(",", ":")).encode() + b"\n")
         except RuntimeError as error:
