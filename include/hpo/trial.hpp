@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -97,6 +98,7 @@ struct TrialRecord {
     std::vector<Report> curve;       ///< one report per step in ascending order; if thinned, only the best and the last
     bool thinned = false;            ///< true if only the store has the other steps
     std::vector<double> losses;      ///< condensed_losses() of a thinned trial
+    std::optional<double> pace;      ///< seconds_between_steps() of a thinned trial
     std::int64_t trained = 0;        ///< number of steps of all attempts; a repeated step counts again
     std::optional<double> value;     ///< of the objective, so far
     std::int64_t best_step = 0;      ///< step at which `value` was reached; 0 if there is none yet
@@ -146,6 +148,24 @@ inline std::vector<double> condensed_losses(const TrialRecord& trial, std::size_
     return means;
 }
 
+/// Returns the median time between a trial's last steps, or nothing if no two steps were timed.
+inline std::optional<double> seconds_between_steps(const TrialRecord& trial) {
+    constexpr std::size_t max_intervals = 64;
+    if (trial.pace) return trial.pace;
+    std::vector<double> intervals;
+    for (std::size_t i = trial.curve.size(); i-- > 1 && intervals.size() < max_intervals;) {
+        const Report &current = trial.curve[i], &previous = trial.curve[i - 1];
+        if (!current.seconds || !previous.seconds || !std::isfinite(*current.seconds) ||
+            *current.seconds < *previous.seconds)
+            continue;
+        intervals.push_back((*current.seconds - *previous.seconds) / static_cast<double>(current.step - previous.step));
+    }
+    if (intervals.empty()) return std::nullopt;
+    const auto middle = intervals.begin() + static_cast<std::ptrdiff_t>(intervals.size() / 2);
+    std::nth_element(intervals.begin(), middle, intervals.end());
+    return *middle;
+}
+
 /// Returns the reports of the best step and of the last step, or fewer if they are the same or do not exist.
 inline std::vector<const Report*> best_and_last_reports(const TrialRecord& trial) {
     std::vector<const Report*> reports;
@@ -162,6 +182,7 @@ inline std::vector<const Report*> best_and_last_reports(const TrialRecord& trial
 inline void thin(TrialRecord& trial) {
     if (trial.thinned) return;
     trial.losses = condensed_losses(trial);
+    trial.pace = seconds_between_steps(trial);
     std::vector<Report> kept;
     for (const Report* report : best_and_last_reports(trial)) kept.push_back(*report);
     trial.curve = std::move(kept);

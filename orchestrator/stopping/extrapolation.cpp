@@ -14,8 +14,10 @@
 // the share, from a tenth to nine tenths.
 //
 // A trial that repeats an earlier one exactly (repeats.hpp) is paused, and its predicted end is that of the earlier
-// one. Once no further trials come, some of those that repeat the best trial go on, since they may differ from it
-// later.
+// one. It may still differ from it later, by a parameter that acts late. Therefore one of the trials that repeat a
+// finished one is trained to its end, as soon as that is a small part of all steps, and once no further trials come,
+// some of those that repeat the best trial. If one of them ends differently, no trial is taken for a repetition any
+// more, and those that are paused as such wait at their rungs like others.
 //
 // The first step often predicts nothing (a warm-up, or a measurement before training begins). Trials pause there only
 // once the study has shown that it is predictive.
@@ -57,6 +59,7 @@ constexpr double first_step_tells = 0.6;             ///< correlation from which
 constexpr double forecast_tells = 0.4;               ///< correlation from which a sampler may learn from a forecast
 constexpr double tells_all = 0.5;                    ///< correlation from which full trainings get the minimum share
 constexpr double untold = 0.45;                      ///< prior correlation, used until trials have passed the next rung
+constexpr double cheap = 0.2;                        ///< share of all steps that the test of a repetition may take
 constexpr double doubt = 5;  ///< weight of the prior and of the model's estimate, in trials with known ends
 
 /// A trial at a rung, ordered by its predicted end.
@@ -80,6 +83,7 @@ struct CurveCourse {
     std::optional<double> foretold;    ///< the end predicted at its first rung
     std::optional<std::size_t> waits;  ///< the rung at which the trial is paused
     bool repeats = false;              ///< true if the trial is paused as it repeats another one
+    std::int64_t tests = 0;            ///< the trial that it has repeated, if it goes on to its end nevertheless
     std::int64_t counted = 0;          ///< the trial's steps that all_steps_ includes
 };
 
@@ -124,21 +128,16 @@ class Extrapolation final : public StoppingRule {
                 --free;
             }
         }
-        // Trials that repeat the best one may still differ from it later, by a parameter that acts late.
-        std::size_t taken = 0;
-        if (!more_ && best_end_)
-            for (const std::int64_t trial : repeats_.of(best_end_->trial)) {
-                if (promotable.size() == most || released_ + taken >= factor_) break;
-                if (!holds(trial)) continue;
-                ++taken;
-                promotable.push_back(trial);
-            }
+        for (const std::int64_t trial : unplaced_)
+            if (promotable.size() < most) promotable.push_back(trial);
+        for (const std::int64_t trial : tests_of_repetitions())
+            if (promotable.size() < most) promotable.push_back(trial);
         return promotable;
     }
 
     [[nodiscard]] bool holds(std::int64_t trial) const override {
         const auto found = courses_.find(trial);
-        return found != courses_.end() && (found->second.waits || found->second.repeats);
+        return found != courses_.end() && (found->second.waits || found->second.repeats || unplaced_.contains(trial));
     }
 
     [[nodiscard]] std::vector<Gate> gates() const override {
@@ -163,7 +162,7 @@ class Extrapolation final : public StoppingRule {
     [[nodiscard]] double least_full_share() const override { return least_full; }
 
     [[nodiscard]] std::optional<Forecast> forecast(std::int64_t trial) const override {
-        if (const auto original = repeats_.original(trial)) return forecast_of_repeat(*original);
+        if (repeating_.contains(trial)) return forecast_of_repeat(*repeats_.original(trial));
         const auto found = courses_.find(trial);
         if (found == courses_.end() || found->second.path.empty() || found->second.path.size() > rungs_.size())
             return std::nullopt;
@@ -174,8 +173,9 @@ class Extrapolation final : public StoppingRule {
     [[nodiscard]] std::int64_t forecasts_made() const override { return fits_; }
 
     [[nodiscard]] std::string verdict_on_paused(std::int64_t trial) const override {
-        if (const auto original = repeats_.original(trial)) return repeats_text(*original);
-        return holds(trial) ? standing(trial, courses_.at(trial), true) : std::string();
+        if (repeating_.contains(trial)) return repeats_text(*repeats_.original(trial));
+        const auto found = courses_.find(trial);
+        return found != courses_.end() && found->second.waits ? standing(trial, found->second, true) : std::string();
     }
 
    private:
@@ -184,14 +184,22 @@ class Extrapolation final : public StoppingRule {
         if (!value) return {};
         CurveCourse& course = courses_[trial.number];
         leave(trial.number, course);
-        const bool compared = repeats_.report(trial.number, trial.steps(), *metric_(trial.curve.back()));
-        if (const auto original = repeats_.original(trial.number); original && trial.steps() >= grace_) {
-            withdraw(trial, course);
-            course.repeats = true;
-            return {to_worker::Action::pause, "extrapolation", repeats_text(*original), true};
+        bool lasting = false;
+        if (!differ_) {
+            lasting = repeats_.report(trial.number, trial.steps(), *metric_(trial.curve.back()));
+            if (const auto original = repeats_.original(trial.number); original && trial.steps() >= grace_) {
+                if (!may_test(*original, trial.steps())) {
+                    withdraw(trial, course);
+                    course.repeats = true;
+                    repeating_.insert(trial.number);
+                    return {to_worker::Action::pause, "extrapolation", repeats_text(*original), true};
+                }
+                test(trial.number, course, *original);
+                lasting = true;
+            }
         }
         Verdict verdict = judge(trial, course, *value);
-        verdict.lasting |= compared;
+        verdict.lasting |= lasting;
         return verdict;
     }
 
@@ -242,6 +250,69 @@ class Extrapolation final : public StoppingRule {
         course.path.clear();
     }
 
+    /// Returns true if a trial that repeats this one after so many steps is to be trained to its end, to see whether it
+    /// does so to the end.
+    [[nodiscard]] bool may_test(std::int64_t original, std::int64_t steps) const {
+        if (tested_ || differ_ || !ends_.contains(original)) return false;
+        return owed_to_full() || static_cast<double>(steps_ - steps) <= cheap * static_cast<double>(all_steps_);
+    }
+
+    /// Returns the paused repetitions that are to be trained to their end now.
+    [[nodiscard]] std::vector<std::int64_t> tests_of_repetitions() const {
+        std::vector<std::int64_t> trials;
+        for (const std::int64_t trial : repeating_) {
+            if (tested_ || !trials.empty()) break;
+            if (may_test(*repeats_.original(trial), courses_.at(trial).counted)) trials.push_back(trial);
+        }
+        if (more_ || !best_end_) return trials;
+        const std::int64_t best = best_end_->trial, tested = courses_.at(best).tests;
+        for (const std::int64_t trial : repeats_.of(tested ? tested : best))
+            if (repeating_.contains(trial) && released_ + trials.size() < factor_ &&
+                std::find(trials.begin(), trials.end(), trial) == trials.end())
+                trials.push_back(trial);
+        return trials;
+    }
+
+    void test(std::int64_t trial, CurveCourse& course, std::int64_t original) {
+        repeats_.release(trial);
+        if (!std::exchange(course.full, true)) full_steps_ += steps_;
+        course.tests = original;
+        tested_ = true;
+    }
+
+    /// Puts a trial that was taken for a repetition of `original` back into the rungs that it has passed.
+    void put_back(std::int64_t trial, CurveCourse& course, std::int64_t original) {
+        course.repeats = false;
+        const CurvePath& same = courses_.at(original).path;
+        while (course.path.size() < std::min(rungs_.size(), same.size()) &&
+               rungs_[course.path.size()].step <= course.counted)
+            course.path.push_back(same[course.path.size()]);
+        for (std::size_t i = 0; i < course.path.size(); ++i) {
+            auto& ranking = rungs_[i].ranking;
+            const Foretold entry = entry_at(i, trial, course);
+            ranking.insert(std::lower_bound(ranking.begin(), ranking.end(), entry), entry);
+        }
+    }
+
+    /// A repetition has ended differently from its original: from now on there are none.
+    void give_up_repetitions() {
+        differ_ = true;
+        for (const std::int64_t trial : std::exchange(repeating_, {})) {
+            CurveCourse& course = courses_.at(trial);
+            const std::int64_t original = *repeats_.original(trial);
+            repeats_.release(trial);
+            put_back(trial, course, original);
+            if (course.path.empty() || !in_force(course.path.size() - 1)) {
+                unplaced_.insert(trial);
+                continue;
+            }
+            course.waits = course.path.size() - 1;
+            for (std::size_t i = 0; i < *course.waits; ++i)
+                if (in_force(i)) ++rungs_[i].gone_on;
+        }
+        fit();
+    }
+
     /// Returns the forecast for a trial that repeats this one: what this one has reached, if it has ended.
     [[nodiscard]] std::optional<Forecast> forecast_of_repeat(std::int64_t original) const {
         const auto found = courses_.find(original);
@@ -264,8 +335,11 @@ class Extrapolation final : public StoppingRule {
         if (found == courses_.end()) return;
         CurveCourse& course = found->second;
         course.repeats = false;
+        repeating_.erase(trial.number);
+        unplaced_.erase(trial.number);
         leave(trial.number, course);
         count(trial, course);
+        see_test(trial, course);
         const bool diverged = trial.state == TrialState::diverged;
         if (course.path.empty() || (!diverged && trial.state != TrialState::complete)) return;
         if (trial.steps() == 1) return;  // a trial of one step tells nothing of the order at later ones
@@ -274,13 +348,29 @@ class Extrapolation final : public StoppingRule {
         if (course.foretold) foretold_.emplace_back(*course.foretold, end);
         if (trial.state == TrialState::complete && (!best_end_ || end < best_end_->end))
             best_end_ = {end, trial.number};
+        if (std::exchange(refuted_, false)) give_up_repetitions();
+    }
+
+    /// Compares the end of a trial with that of the trial that it repeated.
+    void see_test(const TrialRecord& trial, const CurveCourse& course) {
+        const auto last = trial.curve.empty() ? std::nullopt : metric_(trial.curve.back());
+        const bool complete = trial.state == TrialState::complete && last && trial.value;
+        if (complete) ends_.insert({trial.number, {*trial.value, *last}});
+        if (course.tests == 0) return;
+        const auto original = ends_.find(course.tests);
+        if (original != ends_.end() && (complete || trial.state == TrialState::diverged))
+            refuted_ = !differ_ && (!complete || ends_.at(trial.number) != original->second);
+        else
+            tested_ = false;  // it has shown nothing
     }
     void went_back(std::int64_t trial) override { best_.forget(trial); }
     void on_promotion(std::int64_t trial) override {
-        if (repeats_.original(trial)) {
-            repeats_.release(trial);
-            courses_[trial].full = true;
-            courses_[trial].repeats = false;
+        unplaced_.erase(trial);
+        if (repeating_.erase(trial) > 0) {
+            const std::int64_t original = *repeats_.original(trial);
+            CurveCourse& course = courses_.at(trial);
+            put_back(trial, course, original);
+            test(trial, course, original);
             ++released_;
             return;
         }
@@ -412,7 +502,14 @@ class Extrapolation final : public StoppingRule {
     CurveModel model_;
     Followed<BestValue> best_;
     Repeats repeats_;
-    std::size_t released_ = 0;          ///< repetitions that were trained on
+    std::set<std::int64_t> repeating_;  ///< trials that are paused as repetitions
+    std::size_t released_ = 0;          ///< repetitions that were promoted
+    bool tested_ = false;               ///< true if a repetition is or was trained to its end
+    bool refuted_ = false;              ///< true if the trial that ends now has differed from the one that it repeated
+    bool differ_ = false;               ///< true once one has: no trial is taken for a repetition any more
+    std::set<std::int64_t> unplaced_;   ///< paused trials that were taken for repetitions and have passed no rung
+    /// Of trials that were trained to their end: the value and the last step's metric.
+    std::unordered_map<std::int64_t, std::pair<double, double>> ends_;
     std::optional<Foretold> best_end_;  ///< of the trials that were trained to their end
     std::unordered_map<std::int64_t, CurveCourse> courses_;
     std::vector<std::pair<double, double>> foretold_;  ///< of full trainings: predicted end and real end

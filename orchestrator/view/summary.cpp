@@ -149,21 +149,6 @@ double median(std::vector<double>& values) {
     return *middle;
 }
 
-/// Returns the median time between a trial's last steps.
-std::optional<double> seconds_between_steps(const TrialRecord& trial) {
-    constexpr std::size_t max_intervals = 64;
-    std::vector<double> intervals;
-    for (std::size_t i = trial.curve.size(); i-- > 1 && intervals.size() < max_intervals;) {
-        const Report &current = trial.curve[i], &previous = trial.curve[i - 1];
-        if (!current.seconds || !previous.seconds || !std::isfinite(*current.seconds) ||
-            *current.seconds < *previous.seconds)
-            continue;
-        intervals.push_back((*current.seconds - *previous.seconds) / static_cast<double>(current.step - previous.step));
-    }
-    if (intervals.empty()) return std::nullopt;
-    return median(intervals);
-}
-
 }  // namespace
 
 std::vector<std::optional<double>> step_seconds(const StudyRecord& record) {

@@ -169,19 +169,31 @@ class RepeatedBest : public ::testing::Test {
         for (int step = 1; step <= 2; ++step) report(2);
         verdict_ = report(2);
     }
-    Verdict report(std::int64_t number, TrialState state = TrialState::running) {
+    Verdict report(std::int64_t number, TrialState state = TrialState::running, double end = 0.25) {
         TrialRecord& trial = trials_[number];
         trial.number = number;
         trial.state = state;
         Report report;
         report.step = trial.steps() + 1;
-        report.metrics["val_loss"] = fall(0.25, report.step);
+        report.metrics["val_loss"] = fall(end, report.step);
         trial.value = report.metrics["val_loss"];
         trial.curve.push_back(report);
         if (state == TrialState::running) return rule_->report(trial);
         rule_->ended(trial);
         return {};
     }
+    /// Trials 2 to `last` repeat trial 1.
+    void repeat_up_to(std::int64_t last) {
+        for (std::int64_t number = 3; number <= last; ++number)
+            for (int step = 1; step <= 3; ++step) report(number);
+    }
+    /// Trial 2 is promoted and trained to its end.
+    void finish_second(double end) {
+        rule_->promoted(2);
+        for (std::int64_t step = 4; step < steps; ++step) EXPECT_EQ(report(2, TrialState::running, end).action, go);
+        report(2, TrialState::complete, end);
+    }
+    static constexpr Action go = Action::go_on;
     std::unique_ptr<StoppingRule> rule_;
     std::map<std::int64_t, TrialRecord> trials_;
     Verdict verdict_;
@@ -207,6 +219,43 @@ TEST_F(RepeatedBest, ItGoesOnOnlyOnceNoFurtherTrialsCome) {
     EXPECT_FALSE(rule_->holds(2));
     EXPECT_THAT(rule_->promotions(), testing::IsEmpty());
     for (std::int64_t step = 4; step < steps; ++step) EXPECT_EQ(report(2).action, Action::go_on) << step;
+}
+
+TEST_F(RepeatedBest, OneIsTrainedToItsEndOnceThatIsCheapAndIfItEndsAlikeTheOthersStayPaused) {
+    repeat_up_to(10);
+    EXPECT_THAT(rule_->promotions(), testing::IsEmpty()) << "it would take a third of all steps";
+    repeat_up_to(60);
+    ASSERT_THAT(rule_->promotions(), testing::ElementsAre(2));
+    finish_second(0.25);
+    EXPECT_THAT(rule_->promotions(), testing::IsEmpty());
+    EXPECT_TRUE(rule_->forecast(3)->repeats);
+    EXPECT_EQ(rule_->verdict_on_paused(3), "repeats trial 1: every value so far is the same");
+}
+
+TEST_F(RepeatedBest, IfOneEndsDifferentlyTheOthersWaitAtTheirRungsLikeAnyTrial) {
+    repeat_up_to(60);
+    const std::int64_t forecasts = rule_->forecasts_made();
+    finish_second(0.1);
+    EXPECT_GT(rule_->forecasts_made(), forecasts) << "the sampler learns anew what paused trials are worth";
+    EXPECT_TRUE(rule_->holds(3));
+    EXPECT_FALSE(rule_->forecast(3)->repeats);
+    EXPECT_THAT(rule_->verdict_on_paused(3), testing::HasSubstr("predicted to end at"));
+    const std::vector<std::int64_t> promotable = rule_->promotions();
+    EXPECT_THAT(promotable, testing::SizeIs(18)) << "one in three, two of which were trained";
+    rule_->promoted(promotable.front());
+    EXPECT_EQ(report(promotable.front()).action, go);
+    Verdict verdict;
+    for (int step = 1; step <= 3 && verdict.action == go; ++step) verdict = report(61);
+    EXPECT_THAT(verdict.reason, testing::Not(testing::HasSubstr("repeats"))) << "nor is a new one a repetition";
+}
+
+TEST_F(RepeatedBest, OneThatFailsShowsNothing) {
+    rule_->expect_trials(false);
+    repeat_up_to(4);
+    rule_->promoted(2);
+    report(2, TrialState::failed);
+    EXPECT_TRUE(rule_->forecast(3)->repeats);
+    EXPECT_THAT(rule_->promotions(), testing::ElementsAre(3, 4));
 }
 
 TEST_F(RepeatedBest, OneThatHasEndedDoesNotGoOn) {

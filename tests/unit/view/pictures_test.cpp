@@ -465,6 +465,10 @@ TEST(Summary, TheStartOfAnInterpreterDoesNotCountAsTimeOfAStep) {
     EXPECT_THAT(step_seconds(record), ElementsAre(0.5, 0.5, 0.5, 40));
     happens(event::Finished{3, 1, TrialState::stopped, "asha", ""});
     EXPECT_DOUBLE_EQ(savings(study, record).seconds, 9 * 0.5);
+    // A running session keeps the best and the last step of trials that have ended, which may be one.
+    for (TrialRecord& trial : record.trials) thin(trial);
+    EXPECT_THAT(step_seconds(record), ElementsAre(0.5, 0.5, 0.5, 40));
+    EXPECT_DOUBLE_EQ(savings(study, record).seconds, 9 * 0.5);
 }
 
 TEST(Summary, TheSpeedOfAStudyIsInSamplesWhereBatchesAreKnown) {
