@@ -137,7 +137,7 @@ constexpr std::int64_t transient_bytes = std::int64_t{8} << 20;
 
 class NullHost final : public TrialHost {
     bool should_continue(std::string_view) override { return true; }
-    void started(std::int64_t) override {}
+    void started(std::int64_t, const std::string&) override {}
     void report(const Report&) override {}
     std::optional<to_worker::Action> decision() override { return to_worker::Action::go_on; }
     void log(const std::string&) override {}

@@ -88,8 +88,8 @@ bool Session::RunningTrial::should_continue(std::string_view phase) {
     return !stop;
 }
 
-void Session::RunningTrial::started(std::int64_t from_step) {
-    session_.connection_.send(from_worker::Started{id, from_step});
+void Session::RunningTrial::started(std::int64_t from_step, const std::string& data) {
+    session_.connection_.send(from_worker::Started{id, from_step, data});
 }
 
 void Session::RunningTrial::report(const Report& report) {

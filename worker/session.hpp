@@ -45,7 +45,7 @@ class Session {
         RunningTrial(Session& session, AttemptId of, std::string log_file)
             : id(of), session_(session), log_file_(std::move(log_file)) {}
         bool should_continue(std::string_view phase) override;
-        void started(std::int64_t from_step) override;
+        void started(std::int64_t from_step, const std::string& data) override;
         void report(const Report& report) override;
         std::optional<to_worker::Action> decision() override;
         void log(const std::string& line) override;

@@ -11,6 +11,7 @@
 #include "hpo/printable.hpp"
 #include "hpo/random.hpp"
 #include "hpo/units.hpp"
+#include "orchestrator/cli/check_samples.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/study_source.hpp"
 #include "orchestrator/engine/live_machine.hpp"
@@ -64,6 +65,16 @@ void take_one_fold(Study& study) {
                  folds, short_number(1 / folds).c_str());
 }
 
+/// Returns the configuration, in as many micro-batches as the memory asks for. Throws Refusal if the worker rejects it,
+/// and Fatal if it fits in none.
+Params that_fits(const Study& study, const TrainArguments& arguments, OneWorker& worker, const Machine& machine) {
+    const Sample sample = plan_samples({study, arguments.file, arguments.set.empty()}, worker, machine).front();
+    if (sample.micro_batches > 0)
+        std::fprintf(stderr, "hpo: each batch is trained in %lld micro-batches: as it is it %s\n",
+                     static_cast<long long>(sample.micro_batches), sample.too_large.c_str());
+    return sample.params;
+}
+
 /// Opens the output file for the weights. This comes before training, so that no training is lost to a file that cannot
 /// be written. Throws Fatal if it cannot.
 exporting::Output open_output(const TrainArguments& arguments) {
@@ -101,7 +112,7 @@ int train_command(const TrainArguments& arguments) {
 
     to_worker::Run run;
     run.id = {1, 1};
-    run.params = study.worker;
+    run.params = that_fits(study, arguments, **worker, machine->read());
     run.steps = study.budget.epochs;
     const auto seed = study.worker.find("seed");
     run.seed =

@@ -89,6 +89,19 @@ StepForecast Attempts::forecast(const Worker& worker, std::int64_t trial) const 
     return *forecast;
 }
 
+void Attempts::started(WorkerIndex index, const from_worker::Started& message) {
+    const Job* job = uses_.pool.find(index, message.id);
+    if (!job || job->phase != Job::Phase::running || message.data.empty()) return;
+    const std::int64_t trial = message.id.trial;
+    const std::int64_t other =
+        uses_.context.parts.ledger.saw_data(trial, uses_.requirements.configuration(trial), message.data);
+    if (other == 0 || std::exchange(data_differ_, true)) return;
+    uses_.context.say(Notice::Level::warning, trial,
+                      "its data are not those of trial " + std::to_string(other) +
+                          ": they have changed since, and values from before and after cannot be compared; restore "
+                          "them, or start anew (hpo run --fresh keeps what there is aside)");
+}
+
 void Attempts::reported(WorkerIndex index, const from_worker::Reported& message) {
     EngineContext& context = uses_.context;
     const EngineParts& parts = context.parts;

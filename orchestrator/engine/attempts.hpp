@@ -38,6 +38,8 @@ class Attempts {
 
     /// The trial that is reserved for a worker begins in it.
     void begin(WorkerIndex index, Job& job);
+    /// Training begins. Warns if the data are not those of earlier trials.
+    void started(WorkerIndex index, const from_worker::Started& message);
     /// A step: stored, judged, and answered.
     void reported(WorkerIndex index, const from_worker::Reported& message);
     void logged(WorkerIndex index, const from_worker::Log& message);
@@ -61,6 +63,7 @@ class Attempts {
     void ended_by_worker(const Job& job, const from_worker::Finished& message, bool shared, bool on_device);
 
     Uses uses_;
+    bool data_differ_ = false;   ///< the user was warned of it
     std::int64_t had_more_ = 0;  ///< complete trials that had more to report
 };
 

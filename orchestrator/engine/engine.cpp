@@ -77,6 +77,7 @@ void Engine::on_message(WorkerIndex index, const WorkerMessage& message) {
     pool_.note_life(index, message);
     std::visit(Overloaded{
                    [&](const from_worker::PlanAnswer& answer) { dispatcher_.planned(index, answer); },
+                   [&](const from_worker::Started& started) { attempts_.started(index, started); },
                    [&](const from_worker::Reported& report) { attempts_.reported(index, report); },
                    [&](const from_worker::Finished& end) { attempts_.finished(index, end); },
                    [&](const from_worker::Log& line) { attempts_.logged(index, line); },

@@ -341,6 +341,13 @@ std::int64_t Ledger::launch(std::int64_t trial, const std::string& where, Alloca
     return attempt;
 }
 
+std::int64_t Ledger::saw_data(std::int64_t trial, const Params& params, const std::string& fingerprint) {
+    if (!seen_data_) seen_data_.emplace(store_.seen_data());
+    const std::int64_t other = seen_data_->see(trial, params, fingerprint);
+    if (seen_data_->take_change()) stored(store_.set_seen_data(seen_data_->text()));
+    return other;
+}
+
 void Ledger::measured(std::int64_t trial, Footprint peak) {
     steps_wait_ = true;
     tell(store(event::Measured{trial, record_.trial(trial).attempt, peak}, true));

@@ -16,6 +16,7 @@
 
 #include "hpo/event.hpp"
 #include "hpo/standing.hpp"
+#include "orchestrator/engine/seen_data.hpp"
 #include "orchestrator/sampling/background_proposer.hpp"
 #include "orchestrator/stopping/rules.hpp"
 #include "orchestrator/store/store.hpp"
@@ -74,6 +75,9 @@ class Ledger {
     /// Forgets what is computed on the other thread; `ready` is not called any more after this returns.
     void drop_proposal();
     [[nodiscard]] const BackgroundProposer& proposer() const { return proposer_; }
+    /// The trial begins to train on the data with this fingerprint. Returns the first trial that had other data with
+    /// the same parameters; 0 if there is none.
+    std::int64_t saw_data(std::int64_t trial, const Params& params, const std::string& fingerprint);
     /// The next attempt of a queued trial; returns its number.
     std::int64_t launch(std::int64_t trial, const std::string& where, Allocation allocation);
     /// The most memory that a trial was seen to take.
@@ -164,6 +168,7 @@ class Ledger {
     std::unordered_map<std::int64_t, std::vector<Step>> steps_;  ///< curves of unfinished trials, in the store
     /// Of a replay of all steps, to be stored when the session begins.
     std::optional<std::vector<Mark>> marks_{std::in_place};
+    std::optional<SeenData> seen_data_;  ///< once the first trial has begun
     bool replaying_ = false;
     bool waits_for_commits_ = false;
     bool forgets_ended_ = false;

@@ -58,13 +58,15 @@ class SqliteStore final : public Store {
         return sync_.wait(results_);
     }
 
-    [[nodiscard]] std::string warm_start() const override {
-        const auto text = database_.value("SELECT value FROM study WHERE key = 'warm_start'");
-        return text ? *text : std::string();
-    }
+    [[nodiscard]] std::string warm_start() const override { return kept("warm_start"); }
     Result<void> set_warm_start(const std::string& text) override {
         ++results_;
         return write([&] { return put("warm_start", text); });
+    }
+
+    [[nodiscard]] std::string seen_data() const override { return kept("data"); }
+    Result<void> set_seen_data(const std::string& text) override {
+        return write([&] { return put("data", text); });
     }
 
     Result<std::vector<StoredEvent>> events(std::int64_t after, std::size_t limit) const override {
@@ -279,6 +281,11 @@ class SqliteStore final : public Store {
         insert_summary_.bind_bytes(3, body);
         insert_summary_.bind(4, std::int64_t{row_sum(trial, body)});
         return run(insert_summary_);
+    }
+
+    [[nodiscard]] std::string kept(const std::string& key) const {
+        const auto text = database_.value("SELECT value FROM study WHERE key = '" + key + "'");
+        return text ? *text : std::string();
     }
 
     Result<void> put(std::string_view key, std::string_view value) {

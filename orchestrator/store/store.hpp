@@ -45,6 +45,13 @@ class Store {
         return {};
     }
 
+    /// The data that trials have trained on (engine/seen_data.hpp), as text; empty: none is known.
+    [[nodiscard]] virtual std::string seen_data() const { return {}; }
+    virtual Result<void> set_seen_data(const std::string& text) {
+        (void)text;
+        return {};
+    }
+
     /// Events with a sequence above `after`, in order, `limit` at most.
     virtual Result<std::vector<StoredEvent>> events(std::int64_t after, std::size_t limit) const = 0;
 

@@ -12,6 +12,8 @@ class MemoryStore : public Store {
    public:
     [[nodiscard]] std::string source() const override { return source_; }
     Result<void> set_source(const std::string& yaml) override { return source_ = yaml, Result<void>{}; }
+    [[nodiscard]] std::string seen_data() const override { return seen_data_; }
+    Result<void> set_seen_data(const std::string& text) override { return seen_data_ = text, Result<void>{}; }
 
     Result<std::vector<StoredEvent>> events(std::int64_t after, std::size_t limit) const override {
         const auto from = std::min(static_cast<std::size_t>(after), kept.size());
@@ -30,7 +32,7 @@ class MemoryStore : public Store {
     std::int64_t fail_from = std::numeric_limits<std::int64_t>::max();
 
    private:
-    std::string source_;
+    std::string source_, seen_data_;
 };
 
 }  // namespace hpo::testing

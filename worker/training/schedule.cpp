@@ -27,8 +27,8 @@ double Schedule::at(std::int64_t iteration) const {
         case ScheduleKind::plateau:
             return rising ? peak * (now + 1) / rise : peak;
         case ScheduleKind::step:
-            return rising ? peak * (now + 1) / rise
-                          : peak * std::pow(decay, std::floor(now / static_cast<double>(every)));
+            // An update that is due by a rounding error later counts as due.
+            return rising ? peak * (now + 1) / rise : peak * std::pow(decay, std::floor(now / every * (1 + 1e-12)));
         case ScheduleKind::wsd: {
             const auto length = static_cast<double>(cooldown);
             const double into = now - (static_cast<double>(iterations) - length);  // the fall
@@ -68,7 +68,7 @@ Schedule make_schedule(const TrainingConfig& config, std::int64_t iterations, st
             iterations,
             std::llround(std::min(warmup, all)),
             config.lr_decay,
-            std::max<std::int64_t>(1, std::llround(std::min(every, 1e15))),
+            every,
             std::clamp<std::int64_t>(std::llround(config.cooldown * all), 1, iterations)};
 }
 

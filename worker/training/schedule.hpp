@@ -19,7 +19,7 @@ struct Schedule {
     std::int64_t iterations = 1;  ///< of the whole budget, > 0
     std::int64_t warmup = 0;      ///< iterations, at most `iterations`; one-cycle: of its rise
     double decay = 0.1;           ///< step: factor
-    std::int64_t every = 1;       ///< step: iterations, > 0
+    double every = 1;             ///< step: iterations, > 0; not a whole number if epochs are short
     std::int64_t cooldown = 1;    ///< wsd: iterations, 1 to `iterations`
 
     /// The learning rate of update `iteration`, counted from 0. Beyond the budget it is the rate at its end.

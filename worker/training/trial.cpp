@@ -122,7 +122,9 @@ void Trial::enter_trainer(Trainer& trainer, int replica) {
                                  context_.device.name()));
     if (const std::string text = checkpointing_text(trainer.plan()); !text.empty()) host_.log(text);
     if (const std::string remark = context_.device.remark(); !remark.empty()) host_.log("warning: " + remark);
-    host_.started(progress_.step);
+    char fingerprint[9];
+    std::snprintf(fingerprint, sizeof fingerprint, "%08x", static_cast<unsigned>(context_.data->fingerprint));
+    host_.started(progress_.step, fingerprint);
 }
 
 void Trial::leave_trainer() {

@@ -23,8 +23,8 @@ class TrialHost {
     /// Called often: for each iteration, each micro-batch of an evaluation and each part of the data. False means that
     /// the trial must end at once with outcome `stopped`. `phase`: loading, measuring, training, evaluating or saving.
     virtual bool should_continue(std::string_view phase) = 0;
-    /// Training begins after `from_step` completed steps.
-    virtual void started(std::int64_t from_step) = 0;
+    /// Training begins after `from_step` completed steps, on the data with this fingerprint.
+    virtual void started(std::int64_t from_step, const std::string& data) = 0;
     virtual void report(const Report& report) = 0;
     /// Waits for the decision on the last report. Nothing means that the trial must end at once with outcome `stopped`.
     virtual std::optional<to_worker::Action> decision() = 0;

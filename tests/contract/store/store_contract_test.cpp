@@ -273,6 +273,13 @@ TEST_P(StoreContract, TheSourceIsKept) {
     EXPECT_EQ(open()->source(), "study: größer\n");
 }
 
+TEST_P(StoreContract, WhatWasSeenOfTheDataIsKept) {
+    EXPECT_EQ(open()->seen_data(), "");
+    ASSERT_TRUE(open()->set_seen_data("[1]"));
+    ASSERT_TRUE(open()->set_seen_data("[2]"));
+    EXPECT_EQ(open()->seen_data(), "[2]");
+}
+
 TEST_P(StoreContract, TelemetryComesBackInItsOrderAlsoForViewersAndOtherRowsStay) {
     auto store = open();
     EXPECT_THAT(*store->telemetry(), ::testing::IsEmpty());

@@ -73,6 +73,18 @@ TEST(Schedule, StepsMultiplyTheRateEverySoManyEpochs) {
     EXPECT_DOUBLE_EQ(thirds.at(32), 0.5);
     EXPECT_DOUBLE_EQ(thirds.at(33), 0.05);
     EXPECT_NEAR(thirds.at(98), 0.005, 1e-12);
+    // Epochs of one update: the interval is not rounded to whole updates.
+    TrainingConfig halves = every_two;
+    halves.lr_decay_every = 3.5;
+    const Schedule short_epochs = make_schedule(halves, 10, 1);
+    EXPECT_DOUBLE_EQ(short_epochs.at(3), 0.5);
+    EXPECT_DOUBLE_EQ(short_epochs.at(4), 0.25);
+    EXPECT_DOUBLE_EQ(short_epochs.at(6), 0.25);
+    EXPECT_DOUBLE_EQ(short_epochs.at(7), 0.125);
+    EXPECT_DOUBLE_EQ(make_schedule(config(ScheduleKind::step, 0), 10, 1).at(9), 0.005)
+        << "two thirds, and no third one";
+    halves.lr_decay_every = 0.1;
+    EXPECT_DOUBLE_EQ(make_schedule(halves, 100, 30).at(3), 0.25) << "0.1 * 30 is above 3 by a rounding error";
     const Schedule warm = make_schedule(
         [] {
             TrainingConfig both = config(ScheduleKind::step, 1);

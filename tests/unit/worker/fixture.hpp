@@ -78,7 +78,7 @@ class FakeHost : public TrialHost {
         if (phases.empty() || phases.back() != phase) phases.emplace_back(phase);
         return !on_ask || on_ask();
     }
-    void started(std::int64_t from) override { from_step = from; }
+    void started(std::int64_t from, const std::string&) override { from_step = from; }
     void report(const Report& report) override { reports.push_back(report); }
     std::optional<to_worker::Action> decision() override {
         return on_report ? on_report(reports.back()) : to_worker::Action::go_on;
