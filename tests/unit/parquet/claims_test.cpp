@@ -47,11 +47,15 @@ class Fields {
 struct Claims {
     std::int64_t rows = 3, chunk_values = 3, page_values = 3, bytes = 12, compressed_bytes = 12;
     std::int64_t type = 1, codec = 0, offset = 4, repetition = 0, encoding = 0, level_encoding = 3, page_kind = 0;
+    std::string levels{};
 };
 
 std::string claiming(const Claims& claims) {
     Fields header;
-    header.number(1, claims.page_kind).number(2, claims.bytes).number(3, claims.compressed_bytes);
+    const auto level_bytes = static_cast<std::int64_t>(claims.levels.size());
+    header.number(1, claims.page_kind)
+        .number(2, claims.bytes + level_bytes)
+        .number(3, claims.compressed_bytes + level_bytes);
     const Fields page = Fields().number(1, claims.page_values).number(2, claims.encoding);
     if (claims.page_kind == 0)
         header.part(5, Fields(page).number(3, claims.level_encoding));
@@ -66,7 +70,7 @@ std::string claiming(const Claims& claims) {
     const std::string footer = Fields().parts(2, {root, leaf}).number(3, claims.rows).parts(4, {group}).bytes();
     std::string size(4, '\0');
     for (std::size_t i = 0; i < 4; ++i) size[i] = static_cast<char>(footer.size() >> (8 * i));
-    return "PAR1" + header.bytes() + numbers + footer + size + "PAR1";
+    return "PAR1" + header.bytes() + claims.levels + numbers + footer + size + "PAR1";
 }
 
 /// The numbers of the file, or the error.
@@ -117,6 +121,15 @@ TEST(Claims, WhatIsNotIsAnErrorBeforeItTakesMemory) {
     EXPECT_EQ(numbers_in(claiming({.encoding = 8})), column + "damaged: a page has no dictionary");
     EXPECT_THAT(numbers_in(claiming({.repetition = 1})), HasSubstr(column + "damaged"));
     EXPECT_THAT(numbers_in(claiming({.repetition = 1, .level_encoding = 4})), HasSubstr("levels in encoding 4"));
+}
+
+TEST(Claims, LevelsAndHeadersMustAccountForAllValuesOfAPage) {
+    const auto levels = [](char bits) { return std::string("\2\0\0\0\3", 5) + bits; };  // a group of packed bits
+    EXPECT_EQ(numbers_in(claiming({.repetition = 1, .levels = levels(0b111)})), "1 2 3 ");
+    const std::string left = "row group 1, column 1 (x): damaged: a page has more values than its levels or its header";
+    EXPECT_THAT(numbers_in(claiming({.repetition = 1, .levels = levels(0b101)})), HasSubstr(left));
+    EXPECT_THAT(numbers_in(claiming({.repetition = 1, .levels = levels(0)})), HasSubstr(left));
+    EXPECT_THAT(numbers_in(claiming({.rows = 2, .chunk_values = 2, .page_values = 2})), HasSubstr(left));
 }
 
 }  // namespace

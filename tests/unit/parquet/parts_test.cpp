@@ -146,6 +146,45 @@ TEST(Decoders, EndsOfPagesAndForeignEncodingsAreErrors) {
     EXPECT_THAT((*decoder)->read(1, values).error().message, HasSubstr("none of its dictionary"));
 }
 
+TEST(Decoders, ValuesThatAreLeftAreToldFromThoseThatFillUpAGroup) {
+    const PhysicalType number{Physical::int32}, text{Physical::bytes}, flag{Physical::boolean};
+    Values dictionary;
+    dictionary.bits = {10, 20};
+    struct Page {
+        PhysicalType type;
+        std::int64_t encoding;
+        std::vector<std::byte> bytes;
+        std::size_t values;
+    };
+    const std::vector<Page> pages{
+        {number, 0, bytes_of({1, 0, 0, 0, 2, 0, 0, 0}), 2},
+        {text, 0, bytes_of({1, 0, 0, 0, 'a', 0, 0, 0, 0}), 2},
+        {flag, 0, bytes_of({0xFF, 0x01}), 9},
+        {flag, 3, bytes_of({3, 0, 0, 0, 2 << 1 | 1, 0xFF, 0x01}), 9},
+        {flag, 3, bytes_of({4, 0, 0, 0, 3 << 1 | 1, 0xFF, 0x01, 0}), 9},  // as DuckDB does
+        {number, 8, bytes_of({1, 1 << 1 | 1, 0, 1 << 1, 1}), 9},
+        {number, 5, bytes_of({0x80, 0x01, 4, 2, 14, 3, 0, 0, 0, 0}), 2},
+        {text, 6, bytes_of({0x80, 0x01, 4, 2, 2, 0, 0, 0, 0, 0, 'a', 'b'}), 2},
+        {text, 7, bytes_of({0x80, 0x01, 4, 2, 0, 0, 0, 0, 0, 0, 0x80, 0x01, 4, 2, 2, 0, 0, 0, 0, 0, 'a', 'b'}), 2},
+        {number, 9, bytes_of({1, 2, 0, 0, 0, 0, 0, 0}), 2}};
+    for (const Page& page : pages) {
+        Values values;
+        const auto decoder = make_decoder(page.type, page.encoding, page.bytes, &dictionary);
+        ASSERT_TRUE(decoder) << page.encoding;
+        EXPECT_FALSE((*decoder)->at_end()) << page.encoding;
+        ASSERT_TRUE((*decoder)->read(page.values - 1, values)) << page.encoding;
+        EXPECT_FALSE((*decoder)->at_end()) << page.encoding;
+        ASSERT_TRUE((*decoder)->read(1, values)) << page.encoding;
+        EXPECT_TRUE((*decoder)->at_end()) << page.encoding;
+    }
+    // Three of the eight indices of a group, which fill it up with whatever they are.
+    const auto indices = bytes_of({1, 1 << 1 | 1, 0xFF});
+    Values values;
+    const auto decoder = make_decoder(number, 8, indices, &dictionary);
+    ASSERT_TRUE((*decoder)->read(3, values));
+    EXPECT_TRUE((*decoder)->at_end());
+}
+
 /// The one cell of a number in a column.
 Cell cell_of(const Column& column, std::uint64_t bits, Cells& cells) {
     Values values;

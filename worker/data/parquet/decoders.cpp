@@ -55,6 +55,10 @@ class PlainDecoder final : public Decoder {
         return {};
     }
 
+    [[nodiscard]] bool at_end() const override {
+        return type_.type == Physical::boolean ? 8 * bytes_.size() - bit_ < 8 : bytes_.empty();
+    }
+
    private:
     Result<void> read_bits(std::size_t count, Values& to) {
         if (8 * bytes_.size() - bit_ < count) return too_short();
@@ -88,6 +92,8 @@ class HybridDecoder final : public Decoder {
         return {};
     }
 
+    [[nodiscard]] bool at_end() const override { return numbers_.at_end(); }
+
    private:
     HybridReader numbers_;
     const Values* dictionary_;
@@ -106,6 +112,8 @@ class DeltaNumbersDecoder final : public Decoder {
             for (std::size_t i = first; i < to.bits.size(); ++i) to.bits[i] = sign_extended(to.bits[i]);
         return {};
     }
+
+    [[nodiscard]] bool at_end() const override { return numbers_.at_end(); }
 
    private:
     DeltaReader numbers_;
@@ -129,6 +137,8 @@ class DeltaLengthDecoder final : public Decoder {
         }
         return {};
     }
+
+    [[nodiscard]] bool at_end() const override { return lengths_.at_end() && texts_.empty(); }
 
    private:
     DeltaReader lengths_;
@@ -161,6 +171,8 @@ class DeltaTextDecoder final : public Decoder {
         return {};
     }
 
+    [[nodiscard]] bool at_end() const override { return prefixes_.at_end() && suffixes_ && suffixes_->at_end(); }
+
    private:
     DeltaReader prefixes_;
     std::optional<DeltaLengthDecoder> suffixes_;
@@ -184,6 +196,8 @@ class SplitDecoder final : public Decoder {
         }
         return {};
     }
+
+    [[nodiscard]] bool at_end() const override { return at_ == values_; }
 
    private:
     PhysicalType type_;

@@ -49,6 +49,8 @@ class Decoder {
     Decoder& operator=(const Decoder&) = delete;
     /// Appends the next values. Errors tell what is wrong with the page.
     virtual Result<void> read(std::size_t count, Values& to) = 0;
+    /// Whether the page has no further values, but for those that fill up packed bits.
+    [[nodiscard]] virtual bool at_end() const = 0;
 };
 
 /// Of a page's values, which follow its levels. The bytes, and the dictionary, must outlive the decoder. `dictionary`:

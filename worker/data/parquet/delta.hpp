@@ -14,6 +14,7 @@ class DeltaReader {
 
     /// False where the bytes are damaged or have fewer numbers.
     bool read(std::span<std::uint64_t> to);
+    [[nodiscard]] bool at_end() const { return left_ == 0; }
     /// How many numbers there are, as the header says.
     [[nodiscard]] std::uint64_t count() const { return failed_ ? 0 : count_; }
     /// Passes over all numbers: what follows them; false where the bytes are damaged.

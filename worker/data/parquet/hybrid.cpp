@@ -72,4 +72,15 @@ bool HybridReader::read(std::span<std::uint32_t> to) {
     return true;
 }
 
+bool HybridReader::at_end() const {
+    if (!bytes_.empty()) return false;
+    if (left_ < 8) return packed_ || left_ == 0;
+    if (!packed_) return false;
+    const std::uint64_t end =
+        std::min(bit_ + left_ * static_cast<std::uint64_t>(width_), std::uint64_t{8} * run_.size());
+    for (std::uint64_t bit = bit_; bit < end; ++bit)
+        if (packed_bits(run_, bit, 1) != 0) return false;
+    return true;
+}
+
 }  // namespace hpo::parquet

@@ -18,6 +18,9 @@ class HybridReader {
 
     /// False where the bytes end before all numbers are read.
     bool read(std::span<std::uint32_t> to);
+    /// Whether no numbers are left, but for those that fill up packed ones: in the last group, or as DuckDB has it,
+    /// zeros in further groups.
+    [[nodiscard]] bool at_end() const;
 
    private:
     bool next_run();

@@ -169,9 +169,14 @@ Result<void> ChunkReader::read(std::int64_t count, std::vector<bool>& present, V
     values.clear();
     page_left_ -= count;
     rows_left_ -= count;
-    if (with_value == 0) return {};
-    if (!decoder_) return Error{"damaged: a page ends before its values do"};
-    return decoder_->read(with_value, values);
+    if (with_value > 0) {
+        if (!decoder_) return Error{"damaged: a page ends before its values do"};
+        if (auto read = decoder_->read(with_value, values); !read) return read;
+    }
+    // Levels that say of too few rows that they have a value give the values to other rows.
+    if (page_left_ == 0 && decoder_ && !decoder_->at_end())
+        return Error{"damaged: a page has more values than its levels or its header say"};
+    return {};
 }
 
 }  // namespace hpo::parquet
