@@ -23,10 +23,13 @@ constexpr std::size_t batch_bytes = std::size_t{1} << 18;  // that are passed on
 /// What is fitted of one column.
 struct Fit {
     NumberFit moments;
-    std::vector<double> values;  ///< of numeric columns with missing values, for the median
+    std::vector<double> numbers;  ///< of numeric columns with missing values, for the median
     double median = 0;
-    std::unordered_map<std::string_view, std::size_t> levels;  ///< of the table's; values of seen, by number
-    std::vector<bool> seen;                                    ///< whether the training split has the level
+    // Of categorical columns:
+    std::unordered_map<std::string_view, std::size_t> values;  ///< indices into the table's
+    std::vector<std::int64_t> counts;                          ///< training rows with each value
+    std::vector<std::size_t> levels;                           ///< values, the most frequent one first
+    std::vector<std::size_t> features;                         ///< of each value: its level, or that of "other"
 };
 
 class TableLoader {
@@ -36,9 +39,9 @@ class TableLoader {
         fits_.resize(table.columns.size());
         for (std::size_t i = 0; i < fits_.size(); ++i) {
             const TableColumn& column = table.columns[i];
-            for (std::size_t level = 0; level < column.levels.size(); ++level)
-                fits_[i].levels[column.levels[level]] = level;
-            fits_[i].seen.resize(column.levels.size());
+            for (std::size_t value = 0; value < column.values.size(); ++value)
+                fits_[i].values[column.values[value]] = value;
+            fits_[i].counts.resize(column.values.size());
             if (column.kind == ColumnKind::number) wanted_[i] = Wanted::number;
             if (column.kind == ColumnKind::category) wanted_[i] = Wanted::text;
             if (column.kind == ColumnKind::target && table.task != Task::classification) wanted_[i] = Wanted::number;
@@ -50,14 +53,16 @@ class TableLoader {
             if (uses_[row] == RowUse::train) fit_row(cells);
         });
         if (!read) return read;
-        for (Fit& fit : fits_) {
-            if (fit.values.empty()) continue;
-            const auto middle = fit.values.begin() + static_cast<std::ptrdiff_t>(fit.values.size() / 2);
-            std::nth_element(fit.values.begin(), middle, fit.values.end());
+        for (std::size_t i = 0; i < fits_.size(); ++i) {
+            Fit& fit = fits_[i];
+            choose_levels(table_.columns[i].levels(), fit);
+            if (fit.numbers.empty()) continue;
+            const auto middle = fit.numbers.begin() + static_cast<std::ptrdiff_t>(fit.numbers.size() / 2);
+            std::nth_element(fit.numbers.begin(), middle, fit.numbers.end());
             fit.median = *middle;
-            if (fit.values.size() % 2 == 0)
-                fit.median = (fit.median + *std::max_element(fit.values.begin(), middle)) / 2;
-            std::vector<double>().swap(fit.values);
+            if (fit.numbers.size() % 2 == 0)
+                fit.median = (fit.median + *std::max_element(fit.numbers.begin(), middle)) / 2;
+            std::vector<double>().swap(fit.numbers);
         }
         return {};
     }
@@ -91,8 +96,9 @@ class TableLoader {
                 columns.push_back(std::move(json));
             } else if (column.kind == ColumnKind::category) {
                 Json levels = Json::array();
-                for (std::size_t level = 0; level < column.levels.size(); ++level)
-                    levels.push_back(fit.seen[level] ? Json(column.levels[level]) : Json(nullptr));
+                for (std::size_t level = 0; level < column.levels(); ++level)
+                    levels.push_back(level < fit.levels.size() ? Json(column.values[fit.levels[level]])
+                                                               : Json(nullptr));
                 columns.push_back({{"name", column.name}, {"kind", "category"}, {"levels", std::move(levels)}});
             }
         }
@@ -161,17 +167,29 @@ class TableLoader {
                 const auto& value = cells[i].number;
                 if (!value) continue;
                 fit.moments.add(*value);
-                if (column.missing > 0) fit.values.push_back(*value);
+                if (column.missing > 0) fit.numbers.push_back(*value);
             } else if (column.kind == ColumnKind::category) {
-                if (const auto level = level_of(i, cells[i])) fit.seen[*level] = true;
+                if (const auto value = value_of(i, cells[i])) ++fit.counts[*value];
             }
         }
     }
 
-    [[nodiscard]] std::optional<std::size_t> level_of(std::size_t column, const Cell& cell) const {
-        const auto& levels = fits_[column].levels;
-        const auto found = levels.find(cell.missing ? std::string_view() : cell.text);
-        return found == levels.end() ? std::nullopt : std::optional(found->second);
+    /// At most `most`, the number of features that are for levels. Values with equal counts are in alphabetical order.
+    static void choose_levels(std::size_t most, Fit& fit) {
+        for (std::size_t value = 0; value < fit.counts.size(); ++value)
+            if (fit.counts[value] >= least_level_rows) fit.levels.push_back(value);
+        std::stable_sort(fit.levels.begin(), fit.levels.end(),
+                         [&](std::size_t a, std::size_t b) { return fit.counts[a] > fit.counts[b]; });
+        if (fit.levels.size() > most) fit.levels.resize(most);
+        fit.features.assign(fit.counts.size(), most);
+        for (std::size_t level = 0; level < fit.levels.size(); ++level) fit.features[fit.levels[level]] = level;
+    }
+
+    /// None where too few rows have it.
+    [[nodiscard]] std::optional<std::size_t> value_of(std::size_t column, const Cell& cell) const {
+        const auto& values = fits_[column].values;
+        const auto found = values.find(cell.missing ? std::string_view() : cell.text);
+        return found == values.end() ? std::nullopt : std::optional(found->second);
     }
 
     void add_features(Row cells, std::vector<float>& to) const {
@@ -185,9 +203,9 @@ class TableLoader {
                 if (column.missing > 0) to.push_back(value ? 0.0F : 1.0F);
             } else if (column.kind == ColumnKind::category) {
                 const std::size_t first = to.size();
-                to.resize(first + column.levels.size() + 1);
-                const auto level = level_of(i, cells[i]);
-                to[first + (level && fit.seen[*level] ? *level : column.levels.size())] = 1;
+                to.resize(first + column.levels() + 1);
+                const auto value = value_of(i, cells[i]);
+                to[first + (value ? fit.features[*value] : column.levels())] = 1;
             }
         }
     }
@@ -301,8 +319,8 @@ Result<std::vector<std::string>> explain_table(const DataConfig& config) {
         if (column.kind == ColumnKind::number) numbers.add(column.name, missing);
         if (column.kind == ColumnKind::ignored) ignored.add(column.name, column.is_index ? "the index of pandas" : "");
         if (column.kind == ColumnKind::category)
-            categories.add(column.name, std::to_string(column.levels.size()) +
-                                            (column.levels.size() == 1 ? " level" : " levels") +
+            categories.add(column.name, std::to_string(column.levels()) +
+                                            (column.levels() == 1 ? " level" : " levels") +
                                             (column.rare > 0 ? ", other " + grouped(column.rare) : "") +
                                             (missing.empty() ? "" : ", " + missing));
         if (column.kind == ColumnKind::ignored || column.kind == ColumnKind::group) continue;
@@ -318,7 +336,7 @@ Result<std::vector<std::string>> explain_table(const DataConfig& config) {
                                " has no value in any row: data.ignore leaves it out");
         else if (column.constant)
             warnings.push_back("warning: column " + shown_name(column.name) + " has the same value in every row");
-        else if (column.kind == ColumnKind::category && column.levels.empty())
+        else if (column.kind == ColumnKind::category && column.values.empty())
             warnings.push_back("warning: column " + shown_name(column.name) +
                                " tells nothing, as no value is in at least 5 rows: data.ignore leaves it out");
     }

@@ -16,13 +16,11 @@ namespace {
 
 constexpr std::int64_t most_rows = 1'000'000'000;
 constexpr std::int64_t most_features = 65'536;
-constexpr std::size_t most_values = 1000;          // different ones of a categorical column
-constexpr std::size_t most_telling_values = 64;    // of a column from each of which the target may follow
-constexpr std::size_t most_levels = 64;            // of these, the most frequent ones get a feature
-constexpr std::int64_t least_level_rows = 5;       // and only if they have so many rows
-constexpr std::size_t most_classes = 4096;         // of a target with texts
+constexpr std::size_t most_values = 1000;         // different ones of a categorical column
+constexpr std::size_t most_telling_values = 64;   // of a column from each of which the target may follow
+constexpr std::size_t most_classes = 4096;        // of a target with texts
 constexpr std::int64_t least_rows_to_repeat = 20;  // in which a class has to have two
-constexpr std::size_t most_numeric_classes = 20;   // of a target with whole numbers, unless the task is given
+constexpr std::size_t most_numeric_classes = 20;  // of a target with whole numbers, unless the task is given
 
 /// Of a column, while the file is read.
 struct Seen {
@@ -415,18 +413,21 @@ class Survey {
         return {};
     }
 
+    /// The values that may be levels, in alphabetical order.
     Result<void> settle_levels() {
         if (rows_again_ != table_.rows) return broken("changed while it was read");
         for (std::size_t i = 0; i < table_.columns.size(); ++i) {
             TableColumn& column = table_.columns[i];
-            std::vector<std::pair<std::int64_t, std::string>> order;
-            for (const auto& [value, count] : counts_[i])
-                (count >= least_level_rows ? static_cast<void>(order.emplace_back(-count, value))
-                                           : static_cast<void>(column.rare += count));
-            std::sort(order.begin(), order.end());
-            for (const auto& [count, value] : order)
-                column.levels.size() < most_levels ? column.levels.push_back(value)
-                                                   : static_cast<void>(column.rare -= count);
+            std::vector<std::int64_t> frequent;  // counts
+            for (const auto& [value, count] : counts_[i]) {
+                column.rare += count;
+                if (count < least_level_rows) continue;
+                column.values.push_back(value);
+                frequent.push_back(count);
+            }
+            std::sort(column.values.begin(), column.values.end());
+            std::sort(frequent.begin(), frequent.end(), std::greater());
+            for (std::size_t level = 0; level < column.levels(); ++level) column.rare -= frequent[level];
         }
         const std::int64_t features = table_.features();
         if (features == 0) return broken("has no column but the target and those of data.ignore");

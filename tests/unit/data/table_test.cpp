@@ -180,6 +180,45 @@ TEST_F(Tables, ALevelThatTheTrainingSplitDoesNotHaveIsOther) {
     EXPECT_EQ(encoding["columns"][0]["levels"], (nlohmann::json{"a", "b", nullptr}));
 }
 
+TEST_F(Tables, LevelsAreThoseOfTheTrainingRowsWhateverOthersHave) {
+    // 81 rows train, with a to p (16 letters) five times each, and b once more.
+    const auto levels = [this](const std::string& late) {
+        std::string text = "c,x,y\n";
+        for (int i = 0; i < 100; ++i) {
+            const std::string early(1, i == 80 ? 'b' : static_cast<char>('a' + i % 16));
+            text += (i < 81 ? early : late) + "," + std::to_string(i % 7) + "," + std::to_string(i * 1.5) + "\n";
+        }
+        DataConfig data = config(text, "y");
+        data.split = SplitKind::time;
+        data.validation = 0.1;
+        EXPECT_EQ(describe_data(data)->features(), late == "z" ? 19 : 18);
+        return nlohmann::json::parse(load(data).facts.encoding)["columns"][0]["levels"];
+    };
+    std::vector<std::string> expected{"b", "a"};
+    for (char level = 'c'; level <= 'p'; ++level) expected.emplace_back(1, level);
+    EXPECT_EQ(levels("p"), nlohmann::json(expected));
+    EXPECT_EQ(levels("c"), nlohmann::json(expected));
+    nlohmann::json with_none = expected;
+    with_none.push_back(nullptr);
+    EXPECT_EQ(levels("z"), with_none);
+}
+
+TEST_F(Tables, AMostFrequentLevelOfTheTestRowsTakesNoOnesPlace) {
+    // 810 rows train, with 80 values; most of the others have the last ten of these.
+    std::string text = "c,x,y\n";
+    for (int i = 0; i < 1000; ++i) {
+        const int value = i < 810 ? i % 80 : 70 + i % 10;
+        text += std::to_string(value + 100) + "," + std::to_string(i % 7) + "," + std::to_string(i * 1.5) + "\n";
+    }
+    DataConfig data = config(text, "y");
+    data.categorical = "c";
+    data.split = SplitKind::time;
+    data.validation = 0.1;
+    std::vector<std::string> expected;  // 100 to 109 have 11 training rows, the others 10
+    for (int value = 100; value < 164; ++value) expected.push_back(std::to_string(value));
+    EXPECT_EQ(nlohmann::json::parse(load(data).facts.encoding)["columns"][0]["levels"], nlohmann::json(expected));
+}
+
 TEST_F(Tables, ByTimeNoRowThatTrainsIsLaterThanOneThatValidatesOrTests) {
     DataConfig data = config(mixed(false), "y");
     data.split = SplitKind::time;
