@@ -12,6 +12,7 @@
 #include "worker/data/mapped_file.hpp"
 #include "worker/data/number_fit.hpp"
 #include "worker/data/split.hpp"
+#include "worker/data/trained_classes.hpp"
 
 namespace hpo {
 namespace {
@@ -303,6 +304,35 @@ Result<RowSplit> split_arrays(const ArrayData& data, const DataConfig& config, s
     return split_rows(data.split, data.train.rows(), tests, training_labels(data), *sizes, data_seed, config.fold);
 }
 
+ClassedSamples classed_samples(const ArrayData& data) {
+    return {.classes = training_labels(data),
+            .count = static_cast<std::int64_t>(data.classes.size()),
+            .name_of = [&data](std::size_t i) { return std::to_string(data.classes[i]); },
+            .sample = "sample",
+            .split = data.split};
+}
+
+/// A warning of classes that no sample trains, or the error that one class alone is trained on.
+Result<std::string> untrained_samples(const ArrayData& data, const DataConfig& config) {
+    if (data.task != Task::classification) return std::string();
+    return untrained_classes(config, classed_samples(data),
+                             [&](const DataConfig& fold) { return split_arrays(data, fold, 0); });
+}
+
+/// With the features and targets fitted to the samples that train.
+Result<ArrayLoader> fitted_loader(const DataConfig& config, std::uint64_t data_seed) {
+    const auto data = survey_arrays(config);
+    if (!data) return data.error();
+    auto split = split_arrays(**data, config, data_seed);
+    if (!split) return split.error();
+    if ((*data)->task == Task::classification)
+        if (auto checked = check_trained_classes(config, classed_samples(**data), split->uses); !checked)
+            return checked.error();
+    ArrayLoader loader(**data, std::move(split->uses));
+    if (auto fitted = loader.fit(); !fitted) return Error{"data.path: " + fitted.error().message};
+    return loader;
+}
+
 std::string array_text(const ArrayPlace& place, const NpyHeader& header) {
     return shown_name(place.name) + " " + shape_text(header.shape) + " " + npy_name(header.type);
 }
@@ -338,6 +368,7 @@ Result<DataShape> describe_npy(const DataConfig& config) {
         const auto name_of = [&](std::size_t i) { return std::to_string(data.classes[i]); };
         if (auto checked = check_class_folds(config, !data.test, counts, name_of); !checked) return checked.error();
     }
+    if (const auto untrained = untrained_samples(data, config); !untrained) return untrained.error();
     DataShape shape;
     shape.test = data.test ? data.test->rows() : test_rows_of(config, data);
     shape.train = data.train.rows() - test_rows_of(config, data);
@@ -364,24 +395,16 @@ Result<Split> split_npy(const DataConfig& config, const SplitSizes&, std::uint64
 }
 
 Result<DataFacts> load_npy(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink) {
-    const auto data = survey_arrays(config);
-    if (!data) return data.error();
-    auto split = split_arrays(**data, config, data_seed);
-    if (!split) return split.error();
-    ArrayLoader loader(**data, std::move(split->uses));
-    if (auto fitted = loader.fit(); !fitted) return Error{"data.path: " + fitted.error().message};
-    if (auto passed = loader.pass_on(sink); !passed) return Error{"data.path: " + passed.error().message};
-    return loader.facts();
+    auto loader = fitted_loader(config, data_seed);
+    if (!loader) return loader.error();
+    if (auto passed = loader->pass_on(sink); !passed) return Error{"data.path: " + passed.error().message};
+    return loader->facts();
 }
 
 Result<std::unique_ptr<SampleReader>> open_npy(const DataConfig& config, std::uint64_t data_seed) {
-    const auto data = survey_arrays(config);
-    if (!data) return data.error();
-    auto split = split_arrays(**data, config, data_seed);
-    if (!split) return split.error();
-    ArrayLoader loader(**data, std::move(split->uses));
-    if (auto fitted = loader.fit(); !fitted) return Error{"data.path: " + fitted.error().message};
-    return loader.samples();
+    const auto loader = fitted_loader(config, data_seed);
+    if (!loader) return loader.error();
+    return loader->samples();
 }
 
 Result<std::vector<std::string>> explain_npy(const DataConfig& config) {
@@ -399,6 +422,8 @@ Result<std::vector<std::string>> explain_npy(const DataConfig& config) {
             (data.test ? ": " + array_text(data.test->inputs, data.test->inputs_header) : ", chosen in the same way"),
         targets_text(data)};
     lines.insert(lines.end(), warnings->begin(), warnings->end());
+    if (const auto untrained = untrained_samples(data, config); untrained && !untrained->empty())
+        lines.push_back(*untrained);
     return lines;
 }
 

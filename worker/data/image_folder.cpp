@@ -11,6 +11,7 @@
 #include "worker/data/data_text.hpp"
 #include "worker/data/image_file.hpp"
 #include "worker/data/split.hpp"
+#include "worker/data/trained_classes.hpp"
 
 namespace hpo {
 namespace {
@@ -209,6 +210,20 @@ Result<RowSplit> split_rows_of(const DataConfig& config, const ImageFolder& foun
                       config.fold);
 }
 
+ClassedSamples classed_images(const ImageFolder& found) {
+    return {.classes = std::span(found.labels).first(static_cast<std::size_t>(found.rows())),
+            .count = static_cast<std::int64_t>(found.classes.size()),
+            .name_of = [&found](std::size_t i) { return found.classes[i]; },
+            .sample = "image",
+            .split = found.split};
+}
+
+/// A warning of classes that no image trains, or the error that one class alone is trained on.
+Result<std::string> untrained_images(const DataConfig& config, const ImageFolder& found) {
+    return untrained_classes(config, classed_images(found),
+                             [&](const DataConfig& fold) { return split_rows_of(fold, found, 0); });
+}
+
 /// Decodes an image each time it is read.
 class ImageSamples final : public SampleReader {
    public:
@@ -269,6 +284,7 @@ Result<DataShape> describe_images(const DataConfig& config) {
         if (auto checked = check_class_folds(config, (*found)->tests == 0, counts, name_of); !checked)
             return checked.error();
     }
+    if (const auto untrained = untrained_images(config, **found); !untrained) return untrained.error();
     DataShape shape;
     const std::int64_t tests = tests_of(config, **found);
     shape.train = (*found)->rows() - tests;
@@ -299,6 +315,8 @@ Result<DataFacts> load_images(const DataConfig& config, std::uint64_t data_seed,
     const ImageFolder& found = **surveyed;
     const auto split = split_rows_of(config, found, data_seed);
     if (!split) return split.error();
+    if (auto checked = check_trained_classes(config, classed_images(found), split->uses); !checked)
+        return checked.error();
     struct {
         std::int64_t first = 0;
         std::vector<std::byte> pixels{};
@@ -364,6 +382,8 @@ Result<std::vector<std::string>> explain_images(const DataConfig& config) {
     if (!empty.empty()) lines.push_back("warning: " + empty.line("no image (*.png, *.jpg) is in the folder"));
     if (const std::string rare = rare_classes_text(counts, "images"); found.tests == 0 && !rare.empty())
         lines.push_back(rare);
+    if (const auto untrained = untrained_images(config, found); untrained && !untrained->empty())
+        lines.push_back(*untrained);
     if (found.others > 0)
         lines.push_back("left out: " + grouped(found.others) + (found.others == 1 ? " other file" : " other files"));
     return lines;

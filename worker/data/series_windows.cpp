@@ -130,6 +130,36 @@ std::string range_text(const Series& series, std::size_t column) {
     return short_text(low) + " to " + short_text(high);
 }
 
+struct ClassOfWindow {
+    const Series& series;
+    const DataConfig& config;
+    const WindowLayout& layout;
+
+    std::size_t operator()(Part part, std::int64_t index) const {
+        const std::int64_t last = layout.row_of(part, index) + config.window + config.horizon - 1;
+        return static_cast<std::size_t>(series.labels[static_cast<std::size_t>(last)]);
+    }
+};
+
+/// Of each class.
+std::vector<std::int64_t> count_training_windows(const ClassOfWindow& class_of, const SplitSizes& sizes) {
+    std::vector<std::int64_t> counts(class_of.series.classes.size(), 0);
+    const std::int64_t end = class_of.layout.train - class_of.layout.validation;
+    for (std::int64_t i = end - sizes.train; i < end; ++i) ++counts[class_of(Part::train, i)];
+    return counts;
+}
+
+/// Refuses windows of which those that train have one class alone.
+Result<void> check_trained_windows(const ClassOfWindow& class_of, const SplitSizes& sizes) {
+    const auto counts = count_training_windows(class_of, sizes);
+    const auto most = std::max_element(counts.begin(), counts.end());
+    if (*most < sizes.train) return {};
+    return Error{"data.target: all " + counted(sizes.train, "window") + " to train on have the class " +
+                 quoted_name(class_of.series.classes[static_cast<std::size_t>(most - counts.begin())]) +
+                 ", from which no other one can be told: use more rows, or smaller parts for data.test and "
+                 "data.validation"};
+}
+
 /// What the windows are to tell, for people; of classes also a warning where none of a class trains.
 std::string series_target_text(const Series& series, const DataConfig& config, const WindowLayout& layout,
                                const SplitSizes& sizes, std::vector<std::string>& warnings) {
@@ -138,20 +168,15 @@ std::string series_target_text(const Series& series, const DataConfig& config, c
     const std::string rows = grouped(config.horizon) + " rows";
     if (series.classes.empty())
         return targets.line("target") + ", in the " + (config.horizon == 1 ? "row" : rows) + " after a window";
-    std::vector<ClassCount> all, train;
+    std::vector<ClassCount> all;
     for (const std::string& name : series.classes) all.push_back({name, 0});
-    train = all;
-    const auto count = [&](std::vector<ClassCount>& counts, Part part, std::int64_t index) {
-        const std::int64_t last = layout.row_of(part, index) + config.window + config.horizon - 1;
-        ++counts[static_cast<std::size_t>(series.labels[static_cast<std::size_t>(last)])].count;
-    };
-    const std::int64_t end = layout.train - layout.validation;
-    for (std::int64_t i = end - sizes.train; i < end; ++i) count(train, Part::train, i);
-    for (std::int64_t i = 0; i < layout.train; ++i) count(all, Part::train, i);
-    for (std::int64_t i = 0; i < layout.test; ++i) count(all, Part::test, i);
+    const ClassOfWindow class_of{series, config, layout};
+    for (std::int64_t i = 0; i < layout.train; ++i) ++all[class_of(Part::train, i)].count;
+    for (std::int64_t i = 0; i < layout.test; ++i) ++all[class_of(Part::test, i)].count;
+    const auto train = count_training_windows(class_of, sizes);
     NameList untrained;
-    for (const ClassCount& one : train)
-        if (one.count == 0) untrained.add(one.name);
+    for (std::size_t i = 0; i < train.size(); ++i)
+        if (train[i] == 0) untrained.add(series.classes[i]);
     if (!untrained.empty()) warnings.push_back("warning: " + untrained.line("no window to train on has the class"));
     return "target: " + shown_name(series.class_column) + " in the " +
            (config.horizon == 0   ? "last row of a window"
@@ -178,6 +203,11 @@ Result<DataShape> describe_series(const DataConfig& config) {
     if (!classes && std::none_of(targets.begin(), targets.end(), varies))
         return Error{"data.target: column " + shown_name((*series)->columns[targets.front()].name) + " of " +
                      (*series)->file.string() + " has the same value in every row: there is nothing to learn"};
+    if (classes) {
+        const auto sizes = split_sizes(config, layout->train);
+        if (!sizes) return sizes.error();
+        if (auto checked = check_trained_windows({**series, config, *layout}, *sizes); !checked) return checked.error();
+    }
     const auto columns = static_cast<std::int64_t>((*series)->columns.size());
     if (config.window > most_numbers / columns)
         return Error{"data.window: " + grouped(config.window) + " rows of " + grouped(columns) +

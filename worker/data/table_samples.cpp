@@ -12,6 +12,7 @@
 #include "worker/data/split.hpp"
 #include "worker/data/table.hpp"
 #include "worker/data/table_source.hpp"
+#include "worker/data/trained_classes.hpp"
 
 namespace hpo {
 namespace {
@@ -227,17 +228,20 @@ class TableLoader {
     std::vector<Fit> fits_;
 };
 
-/// Warns of classes that no training row has, where the order of the rows says which ones train.
-std::string untrained_classes(const Table& table, const DataConfig& config, const TableParts& parts) {
-    if (table.split != SplitKind::time || parts.by_group) return "";
-    const RowSplit split = split_table(table, config, parts, 0);
-    std::vector<bool> trains(table.classes.size());
-    for (std::size_t row = 0; row < split.uses.size(); ++row)
-        if (split.uses[row] == RowUse::train) trains[static_cast<std::size_t>(table.labels[row])] = true;
-    NameList untrained;
-    for (std::size_t i = 0; i < trains.size(); ++i)
-        if (!trains[i]) untrained.add(table.classes[i].name);
-    return untrained.empty() ? "" : "warning: " + untrained.line("no row to train on has the class");
+ClassedSamples classed_rows(const Table& table) {
+    return {.classes = table.labels,
+            .count = static_cast<std::int64_t>(table.classes.size()),
+            .name_of = [&table](std::size_t i) { return table.classes[i].name; },
+            .sample = "row",
+            .split = table.split};
+}
+
+/// A warning of classes that no row trains, or the error that one class alone is trained on.
+Result<std::string> untrained_rows(const Table& table, const DataConfig& config, const TableParts& parts) {
+    if (table.task != Task::classification) return std::string();
+    return untrained_classes(config, classed_rows(table), [&](const DataConfig& fold) -> Result<RowSplit> {
+        return split_table(table, fold, parts, 0);
+    });
 }
 
 std::string target_line(const Table& table) {
@@ -264,6 +268,7 @@ Result<DataShape> describe_table(const DataConfig& config) {
     DataShape shape;
     const auto parts = parts_of_table(**table, config);
     if (!parts) return parts.error();
+    if (const auto untrained = untrained_rows(**table, config, *parts); !untrained) return untrained.error();
     shape.test = parts->test;
     shape.train = (*table)->rows - shape.test;
     if (parts->by_group) shape.grouped = parts->sizes;
@@ -300,7 +305,11 @@ Result<DataFacts> load_table(const DataConfig& config, std::uint64_t data_seed, 
     if (!parts) return parts.error();
     const auto source = open_table((*table)->file, (*table)->format);
     if (!source) return source.error();
-    TableLoader loader(**table, **source, split_table(**table, config, *parts, data_seed).uses);
+    RowSplit split = split_table(**table, config, *parts, data_seed);
+    if ((*table)->task == Task::classification)
+        if (auto checked = check_trained_classes(config, classed_rows(**table), split.uses); !checked)
+            return checked.error();
+    TableLoader loader(**table, **source, std::move(split.uses));
     if (auto fitted = loader.fit(); !fitted) return fitted.error();
     if (auto encoded = loader.encode(sink); !encoded) return encoded.error();
     return loader.facts();
@@ -342,8 +351,10 @@ Result<std::vector<std::string>> explain_table(const DataConfig& config) {
     }
     if (table.task == Task::classification) {
         if (const std::string rare = rare_classes_text(table.classes, "rows"); !rare.empty()) warnings.push_back(rare);
-        if (const std::string late = untrained_classes(table, config, *parts); !late.empty()) warnings.push_back(late);
     }
+    const auto untrained = untrained_rows(table, config, *parts);
+    if (!untrained) return untrained.error();
+    if (!untrained->empty()) warnings.push_back(*untrained);
     std::vector<std::string> lines{
         counted(table.rows, "row") + ", " + counted(static_cast<std::int64_t>(table.columns.size()), "column") +
             ", which become " + counted(table.features(), "feature"),

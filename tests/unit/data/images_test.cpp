@@ -194,11 +194,13 @@ TEST_F(Images, ErrorsNameTheFiles) {
     png("sizes/b/1.png", 4, 4, PNG_FORMAT_GRAY);
     EXPECT_EQ(error(config("sizes")), "data.path: " + other + ": has 5 x 4 pixels, and " + first +
                                           " has 4 x 4: all images must have the same size");
-    for (const char* name : {"cut/a/0.png", "cut/a/1.png", "cut/b/0.png"}) png(name, 40, 40, PNG_FORMAT_RGB);
+    for (const char* name : {"cut/a/0.png", "cut/a/1.png", "cut/b/0.png", "cut/b/1.png"})
+        png(name, 40, 40, PNG_FORMAT_RGB);
     const std::string cut = place("cut/b/0.png");
     truncate(cut);
     EXPECT_THAT(error(config("cut")), HasSubstr("data.path: " + cut + ": damaged or truncated ("));
-    for (const char* name : {"photo/a/0.jpg", "photo/a/1.jpg", "photo/b/0.jpg"}) jpeg(name, 640, 640, 99);
+    for (const char* name : {"photo/a/0.jpg", "photo/a/1.jpg", "photo/b/0.jpg", "photo/b/1.jpg"})
+        jpeg(name, 640, 640, 99);
     const std::string half = place("photo/b/0.jpg");
     truncate(half);
     EXPECT_THAT(error(config("photo")), HasSubstr("data.path: " + half + ": damaged or truncated (Premature end"));

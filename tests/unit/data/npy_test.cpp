@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/temporary_folder.hpp"
@@ -199,6 +200,21 @@ TEST_F(Arrays, ColumnsThatAreTheSameOrGiveTheTargetAwayAreWarnedOf) {
                     "warning: the target follows from column 3 of the features alone, in every sample: a leak?",
                     "warning: with fewer than 3 samples, not in each of the training, validation and test parts: "
                     "2 (1)"));
+}
+
+TEST_F(Arrays, ClassesThatNoSampleTrainsAreTold) {
+    const auto by_time = [this](const std::function<std::int64_t(int)>& class_of) {
+        std::vector<std::int64_t> targets;
+        for (int i = 0; i < 40; ++i) targets.push_back(class_of(i));
+        DataConfig config =
+            archive({{"x", npy<float>({40, 1}, counting<float>(40))}, {"y", npy<std::int64_t>({40}, targets)}});
+        config.split = SplitKind::time;
+        const auto lines = explain_data(config);
+        return lines ? lines->back() : lines.error().message;
+    };
+    EXPECT_EQ(by_time([](int i) { return i >= 35 ? 7 : i % 2; }), "warning: no sample to train on has the class: 7");
+    EXPECT_THAT(by_time([](int i) { return i >= 35 ? 7 : 2; }),
+                StartsWith("data.split: all 32 samples to train on have the class \"2\""));
 }
 
 TEST_F(Arrays, ColumnsAndTargetsAreStandardisedByTheTrainingRowsAlone) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -20,7 +21,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::Pair;
 using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 class Tables : public ::testing::Test {
    protected:
@@ -217,6 +220,57 @@ TEST_F(Tables, AMostFrequentLevelOfTheTestRowsTakesNoOnesPlace) {
     std::vector<std::string> expected;  // 100 to 109 have 11 training rows, the others 10
     for (int value = 100; value < 164; ++value) expected.push_back(std::to_string(value));
     EXPECT_EQ(nlohmann::json::parse(load(data).facts.encoding)["columns"][0]["levels"], nlohmann::json(expected));
+}
+
+TEST_F(Tables, OneClassAloneIsNotTrainedOn) {
+    std::string text = "x,y\n";
+    for (int i = 0; i < 80; ++i) text += std::to_string(i % 7) + "," + (i < 75 ? "a" : "b") + "\n";
+    DataConfig data = config(text, "y");
+    EXPECT_TRUE(describe_data(data));
+    data.split = SplitKind::time;
+    data.validation = 0.1;
+    EXPECT_EQ(describe_data(data).error().message,
+              "data.split: all 65 rows to train on have the class \"a\", from which no other one can be told: use "
+              "data.split: stratified, or if order matters, smaller parts for data.test and data.validation");
+    data.split = SplitKind::random;
+    data.test = 0.9;
+    data.validation = 0.8;
+    ASSERT_TRUE(describe_data(data));
+    EXPECT_THAT(load_data(data, 1, [](const SampleBatch&) {}).error().message,
+                StartsWith("data.split: all 2 rows to train on have the class \"a\", from which no other one can be "
+                           "told: use data.split: stratified, or more rows"));
+}
+
+TEST_F(Tables, ClassesThatNoGroupTrainsAreToldForEachFold) {
+    // What is said where one of eight groups of ten rows has a class of its own, for each of them.
+    const auto seen = [this](const char* others, std::int64_t folds) {
+        std::map<std::string, int> counts;
+        for (int group = 0; group < 8; ++group) {
+            std::string text = "x,g,y\n";
+            for (int i = 0; i < 80; ++i)
+                text += std::to_string(i % 7) + "," + std::to_string(i / 10) + "," +
+                        (i / 10 == group ? 'z' : others[i % 2]) + "\n";
+            DataConfig data = config(text, "y");
+            data.group = "g";
+            data.folds = folds;
+            const auto lines = explain_data(data);
+            ++counts[lines ? lines->back() : lines.error().message];
+        }
+        return counts;
+    };
+    const std::string warning = "warning: no row to train on has the class: z";
+    const std::string end =
+        " rows to train on have the class \"a\", from which no other one can be told: use a column "
+        "whose groups have several classes each";
+    EXPECT_THAT(seen("ab", 0), UnorderedElementsAre(Pair(warning, 2), Pair("numbers: x", 6)));
+    EXPECT_THAT(seen("ab", 3),
+                UnorderedElementsAre(Pair(warning, 1), Pair(warning + " (in fold 1)", 3),
+                                     Pair(warning + " (in fold 2)", 2), Pair(warning + " (in fold 3)", 2)));
+    EXPECT_THAT(seen("aa", 0),
+                UnorderedElementsAre(Pair("data.validation.group: all 60" + end, 2), Pair("numbers: x", 6)));
+    EXPECT_THAT(seen("aa", 3), UnorderedElementsAre(Pair("data.validation.group: in fold 1: all 40" + end, 4),
+                                                    Pair("data.validation.group: in fold 2: all 50" + end, 2),
+                                                    Pair("data.validation.group: in fold 3: all 50" + end, 2)));
 }
 
 TEST_F(Tables, ByTimeNoRowThatTrainsIsLaterThanOneThatValidatesOrTests) {
