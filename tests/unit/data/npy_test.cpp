@@ -202,6 +202,23 @@ TEST_F(Arrays, ColumnsThatAreTheSameOrGiveTheTargetAwayAreWarnedOf) {
                     "2 (1)"));
 }
 
+TEST_F(Arrays, ColumnsThatEqualOneOfSeveralTargetsAreWarnedOf) {
+    std::vector<float> features, numbers;
+    std::vector<std::uint8_t> labels;
+    for (int i = 0; i < 40; ++i) {
+        for (const int number : {i * i % 13, i % 2, i * 7 % 5}) features.push_back(static_cast<float>(number));
+        for (const int number : {i * 7 % 5, i * i % 11}) numbers.push_back(static_cast<float>(number));
+        for (const int label : {i % 3 == 0, i % 2 == 1}) labels.push_back(static_cast<std::uint8_t>(label));
+    }
+    DataConfig config = archive({{"x", npy<float>({40, 3}, features)}, {"y", npy<float>({40, 2}, numbers)}});
+    EXPECT_EQ(explain_data(config)->back(),
+              "warning: column 2 of the features equals a target in every sample: a leak?");
+    config = archive({{"x", npy<float>({40, 3}, features)}, {"y", npy<std::uint8_t>({40, 2}, labels)}});
+    config.task = Task::multi_label;
+    EXPECT_EQ(explain_data(config)->back(),
+              "warning: column 1 of the features equals a target in every sample: a leak?");
+}
+
 TEST_F(Arrays, ClassesThatNoSampleTrainsAreTold) {
     const auto by_time = [this](const std::function<std::int64_t(int)>& class_of) {
         std::vector<std::int64_t> targets;
