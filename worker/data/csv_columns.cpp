@@ -39,6 +39,14 @@ std::string missing_target(std::string_view field) {
     return "the target is missing (" + quoted_name(field) + "): fill it in, or leave the row out";
 }
 
+std::string unrepeated_classes(std::size_t classes, std::int64_t rows, std::string_view first, bool are_numbers) {
+    constexpr std::int64_t least_rows_to_repeat = 20;
+    if (static_cast<std::int64_t>(classes) < rows || rows < least_rows_to_repeat) return "";
+    return "has another value in each row, such as " + quoted_name(first) +
+           " in the first: no class can be learned from one row" +
+           (are_numbers ? "; for numbers, task: regression" : "");
+}
+
 std::string wrong_encoding(std::string_view text) {
     return quoted_name(text) + " is not UTF-8: convert the file (from Latin-1: iconv -f LATIN1 -t UTF-8)";
 }

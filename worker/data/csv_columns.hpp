@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -22,6 +23,10 @@ bool is_missing(std::string_view field);
 
 /// What is wrong with a target that is missing, and the cure: the end of an error message.
 std::string missing_target(std::string_view field);
+
+/// What is wrong with a target of which no two rows have the same class, and the cure: the end of an error message, or
+/// an empty text where classes repeat, or where the rows are too few to say. `first`: the class of the first row.
+std::string unrepeated_classes(std::size_t classes, std::int64_t rows, std::string_view first, bool are_numbers);
 
 /// What is wrong with a text that is not UTF-8, and the cure: the end of an error message.
 std::string wrong_encoding(std::string_view text);

@@ -54,6 +54,10 @@ class SeriesReader {
             return numbers && *number_of(a.first) != *number_of(b.first) ? *number_of(a.first) < *number_of(b.first)
                                                                          : a.first < b.first;
         });
+        const auto first = std::find_if(found.begin(), found.end(), [](const auto& one) { return one.second == 0; });
+        if (const auto why = unrepeated_classes(found.size(), series_.rows, first->first, numbers); !why.empty())
+            return Error{"data.target: column " + shown_name(series_.class_column) + " of " + series_.file.string() +
+                         " " + why};
         std::vector<std::int32_t> place(found.size());
         for (std::size_t i = 0; i < found.size(); ++i) {
             place[static_cast<std::size_t>(found[i].second)] = static_cast<std::int32_t>(i);

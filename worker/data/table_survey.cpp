@@ -19,7 +19,6 @@ constexpr std::int64_t most_features = 65'536;
 constexpr std::size_t most_values = 1000;         // different ones of a categorical column
 constexpr std::size_t most_telling_values = 64;   // of a column from each of which the target may follow
 constexpr std::size_t most_classes = 4096;        // of a target with texts
-constexpr std::int64_t least_rows_to_repeat = 20;  // in which a class has to have two
 constexpr std::size_t most_numeric_classes = 20;  // of a target with whole numbers, unless the task is given
 
 /// Of a column, while the file is read.
@@ -340,10 +339,8 @@ class Survey {
         if (many)
             return of_column(its, "is the target, and has more than " + std::to_string(most_classes) +
                                       " different values" + (numbers ? ": for numbers, task: regression" : ""));
-        if (static_cast<std::int64_t>(class_counts_.size()) == table_.rows && table_.rows >= least_rows_to_repeat)
-            return of_column(its, "is the target, and has another value in each row, such as " +
-                                      quoted_name(target.first) + " in the first: no class can be learned from " +
-                                      (numbers ? "one row; for numbers, task: regression" : "one row"));
+        if (const auto why = unrepeated_classes(class_counts_.size(), table_.rows, target.first, numbers); !why.empty())
+            return of_column(its, "is the target, and " + why);
         for (const auto& [name, count] : class_counts_) table_.classes.push_back({name, count});
         if (numbers)
             std::sort(table_.classes.begin(), table_.classes.end(), [](const ClassCount& a, const ClassCount& b) {

@@ -301,11 +301,12 @@ TEST_F(SeriesData, AColumnOfClassesIsPredictedAndIsNoFeature) {
 }
 
 TEST_F(SeriesData, ClassesThatCannotBeLearntAreTold) {
-    std::string text = "x,y\n", one = text, late = text, alone = "y\n";
+    std::string text = "x,y\n", one = text, late = text, names = text, alone = "y\n";
     for (int i = 0; i < 120; ++i) {
         text += std::to_string(i) + "," + std::to_string(i > 110 ? 10 : i % 2) + "\n";
         one += std::to_string(i) + ",1\n";
         late += std::to_string(i) + (i > 110 ? ",1\n" : ",0\n");
+        names += std::to_string(i) + "," + std::to_string(7 - i) + ".5\n";
         alone += std::to_string(i % 2) + "\n";
     }
     const auto message = [&](const std::string& csv, const std::string& target) {
@@ -318,6 +319,9 @@ TEST_F(SeriesData, ClassesThatCannotBeLearntAreTold) {
     EXPECT_EQ(message(late, "y"),
               "data.target: all 87 windows to train on have the class \"0\", from which no other one can be told: use "
               "more rows, or smaller parts for data.test and data.validation");
+    EXPECT_THAT(message(names, "y"),
+                HasSubstr("has another value in each row, such as \"7.5\" in the first: no class can be learned from "
+                          "one row; for numbers, task: regression"));
     EXPECT_THAT(message(one, "y"), HasSubstr("the same value in every row, \"1\": there is nothing to learn"));
     EXPECT_THAT(message(alone, "y"), HasSubstr("has no other column"));
     EXPECT_THAT(message(text, "x,y"), HasSubstr("one column of classes"));
