@@ -342,7 +342,7 @@ std::string targets_text(const ArrayData& data) {
     if (data.task == Task::regression) {
         const auto [low, high] = std::minmax_element(data.numbers.begin(), data.numbers.end());
         return line + ", " + (data.outputs == 1 ? "numbers" : grouped(data.outputs) + " numbers") + " from " +
-               short_text(*low) + " to " + short_text(*high);
+               range_text(*low, *high);
     }
     if (data.task == Task::multi_label) {
         std::vector<std::int64_t> counts(static_cast<std::size_t>(data.outputs), 0);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 #include "hpo/printable.hpp"
 
@@ -36,10 +37,29 @@ std::string counted(std::int64_t number, const char* singular) {
     return grouped(number) + " " + singular + (number == 1 ? "" : "s");
 }
 
-std::string short_text(double number) {
+namespace {
+
+constexpr int short_digits = 6;
+
+std::string with_digits(double number, int digits) {
     char text[40];
-    std::snprintf(text, sizeof text, "%.6g", number);
+    std::snprintf(text, sizeof text, "%.*g", digits, number);
     return text;
+}
+
+}  // namespace
+
+std::string short_text(double number) { return with_digits(number, short_digits); }
+
+std::string range_text(double low, double high) {
+    int digits = short_digits;
+    const auto are_told_apart = [&] { return low == high || with_digits(low, digits) != with_digits(high, digits); };
+    const auto is_whole = [](double number) { return number == std::floor(number) && std::abs(number) < 1e15; };
+    if (!are_told_apart() && is_whole(low) && is_whole(high))
+        return std::to_string(static_cast<std::int64_t>(low)) + " to " +
+               std::to_string(static_cast<std::int64_t>(high));
+    while (!are_told_apart() && digits < std::numeric_limits<double>::max_digits10) ++digits;
+    return with_digits(low, digits) + " to " + with_digits(high, digits);
 }
 
 namespace {

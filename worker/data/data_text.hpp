@@ -20,6 +20,8 @@ std::string grouped(std::int64_t number);
 std::string counted(std::int64_t number, const char* singular);
 /// With six significant digits.
 std::string short_text(double number);
+/// "1.5 to 20": with as many digits as tell the two apart.
+std::string range_text(double low, double high);
 
 struct ClassCount {
     std::string name;

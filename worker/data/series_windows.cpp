@@ -121,13 +121,13 @@ DataFacts series_facts(const Series& series, const DataConfig& config, std::span
     return facts;
 }
 
-std::string range_text(const Series& series, std::size_t column) {
+std::string range_of(const Series& series, std::size_t column) {
     double low = series.value(0, column), high = low;
     for (std::int64_t row = 1; row < series.rows; ++row) {
         low = std::min(low, series.value(row, column));
         high = std::max(high, series.value(row, column));
     }
-    return short_text(low) + " to " + short_text(high);
+    return range_text(low, high);
 }
 
 struct ClassOfWindow {
@@ -164,7 +164,7 @@ Result<void> check_trained_windows(const ClassOfWindow& class_of, const SplitSiz
 std::string series_target_text(const Series& series, const DataConfig& config, const WindowLayout& layout,
                                const SplitSizes& sizes, std::vector<std::string>& warnings) {
     NameList targets;
-    for (const std::size_t i : series.targets) targets.add(series.columns[i].name, range_text(series, i));
+    for (const std::size_t i : series.targets) targets.add(series.columns[i].name, range_of(series, i));
     const std::string rows = grouped(config.horizon) + " rows";
     if (series.classes.empty())
         return targets.line("target") + ", in the " + (config.horizon == 1 ? "row" : rows) + " after a window";

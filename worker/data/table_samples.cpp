@@ -252,7 +252,7 @@ std::string target_line(const Table& table) {
     }
     if (table.task == Task::classification)
         return "target: " + shown_name(table.target().name) + ", " + classes_text(table.classes);
-    const auto range = [](const TargetColumn& one) { return short_text(one.low) + " to " + short_text(one.high); };
+    const auto range = [](const TargetColumn& one) { return range_text(one.low, one.high); };
     if (table.targets.size() == 1)
         return "target: " + shown_name(table.target().name) + ", numbers from " + range(table.targets.front());
     NameList names;

@@ -346,6 +346,16 @@ TEST_F(Tables, WhatWasUnderstoodIsToldInLines) {
     EXPECT_THAT(*lines, Contains(HasSubstr("warning: column same has the same value in every row")));
 }
 
+TEST_F(Tables, RangesHaveAsManyDigitsAsTellTheirEndsApart) {
+    std::string text = "x,y\n";
+    for (int i = 0; i < 40; ++i) text += std::to_string(i % 7) + "," + std::to_string(100'000'000 + i) + "\n";
+    EXPECT_THAT(*explain_data(config(text, "y")), Contains("target: y, numbers from 100000000 to 100000039"));
+    EXPECT_EQ(range_text(0.5, 1234567), "0.5 to 1.23457e+06");
+    EXPECT_EQ(range_text(0.12345678, 0.12345699), "0.1234568 to 0.123457");
+    EXPECT_EQ(range_text(2, 2), "2 to 2");
+    EXPECT_EQ(range_text(-10000001, -10000000), "-10000001 to -10000000");
+}
+
 TEST_F(Tables, ErrorsTellFileLineAndColumnAndTheCure) {
     EXPECT_THAT(error("x,y\n1,2\n1,2,3\n"), HasSubstr(".csv: line 3: 3 columns, where the header has 2"));
     EXPECT_THAT(error("x,y\n1,2\n3,\n4,5\n"),
