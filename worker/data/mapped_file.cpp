@@ -64,8 +64,8 @@ void PositionedFile::read(std::int64_t offset, std::span<std::byte> to) const {
         const auto got = ::pread(descriptor_, to.data(), to.size(), offset);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0)
-            throw std::runtime_error(file_.string() + ": " +
-                                     (got < 0 ? std::strerror(errno) : "changed while it was in use"));
+            throw UnreadableFile(file_.string() + ": " +
+                                 (got < 0 ? std::strerror(errno) : "changed while it was in use"));
         to = to.subspan(static_cast<std::size_t>(got));
         offset += got;
     }

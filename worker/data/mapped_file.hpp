@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <stdexcept>
 #include <utility>
 
 #include "hpo/result.hpp"
@@ -29,6 +30,11 @@ class MappedFile {
     std::span<const std::byte> bytes_;
 };
 
+/// A file that could be opened cannot be read any more.
+struct UnreadableFile : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 /// A file that is read here and there, by several threads at once. Unlike a mapping it takes no memory of the process:
 /// the system keeps what was read while it has room.
 class PositionedFile {
@@ -41,7 +47,7 @@ class PositionedFile {
     ~PositionedFile();
 
     [[nodiscard]] std::int64_t size() const { return size_; }  ///< bytes, when it was opened
-    /// Throws std::runtime_error, which names the file, where it no longer has so many bytes.
+    /// Throws UnreadableFile, which names the file, where it no longer has so many bytes.
     void read(std::int64_t offset, std::span<std::byte> to) const;
 
    private:

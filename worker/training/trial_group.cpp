@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "worker/data/mapped_file.hpp"
 #include "worker/data/memory.hpp"
 #include "worker/training/class_tally.hpp"
 #include "worker/training/fusion.hpp"
@@ -156,6 +157,8 @@ void TrialGroup::step() {
         throw;
     } catch (const std::bad_alloc& error) {
         end_all(Outcome::out_of_memory, error.what());
+    } catch (const UnreadableFile& error) {
+        end_all(Outcome::failed, error.what());
     }
 }
 

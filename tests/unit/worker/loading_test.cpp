@@ -198,6 +198,26 @@ TEST_P(LoadingOn, ThePlanCountsTheFilesAsNoMemory) {
     EXPECT_THAT(refused.error, HasSubstr("data.placement: files: synthetic samples lie in no file"));
 }
 
+TEST_P(LoadingOn, AFileThatIsTruncatedWhileItIsInUseFailsTheTrial) {
+    const auto file = root() / "classes" / "x.npy", copy = root() / "x.npy";
+    std::filesystem::copy_file(file, copy);
+    for (const char* threads : {"0", "2"}) {
+        std::filesystem::copy_file(copy, file, std::filesystem::copy_options::overwrite_existing);
+        WorkerFixture worker(GetParam());
+        FakeHost host;
+        host.on_report = [&](const Report&) {
+            std::filesystem::resize_file(file, 2000);
+            return to_worker::Action::go_on;
+        };
+        const auto finished = run_trial(
+            run_of(arrays("classes", {{"placement", std::string("files")}, {"loader_threads", std::string(threads)}})),
+            worker.context, host);
+        EXPECT_EQ(finished.outcome, Outcome::failed);
+        EXPECT_THAT(finished.message, HasSubstr("x.npy: changed while it was in use"));
+        EXPECT_EQ(host.reports.size(), 1u);
+    }
+}
+
 TEST_P(LoadingOn, TheLogTellsHowBatchesAreLoaded) {
     const auto logged = [&](const std::string& threads) {
         WorkerFixture worker(GetParam());
