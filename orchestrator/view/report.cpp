@@ -6,6 +6,7 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/units.hpp"
+#include "orchestrator/study/study_file.hpp"
 
 namespace hpo::view {
 namespace {
@@ -13,7 +14,9 @@ namespace {
 constexpr std::size_t max_shown = 5, max_front_shown = 12;  ///< trials
 
 /// Adds a table with a column for each trial and a row for each property. It has as many trials as fit the width.
-void add_best(Canvas& canvas, const Study& study, const std::vector<const TrialRecord*>& ranked, const Screen& screen) {
+/// Returns their number.
+std::size_t add_best(Canvas& canvas, const Study& study, const std::vector<const TrialRecord*>& ranked,
+                     const Screen& screen) {
     struct Row {
         std::string name;
         std::vector<std::string> cells;
@@ -63,13 +66,14 @@ void add_best(Canvas& canvas, const Study& study, const std::vector<const TrialR
     cell_width = std::min(cell_width, 14);
     const int fitting =
         screen.width <= 0 ? static_cast<int>(count) : std::max(1, (screen.width - 2 - name_width) / (cell_width + 2));
+    const std::size_t shown = std::min(count, static_cast<std::size_t>(fitting));
     for (const Row& row : rows) {
         Line line;
         line.add("  " + pad_right(row.name, name_width, screen), Style::dim);
-        for (std::size_t i = 0; i < std::min(count, static_cast<std::size_t>(fitting)); ++i)
-            line.add("  " + pad_left(row.cells[i], cell_width, screen), row.style);
+        for (std::size_t i = 0; i < shown; ++i) line.add("  " + pad_left(row.cells[i], cell_width, screen), row.style);
         canvas.add(line);
     }
+    return shown;
 }
 
 void add_savings(Canvas& canvas, const Study& study, const StudyRecord& record) {
@@ -123,7 +127,8 @@ std::string draw_report(const Study& study, const StudyRecord& record, const Mom
         canvas.add("No trial completed or was stopped with a value of " + study.objective.metric + ".");
     } else if (!study.objective.further.empty() && !front.empty()) {
         canvas.add(front_text(study, record));
-        add_best(canvas, study, front, screen);
+        if (const std::size_t shown = add_best(canvas, study, front, screen); shown < front.size())
+            canvas.add("  " + std::to_string(shown) + " of them are shown", Style::dim);
     } else {
         canvas.add(ranked.size() == 1 ? "Best by " + study.objective.metric
                                       : "Top " + std::to_string(std::min(ranked.size(), max_shown)) + " of " +
@@ -143,11 +148,11 @@ std::string draw_report(const Study& study, const StudyRecord& record, const Mom
                        .add("hpo best " + study.name + "/" + std::to_string(front.front()->number) + " > best.yaml",
                             Style::accent));
     } else if (!front.empty()) {
-        canvas.add(
-            Line()
-                .add(study.command.empty() ? "Train the best                  " : "Keep the best                   ")
-                .add("hpo best " + study.name + " > best.yaml", Style::accent));
-        if (study.command.empty())
+        const bool native = study.command.empty() && has_worker(study);
+        canvas.add(Line()
+                       .add(native ? "Train the best                  " : "Keep the best                   ")
+                       .add("hpo best " + study.name + " > best.yaml", Style::accent));
+        if (native)
             canvas.add(Line()
                            .add("                                ")
                            .add("hpo train best.yaml -o model.safetensors", Style::accent));

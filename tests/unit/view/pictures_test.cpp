@@ -131,6 +131,35 @@ TEST(Pictures, ReportAt80Columns) {
     expect_picture("report_80", text);
 }
 
+TEST(Pictures, TheReportAdvisesToTrainTheBestOnlyWhereHpoHasAWorkerForIt) {
+    const auto text = [](const Study& study) {
+        return draw_report(study, sample_record(16), moment, {}, {80, 24, false, true});
+    };
+    Study study = sample_study();
+    EXPECT_THAT(text(study), HasSubstr("hpo train best.yaml"));
+    study.worker.clear();  // trained by another program: hpo ask-tell
+    EXPECT_THAT(text(study), AllOf(Not(HasSubstr("hpo train")), Not(HasSubstr("Train the best"))));
+}
+
+TEST(Pictures, TheReportSaysHowManyOfTheFrontItShows) {
+    Study study = sample_study();
+    study.objective = {.metric = "loss", .direction = Direction::minimize};
+    study.objective.further = {{"size", Direction::minimize}};
+    StudyRecord record;
+    for (int i = 1; i <= 18; ++i) {
+        TrialRecord trial;
+        trial.number = i;
+        trial.state = TrialState::complete;
+        trial.curve = {{.step = 1, .metrics = {{"loss", i}, {"size", 20 - i}}}};
+        score(trial, study.objective);
+        record.trials.push_back(trial);
+    }
+    const Screen wide{0, 24, false, true};
+    EXPECT_THAT(draw_report(study, record, moment, {}, wide), HasSubstr("  12 of them are shown\n"));
+    record.trials.resize(12);
+    EXPECT_THAT(draw_report(study, record, moment, {}, wide), Not(HasSubstr("are shown")));
+}
+
 TEST(Pictures, ReportAt40ColumnsShowsFewerTrials) {
     const auto text = draw_report(sample_study(), sample_record(16), moment,
                                   {"runs/sample", "interrupted", true, "s.yaml"}, {40, 10, false, true});
