@@ -12,10 +12,9 @@ namespace hpo::analysis {
 
 namespace {
 
-constexpr std::int64_t enough_trained = 8;  ///< trials, for a statement about the order of their ends
-constexpr std::int64_t enough_to_bound =
-    5;                              ///< trials trained to their end, for a bound that holds as often as is said
-constexpr double least_told = 0.4;  ///< minimum correlation of predicted and real ends to use a prediction
+constexpr std::int64_t enough_trained = 8;      ///< trials, for a statement about the order of their ends
+constexpr std::int64_t enough_to_estimate = 5;  ///< trials trained to their end, for an estimate of the cost
+constexpr double least_told = 0.4;              ///< minimum correlation of predicted and real ends to use a prediction
 
 /// Returns the nodes of the curve model: steps spaced by a factor of three, ending at the last step.
 std::vector<std::int64_t> nodes_of(std::int64_t steps) {
@@ -78,6 +77,7 @@ Ends ends_of(const Study& study, const StudyRecord& record) {
         if (!is_final(trial.state) || paths[i].empty()) continue;
         if (trial.state != TrialState::stopped) {
             ++ends.trained;
+            ends.lost += std::isfinite(paths[i].back()) ? 0 : 1;
             ends.of.back() = End{paths[i].back(), false, ""};
             continue;
         }
@@ -142,7 +142,7 @@ std::map<std::string, Cost> cost_of_stopping(const Study& study, const StudyReco
         if (is_final(trial.state) && trial.value) best = std::min(best, sign * *trial.value);
     }
     std::map<std::string, Cost> rules;
-    if (trained < enough_to_bound) return rules;
+    if (trained < enough_to_estimate) return rules;
     const auto [paths, model] = curves_of(study, record);
     for (std::size_t i = 0; i < record.trials.size(); ++i) {
         const TrialRecord& trial = record.trials[i];
@@ -153,7 +153,7 @@ std::map<std::string, Cost> cost_of_stopping(const Study& study, const StudyReco
         cost.nearest = trial.number;
         cost.predicted = sign * end.value;
         cost.deviation = end.deviation;
-        cost.at_most = std::max(0.0, best - (end.value - end.deviation));
+        cost.about = std::max(0.0, best - (end.value - end.deviation));
     }
     return rules;
 }
@@ -167,13 +167,12 @@ std::vector<std::string> stopping_text(const Study& study, const StudyRecord& re
                         std::to_string(ranks.trials) + " trials trained to their end)");
     for (const auto& [rule, cost] : cost_of_stopping(study, record)) {
         const std::string of = counted(cost.trials, "trial") + " that it stopped";
-        lines.push_back(cost.at_most > 0
-                            ? rule + ": estimated cost at most " + shown(cost.at_most) + " of " +
-                                  study.objective.metric + ": trial " + std::to_string(cost.nearest) +
-                                  " is predicted to end at " + shown(cost.predicted) + ", give or take " +
-                                  shown(cost.deviation)
-                            : rule + ": estimated cost none: the " + of + (cost.trials == 1 ? " is" : " are") +
-                                  " predicted to end worse than the best, by more than a standard deviation");
+        lines.push_back(
+            cost.about > 0
+                ? rule + ": estimated cost about " + shown(cost.about) + " of " + study.objective.metric +
+                      ", but it may be more: trial " + std::to_string(cost.nearest) + " is predicted to end at " +
+                      shown(cost.predicted) + ", give or take " + shown(cost.deviation)
+                : rule + ": of the " + of + " none is predicted to end better than the best, but some may have");
     }
     return lines;
 }

@@ -23,6 +23,7 @@ struct Ends {
     std::vector<std::optional<End>> of;
     std::int64_t trained = 0, predicted = 0,
                  left_out = 0;  ///< numbers of trials; stopped trials whose curves predict nothing are left out
+    std::int64_t lost = 0;      ///< those of `trained` that failed or diverged
 };
 
 /// Returns the ends of all trials. `record` must have whole curves.
@@ -39,18 +40,19 @@ struct Agreement {
 /// Returns the agreement for each rule that stopped trials. Empty if fewer than eight trials were trained to their end.
 std::map<std::string, Agreement> agreement_of_ranks(const Study& study, const StudyRecord& record);
 
-/// What a rule may have cost: how much better than the best trial of the study a trial that it stopped might have
-/// ended.
+/// An estimate of what a rule has cost: how much better than the best trial of the study a trial that it stopped would
+/// have ended, if it had ended one standard deviation better than predicted.
 ///
-/// The bound takes each stopped trial as ending one standard deviation better than predicted. On recorded learning
-/// curves it held in nine of ten studies (tests/bench/curves --said). The chance that a stopped trial would have been
-/// the best is not computed: on the same curves, such chances were several times too high.
+/// It is no bound. Predictions rely on the trials that the rule let train on, which are not like those that it stopped.
+/// Wider deviations do not make it one: after asha four deviations were still too few in four of ten studies of
+/// simple curves (docs/performance.md has how often the cost was less, by rules and curves). The chance that a stopped
+/// trial would have been the best is not computed: on recorded curves, such chances were several times too high.
 struct Cost {
     std::int64_t trials = 0;   ///< trials that the rule stopped and whose end is predicted
     std::int64_t nearest = 0;  ///< the trial among them that might have ended best
     double predicted = 0;      ///< its predicted end, as the objective's metric
     double deviation = 0;      ///< one standard deviation of that prediction
-    double at_most = 0;        ///< the bound: how much better than the study's best trial it might have ended, or 0
+    double about = 0;          ///< the estimate: how much better than the study's best trial it might have ended, or 0
 };
 /// Returns the cost of each rule that stopped trials. Empty if fewer than five trials were trained to their end.
 /// `record` must have whole curves.

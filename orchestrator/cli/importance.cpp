@@ -140,7 +140,7 @@ Json stopping_json(const Study& study, const StudyRecord& record) {
             json["agreement"] = {
                 {"step", found->second.step}, {"trials", found->second.trials}, {"share", found->second.share}};
         if (const auto found = costs.find(rule); found != costs.end())
-            json["cost"] = {{"at_most", found->second.at_most},
+            json["cost"] = {{"about", found->second.about},
                             {"trials", found->second.trials},
                             {"nearest", found->second.nearest},
                             {"predicted", found->second.predicted},

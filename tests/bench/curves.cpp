@@ -1,17 +1,17 @@
 // Stopping rules on learning curves: which samplers and rules come how near to the best in so many steps of training.
 // tests/bench/curves starts it and adds Optuna's samplers and pruners.
 //
-//     bench_curves [--steps N] [--trials N] [--seeds N] [--workers N] [--close] [--only A,B,...] [--drawn] [--json]
-//     [--said] [FILE...]
+//     bench_curves [--steps N] [--trials N] [--seeds N] [--workers N] [--close] [--only A,B,...] [--drawn] [--laws]
+//     [--json] [--said] [FILE...]
 //
 // A study is played with the real samplers and rules, as an engine with `workers` would: a free worker takes a promoted
 // trial before a new one, and each trains one step in turn. Of each problem, the files' (see curves_problem.hpp) and
-// with --drawn the drawn families', and each strategy it prints the regret of the best value seen, after a tenth, three
-// tenths and all of --steps: its distance from the best of all over the scale of the problem, the median of the seeds;
-// then the geometric means. --close: a configuration that was had before costs nothing and tells what it told then.
-// --trials: studies of so many trials, which end once no trial goes on; --steps is then the most that is trained.
-// --json: each of these as an object on a line of its own, and no means. --said: in place of regrets, what such studies
-// say of the cost of stopping (analysis/ends.hpp) against what the stopped trials would have reached.
+// with --drawn and --laws the drawn families', and each strategy it prints the regret of the best value seen, after a
+// tenth, three tenths and all of --steps: its distance from the best of all over the scale of the problem, the median
+// of the seeds; then the geometric means. --close: a configuration that was had before costs nothing and tells what it
+// told then. --trials: studies of so many trials, which end once no trial goes on; --steps is then the most that is
+// trained. --json: each of these as an object on a line of its own, and no means. --said: in place of regrets, what
+// such studies say of the cost of stopping (analysis/ends.hpp) against what the stopped trials would have reached.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -70,6 +70,10 @@ std::vector<Strategy> strategies() {
         {"asha-3", {"tpe", {}}, {asha(3, 3)}},
         {"asha-3-random", {"random", {}}, {asha(3, 3)}},
         {"auto", {"auto", {}}, {{"divergence", {}}, {"extrapolation", {}}}},
+        {"auto-asha-3", {"auto", {}}, {asha(3, 3)}},
+        {"auto-hyperband", {"auto", {}}, {{"hyperband", {}}}},
+        {"auto-pasha-3", {"auto", {}}, {{"pasha", {{"grace", std::int64_t{3}}}}}},
+        {"auto-percentile", {"auto", {}}, {{"percentile", {}}}},
         {"extrapolation-tpe", {"tpe", {{"uniform", 0.6}}}, {{"extrapolation", {}}}},
         {"extrapolation-random", {"random", {}}, {{"extrapolation", {}}}},
     };
@@ -101,7 +105,7 @@ class Play {
     /// What a study that has ended says of the cost of stopping, and the cost, as shares of the problem's scale.
     /// Nothing where it says nothing. To be called after regrets().
     struct Said {
-        double at_most = 0, was = 0;
+        double about = 0, was = 0;
     };
     [[nodiscard]] std::optional<Said> said() const {
         StudyRecord record;
@@ -118,7 +122,7 @@ class Play {
         }
         const auto costs = analysis::cost_of_stopping(study_, record);
         if (costs.empty()) return std::nullopt;
-        return Said{costs.at("rule").at_most / problem_.scale, std::max(0.0, best - best_stopped) / problem_.scale};
+        return Said{costs.at("rule").about / problem_.scale, std::max(0.0, best - best_stopped) / problem_.scale};
     }
     [[nodiscard]] std::size_t trials() const { return trials_.size(); }
     [[nodiscard]] std::size_t rows() const { return had_.size(); }
@@ -323,8 +327,8 @@ void compare_said(const std::vector<Problem>& problems, const std::vector<Strate
                 play.regrets();
                 const auto found = play.said();
                 if (!found) continue;
-                held += found->was <= found->at_most ? 1 : 0;
-                said.push_back(found->at_most);
+                held += found->was <= found->about ? 1 : 0;
+                said.push_back(found->about);
                 was.push_back(found->was);
             }
         if (said.empty()) continue;
@@ -343,8 +347,8 @@ void compare_said(const std::vector<Problem>& problems, const std::vector<Strate
 
 int usage() {
     std::fputs(
-        "bench_curves [--steps N] [--trials N] [--seeds N] [--workers N] [--close] [--only A,B,...] [--drawn] [--json] "
-        "[--said] [FILE...]\n",
+        "bench_curves [--steps N] [--trials N] [--seeds N] [--workers N] [--close] [--only A,B,...] [--drawn] [--laws] "
+        "[--json] [--said] [FILE...]\n",
         stderr);
     return 2;
 }
@@ -378,6 +382,8 @@ int main(int count, char** arguments) {
                 settings.json = true;
             else if (word == "--drawn")
                 for (Problem& problem : bench::families()) problems.push_back(std::move(problem));
+            else if (word == "--laws")
+                for (Problem& problem : bench::laws()) problems.push_back(std::move(problem));
             else if (word == "--only") {
                 std::vector<Strategy> wanted;
                 std::istringstream names(value());

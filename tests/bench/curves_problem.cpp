@@ -172,4 +172,75 @@ std::vector<Problem> families() {
     return problems;
 }
 
+std::vector<Problem> laws() {
+    constexpr std::size_t steps = 27;
+    struct Law {
+        const char* name;
+        double (*value)(const Point& x, double step);
+        double noise;
+    };
+    static constexpr auto exponential = [](const Point& x, double step) {
+        const double lr = -4 + 4 * x[0], width = std::log(16.0) + std::log(64.0) * x[1];
+        const double end = 0.1 + 0.1 * square(lr + 1.7) + 0.02 * std::abs(width - std::log(200.0)) +
+                           (x[2] > 2.0 / 3 ? 0.05 : 0) + 0.1 * std::abs(x[3] - 0.8);
+        return end + 2 * std::exp(-(0.05 + 0.3 * std::pow(10, 0.3 * lr)) * step);
+    };
+    static constexpr auto power = [](const Point& x, double step) {
+        return 0.1 + 0.3 * std::abs(x[1] - 0.6) + 1.5 * std::pow(step, -0.33 - 0.27 * x[0]) * (1 + x[1]);
+    };
+    const Law all[] = {
+        {"exponential", exponential, 0},
+        {"power", power, 0},
+        {"exponential, noise", exponential, 0.005},
+        {"power, noise", power, 0.01},
+        {"decay",
+         [](const Point& x, double step) {
+             const double at = 3 + std::floor(24 * x[1]), smooth = 0.55 + 0.1 * x[0] + 1.5 * std::exp(-0.15 * step);
+             return step < at ? smooth : smooth - 0.4 * (1 - std::exp(-0.3 * (step - at))) * std::min(1.0, at / 18);
+         },
+         0.004},
+        {"late",
+         [](const Point& x, double step) {
+             const double smooth = 1.1 + 0.2 * x[0] + 2 * std::exp(-0.2 * step);
+             return step < 12 ? smooth : smooth - (1 - std::abs(x[1] - 0.77)) * std::min(1.0, (step - 11) / 6);
+         },
+         0.004},
+    };
+    std::vector<Problem> problems;
+    for (const Law& law : all) {
+        Problem problem;
+        problem.name = law.name;
+        problem.steps = steps;
+        for (int d = 0; d < 4; ++d) {
+            Dimension dimension;
+            dimension.name = "x" + std::to_string(d);
+            problem.space.push_back(dimension);
+        }
+        problem.train = [law](const Point& x, std::size_t trial) {
+            Training made;
+            made.row = trial;
+            for (std::size_t step = 1; step <= steps; ++step) {
+                double noise = -6;
+                for (std::uint64_t i = 0; i < 12; ++i) noise += draw_unit(trial, Purpose::synthetic, step, i);
+                made.truth.push_back(law.value(x, static_cast<double>(step)));
+                made.seen.push_back(made.truth.back() + law.noise * noise);
+            }
+            return made;
+        };
+        // Regrets are told from the best of many points.
+        std::vector<double> firsts;
+        problem.best = INFINITY;
+        for (std::uint64_t i = 0; i < 4096; ++i) {
+            Point x;
+            for (std::uint64_t d = 0; d < 4; ++d) x.push_back(draw_unit(1, Purpose::synthetic, i, d));
+            firsts.push_back(law.value(x, 1));
+            problem.best = std::min(problem.best, law.value(x, steps));
+        }
+        std::nth_element(firsts.begin(), firsts.begin() + 2048, firsts.end());
+        problem.scale = firsts[2048] - problem.best;
+        problems.push_back(std::move(problem));
+    }
+    return problems;
+}
+
 }  // namespace hpo::bench

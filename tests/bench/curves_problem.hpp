@@ -33,4 +33,8 @@ Problem recorded(const std::string& path);
 /// Curves of 50 steps over four dimensions, with known ends: early, crossing, late, opposed, flat, noisy and broken.
 std::vector<Problem> families();
 
+/// Curves of 27 steps that follow a law: they fall exponentially or by a power of the steps, without noise and with a
+/// little, or fall once more, at a step of their own ("decay") or all at the same one ("late").
+std::vector<Problem> laws();
+
 }  // namespace hpo::bench

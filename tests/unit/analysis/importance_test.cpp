@@ -264,17 +264,17 @@ TEST(Importance, HowWellEarlyValuesToldTheOrderOfTheEndsIsSaidWhereFullTrainings
     EXPECT_THAT(agreement_of_ranks(none.study, none.record), IsEmpty());
 }
 
-TEST(Stopping, CostsNothingWhereNoStoppedTrialIsPredictedToEndNearTheBest) {
+TEST(Stopping, NoCostIsEstimatedWhereNoStoppedTrialIsPredictedToEndNearTheBest) {
     const Made all = made(60, true, 0.001, 5);  // stopped trials are worse by 5, completed ones differ by 1 at most
     const Cost cost = cost_of_stopping(all.study, all.record).at("asha");
     EXPECT_EQ(cost.trials, 30);
-    EXPECT_EQ(cost.at_most, 0);
-    EXPECT_THAT(
-        stopping_text(all.study, all.record),
-        ::testing::Contains(HasSubstr("asha: estimated cost none: the 30 trials that it stopped are predicted")));
+    EXPECT_EQ(cost.about, 0);
+    EXPECT_THAT(stopping_text(all.study, all.record),
+                ::testing::Contains(HasSubstr("asha: of the 30 trials that it stopped none is predicted to end better "
+                                              "than the best, but some may have")));
 }
 
-TEST(Stopping, CostsAtMostWhatTheTrialThatMightHaveEndedBestWouldHaveGained) {
+TEST(Stopping, CostsAboutWhatTheTrialThatMightHaveEndedBestWouldHaveGained) {
     const Made all = made(60, true, 0.001, -0.5);  // stopped trials are better by half
     const Cost cost = cost_of_stopping(all.study, all.record).at("asha");
     double least = INFINITY, best = INFINITY;
@@ -287,8 +287,9 @@ TEST(Stopping, CostsAtMostWhatTheTrialThatMightHaveEndedBestWouldHaveGained) {
     }
     EXPECT_EQ(cost.nearest, nearest);
     EXPECT_NEAR(cost.predicted, least - 0.45, 0.1);  // losses still fall by 1/2 - 1/20
-    EXPECT_NEAR(cost.at_most, best - (cost.predicted - cost.deviation), 1e-12);
-    EXPECT_GT(cost.at_most, 0.3);
+    EXPECT_NEAR(cost.about, best - (cost.predicted - cost.deviation), 1e-12);
+    EXPECT_GT(cost.about, 0.3);
+    EXPECT_THAT(stopping_text(all.study, all.record), ::testing::Contains(HasSubstr("asha: estimated cost about ")));
 
     Made negated = made(60, true, 0.001, -0.5);  // the same curves, of a metric that is to be large
     negated.study.objective.direction = Direction::maximize;
@@ -298,7 +299,7 @@ TEST(Stopping, CostsAtMostWhatTheTrialThatMightHaveEndedBestWouldHaveGained) {
     }
     const Cost mirrored = cost_of_stopping(negated.study, negated.record).at("asha");
     EXPECT_EQ(mirrored.nearest, nearest);
-    EXPECT_NEAR(mirrored.at_most, cost.at_most, 1e-12);
+    EXPECT_NEAR(mirrored.about, cost.about, 1e-12);
     EXPECT_NEAR(mirrored.predicted, -cost.predicted, 1e-12);
 }
 
