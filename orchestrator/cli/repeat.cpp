@@ -87,8 +87,10 @@ void print_ranking(const Study& study, const std::vector<Repeated>& ranked) {
                 ", within two standard errors: " + tied + '\n';
     if (std::any_of(ranked.begin(), ranked.end(), [](const Repeated& one) { return one.deviation.has_value(); }) &&
         std::all_of(ranked.begin(), ranked.end(), [](const Repeated& one) { return one.deviation.value_or(0) == 0; }))
-        text += "All repeats of a configuration have the same value: training does not depend on the seed" +
-                std::string(study.command.empty() ? "" : " (HPO_SEED)") + ", and repeats tell nothing new\n";
+        text +=
+            "All repeats of a configuration have the same value: training does not depend on the seed" +
+            std::string(study.command.empty() ? "" : " that it is given (HPO_SEED; trial.seed of the Python client)") +
+            ", and repeats tell nothing new\n";
     std::int64_t failed = 0;
     for (const Repeated& repeated : ranked) failed += repeated.failed;
     if (failed > 0)

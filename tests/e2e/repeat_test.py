@@ -51,7 +51,8 @@ class Repeat(Case):
     def test_a_script_that_ignores_the_seed_is_said_to(self):
         self.hpo("run", self.study(SCRIPT.replace("+ {seed} % 1000", "")))
         out = self.hpo("best", "noisy", "--repeat", "2", "--top", "2")
-        self.assertIn("training does not depend on the seed (HPO_SEED), and repeats tell nothing new", out)
+        self.assertIn("training does not depend on the seed that it is given (HPO_SEED; trial.seed of the "
+                      "Python client), and repeats tell nothing new", out)
         self.assertNotIn("from seed to seed", self.hpo("importance", "noisy"))
 
     def test_studies_that_cannot_be_repeated_are_refused_with_the_reason(self):
