@@ -10,9 +10,10 @@ namespace hpo::analysis {
 
 namespace {
 
-constexpr int rounds = 24, trees_a_half = 8;
+constexpr int rounds = 24, trees_a_half = 30;
+constexpr int half_samples = 8, rounds_a_half_sample = 6;
 constexpr std::size_t most_in_pairs = 5;  // dimensions
-constexpr int drawn_points = 1024;
+constexpr std::size_t drawn_points = 1024;
 
 double covariance(const std::vector<double>& a, const std::vector<double>& b) {
     const auto n = static_cast<double>(a.size());
@@ -35,74 +36,106 @@ double explained_by(const Forest& forest, const BinnedTrials& trials, const std:
     return all > 0 ? 1 - left / all : 0;
 }
 
-/// Returns the ratio of a component's mean covariance to the total, and its deviation between rounds.
-Share share_of(const std::vector<double>& parts, const std::vector<double>& wholes) {
-    Share share;
-    const auto n = static_cast<double>(parts.size());
-    const double part = std::accumulate(parts.begin(), parts.end(), 0.0) / n;
-    const double whole = std::accumulate(wholes.begin(), wholes.end(), 0.0) / n;
-    if (!(whole > 0)) return share;
-    const double ratio = part / whole;
-    double square = 0;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-        const double off = (parts[i] - ratio * wholes[i]) / whole;
-        square += off * off / n;
-    }
-    share.share = std::clamp(ratio, 0.0, 1.0);
-    share.deviation = std::sqrt(square);
-    return share;
+using Points = std::vector<std::vector<int>>;
+using Uniform = std::function<double()>;
+using Indices = std::vector<std::size_t>;
+
+template <class Value>
+void shuffle(std::vector<Value>& all, const Uniform& uniform) {
+    for (std::size_t i = all.size() - 1; i > 0; --i)
+        std::swap(all[i], all[static_cast<std::size_t>(uniform() * static_cast<double>(i + 1))]);
 }
+
+/// Returns points of which each dimension has all its bins equally often (a Latin hypercube), so that what single
+/// parameters explain of their variance is nearly exact.
+Points points_everywhere(const std::vector<std::size_t>& bins, const Uniform& uniform) {
+    Points points(drawn_points, std::vector<int>(bins.size()));
+    for (std::size_t d = 0; d < bins.size(); ++d) {
+        Indices order(drawn_points);
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        shuffle(order, uniform);
+        for (std::size_t i = 0; i < drawn_points; ++i)
+            points[i][d] = static_cast<int>(order[i] * bins[d] / drawn_points);
+    }
+    return points;
+}
+
+/// Forests of the two halves of some trials, for several random splits.
+class Splits {
+   public:
+    Splits(const BinnedTrials& trials, Indices of, int count, const Points& everywhere, const Uniform& uniform)
+        : alone_(trials.bins.size()) {
+        for (int round = 0; round < count; ++round) {
+            shuffle(of, uniform);
+            const auto middle = of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2);
+            const Indices one(of.begin(), middle), other(middle, of.end());
+            halves_.emplace_back(Forest(trials, one, trees_a_half, uniform),
+                                 Forest(trials, other, trees_a_half, uniform));
+            const auto& [a, b] = halves_.back();
+            explained_ += (explained_by(a, trials, other) + explained_by(b, trials, one)) / (2.0 * count);
+            std::vector<double> by_a, by_b;
+            for (const auto& point : everywhere) by_a.push_back(a.predict(point)), by_b.push_back(b.predict(point));
+            whole_ += covariance(by_a, by_b);
+        }
+        for (std::size_t d = 0; d < alone_.size(); ++d)
+            for (const auto& [a, b] : halves_) alone_[d] += covariance(a.marginal(d), b.marginal(d));
+    }
+    [[nodiscard]] double explained() const { return explained_; }
+    [[nodiscard]] double share(std::size_t dimension) const { return share_of(alone_[dimension]); }
+    [[nodiscard]] double share(std::size_t p, std::size_t q) const {
+        double both = 0;
+        for (const auto& [a, b] : halves_) both += covariance(a.marginal(p, q), b.marginal(p, q));
+        return share_of(both - alone_[p] - alone_[q]);
+    }
+
+   private:
+    [[nodiscard]] double share_of(double part) const { return whole_ > 0 ? std::clamp(part / whole_, 0.0, 1.0) : 0; }
+
+    std::vector<std::pair<Forest, Forest>> halves_;
+    std::vector<double> alone_;  ///< covariances by dimension, summed over the splits, as `whole_`
+    double whole_ = 0, explained_ = 0;
+};
 
 }  // namespace
 
-Variance analyse(const BinnedTrials& trials, std::uint64_t seed) {
+Variance analyse(const BinnedTrials& trials, std::uint64_t seed, bool with_pairs) {
     const std::size_t n = trials.points.size(), dimensions = trials.bins.size();
     std::uint64_t element = 0;
-    const std::function<double()> uniform = [&] { return draw_unit(seed, Purpose::shuffle, n, element++); };
-    std::vector<std::vector<int>> everywhere;
-    for (int i = 0; i < drawn_points; ++i) {
-        everywhere.emplace_back();
-        for (const std::size_t bins : trials.bins)
-            everywhere.back().push_back(static_cast<int>(uniform() * static_cast<double>(bins)));
+    const Uniform uniform = [&] { return draw_unit(seed, Purpose::shuffle, n, element++); };
+    const Points everywhere = points_everywhere(trials.bins, uniform);
+    Indices order(n);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const Splits all(trials, order, rounds, everywhere, uniform);
+    std::vector<Splits> samples;
+    for (int i = 0; i < half_samples; ++i) {
+        if (i % 2 == 0) shuffle(order, uniform);  // Each half is followed by the other one.
+        const auto middle = order.begin() + static_cast<std::ptrdiff_t>(n / 2);
+        samples.emplace_back(trials, i % 2 == 0 ? Indices(order.begin(), middle) : Indices(middle, order.end()),
+                             rounds_a_half_sample, everywhere, uniform);
     }
+    const auto share = [&](const auto... of) {
+        Share made{all.share(of...), 0};
+        for (const Splits& sample : samples) {
+            const double apart = sample.share(of...) - made.share;
+            made.deviation += apart * apart / half_samples;
+        }
+        made.deviation = std::sqrt(made.deviation);
+        return made;
+    };
 
-    std::vector<std::pair<Forest, Forest>> halves;
-    std::vector<std::vector<double>> alone(dimensions);
     Variance variance;
-    std::vector<double> whole;
-    for (int round = 0; round < rounds; ++round) {
-        std::vector<std::size_t> order(n);
-        std::iota(order.begin(), order.end(), std::size_t{0});
-        for (std::size_t i = n - 1; i > 0; --i)
-            std::swap(order[i], order[static_cast<std::size_t>(uniform() * static_cast<double>(i + 1))]);
-        const std::vector<std::size_t> one(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n / 2));
-        const std::vector<std::size_t> other(order.begin() + static_cast<std::ptrdiff_t>(n / 2), order.end());
-        halves.emplace_back(Forest(trials, one, trees_a_half, uniform), Forest(trials, other, trees_a_half, uniform));
-        const auto& [a, b] = halves.back();
-        variance.explained += (explained_by(a, trials, other) + explained_by(b, trials, one)) / (2.0 * rounds);
-        for (std::size_t d = 0; d < dimensions; ++d) alone[d].push_back(covariance(a.marginal(d), b.marginal(d)));
-        std::vector<double> by_a, by_b;
-        for (const auto& point : everywhere) by_a.push_back(a.predict(point)), by_b.push_back(b.predict(point));
-        whole.push_back(covariance(by_a, by_b));
-    }
-    for (std::size_t d = 0; d < dimensions; ++d) variance.alone.push_back(share_of(alone[d], whole));
-
-    std::vector<std::size_t> largest(dimensions);
+    variance.explained = all.explained();
+    for (std::size_t d = 0; d < dimensions; ++d) variance.alone.push_back(share(d));
+    if (!with_pairs) return variance;
+    Indices largest(dimensions);
     std::iota(largest.begin(), largest.end(), std::size_t{0});
     std::stable_sort(largest.begin(), largest.end(),
                      [&](auto a, auto b) { return variance.alone[a].share > variance.alone[b].share; });
     largest.resize(std::min(largest.size(), most_in_pairs));
     std::sort(largest.begin(), largest.end());
     for (std::size_t i = 0; i < largest.size(); ++i)
-        for (std::size_t j = i + 1; j < largest.size(); ++j) {
-            const std::size_t p = largest[i], q = largest[j];
-            std::vector<double> parts;
-            for (std::size_t round = 0; round < halves.size(); ++round) {
-                const auto& [a, b] = halves[round];
-                parts.push_back(covariance(a.marginal(p, q), b.marginal(p, q)) - alone[p][round] - alone[q][round]);
-            }
-            variance.pairs.push_back({p, q, share_of(parts, whole)});
-        }
+        for (std::size_t j = i + 1; j < largest.size(); ++j)
+            variance.pairs.push_back({largest[i], largest[j], share(largest[i], largest[j])});
     std::stable_sort(variance.pairs.begin(), variance.pairs.end(),
                      [](const PairShare& a, const PairShare& b) { return a.share.share > b.share.share; });
     return variance;

@@ -1,13 +1,17 @@
 // Functional analysis of variance: the share of a metric's variance over the whole space that each parameter explains
 // alone (Hutter, Hoos, Leyton-Brown: "An efficient approach for assessing hyperparameter importance", ICML 2014).
 //
-// A forest is fitted to the trials. Its marginal means are taken over the declared space, not over the trials, so the
-// distribution of the sampled points affects only the accuracy of the estimate.
+// Trees are fitted to the trials (forest.hpp). Their marginal means are taken over the declared space, not over the
+// trials, so the distribution of the sampled points affects only the accuracy of the estimate.
 //
-// A forest fits noise, and the variance of its predictions is never negative. A parameter without effect would
-// therefore appear to have one. To avoid this bias the trials are split at random into two halves, repeatedly, and the
-// variance of a parameter's means is estimated by the covariance of the two halves' means. Noise that only one half has
-// fitted does not contribute to it.
+// Trees fit noise, and the variance of their predictions is never negative. A parameter without effect would therefore
+// appear to have one. To avoid this bias the trials are split at random into two halves, repeatedly, and the variance
+// of a parameter's means is estimated by the covariance of the two halves' means. Noise that only one half has fitted
+// does not contribute to it.
+//
+// The deviation of a share is how far the shares from random halves of the trials lie from it (McCarthy:
+// "Pseudo-replication: half samples", 1969). It covers which trials were drawn. As shares from fewer trials understate
+// weak parameters more, it also grows with that bias.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +23,7 @@ namespace hpo::analysis {
 
 struct Share {
     double share = 0;      ///< share of the variance, at least 0
-    double deviation = 0;  ///< one standard deviation over the random splits
+    double deviation = 0;  ///< one standard deviation, at most 1
     /// Returns true if the share is significant: above 2 % and more than two deviations above 0.
     [[nodiscard]] bool sure() const { return share > 2 * deviation && share >= 0.02; }
 };
@@ -30,8 +34,8 @@ struct PairShare {
 };
 
 struct Variance {
-    /// The fraction of the variance in one half of the trials that the forest of the other half predicts. At most 1.
-    /// Negative if the forest predicts worse than the mean does.
+    /// The fraction of the variance in one half of the trials that the trees of the other half predict. At most 1.
+    /// Negative if they predict worse than the mean does.
     double explained = 0;
     std::vector<Share> alone;      ///< by dimension
     std::vector<PairShare> pairs;  ///< pairs of the dimensions with the largest shares, largest first
@@ -40,6 +44,7 @@ struct Variance {
 constexpr std::size_t fewest_trials = 16;
 
 /// Analyses the trials. The result depends only on the arguments. Requires at least `fewest_trials` trials.
-Variance analyse(const BinnedTrials& trials, std::uint64_t seed);
+/// Pairs are found only `with_pairs`, as they take most of the time.
+Variance analyse(const BinnedTrials& trials, std::uint64_t seed, bool with_pairs = true);
 
 }  // namespace hpo::analysis

@@ -11,7 +11,8 @@ namespace hpo::analysis {
 namespace {
 
 constexpr std::size_t least_leaf = 2;  // trials
-constexpr int most_depth = 16;
+constexpr int most_depth = 3;          // of a tree: up to three parameters act together
+constexpr double pace = 0.2;           // the part of what is left that a tree takes
 
 constexpr BinSet all_bins(std::size_t count) { return count >= 32 ? ~BinSet{0} : (BinSet{1} << count) - 1; }
 
@@ -22,15 +23,15 @@ struct Split {
     BinSet left = 0;
 };
 
-void try_dimension(const BinnedTrials& trials, const std::vector<std::size_t>& of, const std::vector<BinSet>& box,
-                   std::size_t dimension, Split& best) {
+void try_dimension(const BinnedTrials& trials, const std::vector<double>& left_over, const std::vector<std::size_t>& of,
+                   const std::vector<BinSet>& box, std::size_t dimension, Split& best) {
     std::array<double, 32> sum{};
     std::array<std::size_t, 32> count{};
     double total = 0;
     for (const std::size_t i : of) {
         const auto bin = static_cast<std::size_t>(trials.points[i][dimension]);
-        sum[bin] += trials.values[i], ++count[bin];
-        total += trials.values[i];
+        sum[bin] += left_over[i], ++count[bin];
+        total += left_over[i];
     }
     std::vector<std::size_t> order;
     for (std::size_t bin = 0; bin < trials.bins[dimension]; ++bin)
@@ -68,31 +69,41 @@ Forest::Forest(const BinnedTrials& trials, const std::vector<std::size_t>& of, i
     : bins_(trials.bins) {
     std::vector<BinSet> space;
     for (const std::size_t bins : bins_) space.push_back(all_bins(bins));
+    double least = INFINITY, most = -INFINITY;
+    for (const std::size_t i : of) {
+        base_ += trials.values[i] / static_cast<double>(of.size());
+        least = std::min(least, trials.values[i]);
+        most = std::max(most, trials.values[i]);
+    }
+    least_gain_ = 1e-12 * (most - least) * (most - least);
+    std::vector<double> left_over(trials.values.size());
+    for (const std::size_t i : of) left_over[i] = trials.values[i] - base_;
     for (int t = 0; t < trees; ++t) {
         std::vector<std::size_t> drawn;
         for (std::size_t i = 0; i < of.size(); ++i)
             drawn.push_back(of[static_cast<std::size_t>(uniform() * static_cast<double>(of.size()))]);
         trees_.emplace_back();
-        grow(trees_.back(), trials, std::move(drawn), space, 0);
+        grow(trees_.back(), trials, left_over, std::move(drawn), space, 0);
+        for (const std::size_t i : of) left_over[i] -= predict(trees_.back(), trials.points[i]);
     }
 }
 
-int Forest::grow(Tree& tree, const BinnedTrials& trials, std::vector<std::size_t> of, std::vector<BinSet> box,
-                 int depth) {
+int Forest::grow(Tree& tree, const BinnedTrials& trials, const std::vector<double>& left_over,
+                 std::vector<std::size_t> of, std::vector<BinSet> box, int depth) {
     const int number = static_cast<int>(tree.size());
     tree.emplace_back();
     double sum = 0;
-    for (const std::size_t i : of) sum += trials.values[i];
-    const double mean = sum / static_cast<double>(of.size());
+    for (const std::size_t i : of) sum += left_over[i];
+    const double value = pace * sum / static_cast<double>(of.size());
     Split split;
     if (depth < most_depth && of.size() >= 2 * least_leaf)
-        for (std::size_t d = 0; d < bins_.size(); ++d) try_dimension(trials, of, box, d, split);
-    if (split.gain <= 1e-12) {
-        tree[static_cast<std::size_t>(number)].value = mean;
+        for (std::size_t d = 0; d < bins_.size(); ++d) try_dimension(trials, left_over, of, box, d, split);
+    if (split.gain <= least_gain_) {
+        tree[static_cast<std::size_t>(number)].value = value;
         double share = 1;
         for (std::size_t d = 0; d < bins_.size(); ++d)
             share *= static_cast<double>(std::popcount(box[d])) / static_cast<double>(bins_[d]);
-        leaves_.push_back({std::move(box), mean, share});
+        leaves_.push_back({std::move(box), value, share});
         return number;
     }
     std::vector<std::size_t> left, right;
@@ -100,44 +111,45 @@ int Forest::grow(Tree& tree, const BinnedTrials& trials, std::vector<std::size_t
     std::vector<BinSet> left_box = box, right_box = std::move(box);
     left_box[split.dimension] &= split.left;
     right_box[split.dimension] &= ~split.left;
-    const int l = grow(tree, trials, std::move(left), std::move(left_box), depth + 1);
-    const int r = grow(tree, trials, std::move(right), std::move(right_box), depth + 1);
-    tree[static_cast<std::size_t>(number)] = {split.dimension, split.left, l, r, mean};
+    const int l = grow(tree, trials, left_over, std::move(left), std::move(left_box), depth + 1);
+    const int r = grow(tree, trials, left_over, std::move(right), std::move(right_box), depth + 1);
+    tree[static_cast<std::size_t>(number)] = {split.dimension, split.left, l, r, value};
     return number;
 }
 
+double Forest::predict(const Tree& tree, const std::vector<int>& point) {
+    std::size_t at = 0;
+    while (tree[at].left >= 0)
+        at = static_cast<std::size_t>((tree[at].left_bins >> point[tree[at].dimension]) & 1 ? tree[at].left
+                                                                                            : tree[at].right);
+    return tree[at].value;
+}
+
 double Forest::predict(const std::vector<int>& point) const {
-    double sum = 0;
-    for (const Tree& tree : trees_) {
-        std::size_t at = 0;
-        while (tree[at].left >= 0)
-            at = static_cast<std::size_t>((tree[at].left_bins >> point[tree[at].dimension]) & 1 ? tree[at].left
-                                                                                                : tree[at].right);
-        sum += tree[at].value;
-    }
-    return sum / static_cast<double>(trees_.size());
+    double sum = base_;
+    for (const Tree& tree : trees_) sum += predict(tree, point);
+    return sum;
 }
 
 double Forest::mean() const {
-    double sum = 0;
+    double sum = base_;
     for (const Leaf& leaf : leaves_) sum += leaf.value * leaf.share;
-    return sum / static_cast<double>(trees_.size());
+    return sum;
 }
 
 std::vector<double> Forest::marginal(std::size_t dimension) const {
-    std::vector<double> means(bins_[dimension], 0.0);
+    std::vector<double> means(bins_[dimension], base_);
     for (const Leaf& leaf : leaves_) {
         const double each = leaf.value * leaf.share * static_cast<double>(bins_[dimension]) /
                             static_cast<double>(std::popcount(leaf.box[dimension]));
         for (BinSet left = leaf.box[dimension]; left != 0; left &= left - 1)
             means[static_cast<std::size_t>(std::countr_zero(left))] += each;
     }
-    for (double& mean : means) mean /= static_cast<double>(trees_.size());
     return means;
 }
 
 std::vector<double> Forest::marginal(std::size_t first, std::size_t second) const {
-    std::vector<double> means(bins_[first] * bins_[second], 0.0);
+    std::vector<double> means(bins_[first] * bins_[second], base_);
     for (const Leaf& leaf : leaves_) {
         const double each = leaf.value * leaf.share * static_cast<double>(bins_[first] * bins_[second]) /
                             static_cast<double>(std::popcount(leaf.box[first]) * std::popcount(leaf.box[second]));
@@ -146,7 +158,6 @@ std::vector<double> Forest::marginal(std::size_t first, std::size_t second) cons
                 means[static_cast<std::size_t>(std::countr_zero(a)) * bins_[second] +
                       static_cast<std::size_t>(std::countr_zero(b))] += each;
     }
-    for (double& mean : means) mean /= static_cast<double>(trees_.size());
     return means;
 }
 

@@ -1,8 +1,11 @@
-// A forest of regression trees over a binned space (Breiman: "Random forests", Machine Learning 45, 2001). Each leaf is
-// a box of bins, and all bins of a dimension are equally likely, so the marginal means are exact.
+// Regression trees over a binned space, each of which is fitted to what the trees before it leave (Friedman:
+// "Stochastic gradient boosting", 2002). Each leaf is a box of bins, and all bins of a dimension are equally likely, so
+// the marginal means are exact.
 //
 // Every split is the best one over all dimensions, not over a random subset. So dimensions that do not matter are
-// rarely split. Each tree is grown from a bootstrap sample of the trials.
+// rarely split. Each tree is grown from a bootstrap sample of the trials. A random forest, whose trees are averaged,
+// hardly splits weak parameters next to a strong one: of 60 trials of 10 a + 5 b it gave b 6 % of the variance in place
+// of 20 %.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +32,7 @@ class Forest {
     Forest(const BinnedTrials& trials, const std::vector<std::size_t>& of, int trees,
            const std::function<double()>& uniform);
 
-    /// Returns the mean prediction of all trees.
+    /// Returns the sum of the predictions of all trees.
     [[nodiscard]] double predict(const std::vector<int>& point) const;
     /// Returns the mean over the whole space.
     [[nodiscard]] double mean() const;
@@ -52,9 +55,13 @@ class Forest {
     };
     using Tree = std::vector<Node>;
 
-    int grow(Tree& tree, const BinnedTrials& trials, std::vector<std::size_t> of, std::vector<BinSet> box, int depth);
+    static double predict(const Tree& tree, const std::vector<int>& point);
+    int grow(Tree& tree, const BinnedTrials& trials, const std::vector<double>& left_over, std::vector<std::size_t> of,
+             std::vector<BinSet> box, int depth);
 
     std::vector<std::size_t> bins_;
+    double base_ = 0;        ///< the mean of the trials, which the first tree is fitted to the differences from
+    double least_gain_ = 0;  ///< what smaller splits gain is rounding
     std::vector<Tree> trees_;
     std::vector<Leaf> leaves_;  ///< the leaves of all trees
 };

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t most_bins = 32;
 constexpr std::int64_t fewest_best = 12, enough_for_best = 40;
+constexpr std::int64_t enough_repeats = 5;
 constexpr double near_a_bound = 0.05;  ///< distance from a bound, as a fraction of the range
 constexpr double late = 0.2;           ///< the best trial came late if it is in this last fraction of trials
 
@@ -85,15 +86,17 @@ double middle_of_space(const BinnedTrials& trials, std::uint64_t seed) {
 }
 
 /// Caps values that are far worse than the middle of the space. Otherwise a single failed trial would dominate the
-/// variance. Returns false if all values are equal. Scales them, so that squares of the largest numbers are finite.
+/// variance. Returns false if all values are equal. Scales what is left to 0 to 1, so that squares are finite and that
+/// a capped value counts the same however large it was.
 bool bound_worst(BinnedTrials& trials, std::uint64_t seed) {
-    const auto [best, worst] = std::minmax_element(trials.values.begin(), trials.values.end());
-    if (*best == *worst || !std::isfinite(*worst)) return false;
-    const double size = std::max(std::abs(*best), std::abs(*worst)), least = *best / size;
-    for (double& value : trials.values) value /= size;
-    const double middle = middle_of_space(trials, seed);
-    if (middle > least)
-        for (double& value : trials.values) value = std::min(value, middle + 2 * (middle - least));
+    std::vector<double>& values = trials.values;
+    const double best = *std::min_element(values.begin(), values.end()), middle = middle_of_space(trials, seed);
+    if (middle > best)
+        for (double& value : values) value = std::min(value, middle + 2 * (middle - best));
+    const double worst = *std::max_element(values.begin(), values.end());
+    if (best == worst || !std::isfinite(worst)) return false;
+    const double size = std::max(std::abs(best), std::abs(worst)), range = worst / size - best / size;
+    for (double& value : values) value = (value / size - best / size) / range;
     return true;
 }
 
@@ -104,8 +107,11 @@ void find_effects(const Study& study, const CubeMap& map, const StudyRecord& rec
                           " of at least " + std::to_string(fewest_trials) + ".";
     else if (all.dimensions.empty())
         made.no_effects = "The space has no parameter with several values.";
+    else if (std::none_of(all.trials.values.begin(), all.trials.values.end(),
+                          [](double v) { return std::isfinite(v); }))
+        made.no_effects = "No trial has a value of " + study.objective.metric + ".";
     else if (!bound_worst(all.trials, study.seed))
-        made.no_effects = "All trials have the same " + study.objective.metric + ", or none.";
+        made.no_effects = "All trials have the same " + study.objective.metric + ".";
     if (!made.no_effects.empty()) return;
     const Variance variance = analyse(all.trials, study.seed);
     made.explained = std::clamp(variance.explained, 0.0, 1.0);
@@ -124,7 +130,7 @@ void find_effects(const Study& study, const CubeMap& map, const StudyRecord& rec
         std::sort(sorted.begin(), sorted.end());
         const double cap = sorted[static_cast<std::size_t>(made.best) - 1];
         for (double& value : all.trials.values) value = std::min(value, cap);
-        const Variance best = analyse(all.trials, study.seed);
+        const Variance best = analyse(all.trials, study.seed, false);
         for (std::size_t k = 0; k < made.effects.size(); ++k) made.effects[k].best = best.alone[k];
     }
     std::stable_sort(made.effects.begin(), made.effects.end(),
@@ -171,13 +177,13 @@ void find_bounds(const Study& study, const CubeMap& map, const std::vector<const
     }
 }
 
-/// Estimates the noise between steps from the second half of the curves of completed trials. Uses fourth differences,
-/// which cancel the smooth shape of a curve, and the median trial's variance, so that one unstable trial does not
-/// count.
+/// Estimates the noise between steps from the second half of the curves of completed trials. Uses third differences,
+/// which cancel the smooth shape of a curve, and their median size over all trials, so that neither a jump (as where
+/// the learning rate falls) nor an unstable trial counts.
 std::optional<double> noise_of_steps(const Study& study, const std::vector<const TrialRecord*>& order) {
-    constexpr std::size_t fewest_steps = 10;
-    std::vector<double> variances;
-    std::int64_t count = 0;
+    constexpr std::size_t fewest_steps = 10, fewest_differences = 10;
+    constexpr double normal_median = 0.6745;  // of a normal variable's size, in deviations
+    std::vector<double> differences;
     for (const TrialRecord* trial : order) {
         if (trial->state != TrialState::complete || trial->thinned || trial->curve.size() < fewest_steps) continue;
         std::vector<double> values;
@@ -185,19 +191,14 @@ std::optional<double> noise_of_steps(const Study& study, const std::vector<const
             if (const auto found = trial->curve[i].metrics.find(study.objective.metric);
                 found != trial->curve[i].metrics.end() && std::isfinite(found->second))
                 values.push_back(found->second);
-        double squares = 0;
-        for (std::size_t i = 4; i < values.size(); ++i) {
-            const double bend = values[i - 4] - 4 * values[i - 3] + 6 * values[i - 2] - 4 * values[i - 1] + values[i];
-            squares += bend * bend / 70;  // 1 + 16 + 36 + 16 + 1
-        }
-        if (values.size() <= 4) continue;
-        count += static_cast<std::int64_t>(values.size()) - 4;
-        variances.push_back(squares / static_cast<double>(values.size() - 4));
+        for (std::size_t i = 3; i < values.size(); ++i)
+            differences.push_back(std::abs(values[i] - 3 * values[i - 1] + 3 * values[i - 2] - values[i - 3]));
     }
-    if (count < 10) return std::nullopt;
-    const auto middle = variances.begin() + static_cast<std::ptrdiff_t>(variances.size() / 2);
-    std::nth_element(variances.begin(), middle, variances.end());
-    return *middle > 0 ? std::optional(std::sqrt(*middle)) : std::nullopt;
+    if (differences.size() < fewest_differences) return std::nullopt;
+    const auto middle = differences.begin() + static_cast<std::ptrdiff_t>(differences.size() / 2);
+    std::nth_element(differences.begin(), middle, differences.end());
+    const double deviation = *middle / (normal_median * std::sqrt(20.0));  // 1 + 9 + 9 + 1
+    return deviation > 0 ? std::optional(deviation) : std::nullopt;
 }
 
 std::string number_text(double number) {
@@ -215,15 +216,16 @@ std::string trials_text(const std::vector<std::int64_t>& trials) {
 }
 
 void find_next(const Study& study, const StudyRecord& record, const std::vector<const TrialRecord*>& order,
-               Importance& made) {
+               const Repeats& repeats, Importance& made) {
     if (!study.objective.further.empty()) return;  // What one objective does not depend on, another may.
     for (const AtBound& at : made.bounds)
         if (!at.final)
             made.next.push_back("let " + at.name + " go " + (at.upper ? "above " : "below ") + to_text(at.bound) +
                                 ", in a study with warm_start: [" + study.name + "]");
     const bool trains = has_worker(study);
-    if (!made.tied.empty())
-        made.next.push_back(trains ? "rank the best by their mean: hpo best " + study.name + " --repeat 5"
+    if (!made.tied.empty() && repeats.of_best < enough_repeats)
+        made.next.push_back(trains ? "rank the best by their mean: hpo best " + study.name + " --repeat " +
+                                         std::to_string(enough_repeats)
                                    : "train the best again on other seeds, and rank them by their mean");
     if (!order.empty() &&
         static_cast<double>(order.front()->number) > (1 - late) * static_cast<double>(record.trials.size()) &&
@@ -235,7 +237,7 @@ void find_next(const Study& study, const StudyRecord& record, const std::vector<
     std::string dead;
     std::size_t many = 0;
     // If one parameter explains nearly all of the variance, judge the others by their share of the rest. A parameter
-    // whose range should be wider is not to be fixed.
+    // whose range should be wider is not to be fixed. Shares of 100 % are not exact.
     const auto at_bound = [&](const std::string& name) {
         return std::any_of(made.bounds.begin(), made.bounds.end(), [&](const AtBound& at) { return at.name == name; });
     };
@@ -243,7 +245,7 @@ void find_next(const Study& study, const StudyRecord& record, const std::vector<
     for (const Effect& effect : made.effects) largest = std::max(largest, effect.all.share);
     if (made.tells() && made.explained >= 0.5)
         for (const Effect& effect : made.effects)
-            if (effect.all.share + 2 * effect.all.deviation < 0.05 * std::max(1 - largest, 0.0) &&
+            if (effect.all.share + 2 * effect.all.deviation < 0.05 * std::max(1 - largest, 0.01) &&
                 (!effect.best || effect.best->share + 2 * effect.best->deviation < 0.1) && !at_bound(effect.name))
                 dead += (many++ == 0 ? "" : ", ") + effect.name;
     if (many > 0 && many < made.effects.size())
@@ -275,7 +277,7 @@ void find_ties(const Study& study, const std::vector<const TrialRecord*>& order,
 
 }  // namespace
 
-Importance importance_of(const Study& study, const StudyRecord& record, std::optional<double> repeated) {
+Importance importance_of(const Study& study, const StudyRecord& record, const Repeats& repeats) {
     Importance made;
     made.ends = ends_of(study, record);
     Policy declared = study.policy;
@@ -285,8 +287,8 @@ Importance importance_of(const Study& study, const StudyRecord& record, std::opt
     find_effects(study, *map, record, made);
     const auto order = ranked(study, record);
     find_bounds(study, *map, order, made);
-    find_ties(study, order, repeated, made);
-    find_next(study, record, order, made);
+    find_ties(study, order, repeats.deviation, made);
+    find_next(study, record, order, repeats, made);
     return made;
 }
 
@@ -310,7 +312,7 @@ std::string noise_text(const Study& study, const Noise& noise) {
             break;
     }
     return study.objective.metric + " varies by " + deviation +
-           " from step to step, at least as much from seed to seed";
+           " from step to step, probably by more from seed to seed";
 }
 
 }  // namespace
@@ -338,6 +340,9 @@ std::string whole_text(const Study& study, const Importance& importance) {
     const Ends& ends = importance.ends;
     std::string text = study.name + ": what " + study.objective.metric + " depends on, from " +
                        std::to_string(ends.trained) + (ends.trained == 1 ? " trial" : " trials") + " that ended";
+    if (ends.lost > 0)
+        text += ends.lost == ends.trained ? ", all of which failed or diverged"
+                                          : ", " + std::to_string(ends.lost) + " of which failed or diverged";
     if (ends.predicted > 0) text += " and " + std::to_string(ends.predicted) + " stopped ones by their predicted ends";
     if (ends.left_out > 0)
         text +=
@@ -365,7 +370,7 @@ std::string whole_text(const Study& study, const Importance& importance) {
             line(pair.first + " with " + pair.second, share(pair.share), "");
         text +=
             "\nShares of the variance over the declared space that a parameter explains alone (a pair: together, and "
-            "neither alone), with a standard deviation; ~ may be chance.\n";
+            "neither alone). +- is how far the shares from random halves of the trials lie from it; ~ may be chance.\n";
         text += "Of trials that were held back " + percent(importance.explained) + " of the variance " +
                 "was predicted" + (importance.tells() ? ".\n" : ": too little to trust the shares.\n");
     }

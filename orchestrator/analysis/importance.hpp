@@ -41,7 +41,7 @@ struct Noise {
     enum class Source {
         repeats,          ///< measured with other seeds
         standard_errors,  ///< the best trial's standard error, such as that over folds; ties use those of both trials
-        steps,            ///< from step to step of late curves, which is a lower bound
+        steps,            ///< from step to step of late curves, probably less than from seed to seed
     };
     double deviation = 0;
     Source source = Source::steps;
@@ -67,9 +67,14 @@ struct Importance {
     [[nodiscard]] bool tells() const { return !effects.empty() && explained >= 0.2; }
 };
 
-/// Analyses a study. `record` must have whole curves. `repeated` is the standard deviation over repeats of the best
-/// trials, if it was measured.
-Importance importance_of(const Study& study, const StudyRecord& record, std::optional<double> repeated = {});
+/// What is known of repeats of the best trials on other seeds.
+struct Repeats {
+    std::optional<double> deviation;  ///< one standard deviation; absent if they do not vary, or if there are none
+    std::int64_t of_best = 0;         ///< how often the best trial was trained again
+};
+
+/// Analyses a study. `record` must have whole curves.
+Importance importance_of(const Study& study, const StudyRecord& record, const Repeats& repeats = {});
 
 /// Returns a text such as "width: 4 of the best 5 lie at its upper end, 512".
 std::string bound_text(const AtBound& bound);

@@ -39,22 +39,26 @@ Result<void> read_all_steps(StudySnapshot& snapshot) {
 
 }  // namespace
 
-std::optional<double> repeated_noise(const StudySnapshot& snapshot) {
+analysis::Repeats repeats_of(const StudySnapshot& snapshot) {
     std::error_code ignored;
     const StudyFolder folder = study_folder(repeat_study(snapshot.study).name);
-    if (!std::filesystem::exists(folder.database(), ignored)) return std::nullopt;
+    analysis::Repeats found;
+    if (!std::filesystem::exists(folder.database(), ignored)) return found;
     const auto repeats = take_snapshot(folder);
-    if (!repeats) return std::nullopt;
+    if (!repeats) return found;
     const auto configurations = ranking(snapshot.record, snapshot.study.objective);
     double squares = 0, degrees_of_freedom = 0;
     for (const Repeated& repeated : rank_repeats(repeats->record, configurations, snapshot.study.objective.direction)) {
+        if (!configurations.empty() && repeated.first == configurations.front())
+            found.of_best = static_cast<std::int64_t>(repeated.values.size());
         if (!repeated.deviation) continue;
         const auto degrees = static_cast<double>(repeated.values.size()) - 1;
         squares += degrees * *repeated.deviation * *repeated.deviation;
         degrees_of_freedom += degrees;
     }
     // Without any variation the seed has no effect, and the repeats say nothing about noise.
-    return squares > 0 ? std::optional(std::sqrt(squares / degrees_of_freedom)) : std::nullopt;
+    if (squares > 0) found.deviation = std::sqrt(squares / degrees_of_freedom);
+    return found;
 }
 
 std::vector<std::string> labelled_lines(const std::string& label, const std::string& text) {
@@ -88,7 +92,7 @@ void add_importance(Insights& insights, StudySnapshot& snapshot) {
     std::int64_t steps = 0;
     for (const TrialRecord& trial : snapshot.record.trials) steps += trial.trained;
     if (steps > max_steps || !read_all_steps(snapshot)) return;
-    const auto importance = analysis::importance_of(snapshot.study, snapshot.record, repeated_noise(snapshot));
+    const auto importance = analysis::importance_of(snapshot.study, snapshot.record, repeats_of(snapshot));
     insights.lines = analysis::short_text(snapshot.study, importance);
     insights.stopping = analysis::stopping_text(snapshot.study, snapshot.record);
 }
@@ -101,7 +105,7 @@ Insights whole_insights_of(StudySnapshot& snapshot) {
     insights.stopping = analysis::stopping_text(snapshot.study, snapshot.record);
     insights.lines = limit_of_machine(snapshot);
     insights.whole = analysis::whole_text(
-        snapshot.study, analysis::importance_of(snapshot.study, snapshot.record, repeated_noise(snapshot)));
+        snapshot.study, analysis::importance_of(snapshot.study, snapshot.record, repeats_of(snapshot)));
     return insights;
 }
 
@@ -191,7 +195,7 @@ Json importance_json(const Study& study, const analysis::Importance& importance,
 int run_importance(const ImportanceArguments& arguments) {
     StudySnapshot snapshot = snapshot_or_fail(choose_study(arguments.study));
     if (const auto read = read_all_steps(snapshot); !read) throw Fatal(read.error().message);
-    const auto importance = analysis::importance_of(snapshot.study, snapshot.record, repeated_noise(snapshot));
+    const auto importance = analysis::importance_of(snapshot.study, snapshot.record, repeats_of(snapshot));
     print(arguments.json ? importance_json(snapshot.study, importance, stopping_json(snapshot.study, snapshot.record))
                                    .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
                                '\n'

@@ -1,18 +1,17 @@
 // Computes what `hpo run` reports at its end besides the best trials.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "orchestrator/analysis/importance.hpp"
 #include "orchestrator/cli/study_snapshot.hpp"
 
 namespace hpo {
 
-/// Returns the standard deviation of the objective between repeats of the same configuration, pooled over the
-/// configurations that `hpo best --repeat` trained again. Returns nothing if there are no repeats, or if
-/// they do not vary.
-std::optional<double> repeated_noise(const StudySnapshot& snapshot);
+/// Returns what `hpo best --repeat` found, with the deviation between repeats of the same configuration pooled over the
+/// configurations.
+analysis::Repeats repeats_of(const StudySnapshot& snapshot);
 
 /// Wraps the text at 80 columns. The first line begins with `label`, the others are indented.
 std::vector<std::string> labelled_lines(const std::string& label, const std::string& text);

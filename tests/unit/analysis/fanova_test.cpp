@@ -66,6 +66,34 @@ TEST_P(Searched, AParameterWithoutEffectHasLessThanFivePercentWhereverTheSampler
     }
 }
 
+TEST(Fanova, SharesOfAWeakParameterNextToAStrongOneAreWithinTwoDeviationsOfTheTruthWhereTrialsAreEnough) {
+    for (const std::int64_t count : {60, 120}) {
+        int within = 0;
+        constexpr int studies = 6;
+        for (std::uint64_t seed = 1; seed <= studies; ++seed) {
+            BinnedTrials trials = searched("random", count, seed);
+            for (std::size_t i = 0; i < trials.values.size(); ++i)
+                trials.values[i] = 10 * trials.points[i][0] + 5 * trials.points[i][1];
+            const Share weak = analyse(trials, seed).alone[1];
+            EXPECT_GT(weak.share, 0.09) << "0.2 in truth";
+            within += std::abs(weak.share - 0.2) <= 2 * weak.deviation ? 1 : 0;
+        }
+        EXPECT_GE(within, count < 100 ? 3 : 5) << count;
+    }
+}
+
+TEST(Fanova, DeviationsAreSharesEvenWhereNothingIsExplained) {
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+        BinnedTrials noise = searched("random", 60, seed);
+        for (std::size_t i = 0; i < noise.values.size(); ++i)
+            noise.values[i] = draw_unit(seed, Purpose::synthetic, i, 0);
+        for (const Share& share : analyse(noise, seed).alone) {
+            EXPECT_LE(share.deviation, 1);
+            EXPECT_FALSE(share.sure()) << share.share << " +- " << share.deviation;
+        }
+    }
+}
+
 TEST(Fanova, NoiseAloneExplainsNothing) {
     BinnedTrials noise = searched("random", 80, 1);
     for (std::size_t i = 0; i < noise.values.size(); ++i) noise.values[i] = draw_unit(5, Purpose::synthetic, i, 0);

@@ -170,12 +170,66 @@ TEST(Importance, EqualAndHugeValuesAndNoneAreSaidInWords) {
         }
     };
     set(0);
-    EXPECT_THAT(text(), HasSubstr("All trials have the same loss, or none."));
+    EXPECT_THAT(text(), HasSubstr("All trials have the same loss."));
     set(1e308);
     EXPECT_THAT(text(), HasSubstr(" % of the variance was predicted"));
     EXPECT_THAT(text(), ::testing::Not(HasSubstr("-9")));
     for (TrialRecord& trial : all.record.trials) trial.state = TrialState::failed, trial.value.reset();
-    EXPECT_THAT(text(), HasSubstr("All trials have the same loss, or none."));
+    EXPECT_THAT(
+        text(),
+        HasSubstr("from 20 trials that ended, all of which failed or diverged\n\nNo trial has a value of loss.\n"));
+}
+
+TEST(Importance, HowFarTheWorstValuesExplodeDoesNotMatter) {
+    // The loss is 3 - x + a tenth of y, but of every tenth trial, whose y is larger than 0.9.
+    const auto found = [](double exploded) {
+        Made all = made(60);
+        for (TrialRecord& trial : all.record.trials) {
+            const double x = number_or(trial.params.at("x"), 0), y = number_or(trial.params.at("y"), 0);
+            trial.value.reset();
+            trial.best_step = 0;
+            trial.curve = {{.step = 20, .metrics = {{"loss", y > 0.9 ? exploded : 3 - x + 0.1 * y}}}};
+            score_step(trial, trial.curve.back(), all.study.objective);
+        }
+        return importance_of(all.study, all.record);
+    };
+    const Importance much = found(1e3);
+    ASSERT_THAT(much.effects, SizeIs(2));
+    EXPECT_GT(much.effects[0].all.share + much.effects[1].all.share, 0.8);
+    for (const double exploded : {1e12, 1e160, 1e300}) {
+        const Importance more = found(exploded);
+        ASSERT_THAT(more.effects, SizeIs(2));
+        EXPECT_NEAR(more.explained, much.explained, 1e-6) << exploded;
+        for (std::size_t i = 0; i < 2; ++i) {
+            EXPECT_NEAR(more.effects[i].all.share, much.effects[i].all.share, 1e-6) << exploded;
+            EXPECT_NEAR(more.effects[i].best->share, much.effects[i].best->share, 1e-6) << exploded;
+        }
+    }
+}
+
+TEST(Importance, FailedTrialsAreSaidToHaveFailed) {
+    Made all = made(40);
+    all.record.trials[3].state = TrialState::failed;
+    EXPECT_THAT(whole_text(all.study, importance_of(all.study, all.record)),
+                HasSubstr("from 40 trials that ended, 1 of which failed or diverged\n"));
+}
+
+TEST(Importance, RepeatsThatWereTrainedAreNotAdvisedAgain) {
+    const Made all = made(40, false, 0.2);
+    const auto advice = [&](const Repeats& repeats) { return importance_of(all.study, all.record, repeats).next; };
+    EXPECT_THAT(advice({.deviation = 0.1, .of_best = 4}), ::testing::Contains(HasSubstr("--repeat 5")));
+    EXPECT_THAT(advice({.deviation = 0.1, .of_best = 6}), ::testing::Not(::testing::Contains(HasSubstr("--repeat"))));
+    EXPECT_THAT(advice({.deviation = {}, .of_best = 6}), ::testing::Not(::testing::Contains(HasSubstr("--repeat"))));
+}
+
+TEST(Importance, AJumpOfSmoothCurvesIsNotNoise) {
+    Made all = made(40, false, 0.0001);
+    for (TrialRecord& trial : all.record.trials)
+        for (Report& report : trial.curve) report.metrics["loss"] -= report.step >= 15 ? 0.3 : 0;
+    const Importance importance = importance_of(all.study, all.record);
+    ASSERT_TRUE(importance.noise);
+    EXPECT_LT(importance.noise->deviation, 0.0003);
+    EXPECT_LT(importance.tied.size(), 5u);
 }
 
 TEST(Importance, AdvisesOnlyWhatTheStudyCanDo) {
@@ -196,7 +250,7 @@ TEST(Importance, TrialsThatNoiseCouldHaveOrderedOtherwiseAreTies) {
     EXPECT_EQ(importance.noise->source, Noise::Source::steps);
     EXPECT_NEAR(importance.noise->deviation, 0.2 / std::sqrt(12), 0.015);
     EXPECT_FALSE(importance.tied.empty());
-    const Importance repeated = importance_of(all.study, all.record, 1e-9);
+    const Importance repeated = importance_of(all.study, all.record, {.deviation = 1e-9});
     EXPECT_EQ(repeated.noise->source, Noise::Source::repeats);
     EXPECT_THAT(repeated.tied, IsEmpty());
 }
