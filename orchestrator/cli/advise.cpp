@@ -156,7 +156,7 @@ int advise_command(const AdviseArguments& arguments) {
     std::erase(report.advice.to_measure, "");
 
     const StepLaw law(measured.study.space, measured.run);
-    const auto priors = load_prior_studies(measured.study);
+    const auto priors = prior_studies_of(measured.study);
     if (!priors) throw Fatal(priors.error().message);
     report.now = search_time(measured, *priors, law, {.gain = 1});
     for (const Change& change : report.advice.changes)

@@ -22,7 +22,7 @@ to_worker::Run first_trial(const Study& study) {
     if (!study.command.empty())
         throw Fatal("hpo bench training times the built-in models; " + study.name +
                     " trains by a command of its own: hpo monitor -- COMMAND shows what limits that");
-    const auto priors = load_prior_studies(study);
+    const auto priors = prior_studies_of(study);
     if (!priors) throw Fatal(priors.error().message);
     auto proposer = Proposer::make(study, *priors);
     if (!proposer) throw Fatal(proposer.error().message);

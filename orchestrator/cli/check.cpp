@@ -84,7 +84,7 @@ std::string whole(double number) { return std::to_string(static_cast<std::int64_
 /// Describes the prior studies of a warm start, one per row, and the sampler. Throws Fatal if the sampler cannot be
 /// created for the study.
 std::string sampler_text(const Study& study) {
-    const auto priors = load_prior_studies(study);
+    const auto priors = prior_studies_of(study);
     if (!priors) throw Fatal(priors.error().message);
     std::string text;
     for (const PriorStudy& prior : *priors) text += row(text.empty() ? "warm start" : "", describe(prior));

@@ -96,7 +96,7 @@ std::int64_t trials_of(const Study& study) { return study.space.empty() ? 1 : st
 
 Samples plan_samples(const CheckedStudy& checked, OneWorker& worker, const Machine& machine) {
     const Study& study = checked.study;
-    const auto priors = load_prior_studies(study);
+    const auto priors = prior_studies_of(study);
     if (!priors) throw Fatal(priors.error().message);
     auto proposer = Proposer::make(study, *priors);
     if (!proposer) throw Fatal(proposer.error().message);

@@ -225,7 +225,7 @@ PredictionReport predict_study(const PredictionQuestion& question) {
         for (DeviceGroup& group : report.hardware.groups) group.price.reset();
     }
 
-    const auto priors = load_prior_studies(study);
+    const auto priors = prior_studies_of(study);
     if (!priors) throw Fatal(priors.error().message);
     const Seconds begun = clock.now();
     auto prediction = predict(study, *priors, report.hardware, run, workload, question.plan);

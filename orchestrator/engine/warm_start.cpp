@@ -51,7 +51,22 @@ Result<PriorStudy> load(const Study& study, const std::string& named) {
     return prior;
 }
 
+/// Empty: the study has not begun, or has begun without.
+std::string kept_priors(const std::string& study) {
+    std::error_code ignored;
+    const StudyFolder folder = study_folder(study);
+    if (!fs::exists(folder.database(), ignored)) return {};
+    const auto store = open_store_read_only(folder.database());
+    return store ? (*store)->warm_start() : std::string();
+}
+
 }  // namespace
+
+Result<std::vector<PriorStudy>> prior_studies_of(const Study& study) {
+    if (study.warm_start.empty()) return std::vector<PriorStudy>();
+    const std::string kept = kept_priors(study.name);
+    return kept.empty() ? load_prior_studies(study) : read_prior_studies(kept);
+}
 
 Result<std::vector<PriorStudy>> load_prior_studies(const Study& study) {
     std::vector<PriorStudy> priors;

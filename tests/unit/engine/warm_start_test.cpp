@@ -69,6 +69,11 @@ TEST_F(WarmStart, AResumedStudyUsesTheResultsThatTheOtherStudyHadAtItsStart) {
         for (int i = 0; i < 2; ++i) held->ledger.propose();
     }
     std::filesystem::remove_all(study_folder("old").path);  // and was removed
+    EXPECT_FALSE(load_prior_studies(fresh));
+    const auto kept = prior_studies_of(fresh);
+    ASSERT_TRUE(kept) << kept.error().message;
+    ASSERT_EQ(kept->size(), 1u);
+    EXPECT_EQ(kept->front().trials.size(), 36u);
     auto held = hold(fresh);
     for (int i = 0; i < 3; ++i) held->ledger.propose();
     ASSERT_EQ(held->ledger.record().trials.size(), uninterrupted.size());
