@@ -19,6 +19,33 @@ resources: {{parallel: 1, backend: cpu}}
 """
 
 
+TABLE_STUDY = """\
+study: changing
+objective: {metric: val_loss, direction: minimize}
+space: {lr: {type: float, low: 1.0e-3, high: 1.0e-2, log: true}}
+worker:
+  data: {format: csv, path: table.csv, target: y}
+  model: {type: mlp, hidden: [8]}
+  training: {batch_size: 256}
+budget: {trials: 1, epochs: 2}
+resources: {parallel: 1, backend: cpu}
+"""
+
+
+class ChangedData(Case):
+    def write(self, shift):
+        rows = [f"{i % 31},{i % 17},{(i * 7 + shift) % 23 / 10}" for i in range(600)]
+        (self.folder / "table.csv").write_text("a,b,y\n" + "\n".join(rows) + "\n")
+
+    def test_a_study_that_goes_on_with_other_data_says_so_and_one_with_the_same_does_not(self):
+        self.write(0)
+        name = self.study(TABLE_STUDY)
+        for trials, shift, warned in ((1, 0, False), (2, 0, False), (4, 5, True), (5, 0, False)):
+            self.write(shift)
+            self.hpo("run", name, "--trials", str(trials))
+            (self.assertIn if warned else self.assertNotIn)("its data are not those of trial 1", self.error, trials)
+
+
 class Files(Case):
     def setUp(self):
         super().setUp()
