@@ -230,6 +230,33 @@ class PythonStudy(Case):
                 assert study.best.number == 1
             """)
 
+    def test_a_forked_process_that_lives_on_does_not_keep_the_study_open(self):
+        """As the workers of a data loader do. The process ends once the test has read that the study was closed."""
+        self.python("""
+            import hpo, os
+
+            class One:  # as NumPy's integers are
+                def __index__(self):
+                    return 1
+
+            reading, writing = os.pipe()
+            with hpo.Study("study.yaml") as study:
+                trial = study.ask()
+                child = os.fork()
+                if child == 0:
+                    os.close(writing)
+                    try:
+                        study.ask()
+                        os._exit(1)
+                    except hpo.StudyError:
+                        study.close()
+                    os.read(reading, 1)  # until the parent has ended or says so
+                    os._exit(0)
+                study.report(trial, One(), 0.4)
+            os.write(writing, b".")
+            assert os.waitpid(child, 0)[1] == 0
+            """)
+
     def test_a_study_that_cannot_start_gives_the_reason(self):
         done = self.python("import hpo\nhpo.Study('missing.yaml', store=False)", status=1)
         self.assertIn("missing.yaml", done.stderr)

@@ -71,6 +71,15 @@ class Files(Case):
         self.assertIn("with worker.data.placement: files they stay in their files", self.error)
         self.hpo("check", name, "--set", "resources.memory=80MiB", "--set", "worker.data.placement=files")
 
+    def test_hpo_train_keeps_to_the_memory_too(self):
+        space = STUDY[STUDY.index("space:"):STUDY.index("worker:")]
+        name = self.study(STUDY.replace(space, "").format(place="device", threads="auto"))
+        self.hpo("train", name, "--set", "resources.memory=80MiB", status=1)
+        self.assertIn("resources.memory sets the limit", self.error)
+        # A whole batch does not fit.
+        self.hpo("train", name, "--set", "resources.memory=120MiB", "--set", "worker.training.batch_size=16000")
+        self.assertRegex(self.error, r"each batch is trained in \d+ micro-batches: as it is it needs")
+
     def test_take_no_memory_and_change_no_number(self):
         trials = {}
         for place, threads in (("files", 2), ("device", "auto")):
