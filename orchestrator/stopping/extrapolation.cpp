@@ -82,7 +82,6 @@ struct CurveCourse {
     bool full = false;                 ///< true for a full training
     std::optional<double> foretold;    ///< the end predicted at its first rung
     std::optional<std::size_t> waits;  ///< the rung at which the trial is paused
-    bool repeats = false;              ///< true if the trial is paused as it repeats another one
     std::int64_t tests = 0;            ///< the trial that it has repeated, if it goes on to its end nevertheless
     std::int64_t counted = 0;          ///< the trial's steps that all_steps_ includes
 };
@@ -137,7 +136,8 @@ class Extrapolation final : public StoppingRule {
 
     [[nodiscard]] bool holds(std::int64_t trial) const override {
         const auto found = courses_.find(trial);
-        return found != courses_.end() && (found->second.waits || found->second.repeats || unplaced_.contains(trial));
+        return found != courses_.end() &&
+               (found->second.waits || repeating_.contains(trial) || unplaced_.contains(trial));
     }
 
     [[nodiscard]] std::vector<Gate> gates() const override {
@@ -190,7 +190,6 @@ class Extrapolation final : public StoppingRule {
             if (const auto original = repeats_.original(trial.number); original && trial.steps() >= grace_) {
                 if (!may_test(*original, trial.steps())) {
                     withdraw(trial, course);
-                    course.repeats = true;
                     repeating_.insert(trial.number);
                     return {to_worker::Action::pause, "extrapolation", repeats_text(*original), true};
                 }
@@ -282,7 +281,6 @@ class Extrapolation final : public StoppingRule {
 
     /// Puts a trial that was taken for a repetition of `original` back into the rungs that it has passed.
     void put_back(std::int64_t trial, CurveCourse& course, std::int64_t original) {
-        course.repeats = false;
         const CurvePath& same = courses_.at(original).path;
         while (course.path.size() < std::min(rungs_.size(), same.size()) &&
                rungs_[course.path.size()].step <= course.counted)
@@ -334,7 +332,6 @@ class Extrapolation final : public StoppingRule {
         const auto found = courses_.find(trial.number);
         if (found == courses_.end()) return;
         CurveCourse& course = found->second;
-        course.repeats = false;
         repeating_.erase(trial.number);
         unplaced_.erase(trial.number);
         leave(trial.number, course);
