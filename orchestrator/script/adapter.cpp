@@ -34,7 +34,7 @@
 #include "orchestrator/script/output.hpp"
 #include "orchestrator/script/preload.hpp"
 #include "orchestrator/script/syntax/last_output.hpp"
-#include "orchestrator/script/syntax/metrics.hpp"
+#include "orchestrator/script/syntax/steps.hpp"
 #include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/script/task.hpp"
 #include "orchestrator/script/terminal.hpp"

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "orchestrator/script/syntax/metrics.hpp"
+#include "orchestrator/script/syntax/steps.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "orchestrator/script/syntax/metrics.hpp"
+#include "orchestrator/script/syntax/steps.hpp"
 
 #include <gmock/gmock.h>
 
