@@ -90,7 +90,8 @@ class NothingIsRemoved(unittest.TestCase):
     def install(self, **environment):
         done = subprocess.run(["sh", str(INSTALL), str(self.folder / "list")], capture_output=True, text=True, cwd=self.folder,
                               env={"PATH": f"{self.folder}:/usr/bin:/bin", "LOG": str(self.folder / "log"),
-                                   "HPO_PACKAGES": str(self.folder / "packages"), **environment})
+                                   "HPO_PACKAGES": str(self.folder / "packages"),
+                                   "HPO_SYSTEM_HEADERS": str(self.folder / "include"), **environment})
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stderr
 
@@ -112,6 +113,35 @@ class NothingIsRemoved(unittest.TestCase):
     def test_sudo_is_used_if_it_needs_no_password(self):
         self.install(TEST_UID="1000", TEST_SUDO="1")
         self.assertEqual(self.requests(), ["install cmake zlib1g-dev", "download libboost1.81-dev"])
+
+    def test_a_package_that_keeps_others_out_is_unpacked_into_the_folder_even_if_it_could_be_installed(self):
+        (self.folder / "list").write_text("cmake\nunpack:libyaml-cpp-dev  # a comment\nzlib1g-dev\n")
+        output = self.install()
+        self.assertEqual(self.requests(), ["install cmake zlib1g-dev", "download libyaml-cpp-dev"])
+        self.assertIn("since it would keep other packages from being installed: libyaml-cpp-dev", output)
+        (self.folder / "log").write_text("")
+        self.install(TEST_UID="1000")
+        self.assertEqual(self.requests(), ["download cmake zlib1g-dev"])  # what is unpacked is not missing any more
+
+    def test_a_package_that_an_earlier_version_installed_is_used_and_left_alone(self):
+        (self.folder / "list").write_text("unpack:libboost1.81-dev\n")
+        (self.folder / "dpkg-query").write_text("#!/bin/sh\necho installed\n")
+        self.assertEqual(self.install(), "")
+        self.assertEqual(self.requests(), [])
+
+    def test_headers_of_boost_that_are_as_new_are_used_and_older_ones_are_not(self):
+        (self.folder / "list").write_text("unpack:libboost1.81-dev\n")
+        headers = self.folder / "include" / "boost"
+        headers.mkdir(parents=True)
+        (headers / "version.hpp").write_text("#define BOOST_VERSION 108300\n")
+        self.assertEqual(self.install(), "")
+        (headers / "version.hpp").write_text("#define BOOST_VERSION 107400\n")
+        self.assertIn("libboost1.81-dev", self.install())
+        self.assertEqual(self.requests(), ["download libboost1.81-dev"])
+
+    def test_hpo_never_installs_boost(self):
+        # It conflicts with libboost1.74-dev, on which python3-scipy and python3-sklearn depend.
+        self.assertIn("unpack:libboost1.81-dev", PACKAGES.read_text().split())
 
     def test_a_shell_that_reads_the_environment_finds_the_folder_first(self):
         self.install()
