@@ -28,8 +28,12 @@ inline std::optional<Value> held_value(const Dimension& dimension, const Value& 
     const double number = number_or(value, std::numeric_limits<double>::quiet_NaN());
     if (!(number >= dimension.low && number <= dimension.high)) return std::nullopt;
     if (dimension.kind == Kind::real && !dimension.step) return Value(number);
-    const double steps = (number - dimension.low) / dimension.step.value_or(1);
-    const double error = std::abs(steps - std::round(steps)) * dimension.step.value_or(1);
+    // Steps from an end that depends on other parameters are known with these alone.
+    const bool moves = !dimension.low_of.empty();
+    if (moves && dimension.kind == Kind::real) return Value(number);
+    const double low = moves ? 0 : dimension.low, step = moves ? 1 : dimension.step.value_or(1);
+    const double steps = (number - low) / step;
+    const double error = std::abs(steps - std::round(steps)) * step;
     if (error > 1e-9 * std::max(1.0, std::abs(number))) return std::nullopt;
     if (dimension.kind == Kind::real) return Value(number);
     return Value(static_cast<std::int64_t>(std::llround(number)));

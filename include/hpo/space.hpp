@@ -35,6 +35,10 @@ struct Dimension {
     std::optional<Value> prior = {};  ///< the value that is expected to be good; absent: all alike
     std::optional<double> spread =
         {};  ///< how far good ones lie from it: a standard deviation, as a share of the range
+    /// Expressions of other parameters that bound the range within [low, high], such as "width / 2"; empty if fixed.
+    std::string low_of = {}, high_of = {};
+
+    [[nodiscard]] bool dependent() const { return !low_of.empty() || !high_of.empty(); }
 };
 
 /// The dimensions in the order of the study file. A dimension may depend on one before or after it, but there are no

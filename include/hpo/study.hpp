@@ -134,6 +134,7 @@ struct Study {
     std::uint64_t seed = 1;
     Objective objective;
     Space space;
+    std::vector<std::string> where = {};  ///< conditions on parameters that every configuration keeps
     Params worker;                     ///< fixed parameters; for the native worker its leaf keys (worker_keys.hpp)
     std::vector<std::string> command;  ///< of a script; empty for the native worker
     /// Ranges [first, last) of `command` that are left out as a whole if a placeholder in them has no value.
