@@ -170,6 +170,7 @@ void find_bounds(const Study& study, const CubeMap& map, const std::vector<const
             high += (*point)[d] >= 1 - reach ? 1 : 0;
         }
         if (of < 5 || 5 * std::max(low, high) < 3 * of) continue;
+        if (!(high > low ? dimension.high_of : dimension.low_of).empty()) continue;  // another parameter is its bound
         const double bound = high > low ? dimension.high : dimension.low;
         made.bounds.push_back({dimension.name, high > low,
                                dimension.kind == Kind::integer ? Value(static_cast<std::int64_t>(bound)) : Value(bound),

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "orchestrator/sampling/allowed.hpp"
 #include "orchestrator/sampling/beliefs.hpp"
 #include "orchestrator/sampling/registry.hpp"
 #include "orchestrator/sampling/sobol.hpp"
@@ -62,6 +63,7 @@ class MiddleFirst final : public Sampler {
         for (std::size_t d = 0; d < dimensions; ++d)
             if (const Dimension& dimension = setup.space[d]; !dimension.choices.empty() && !dimension.prior)
                 point[d] = 0.5 / static_cast<double>(dimension.choices.size());
+        if (setup.allowed) return setup.allowed->near(point);
         return point;
     }
 

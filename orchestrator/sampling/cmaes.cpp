@@ -17,6 +17,7 @@
 #include <set>
 
 #include "hpo/random.hpp"
+#include "orchestrator/sampling/allowed.hpp"
 #include "orchestrator/sampling/dense.hpp"
 #include "orchestrator/sampling/registry.hpp"
 
@@ -36,7 +37,8 @@ constexpr std::array cmaes_options{
         "spread", OptionType::real, 0.01, 1, {}, "0.25", "standard deviation at the beginning, as a share of a range"},
 };
 
-constexpr double converged = 1e-6;  ///< standard deviation, as a share of a range
+constexpr int most_rejected_draws = 100;  ///< draws that are not allowed, before one is moved to where it is
+constexpr double converged = 1e-6;        ///< standard deviation, as a share of a range
 constexpr std::size_t largest_population = 1000;
 
 /// Maps a number into [0, 1] by reflection at the ends.
@@ -81,6 +83,27 @@ class CmaesSampler final : public Sampler {
         const auto uniform = [&] {
             return draw_unit(setup_.seed, Purpose::sampler, static_cast<std::uint64_t>(trial), element++);
         };
+        if (!setup_.allowed) return drawn(uniform);
+        for (int tries = 0; tries < most_rejected_draws; ++tries)
+            if (Point point = drawn(uniform); setup_.allowed->contains(point)) return point;
+        return setup_.allowed->towards(setup_.allowed->near(centre(uniform)), drawn(uniform));
+    }
+
+    void tell(const Observation& observation) override {
+        const auto same = [&](const Observation& other) { return other.trial == observation.trial; };
+        const auto waiting = std::find_if(generation_.begin(), generation_.end(), same);
+        if (waiting != generation_.end()) {
+            *waiting = observation;
+        } else if (told_.insert(observation.trial).second) {  // a trial counts in one generation only
+            generation_.push_back(observation);
+            if (generation_.size() == population_) finish_generation();
+        }
+    }
+
+   private:
+    /// Draws a point of the distribution.
+    template <class Uniform>
+    [[nodiscard]] Point drawn(Uniform&& uniform) const {
         std::vector<double> z(numeric_.size()), y(numeric_.size());
         for (double& one : z) {
             const double radius = std::sqrt(-2 * std::log(1 - uniform()));
@@ -100,21 +123,27 @@ class CmaesSampler final : public Sampler {
         return point;
     }
 
-    void tell(const Observation& observation) override {
-        const auto same = [&](const Observation& other) { return other.trial == observation.trial; };
-        const auto waiting = std::find_if(generation_.begin(), generation_.end(), same);
-        if (waiting != generation_.end()) {
-            *waiting = observation;
-        } else if (told_.insert(observation.trial).second) {  // a trial counts in one generation only
-            generation_.push_back(observation);
-            if (generation_.size() == population_) finish_generation();
-        }
+    /// Returns the mean, with categories drawn.
+    template <class Uniform>
+    [[nodiscard]] Point centre(Uniform&& uniform) const {
+        Point point = drawn(uniform);
+        for (std::size_t i = 0; i < numeric_.size(); ++i) point[numeric_[i]] = mean_[i];
+        return point;
     }
 
-   private:
+    /// Returns the numeric coordinates of an allowed point near `mean`.
+    [[nodiscard]] std::vector<double> allowed_near(std::vector<double> mean) const {
+        if (!setup_.allowed) return mean;
+        Point wish(setup_.space.size(), 0.5);
+        for (std::size_t i = 0; i < mean.size(); ++i) wish[numeric_[i]] = mean[i];
+        const Point found = setup_.allowed->near(wish);
+        for (std::size_t i = 0; i < mean.size(); ++i) mean[i] = found[numeric_[i]];
+        return mean;
+    }
+
     void begin(std::vector<double> mean) {
         const std::size_t n = numeric_.size();
-        mean_ = std::move(mean);
+        mean_ = allowed_near(std::move(mean));
         sigma_ = spread_;
         covariance_.assign(n * n, 0.0);
         for (std::size_t i = 0; i < n; ++i) covariance_[i * n + i] = 1;

@@ -5,6 +5,7 @@
 #include <numbers>
 #include <utility>
 
+#include "orchestrator/sampling/allowed.hpp"
 #include "orchestrator/sampling/expectation.hpp"
 #include "orchestrator/sampling/lbfgs.hpp"
 
@@ -45,6 +46,11 @@ Improvement improvement(double z) {
 constexpr std::size_t refined = 5;  // starts of local searches
 constexpr int rounds = 2;           // of numeric and discrete improvement in turn
 constexpr double apart = 0.05;      // least distance of starts in some coordinate
+
+/// Returns the point with discrete coordinates in the middle of their bins.
+Point canonical_in(const SearchSpace& space, Point point) {
+    return space.allowed ? space.allowed->canonical(point) : space.canonical(std::move(point));
+}
 
 class Searcher {
    public:
@@ -103,7 +109,8 @@ class Searcher {
             minimise(negative, start, low, high, {.iterations = 20, .tolerance = 1e-5, .first_step = 0.1});
         Point moved = point;
         for (std::size_t i = 0; i < free.size(); ++i) moved[free[i]] = found.x[i];
-        moved = space_.canonical(std::move(moved));
+        if (space_.allowed) moved = space_.allowed->towards(point, moved);
+        moved = canonical_in(space_, std::move(moved));
         if (const double reached = value(moved); reached > best) {
             best = reached;
             point = std::move(moved);
@@ -119,6 +126,7 @@ class Searcher {
                 if (!space_.categorical[d] && (coordinate < box_.low[d] || coordinate > box_.high[d])) continue;
                 Point moved = point;
                 moved[d] = coordinate;
+                if (space_.allowed && !space_.allowed->contains(moved)) continue;
                 if (const double reached = value(moved); reached > best) {
                     best = reached;
                     point = std::move(moved);
@@ -192,17 +200,28 @@ Point maximise(const Acquisition& acquisition, const SearchSpace& space, const B
     const std::size_t dimensions = space.bins.size();
     const Searcher searcher(acquisition, space, box);
     std::vector<Point> points;
-    const auto consider = [&](Point point) { points.push_back(space.canonical(std::move(point))); };
-    for (int i = 0; i < draws; ++i) {
-        Point point(dimensions);
-        for (std::size_t d = 0; d < dimensions; ++d) {
-            const double u = uniform();
-            point[d] = space.categorical[d] ? u : box.low[d] + u * (box.high[d] - box.low[d]);
+    const auto consider = [&](Point point) {
+        if (space.allowed && !space.allowed->contains(point)) return false;
+        points.push_back(canonical_in(space, std::move(point)));
+        return true;
+    };
+    // Where little of the box is allowed, some draws fail, and draws of the whole space take their place.
+    constexpr int most_rejected = 20;
+    for (int i = 0; i < draws; ++i)
+        for (int tries = 0; tries < most_rejected; ++tries) {
+            Point point(dimensions);
+            for (std::size_t d = 0; d < dimensions; ++d) {
+                const double u = uniform();
+                point[d] = space.categorical[d] ? u : box.low[d] + u * (box.high[d] - box.low[d]);
+            }
+            if (consider(std::move(point))) break;
         }
-        consider(std::move(point));
-    }
+    const bool whole = std::all_of(box.low.begin(), box.low.end(), [](double x) { return x <= 0; }) &&
+                       std::all_of(box.high.begin(), box.high.end(), [](double x) { return x >= 1; });
+    while (space.allowed && whole && points.size() < static_cast<std::size_t>(draws) / 4)
+        consider(space.allowed->draw(uniform));
     // Near good points: a few coordinates move, by steps of very different lengths.
-    for (int i = 0; i < draws / 2 && !around.empty(); ++i) {
+    for (int i = 0; i < draws / 2 * (space.allowed ? 3 : 1) && !around.empty(); ++i) {
         Point point = around[static_cast<std::size_t>(i) % around.size()];
         const double share = std::max(1.0 / static_cast<double>(dimensions), i % 3 == 0 ? 0.9 : 0.3);
         const double reach = std::pow(10.0, -3 * uniform());
@@ -217,6 +236,7 @@ Point maximise(const Acquisition& acquisition, const SearchSpace& space, const B
         consider(std::move(point));
     }
     for (const Point& point : around) consider(point);
+    if (points.empty()) points.push_back(canonical_in(space, space.allowed->draw(uniform)));
     const std::vector<double> values = searcher.values(points);
     std::vector<std::pair<double, Point>> candidates;
     for (std::size_t i = 0; i < points.size(); ++i) candidates.emplace_back(values[i], std::move(points[i]));

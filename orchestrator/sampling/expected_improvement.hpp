@@ -20,6 +20,7 @@ namespace hpo {
 double log_expected_improvement(const GaussianProcess::Prediction& prediction, double incumbent);
 
 class Expectation;
+class Allowed;
 
 /// The unit cube that is searched for points, as the Gaussian process sees it.
 struct SearchSpace {
@@ -30,6 +31,7 @@ struct SearchSpace {
     std::function<std::vector<bool>(const Point&)> active;  ///< returns a flag for each coordinate
     /// The predictions from other studies (expectation.hpp). Each is a further input of the process.
     std::vector<std::shared_ptr<const Expectation>> expected = {};
+    std::shared_ptr<const Allowed> allowed = {};  ///< the part that is searched (allowed.hpp); nullptr: all of it
     double steps = -1;  ///< a further input of the process, constant during a search; negative if there is none
 
     /// Returns the input of the process at a point. Categories are indices, and -1 if inactive. Other discrete
@@ -71,9 +73,9 @@ double log_probability(double z);
 /// Returns the derivative of log_probability.
 double log_probability_slope(double z);
 
-/// Returns the best point found. The candidates are `draws` uniform points in `box` and half as many near `around`. The
-/// best few are improved by L-BFGS along numeric coordinates and by trying every value of discrete ones. `uniform`
-/// returns numbers in [0, 1).
+/// Returns the best allowed point found; the points of `around` are allowed. The candidates are `draws` uniform points
+/// in `box` and half as many near `around`. The best few are improved by L-BFGS along numeric coordinates and by trying
+/// every value of discrete ones. `uniform` returns numbers in [0, 1).
 Point maximise(const Acquisition& acquisition, const SearchSpace& space, const Box& box, std::span<const Point> around,
                int draws, const std::function<double()>& uniform);
 

@@ -25,7 +25,7 @@
 #include "orchestrator/sampling/gp_model.hpp"
 #include "orchestrator/sampling/gp_several.hpp"
 #include "orchestrator/sampling/registry.hpp"
-#include "orchestrator/sampling/sobol.hpp"
+#include "orchestrator/sampling/start_points.hpp"
 #include "orchestrator/sampling/trust_region.hpp"
 
 namespace hpo {
@@ -57,6 +57,7 @@ class GpSampler final : public Sampler {
           evolution_(std::move(evolution)),
           startup_(given.startup),
           uniform_(given.uniform),
+          start_(setup),
           space_(search_space(setup)),
           chooser_(space_) {}
     GpSampler(const GpSampler&) = delete;  // the chooser refers to the space
@@ -69,15 +70,11 @@ class GpSampler final : public Sampler {
             return draw_unit(setup_.seed, Purpose::sampler, number, element++);
         };
         const std::size_t observed = history_.trials().size();
-        if (number <= startup_ || observed < startup_ || history_.measured() < 2) return start(number, retry, uniform);
+        if (number <= startup_ || observed < startup_ || history_.measured() < 2)
+            return start_.at(number, retry, uniform);
         if (retry > 0) return fallback_->propose(trial, pending, retry);  // the model repeats a known point
 
-        if (uniform_ > 0 && uniform() < uniform_share()) {
-            if (setup_.beliefs) return setup_.beliefs->draw(setup_.space.size(), uniform);
-            Point point(setup_.space.size());
-            for (double& x : point) x = uniform();
-            return point;
-        }
+        if (uniform_ > 0 && uniform() < uniform_share()) return draw_from_priors(setup_, uniform);
         const Model model = chooser_.choose(history_);
         const double distrust = observed < 2 * startup_ ? 0 : chooser_.distrust(history_, model);
         if (uniform() < distrust) return (distrust > rankless ? evolution_ : fallback_)->propose(trial, pending, 0);
@@ -103,16 +100,6 @@ class GpSampler final : public Sampler {
         const double share = static_cast<double>(repeats) / static_cast<double>(trials.size());
         return 1 - (1 - uniform_) * std::max(0.1, 1 - 2 * share);
     }
-    Point start(std::uint64_t number, int retry, const std::function<double()>& uniform) const {
-        const std::size_t dimensions = setup_.space.size();
-        if (setup_.beliefs)
-            if (auto believed = setup_.beliefs->start(number, retry, dimensions, uniform)) return *believed;
-        if (dimensions <= sobol_dimensions) return sobol_point(setup_.seed, number, dimensions, retry);
-        Point point(dimensions);
-        for (double& x : point) x = uniform();
-        return point;
-    }
-
     [[nodiscard]] bool in_box(const Point& point) const {
         const Point& centre = history_.best()->site.point;
         for (std::size_t d = 0; d < point.size(); ++d)
@@ -193,6 +180,7 @@ class GpSampler final : public Sampler {
     std::unique_ptr<Sampler> fallback_, evolution_;
     std::size_t startup_ = 0;
     double uniform_ = 0;
+    StartPoints start_;
     SearchSpace space_;
     History history_;
     TrustRegion region_;

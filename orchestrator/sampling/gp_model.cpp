@@ -50,6 +50,7 @@ SearchSpace search_space(const SamplerSetup& setup) {
         space.bins.push_back(bins);
     }
     space.active = setup.active;
+    space.allowed = setup.allowed;
     space.expected = setup.expected;
     return space;
 }

@@ -9,7 +9,7 @@
 #include "orchestrator/sampling/beliefs.hpp"
 #include "orchestrator/sampling/gp_model.hpp"
 #include "orchestrator/sampling/pareto_improvement.hpp"
-#include "orchestrator/sampling/sobol.hpp"
+#include "orchestrator/sampling/start_points.hpp"
 
 namespace hpo {
 
@@ -34,7 +34,7 @@ struct Output {
 class SeveralSampler final : public Sampler {
    public:
     SeveralSampler(const GpOptions& options, const SamplerSetup& setup, std::unique_ptr<Sampler> fallback)
-        : setup_(setup), options_(options), fallback_(std::move(fallback)), space_(search_space(setup)) {
+        : setup_(setup), options_(options), fallback_(std::move(fallback)), start_(setup), space_(search_space(setup)) {
         // A logarithm above the least value would give most weight to that end of the front.
         for (std::size_t m = 0; m < setup.objectives; ++m) outputs_.emplace_back(space_, setup.objectives > 1);
         for (std::size_t c = 0; c < setup.constraints; ++c) outputs_.emplace_back(space_, true);
@@ -50,9 +50,9 @@ class SeveralSampler final : public Sampler {
         };
         const History& first = outputs_.front().history;
         if (number <= options_.startup || first.trials().size() < options_.startup || first.measured() < 2)
-            return start(number, retry, uniform);
+            return start_.at(number, retry, uniform);
         if (retry > 0) return fallback_->propose(trial, pending, retry);
-        if (options_.uniform > 0 && uniform() < options_.uniform) return drawn(uniform);
+        if (options_.uniform > 0 && uniform() < options_.uniform) return draw_from_priors(setup_, uniform);
         return most_promising(pending, uniform);
     }
 
@@ -74,20 +74,6 @@ class SeveralSampler final : public Sampler {
     }
 
    private:
-    [[nodiscard]] Point drawn(const std::function<double()>& uniform) const {
-        if (setup_.beliefs) return setup_.beliefs->draw(setup_.space.size(), uniform);
-        Point point(setup_.space.size());
-        for (double& x : point) x = uniform();
-        return point;
-    }
-
-    [[nodiscard]] Point start(std::uint64_t number, int retry, const std::function<double()>& uniform) const {
-        const std::size_t dimensions = setup_.space.size();
-        if (setup_.beliefs)
-            if (auto believed = setup_.beliefs->start(number, retry, dimensions, uniform)) return *believed;
-        return dimensions <= sobol_dimensions ? sobol_point(setup_.seed, number, dimensions, retry) : drawn(uniform);
-    }
-
     /// Returns the trials for the models in ascending order: the first of the front, and the latest of the others.
     [[nodiscard]] std::vector<std::size_t> kept(const std::vector<std::size_t>& front) const {
         const std::size_t count = told_.trials.size();
@@ -178,6 +164,7 @@ class SeveralSampler final : public Sampler {
     SamplerSetup setup_;
     GpOptions options_;
     std::unique_ptr<Sampler> fallback_;
+    StartPoints start_;
     SearchSpace space_;
     std::deque<Output> outputs_;  ///< objectives, then constraints
     struct {

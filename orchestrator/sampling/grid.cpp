@@ -8,8 +8,10 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "hpo/random.hpp"
+#include "orchestrator/sampling/allowed.hpp"
 #include "orchestrator/sampling/registry.hpp"
 
 namespace hpo {
@@ -34,6 +36,11 @@ constexpr std::array grid_options{
 std::vector<double> grid_coordinates(const Dimension& dimension, std::optional<std::uint64_t> values,
                                      std::uint64_t points) {
     if (dimension.kind == Kind::categorical) values = dimension.choices.size();
+    // What others leave of a range has as many values at most, which so many shares of it all meet.
+    if (dimension.dependent() && (dimension.kind == Kind::integer || dimension.step)) {
+        const double most = (dimension.high - dimension.low) / dimension.step.value_or(1) + 1.5;
+        if (most <= static_cast<double>(taken_whole)) points = std::max(points, static_cast<std::uint64_t>(most));
+    }
     const std::uint64_t count = !values ? points
                                 : dimension.kind == Kind::categorical
                                     ? *values
@@ -58,19 +65,30 @@ class GridSampler final : public Sampler {
         grid->trials_ = setup.trials;
         const auto points = static_cast<std::uint64_t>(number_option(given, grid_options, "points"));
         std::uint64_t combinations = 1;
-        bool conditions = false;
+        bool conditions = false, depends = false;
         for (std::size_t d = 0; d < setup.space.size(); ++d) {
             grid->axes_.push_back(
                 grid_coordinates(setup.space[d], setup.values ? setup.values(d) : std::nullopt, points));
             const std::size_t size = grid->axes_.back().size();
             conditions = conditions || !setup.space[d].when.empty();
+            depends = depends || (setup.space[d].dependent() && setup.canonical);
             if (size > most_combinations / combinations)
                 return Error{"sampler grid: more than a million combinations; give ranges fewer values (points: " +
                              std::to_string(points) + " now) or take sobol, whose points spread as evenly"};
             combinations *= size;
         }
-        for (std::uint64_t number = 0; number < combinations; ++number)
-            if (!conditions || grid->stands_for_itself(number, setup)) grid->numbers_.push_back(number);
+        std::set<Point> seen;  // values of a range that depends on others may coincide
+        for (std::uint64_t number = 0; number < combinations; ++number) {
+            if (conditions && !grid->stands_for_itself(number, setup)) continue;
+            if (depends && !seen.insert(setup.canonical(grid->point(number))).second) continue;
+            if (setup.allowed && !setup.allowed->contains(grid->point(number)))
+                ++grid->dropped_;
+            else
+                grid->numbers_.push_back(number);
+        }
+        if (grid->numbers_.empty())
+            return Error{"sampler grid: none of its " + std::to_string(grid->dropped_) +
+                         " points is allowed; give ranges more values (points: " + std::to_string(points) + " now)"};
         grid->spread(setup.seed);
         return std::unique_ptr<Sampler>(std::move(grid));
     }
@@ -89,6 +107,9 @@ class GridSampler final : public Sampler {
     [[nodiscard]] std::string about() const override {
         const auto all = static_cast<std::int64_t>(numbers_.size());
         std::string text = "grid of " + std::to_string(all) + (all == 1 ? " point" : " points");
+        if (dropped_ > 0)
+            text += " (" + std::to_string(dropped_) + " of " + std::to_string(dropped_ + numbers_.size()) +
+                    " are not allowed)";
         if (all > trials_)
             text += ", of which the budget's " + std::to_string(trials_) + " trials spread over all of it";
         return text;
@@ -132,6 +153,7 @@ class GridSampler final : public Sampler {
     std::vector<std::uint64_t> numbers_;  ///< combinations, as mixed radix numbers of axes' indices
     std::uint64_t stride_ = 1, first_ = 0;
     std::int64_t trials_ = 0;
+    std::uint64_t dropped_ = 0;  ///< combinations that are not allowed
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 
 namespace hpo {
 
@@ -115,7 +116,8 @@ bool starts_with_sgd(const Value& value) {
 
 }  // namespace
 
-Result<CubeMap> CubeMap::make(const Space& space, const Policy& policy, const Params& fixed) {
+Result<CubeMap> CubeMap::make(const Space& space, const Policy& policy, const Params& fixed,
+                              const std::vector<std::string>& where) {
     CubeMap map;
     map.space_ = space;
     map.fixed_ = fixed;
@@ -141,13 +143,7 @@ Result<CubeMap> CubeMap::make(const Space& space, const Policy& policy, const Pa
     }
     if (batch_ends) map.reference_batch_ = std::exp(batch_log / batch_ends);
 
-    const auto needs = [&](const Dimension& d, const Dimension& other) {
-        for (const Condition& condition : d.when)
-            if (condition.parameter == other.name) return true;
-        if (!map.scaled_ || d.kind == Kind::categorical || d.prior) return false;
-        const bool bent = d.role == Role::learning_rate || d.role == Role::regularizer;
-        return bent && (other.role == Role::batch_size || (d.role == Role::learning_rate && other.name == "optimizer"));
-    };
+    if (auto read = map.read_expressions(where); !read) return read.error();
     for (const Dimension& d : space)
         for (const Condition& condition : d.when)
             if (std::none_of(space.begin(), space.end(),
@@ -158,7 +154,7 @@ Result<CubeMap> CubeMap::make(const Space& space, const Policy& policy, const Pa
         const std::size_t before = map.order_.size();
         for (std::size_t i = 0; i < space.size(); ++i) {
             bool ready = !placed[i];
-            for (std::size_t j = 0; ready && j < space.size(); ++j) ready = placed[j] || !needs(space[i], space[j]);
+            for (std::size_t j = 0; ready && j < space.size(); ++j) ready = placed[j] || !map.needs(i, j);
             if (!ready) continue;
             placed[i] = true;
             map.order_.push_back(i);
@@ -171,6 +167,110 @@ Result<CubeMap> CubeMap::make(const Space& space, const Policy& policy, const Pa
                      (map.scaled_ ? " (policy.regularization: off takes out the dependence on the batch size)" : "")};
     }
     return map;
+}
+
+Result<void> CubeMap::read_expressions(const std::vector<std::string>& where) {
+    using expression::Expression;
+    const std::vector<expression::Variable> variables = expression::variables_of(space_, fixed_);
+    const auto read = [&](const std::string& text, expression::Meaning meaning) -> Result<Expression> {
+        auto made = Expression::read(text, meaning, variables);
+        if (const auto* mistake = std::get_if<expression::Mistake>(&made))
+            return Error{"\"" + text + "\": " + mistake->message};
+        return std::get<Expression>(std::move(made));
+    };
+    ends_.resize(space_.size());
+    for (std::size_t d = 0; d < space_.size(); ++d) {
+        std::optional<expression::Interval> bounds[2];
+        for (const bool upper : {false, true}) {
+            const std::string& text = upper ? space_[d].high_of : space_[d].low_of;
+            if (text.empty()) continue;
+            auto made = read(text, expression::Meaning::number);
+            if (!made) return made.error();
+            bounds[upper] = made->bounds(variables);
+            (upper ? ends_[d].high : ends_[d].low) = *std::move(made);
+        }
+        if (!space_[d].dependent()) continue;
+        // Whole numbers and steps may leave nothing between ends that are in order.
+        const double least_high = bounds[1] ? bounds[1]->low : space_[d].high;
+        const double greatest_low = bounds[0] ? bounds[0]->high : space_[d].low;
+        const double room = space_[d].kind == Kind::integer && bounds[0] && bounds[1] ? 1 : 0;
+        restricts_ = restricts_ || !(least_high - greatest_low >= room);
+    }
+    for (const std::string& text : where) {
+        auto made = read(text, expression::Meaning::condition);
+        if (!made) return made.error();
+        where_.push_back(*std::move(made));
+        restricts_ = true;
+    }
+    return {};
+}
+
+bool CubeMap::needs(std::size_t dimension, std::size_t other) const {
+    const Dimension &d = space_[dimension], &o = space_[other];
+    for (const Condition& condition : d.when)
+        if (condition.parameter == o.name) return true;
+    for (const auto& end : {std::cref(ends_[dimension].low), std::cref(ends_[dimension].high)})
+        if (end.get() && std::binary_search(end.get()->uses().begin(), end.get()->uses().end(), other)) return true;
+    if (!scaled_ || d.kind == Kind::categorical || d.prior) return false;
+    const bool bent = d.role == Role::learning_rate || d.role == Role::regularizer;
+    return bent && (o.role == Role::batch_size || (d.role == Role::learning_rate && o.name == "optimizer"));
+}
+
+std::vector<const Value*> CubeMap::values_of(const Params& params) const {
+    std::vector<const Value*> values;
+    values.reserve(space_.size() + fixed_.size());
+    for (const Dimension& d : space_) {
+        const auto found = params.find(d.name);
+        values.push_back(found == params.end() ? nullptr : &found->second);
+    }
+    for (const auto& [name, value] : fixed_) values.push_back(&value);
+    return values;
+}
+
+CubeMap::Left CubeMap::left_of(std::size_t dimension, const Params& params) const {
+    Left left{space_[dimension], false};
+    Dimension& d = left.dimension;
+    const auto values = values_of(params);
+    const double slack = d.kind == Kind::integer ? 1e-9 : 0;  // of whole numbers that an expression computes
+    // An end that names a parameter which the configuration does not have is as wide as it can be.
+    if (const auto& low = ends_[dimension].low)
+        if (const auto number = low->number(values)) {
+            left.empty = *number > d.high;
+            d.low = std::clamp(*number, d.low, d.high);
+            if (d.kind == Kind::integer) d.low = std::ceil(d.low - slack);
+        }
+    if (const auto& high = ends_[dimension].high)
+        if (const auto number = high->number(values)) {
+            left.empty = left.empty || *number < space_[dimension].low;
+            d.high = std::clamp(*number, space_[dimension].low, d.high);
+            if (d.kind == Kind::integer) d.high = std::floor(d.high + slack);
+        }
+    left.empty = left.empty || d.low > d.high;
+    if (left.empty) d.high = d.low;
+    return left;
+}
+
+template <class Use>
+auto CubeMap::with(std::size_t dimension, const Params& params, Use&& use) const {
+    if (!space_[dimension].dependent()) return use(space_[dimension]);
+    return use(left_of(dimension, params).dimension);
+}
+
+bool CubeMap::keeps(std::size_t condition, const Params& params) const {
+    const expression::Truth truth = where_[condition].holds(values_of(params));
+    return truth == expression::Truth::yes || truth == expression::Truth::absent;
+}
+
+bool CubeMap::allows(const Params& params) const {
+    if (!restricts_) return true;
+    for (std::size_t i = 0; i < space_.size(); ++i)
+        if (const auto found = params.find(space_[i].name); space_[i].dependent() && found != params.end()) {
+            const Left left = left_of(i, params);
+            if (left.empty || !position(left.dimension, found->second)) return false;
+        }
+    for (std::size_t c = 0; c < where_.size(); ++c)
+        if (!keeps(c, params)) return false;
+    return true;
 }
 
 bool CubeMap::holds(const Dimension& dimension, const Params& params) const {
@@ -196,8 +296,7 @@ bool CubeMap::linear_in_batch(const Params& params) const {
     return found != fixed_.end() && starts_with_sgd(found->second);
 }
 
-double CubeMap::odds(std::size_t dimension, const Params& params) const {
-    const Dimension& d = space_[dimension];
+double CubeMap::odds(const Dimension& d, const Params& params) const {
     if (!scaled_ || d.kind == Kind::categorical || d.prior || d.low >= d.high) return 1;
     if (d.role != Role::learning_rate && d.role != Role::regularizer) return 1;
     const auto batch = batch_size(params);
@@ -228,12 +327,14 @@ Params CubeMap::params(const Point& point) const { return params(point, {}); }
 Params CubeMap::params(const Point& point, const Params& given) const {
     Params made;
     for (const std::size_t i : order_) {
-        const Dimension& d = space_[i];
-        if (!holds(d, made)) continue;
-        if (const auto found = given.find(d.name); found != given.end())
-            made[d.name] = found->second;
+        const Dimension& declared = space_[i];
+        if (!holds(declared, made)) continue;
+        if (const auto found = given.find(declared.name); found != given.end())
+            made[declared.name] = found->second;
         else
-            made[d.name] = as_preferred(d, value_at(d, bend(std::clamp(point[i], 0.0, 1.0), odds(i, made))));
+            made[declared.name] = with(i, made, [&](const Dimension& d) {
+                return as_preferred(d, value_at(d, bend(std::clamp(point[i], 0.0, 1.0), odds(d, made))));
+            });
     }
     return made;
 }
@@ -253,13 +354,16 @@ std::vector<bool> CubeMap::active(const Point& point) const {
 Result<Point> CubeMap::point(const Params& params) const {
     Point point(space_.size(), 0.5);
     for (const std::size_t i : order_) {
-        const Dimension& d = space_[i];
-        if (!holds(d, params)) continue;
-        const auto found = params.find(d.name);
-        if (found == params.end()) return Error{d.name + " is missing"};
-        const auto t = position(d, found->second);
-        if (!t) return Error{d.name + ": " + to_text(found->second) + " is outside its dimension"};
-        point[i] = unbend(*t, odds(i, params));
+        const Dimension& declared = space_[i];
+        if (!holds(declared, params)) continue;
+        const auto found = params.find(declared.name);
+        if (found == params.end()) return Error{declared.name + " is missing"};
+        const auto at = with(i, params, [&](const Dimension& d) {
+            const auto t = position(d, found->second);
+            return t ? std::optional(unbend(*t, odds(d, params))) : std::nullopt;
+        });
+        if (!at) return Error{declared.name + ": " + to_text(found->second) + " is outside its dimension"};
+        point[i] = *at;
     }
     return point;
 }
@@ -270,15 +374,39 @@ Point CubeMap::canonical(const Point& point) const {
     for (std::size_t i = 0; i < space_.size(); ++i) {
         const auto found = known.find(space_[i].name);
         if (found == known.end() || !bins(space_[i])) continue;
-        made[i] = unbend(*position(space_[i], found->second), odds(i, known));
+        made[i] =
+            with(i, known, [&](const Dimension& d) { return unbend(*position(d, found->second), odds(d, known)); });
     }
     return made;
 }
 
-Params CubeMap::pick(const std::vector<std::uint64_t>& indices) const {
+std::optional<std::uint64_t> CubeMap::combinations(std::uint64_t enumerable) const {
+    std::uint64_t product = 1;
+    for (const Dimension& d : space_) {
+        const auto count = bins(d);
+        if (!count) return std::nullopt;
+        if (*count > enumerable || product > enumerable) return enumerable + 1;
+        product *= *count;
+    }
+    return product;
+}
+
+std::optional<Params> CubeMap::combination(std::uint64_t number) const {
+    std::vector<std::uint64_t> indices(space_.size());
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+        const std::uint64_t count = *bins(space_[i]);
+        indices[i] = number % count;
+        number /= count;
+    }
     Params made;
-    for (const std::size_t i : order_)
-        if (holds(space_[i], made)) made[space_[i].name] = value_of_bin(space_[i], indices[i]);
+    for (const std::size_t i : order_) {
+        if (!holds(space_[i], made)) continue;
+        const auto value = with(i, made, [&](const Dimension& d) {
+            return indices[i] < *bins(d) ? std::optional(value_of_bin(d, indices[i])) : std::nullopt;
+        });
+        if (!value) return std::nullopt;
+        made[space_[i].name] = *value;
+    }
     return made;
 }
 
@@ -286,6 +414,8 @@ double CubeMap::preferred(std::size_t dimension) const {
     return *position(space_[dimension], *space_[dimension].prior);
 }
 
-std::optional<std::uint64_t> CubeMap::values(std::size_t dimension) const { return bins(space_[dimension]); }
+std::optional<std::uint64_t> CubeMap::values(std::size_t dimension) const {
+    return space_[dimension].dependent() ? std::nullopt : bins(space_[dimension]);
+}
 
 }  // namespace hpo

@@ -25,6 +25,10 @@
 //   dataset size", 2024: with the root of the batch). The exponent is half of that, since the evidence for other
 //   regularizers is about the direction, not the size. A sampler that learns corrects it.
 //
+// A range may depend on other parameters (`high: {parameter: lr}`). A coordinate is then a share of the range that the
+// others leave, so that the map stays invertible and samplers need not know. Where they leave none, or where a
+// condition of `where` is broken, a configuration is not allowed (allowed.hpp).
+//
 // Categorical dimensions and dimensions with a preferred value (`prior`) are never bent. With `policy.regularization:
 // off`, nothing is bent.
 #pragma once
@@ -37,6 +41,7 @@
 #include "hpo/result.hpp"
 #include "hpo/space.hpp"
 #include "hpo/study.hpp"
+#include "orchestrator/expression/expression.hpp"
 
 namespace hpo {
 
@@ -44,9 +49,10 @@ namespace hpo {
 class CubeMap {
    public:
     /// Makes the map. `fixed` holds the parameters outside the space (a study's `worker`), in which a fixed batch size
-    /// or optimizer is looked up. Fails if conditions and batch-size dependencies form a cycle, if a condition names a
-    /// parameter that is not in the space, or if a batch size is not positive.
-    static Result<CubeMap> make(const Space& space, const Policy& policy, const Params& fixed);
+    /// or optimizer is looked up, and names of `where`. Fails if conditions, ranges and batch-size dependencies form a
+    /// cycle, if a condition or an expression names a parameter that is unknown, or if a batch size is not positive.
+    static Result<CubeMap> make(const Space& space, const Policy& policy, const Params& fixed,
+                                const std::vector<std::string>& where = {});
 
     /// Returns the active parameters of a point. Coordinates are clamped to [0, 1].
     [[nodiscard]] Params params(const Point& point) const;
@@ -69,24 +75,55 @@ class CubeMap {
     /// Returns the coordinate of a dimension's preferred value. The dimension must have one.
     [[nodiscard]] double preferred(std::size_t dimension) const;
 
-    /// Returns the number of distinct values of a dimension, or nothing for a continuum.
+    /// Returns the number of distinct values of a dimension, or nothing for a continuum and for a range that depends on
+    /// other parameters.
     [[nodiscard]] std::optional<std::uint64_t> values(std::size_t dimension) const;
 
-    /// Returns the active parameters of a finite space, from the index of each dimension's value.
-    [[nodiscard]] Params pick(const std::vector<std::uint64_t>& indices) const;
+    /// Returns an upper bound of the number of configurations, which is exact if none depends on another parameter, or
+    /// nothing for a continuum. Larger numbers than `enumerable` are cut to one more than it.
+    [[nodiscard]] std::optional<std::uint64_t> combinations(std::uint64_t enumerable) const;
+    /// Returns the active parameters of combination `number` of all values, below combinations(). Returns nothing if a
+    /// range that depends on other parameters lacks the value.
+    [[nodiscard]] std::optional<Params> combination(std::uint64_t number) const;
+
+    /// Returns true if some configurations of the cube are not allowed.
+    [[nodiscard]] bool restricts() const { return restricts_; }
+    /// Returns true if active parameters lie within the ranges that depend on others and break no condition of `where`.
+    [[nodiscard]] bool allows(const Params& params) const;
+    /// Returns true if active parameters do not break the condition of `where` with this index.
+    [[nodiscard]] bool keeps(std::size_t condition, const Params& params) const;
 
     [[nodiscard]] const Space& space() const { return space_; }
 
    private:
     CubeMap() = default;
+    /// The ends of a range that depend on other parameters.
+    struct Ends {
+        std::optional<expression::Expression> low, high;
+    };
+    /// A dimension with the range that the other parameters leave.
+    struct Left {
+        Dimension dimension;
+        bool empty = false;  ///< true if they leave none; the dimension then has its least value alone
+    };
+    [[nodiscard]] Result<void> read_expressions(const std::vector<std::string>& where);
+    [[nodiscard]] bool needs(std::size_t dimension, std::size_t other) const;
+    [[nodiscard]] std::vector<const Value*> values_of(const Params& params) const;
+    [[nodiscard]] Left left_of(std::size_t dimension, const Params& params) const;
+    /// Calls `use` with the dimension as the other parameters leave it, and returns the result.
+    template <class Use>
+    auto with(std::size_t dimension, const Params& params, Use&& use) const;
     [[nodiscard]] bool holds(const Dimension& dimension, const Params& params) const;
-    [[nodiscard]] double odds(std::size_t dimension, const Params& params) const;
+    [[nodiscard]] double odds(const Dimension& dimension, const Params& params) const;
     [[nodiscard]] std::optional<double> batch_size(const Params& params) const;
     [[nodiscard]] bool linear_in_batch(const Params& params) const;
 
     Space space_;
     std::vector<std::size_t> order_;  ///< dimensions, each after those that it depends on
     Params fixed_;
+    std::vector<Ends> ends_;  ///< of each dimension
+    std::vector<expression::Expression> where_;
+    bool restricts_ = false;
     bool scaled_ = true;
     double reference_batch_ = 0;  ///< geometric middle of the sampled batch sizes; 0 if none is sampled
 };

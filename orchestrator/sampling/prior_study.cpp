@@ -11,6 +11,7 @@
 #include "hpo/dimension_value.hpp"
 #include "hpo/wire.hpp"
 #include "hpo/worker_key_defaults.hpp"
+#include "orchestrator/sampling/policy.hpp"
 
 namespace hpo {
 
@@ -116,10 +117,15 @@ PriorStudy prior_study(const Study& study, const Study& other, const StudyRecord
         losses.push_back(loss_of(trial, other.objective.direction));
     }
     const std::vector<double> scores = normal_scores(losses);
+    // What is not known of a trial is in the middle here, and drawn where the sampler learns.
+    const auto map = CubeMap::make(study.space, study.policy, study.worker);
+    const auto within_ranges = [&](const Params& values) {
+        return map && map->point(map->params(Point(study.space.size(), 0.5), values));
+    };
     for (std::size_t i = 0; i < ended.size(); ++i) {
         Params known = ended[i]->params;
         known.insert(fixed.begin(), fixed.end());
-        if (auto values = values_within(study.space, known))
+        if (auto values = values_within(study.space, known); values && within_ranges(*values))
             prior.trials.push_back({*std::move(values), scores[i]});
         else
             ++prior.outside;

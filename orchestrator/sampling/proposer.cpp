@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "hpo/random.hpp"
+#include "orchestrator/sampling/allowed.hpp"
 #include "orchestrator/sampling/beliefs.hpp"
 #include "orchestrator/sampling/expectation.hpp"
 #include "orchestrator/sampling/gp_model.hpp"
@@ -18,6 +19,7 @@ constexpr std::int64_t most_tried_again = 3;                        ///< trials 
 constexpr double too_near = 0.05;                                   ///< in each coordinate of the cube, to one of them
 constexpr std::uint64_t after_all_trials = std::uint64_t{1} << 40;  ///< offset of the draws for trials of other studies
 constexpr int uniform_retries = 1000;
+constexpr int most_completions = 20000;      ///< draws of what a configuration of `start` leaves open
 constexpr std::uint64_t enumerable = 20000;  ///< unused configurations are listed for spaces up to this size
 
 /// Texts are marked, since the choices 1 and "1" are two values.
@@ -26,30 +28,6 @@ std::string key_of(const Params& params) {
     for (const auto& [name, value] : params)
         key += name + (std::holds_alternative<std::string>(value) ? "=\"" : "=") + to_text(value) + '\n';
     return key;
-}
-
-/// Returns an upper bound of the number of configurations, which is exact without conditions, or nothing for a
-/// continuum.
-std::optional<std::uint64_t> bound_of(const CubeMap& map) {
-    std::uint64_t product = 1;
-    for (std::size_t i = 0; i < map.space().size(); ++i) {
-        const auto count = map.values(i);
-        if (!count) return std::nullopt;
-        if (*count > enumerable || product > enumerable) return enumerable + 1;
-        product *= *count;
-    }
-    return product;
-}
-
-/// Returns combination `number` of all dimensions' values.
-Params combination(const CubeMap& map, std::uint64_t number) {
-    std::vector<std::uint64_t> indices(map.space().size());
-    for (std::size_t i = 0; i < indices.size(); ++i) {
-        const std::uint64_t count = *map.values(i);
-        indices[i] = number % count;
-        number /= count;
-    }
-    return map.pick(indices);
 }
 
 bool learns(const std::string& sampler) { return sampler != "random" && sampler != "sobol" && sampler != "grid"; }
@@ -62,18 +40,19 @@ std::vector<PriorSite> sites_of(const CubeMap& map, const PriorStudy& prior, std
         for (std::size_t d = 0; d < drawn.size(); ++d)
             drawn[d] = draw_unit(seed, Purpose::start, after_all_trials + i, d);
         const Params params = map.params(drawn, prior.trials[i].params);
-        sites.push_back({{*map.point(params), map.active(params)}, prior.trials[i].score});
+        if (const auto point = map.point(params))  // else a value is outside a range that depends on others
+            sites.push_back({{*point, map.active(params)}, prior.trials[i].score});
     }
     return sites;
 }
 
 /// Returns the best trials of each study in turn. They are repeated first (Feurer, Springenberg, Hutter: "Initializing
 /// Bayesian hyperparameter optimization via meta-learning", AAAI 2015). A study that has converged ends with trials
-/// that hardly differ, so those near to one that is repeated are left out.
-std::vector<Params> best_of(const CubeMap& map, const std::vector<PriorStudy>& priors, std::int64_t trials) {
-    const auto in_cube = [&](const Params& params) {
-        return *map.point(map.params(Point(map.space().size(), 0.5), params));
-    };
+/// that hardly differ, so those near to one that is repeated are left out, as are those for which `completes` is false.
+std::vector<Params> best_of(const CubeMap& map, const std::vector<PriorStudy>& priors, std::int64_t trials,
+                            const std::function<bool(const Params&)>& completes) {
+    const auto complete = [&](const Params& params) { return map.params(Point(map.space().size(), 0.5), params); };
+    const auto in_cube = [&](const Params& params) { return *map.point(complete(params)); };
     const auto near = [&](const Params& one, const Params& other) {
         const Point a = in_cube(one), b = in_cube(other);
         return std::equal(a.begin(), a.end(), b.begin(), [](double x, double y) { return std::abs(x - y) < too_near; });
@@ -81,7 +60,8 @@ std::vector<Params> best_of(const CubeMap& map, const std::vector<PriorStudy>& p
     const auto most = static_cast<std::size_t>(std::clamp<std::int64_t>(trials / 8, 1, most_tried_again));
     std::vector<std::vector<const PriorTrial*>> ranked(priors.size());
     for (std::size_t s = 0; s < priors.size(); ++s) {
-        for (const PriorTrial& trial : priors[s].trials) ranked[s].push_back(&trial);
+        for (const PriorTrial& trial : priors[s].trials)
+            if (map.point(complete(trial.params))) ranked[s].push_back(&trial);
         std::stable_sort(ranked[s].begin(), ranked[s].end(), [](auto* a, auto* b) { return a->score < b->score; });
     }
     std::vector<Params> best;
@@ -90,8 +70,9 @@ std::vector<Params> best_of(const CubeMap& map, const std::vector<PriorStudy>& p
     for (std::size_t place = 0; best.size() < most && place < places; ++place)
         for (const auto& order : ranked)
             if (place < std::max(most, order.size() / 4) && place < order.size() && best.size() < most &&
-                std::none_of(best.begin(), best.end(),
-                             [&](const Params& taken) { return near(taken, order[place]->params); }))
+                completes(order[place]->params) && std::none_of(best.begin(), best.end(), [&](const Params& taken) {
+                    return near(taken, order[place]->params);
+                }))
                 best.push_back(order[place]->params);
     return best;
 }
@@ -117,7 +98,7 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
                      std::to_string(1 + study.objective.further.size()) + ": leave warm_start out"};
     Policy policy = study.policy;
     if (samples_as_declared(study.sampler)) policy.scaled = false;
-    auto map = CubeMap::make(study.space, policy, study.worker);
+    auto map = CubeMap::make(study.space, policy, study.worker, study.where);
     if (!map) return map.error();
     SamplerSetup setup;
     setup.seed = study.seed;
@@ -133,6 +114,10 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
                                   [](const PartSpec& rule) { return rule.type == "extrapolation"; });
     const auto shared = std::make_shared<const CubeMap>(*map);
     setup.active = [shared](const Point& point) { return shared->active(point); };
+    setup.canonical = [shared](const Point& point) { return shared->canonical(point); };
+    auto allowed = Allowed::make(shared, study.where, study.seed);
+    if (!allowed) return allowed.error();
+    setup.allowed = *allowed;
     setup.values = [shared](std::size_t dimension) { return shared->values(dimension); };
     if (auto beliefs = Beliefs::of(study.space, [&](std::size_t d) { return shared->preferred(d); }); !beliefs.empty())
         setup.beliefs = std::make_shared<const Beliefs>(std::move(beliefs));
@@ -141,23 +126,32 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
         setup.expected.push_back(std::make_shared<const Expectation>(space, sites_of(*map, prior, study.seed)));
     auto sampler = make_sampler(study.sampler, setup);
     if (!sampler) return sampler.error();
-    Proposer made(study, *std::move(map), *std::move(sampler));
-    for (Params& params : best_of(*shared, priors, study.budget.trials)) made.start_.push_back(std::move(params));
+    Proposer made(study, *std::move(map), *std::move(sampler), setup.allowed);
+    for (std::size_t i = 0; i < made.start_.size(); ++i)
+        if (!made.completed(made.start_[i], i + 1))
+            return Error{"configuration " + std::to_string(i + 1) +
+                         " of 'start' cannot be tried: what is left open in it was drawn " +
+                         std::to_string(most_completions) + " times, and never were the parameters allowed"};
+    const auto completes = [&](const Params& params) { return made.completed(params, 0).has_value(); };
+    for (Params& params : best_of(*shared, priors, study.budget.trials, completes))
+        made.start_.push_back(std::move(params));
     for (const PriorStudy& prior : priors)
         made.learns_from_ +=
             (made.learns_from_.empty() ? "" : ", ") + std::to_string(prior.trials.size()) + " of " + prior.name;
     return made;
 }
 
-Proposer::Proposer(const Study& study, CubeMap map, std::unique_ptr<Sampler> sampler)
+Proposer::Proposer(const Study& study, CubeMap map, std::unique_ptr<Sampler> sampler,
+                   std::shared_ptr<const Allowed> allowed)
     : name_(study.sampler.type),
       quick_(samples_quickly(study.sampler)),
       seed_(study.seed),
       start_(study.start),
       objective_(study.objective),
       map_(std::move(map)),
+      allowed_(std::move(allowed)),
       sampler_(std::move(sampler)),
-      bound_(bound_of(map_)) {
+      bound_(map_.combinations(enumerable)) {
     if (bound_ && *bound_ <= enumerable) enumerate();
 }
 
@@ -165,8 +159,8 @@ void Proposer::enumerate() {
     left_.emplace();
     // With conditions, several combinations can give the same parameters. Only the first is kept.
     for (std::uint64_t number = 0; number < *bound_; ++number)
-        if (left_->combination.try_emplace(key_of(combination(map_, number)), number).second)
-            left_->combinations.push_back(number);
+        if (const auto params = map_.combination(number); params && map_.allows(*params))
+            if (left_->combination.try_emplace(key_of(*params), number).second) left_->combinations.push_back(number);
 }
 
 std::string Proposer::about() const {
@@ -175,8 +169,14 @@ std::string Proposer::about() const {
     return learns_from_.empty() ? about : about + "; learns from ended trials of other studies: " + learns_from_;
 }
 
+std::string Proposer::about_allowed() const { return allowed_ ? allowed_->about() : std::string(); }
+
+double Proposer::allowed_share() const { return allowed_ ? allowed_->share() : 1; }
+
 std::string Proposer::exhausted() const {
-    return sampler_->points() ? "every point of the " + name_ + " was tried"
+    if (sampler_->points()) return "every point of the " + name_ + " was tried";
+    return allowed_ && !left_ ? "no further configuration was found that is allowed"
+           : allowed_         ? "every configuration that is allowed was tried"
                               : "every configuration of the space was tried";
 }
 
@@ -189,7 +189,7 @@ std::optional<Proposal> Proposer::propose(std::int64_t trial) {
     for (int retry = 0; retry < sampler_retries; ++retry) {
         const Point point = map_.canonical(sampler_->propose(trial, sites, retry));
         Params params = map_.params(point);
-        if (!seen_.contains(key_of(params))) return Proposal{point, std::move(params)};
+        if (map_.allows(params) && !seen_.contains(key_of(params))) return Proposal{point, std::move(params)};
     }
     return unseen(trial);
 }
@@ -206,12 +206,26 @@ std::vector<Site> Proposer::pending() const {
 std::optional<Proposal> Proposer::wanted_first(std::int64_t trial) const {
     const auto index = static_cast<std::size_t>(trial) - 1;
     if (index >= start_.size()) return std::nullopt;
+    return completed(start_[index], static_cast<std::uint64_t>(trial));
+}
+
+/// Returns the allowed configuration with values of `given`, and others drawn from the priors, that no earlier trial
+/// has, or nothing if none was drawn.
+std::optional<Proposal> Proposer::completed(const Params& given, std::uint64_t trial) const {
     std::uint64_t element = 0;
-    for (int retry = 0; retry < sampler_retries; ++retry) {
+    for (int retry = 0, rejected = 0; retry < sampler_retries && rejected < most_completions;) {
         Point drawn(map_.space().size());
-        for (double& x : drawn) x = draw_unit(seed_, Purpose::start, static_cast<std::uint64_t>(trial), element++);
-        Params params = map_.params(drawn, start_[index]);
-        if (!seen_.contains(key_of(params))) return Proposal{*map_.point(params), std::move(params)};
+        for (double& x : drawn) x = draw_unit(seed_, Purpose::start, trial, element++);
+        Params params = map_.params(drawn, given);
+        auto point = map_.point(params);
+        if (!point || !map_.allows(params)) {
+            if (given.size() == params.size()) return std::nullopt;
+            ++rejected;
+        } else if (seen_.contains(key_of(params))) {
+            ++retry;
+        } else {
+            return Proposal{*std::move(point), std::move(params)};
+        }
     }
     return std::nullopt;
 }
@@ -235,13 +249,16 @@ std::optional<Proposal> Proposer::unseen(std::int64_t trial) {
     };
     if (left_) {
         const auto& left = left_->combinations;
-        Params chosen = combination(map_, left[static_cast<std::size_t>(draw(0) * static_cast<double>(left.size()))]);
+        Params chosen = *map_.combination(left[static_cast<std::size_t>(draw(0) * static_cast<double>(left.size()))]);
         return Proposal{*map_.point(chosen), std::move(chosen)};
     }
+    std::uint64_t element = 0;
     for (int retry = 0; retry < uniform_retries; ++retry) {
         Point point(dimensions);
-        for (std::size_t d = 0; d < dimensions; ++d)
-            point[d] = draw(static_cast<std::uint64_t>(retry) * dimensions + d);
+        if (allowed_)
+            point = allowed_->draw([&] { return draw(element++); });
+        else
+            for (double& x : point) x = draw(element++);
         point = map_.canonical(point);
         Params params = map_.params(point);
         if (!seen_.contains(key_of(params))) return Proposal{std::move(point), std::move(params)};

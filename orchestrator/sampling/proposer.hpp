@@ -16,6 +16,7 @@
 #include "hpo/result.hpp"
 #include "hpo/study.hpp"
 #include "hpo/trial.hpp"
+#include "orchestrator/sampling/allowed.hpp"
 #include "orchestrator/sampling/policy.hpp"
 #include "orchestrator/sampling/prior_study.hpp"
 #include "orchestrator/sampling/sampler.hpp"
@@ -57,6 +58,12 @@ class Proposer {
     /// Returns true if a proposal takes microseconds for any number of trials.
     [[nodiscard]] bool quick() const { return quick_; }
 
+    /// Returns how much of the space is allowed, such as "31 % of the space is allowed (of 1,290 random points)".
+    /// Returns an empty text if all of it is.
+    [[nodiscard]] std::string about_allowed() const;
+    /// Returns the share that is allowed, from 0 to 1.
+    [[nodiscard]] double allowed_share() const;
+
     /// Returns a description of the sampler, its choices and their reasons.
     [[nodiscard]] std::string about() const;
 
@@ -64,10 +71,11 @@ class Proposer {
     [[nodiscard]] std::string exhausted() const;
 
    private:
-    Proposer(const Study& study, CubeMap map, std::unique_ptr<Sampler> sampler);
+    Proposer(const Study& study, CubeMap map, std::unique_ptr<Sampler> sampler, std::shared_ptr<const Allowed> allowed);
     void enumerate();
     [[nodiscard]] std::vector<Site> pending() const;
     [[nodiscard]] std::optional<Proposal> wanted_first(std::int64_t trial) const;
+    [[nodiscard]] std::optional<Proposal> completed(const Params& given, std::uint64_t trial) const;
     [[nodiscard]] std::optional<Proposal> next_of_grid(std::int64_t number, std::int64_t points);
     void tell(const TrialRecord& trial, std::optional<double> value, std::optional<double> deviation, bool repeats);
     [[nodiscard]] std::optional<Proposal> unseen(std::int64_t trial);
@@ -79,6 +87,7 @@ class Proposer {
     std::string learns_from_;    ///< such as "60 of phase1"; empty if only from this study
     Objective objective_;
     CubeMap map_;
+    std::shared_ptr<const Allowed> allowed_;  ///< nullptr: the whole cube
     std::unique_ptr<Sampler> sampler_;
     std::unordered_set<std::string> seen_;  ///< parameters of all trials, as text
     std::map<std::int64_t, Site> pending_;  ///< trials that were proposed and not told yet

@@ -2,8 +2,8 @@
 
 #include "hpo/random.hpp"
 
-#include "orchestrator/sampling/beliefs.hpp"
 #include "orchestrator/sampling/registry.hpp"
+#include "orchestrator/sampling/start_points.hpp"
 
 namespace hpo {
 
@@ -12,13 +12,13 @@ namespace {
 class RandomSampler final : public Sampler {
    public:
     explicit RandomSampler(const SamplerSetup& setup)
-        : seed_(setup.seed), dimensions_(setup.space.size()), beliefs_(setup.beliefs) {}
+        : setup_(setup), seed_(setup.seed), dimensions_(setup.space.size()) {}
 
     [[nodiscard]] bool reads_pending() const override { return false; }
     Point propose(std::int64_t trial, std::span<const Site>, int retry) override {
-        if (beliefs_) {
+        if (setup_.beliefs || setup_.allowed) {
             std::uint64_t element = static_cast<std::uint64_t>(retry) << 24;
-            return beliefs_->draw(dimensions_, [&] {
+            return draw_from_priors(setup_, [&] {
                 return draw_unit(seed_, Purpose::sampler, static_cast<std::uint64_t>(trial), element++);
             });
         }
@@ -32,9 +32,9 @@ class RandomSampler final : public Sampler {
     void tell(const Observation&) override {}
 
    private:
+    SamplerSetup setup_;
     std::uint64_t seed_;
     std::size_t dimensions_;
-    std::shared_ptr<const Beliefs> beliefs_;
 };
 
 }  // namespace

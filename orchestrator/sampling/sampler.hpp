@@ -48,6 +48,7 @@ struct Observation {
 
 class Expectation;
 class Beliefs;
+class Allowed;
 
 /// The properties of a study that a sampler is made for.
 struct SamplerSetup {
@@ -62,8 +63,14 @@ struct SamplerSetup {
     /// Returns the number of distinct values of a dimension, which have bins of equal width, or nothing for a
     /// continuum. Empty if the numbers are not known.
     std::function<std::optional<std::uint64_t>(std::size_t dimension)> values = {};
+    /// Returns a point with discrete coordinates in the middle of their bins, so that equal parameters have equal
+    /// points.
+    std::function<Point(const Point&)> canonical = {};
     /// The densities of preferred values (beliefs.hpp), or nullptr if there are none.
     std::shared_ptr<const Beliefs> beliefs = {};
+    /// The part of the cube that the study allows (allowed.hpp), or nullptr if that is all of it. Samplers propose
+    /// points of it alone.
+    std::shared_ptr<const Allowed> allowed = {};
     /// The predictions from other studies (expectation.hpp), one for each study.
     std::vector<std::shared_ptr<const Expectation>> expected = {};
 };

@@ -10,6 +10,7 @@
 
 #include "hpo/random.hpp"
 #include "orchestrator/sampling/registry.hpp"
+#include "orchestrator/sampling/start_points.hpp"
 
 namespace hpo {
 
@@ -17,18 +18,20 @@ namespace {
 
 class SobolSampler final : public Sampler {
    public:
-    explicit SobolSampler(const SamplerSetup& setup) : seed_(setup.seed), dimensions_(setup.space.size()) {}
+    explicit SobolSampler(const SamplerSetup& setup) : seed_(setup.seed), points_(setup) {}
 
     [[nodiscard]] bool reads_pending() const override { return false; }
     Point propose(std::int64_t trial, std::span<const Site>, int retry) override {
-        return sobol_point(seed_, static_cast<std::uint64_t>(trial), dimensions_, retry);
+        const auto number = static_cast<std::uint64_t>(trial);
+        std::uint64_t element = static_cast<std::uint64_t>(retry) << 24;
+        return points_.at(number, retry, [&] { return draw_unit(seed_, Purpose::sampler, number, element++); });
     }
 
     void tell(const Observation&) override {}
 
    private:
     std::uint64_t seed_;
-    std::size_t dimensions_;
+    EvenPoints points_;
 };
 
 }  // namespace

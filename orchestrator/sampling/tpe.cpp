@@ -28,7 +28,7 @@
 #include "orchestrator/sampling/expectation.hpp"
 #include "orchestrator/sampling/parzen.hpp"
 #include "orchestrator/sampling/registry.hpp"
-#include "orchestrator/sampling/sobol.hpp"
+#include "orchestrator/sampling/start_points.hpp"
 
 namespace hpo {
 
@@ -45,12 +45,14 @@ constexpr std::array tpe_options{
     Option{"candidates", OptionType::integer, 1, 10000, {}, "24", "points drawn, of which the best is proposed"},
 };
 
-constexpr double trusted_trials = 10;  ///< of this study; with more of them other studies count less
+constexpr int rejected_for_candidate = 50;  ///< draws for a candidate that are not allowed
+constexpr double trusted_trials = 10;       ///< of this study; with more of them other studies count less
 
 class TpeSampler final : public Sampler {
    public:
     TpeSampler(const Params& given, const SamplerSetup& setup)
         : setup_(setup),
+          start_(setup),
           startup_(static_cast<std::size_t>(number_option(given, tpe_options, "startup"))),
           gamma_(number_option(given, tpe_options, "gamma")),
           prior_weight_(number_option(given, tpe_options, "prior_weight")),
@@ -67,13 +69,8 @@ class TpeSampler final : public Sampler {
         const std::function<double()> uniform = [&] {
             return draw_unit(setup_.seed, Purpose::sampler, number, element++);
         };
-        if (starting) return start(number, retry, uniform);
-        if (uniform_ > 0 && uniform() < uniform_) {
-            if (setup_.beliefs) return setup_.beliefs->draw(choices_.size(), uniform);
-            Point point(choices_.size());
-            for (double& x : point) x = uniform();
-            return point;
-        }
+        if (starting) return start_.at(number, retry, uniform);
+        if (uniform_ > 0 && uniform() < uniform_) return draw_from_priors(setup_, uniform);
 
         const std::size_t good = std::min(
             {max_good, static_cast<std::size_t>(std::ceil(gamma_ * static_cast<double>(ranking_.size()))), measured_});
@@ -99,7 +96,10 @@ class TpeSampler final : public Sampler {
         double highest = -1;
         for (std::size_t i = 0; i < candidates_; ++i) {
             const bool believed = setup_.beliefs && i % 4 == 3;
-            Site site{believed ? setup_.beliefs->draw(choices_.size(), uniform) : promising.sample(uniform), {}};
+            const auto drawn = [&] {
+                return believed ? setup_.beliefs->draw(choices_.size(), uniform) : promising.sample(uniform);
+            };
+            Site site{setup_.allowed ? setup_.allowed->first_of(drawn, uniform, rejected_for_candidate) : drawn(), {}};
             site.active = setup_.active(site.point);
             const double ratio = promising.density(site) / known.density(site) * promise(site);
             if (ratio <= highest) continue;
@@ -132,16 +132,6 @@ class TpeSampler final : public Sampler {
     }
 
    private:
-    Point start(std::uint64_t number, int retry, const std::function<double()>& uniform) const {
-        const std::size_t dimensions = choices_.size();
-        if (setup_.beliefs)
-            if (auto believed = setup_.beliefs->start(number, retry, dimensions, uniform)) return *believed;
-        if (dimensions <= sobol_dimensions) return sobol_point(setup_.seed, number, dimensions, retry);
-        Point point(dimensions);
-        for (double& x : point) x = uniform();
-        return point;
-    }
-
     /// Returns `ranking_` with the `good` best trials by Pareto fronts first.
     [[nodiscard]] std::vector<std::size_t> with_fronts_first(std::size_t good) const {
         std::vector<std::size_t> left(ranking_.begin(), ranking_.begin() + static_cast<std::ptrdiff_t>(measured_));
@@ -204,6 +194,7 @@ class TpeSampler final : public Sampler {
     }
 
     SamplerSetup setup_;
+    StartPoints start_;
     std::size_t startup_;
     double gamma_;
     double prior_weight_;
