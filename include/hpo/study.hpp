@@ -135,8 +135,8 @@ struct Study {
     Objective objective;
     Space space;
     std::vector<std::string> where = {};  ///< conditions on parameters that every configuration keeps
-    Params worker;                     ///< fixed parameters; for the native worker its leaf keys (worker_keys.hpp)
-    std::vector<std::string> command;  ///< of a script; empty for the native worker
+    Params worker;                        ///< fixed parameters; for the native worker its leaf keys (worker_keys.hpp)
+    std::vector<std::string> command;     ///< of a script; empty for the native worker
     /// Ranges [first, last) of `command` that are left out as a whole if a placeholder in them has no value.
     std::vector<std::pair<std::size_t, std::size_t>> optional_arguments;
     std::string home;  ///< absolute folder that a script's relative paths start from; empty: the current folder

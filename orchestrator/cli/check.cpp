@@ -81,15 +81,20 @@ std::string text_of(const Range& range, std::string (*text)(double)) {
 
 std::string whole(double number) { return std::to_string(static_cast<std::int64_t>(number)); }
 
-/// Describes the prior studies of a warm start, one per row, and the sampler. Throws Fatal if the sampler cannot be
-/// created for the study.
-std::string sampler_text(const Study& study) {
+/// Describes the prior studies of a warm start, one per row, what the study allows, and the sampler. Throws Fatal if
+/// the sampler cannot be created for the study.
+std::string sampler_text(const Study& study, Json& json) {
     const auto priors = prior_studies_of(study);
     if (!priors) throw Fatal(priors.error().message);
     std::string text;
     for (const PriorStudy& prior : *priors) text += row(text.empty() ? "warm start" : "", describe(prior));
     const auto proposer = Proposer::make(study, *priors);
     if (!proposer) throw Fatal(proposer.error().message);
+    json["allowed"] = proposer->allowed_share();
+    for (const std::string& condition : study.where)
+        text += row(&condition == &study.where.front() ? "where" : "", condition);
+    if (const std::string allowed = proposer->about_allowed(); !allowed.empty())
+        text += row(study.where.empty() ? "ranges" : "", allowed);
     return text + row("sampler", proposer->about());
 }
 
@@ -440,7 +445,7 @@ std::string objective_text(const Objective& objective) {
 }
 
 /// Describes the objective, the space, the budget, the sampler and the stopping rules.
-std::string search_text(const Study& study) {
+std::string search_text(const Study& study, Json& json) {
     std::string text =
         row("study", study.name + ": " + objective_text(study.objective) + ", seed " + std::to_string(study.seed));
     for (const Constraint& constraint : study.objective.constraints)
@@ -456,7 +461,7 @@ std::string search_text(const Study& study) {
     text += row("budget", std::to_string(trials_of(study)) + (trials_of(study) == 1 ? " trial" : " trials") +
                               " of up to " + steps_text(study, study.budget.epochs) +
                               (study.budget.seconds ? ", " + duration_text(*study.budget.seconds) : ""));
-    text += start_text(study) + sampler_text(study);
+    text += start_text(study) + sampler_text(study, json);
     text += rules_text(study);
     return text;
 }
@@ -495,15 +500,17 @@ int check_command(const CheckArguments& arguments) {
     const Study study = load_study(arguments.file, {arguments.set, {}}, NoWorker::allowed);
     Json json{{"study", study.name},
               {"dimensions", study.space.size()},
+              {"where", study.where},
               {"trials", trials_of(study)},
               {"keep", {{"checkpoints", kept(study.keep.checkpoints)}, {"folders", kept(study.keep.folders)}}}};
+    if (has_worker(study)) refuse_unready_script(study, arguments.set.empty() ? arguments.file : "");
+    std::string text = search_text(study, json);
     if (!has_worker(study)) {
         const std::string trial =
             row("trial", "trained by another program: hpo ask-tell " + shell_word(arguments.file));
-        print(arguments.json ? json.dump() + '\n' : search_text(study) + trial);
+        print(arguments.json ? json.dump() + '\n' : text + trial);
         return 0;
     }
-    refuse_unready_script(study, arguments.set.empty() ? arguments.file : "");
     const auto machine = open_machine(study, installed_programs(), [](const DeviceNotice& notice) {
         std::fputs(("hpo: " + notice.text + '\n').c_str(), stderr);
     });
@@ -521,7 +528,7 @@ int check_command(const CheckArguments& arguments) {
     }
     load.question.budget_trials = trials_of(study);
 
-    std::string text = search_text(study) + row("keep", keep_text(study));
+    text += row("keep", keep_text(study));
     text += study.command.empty() ? native_text({study, arguments.file, arguments.set.empty()}, *machine, load, json)
                                   : script_text(study, load, json);
     text += row("machine",

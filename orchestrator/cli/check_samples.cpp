@@ -33,13 +33,14 @@ from_worker::PlanAnswer plan_or_refuse(const CheckedStudy& checked, OneWorker& w
 
 /// Throws Refusal if the data has fewer samples than the largest batch of the space. The samples need not contain that
 /// batch.
-void check_largest_batch(const CheckedStudy& checked, OneWorker& worker, const Sample& sample) {
+void check_largest_batch(const CheckedStudy& checked, OneWorker& worker, const Sample& sample, const CubeMap& map) {
     for (const Dimension& dimension : checked.study.space) {
         if (dimension.name != "batch_size") continue;
         double largest = dimension.high;
         for (const Value& choice : dimension.choices) largest = std::max(largest, number_or(choice, 0));
         Params params = sample.params;
         params["batch_size"] = static_cast<std::int64_t>(largest);
+        if (!map.allows(params)) continue;
         const auto answer = worker.plan(params, checked.study.budget.epochs, checked.study.seed);
         if (!answer && answer.error().message.find("batch_size: ") != std::string::npos)
             checked.refuse("the largest could not run: ", answer.error().message,
@@ -108,7 +109,7 @@ Samples plan_samples(const CheckedStudy& checked, OneWorker& worker, const Machi
         sample.trial = trial;
         sample.params = proposal->params;
         sample.params.insert(study.worker.begin(), study.worker.end());
-        if (trial == 1) check_largest_batch(checked, worker, sample);
+        if (trial == 1) check_largest_batch(checked, worker, sample, proposer->map());
         sample.answer = plan_or_refuse(checked, worker, sample);
         sample.reserved = reserved_by(sample.answer);
         if (const auto reason = never_fits(machine, sample.reserved.footprint, !machine.accelerators.empty())) {

@@ -42,6 +42,7 @@ std::string refusal_of(const std::string& key, const Study& before, const Study&
     if (key == "worker.preload" || key == "worker.terminal" || key == "worker.home" || key == "worker.cwd") return {};
     if (key == "budget.epochs") return refusal_of_epochs(before, after);
     if (key.starts_with("budget.")) return {};
+    if (key == "where") return "the best trials so far may break it; a new study learns from them by warm_start";
     if (key == "study") return "a study with another name is another study";
     if (key.starts_with("stopping")) return "the decisions so far were made by the earlier rules";
     if (key.starts_with("start.")) return "these configurations run first, and the study has begun";

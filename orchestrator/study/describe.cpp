@@ -104,7 +104,9 @@ string describe(const Space& space) {
     if (space.empty()) return "nothing varies";
     const bool finite =
         std::all_of(space.begin(), space.end(), [](const Dimension& d) { return values_of(d).has_value(); });
-    if (finite)
+    const bool fixed_ranges =
+        std::none_of(space.begin(), space.end(), [](const Dimension& d) { return d.dependent(); });
+    if (finite && fixed_ranges)
         if (const auto count = Counter(space).count()) return counted(*count, "configuration");
     std::array<double, 3> kinds{};
     double conditional = 0;
@@ -127,7 +129,10 @@ string describe(const Dimension& dimension) {
             text += (i > 0 ? ", " : "") + to_text(dimension.choices[i]);
     } else {
         text = dimension.kind == Kind::real ? "float " : "int ";
-        text += study::short_number(dimension.low) + " to " + study::short_number(dimension.high);
+        const auto end = [](double number, const string& expression) {
+            return expression.empty() ? study::short_number(number) : expression;
+        };
+        text += end(dimension.low, dimension.low_of) + " to " + end(dimension.high, dimension.high_of);
         if (dimension.step) text += " by " + study::short_number(*dimension.step);
         if (dimension.log) text += ", log";
     }

@@ -115,6 +115,14 @@ int Diagnostics::add_option(std::string name) {
     return static_cast<int>(names_.size()) - 1;
 }
 
+bool Diagnostics::shows(const Location& location, std::string_view text) const {
+    if (location.source != 0 || location.line < 1 || static_cast<std::size_t>(location.line) > lines_.size())
+        return false;
+    const std::string_view line = lines_[static_cast<std::size_t>(location.line) - 1];
+    const auto column = static_cast<std::size_t>(std::max(location.column, 1)) - 1;
+    return column <= line.size() && line.substr(column).starts_with(text);
+}
+
 void Diagnostics::error(Location location, std::string message) {
     problems_.push_back({location, std::move(message), {}});
 }

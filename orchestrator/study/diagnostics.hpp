@@ -28,6 +28,9 @@ class Diagnostics {
     /// Adds a note to the last error, such as the location of the other half of a conflict.
     void note(Location location, std::string message);
 
+    /// Returns true if the file has `text` at a location.
+    [[nodiscard]] bool shows(const Location& location, std::string_view text) const;
+
     [[nodiscard]] bool ok() const { return problems_.empty(); }
     [[nodiscard]] std::string text() const;
 

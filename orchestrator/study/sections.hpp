@@ -42,11 +42,31 @@ struct ReadWorker {
 };
 
 /// Reads the space. Dimensions with errors are reported and left out. With `native`, names and ranges are those of
-/// worker_keys.hpp.
-ReadSpace read_space(Diagnostics& diagnostics, const Node* node, bool native);
+/// worker_keys.hpp. Expressions may also name the parameters in `fixed`.
+ReadSpace read_space(Diagnostics& diagnostics, const Node* node, bool native, const Params& fixed);
 
-/// Reads the configurations to try first, each of which must lie within `space`.
-std::vector<Params> read_start(Diagnostics& diagnostics, const Node* node, const ReadSpace& space);
+/// The end of a range that is written as an expression of other parameters.
+struct DependentEnd {
+    std::size_t dimension = 0;
+    bool upper = false;
+    const Node* node = nullptr;  ///< the text, such as "width / 2"
+};
+
+/// Returns the text of the expression if an end of a range is one, and nullptr if it is meant as a number.
+const Node* expression_of_end(const Node& node);
+
+/// Reads expressions into the space, and gives each of its dimensions the range that they can leave at most. Reports
+/// cycles of ranges and conditions, and ranges that are always empty.
+void resolve_ranges(Diagnostics& diagnostics, ReadSpace& space, const std::vector<DependentEnd>& ends, bool native,
+                    const Params& fixed);
+
+/// Reads `where`, one condition on parameters or a list of them.
+std::vector<std::string> read_where(Diagnostics& diagnostics, const Node* node, const ReadSpace& space,
+                                    const Params& fixed);
+
+/// Reads the configurations to try first, each of which must lie within `space` and break no condition of `where`.
+std::vector<Params> read_start(Diagnostics& diagnostics, const Node* node, const ReadSpace& space,
+                               const std::vector<std::string>& where, const Params& fixed);
 
 /// Reads the names or folders of the studies to learn from, one or a list. `name` is the study's own, which must not be
 /// among them.

@@ -24,7 +24,8 @@ std::vector<string_view> list(const std::array<string_view, N>& names) {
 
 class SpaceReader {
    public:
-    SpaceReader(Diagnostics& diagnostics, bool native) : diagnostics_(diagnostics), native_(native) {}
+    SpaceReader(Diagnostics& diagnostics, bool native, const Params& fixed)
+        : diagnostics_(diagnostics), native_(native), fixed_(fixed) {}
 
     ReadSpace read(const Node& node) {
         if (node.entries.size() > max_dimensions)
@@ -35,12 +36,14 @@ class SpaceReader {
             if (result_.space.size() == before) result_.broken.push_back(entry.key);
         }
         for (const auto& [index, when] : conditions_) read_conditions(result_.space[index], *when);
-        check_cycles();
+        resolve_ranges(diagnostics_, result_, ends_, native_, fixed_);
         return std::move(result_);
     }
 
    private:
     void dimension(const Entry& entry) {
+        if (entry.key == "where" && entry.value.kind != Node::Kind::map)
+            return diagnostics_.error(entry.location, "'where' stands beside 'space', not in it");
         const WorkerKey* key = native_ ? find_worker_key(entry.key) : nullptr;
         if (!check_name(entry, key)) return;
 
@@ -166,31 +169,48 @@ class SpaceReader {
             const auto value = whole(diagnostics_, node, path + "." + string(name), std::max(least, -max_whole), most);
             return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
         };
-        const auto from = number(*low, "low");
-        const auto to = number(*high, "high");
-        if (!from || !to) return false;
-        if (*from > *to) {
-            diagnostics_.error(low->location, "'" + path + ".low' (" + short_number(*from) + ") is above 'high' (" +
-                                                  short_number(*to) + ")");
-            return false;
+        bool is_valid = true;
+        for (const bool upper : {false, true}) {
+            const Node& node = upper ? *high : *low;
+            const string name = upper ? "high" : "low";
+            if (const Node* text = expression_of_end(node)) {
+                ends_.push_back({result_.space.size(), upper, text});
+                (upper ? dimension.high_of : dimension.low_of) = text->text;
+            } else if (const auto value = number(node, name)) {
+                (upper ? dimension.high : dimension.low) = *value;
+            } else {
+                is_valid = false;
+            }
         }
-        dimension.low = *from;
-        dimension.high = *to;
-        if (!std::isfinite(*to - *from)) {
-            diagnostics_.error(high->location, "'" + path + "' is wider than a float can hold");
-            return false;
+        if (!is_valid) return drop_ends();
+        if (!dimension.dependent()) {
+            if (dimension.low > dimension.high) {
+                diagnostics_.error(low->location, "'" + path + ".low' (" + short_number(dimension.low) +
+                                                      ") is above 'high' (" + short_number(dimension.high) + ")");
+                return false;
+            }
+            if (!std::isfinite(dimension.high - dimension.low)) {
+                diagnostics_.error(high->location, "'" + path + "' is wider than a float can hold");
+                return false;
+            }
         }
         if (log != nullptr) {
             const auto answer = flag(diagnostics_, *log, path + ".log");
-            if (!answer) return false;
+            if (!answer) return drop_ends();
             dimension.log = *answer;
         }
-        if (dimension.log && *from <= 0) {
-            diagnostics_.error(low->location,
-                               "'" + path + ".low' must be above 0 with log: true, found " + short_number(*from));
-            return false;
+        if (dimension.log && dimension.low_of.empty() && dimension.low <= 0) {
+            diagnostics_.error(low->location, "'" + path + ".low' must be above 0 with log: true, found " +
+                                                  short_number(dimension.low));
+            return drop_ends();
         }
-        return step == nullptr || read_step(dimension, *step);
+        return step == nullptr || read_step(dimension, *step) || drop_ends();
+    }
+
+    /// Forgets the expressions of the dimension that is being read, which has an error. Returns false.
+    bool drop_ends() {
+        std::erase_if(ends_, [&](const DependentEnd& end) { return end.dimension == result_.space.size(); });
+        return false;
     }
 
     /// The preferred value, and how far good values lie from it.
@@ -203,6 +223,10 @@ class SpaceReader {
             return false;
         }
         if (prior == nullptr) return true;
+        if (dimension.dependent()) {
+            diagnostics_.error(prior->location, "'" + path + ".prior' is for a range with fixed ends");
+            return drop_ends();
+        }
         const auto value = natural_value(diagnostics_, *prior, path + ".prior");
         if (!value) return false;
         if (categorical) {
@@ -246,6 +270,8 @@ class SpaceReader {
             }
         }
         if (!step) return false;
+        dimension.step = *step;
+        if (dimension.dependent()) return true;  // the last step before the end is the last value
         const double steps = width / *step;
         const double nearest_whole = std::round(steps);
         if (!(steps < 1e9)) {
@@ -259,7 +285,6 @@ class SpaceReader {
                                                   "; the last value on its way is " + rounded(last));
             return false;
         }
-        dimension.step = *step;
         return true;
     }
 
@@ -329,8 +354,10 @@ class SpaceReader {
         if (parent.kind == Kind::integer) {
             const double number = number_or(*value, std::nan(""));
             const double steps = (number - parent.low) / parent.step.value_or(1);
-            if (number >= parent.low && number <= parent.high && steps == std::floor(steps))
-                return condition.any_of.emplace_back(static_cast<std::int64_t>(number)), void();
+            const bool fits = parent.dependent()  // its range is not known yet
+                                  ? number == std::floor(number)
+                                  : number >= parent.low && number <= parent.high && steps == std::floor(steps);
+            if (fits) return condition.any_of.emplace_back(static_cast<std::int64_t>(number)), void();
         } else {
             for (const Value& choice : parent.choices)
                 if (same_value(choice, *value)) return condition.any_of.push_back(choice);
@@ -348,50 +375,21 @@ class SpaceReader {
         return "one of " + printable(choices, 200);
     }
 
-    /// Reports cycles. A parameter that depends on itself, directly or through others, could never become active.
-    void check_cycles() {
-        const auto index_of = [&](const string& name) {
-            std::size_t i = 0;
-            while (result_.space[i].name != name) ++i;
-            return i;
-        };
-        enum class Visit { none, open, done };
-        std::vector<Visit> state(result_.space.size(), Visit::none);
-        std::vector<std::size_t> path;
-        const auto visit = [&](const auto& self, std::size_t i) -> bool {
-            if (state[i] == Visit::done) return false;
-            if (state[i] == Visit::open) {
-                string text;
-                for (auto at = std::find(path.begin(), path.end(), i); at != path.end(); ++at)
-                    text += result_.space[*at].name + " -> ";
-                diagnostics_.error(result_.locations[i], "'when' is circular: " + text + result_.space[i].name);
-                return true;
-            }
-            state[i] = Visit::open;
-            path.push_back(i);
-            for (const Condition& condition : result_.space[i].when)
-                if (self(self, index_of(condition.parameter))) return true;
-            path.pop_back();
-            state[i] = Visit::done;
-            return false;
-        };
-        for (std::size_t i = 0; i < result_.space.size(); ++i)
-            if (visit(visit, i)) return;
-    }
-
     Diagnostics& diagnostics_;
     bool native_;
+    const Params& fixed_;
     ReadSpace result_;
+    std::vector<DependentEnd> ends_;
     std::vector<std::pair<std::size_t, const Node*>> conditions_;
 };
 
 }  // namespace
 
-ReadSpace read_space(Diagnostics& diagnostics, const Node* node, bool native) {
+ReadSpace read_space(Diagnostics& diagnostics, const Node* node, bool native, const Params& fixed) {
     if (node == nullptr || node->kind == Node::Kind::null) return {};
     const Fields fields(diagnostics, node, "space");
     if (fields.node() == nullptr) return {};
-    return SpaceReader(diagnostics, native).read(*node);
+    return SpaceReader(diagnostics, native, fixed).read(*node);
 }
 
 bool is_name(string_view name) {

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "hpo/dimension_value.hpp"
+#include "orchestrator/expression/expression.hpp"
 #include "orchestrator/study/sections.hpp"
 #include "orchestrator/study/study_file.hpp"
 
@@ -27,7 +28,8 @@ string choices_text(const std::vector<Value>& values) {
 
 class StartReader {
    public:
-    StartReader(Diagnostics& diagnostics, const ReadSpace& space) : diagnostics_(diagnostics), space_(space) {}
+    StartReader(Diagnostics& diagnostics, const ReadSpace& space, const std::vector<string>& where, const Params& fixed)
+        : diagnostics_(diagnostics), space_(space), where_(where), fixed_(fixed) {}
 
     std::vector<Params> read(const Node& list) {
         std::vector<Params> all;
@@ -63,6 +65,7 @@ class StartReader {
         }
         for (const Entry& entry : item.entries)
             if (is_valid && !check_conditions(entry, params)) is_valid = false;
+        if (is_valid) is_valid = check_expressions(item, params);
         return is_valid ? std::optional(std::move(params)) : std::nullopt;
     }
 
@@ -105,19 +108,64 @@ class StartReader {
         return true;
     }
 
+    /// Returns true if the given values do not break a condition of `where` or leave a range that depends on others,
+    /// whatever values the other parameters have. Reports an error if they do.
+    bool check_expressions(const Node& item, const Params& params) {
+        if (!diagnostics_.ok()) return false;  // expressions may have errors
+        const auto variables = expression::variables_of(space_.space, fixed_);
+        std::vector<const Value*> values;
+        for (const auto& variable : variables) {
+            const auto given = params.find(variable.name);
+            const auto constant = fixed_.find(variable.name);
+            values.push_back(given != params.end()      ? &given->second
+                             : constant != fixed_.end() ? &constant->second
+                                                        : nullptr);
+        }
+        const auto refuse = [&](const Location& location, const string& text) {
+            diagnostics_.error(location, text);
+            return false;
+        };
+        for (const string& text : where_) {
+            const auto read = expression::Expression::read(text, expression::Meaning::condition, variables);
+            const auto* condition = std::get_if<expression::Expression>(&read);
+            const auto truth = condition ? condition->holds(values) : expression::Truth::yes;
+            if (truth == expression::Truth::no || truth == expression::Truth::undefined)
+                return refuse(item.location, "this configuration of 'start' breaks 'where': " + printable(text, 200));
+        }
+        for (const Entry& entry : item.entries) {
+            const Dimension& dimension = *find_dimension(space_.space, entry.key);
+            for (const bool upper : {false, true}) {
+                const string& text = upper ? dimension.high_of : dimension.low_of;
+                if (text.empty()) continue;
+                const auto read = expression::Expression::read(text, expression::Meaning::number, variables);
+                const auto* end = std::get_if<expression::Expression>(&read);
+                const auto bound = end ? end->number(values) : std::nullopt;
+                const double value = number_or(params.at(entry.key), 0);
+                if (bound && (upper ? value > *bound : value < *bound))
+                    return refuse(entry.value.location, "'" + entry.key + "' is " + (upper ? "above " : "below ") +
+                                                            printable(text, 200) + ", which is " +
+                                                            short_number(*bound) + " here: change one of the two");
+            }
+        }
+        return true;
+    }
+
     Diagnostics& diagnostics_;
     const ReadSpace& space_;
+    const std::vector<string>& where_;
+    const Params& fixed_;
 };
 
 }  // namespace
 
-std::vector<Params> read_start(Diagnostics& diagnostics, const Node* node, const ReadSpace& space) {
+std::vector<Params> read_start(Diagnostics& diagnostics, const Node* node, const ReadSpace& space,
+                               const std::vector<string>& where, const Params& fixed) {
     if (node == nullptr || node->kind == Node::Kind::null) return {};
     if (node->kind != Node::Kind::list) {
         diagnostics.error(node->location, "'start' must be a list of configurations, such as [{lr: 0.001}]");
         return {};
     }
-    return StartReader(diagnostics, space).read(*node);
+    return StartReader(diagnostics, space, where, fixed).read(*node);
 }
 
 std::vector<string> read_warm_start(Diagnostics& diagnostics, const Node* node, const string& name) {

@@ -94,6 +94,7 @@ class StudyReader {
         const Node* objective = file.take("objective");
         const Node* constraints = file.take("constraints");
         const Node* space = file.take("space");
+        const Node* where = file.take("where");
         const Node* worker = file.take("worker");
         external_ = worker == nullptr;
         const Node* budget = file.take("budget");
@@ -107,11 +108,12 @@ class StudyReader {
         file.finish();
 
         const ReadWorker fixed = external_ ? no_worker() : read_worker(diagnostics_, worker);
-        const ReadSpace varied = read_space(diagnostics_, space, fixed.native && fixed.known);
+        const ReadSpace varied = read_space(diagnostics_, space, fixed.native && fixed.known, fixed.params);
         if (fixed.known) read_objectives(objective, fixed);
         if (fixed.known) read_constraints(constraints, fixed);
         read_budget(budget);
-        if (fixed.known) study_.start = read_start(diagnostics_, start, varied);
+        if (fixed.known) study_.where = read_where(diagnostics_, where, varied, fixed.params);
+        if (fixed.known) study_.start = read_start(diagnostics_, start, varied, study_.where, fixed.params);
         study_.warm_start = read_warm_start(diagnostics_, warm_start, study_.name);
         read_sampler(sampler);
         read_stopping(stopping, budget, fixed);

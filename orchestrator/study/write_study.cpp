@@ -79,8 +79,8 @@ Pairs fields_of(const Dimension& dimension) {
         const auto number = [&](double value) {
             return dimension.kind == Kind::integer ? short_number(value) : float_text(value);
         };
-        fields.emplace_back("low", number(dimension.low));
-        fields.emplace_back("high", number(dimension.high));
+        fields.emplace_back("low", dimension.low_of.empty() ? number(dimension.low) : yaml_text(dimension.low_of));
+        fields.emplace_back("high", dimension.high_of.empty() ? number(dimension.high) : yaml_text(dimension.high_of));
         if (dimension.step) fields.emplace_back("step", number(*dimension.step));
         if (dimension.log) fields.emplace_back("log", "true");
     }
@@ -271,6 +271,7 @@ std::vector<Group> groups_of(const Study& study) {
     groups.push_back({"", "", {{"study", yaml_text(study.name)}, {"seed", std::to_string(study.seed)}}});
     add_objectives(groups, study.objective);
     for (const Dimension& dimension : study.space) groups.push_back({"space", dimension.name, fields_of(dimension)});
+    if (!study.where.empty()) groups.push_back({"", "", {{"where", list_text(study.where, yaml_text)}}});
     add_worker(groups, study);
 
     Group budget{"budget",
@@ -336,6 +337,7 @@ Study fix_parameters(const Study& study, const Params& params) {
     fixed.name = study.name.substr(0, 59) + "-best";
     for (const auto& [name, value] : params) fixed.worker.insert_or_assign(name, value);
     fixed.space.clear();
+    fixed.where.clear();
     fixed.start.clear();
     fixed.warm_start.clear();
     fixed.stopping.clear();

@@ -29,6 +29,11 @@ class Readme(Case):
     def test_the_study_of_the_manual_is_valid(self):
         self.hpo("check", self.study(re.search(r"```yaml\n(.*?)```", STUDIES, re.S).group(1)))
 
+    def test_check_says_of_the_conditions_of_the_manual_what_it_shows(self):
+        section = STUDIES[STUDIES.index("## Conditions between parameters"):]
+        study, shown = re.search(r"```yaml\n(.*?)```.*?```\n(.*?)```", section, re.S).groups()
+        self.assertIn(shown, self.hpo("check", self.study(study)))
+
     def test_the_error_message_of_the_manual_is_printed(self):
         block = re.search(r"the location and the cure:\n\n```\n(.*?)```", STUDIES, re.S).group(1).strip()
         study = (SOURCE / "studies" / "phase1.yaml").read_text().replace("weight_decay:    {", "weigth_decay:    {")

@@ -25,7 +25,7 @@ TEST(StudyErrors, OfBoundsThatAreNotFinite) {
     EXPECT_THAT(problem(head + "  x: {type: float, low: 0, high: .inf}"),
                 HasSubstr("'space.x.high' must be a finite number, found .inf"));
     EXPECT_THAT(problem(head + "  x: {type: float, low: a, high: 1}"),
-                HasSubstr("'space.x.low' must be a finite number, found a"));
+                HasSubstr("'space.x.low': unknown parameter 'a'; known: x"));
 }
 
 TEST(StudyErrors, OfPreferredValues) {
