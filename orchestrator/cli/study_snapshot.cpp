@@ -1,11 +1,16 @@
 #include "orchestrator/cli/study_snapshot.hpp"
 
+#include <cstdio>
+
+#include "hpo/printable.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo {
 
 Result<void> StudySnapshot::refresh() {
     constexpr std::size_t batch = 4096;
+    if (store->stands_still())
+        if (auto again = open_store_read_only(folder.database())) store = std::move(*again);
     if (auto read = store->read_summary(record); !read) return read;
     for (;;) {
         const auto events = store->events(record.sequence, batch);
@@ -82,6 +87,8 @@ Result<StudySnapshot> take_snapshot(const StudyFolder& folder) {
 StudySnapshot snapshot_or_fail(const StudyFolder& folder) {
     auto snapshot = take_snapshot(folder);
     if (!snapshot) throw Fatal(snapshot.error().message);
+    if (const std::string missing = snapshot->store->missing_results(); !missing.empty())
+        std::fprintf(stderr, "hpo: warning: %s. hpo run repeats these trials\n", printable(missing).c_str());
     return std::move(*snapshot);
 }
 

@@ -107,13 +107,12 @@ StoredEvent Ledger::store(const Event& event, bool waits) {
     return *std::move(added);
 }
 
-/// All that waited is stored, or never will be.
+/// All that waited is stored; or it waits for the next who writes, but nothing may follow from its entries.
 void Ledger::stored(const Result<void>& outcome) {
     const bool entries = std::exchange(commit_due_, false);
+    if (entries && !outcome) failure_ = outcome.error().message;
+    if (!outcome) throw StoreFailed(outcome.error().message);
     steps_wait_ = false;
-    if (outcome) return;
-    if (entries) failure_ = outcome.error().message;
-    throw StoreFailed(outcome.error().message);
 }
 
 StudyRecord Ledger::stored_record() const {
@@ -160,13 +159,14 @@ std::int64_t Ledger::results_on_disk() const {
 
 void Ledger::settle() { stored(store_.settle()); }
 
+/// A summary that could not be written is owed by the next one.
 void Ledger::summarize() {
     if (changed_.empty() || failure_) return flush();
-    changed_.erase(0);
     std::vector<std::int64_t> trials(changed_.begin(), changed_.end());
+    std::erase(trials, 0);
     std::sort(trials.begin(), trials.end());  // rows that are added in order fill the pages of the database
-    changed_.clear();
     stored(store_.summarize(record_, trials));
+    changed_.clear();
 }
 
 void Ledger::add_telemetry(std::span<const TelemetryRow> rows) {
@@ -256,10 +256,10 @@ void Ledger::took_step(const StoredEvent& stored, const event::Reported& reporte
     steps.push_back({reported.report.step, stored.sequence});
 }
 
-void Ledger::mark(std::int64_t sequence, SoFar so_far) {
+void Ledger::mark(std::int64_t sequence, SoFar so_far, std::int64_t trial) {
     if (replaying_) {
-        if (marks_) marks_->push_back({sequence, so_far});
-    } else if (const auto kept = store_.mark({sequence, so_far}); !kept) {
+        if (marks_) marks_->push_back({sequence, so_far, trial});
+    } else if (const auto kept = store_.mark({sequence, so_far, trial}); !kept) {
         throw StoreFailed(kept.error().message);
     }
 }
@@ -275,7 +275,7 @@ void Ledger::mark_end(const Event& event) {
     if (found == steps_.end() || found->second.empty()) return;
     const auto& steps = found->second;
     const SoFar so_far{trial.value, trial.best_step, trial.trained};
-    mark(steps.back().sequence, so_far);
+    mark(steps.back().sequence, so_far, trial.number);
     const auto best = std::lower_bound(steps.begin(), steps.end(), trial.best_step,
                                        [](const Step& one, std::int64_t step) { return one.step < step; });
     if (finished && best != steps.end() && best->step == trial.best_step) mark(best->sequence, so_far);

@@ -29,7 +29,7 @@ struct StoreFailed : std::runtime_error {
 };
 
 /// Not thread-safe. Every method that changes something throws StoreFailed and then has changed nothing, but for
-/// reports that waited to be stored, and for a commit that fails.
+/// reports that waited to be stored, which go on waiting, and for a commit that fails.
 class Ledger {
    public:
     /// `store` must outlive the ledger. The proposer and the rules are fresh ones, made from the same study.
@@ -44,8 +44,8 @@ class Ledger {
     /// simulation of a million trials, of which nothing else is shown.
     void forget_ended() { forgets_ended_ = true; }
     /// To be called before a worker is answered, or anyone else outside acts on an entry. Steps alone are left to
-    /// flush(), so that thousands a second are stored many at once. StoreFailed: the entries are lost, as when the
-    /// process is killed, and there can be no further ones.
+    /// flush(), so that thousands a second are stored many at once. StoreFailed: there can be no further entries, and
+    /// these are stored by settle(), or lost as when the process is killed.
     void commit();
     /// Whether steps wait to be stored; flush() is to be called some 50 ms later, which a kill may take.
     [[nodiscard]] bool waits() const { return steps_wait_; }
@@ -144,7 +144,7 @@ class Ledger {
     void set_queued(std::int64_t trial, bool queued);
     void tried(const TrialRecord& trial);
     void took_step(const StoredEvent& stored, const event::Reported& reported);
-    void mark(std::int64_t sequence, SoFar so_far);
+    void mark(std::int64_t sequence, SoFar so_far, std::int64_t trial = 0);
     void mark_end(const Event& event);
     void forget_if_ended(const Event& event);
     Result<void> complete_pictures();

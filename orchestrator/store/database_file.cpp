@@ -1,6 +1,7 @@
 #include "orchestrator/store/database_file.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -10,6 +11,9 @@
 #include <fstream>
 #include <system_error>
 
+#include "hpo/descriptor.hpp"
+#include "orchestrator/store/file_system.hpp"
+#include "orchestrator/store/result_log.hpp"
 #include "orchestrator/store/sqlite.hpp"
 
 namespace hpo {
@@ -159,6 +163,52 @@ Result<void> check_whole(const fs::path& file) {
     return {};
 }
 
+void keep_shared_memory_private(const fs::path& file) {
+    const fs::path memory = file.string() + "-shm";
+    const fs::path folder = file.parent_path().empty() ? "." : file.parent_path();
+    const mode_t mode = mode_of_locked_files(folder);
+    constexpr off_t not_empty = 3;  // bytes, as SQLite makes it: it gives an empty one the database's permissions again
+    struct stat database {
+    }, there{};
+    if (::stat(file.c_str(), &database) != 0) return;
+    if (::lstat(memory.c_str(), &there) == 0) {
+        // It is not opened: closing it would drop the locks that this process has on it.
+        if (S_ISREG(there.st_mode) && (there.st_mode & 0777 & ~mode) != 0)
+            (void)!::chmod(memory.c_str(), there.st_mode & mode);
+        if (S_ISREG(there.st_mode) && there.st_size == 0) (void)!::truncate(memory.c_str(), not_empty);
+        return;
+    }
+    const Descriptor fresh(::open(memory.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+    if (!fresh) return;  // nothing can be created here, or SQLite was quicker
+    const gid_t group = (mode & 0060) != 0 ? database.st_gid : static_cast<gid_t>(-1);
+    (void)!::fchown(fresh.get(), ::geteuid() == 0 ? database.st_uid : static_cast<uid_t>(-1), group);
+    (void)!::fchmod(fresh.get(), mode);
+    (void)!::ftruncate(fresh.get(), not_empty);
+}
+
+/// While the log has the same salts, what is copied from it to the database is in the log, too: a log that is read
+/// after the database makes up for what was changed meanwhile (https://www.sqlite.org/fileformat2.html, section 4).
+Result<void> copy_unlocked(const fs::path& file, const fs::path& folder) {
+    constexpr int most_tries = 10;
+    const fs::path log = file.string() + "-wal";
+    const auto head = [&] {
+        std::string bytes(32, '\0');
+        std::ifstream in(log, std::ios::binary);
+        in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+        return bytes.substr(0, static_cast<std::size_t>(in.gcount()));
+    };
+    for (int tries = 0; tries < most_tries; ++tries) {
+        const std::string before = head();
+        std::error_code error;
+        for (const fs::path& part : {file, log}) {
+            fs::copy_file(part, folder / part.filename(), fs::copy_options::overwrite_existing, error);
+            if (error) return Error{part.string() + ": cannot be copied: " + error.message()};
+        }
+        if (head() == before) return {};
+    }
+    return Error{file.string() + ": changes too often to be copied: try again"};
+}
+
 Result<void> create_database(const fs::path& file) {
     const fs::path fresh = file.string() + ".new";
     std::error_code error;
@@ -177,6 +227,7 @@ Result<void> create_database(const fs::path& file) {
         if (!journal) return journal.error();
         if (*journal != "wal") return Error{file.string() + ": this file system has no write-ahead logging"};
     }
+    remove_result_log(file);
     fs::rename(fresh, file, error);
     if (error) return Error{file.string() + ": " + error.message()};
     sync_folder(file.parent_path().empty() ? "." : file.parent_path());

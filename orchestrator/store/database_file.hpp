@@ -34,6 +34,15 @@ Result<void> check_version(const std::filesystem::path& file, std::int64_t versi
 /// Also whether it is whole. For the holder alone: a writer at work would look like damage.
 Result<void> check_whole(const std::filesystem::path& file);
 
+/// Makes the shared memory of SQLite beside `file` one that only those can open who may (mode_of_locked_files()):
+/// SQLite gives it the permissions of the database, and a lock on it stops the writer. To be called before it is
+/// opened.
+void keep_shared_memory_private(const std::filesystem::path& file);
+
+/// A whole copy, in `folder`, of a database that somebody else writes and whose locks cannot be taken. An Error: it
+/// changed too often.
+Result<void> copy_unlocked(const std::filesystem::path& file, const std::filesystem::path& folder);
+
 /// Makes an empty database, complete with its schema, under a temporary name and renames it to `file`: whoever is
 /// killed while it is made leaves no half of it.
 Result<void> create_database(const std::filesystem::path& file);

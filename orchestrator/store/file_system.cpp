@@ -1,6 +1,7 @@
 #include "orchestrator/store/file_system.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 
@@ -43,6 +44,12 @@ Result<void> can_lock_in(const std::filesystem::path& folder) {
     lock.l_whence = SEEK_SET;
     if (!handle || ::fcntl(handle.get(), F_OFD_GETLK, &lock) != 0) return Error{std::strerror(errno)};
     return {};
+}
+
+mode_t mode_of_locked_files(const std::filesystem::path& folder) {
+    struct stat info {};
+    if (::stat(folder.c_str(), &info) != 0) return 0600;
+    return 0600 | ((info.st_mode & S_IWGRP) ? 0060 : 0) | ((info.st_mode & S_IWOTH) ? 0006 : 0);
 }
 
 std::optional<std::int64_t> free_space(const std::filesystem::path& path) {

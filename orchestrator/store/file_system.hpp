@@ -1,7 +1,9 @@
 // What a study needs of its file system: locks and shared memory that are those of one machine, and space.
 #pragma once
 
+#include <sys/types.h>
 #include <cstdint>
+
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -22,5 +24,9 @@ Result<void> can_lock_in(const std::filesystem::path& folder);
 
 /// Bytes that this user can still write below `path`; nothing where the system does not tell.
 std::optional<std::int64_t> free_space(const std::filesystem::path& path);
+
+/// The permissions of a file in `folder` on which even a reader can hold up the study, by a lock: for the owner alone,
+/// and for those who may write to the folder, and so have the study in their hands anyway.
+mode_t mode_of_locked_files(const std::filesystem::path& folder);
 
 }  // namespace hpo

@@ -12,6 +12,9 @@
 #include <thread>
 #include <utility>
 
+#include "orchestrator/store/file_system.hpp"
+#include "orchestrator/store/lock_owner.hpp"
+
 namespace hpo {
 namespace {
 
@@ -89,10 +92,13 @@ std::optional<Holder> read_living_holder(int fd) {
 Result<HolderLock> HolderLock::take(const StudyFolder& study) {
     const auto path = study.lock();
     for (;;) {
-        HolderLock lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644), path);
+        const mode_t mode = mode_of_locked_files(study.path);
+        HolderLock lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode), path);
         if (lock.fd_ < 0 && errno == ELOOP)
             return Error{path.string() + ": a symbolic link, which is not followed: remove it"};
         if (lock.fd_ < 0) return Error{path.string() + ": cannot be opened: " + std::strerror(errno)};
+        struct stat info {};
+        if (::fstat(lock.fd_, &info) == 0 && (info.st_mode & 0777) != mode) (void)::fchmod(lock.fd_, mode);
         if (!try_lock(lock.fd_)) {
             if (errno != EAGAIN && errno != EACCES)
                 return Error{path.string() + ": cannot be locked: " + std::strerror(errno)};
@@ -127,6 +133,7 @@ HolderLock::~HolderLock() {
 
 std::optional<Holder> holder_of(const StudyFolder& study) {
     const int fd = ::open(study.lock().c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == EACCES && !locks_on(study.lock()).empty()) return Holder{0, "unknown", ""};
     if (fd < 0) return std::nullopt;
     std::optional<Holder> holder;
     if (is_locked(fd)) {

@@ -318,7 +318,7 @@ TrialRecord to_trial(std::string_view bytes) {
     return trial;
 }
 
-std::string of_totals(const StudyRecord& record) {
+std::string of_totals(const StudyRecord& record, const TrialRows& rows) {
     return Message()
         .number(1, record.sequence)
         .real(2, record.seconds)
@@ -326,7 +326,18 @@ std::string of_totals(const StudyRecord& record) {
         .real(4, record.held_since)
         .real(5, record.last_time)
         .bytes(6, record.end_reason)
+        .number(7, rows.trials)
+        .number(8, static_cast<std::int64_t>(rows.sum))
         .encoded();
+}
+
+TrialRows trial_rows_of(std::string_view totals) {
+    TrialRows rows;
+    for (Fields fields(totals); fields.next();) {
+        if (fields.field() == 7) rows.trials = fields.number();
+        if (fields.field() == 8) rows.sum = static_cast<std::uint64_t>(fields.number());
+    }
+    return rows;
 }
 
 void read_totals(StudyRecord& record, std::string_view bytes) {

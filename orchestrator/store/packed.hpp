@@ -14,8 +14,14 @@ std::string of(const Report& report);
 std::string of(const SoFar& so_far);
 /// Of the curve the telling reports (trial.hpp), and the losses, condensed.
 std::string of(const TrialRecord& trial);
+/// The rows of a summary's trials, of which its totals speak. Those that the first version wrote speak of none.
+struct TrialRows {
+    std::int64_t trials = -1;
+    std::uint64_t sum = 0;  ///< of the rows' sums
+    friend bool operator==(const TrialRows&, const TrialRows&) = default;
+};
 /// All but the trials.
-std::string of_totals(const StudyRecord& record);
+std::string of_totals(const StudyRecord& record, const TrialRows& rows);
 
 /// The way back, bit for bit, non-finite numbers included. These throw protobuf::Broken, or std::exception for
 /// parameters that are not readable.
@@ -23,5 +29,6 @@ Report to_report(std::string_view bytes);
 SoFar to_so_far(std::string_view bytes);
 TrialRecord to_trial(std::string_view bytes);
 void read_totals(StudyRecord& record, std::string_view bytes);
+TrialRows trial_rows_of(std::string_view totals);
 
 }  // namespace hpo::packed

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <thread>
 
+#include "orchestrator/store/lock_owner.hpp"
+
 namespace hpo::sqlite {
 namespace {
 
@@ -21,6 +23,11 @@ std::string uri(const std::filesystem::path& file, std::string_view query) {
         }
     }
     return text.append(query);
+}
+
+std::string by_whom(const std::filesystem::path& file) {
+    const std::string who = lockers_of(file);
+    return who.empty() ? "" : ": " + who;
 }
 
 }  // namespace
@@ -79,9 +86,13 @@ Result<Database> Database::open(const std::filesystem::path& file, Mode mode, in
     database.connection_.reset(connection);
     if (status != SQLITE_OK) return database.error();
     // Readers never checkpoint, not even the last one to close.
-    if (!writes) sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+    if (!writes) database.checkpoint_on_close(false);
     sqlite3_busy_timeout(connection, busy_ms);
     return database;
+}
+
+void Database::checkpoint_on_close(bool does) {
+    sqlite3_db_config(handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, does ? 0 : 1, nullptr);
 }
 
 struct Database::Patience {
@@ -152,7 +163,7 @@ Error Database::error() const {
             return {at + "cannot be written: read-only file or folder"};
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
-            return {at + "is locked by another program"};
+            return {at + "is locked by another program" + by_whom(file_)};
         default:
             break;
     }

@@ -59,6 +59,9 @@ class Database {
     /// The first column of the first row as text; empty: no row.
     Result<std::string> value(const std::string& sql);
 
+    /// Whether the last connection to close takes the write-ahead log into the file, and removes it.
+    void checkpoint_on_close(bool does);
+
     /// The file of its write-ahead log, whether or not it is there.
     [[nodiscard]] std::string log_name() const;
 

@@ -1,21 +1,20 @@
-#include <unistd.h>
+#include "orchestrator/store/sqlite_store.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <system_error>
 #include <utility>
 
-#include "hpo/interrupted.hpp"
 #include "orchestrator/store/database_file.hpp"
 #include "orchestrator/store/disk_sync.hpp"
 #include "orchestrator/store/event_clock.hpp"
 #include "orchestrator/store/event_codec.hpp"
-#include "orchestrator/store/file_system.hpp"
 #include "orchestrator/store/packed.hpp"
-#include "orchestrator/store/sqlite.hpp"
-#include "orchestrator/store/store.hpp"
+#include "orchestrator/store/result_log.hpp"
 #include "orchestrator/store/stored_rows.hpp"
+#include "orchestrator/store/summary_table.hpp"
 #include "orchestrator/store/telemetry_table.hpp"
 
 namespace hpo {
@@ -24,26 +23,15 @@ namespace {
 namespace fs = std::filesystem;
 using sqlite::Statement;
 
-constexpr int writer_patience_ms = 10'000;
-constexpr int reader_patience_ms = 1'000;
-constexpr double noticed_after = 3, interrupted_patience = 0.3;  // seconds
-
-/// A writer waits for a lock as long as it takes, but does not keep an interrupted program from ending.
-std::function<bool(double)> patience_of_a_writer(std::string file, std::function<void(const std::string&)> warn) {
-    return [file = std::move(file), warn = std::move(warn), warned = false](double waited) mutable {
-        if (waited >= noticed_after && !std::exchange(warned, true) && warn)
-            warn(file + " is locked by another program: the study waits for it");
-        return interrupted_by == 0 || waited < interrupted_patience;
-    };
-}
-
 class SqliteStore final : public Store {
    public:
     /// `database` is checked and open. Reads how far the study is.
     static Result<std::unique_ptr<Store>> make(fs::path file, sqlite::Database database, bool writes,
-                                               std::function<Result<void>()> synchronise = {}) {
+                                               std::function<Result<void>()> synchronise,
+                                               std::shared_ptr<const fs::path> copy) {
         auto store = std::unique_ptr<SqliteStore>(
             new SqliteStore(std::move(file), std::move(database), writes, std::move(synchronise)));
+        store->copy_ = std::move(copy);
         if (auto begun = store->begin(); !begun) return begun.error();
         return std::unique_ptr<Store>(std::move(store));
     }
@@ -51,22 +39,33 @@ class SqliteStore final : public Store {
     [[nodiscard]] std::string source() const override { return source_; }
 
     Result<void> set_source(const std::string& yaml) override {
-        ++results_;  // with it what an earlier session has written, which may have been killed before it was on the
-                     // disk
-        if (auto set = write([&] { return put("source", yaml); }); !set) return set;
+        ++counts_.results;  // with it what an earlier session has written, which may have been killed before it was on
+                            // the disk
+        if (auto set = write([&] { return put("source", yaml); }); !set) return --counts_.results, set;
         source_ = yaml;
-        return sync_.wait(results_);
+        return sync_.wait(counts_.results);
     }
 
     [[nodiscard]] std::string warm_start() const override { return kept("warm_start"); }
     Result<void> set_warm_start(const std::string& text) override {
-        ++results_;
-        return write([&] { return put("warm_start", text); });
+        ++counts_.results;
+        auto set = write([&] { return put("warm_start", text); });
+        if (!set) --counts_.results;
+        return set;
     }
 
     [[nodiscard]] std::string seen_data() const override { return kept("data"); }
     Result<void> set_seen_data(const std::string& text) override {
         return write([&] { return put("data", text); });
+    }
+
+    [[nodiscard]] bool stands_still() const override { return copy_ != nullptr; }
+
+    [[nodiscard]] std::string missing_results() const override {
+        if (missing_.empty()) return {};
+        return file_.string() + ": results that were reported are missing: " + text_of(missing_) +
+               ". The log of the last writes (study.db-wal) was damaged after the session was killed, or files were "
+               "replaced";
     }
 
     Result<std::vector<StoredEvent>> events(std::int64_t after, std::size_t limit) const override {
@@ -76,16 +75,23 @@ class SqliteStore final : public Store {
     Result<std::vector<StoredEvent>> events_to_resume(std::int64_t after, std::size_t limit) const override {
         return rows_.events_to_resume(after, limit);
     }
-    [[nodiscard]] std::int64_t summarized() const override {
-        const auto sequence = rows_.summarized();
-        return sequence ? *sequence : 0;
+    [[nodiscard]] std::int64_t summarized() const override { return follow_schema() ? summary_.sequence() : 0; }
+    Result<void> read_summary(StudyRecord& record) const override {
+        if (auto same = follow_schema(); !same) return same;
+        summary_.read(record);
+        return {};
     }
-    Result<void> read_summary(StudyRecord& record) const override { return rows_.read_summary(record); }
 
     Result<StoredEvent> append(const Event& event) override {
+        const Counts before = counts_;
         auto stored = add(event);
         if (!stored) return stored;
-        if (auto written = write(); !written) return written.error();
+        if (auto written = write(); !written) {  // what waited before goes on waiting
+            waiting_.pop_back();
+            if (counts_.results != before.results && std::holds_alternative<event::Finished>(event)) ends_.pop_back();
+            counts_ = before;
+            return written.error();
+        }
         return stored;
     }
 
@@ -96,22 +102,25 @@ class SqliteStore final : public Store {
         if (row.kind == kind_proposed)
             if (auto back = to_event(row.kind, row.trial, row.attempt, row.body); !back)
                 return Error{"trial " + std::to_string(row.trial) + " cannot be stored: " + back.error().message};
-        StoredEvent stored{sequence_ + 1, clock_.now(), event, {}};
-        sequence_ = stored.sequence;
-        if (row.kind == kind_proposed) trials_ = row.trial;
-        if (is_durable(event)) ++results_;
-        waiting_.push_back({stored.sequence, stored.time, std::move(row)});
+        StoredEvent stored{counts_.sequence + 1, clock_.now(), event, {}};
+        counts_.sequence = stored.sequence;
+        if (row.kind == kind_proposed) counts_.trials = row.trial;
+        if (is_durable(event)) ++counts_.results;
+        const std::uint32_t sum = row_sum(stored.sequence, stored.time, row.kind, row.trial, row.attempt, row.body);
+        if (const auto* end = std::get_if<event::Finished>(&event))
+            ends_.push_back({stored.sequence, end->trial, end->state, value_of(end->trial), sum});
+        waiting_.push_back({stored.sequence, stored.time, std::move(row), sum});
         return stored;
     }
 
     Result<void> flush() override { return waiting_.empty() && marks_.empty() ? Result<void>{} : write(); }
 
-    [[nodiscard]] std::int64_t results() const override { return results_; }
+    [[nodiscard]] std::int64_t results() const override { return counts_.results; }
     [[nodiscard]] Result<std::int64_t> results_on_disk() const override { return sync_.reached(); }
     void when_on_disk(std::function<void()> listener) override { sync_.listen(std::move(listener)); }
     Result<void> settle() override {
         if (auto flushed = flush(); !flushed) return flushed;
-        return sync_.wait(results_);
+        return sync_.wait(counts_.results);
     }
 
     Result<void> mark(const Mark& mark) override {
@@ -140,19 +149,21 @@ class SqliteStore final : public Store {
     [[nodiscard]] Result<std::vector<TelemetryRow>> telemetry() const override { return read_telemetry(database_); }
 
     Result<void> summarize(const StudyRecord& record, std::span<const std::int64_t> trials) override {
-        return write([&]() -> Result<void> {
-            for (const std::int64_t number : trials)
-                if (auto kept = insert_summary(number, record.sequence, packed::of(record.trial(number))); !kept)
-                    return kept;
-            return insert_summary(0, record.sequence, packed::of_totals(record));
-        });
+        return write([&] { return summary_.write(record, trials); });
     }
 
    private:
+    /// With all that waits.
+    struct Counts {
+        std::int64_t sequence = 0;
+        std::int64_t trials = 0;
+        std::int64_t results = 0;  ///< as Store counts them
+    };
     struct Waiting {
         std::int64_t sequence = 0;
         double time = 0;
         EventRow row;
+        std::uint32_t sum = 0;
     };
 
     SqliteStore(fs::path file, sqlite::Database database, bool writes, std::function<Result<void>()> synchronise)
@@ -171,13 +182,25 @@ class SqliteStore final : public Store {
         const auto source = database_.value("SELECT value FROM study WHERE key = 'source'");
         if (!source) return source.error();
         source_ = *source;
-        if (auto known = rows_.follow_schema(); !known) return known;
+        if (auto known = follow_schema(); !known) return known;
         const auto last = rows_.last_sequence(), trials = rows_.last_trial();
         if (!last) return last.error();
         if (!trials) return trials.error();
-        sequence_ = kept_sequence_ = *last;
-        trials_ = kept_trials_ = *trials;
+        counts_.sequence = *last;
+        counts_.trials = *trials;
+        missing_ = result_log_.missing([this](const StoredEnd& end) {
+            const auto sum = database_.value("SELECT sum FROM event WHERE sequence = " + std::to_string(end.sequence));
+            return !sum || *sum == std::to_string(end.sum);  // what cannot be read is told otherwise
+        });
+        if (!missing_.empty()) database_.checkpoint_on_close(false);  // the log stays as it is
         return {};
+    }
+
+    Result<void> follow_schema() const {
+        const auto before = rows_.schema();
+        if (auto known = rows_.follow_schema(); !known) return known;
+        if (rows_.schema() == before || rows_.schema() < 2) return {};
+        return summary_.prepare_reading();
     }
 
     /// The first of a session brings an older schema to this one: a run that is refused before leaves the study as it
@@ -187,14 +210,16 @@ class SqliteStore final : public Store {
         if (!writes_) return read_only();
         if (rows_.schema() != schema_version) {
             if (auto migrated = migrate(file_, database_); !migrated) return migrated;
-            if (auto followed = rows_.follow_schema(); !followed) return followed;
         }
+        if (auto followed = follow_schema(); !followed) return followed;
+        if (auto summary = summary_.prepare_writing(); !summary) return summary;
+        if (auto kept = keep_damaged_log(); !kept) return kept;
+        if (auto opened = result_log_.open(missing_); !opened) return opened;
         if (auto set = prepare_log(); !set) return set;
         for (const auto& [statement, sql] :
              {std::pair{&insert_event_, "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?)"},
               {&insert_step_, "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?)"},
               {&insert_mark_, "INSERT OR IGNORE INTO mark VALUES (?, ?, ?)"},
-              {&insert_summary_, "INSERT OR REPLACE INTO summary VALUES (?, ?, ?, ?)"},
               {&put_, "INSERT OR REPLACE INTO study VALUES (?, ?)"},
               {&begin_, "BEGIN IMMEDIATE"},
               {&commit_, "COMMIT"}}) {
@@ -205,6 +230,18 @@ class SqliteStore final : public Store {
         prepared_ = true;
         return {};
     }
+
+    /// What is written next would take the place of what could not be read.
+    Result<void> keep_damaged_log() {
+        const fs::path log = database_.log_name();
+        std::error_code error;
+        if (missing_.empty() || !fs::exists(log, error)) return {};
+        fs::copy_file(log, damaged_log(), fs::copy_options::overwrite_existing, error);
+        if (error) return Error{damaged_log().string() + ": " + error.message()};
+        database_.checkpoint_on_close(true);
+        return {};
+    }
+    [[nodiscard]] fs::path damaged_log() const { return database_.log_name() + ".damaged"; }
 
     /// At this level SQLite synchronises the log before it copies pages from it to the file, and the file before it
     /// begins the log anew, and leaves the rest to us: what is in the log, or was, is on the disk once the log has been
@@ -221,8 +258,8 @@ class SqliteStore final : public Store {
         return {};
     }
 
-    /// All that waits, and what `more` adds, as one transaction. An Error: nothing of it was written, and nothing waits
-    /// any more.
+    /// All that waits, and what `more` adds, as one transaction. An Error: nothing of it was written, and what waited
+    /// goes on waiting.
     Result<void> write(const std::function<Result<void>()>& more = [] { return Result<void>{}; }) {
         auto written = prepare();
         if (auto sound = sync_.reached(); written && !sound) written = sound.error();
@@ -233,23 +270,18 @@ class SqliteStore final : public Store {
             if (written) written = run(commit_);
             if (!written) (void)database_.run("ROLLBACK");  // SQLite may have done so itself
         }
+        summary_.ended(written.ok());
+        if (!written) return written;
+        result_log_.add(ends_);
         waiting_.clear();
         marks_.clear();
-        if (written) {
-            kept_sequence_ = sequence_;
-            kept_trials_ = trials_;
-            kept_results_ = results_;
-            if (results_ > 0) sync_.request(results_);
-        } else {
-            sequence_ = kept_sequence_;
-            trials_ = kept_trials_;
-            results_ = kept_results_;
-        }
+        ends_.clear();
+        if (counts_.results > 0) sync_.request(counts_.results);
         return written;
     }
 
     Result<void> insert_waiting() {
-        for (const auto& [sequence, time, row] : waiting_) {
+        for (const auto& [sequence, time, row, sum] : waiting_) {
             const bool step = row.kind == kind_step;
             Statement& statement = step ? insert_step_ : insert_event_;
             int column = 0;
@@ -259,7 +291,7 @@ class SqliteStore final : public Store {
             statement.bind(++column, row.trial);
             statement.bind(++column, row.attempt);
             step ? statement.bind_bytes(++column, row.body) : statement.bind(++column, std::string_view(row.body));
-            statement.bind(++column, std::int64_t{row_sum(sequence, time, row.kind, row.trial, row.attempt, row.body)});
+            statement.bind(++column, std::int64_t{sum});
             if (auto done = run(statement); !done) return done;
         }
         for (const Mark& mark : marks_)
@@ -275,14 +307,6 @@ class SqliteStore final : public Store {
         return run(insert_mark_);
     }
 
-    Result<void> insert_summary(std::int64_t trial, std::int64_t sequence, const std::string& body) {
-        insert_summary_.bind(1, trial);
-        insert_summary_.bind(2, sequence);
-        insert_summary_.bind_bytes(3, body);
-        insert_summary_.bind(4, std::int64_t{row_sum(trial, body)});
-        return run(insert_summary_);
-    }
-
     [[nodiscard]] std::string kept(const std::string& key) const {
         const auto text = database_.value("SELECT value FROM study WHERE key = '" + key + "'");
         return text ? *text : std::string();
@@ -292,6 +316,13 @@ class SqliteStore final : public Store {
         put_.bind(1, key);
         put_.bind(2, value);
         return run(put_);
+    }
+
+    /// What the trial has come to, of which a mark tells that waits.
+    [[nodiscard]] std::optional<double> value_of(std::int64_t trial) const {
+        const auto mark =
+            std::find_if(marks_.rbegin(), marks_.rend(), [&](const Mark& one) { return one.trial == trial; });
+        return mark == marks_.rend() ? std::nullopt : mark->so_far.value;
     }
 
     /// A statement that returns nothing.
@@ -308,34 +339,40 @@ class SqliteStore final : public Store {
     [[nodiscard]] Result<void> check_trial(const Event& event) const {
         const std::int64_t trial = trial_of(event);
         const bool proposed = std::holds_alternative<event::Proposed>(event);
-        if (proposed && trial != trials_ + 1)
+        if (proposed && trial != counts_.trials + 1)
             return Error{"trial " + std::to_string(trial) + " proposed, but the next one is " +
-                         std::to_string(trials_ + 1)};
+                         std::to_string(counts_.trials + 1)};
         const bool of_study =
             std::holds_alternative<event::SessionStarted>(event) || std::holds_alternative<event::SessionEnded>(event);
-        if (!proposed && !of_study && (trial < 1 || trial > trials_))
-            return Error{"an event of trial " + std::to_string(trial) + ", but there are " + std::to_string(trials_)};
+        if (!proposed && !of_study && (trial < 1 || trial > counts_.trials))
+            return Error{"an event of trial " + std::to_string(trial) + ", but there are " +
+                         std::to_string(counts_.trials)};
         return {};
     }
 
     fs::path file_;
+    std::shared_ptr<const fs::path> copy_;  ///< the folder of the copy that is read, removed with the last who reads it
     EventClock clock_;
+    ResultLog result_log_{file_};  ///< outlives the connection
     mutable sqlite::Database database_;
     mutable StoredRows rows_{file_, database_};
+    mutable SummaryTable summary_{database_};
     bool writes_;
-    bool prepared_ = false;          ///< for writing
-    std::int64_t results_ = 0;       ///< as Store counts them
-    std::int64_t kept_results_ = 0;  ///< of the last transaction
+    bool prepared_ = false;  ///< for writing
     std::function<Result<void>()> synchronise_;
-    DiskSync sync_{[this] { return synchronise_(); }};
+    DiskSync sync_{[this] {
+        const std::string results = result_log_.take();
+        auto done = synchronise_();
+        if (done) result_log_.acknowledge(results);
+        return done;
+    }};
     std::string source_;
-    std::vector<Waiting> waiting_;  ///< added, for the next transaction
-    std::vector<Mark> marks_;       ///< the same
-    std::int64_t sequence_ = 0;     ///< with those that wait
-    std::int64_t trials_ = 0;
-    std::int64_t kept_sequence_ = 0;  ///< of the last transaction
-    std::int64_t kept_trials_ = 0;
-    Statement insert_event_, insert_step_, insert_mark_, insert_summary_, put_, begin_, commit_;
+    std::vector<Waiting> waiting_;    ///< added, for the next transaction
+    std::vector<Mark> marks_;         ///< the same
+    std::vector<StoredEnd> ends_;     ///< the same
+    std::vector<StoredEnd> missing_;  ///< that were acknowledged
+    Counts counts_;
+    Statement insert_event_, insert_step_, insert_mark_, put_, begin_, commit_;
 };
 
 }  // namespace
@@ -350,36 +387,10 @@ Result<std::vector<StoredEvent>> Store::steps(std::int64_t trial) const {
     return all;
 }
 
-Result<std::unique_ptr<Store>> open_store(const fs::path& file, std::function<void(const std::string&)> warn,
-                                          std::function<Result<void>()> synchronise) {
-    const fs::path folder = file.parent_path().empty() ? "." : file.parent_path();
-    std::error_code error;
-    if (!fs::is_directory(folder, error)) return Error{folder.string() + ": no such folder"};
-    if (const auto network = network_file_system(folder))
-        return Error{folder.string() + " lies on " + *network +
-                     ", whose locks and shared memory are not those of one machine: set HPO_RUNS to a local folder"};
-    if (::access(folder.c_str(), W_OK) != 0) return Error{folder.string() + ": the folder is read-only"};
-    if (!fs::exists(fs::symlink_status(file, error))) {
-        if (auto created = create_database(file); !created) return created.error();
-    }
-    if (auto whole = check_whole(file); !whole) return whole.error();
-    if (::access(file.c_str(), W_OK) != 0) return Error{file.string() + ": the file is read-only"};
-    auto database = sqlite::Database::open(file, sqlite::Mode::read_write, writer_patience_ms);
-    if (!database) return database.error();
-    database->wait_for_locks(patience_of_a_writer(file.string(), std::move(warn)));
-    return SqliteStore::make(file, std::move(*database), true, std::move(synchronise));
-}
-
-Result<std::unique_ptr<Store>> open_store_read_only(const fs::path& file) {
-    std::error_code error;
-    if (!fs::exists(file, error)) return Error{file.string() + ": no such file"};
-    if (auto ours = check_identity(file); !ours) return ours.error();
-    // Where nothing can be created beside it and no log waits, the file cannot change either.
-    const bool still = !fs::exists(file.string() + "-wal", error) && ::access(file.parent_path().c_str(), W_OK) != 0;
-    auto database =
-        sqlite::Database::open(file, still ? sqlite::Mode::immutable : sqlite::Mode::read_only, reader_patience_ms);
-    if (!database) return database.error();
-    return SqliteStore::make(file, std::move(*database), false);
+Result<std::unique_ptr<Store>> make_sqlite_store(fs::path file, sqlite::Database database, bool writes,
+                                                 std::function<Result<void>()> synchronise,
+                                                 std::shared_ptr<const fs::path> copy) {
+    return SqliteStore::make(std::move(file), std::move(database), writes, std::move(synchronise), std::move(copy));
 }
 
 }  // namespace hpo

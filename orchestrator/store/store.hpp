@@ -20,6 +20,7 @@ namespace hpo {
 struct Mark {
     std::int64_t sequence = 0;  ///< of the step
     SoFar so_far;
+    std::int64_t trial = 0;  ///< that it ends with, or pauses; 0: neither
 };
 
 /// One holder's connection. Not thread-safe. Every append is one transaction, which survives a kill of the process at
@@ -52,6 +53,13 @@ class Store {
         return {};
     }
 
+    /// Whether this is a copy, which shows nothing that happens later: who wants to see that opens the store again.
+    [[nodiscard]] virtual bool stands_still() const { return false; }
+
+    /// The results that were acknowledged and that the file no longer holds, as a sentence for users without its end;
+    /// empty: there are none. The first thing that is written forgets them.
+    [[nodiscard]] virtual std::string missing_results() const { return {}; }
+
     /// Events with a sequence above `after`, in order, `limit` at most.
     virtual Result<std::vector<StoredEvent>> events(std::int64_t after, std::size_t limit) const = 0;
 
@@ -59,9 +67,8 @@ class Store {
     /// stored.
     virtual Result<StoredEvent> append(const Event& event) = 0;
 
-    /// As append, but it waits in memory for the next append or flush: thousands of steps a second share one
-    /// transaction. Others do not see it before, and a kill loses it. What of it cannot be stored shows then: an
-    /// Error of any writing means that nothing of what waited is stored, nor waits any more.
+    /// As append, but it waits in memory for the next that is written, or for flush: thousands of steps a second share
+    /// one transaction. Others do not see it before, and a kill loses it. Where that writing fails it goes on waiting.
     virtual Result<StoredEvent> add(const Event& event) { return append(event); }
     virtual Result<void> flush() { return {}; }
 
@@ -121,7 +128,8 @@ class Store {
 /// schema, read-only, another program's database, a network file system's missing locks.
 ///
 /// From then on a lock that another program holds is waited for as long as it takes, or until a signal asks for the end
-/// (hpo/interrupted.hpp); `warn` is called once when that lasts. Within such a wait it must not use the store.
+/// (hpo/interrupted.hpp); `warn` is called once when that lasts, and at once where results are missing. Within such a
+/// wait it must not use the store.
 ///
 /// `synchronise` is a seam for tests, in place of what brings the log to the disk (disk_sync.hpp).
 Result<std::unique_ptr<Store>> open_store(const std::filesystem::path& file,
@@ -129,6 +137,7 @@ Result<std::unique_ptr<Store>> open_store(const std::filesystem::path& file,
                                           std::function<Result<void>()> synchronise = {});
 
 /// For viewers: read-only, never checkpoints, never blocks the writer, reads all schemas. What changes something fails.
+/// Another user's study that runs is copied, since only its owner may lock it.
 Result<std::unique_ptr<Store>> open_store_read_only(const std::filesystem::path& file);
 
 }  // namespace hpo

@@ -41,9 +41,6 @@ Result<void> StoredRows::follow_schema() {
     const std::string since = "WHERE sequence > ?1 ";
     auto made = make(events_, event + since + (packed ? "UNION ALL " + step + since : "") + "ORDER BY 1 LIMIT ?2");
     if (made) made = make(steps_, (packed ? step + "WHERE" : event + "WHERE kind = 5 AND") + " trial = ? ORDER BY 1");
-    if (made && packed) made = make(totals_, "SELECT sequence, body, sum FROM summary WHERE trial = 0");
-    if (made && packed)
-        made = make(changed_, "SELECT trial, body, sum FROM summary WHERE sequence > ? AND trial > 0 ORDER BY trial");
     return made;
 }
 
@@ -98,11 +95,6 @@ Result<std::int64_t> StoredRows::last_trial() {
     return number(database_, "SELECT coalesce(max(trial), 0) FROM event WHERE kind = 3");
 }
 
-Result<std::int64_t> StoredRows::summarized() {
-    if (schema_ < 2) return 0;
-    return number(database_, "SELECT coalesce(max(sequence), 0) FROM summary WHERE trial = 0");
-}
-
 Error StoredRows::damaged(const std::string& what, const std::string& why) const {
     return {file_.string() + ": the database is corrupt: " + what + ": " + why +
             "; nothing was changed: restore it from a copy"};
@@ -153,42 +145,6 @@ Result<StoredEvent> StoredRows::read_row(const Statement& row, std::int64_t expe
         return damaged("the mark of " + name, broken.what());
     }
     return stored;
-}
-
-Result<void> StoredRows::read_summary(StudyRecord& record) {
-    if (auto same = follow_schema(); !same) return same;
-    if (schema_ < 2) return {};
-    if (auto begun = database_.run("BEGIN"); !begun) return begun;  // the totals and the trials of one moment
-    auto read = read_summary_rows(record);
-    totals_.reset();
-    changed_.reset();
-    const auto done = database_.run("COMMIT");
-    return read ? done : read;
-}
-
-Result<void> StoredRows::read_summary_rows(StudyRecord& record) {
-    const auto found = totals_.step();
-    if (found == Statement::Step::failed) return database_.error();
-    if (found == Statement::Step::done || totals_.integer(0) <= record.sequence) return {};
-    if (totals_.integer(2) != row_sum(0, totals_.bytes(1))) return damaged("the summary", "its sum differs");
-    changed_.bind(1, record.summarized);
-    try {
-        packed::read_totals(record, totals_.bytes(1));
-        for (;;) {
-            const auto row = changed_.step();
-            if (row == Statement::Step::failed) return database_.error();
-            if (row == Statement::Step::done) return {};
-            const std::int64_t trial = changed_.integer(0);
-            const std::string_view body = changed_.bytes(1);
-            if (changed_.integer(2) != row_sum(trial, body))
-                return damaged("the summary of trial " + std::to_string(trial), "its sum differs");
-            const auto at = static_cast<std::size_t>(trial) - 1;
-            if (record.trials.size() <= at) record.trials.resize(at + 1);
-            record.trials[at] = packed::to_trial(body);
-        }
-    } catch (const std::exception& broken) {
-        return damaged("the summary", broken.what());
-    }
 }
 
 }  // namespace hpo

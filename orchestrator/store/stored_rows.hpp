@@ -1,5 +1,5 @@
-// Reading a study's database: rows become events, trials and totals again. Every row carries a sum; one that differs is
-// an error, never another result.
+// Reading a study's database: rows become events again. Every row carries a sum; one that differs is an error, never
+// another result.
 #pragma once
 
 #include <cstdint>
@@ -27,27 +27,23 @@ class StoredRows {
     Result<std::vector<StoredEvent>> events(std::int64_t after, std::size_t limit);
     Result<std::vector<StoredEvent>> steps(std::int64_t trial);
     Result<std::vector<StoredEvent>> events_to_resume(std::int64_t after, std::size_t limit);
-    Result<void> read_summary(StudyRecord& record);
 
     /// Numbers of the last event and of the last trial; 0: there are none.
     Result<std::int64_t> last_sequence();
     Result<std::int64_t> last_trial();
-    /// The last event in the last summary; 0: there is none.
-    Result<std::int64_t> summarized();
 
    private:
     Result<void> prepare_resume();
     Result<void> make(sqlite::Statement& statement, const std::string& sql);
     Result<std::vector<StoredEvent>> read_all(sqlite::Statement& select, std::int64_t next);
     [[nodiscard]] Result<StoredEvent> read_row(const sqlite::Statement& row, std::int64_t expected) const;
-    Result<void> read_summary_rows(StudyRecord& record);
     [[nodiscard]] Error damaged(const std::string& what, const std::string& why) const;
 
     std::filesystem::path file_;
     sqlite::Database& database_;
     std::int64_t schema_ = 0;  ///< as it was last seen
     bool resume_prepared_ = false;
-    sqlite::Statement events_, steps_, resume_, totals_, changed_;
+    sqlite::Statement events_, steps_, resume_;
 };
 
 }  // namespace hpo

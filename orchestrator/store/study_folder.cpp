@@ -32,7 +32,8 @@ std::vector<fs::path> parts(const StudyFolder& folder) {
     std::vector<fs::path> all{folder.path,   folder.path / "logs", folder.path / "checkpoints",
                               folder.lock(), folder.log(),         folder.path / "hpo.1.log",
                               folder.yaml()};
-    for (const char* name : {"study.db", "study.db-wal", "study.db-shm", "study.db-journal", "study.db.new"})
+    for (const char* name :
+         {"study.db", "study.db-wal", "study.db-shm", "study.db-journal", "study.db-results", "study.db.new"})
         all.push_back(folder.path / name);
     return all;
 }

@@ -17,6 +17,7 @@ import time
 import unittest
 
 from harness import FAKE, FAKE_DISK, HPO, Case, processes_of, wait_for
+from reported import assert_seen, reported
 
 KILLS = int(os.environ.get("HPO_KILLS", "20"))
 
@@ -339,6 +340,55 @@ class Storage(Case):
         after = finished(self.trials("fake"))
         for number, trial in before.items():
             self.assertEqual(after[number], trial)
+
+    def test_row_55_everything_ever_reported_is_in_every_viewer_after_a_write_that_failed(self):
+        for failing in (150, 190, 230):
+            with self.subTest(write=failing):
+                name = f"w{failing}"
+                study = self.study(fake_study("each=0.02", name=name, trials=60, epochs=1), f"{name}.yaml")
+                child = self.start("run", study, "--json", environment={"LD_PRELOAD": FAKE_DISK, "HPO_FAKE_WRITE": str(failing)})
+                output, error = child.communicate(timeout=120)
+                self.assertEqual(child.returncode, 1, error)
+                self.assertIn("the disk is full", error)
+                ends = reported(output)
+                self.assertTrue(0 < len(ends) < 60, len(ends))
+                assert_seen(self, name, ends)
+                ends.update(reported(self.hpo("run", study, "--json")))
+                self.assertEqual(len(ends), 60)
+                assert_seen(self, name, ends)
+
+    def test_row_55_a_damaged_summary_is_read_from_the_events_and_made_anew(self):
+        study = self.study(fake_study("each=0.001", trials=20, epochs=2))
+        ends = reported(self.hpo("run", study, "--json"))
+        for damage in ("UPDATE summary SET body = CAST(x'00' || substr(body, 2) AS BLOB) WHERE trial = 7", "DELETE FROM summary WHERE trial > 3"):
+            connection = sqlite3.connect(self.database("fake"))
+            connection.execute(damage)
+            connection.commit()
+            connection.close()
+            assert_seen(self, "fake", ends)
+            ends.update(reported(self.hpo("run", study, "--json", "--trials", len(ends) + 4)))
+            assert_seen(self, "fake", ends)
+
+    def test_row_55_results_behind_a_damaged_byte_of_the_log_are_named_by_the_next_run(self):
+        study = self.study(fake_study("each=0.001", trials=5000, epochs=1))
+        child = self.start("run", study, "--json")
+        output = "".join(child.stdout.readline() for _ in range(400))
+        child.kill()
+        ends = reported(output + "".join(line for line in child.communicate()[0].splitlines(True) if line.endswith("\n")))
+        assert_seen(self, "fake", ends)
+        log = self.database("fake").with_name("study.db-wal")
+        damaged = bytearray(log.read_bytes())
+        damaged[len(damaged) // 2] ^= 4
+        log.write_bytes(damaged)
+        lost = set(ends) - set(finished(self.trials("fake")))
+        self.assertTrue(lost)
+        self.assertIn("results that were reported are missing", self.error)
+        self.hpo("run", study, "--trials", len(ends) + 20)
+        first = min(lost)
+        self.assertIn(f"trial {first} (complete, ", self.error)
+        self.assertTrue(log.with_name("study.db-wal.damaged").exists())
+        self.hpo("ls", "fake")
+        self.assertNotIn("missing", self.error)
 
     def test_row_54_the_end_of_a_trial_has_no_effect_before_it_is_on_the_disk(self):
         # The disk stores the new study and fails from then on.

@@ -1,5 +1,6 @@
 // A failing disk for a program that preloads this library (LD_PRELOAD). In all threads except the first, the first
-// HPO_FAKE_DISK calls of fdatasync() succeed and all later ones fail with EIO.
+// HPO_FAKE_DISK calls of fdatasync() succeed and all later ones fail with EIO. The HPO_FAKE_WRITE-th call of pwrite64()
+// fails with ENOSPC: a disk that is full for a moment.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -16,4 +17,16 @@ extern "C" int fdatasync(int fd) {
         return -1;
     }
     return real_fdatasync(fd);
+}
+
+extern "C" ssize_t pwrite64(int fd, const void* bytes, size_t size, off64_t at) {
+    using Write = ssize_t (*)(int, const void*, size_t, off64_t);
+    static std::atomic<int> calls{0};
+    static const auto real_pwrite64 = reinterpret_cast<Write>(::dlsym(RTLD_NEXT, "pwrite64"));
+    const char* failing = std::getenv("HPO_FAKE_WRITE");
+    if (failing && ++calls == std::atoi(failing)) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return real_pwrite64(fd, bytes, size, at);
 }

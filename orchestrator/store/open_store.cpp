@@ -1,0 +1,96 @@
+// Opening a study's database: what must hold before, how long a lock is waited for, and how others' studies are read.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "hpo/interrupted.hpp"
+#include "orchestrator/store/database_file.hpp"
+#include "orchestrator/store/file_system.hpp"
+#include "orchestrator/store/lock_owner.hpp"
+#include "orchestrator/store/sqlite_store.hpp"
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int writer_patience_ms = 10'000;
+constexpr int reader_patience_ms = 1'000;
+constexpr double noticed_after = 3, interrupted_patience = 0.3;  // seconds
+
+std::string waits_for(const std::string& file) {
+    const std::string who = lockers_of(file);
+    return file + " is locked by " + (who.empty() ? "another program" : who) + ": the study waits for it";
+}
+
+/// A writer waits for a lock as long as it takes, but does not keep an interrupted program from ending.
+std::function<bool(double)> patience_of_a_writer(std::string file, std::function<void(const std::string&)> warn) {
+    return [file = std::move(file), warn = std::move(warn), warned = false](double waited) mutable {
+        if (waited >= noticed_after && !std::exchange(warned, true) && warn) warn(waits_for(file));
+        return interrupted_by == 0 || waited < interrupted_patience;
+    };
+}
+
+/// Somebody else's study while it runs: its locks are closed to us, but what it has written is not.
+Result<std::unique_ptr<Store>> open_copy(const fs::path& file) {
+    std::string made = (fs::temp_directory_path() / "hpo-copy-XXXXXX").string();
+    if (!::mkdtemp(made.data())) return Error{made + ": cannot be made: " + std::strerror(errno)};
+    const auto folder = std::shared_ptr<const fs::path>(new fs::path(made), [](const fs::path* path) {
+        std::error_code ignored;
+        fs::remove_all(*path, ignored);
+        delete path;
+    });
+    if (auto copied = copy_unlocked(file, *folder); !copied) return copied.error();
+    auto database = sqlite::Database::open(*folder / file.filename(), sqlite::Mode::read_only, reader_patience_ms);
+    if (!database) return database.error();
+    return make_sqlite_store(file, std::move(*database), false, {}, folder);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_store(const fs::path& file, std::function<void(const std::string&)> warn,
+                                          std::function<Result<void>()> synchronise) {
+    const fs::path folder = file.parent_path().empty() ? "." : file.parent_path();
+    std::error_code error;
+    if (!fs::is_directory(folder, error)) return Error{folder.string() + ": no such folder"};
+    if (const auto network = network_file_system(folder))
+        return Error{folder.string() + " lies on " + *network +
+                     ", whose locks and shared memory are not those of one machine: set HPO_RUNS to a local folder"};
+    if (::access(folder.c_str(), W_OK) != 0) return Error{folder.string() + ": the folder is read-only"};
+    if (!fs::exists(fs::symlink_status(file, error))) {
+        if (auto created = create_database(file); !created) return created.error();
+    }
+    keep_shared_memory_private(file);
+    if (auto whole = check_whole(file); !whole) return whole.error();
+    if (::access(file.c_str(), W_OK) != 0) return Error{file.string() + ": the file is read-only"};
+    auto database = sqlite::Database::open(file, sqlite::Mode::read_write, writer_patience_ms);
+    if (!database) return database.error();
+    const auto tell = warn;
+    database->wait_for_locks(patience_of_a_writer(file.string(), std::move(warn)));
+    auto store = make_sqlite_store(file, std::move(*database), true, std::move(synchronise));
+    if (store && tell)
+        if (const std::string missing = (*store)->missing_results(); !missing.empty())
+            tell(missing + ". These trials run again; what is left of the log is kept as study.db-wal.damaged");
+    return store;
+}
+
+Result<std::unique_ptr<Store>> open_store_read_only(const fs::path& file) {
+    std::error_code error;
+    if (!fs::exists(file, error)) return Error{file.string() + ": no such file"};
+    if (auto ours = check_identity(file); !ours) return ours.error();
+    const fs::path memory = file.string() + "-shm";
+    if (::access(memory.c_str(), R_OK) != 0 && errno == EACCES) return open_copy(file);
+    // Where nothing can be created beside it and no log waits, the file cannot change either.
+    const bool still = !fs::exists(file.string() + "-wal", error) && ::access(file.parent_path().c_str(), W_OK) != 0;
+    if (!still) keep_shared_memory_private(file);
+    auto database =
+        sqlite::Database::open(file, still ? sqlite::Mode::immutable : sqlite::Mode::read_only, reader_patience_ms);
+    if (!database) return database.error();
+    return make_sqlite_store(file, std::move(*database), false);
+}
+
+}  // namespace hpo
