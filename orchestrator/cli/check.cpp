@@ -336,17 +336,15 @@ std::string folders_text(const Study& study, Json& json) {
     json["home"] = home;
     json["unused"] = Json::array();
     for (const std::string& name : script::unused_parameters(study)) {
-        const bool resembles_flag =
-            std::any_of(study.command.begin(), study.command.end(),
-                        [&](const std::string& word) { return word.find("{" + name + ":") != std::string::npos; });
         text += row("", "warning: nothing uses '" + name + "': no placeholder such as {" + name +
-                            "} contains it, and the script does not contain " + script::variable_of(name) +
-                            (resembles_flag ? "; for a flag write {flag:" + name + ":--" + name + "}" : ""));
+                            "} contains it, and the script does not contain " + script::variable_of(name));
         json["unused"].push_back(name);
     }
     for (const auto& [name, file] : study.files)
         text += row("", "with " + name + " in each trial's folder" +
                             (file.source.empty() ? "" : ", written from the template " + file.source));
+    json["shadowed"] = shadowed_files(study);
+    for (const std::string& warning : shadowed_files(study)) text += row("", "warning: " + warning);
     return text;
 }
 
@@ -498,13 +496,15 @@ std::string cores_of_trials(const Study& study, const WorkerPlan& plan, const Se
 int check_command(const CheckArguments& arguments) {
     std::signal(SIGPIPE, SIG_IGN);
     const Study study = load_study(arguments.file, {arguments.set, {}}, NoWorker::allowed);
+    const std::string warnings = warnings_of(arguments.file, {arguments.set, {}});
+    if (arguments.json) std::fputs(warnings.c_str(), stderr);
     Json json{{"study", study.name},
               {"dimensions", study.space.size()},
               {"where", study.where},
               {"trials", trials_of(study)},
               {"keep", {{"checkpoints", kept(study.keep.checkpoints)}, {"folders", kept(study.keep.folders)}}}};
     if (has_worker(study)) refuse_unready_script(study, arguments.set.empty() ? arguments.file : "");
-    std::string text = search_text(study, json);
+    std::string text = warnings + search_text(study, json);
     if (!has_worker(study)) {
         const std::string trial =
             row("trial", "trained by another program: hpo ask-tell " + shell_word(arguments.file));

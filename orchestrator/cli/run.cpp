@@ -140,6 +140,9 @@ int run_command(const RunArguments& arguments) {
     const Overrides changes = overrides(arguments);
     const Study study = load_study(arguments.file, changes);
     refuse_unready_script(study, changes.set.empty() ? arguments.file : "");
+    std::fputs(warnings_of(arguments.file, changes).c_str(), stderr);
+    for (const std::string& warning : shadowed_files(study))
+        std::fputs(("hpo: warning: " + warning + '\n').c_str(), stderr);
     const StudyFolder folder = study_folder(study.name);
     const Programs programs = installed_programs();
     const auto aside = arguments.fresh ? move_aside(study, folder, programs) : std::filesystem::path();

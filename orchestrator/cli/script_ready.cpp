@@ -1,7 +1,10 @@
 #include "orchestrator/cli/script_ready.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -60,15 +63,82 @@ string script_of(const std::vector<string>& command) {
     return file.starts_with('-') || !script::placeholders(file).empty() ? "" : file;
 }
 
+/// Returns true if the text names this file without a folder, as in config.json, --config=./config.json or
+/// @config.json.
+bool names_file(std::string_view text, std::string_view name) {
+    const auto is_part = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
+    };
+    for (auto at = text.find(name); at != string::npos; at = text.find(name, at + 1)) {
+        std::string_view before = text.substr(0, at);
+        if (before.ends_with("./")) before.remove_suffix(2);
+        const std::string_view after = text.substr(at + name.size());
+        const bool begins = before.empty() || !(is_part(before.back()) ||
+                                                std::string_view("./}").find(before.back()) != std::string_view::npos);
+        const bool ends = after.empty() || !(is_part(after.front()) || after.front() == '.' || after.front() == '/');
+        if (begins && ends) return true;
+    }
+    return false;
+}
+
+/// How a script may find a file that is written for each trial.
+struct TrialFileUse {
+    bool is_named = false;          ///< true if an argument names it without a folder
+    bool is_found = false;          ///< true if the script gets its path, or runs in its folder
+    bool knows_folder = false;      ///< true if the script gets the path of the trial's folder
+    std::optional<fs::path> other;  ///< the file of the same name in the folder in which the script runs
+};
+
+TrialFileUse use_of(const Study& study, const string& name) {
+    TrialFileUse use;
+    string cwd = study.cwd;
+    while (cwd.ends_with("/") || cwd.ends_with("/.")) cwd.pop_back();
+    use.is_found = cwd == "{folder}";
+    std::vector<string> texts = study.command;
+    for (const auto& [variable, value] : study.environment.own) texts.push_back(value.value_or(""));
+    for (const string& text : texts) {
+        use.is_found = use.is_found || text.find("{folder}/" + name) != string::npos;
+        for (const std::string_view braced : script::placeholders(text))
+            use.knows_folder =
+                use.knows_folder || braced == "folder" || braced == "params_file" || braced.starts_with("params:");
+    }
+    for (const string& argument : study.command) use.is_named = use.is_named || names_file(argument, name);
+    const fs::path other = fs::path(script::home_of(study)) / study.cwd / name;
+    std::error_code ignored;
+    if (script::placeholders(study.cwd).empty() && fs::exists(other, ignored)) use.other = other.lexically_normal();
+    return use;
+}
+
+string cure_of(const string& name) {
+    return "write {folder}/" + name + ", or let the script run in the trial's folder by cwd: \"{folder}\"";
+}
+
+string content_of(const string& file) {
+    std::ifstream stream(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
+
 }  // namespace
+
+std::vector<string> shadowed_files(const Study& study) {
+    std::vector<string> warnings;
+    for (const auto& [name, file] : study.files) {
+        const TrialFileUse use = use_of(study, name);
+        if (!use.is_found && use.other)
+            warnings.push_back("the script may read " + printable(use.other->string()) + " instead of the " + name +
+                               " that is written for each trial: in the command " + cure_of(name));
+    }
+    return warnings;
+}
 
 void refuse_unready_script(const Study& study, const string& file) {
     if (study.command.empty()) return;
     const auto refuse = [&](const char* key, const string& message) {
         // A study with a home folder or with templates was rewritten when they were filled in, so that its source no
-        // longer matches the file's lines.
+        // longer matches the file's lines. The file's name is that of a study if its stored file was read.
         const bool as_written = !file.empty() && study.home.empty() && study.files.empty();
-        throw Refusal(error_at(as_written ? study.source : "", file.empty() ? study.name : file, key, message));
+        const string text = as_written ? study.source : file.empty() ? "" : content_of(file);
+        throw Refusal(error_at(text, file.empty() ? study.name : file, key, message));
     };
     const string& program = study.command.front();
     const fs::path home = script::home_of(study);
@@ -85,6 +155,13 @@ void refuse_unready_script(const Study& study, const string& file) {
     if (const string script = script_of(study.command); !script.empty() && !fs::exists(home / script, ignored))
         refuse("worker.command",
                "there is no file " + printable(script) + " in " + home.string() + similar_file(home / script));
+    for (const auto& [name, item] : study.files)
+        if (const TrialFileUse use = use_of(study, name);
+            use.is_named && !use.is_found && (use.other || !use.knows_folder))
+            refuse("worker.command",
+                   "the script would take " + name + " for a file of the folder in which it runs" +
+                       (use.other ? ", " + printable(use.other->string()) + "," : "") +
+                       " and not for the one that is written for each trial (worker.files): " + cure_of(name));
     if (study.metrics && study.metrics->file.empty() &&
         !script::captures(study.metrics->patterns, study.objective.metric))
         refuse("worker.metrics.stdout", "no pattern captures the objective, " + printable(study.objective.metric) +

@@ -55,13 +55,21 @@ void settle_stopping(Study& study, bool fresh) {
 
 }  // namespace
 
-Study load_study(const std::string& name, const Overrides& overrides, NoWorker no_worker) {
-    fs::path file = name;
+/// Returns the file of a study that is given by its file or its name.
+static fs::path file_of(const std::string& name) {
     std::error_code ignored;
-    if (fs::status(file, ignored).type() == fs::file_type::not_found && is_study_name(name)) {
-        file = study_folder(name).yaml();
-        if (!fs::exists(file, ignored)) no_such_study(name, "no file and no study");
-    }
+    const bool is_name = fs::status(name, ignored).type() == fs::file_type::not_found && is_study_name(name);
+    return is_name ? study_folder(name).yaml() : fs::path(name);
+}
+
+std::string warnings_of(const std::string& name, const Overrides& overrides) {
+    return value_warnings(file_of(name), overrides.set);
+}
+
+Study load_study(const std::string& name, const Overrides& overrides, NoWorker no_worker) {
+    const fs::path file = file_of(name);
+    std::error_code ignored;
+    if (file != name && !fs::exists(file, ignored)) no_such_study(name, "no file and no study");
     auto study = read_study(file, overrides.set, known_parts());
     if (!study) refuse(study.error().message, overrides);
     settle_stopping(*study, overrides.fresh);

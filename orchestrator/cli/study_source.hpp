@@ -30,6 +30,9 @@ enum class NoWorker { refused, allowed };
 /// else Refusal.
 Study load_study(const std::string& name, const Overrides& overrides, NoWorker no_worker = NoWorker::refused);
 
+/// Returns value_warnings() of the study that load_study() reads.
+std::string warnings_of(const std::string& name, const Overrides& overrides);
+
 /// Checks that a stored study can be resumed as `study`. `before` is the stored study file. The Error lists the keys
 /// that prevent it, one per line, and ends with `cure`.
 Result<void> may_go_on(const Study& study, const std::string& before, const std::string& cure);

@@ -245,7 +245,7 @@ class Adapter {
         order.command = script::fill(command, task_.optional, lookup);
         order.folder = folder;
         if (!values.problem().empty()) return fail(values.problem());
-        order.environment = environment_of(run);
+        order.environment = environment_of(run, lookup);
         script::Terminal terminal = terminal_for(order);
         supervisor::Child child = prepared_ ? script::start_prepared(*std::move(prepared_), std::move(order))
                                             : supervisor::start_child(order, -1, terminal.program.get());
@@ -268,8 +268,10 @@ class Adapter {
         offset_ = ignored ? 0 : static_cast<std::int64_t>(size);
     }
 
-    [[nodiscard]] std::vector<string> environment_of(const to_worker::Run& run) const {
+    [[nodiscard]] std::vector<string> environment_of(const to_worker::Run& run, const script::Lookup& lookup) const {
         std::vector<string> environment;
+        for (const auto& [name, text] : task_.environment)
+            environment.push_back(name + "=" + script::fill(text, lookup).value_or(""));
         for (const auto& [name, value] : run.params)
             if (!is_null(value)) environment.push_back(script::variable_of(name) + "=" + to_text(value));
         // A script that uses the Python client runs as without hpo, and its output is read.

@@ -45,6 +45,7 @@ std::vector<std::string> unused_parameters(const Study& study) {
     texts.push_back(study.cwd);
     texts.push_back(study.metrics->file);
     for (const auto& [name, file] : study.files) texts.push_back(file.text);
+    for (const auto& [name, value] : study.environment.own) texts.push_back(value.value_or(""));
     std::set<std::string> used;
     for (const std::string& text : texts)
         for (const std::string_view braced : placeholders(text)) {

@@ -23,7 +23,8 @@ struct Task {
     double grace = 5;          ///< seconds from SIGTERM to SIGKILL
     std::int64_t reports = 1;  ///< of the objective that make one step
     TerminalUse terminal = TerminalUse::automatic;
-    std::set<std::string> own_variables;  ///< names of the variables that the study sets
+    std::set<std::string> own_variables;             ///< names of the variables that the study sets
+    std::map<std::string, std::string> environment;  ///< those of them that have placeholders, as templates
 };
 
 /// The file into which a stand-in (worker.shim) writes the script's reports.

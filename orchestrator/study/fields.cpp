@@ -32,15 +32,29 @@ string_view take_digits(string_view& text) {
 
 enum class Looks { text, whole, real, non_finite, flag };
 
-/// Returns the type as which YAML's core schema reads an unquoted text.
+template <std::size_t N>
+bool is_one_of(string_view text, const string_view (&words)[N]) {
+    return std::find(std::begin(words), std::end(words), text) != std::end(words);
+}
+
+constexpr string_view truths[] = {"true", "True", "TRUE"};
+constexpr string_view falsehoods[] = {"false", "False", "FALSE"};
+
+/// Returns the base of a whole number that is written as 0o17 or 0x1F, or 0 for any other text.
+int base_of(string_view text) {
+    const int base = text.starts_with("0o") ? 8 : text.starts_with("0x") ? 16 : 0;
+    const string_view digits = base == 8 ? "01234567" : "0123456789abcdefABCDEF";
+    return text.size() > 2 && text.find_first_not_of(digits, 2) == string_view::npos ? base : 0;
+}
+
+/// Returns the type as which YAML's core schema (of version 1.2) reads an unquoted text.
 Looks looks(string_view text) {
-    if (text == "true" || text == "false") return Looks::flag;
+    if (is_one_of(text, truths) || is_one_of(text, falsehoods)) return Looks::flag;
+    if (base_of(text) != 0) return Looks::whole;
+    if (is_one_of(text, {".nan", ".NaN", ".NAN"})) return Looks::non_finite;
     string_view rest = text;
     if (rest.starts_with('-') || rest.starts_with('+')) rest.remove_prefix(1);
-    string lower(rest.substr(0, 16));
-    for (char& letter : lower) letter = static_cast<char>(letter >= 'A' && letter <= 'Z' ? letter + 32 : letter);
-    if (lower == ".inf" || lower == ".nan" || lower == "inf" || lower == "nan" || lower == "infinity")
-        return Looks::non_finite;
+    if (is_one_of(rest, {".inf", ".Inf", ".INF"})) return Looks::non_finite;
     const bool before = !take_digits(rest).empty();
     if (before && rest.empty()) return Looks::whole;
     bool after = false;
@@ -60,6 +74,12 @@ Looks looks(string_view text) {
 /// Converts a text that looks like a number. Returns an infinity if its magnitude is too large for a double, and 0 if
 /// it is too small.
 double number_of(string_view text) {
+    if (const int base = base_of(text); base != 0) {
+        double number = 0;
+        for (const char digit : text.substr(2))
+            number = number * base + (is_digit(digit) ? digit - '0' : (digit | 0x20) - 'a' + 10);
+        return number;
+    }
     if (text.starts_with('+')) text.remove_prefix(1);
     double number = 0;
     const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -74,7 +94,7 @@ double number_of(string_view text) {
 /// integer or its magnitude exceeds 2^53. Digits are not converted through a double, which would round 2^53 + 1.
 std::optional<std::int64_t> exact_whole(string_view text) {
     if (text.starts_with('+')) text.remove_prefix(1);
-    if (looks(text) == Looks::whole) {
+    if (looks(text) == Looks::whole && base_of(text) == 0) {
         std::int64_t number = 0;
         const auto status = std::from_chars(text.data(), text.data() + text.size(), number).ec;
         const auto limit = static_cast<std::int64_t>(max_whole);
@@ -220,7 +240,7 @@ std::optional<Value> natural_value(Diagnostics& diagnostics, const Node& node, s
     if (!node.plain) return Value(node.text);
     switch (looks(node.text)) {
         case Looks::flag:
-            return Value(node.text == "true");
+            return Value(is_one_of(node.text, truths));
         case Looks::text:
             return Value(node.text);
         case Looks::non_finite:
@@ -302,7 +322,7 @@ std::optional<string> text(Diagnostics& diagnostics, const Node& node, string_vi
 
 std::optional<bool> flag(Diagnostics& diagnostics, const Node& node, string_view name) {
     if (!is_plain(node) || looks(node.text) != Looks::flag) return expected(diagnostics, node, name, "true or false");
-    return node.text == "true";
+    return is_one_of(node.text, truths);
 }
 
 std::optional<std::size_t> word(Diagnostics& diagnostics, const Node& node, string_view name,

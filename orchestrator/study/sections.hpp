@@ -36,6 +36,7 @@ struct ReadWorker {
     std::vector<std::string> preload;
     std::string shim;
     WorkerEnvironment environment;
+    std::map<std::string, Location> environment_locations;  ///< of the values in `environment.own`
     Params params;
     std::map<std::string, Location> locations;  ///< of the names in `params`
     Location location;                          ///< of the section
@@ -89,6 +90,16 @@ std::string keep_text(const std::optional<std::int64_t>& limit);
 /// too small, placeholders without a parameter.
 void check_together(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker, const Policy& policy,
                     const Resources& resources);
+
+/// Reports placeholders that have no value, and texts that resemble placeholders, wherever a script's study may have
+/// placeholders.
+void check_placeholders(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker,
+                        const Resources& resources);
+
+/// Returns true if the space has a parameter of this name.
+bool has(const ReadSpace& space, std::string_view name);
+/// Returns the location of a parameter in the space or among the worker's, or else of the worker.
+Location location_of(const ReadSpace& space, const ReadWorker& worker, std::string_view name);
 
 /// Returns why `braced`, the text between braces, is not a placeholder in a study with these parameters, with the cure.
 /// Returns an empty text if it is one.

@@ -500,7 +500,8 @@ string error_at(string_view text, const string& file_name, string_view key, cons
     return diagnostics.text();
 }
 
-Result<Study> read_study(const std::filesystem::path& file, std::span<const string> set, const Vocabulary& vocabulary) {
+/// Returns the content of a study file; a byte more than it may have if it is larger.
+static Result<string> content_of(const std::filesystem::path& file) {
     std::error_code status;
     if (std::filesystem::is_directory(file, status)) return Error{file.string() + ": is a folder, not a study file"};
     errno = 0;
@@ -510,10 +511,21 @@ Result<Study> read_study(const std::filesystem::path& file, std::span<const stri
     stream.read(text.data(), static_cast<std::streamsize>(text.size()));
     if (stream.bad()) return Error{file.string() + ": " + std::strerror(errno != 0 ? errno : EIO)};
     text.resize(static_cast<std::size_t>(stream.gcount()));
-    auto study = parse_study(text, file.string(), set, vocabulary);
+    return text;
+}
+
+Result<Study> read_study(const std::filesystem::path& file, std::span<const string> set, const Vocabulary& vocabulary) {
+    const auto text = content_of(file);
+    if (!text) return text.error();
+    auto study = parse_study(*text, file.string(), set, vocabulary);
     if (!study || study->command.empty()) return study;
-    if (auto resolved = resolve_folders(*study, text, file); !resolved) return resolved.error();
+    if (auto resolved = resolve_folders(*study, *text, file); !resolved) return resolved.error();
     return study;
+}
+
+string value_warnings(const std::filesystem::path& file, std::span<const string> set) {
+    const auto text = content_of(file);
+    return text ? value_warnings(*text, file.string(), set) : string();
 }
 
 }  // namespace hpo

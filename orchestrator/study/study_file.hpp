@@ -35,6 +35,14 @@ Result<Study> parse_study(std::string_view text, const std::string& file_name, s
 Result<Study> read_study(const std::filesystem::path& file, std::span<const std::string> set = {},
                          const Vocabulary& vocabulary = {});
 
+/// Returns warnings about values of a script's study that are texts but look like something else, such as yes or
+/// 1_000, each with its location and cure in the form of an error. Returns an empty text if there are none, or if
+/// `text` is no study.
+std::string value_warnings(std::string_view text, const std::string& file_name, std::span<const std::string> set = {});
+
+/// The same of a file; nothing if it cannot be read.
+std::string value_warnings(const std::filesystem::path& file, std::span<const std::string> set = {});
+
 /// Returns true if the study has a worker. Without one, its trials are trained by the program that asks for them (hpo
 /// ask-tell). A native worker always has at least one key, since its data must be given.
 inline bool has_worker(const Study& study) { return !study.command.empty() || !study.worker.empty(); }

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "hpo/worker_key_defaults.hpp"
-#include "orchestrator/script/syntax/configuration_file.hpp"
 #include "orchestrator/script/syntax/interpreter.hpp"
 #include "orchestrator/script/syntax/metrics.hpp"
 #include "orchestrator/script/syntax/template.hpp"
@@ -80,6 +79,8 @@ void read_metrics(Diagnostics& diagnostics, const Node* node, ReadWorker& result
     for (const string& argument : result.command)
         if (!script::placeholders(argument).empty()) result.metrics.emplace();
     if (!script::placeholders(result.cwd).empty() || !result.files.empty()) result.metrics.emplace();
+    for (const auto& [name, value] : result.environment.own)
+        if (value && !script::placeholders(*value).empty()) result.metrics.emplace();
     if (node == nullptr || node->kind == Node::Kind::null) return;
     result.metrics.emplace();
     Fields fields(diagnostics, node, "worker.metrics", "file: metrics.csv");
@@ -173,7 +174,8 @@ void read_shim(Diagnostics& diagnostics, const Node* node, ReadWorker& result) {
 }
 
 /// Reads `environment`: `off`, or variables, each with a text or with null for the value that hpo was started with.
-void read_environment(Diagnostics& diagnostics, const Node* node, WorkerEnvironment& environment) {
+void read_environment(Diagnostics& diagnostics, const Node* node, ReadWorker& result) {
+    WorkerEnvironment& environment = result.environment;
     if (node == nullptr || node->kind == Node::Kind::null) return;
     if (node->kind == Node::Kind::scalar && node->text == "off") {
         environment.tuned = false;
@@ -193,6 +195,7 @@ void read_environment(Diagnostics& diagnostics, const Node* node, WorkerEnvironm
             environment.own.emplace(entry.key, std::nullopt);
         } else if (entry.value.kind == Node::Kind::scalar && entry.value.text.find('\0') == string::npos) {
             environment.own.emplace(entry.key, entry.value.text);
+            result.environment_locations.emplace(entry.key, entry.value.location);
         } else {
             diagnostics.error(entry.value.location, "'worker.environment." + printable(entry.key) +
                                                         "' must be a text, or null for the value that hpo has");
@@ -202,6 +205,12 @@ void read_environment(Diagnostics& diagnostics, const Node* node, WorkerEnvironm
 
 /// Reads folders, and files that are written for each trial.
 void read_folders(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) {
+    const auto same_for_all = [&](const Node& node, string_view key, const string& path, string_view cure) {
+        if (!script::placeholders(path).empty())
+            diagnostics.error(
+                node.location,
+                "'worker." + string(key) + "' is the same for all trials and has no placeholders: " + string(cure));
+    };
     const auto folder = [&](string_view key, string& into, Location& location) {
         const Node* node = worker.take(key);
         if (node == nullptr || node->kind == Node::Kind::null) return;
@@ -209,6 +218,8 @@ void read_folders(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) 
         if (const auto path = text(diagnostics, *node, "worker." + string(key))) into = *path;
     };
     folder("home", result.home, result.home_location);
+    if (!result.home.empty())
+        same_for_all(*find(*worker.node(), "home"), "home", result.home, "a trial's own folder is cwd: \"{folder}\"");
     folder("cwd", result.cwd, result.cwd_location);
     const Node* files = worker.take("files");
     if (files == nullptr || files->kind == Node::Kind::null) return;
@@ -235,6 +246,7 @@ void read_folders(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) 
             location = content->location;
         } else {
             file.source = text(diagnostics, entry.value, fields.path_of(entry.key)).value_or("");
+            same_for_all(entry.value, "files." + entry.key, file.source, "write them in the template");
         }
         result.files.emplace(entry.key, std::move(file));
         result.file_locations.emplace(entry.key, location);
@@ -278,11 +290,11 @@ void read_command(Diagnostics& diagnostics, Fields& worker, const Node& node, Re
                           "[python3, train.py]");
     read_arguments(diagnostics, node, result);
     read_folders(diagnostics, worker, result);
+    read_environment(diagnostics, worker.take("environment"), result);
     read_metrics(diagnostics, worker.take("metrics"), result);
     read_preload(diagnostics, worker.take("preload"), result);
     read_shim(diagnostics, worker.take("shim"), result);
     read_output_keys(diagnostics, worker, result);
-    read_environment(diagnostics, worker.take("environment"), result.environment);
     const Node* params = worker.take("params");
     if (params == nullptr || params->kind == Node::Kind::null) return;
     const Fields fields(diagnostics, params, "worker.params");
@@ -296,53 +308,6 @@ void read_command(Diagnostics& diagnostics, Fields& worker, const Node& node, Re
         if (auto value = natural_value(diagnostics, entry.value, fields.path_of(entry.key)))
             result.params.emplace(entry.key, std::move(*value));
     }
-}
-
-bool has(const ReadSpace& space, string_view name) {
-    return std::any_of(space.space.begin(), space.space.end(),
-                       [&](const Dimension& dimension) { return dimension.name == name; });
-}
-
-Location location_of(const ReadSpace& space, const ReadWorker& worker, string_view name) {
-    for (std::size_t i = 0; i < space.space.size(); ++i)
-        if (space.space[i].name == name) return space.locations[i];
-    const auto found = worker.locations.find(string(name));
-    return found == worker.locations.end() ? worker.location : found->second;
-}
-
-void check_placeholders(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker,
-                        const Resources& resources) {
-    std::set<string> reported;
-    const auto check = [&](const string& text, Location location) {
-        for (const string_view braced : script::placeholders(text)) {
-            const string parameter = parameter_of(braced);
-            if (std::find(space.broken.begin(), space.broken.end(), parameter) != space.broken.end() ||
-                (worker.locations.contains(parameter) && !worker.params.contains(parameter)))
-                continue;  // the parameter's declaration has been reported
-            if (const string problem = problem_of_placeholder(braced, space.space, worker.params); !problem.empty()) {
-                diagnostics.error(location, problem);
-                continue;
-            }
-            const string name(braced);
-            const bool is_declared = has(space, name) || worker.locations.contains(name);
-            if (!is_declared || !script::hides(name) || !reported.insert(name).second) continue;
-            diagnostics.error(location_of(space, worker, name),
-                              "the parameter '" + name + "' cannot be used as {" + name +
-                                  "}, which hpo defines: rename the parameter, such as '" + name + "_'");
-            diagnostics.note(location, "{" + name + "} is here");
-        }
-    };
-    for (std::size_t i = 0; i < worker.command.size(); ++i) check(worker.command[i], worker.command_locations[i]);
-    check(worker.cwd, worker.cwd_location);
-    for (const auto& [name, file] : worker.files) check(file.text, worker.file_locations.at(name));
-    const string& file = worker.metrics->file;
-    check(file, worker.file_location);
-    const bool in_own_folder = !script::placeholders(worker.cwd).empty() && !file.starts_with('/');
-    const bool is_exclusive = resources.parallel == 1 || in_own_folder;
-    if (!file.empty() && script::placeholders(file).empty() && !is_exclusive)
-        diagnostics.error(worker.file_location,
-                          "trials that run at once would write the same file: put it in the trial's folder, such as "
-                          "\"{folder}/metrics.csv\", or run one at a time: resources: {parallel: 1}");
 }
 
 /// Returns integers that represent a parameter's values: all choices, or a range's first, second and last value.
@@ -463,42 +428,16 @@ const Entry* misspelt_command(const Node& worker) {
 
 }  // namespace
 
-string parameter_of(string_view braced) {
-    const script::Placeholder placeholder = script::take_apart(braced);
-    return placeholder.kind == script::Placeholder::Kind::params ? "" : placeholder.name;
+bool has(const ReadSpace& space, string_view name) {
+    return std::any_of(space.space.begin(), space.space.end(),
+                       [&](const Dimension& dimension) { return dimension.name == name; });
 }
 
-string problem_of_placeholder(string_view braced, const Space& space, const Params& fixed) {
-    const script::Placeholder placeholder = script::take_apart(braced);
-    const string shown = "{" + string(braced) + "}";
-    if (!placeholder.problem.empty()) return shown + " " + placeholder.problem;
-    if (placeholder.kind == script::Placeholder::Kind::params) {
-        Params all = fixed;
-        for (const Dimension& dimension : space) all.emplace(dimension.name, 0.0);
-        const string clash = script::clash_of_names(all);
-        if (clash.empty()) return {};
-        return shown + ": names are nested at their dots, and '" + clash +
-               "' cannot be a value and hold others; rename it";
-    }
-    std::vector<string_view> names;
-    if (placeholder.kind == script::Placeholder::Kind::value)
-        names.assign(script::own_names.begin(), script::own_names.end());
-    for (const Dimension& dimension : space) names.push_back(dimension.name);
-    for (const auto& [name, value] : fixed) names.push_back(name);
-    if (std::find(names.begin(), names.end(), placeholder.name) == names.end())
-        return "no parameter '" + placeholder.name + "' for " + shown + suggestion(placeholder.name, names) +
-               " (a brace as text: {" + shown + "})";
-    if (placeholder.kind == script::Placeholder::Kind::value) return {};
-    const auto fits = [](const Value& value) { return std::holds_alternative<bool>(value) || is_null(value); };
-    bool all_fit = true;
-    for (const Dimension& dimension : space)
-        if (dimension.name == placeholder.name)
-            all_fit = dimension.kind == Kind::categorical &&
-                      std::all_of(dimension.choices.begin(), dimension.choices.end(), fits);
-    if (const auto found = fixed.find(placeholder.name); found != fixed.end()) all_fit = fits(found->second);
-    if (all_fit) return {};
-    return shown + " needs a parameter that is true or false, {type: categorical, choices: [true, false]}; '" +
-           placeholder.name + "' has other values";
+Location location_of(const ReadSpace& space, const ReadWorker& worker, string_view name) {
+    for (std::size_t i = 0; i < space.space.size(); ++i)
+        if (space.space[i].name == name) return space.locations[i];
+    const auto found = worker.locations.find(string(name));
+    return found == worker.locations.end() ? worker.location : found->second;
 }
 
 ReadWorker read_worker(Diagnostics& diagnostics, const Node* node) {
@@ -526,6 +465,22 @@ ReadWorker read_worker(Diagnostics& diagnostics, const Node* node) {
     return result;
 }
 
+/// Reports parameters that a script would find in the same variable of its environment.
+static void check_variables(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker) {
+    std::map<string, string> names;  // by the variable
+    const auto add = [&](const string& name) {
+        const string variable = script::variable_of(name);
+        const auto [first, is_new] = names.emplace(variable, name);
+        if (is_new || first->second == name) return;
+        diagnostics.error(location_of(space, worker, name),
+                          "'" + first->second + "' and '" + name + "' would be one variable of the script's " +
+                              "environment, " + variable + ": rename one of them, such as '" + name + "_2'");
+        diagnostics.note(location_of(space, worker, first->second), "'" + first->second + "' is here");
+    };
+    for (const Dimension& dimension : space.space) add(dimension.name);
+    for (const auto& [name, value] : worker.params) add(name);
+}
+
 void check_together(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker, const Policy& policy,
                     const Resources& resources) {
     for (std::size_t i = 0; i < space.space.size(); ++i) {
@@ -535,7 +490,8 @@ void check_together(Diagnostics& diagnostics, const ReadSpace& space, const Read
                           "'" + space.space[i].name + "' is set in 'space' and in 'worker': keep one");
         diagnostics.note(fixed->second, "it is fixed here");
     }
-    if (worker.metrics) check_placeholders(diagnostics, space, worker, resources);
+    if (!worker.native) check_placeholders(diagnostics, space, worker, resources);
+    if (worker.metrics && worker.shim.empty()) check_variables(diagnostics, space, worker);
     if (worker.native) check_native(diagnostics, space, worker);
     check_batch_size(diagnostics, space, worker, policy);
 }

@@ -218,7 +218,7 @@ string yaml_text(string_view text) {
     string lower;
     for (const char c : text.substr(0, 8)) lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
     // Some YAML readers take these for another type than a text.
-    const auto words = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"};
+    const auto words = {"true", "false", "yes", "no", "on", "off", "y", "n", "null", "inf", "nan", "infinity"};
     const bool bare = !text.empty() && text[0] != '.' && text[0] != '-' && text[0] != '+' &&
                       std::all_of(text.begin(), text.end(), plain) && !looks_like_other(text) &&
                       std::find(words.begin(), words.end(), lower) == words.end();

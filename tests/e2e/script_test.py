@@ -544,9 +544,41 @@ class Unchanged(Script):
                 self.hpo(word, study, status=1)
                 self.assertRegex(self.error, message)
                 self.assertIn("study.yaml:", self.error)
-        checked = self.hpo("check", self.study(script_study(["python3", "train.py", "{seed}", "{lr:--lr}"]), "flag.yaml"))
-        self.assertIn("for a flag write {flag:lr:--lr}", checked)
+        self.hpo("check", self.study(script_study(["python3", "train.py", "{seed}", "{lr:--lr}"]), "flag.yaml"), status=1)
+        self.assertIn("for a flag write {flag:lr:--lr}", self.error)
         self.assertFalse((self.folder / "runs").exists())
+
+    def test_a_file_of_the_folder_is_not_taken_for_the_one_that_is_written_for_each_trial(self):
+        self.script("""
+            import json, sys
+            print("val_loss:", json.load(open(sys.argv[1] if len(sys.argv) > 1 else "config.json"))["lr"])
+            """)
+        self.script('{"lr": {lr}}', "template.json")
+        self.script('{"lr": 0.5}', "config.json")
+        files = "  files: {config.json: template.json}"
+
+        def study(*arguments, more=""):
+            return self.study(script_study([PYTHON, "train.py", *arguments], worker=files + more, trials=1, epochs=1))
+
+        for arguments in (["config.json"], ["./config.json", "--name={lr}"], ["--config=config.json", "--out={folder}"]):
+            for word in ("check", "run"):
+                self.hpo(word, study(*arguments), status=1)
+                self.assertRegex(self.error, "study.yaml:6:12: the script would take config.json for a file of the folder")
+                self.assertIn('write {folder}/config.json, or let the script run in the trial\'s folder by cwd: "{folder}"', self.error)
+        self.assertIn("warning: the script may read", self.hpo("check", study("--out={folder}")))
+        self.hpo("run", study("{folder}/config.json"))
+        self.assertNotIn("warning", self.error)
+        self.assertLess(self.trials("script")[0]["values"]["val_loss"], 0.5)
+        self.assertNotIn("warning", self.hpo("check", study("config.json", more='\n  cwd: "{folder}"')))
+
+    def test_values_are_filled_in_variables_of_the_environment_that_the_study_sets(self):
+        self.run_script("""
+            import os
+            print(os.environ["TEXT"], os.environ["FIXED"])
+            print("val_loss:", float(os.environ["RATE"]) - float(os.environ["HPO_PARAM_LR"]))
+            """, worker='  environment: {RATE: "{lr}", TEXT: "in {folder} of {trial}, {{lr}}", FIXED: 7}', trials=1, epochs=1)
+        self.assertEqual(self.trials("script")[0]["values"]["val_loss"], 0)
+        self.assertRegex(self.hpo("logs", "script/1"), r"in /.* of 1, [{]lr[}] 7")
 
     def test_a_program_without_the_protocol_and_without_placeholders_fails_with_the_cure(self):
         self.script("print('val_loss=1')")

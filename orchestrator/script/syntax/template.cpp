@@ -11,6 +11,23 @@ bool is_inner(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '.
 
 constexpr std::string_view functions[] = {"flag:", "params:"};
 
+/// Returns the length of the word that `rest` begins with.
+std::size_t end_of_word(std::string_view rest) {
+    if (rest.empty() || !is_letter(rest[0])) return 0;
+    std::size_t end = 1;
+    while (end < rest.size() && is_inner(rest[end])) ++end;
+    return end;
+}
+
+/// Returns the length of a word with what follows its ':' or '!', as in lr:.4f, without blanks, commas and quotes, or
+/// 0 if `rest` begins with none.
+std::size_t end_of_word_with_rest(std::string_view rest) {
+    const std::size_t word = end_of_word(rest);
+    if (word == 0 || word == rest.size() || (rest[word] != ':' && rest[word] != '!')) return 0;
+    const auto end = rest.find_first_of("{}\n\t ,'\"", word);
+    return end == std::string_view::npos || end == word + 1 || rest[end] != '}' ? 0 : end;
+}
+
 /// Returns the length of the placeholder that `rest` begins with, or 0 if it begins with none.
 std::size_t end_of_placeholder(std::string_view rest) {
     if (rest.empty() || !is_letter(rest[0])) return 0;
@@ -19,9 +36,7 @@ std::size_t end_of_placeholder(std::string_view rest) {
             const auto end = rest.find_first_of("{}\n");
             return end == std::string_view::npos ? 0 : end;
         }
-    std::size_t end = 1;
-    while (end < rest.size() && is_inner(rest[end])) ++end;
-    return end;
+    return end_of_word(rest);
 }
 
 /// Calls `text(part)` for texts and `name(placeholder)` for placeholders of a template, in their order.
@@ -34,7 +49,9 @@ void walk(std::string_view rest, Text&& text, Name&& name) {
         rest.remove_prefix(open);
         const bool doubled = rest.starts_with("{{");
         const std::size_t begin = doubled ? 2 : 1;
-        const std::size_t end = begin + end_of_placeholder(rest.substr(begin));
+        const std::string_view inner = rest.substr(begin);
+        const std::size_t with_rest = doubled ? end_of_word_with_rest(inner) : 0;
+        const std::size_t end = begin + (with_rest != 0 ? with_rest : end_of_placeholder(inner));
         const bool closed = end > begin && rest.substr(end).starts_with(doubled ? "}}" : "}");
         if (!closed) {
             text(rest.substr(0, 1));
@@ -60,6 +77,30 @@ std::vector<std::string_view> placeholders(std::string_view text) {
     walk(
         text, [](std::string_view) {}, [&](std::string_view name) { names.push_back(name); });
     return names;
+}
+
+std::vector<Lookalike> lookalikes(std::string_view text) {
+    std::vector<Lookalike> found;
+    const auto offset = [&](std::string_view part) { return static_cast<std::size_t>(part.data() - text.data()); };
+    const auto without_meaning = [&](std::string_view part) {
+        const std::size_t at = offset(part);
+        const char before = at == 0 ? ' ' : text[at - 1];
+        if (part != "{" || before == '{' || before == '$') return;
+        const std::string_view inner = text.substr(at + 1);
+        const std::size_t begin = std::min(inner.find_first_not_of(' '), inner.size());
+        const std::string_view name = inner.substr(begin, end_of_word(inner.substr(begin)));
+        std::size_t end = begin == 0 ? end_of_word_with_rest(inner) : 0;
+        const bool has_rest = end != 0;
+        if (!has_rest) end = std::min(inner.find_first_not_of(' ', begin + name.size()), inner.size());
+        if (name.empty() || !inner.substr(end).starts_with('}') || inner.substr(end).starts_with("}}")) return;
+        found.push_back({text.substr(at, end + 2), name,
+                         has_rest ? inner.substr(name.size() + 1, end - name.size() - 1) : std::string_view()});
+    };
+    walk(text, without_meaning, [&](std::string_view name) {
+        const std::size_t at = offset(name) - 1;
+        if (at > 0 && text[at - 1] == '$') found.push_back({text.substr(at - 1, name.size() + 3), name, ""});
+    });
+    return found;
 }
 
 Placeholder take_apart(std::string_view placeholder) {

@@ -21,12 +21,23 @@ namespace hpo::script {
 inline constexpr std::array<std::string_view, 7> own_names{"params_file", "folder",    "trial", "steps",
                                                            "seed",        "data_seed", "home"};
 
+/// A text that resembles a placeholder but is none: {lr:.4f}, { lr }, {file:x}; or one that a '$' precedes, as a
+/// shell's variables have it: ${lr}.
+struct Lookalike {
+    std::string_view text;  ///< with its braces
+    std::string_view name;  ///< the word that it begins with
+    std::string_view rest;  ///< what follows a ':' or '!'; otherwise empty
+};
+/// Returns the lookalikes of a text as views into it. Braces around other texts, as in JSON, are none, and neither are
+/// a shell's expansions such as ${NAME:-1}.
+std::vector<Lookalike> lookalikes(std::string_view text);
+
 /// Returns true if a parameter of this name cannot have a placeholder, because hpo defines that placeholder. `seed` is
 /// allowed, since a parameter of that name is the trial's seed.
 bool hides(std::string_view name);
 
 /// Returns all placeholders in their order, with repetitions and without their braces, as views into `text`. Braces
-/// that do not enclose a placeholder are text. {{lr}} is the text {lr}.
+/// that do not enclose a placeholder are text. {{lr}} is the text {lr}, and {{file:x}} is {file:x}.
 std::vector<std::string_view> placeholders(std::string_view text);
 
 /// The parts of a placeholder.

@@ -70,7 +70,7 @@ TEST(Hostile, AnEmptyFileIsAnError) {
 }
 
 TEST(Hostile, MalformedAndHugeNumbersAreRefused) {
-    for (const char* number : {".nan", ".inf", "-.inf", "1e999", "-1e999", "0x10", "1_000", "1e", ".", "--1"})
+    for (const char* number : {".nan", ".inf", "-.inf", "1e999", "-1e999", "1_000", "0x", "0o8", "1e", ".", "--1"})
         EXPECT_NE(problem(synthetic, {std::string("worker.training.lr=") + number}), "(accepted)") << number;
     EXPECT_NE(problem(synthetic, {"seed=9007199254740993"}), "(accepted)");
     EXPECT_NE(problem(synthetic, {"budget.time=99999999999999999999d"}), "(accepted)");

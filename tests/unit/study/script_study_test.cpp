@@ -214,5 +214,55 @@ TEST(UnknownParts, AreRefusedWithTheNearestKnownPart) {
     EXPECT_THAT(error("sampler: quux\n"), HasSubstr("unknown sampler 'quux'; known: auto, gp, random, sobol, tpe"));
 }
 
+TEST(ScriptStudy, WhatResemblesAPlaceholderIsRefusedWithItsCure) {
+    const auto command = [](const std::string& argument) {
+        return problem(study_of(lr, "  command: [train, \"{lr}\", '" + argument + "']\n"));
+    };
+    EXPECT_THAT(command("{file:net.cfg}"),
+                HasSubstr("s.yaml:6:28: {file:net.cfg} is no placeholder: those with a ':'"));
+    EXPECT_THAT(command("{file:net.cfg}"), HasSubstr("(a brace as text: {{file:net.cfg}})"));
+    EXPECT_THAT(command("--lr={lr:.4f}"), HasSubstr("{lr:.4f} is no placeholder: write {lr}, which has no format"));
+    EXPECT_THAT(command("--lr={lr!r}"), HasSubstr("write {lr}"));
+    EXPECT_THAT(command("--lr={ lr }"), HasSubstr("{ lr } is no placeholder: write {lr}"));
+    EXPECT_THAT(command("--lr=${lr}"), HasSubstr("would be a '$' and the value: write {lr}, or in a shell's script "
+                                                 "${{HPO_PARAM_LR}}"));
+    EXPECT_THAT(command("${folder}/x"), HasSubstr("write {folder}"));
+    EXPECT_THAT(problem(study_of(lr, "  command: [train, \"--lr={lr:.4f}\"]\n")), HasSubstr("write {lr}"));
+    for (const char* text : {"{{file:net.cfg}}", "{{lr:.4f}}", "{a:1}", "{a:true}", "{a: b}", "{a:1,b:2}", "{{ lr }}",
+                             "${{HOME}}", "${HOME:-x}", "${lr:-1}", "{ other }", "{\"lr\":1}", "{a:b,c:d}", "\\d{1,3}"})
+        EXPECT_EQ(command(text), "(accepted)") << text;
+}
+
+TEST(ScriptStudy, PlaceholdersWorkOrAreRefusedInEveryPlaceThatCouldHaveThem) {
+    const auto with = [](const std::string& keys) {
+        return problem(study_of(lr, "  command: [train, \"{lr}\"]\n  " + keys + "\n"));
+    };
+    for (const char* keys : {"environment: {LR: \"{lr}\", OUT: \"{folder}/x\", TEXT: '{\"a\": {{lr}}}'}",
+                             "cwd: \"{folder}\"", "metrics: {file: \"{folder}/m.csv\"}"})
+        EXPECT_EQ(with(keys), "(accepted)") << keys;
+    EXPECT_THAT(with("environment: {LR: \"{nosuch}\"}"), HasSubstr("s.yaml:7:21: no parameter 'nosuch' for {nosuch}"));
+    EXPECT_THAT(with("environment: {LR: \"{file:x}\"}"), HasSubstr("{file:x} is no placeholder"));
+    EXPECT_THAT(with("cwd: \"{file:x}\""), HasSubstr("{file:x} is no placeholder"));
+    EXPECT_THAT(with("home: \"{folder}\""), HasSubstr("'worker.home' is the same for all trials"));
+    EXPECT_THAT(with("files: {a.json: \"{lr}.json\"}"), HasSubstr("'worker.files.a.json' is the same for all trials"));
+    EXPECT_THAT(with("metrics: {stdout: \"{lr}\"}"), HasSubstr("has '{lr}', which has no meaning"));
+    const auto study = parse(study_of(lr, "  command: [train]\n  environment: {LR: \"{lr}\"}\n"));
+    ASSERT_TRUE(study) << study.error().message;
+    EXPECT_TRUE(study->metrics) << "hpo must start the script to fill its environment";
+}
+
+TEST(ScriptStudy, ParametersThatWouldShareAVariableAreRefusedWithBothPlaces) {
+    const std::string upper = "  LR: {type: float, low: 0.1, high: 1}\n";
+    const std::string both = "  command: [train, \"{lr}\", \"{LR}\"]\n";
+    EXPECT_THAT(problem(study_of(lr + upper, both)),
+                HasSubstr("s.yaml:5:3: 'lr' and 'LR' would be one variable of the script's environment, HPO_PARAM_LR"));
+    EXPECT_THAT(problem(study_of(lr + upper, both)), HasSubstr("s.yaml:4:3: note: 'lr' is here"));
+    const std::string dotted = "  a.b: {type: float, low: 0.1, high: 1}\n";
+    EXPECT_THAT(problem(study_of(dotted, "  command: [train, \"{a.b}\"]\n  params: {a_b: 1}\n")),
+                HasSubstr("s.yaml:7:12: 'a.b' and 'a_b' would be one variable"));
+    EXPECT_EQ(problem(study_of(lr + upper, "  command: [train]\n")), "(accepted)") << "the client passes names";
+    EXPECT_EQ(problem(study_of(lr + upper, "  command: [train]\n  shim: wandb\n")), "(accepted)");
+}
+
 }  // namespace
 }  // namespace hpo
