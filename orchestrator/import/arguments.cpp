@@ -7,6 +7,7 @@
 namespace hpo::importing {
 
 std::string without_placeholders(std::string_view text) {
+    constexpr std::size_t most_braced = 200;
     const auto inner = [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
                c == '-';
@@ -17,7 +18,11 @@ std::string without_placeholders(std::string_view text) {
         if (text.front() == '{')
             while (end < text.size() && inner(text[end])) ++end;
         const std::string_view braced = end < text.size() && text[end] == '}' ? text.substr(0, end + 1) : "";
-        if (!script::placeholders(braced).empty()) {
+        const auto lookalikes = script::lookalikes(text.front() == '{' ? text.substr(0, most_braced) : "");
+        if (!lookalikes.empty() && lookalikes[0].text.data() == text.data() && !lookalikes[0].rest.empty()) {
+            out += '{' + std::string(lookalikes[0].text) + '}';
+            text.remove_prefix(lookalikes[0].text.size());
+        } else if (!script::placeholders(braced).empty()) {
             out += '{' + std::string(braced) + '}';
             text.remove_prefix(braced.size());
         } else {

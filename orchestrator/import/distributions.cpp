@@ -118,11 +118,19 @@ std::optional<bool> flag_of(const Node& node) {
     return {};
 }
 
+/// Returns a number as YAML 1.1 writes it, by which other tools read their files, without its underscores: 1_000_000.
+static std::string number_text_of(const Node& node) {
+    std::string text = node.text;
+    const auto digit = text.find_first_of("0123456789");
+    if (digit <= 1 && text.find_first_not_of("+-0123456789_.") == std::string::npos) std::erase(text, '_');
+    if (text.starts_with('+')) text.erase(0, 1);
+    return text;
+}
+
 std::optional<double> number_of(const Node& node) {
-    if (node.kind != Node::Kind::scalar || !node.plain || !study::looks_like_other(node.text) || flag_of(node))
-        return {};
-    std::string_view text = node.text;
-    if (text.starts_with('+')) text.remove_prefix(1);
+    if (node.kind != Node::Kind::scalar || !node.plain || flag_of(node)) return {};
+    const std::string text = number_text_of(node);
+    if (!study::looks_like_other(text)) return {};
     double number = 0;
     const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (end != text.data() + text.size() || status != std::errc() || !std::isfinite(number)) return {};
@@ -130,7 +138,7 @@ std::optional<double> number_of(const Node& node) {
 }
 
 bool is_whole(const Node& node) {
-    return number_of(node) && node.text.find_first_not_of("+-0123456789") == std::string::npos;
+    return number_of(node) && node.text.find_first_not_of("+-_0123456789") == std::string::npos;
 }
 
 std::string text_of(const Node* node) {
@@ -142,7 +150,7 @@ std::string literal(const Node& node, LiteralStyle style) {
     if (node.kind == Node::Kind::null) return style == LiteralStyle::python ? "None" : "null";
     if (const auto flag = flag_of(node))
         return style == LiteralStyle::python ? (*flag ? "True" : "False") : (*flag ? "true" : "false");
-    if (node.kind == Node::Kind::scalar) return number_of(node) ? node.text : in_quotes(node.text, quote);
+    if (node.kind == Node::Kind::scalar) return number_of(node) ? number_text_of(node) : in_quotes(node.text, quote);
     std::string out;
     for (const Node& item : node.items) out += (out.empty() ? "" : ", ") + literal(item, style);
     for (const study::Entry& entry : node.entries)

@@ -2,12 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "orchestrator/import/arguments.hpp"
 #include "orchestrator/import/distributions.hpp"
+#include "orchestrator/import/katib.hpp"
 #include "orchestrator/import/reading.hpp"
 #include "orchestrator/import/registry.hpp"
-#include "orchestrator/script/syntax/metrics.hpp"
-#include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/study/fields.hpp"
 
 namespace hpo::importing {
@@ -16,18 +14,9 @@ namespace {
 
 using std::string;
 using std::string_view;
-using study::Entry;
 using study::find;
 using study::Node;
 using study::printable;
-
-/// Reads a number as Kubernetes writes it, in quotes: "0.01".
-std::optional<double> quoted_number(const Node* node) {
-    if (node == nullptr) return {};
-    Node bare = *node;
-    bare.plain = true;
-    return number_of(bare);
-}
 
 bool is_whole_text(const Node* node) {
     if (node == nullptr) return true;
@@ -36,23 +25,16 @@ bool is_whole_text(const Node* node) {
     return is_whole(bare);
 }
 
-/// Returns the first list below `node` with the key 'containers'.
-const Node* containers_below(const Node& node) {
-    if (const Node* here = find(node, "containers"); here != nullptr && here->kind == Node::Kind::list) return here;
-    for (const Entry& entry : node.entries)
-        if (const Node* found = containers_below(entry.value)) return found;
-    return nullptr;
-}
-
 class KatibExperiment {
    public:
     KatibExperiment(const Reading& reading, const Node& root)
         : reading_(reading), builder_(reading.builder), root_(root), spec_(*find(root, "spec")) {}
 
     void read() {
+        if (refuse_architecture_search()) return;
         reading_.leave_out_others(spec_,
                                   {"objective", "algorithm", "earlyStopping", "parallelTrialCount", "maxTrialCount",
-                                   "parameters", "trialTemplate", "metricsCollectorSpec", "resumePolicy"},
+                                   "nasConfig", "parameters", "trialTemplate", "metricsCollectorSpec", "resumePolicy"},
                                   "the experiment");
         if (const Node* metadata = find(root_, "metadata"))
             for (const char* key : {"name", "generateName"})
@@ -60,15 +42,29 @@ class KatibExperiment {
         builder_.study.metrics.emplace();
         objective();
         parameters();
-        command();
-        metrics();
+        read_katib_template(reading_, root_, names_);
+        read_katib_metrics(reading_, spec_, metrics_);
         budget();
         early_stopping();
         algorithm();
-        choose_epochs(builder_, steps_);
+        // A trial's value in Katib is the best, or the last, of all that its container reports before it ends.
+        choose_epochs(builder_, 0);
     }
 
    private:
+    /// Reports experiments that search for a network's architecture.
+    bool refuse_architecture_search() {
+        const Node* nas = find(spec_, "nasConfig");
+        const Node* algorithm = find(spec_, "algorithm");
+        const string name = algorithm == nullptr ? "" : text_of(find(*algorithm, "algorithmName"));
+        if (nas == nullptr && name != "enas" && name != "darts") return false;
+        reading_.error((nas != nullptr ? nas : algorithm)->location,
+                       "a search for a network's architecture" + (name.empty() ? "" : " (" + name + ")") +
+                           " has no counterpart here: hpo searches for parameters; declare sizes of the network as "
+                           "'parameters' of an experiment with another algorithm");
+        return true;
+    }
+
     void objective() {
         Objective& objective = builder_.study.objective;
         objective = {"objective", Direction::maximize, Objective::At::best};
@@ -77,6 +73,10 @@ class KatibExperiment {
         const string name = text_of(find(*node, "objectiveMetricName"));
         if (name.empty()) return reading_.error(node->location, "'objective' has no 'objectiveMetricName'");
         objective.metric = metric_name_of(name);
+        metrics_.push_back(name);
+        if (const Node* further = find(*node, "additionalMetricNames"))
+            for (const Node& item : further->items)
+                if (text_of(&item) != name) metrics_.push_back(text_of(&item));
         if (objective.metric != name)
             builder_.remark("objective", node->location,
                             "the metric '" + name + "' is called " + objective.metric + " here");
@@ -93,10 +93,20 @@ class KatibExperiment {
                 "hpo stop ends it at once");
         if (const Node* strategies = find(*node, "metricStrategies"))
             for (const Node& item : strategies->items)
-                if (text_of(find(item, "name")) == name && text_of(find(item, "value")) == "latest")
-                    objective.at = Objective::At::last;
+                if (text_of(find(item, "name")) == name) strategy(text_of(find(item, "value")), item.location);
         reading_.leave_out_others(
             *node, {"objectiveMetricName", "additionalMetricNames", "type", "goal", "metricStrategies"}, "'objective'");
+    }
+
+    /// Reads which of a trial's numbers is its value.
+    void strategy(const string& value, const study::Location& location) {
+        Objective& objective = builder_.study.objective;
+        if (value == "latest")
+            objective.at = Objective::At::last;
+        else if (value != (objective.direction == Direction::minimize ? "min" : "max"))
+            reading_.error(location, "a trial's value here is its best or its last number: 'value' must be " +
+                                         string(objective.direction == Direction::minimize ? "min" : "max") +
+                                         " or latest, found " + printable(value));
     }
 
     void parameters() {
@@ -173,162 +183,6 @@ class KatibExperiment {
         return {};
     }
 
-    // ---- The command of its trials.
-
-    void command() {
-        const Node* pattern = find(spec_, "trialTemplate");
-        const Node* spec = pattern == nullptr ? nullptr : find(*pattern, "trialSpec");
-        const Node* all = spec == nullptr ? nullptr : containers_below(*spec);
-        if (all == nullptr || all->items.empty()) {
-            builder_.remark("worker", pattern == nullptr ? study::Location{} : pattern->location,
-                            "there is no container with a command: replace train.py by the script");
-            std::vector<string> arguments{"python3", "train.py"};
-            for (const Dimension& dimension : builder_.study.space)
-                arguments.push_back("--" + dimension.name + "={" + dimension.name + "}");
-            builder_.study.command = std::move(arguments);
-            return;
-        }
-        if (const Node* list = find(*pattern, "trialParameters")) references(*list);
-        const string primary = text_of(find(*pattern, "primaryContainerName"));
-        const auto named = std::find_if(all->items.begin(), all->items.end(),
-                                        [&](const Node& item) { return text_of(find(item, "name")) == primary; });
-        container(named == all->items.end() ? all->items.front() : *named);
-    }
-
-    void references(const Node& list) {
-        for (const Node& item : list.items) {
-            const string name = text_of(find(item, "name")), of = text_of(find(item, "reference"));
-            const auto found = names_.find(of);
-            if (found != names_.end())
-                references_[name] = found->second;
-            else if (of.starts_with("${trialSpec."))
-                builder_.remark("worker", item.location,
-                                "'" + name + "' is a value of Kubernetes (" + of + "): it is kept unchanged");
-            else if (reading_.diagnostics.ok())
-                reading_.error(item.location,
-                               "'" + printable(name) + "' refers to no parameter, '" + printable(of) + "'");
-        }
-    }
-
-    void container(const Node& node) {
-        std::vector<string> arguments;
-        for (const char* key : {"command", "args"}) {
-            const Node* list = find(node, key);
-            if (list == nullptr) continue;
-            if (list->kind != Node::Kind::list)
-                return reading_.error(list->location, "'" + string(key) + "' of a container is a list of texts");
-            for (const Node& item : list->items) {
-                const bool shell = arguments.size() > 1 && arguments[arguments.size() - 2].ends_with("sh") &&
-                                   arguments.back().starts_with('-') && arguments.back().ends_with('c');
-                arguments.push_back(word(item, shell));
-            }
-        }
-        if (find(node, "command") == nullptr) {
-            builder_.remark(
-                "worker", node.location,
-                "the program that the image runs by default is not known here: write it before these arguments");
-            arguments.insert(arguments.begin(), {"python3", "train.py"});
-        }
-        if (arguments.empty() || arguments.front().empty())
-            return reading_.error(node.location, "the container's command is empty");
-        note_steps(arguments);
-        builder_.study.command = std::move(arguments);
-        if (const Node* image = find(node, "image"))
-            builder_.remark("worker", image->location,
-                            "the command runs on this machine as it is, not in the image " + text_of(image) +
-                                ": its program and paths must be here");
-        if (const Node* list = find(node, "env")) environment(*list);
-        reading_.leave_out_others(node, {"name", "image", "imagePullPolicy", "command", "args", "env"},
-                                  "the container");
-        for (const auto& [name, dimension] : names_)
-            if (std::none_of(references_.begin(), references_.end(),
-                             [&](const auto& entry) { return entry.second == dimension; }))
-                builder_.remark("worker", node.location,
-                                "no trialParameters refers to '" + name + "': the command does not receive it");
-    }
-
-    /// Converts ${trialParameters.lr} to {lr}, or to a variable if the argument is a shell's script. Other braces
-    /// remain text.
-    string word(const Node& item, bool shell) {
-        constexpr string_view begin = "${trialParameters.";
-        string out;
-        for (string_view rest = item.text; !rest.empty();) {
-            const auto at = rest.find(begin);
-            out += without_placeholders(rest.substr(0, at));
-            if (at == string_view::npos) break;
-            rest.remove_prefix(at);
-            const auto end = rest.find('}');
-            const string name(rest.substr(begin.size(), end == string_view::npos ? end : end - begin.size()));
-            const auto found = references_.find(name);
-            if (end == string_view::npos || found == references_.end()) {
-                if (reading_.diagnostics.ok())
-                    reading_.error(item.location, "no trialParameters is called '" + printable(name) + "'");
-                break;
-            }
-            out += shell ? "${{" + script::variable_of(found->second) + "}}" : "{" + found->second + "}";
-            rest.remove_prefix(end + 1);
-        }
-        return out;
-    }
-
-    /// Records the number of epochs of --epochs=5 or --epochs 5.
-    void note_steps(const std::vector<string>& arguments) {
-        for (std::size_t i = 0; i < arguments.size(); ++i) {
-            if (!arguments[i].starts_with("-")) continue;
-            const auto sign = arguments[i].find('=');
-            string name = arguments[i].substr(arguments[i].find_first_not_of('-') == string::npos
-                                                  ? arguments[i].size()
-                                                  : arguments[i].find_first_not_of('-'));
-            name = name.substr(0, name.find('='));
-            Node value;
-            value.kind = Node::Kind::scalar;
-            value.text = sign != string::npos       ? arguments[i].substr(sign + 1)
-                         : i + 1 < arguments.size() ? arguments[i + 1]
-                                                    : "";
-            if (const auto number = number_of(value)) builder_.note_epochs(name, *number);
-        }
-    }
-
-    void environment(const Node& list) {
-        for (const Node& item : list.items) {
-            const string name = text_of(find(item, "name"));
-            const Node* value = find(item, "value");
-            const bool ours = name.empty() || name.find('=') != string::npos || name.starts_with("HPO_") ||
-                              name == "CUDA_VISIBLE_DEVICES";
-            if (ours || value == nullptr || value->kind != Node::Kind::scalar || value->text.find("${") != string::npos)
-                builder_.remark("worker", item.location,
-                                "the variable '" + name +
-                                    "' is left out: hpo sets HPO_PARAM_* for each parameter; set others in "
-                                    "worker.environment");
-            else
-                builder_.study.environment.own[name] = value->text;
-        }
-    }
-
-    void metrics() {
-        const Node* node = find(spec_, "metricsCollectorSpec");
-        if (node == nullptr) return;
-        const Node* collector = find(*node, "collector");
-        const string kind = collector == nullptr ? "" : text_of(find(*collector, "kind"));
-        const Node* source = find(*node, "source");
-        const Node* filter = source == nullptr ? nullptr : find(*source, "filter");
-        const Node* formats = filter == nullptr ? nullptr : find(*filter, "metricsFormat");
-        if (formats != nullptr)
-            for (const Node& item : formats->items) {
-                const string problem = script::problem_of_pattern(item.text);
-                if (problem.empty() && item.kind == Node::Kind::scalar)
-                    builder_.study.metrics->patterns.push_back(item.text);
-                else
-                    builder_.remark("worker", item.location, "this metricsFormat is left out: the pattern " + problem);
-            }
-        if (kind.empty() || kind == "StdOut") return;
-        builder_.remark("worker", node->location,
-                        "the collector '" + kind + "' is not known here: let the script print " +
-                            builder_.study.objective.metric +
-                            "=0.123 at each step, or write CSV or JSON Lines to a file in its folder and set metrics: "
-                            "{file: \"{folder}/metrics.jsonl\"}");
-    }
-
     // ---- The budget and the algorithms.
 
     [[nodiscard]] std::optional<double> whole_of(const char* key) const {
@@ -383,14 +237,16 @@ class KatibExperiment {
         if (name == "random") {
             use_random(builder_);
         } else if (name == "grid") {
-            use_grid(reading_, location);
-        } else if (name == "sobol") {
-            builder_.study.sampler = {"sobol", {}};
-        } else if (name == "cmaes") {
-            builder_.study.sampler = {"cmaes", {}};
+            grid(location);
+        } else if (name == "sobol" || name == "cmaes") {
+            builder_.study.sampler = {name, {}};
         } else if (name == "hyperband") {
-            steps_ = static_cast<std::int64_t>(setting(*node, "r_l", 0));
-            add_halving(builder_, 1, std::max(setting(*node, "eta", 3), 1.5), location, "hyperband");
+            hyperband(*node);
+        } else if (name == "pbt") {
+            reading_.error(location,
+                           "population-based training (pbt) has no counterpart here, since trials do not go on from "
+                           "the checkpoints of others: choose another algorithm, such as algorithmName: tpe, and give "
+                           "each trial a folder of its own for its checkpoints");
         } else if (name == "tpe" || name == "multivariate-tpe" || name == "bayesianoptimization") {
             builder_.comment(
                 "sampler",
@@ -400,19 +256,58 @@ class KatibExperiment {
         }
     }
 
+    /// Tries no more combinations than the experiment does.
+    void grid(const study::Location& location) {
+        const std::int64_t most = builder_.study.budget.trials;
+        use_grid(reading_, location);
+        const std::int64_t all = builder_.study.budget.trials;
+        if (most >= all || find(spec_, "maxTrialCount") == nullptr) return;
+        builder_.study.budget.trials = most;
+        builder_.remark("budget", find(spec_, "maxTrialCount")->location,
+                        "the grid has " + std::to_string(all) + " combinations, of which " + std::to_string(most) +
+                            " (maxTrialCount) are tried, spread over the grid; hpo run --trials " +
+                            std::to_string(all) + " tries all");
+    }
+
+    /// Hyperband gives a parameter the epochs that a trial may take. Here each trial takes as many as the longest.
+    void hyperband(const Node& node) {
+        use_random(builder_);
+        string resource;
+        if (const Node* list = find(node, "algorithmSettings"))
+            for (const Node& item : list->items)
+                if (text_of(find(item, "name")) == "resource_name") resource = text_of(find(item, "value"));
+        const double longest = setting(node, "r_l", 0);
+        const auto known = names_.find(resource);
+        if (known == names_.end() || !(longest >= 1))
+            return reading_.error(node.location,
+                                  "hyperband needs the settings 'resource_name', one of the parameters, and 'r_l', the "
+                                  "most of it that a trial takes");
+        auto& space = builder_.study.space;
+        std::erase_if(space, [&](const Dimension& dimension) { return dimension.name == known->second; });
+        builder_.fix(known->second, static_cast<std::int64_t>(longest));
+        builder_.remark(
+            "stopping", node.location,
+            "hyperband is left out, since the file does not say how often a script reports within an epoch: "
+            "each trial has " +
+                resource + " = " + study::short_number(longest) +
+                " (r_l). If it reports once an epoch, set budget.epochs to that and stopping: [{rule: asha, "
+                "grace: 1, factor: " +
+                study::short_number(std::clamp(std::round(setting(node, "eta", 3)), 2.0, 1000.0)) + "}]");
+    }
+
     const Reading& reading_;
     StudyBuilder& builder_;
     const Node& root_;
     const Node& spec_;
-    std::map<string, string> names_;       ///< names of parameters in Katib, with those in the study
-    std::map<string, string> references_;  ///< names of trialParameters, with those in the study
-    std::int64_t steps_ = 0;
+    KatibNames names_;
+    std::vector<string> metrics_;  ///< names of the objective and of additional metrics, as in the file
 };
 
 bool is_katib_experiment(const Node& root) {
     if (root.kind != Node::Kind::map) return false;
     const Node* spec = find(root, "spec");
-    return spec != nullptr && text_of(find(root, "kind")) == "Experiment" && find(*spec, "parameters") != nullptr;
+    return spec != nullptr && spec->kind == Node::Kind::map && text_of(find(root, "kind")) == "Experiment" &&
+           (find(*spec, "parameters") != nullptr || find(*spec, "nasConfig") != nullptr);
 }
 
 void read_katib_experiment(const Reading& reading, const Node& root) { KatibExperiment(reading, root).read(); }

@@ -9,9 +9,10 @@ namespace hpo::importing {
 
 namespace {
 
+using std::string;
 using study::Node;
 
-constexpr std::int64_t default_steps = 1000;
+constexpr std::int64_t most_reports = 1'000'000;  ///< of a trial, more than any script is expected to make
 
 }  // namespace
 
@@ -44,20 +45,27 @@ void Reading::leave_out_others(const Node& map, const std::vector<std::string_vi
                            "'" + entry.key + "' of " + owner + " has no counterpart here: it is left out");
 }
 
-void choose_epochs(StudyBuilder& builder, std::int64_t otherwise) {
+void choose_epochs(StudyBuilder& builder, std::int64_t reports) {
     Study& study = builder.study;
-    study.budget.epochs = builder.epochs() > 0 ? builder.epochs() : otherwise > 0 ? otherwise : default_steps;
-    if (builder.epochs() == 0 && otherwise <= 0)
-        builder.remark(
-            "budget", 0,
-            "the file does not say how many steps a trial takes: set epochs to the number of times that the script "
-            "reports the objective; a trial ends after " +
-                std::to_string(default_steps));
+    if (reports > 0) {
+        study.budget.epochs = reports;
+    } else {
+        study.budget.epochs = most_reports;
+        builder.run_to_end();
+        const std::int64_t epochs = builder.epochs();
+        builder.remark("budget", 0,
+                       "the file does not say how many times a script reports " + study.objective.metric +
+                           ": each trial runs to the end of its script. With epochs set to that number" +
+                           (epochs > 0 ? " (" + std::to_string(epochs) + " if it reports once an epoch)" : string()) +
+                           (study.stopping.empty() ? ", and without the line stopping, hpo also ends trials early that "
+                                                     "will hardly win"
+                                                   : ", hpo also knows the time left"));
+    }
     for (const PartSpec& rule : study.stopping)
         if (rule.type == "asha")
             study.budget.epochs =
                 std::max(study.budget.epochs, static_cast<std::int64_t>(number_or(rule.options.at("grace"), 1)) + 1);
-    study.budget.epochs = std::min<std::int64_t>(study.budget.epochs, 1000000);
+    study.budget.epochs = std::min(study.budget.epochs, most_reports);
 }
 
 void add_halving(StudyBuilder& builder, std::int64_t grace, double factor, const study::Location& location,

@@ -121,10 +121,16 @@ std::string StudyBuilder::study_name_of(const std::string& name) {
 
 std::string StudyBuilder::free_name(const std::string& original) const {
     std::string name = study_name_of(original);
+    // A stand-in passes parameters by their names. Any other script also finds them in variables.
+    const auto clash = [&](const std::string& other, const std::string& candidate) {
+        return other == candidate ||
+               (study.shim.empty() && script::variable_of(other) == script::variable_of(candidate));
+    };
     const auto is_taken = [&](const std::string& candidate) {
-        return study.worker.contains(candidate) ||
+        return std::any_of(study.worker.begin(), study.worker.end(),
+                           [&](const auto& fixed) { return clash(fixed.first, candidate); }) ||
                std::any_of(study.space.begin(), study.space.end(),
-                           [&](const Dimension& other) { return other.name == candidate; });
+                           [&](const Dimension& other) { return clash(other.name, candidate); });
     };
     for (int n = 2; is_taken(name); ++n) name = study_name_of(original).substr(0, 58) + "_" + std::to_string(n);
     return name;
@@ -145,7 +151,9 @@ std::string StudyBuilder::add(Dimension dimension, const study::Location& locati
         remark("space." + name, location,
                "'" + original + "' is called " + name + " here: " +
                    (own ? "hpo defines the placeholder {" + original + "}"
-                        : "a name has at most 64 letters, digits, '_', '-' and '.', and occurs once"));
+                        : "a name has at most 64 letters, digits, '_', '-' and '.', and occurs once, also as the "
+                          "variable " +
+                              script::variable_of(name)));
     }
     if (dimension.kind != Kind::categorical) note_epochs(original, dimension.high);
     for (const Value& choice : dimension.choices) note_epochs(original, number_or(choice, 0));
@@ -217,6 +225,12 @@ std::string StudyBuilder::text() {
         else
             for (const auto& [name, value] : group.fields)
                 body += (nested ? "  " : "") + study::yaml_text(name) + ": " + value + '\n';
+    }
+
+    if (runs_to_end_ && study.stopping.empty()) {
+        body += '\n';
+        if (written.insert("stopping").second) write_remarks(body, "stopping", 0);
+        body += "stopping: []\n";
     }
 
     std::string head;

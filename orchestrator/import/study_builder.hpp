@@ -48,6 +48,9 @@ class StudyBuilder {
     /// Returns the largest of the recorded values, or 0 if there is none.
     [[nodiscard]] std::int64_t epochs() const { return epochs_; }
 
+    /// Writes that no rule ends trials early, unless the study has rules. Without it a study may have rules by default.
+    void run_to_end() { runs_to_end_ = true; }
+
     /// Completes the study with a name and the policy for batch sizes, and returns it as YAML with its comments.
     std::string text();
     /// Returns the remarks ordered by file and line.
@@ -70,6 +73,7 @@ class StudyBuilder {
     std::map<Section, std::string> comments_;
     std::int64_t epochs_ = 0;
     int batch_line_ = 0;
+    bool runs_to_end_ = false;
 };
 
 /// Converts a text to a name that a study may have. Other characters become '-'. Returns an empty text if nothing is

@@ -30,6 +30,7 @@ class Sweep {
                                    "name", "description", "project", "entity", "controller"},
                                   "the sweep");
         names();
+        builder_.study.shim = "wandb";
         read_style();
         metric();
         const Node* all = find(root_, "parameters");
@@ -40,7 +41,7 @@ class Sweep {
         if (builder_.study.space.empty()) builder_.remark("", all->location, "nothing varies: this is one trial");
         command();
         early_terminate();
-        choose_epochs(builder_, steps_);
+        choose_epochs(builder_, 0);  // a run of W&B ends with its script, also beyond max_iter
         method();
     }
 
@@ -73,8 +74,8 @@ class Sweep {
                             "the sweep names no metric: replace val_loss by the metric that the script reports, and "
                             "check the direction");
         } else {
-            objective.metric = metric_name_of(name);
             location = find(*node, "name")->location;
+            objective.metric = metric_name_of(without_summary(name, text_of(find(*node, "goal")), location));
             if (objective.metric != name)
                 builder_.remark("objective", location,
                                 "the metric '" + name + "' is called " + objective.metric + " here");
@@ -98,6 +99,23 @@ class Sweep {
         reading_.leave_out_others(*node, {"name", "goal", "target"}, "'metric'");
     }
 
+    /// Returns the name without an ending such as .max, by which W&B takes the best of all numbers of a metric.
+    string without_summary(const string& name, const string& goal, const study::Location& location) {
+        const auto dot = name.rfind('.');
+        const string summary = dot == string::npos || dot == 0 ? "" : name.substr(dot + 1);
+        if (summary == "last")
+            builder_.study.objective.at = Objective::At::last;
+        else if (summary == "mean" || (summary == "max" && !goal.starts_with("max")) ||
+                 (summary == "min" && goal.starts_with("max")))
+            reading_.error(location, "the value of a trial is its best or its last number here: '" + printable(name) +
+                                         "' would be the " + summary + " with the goal " +
+                                         (goal.empty() ? "minimize" : printable(goal)) + "; name the metric without ." +
+                                         summary);
+        else if (summary != "max" && summary != "min")
+            return name;
+        return name.substr(0, dot);
+    }
+
     void command() {
         std::vector<string> arguments;
         const Node* list = find(root_, "command");
@@ -116,7 +134,6 @@ class Sweep {
             arguments.erase(arguments.begin());
         builder_.study.command = std::move(arguments);
         builder_.study.metrics.emplace();
-        builder_.study.shim = "wandb";
         builder_.remark(
             "worker", list == nullptr ? study::Location{} : list->location,
             "shim: wandb gives the script a stand-in for wandb, whose config has the trial's parameters and whose log "
@@ -227,7 +244,6 @@ class Sweep {
         const double eta = std::max(option("eta", 3), 1.5);
         double grace = option("min_iter", 1);
         if (const double max_steps = option("max_iter", 0); max_steps >= 1) {
-            steps_ = static_cast<std::int64_t>(max_steps);
             if (find(*node, "min_iter") == nullptr)
                 grace = std::max(1.0, std::floor(max_steps / std::pow(eta, option("s", 1))));
         }
@@ -269,7 +285,6 @@ class Sweep {
     std::vector<Argument> arguments_;
     LiteralStyle style_ = LiteralStyle::python;
     bool json_file_ = false;
-    std::int64_t steps_ = 0;
 };
 
 bool has_keys_of_a_sweep(const Node& root) {

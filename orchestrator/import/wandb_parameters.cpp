@@ -129,7 +129,8 @@ Argument SweepParameters::constant(Argument argument, const string& name, const 
     // A text has no quotes on a command line, but it has quotes within a dictionary.
     const bool is_nested = name != argument.name;
     const bool bare = !is_nested && value->kind == Node::Kind::scalar && !argument.flag;
-    argument.text = without_placeholders(bare ? value->text : literal(*value, LiteralStyle::python));
+    argument.text =
+        without_placeholders(bare && !number_of(*value) ? value->text : literal(*value, LiteralStyle::python));
     argument.json = without_placeholders(literal(*value, LiteralStyle::json));
     builder_.fix(name, value_of(*value, LiteralStyle::json));
     return argument;

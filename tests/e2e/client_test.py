@@ -299,6 +299,21 @@ class StandIns(SimulatedOrchestrator):
             """, {"lr": 0.25, "head.width": 4, "seed_": 3, "a_b": "True", "layers": "[64, 32]", "none": "null"})
         self.assertEqual(self.error.count("config.lr stays 0.25"), 1)
 
+    def test_wandb_config_prefers_the_trials_parameters_also_where_the_script_names_them_by_their_paths(self):
+        self.shim("wandb", """
+            import wandb
+            config = wandb.init(config={"model.dim": 1, "opt": {"sgd.lr": 1, "b": 2}, "model.other": 5}).config
+            assert config["model.dim"] == dict(config)["model.dim"] == config.model["dim"] == 4
+            assert config["opt"]["sgd.lr"] == config["opt.sgd.lr"] == 0.5 and config["opt.b"] == 2
+            assert config["model.other"] == 5 and "model.none" not in config and "opt.b.c" not in config
+            config.update({"model.dim": 3})
+            config["opt.sgd.lr"] = 7
+            config.setdefaults({"model.dim": 2})
+            assert config["model.dim"] == 4 and config["opt.sgd.lr"] == 0.5
+            wandb.log({"x": 1})
+            """, {"model.dim": 4, "opt.sgd.lr": 0.5})
+        self.assertIn("config.model.dim stays 4", self.error)
+
     def test_metrics_logged_to_wandb_are_reported_and_other_data_is_ignored_with_one_notice(self):
         lines = self.shim("wandb", """
             import wandb

@@ -77,7 +77,10 @@ parameters:
     EXPECT_EQ(study.objective.metric, "val/accuracy");
     EXPECT_EQ(study.objective.direction, Direction::maximize);
     EXPECT_EQ(study.budget.trials, 30);
-    EXPECT_EQ(study.budget.epochs, 15);
+    // Runs of W&B end with their scripts, which may log each batch.
+    EXPECT_EQ(study.budget.epochs, 1000000);
+    EXPECT_TRUE(study.stopping.empty());
+    EXPECT_FALSE(study.default_stopping) << "a rule by default would end trials early";
     EXPECT_EQ(study.sampler.type, "auto");
     EXPECT_THAT(study.command,
                 ElementsAre("python3", "train.py", "--learning_rate={learning_rate}", "--batch_size={batch_size}",
@@ -88,7 +91,8 @@ parameters:
               "epochs: one of 5, 10, 15\n"
               "optimizer: one of adam, sgd\n");
     EXPECT_THAT(result.remarks, ElementsAre(StartsWith("sweep.yaml:4: each wandb.log() with val/accuracy is a step"),
-                                            HasSubstr("shim: wandb gives the script a stand-in")));
+                                            HasSubstr("shim: wandb gives the script a stand-in"),
+                                            HasSubstr("(15 if it reports once an epoch)")));
     EXPECT_EQ(study.shim, "wandb");
     EXPECT_TRUE(study.policy.scaled);
 }
@@ -236,6 +240,33 @@ TEST(Wandb, SmallBatchesAreAllowedExplicitly) {
     EXPECT_THAT(result.remarks, Contains(StartsWith("sweep.yaml:6: batches of 32 are allowed")));
 }
 
+TEST(Wandb, ASummaryOfTheMetricIsItsBestOrLastNumber) {
+    const auto objective = [](const std::string& metric) {
+        const auto conversion =
+            convert("method: random\nprogram: t.py\nmetric: " + metric + "\nparameters: {lr: {min: 0.1, max: 0.2}}\n",
+                    "sweep.yaml", any_tool, {}, {});
+        if (!conversion) return conversion.error().message;
+        const Study study = *parse_study(conversion->yaml, "s.yaml");
+        return study.objective.metric + (study.objective.at == Objective::At::best ? " best" : " last");
+    };
+    EXPECT_EQ(objective("{name: val_auroc.max, goal: maximize}"), "val_auroc best");
+    EXPECT_EQ(objective("{name: val/loss.min, goal: minimize}"), "val/loss best");
+    EXPECT_EQ(objective("{name: val/loss.min}"), "val/loss best");
+    EXPECT_EQ(objective("{name: acc.last, goal: maximize}"), "acc last");
+    EXPECT_EQ(objective("{name: val.loss, goal: minimize}"), "val.loss best");
+    EXPECT_THAT(objective("{name: val_auroc.max, goal: minimize}"),
+                HasSubstr("would be the max with the goal minimize"));
+    EXPECT_THAT(objective("{name: loss.mean, goal: minimize}"), HasSubstr("name the metric without .mean"));
+}
+
+TEST(Wandb, NumbersMayHaveUnderscoresAsInYaml11) {
+    const auto result = converted(sweep(
+        "  tokens: {values: [1_000_000, 2_000_000]}\n  width: {min: 1_0, max: 1_000}\n  size: {value: 1_000_000}\n"));
+    EXPECT_EQ(dimensions(result.study), "tokens: one of 1000000, 2000000\nwidth: int 10 to 1000\n");
+    EXPECT_EQ(result.study.worker.at("size"), Value(std::int64_t{1000000}));
+    EXPECT_THAT(result.study.command, Contains("--size=1000000"));
+}
+
 TEST(Wandb, HyperbandBecomesAsha) {
     const auto rule = [](const std::string& text) {
         const Study study = converted(sweep("  lr: {min: 0.1, max: 0.2}\n", "early_terminate: " + text + "\n")).study;
@@ -243,9 +274,9 @@ TEST(Wandb, HyperbandBecomesAsha) {
         return to_text(study.stopping[0].options.at("grace")) + "/" + to_text(study.stopping[0].options.at("factor")) +
                " of " + std::to_string(study.budget.epochs);
     };
-    EXPECT_EQ(rule("{type: hyperband, min_iter: 3}"), "3/3 of 1000");
-    EXPECT_EQ(rule("{type: hyperband, max_iter: 27, s: 2, eta: 3}"), "3/3 of 27");
-    EXPECT_EQ(rule("{type: hyperband, min_iter: 5000}"), "5000/3 of 5001");
+    EXPECT_EQ(rule("{type: hyperband, min_iter: 3}"), "3/3 of 1000000");
+    EXPECT_EQ(rule("{type: hyperband, max_iter: 27, s: 2, eta: 3}"), "3/3 of 1000000");
+    EXPECT_EQ(rule("{type: hyperband, min_iter: 5000}"), "5000/3 of 1000000");
     EXPECT_THAT(converted(sweep("  lr: {min: 0.1, max: 0.2}\n", "early_terminate: {type: envelope}\n")).all(),
                 HasSubstr("early termination by 'envelope' is not known"));
 }
@@ -379,7 +410,7 @@ trial: {command: "cd x && python3 t.py 2>&1 | tee log", codeDir: ., gpuNum: 2}
                                             HasSubstr("config.yml:9: shim: nni"),
                                             HasSubstr("config.yml:9: a trial gets one GPU here instead of 2"),
                                             HasSubstr("s.json:1: a lognormal distribution"),
-                                            HasSubstr("config.yml: the file does not say how many steps")));
+                                            HasSubstr("config.yml: the file does not say how many times")));
 }
 
 TEST(Nni, StudiesAreNamedAfterTheirFolderIfTheFileHasAGenericName) {

@@ -36,11 +36,9 @@ class Config(MutableMapping[str, Any]):
         key = self._key(name)
         if key is not None:
             return self._all()[key]
-        if "." in name:
-            group, rest = name.split(".", 1)
-            within = self._all().get(group)
-            if isinstance(within, Mapping) and rest in within:
-                return within[rest]
+        found = _at(self._all(), name)
+        if found is not _nothing:
+            return found
         raise KeyError(name)
 
     def __getattr__(self, name: str) -> Any:
@@ -72,8 +70,9 @@ class Config(MutableMapping[str, Any]):
         """The script's own values; a trial's parameters stay what they are, as in a sweep."""
         trial = _standin.nested(_standin.parameters())
         for name, value in {**_mapping(values), **more}.items():
-            if name in trial and value != trial[name] and not isinstance(value, Mapping):
-                _standin.tell(f"wandb: config.{name} stays {trial[name]!r}, the trial's, and is not {value!r}")
+            of_trial = _at(trial, str(name))
+            if of_trial is not _nothing and value != of_trial and not isinstance(value, Mapping):
+                _standin.tell(f"wandb: config.{name} stays {of_trial!r}, the trial's, and is not {value!r}")
             self._values[str(name)] = value
 
     def setdefaults(self, values: Any = None) -> None:
@@ -282,8 +281,24 @@ def _end() -> None:
     finish()
 
 
+_nothing = object()
+
+
+def _at(values: Mapping[str, Any], name: str) -> Any:
+    """The value of a name, or of a path such as model.dim into mappings; _nothing if there is none."""
+    if name in values:
+        return values[name]
+    group, dot, rest = name.partition(".")
+    within = values.get(group)
+    return _at(within, rest) if dot and isinstance(within, Mapping) else _nothing
+
+
 def _over(own: Mapping[str, Any], trial: Mapping[str, Any]) -> Dict[str, Any]:
     out = dict(own)
+    # A script may name a parameter within a group by its path: {"model.dim": 1}.
+    for name in own:
+        if isinstance(name, str) and "." in name and _at(trial, name) is not _nothing:
+            out[name] = _at(trial, name)
     for name, value in trial.items():
         before = out.get(name)
         out[name] = _over(before, value) if isinstance(before, Mapping) and isinstance(value, Mapping) else value
