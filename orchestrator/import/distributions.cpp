@@ -90,6 +90,16 @@ std::string add_range(StudyBuilder& builder, const std::string& name, Range rang
     return {};
 }
 
+std::string add_stepped(StudyBuilder& builder, const std::string& name, const Range& range, double step,
+                        const study::Location& location) {
+    const double last = range.low + std::floor((range.high - range.low) / step + 1e-9) * step;
+    const Range stepped{range.low, rounded(last), false, {}, range.whole};
+    if (std::string problem = add_range(builder, name, stepped, location); !problem.empty()) return problem;
+    Dimension& dimension = builder.study.space.back();
+    if (dimension.low < dimension.high && !(range.whole && step == 1)) dimension.step = step;
+    return {};
+}
+
 std::string add_normal(StudyBuilder& builder, const std::string& name, double mu, double sigma, bool log,
                        std::optional<double> quantum, bool whole, const study::Location& location) {
     if (!(sigma >= 0)) return "sigma must not be below 0";

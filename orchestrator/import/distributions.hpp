@@ -23,6 +23,10 @@ struct Range {
 /// range is not possible.
 std::string add_range(StudyBuilder& builder, const std::string& name, Range range, const study::Location& location);
 
+/// Adds a range whose values are its low and what lies whole steps above it. Returns the same as add_range().
+std::string add_stepped(StudyBuilder& builder, const std::string& name, const Range& range, double step,
+                        const study::Location& location);
+
 /// Adds the middle 95 % of a normal distribution as a uniform range, or of a lognormal one (`log`) as a logarithmic
 /// range. Returns the same as add_range().
 std::string add_normal(StudyBuilder& builder, const std::string& name, double mu, double sigma, bool log,

@@ -170,17 +170,7 @@ class KatibExperiment {
                             "a logarithmic range cannot have steps: any number in it is tried");
             return add_range(builder_, name, range, location);
         }
-        return add_stepped(name, range, *quantum, location);
-    }
-
-    /// Adds a range whose values lie at multiples of `step` above its minimum, as Katib counts them.
-    string add_stepped(const string& name, const Range& range, double step, const study::Location& location) {
-        const double last = range.low + std::floor((range.high - range.low) / step + 1e-9) * step;
-        Range stepped{range.low, rounded(last), false, {}, range.whole};
-        if (const string problem = add_range(builder_, name, stepped, location); !problem.empty()) return problem;
-        Dimension& dimension = builder_.study.space.back();
-        if (dimension.low < dimension.high && !(range.whole && step == 1)) dimension.step = step;
-        return {};
+        return add_stepped(builder_, name, range, *quantum, location);
     }
 
     // ---- The budget and the algorithms.

@@ -6,7 +6,7 @@
 namespace hpo::importing {
 
 namespace {
-constexpr std::array rows{&wandb_sweep, &nni_experiment, &nni_space, &katib_experiment};
+constexpr std::array rows{&wandb_sweep, &nni_experiment, &nni_space, &katib_experiment, &hydra_optuna};
 }
 
 std::span<const Format* const> formats() { return rows; }

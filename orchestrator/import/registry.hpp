@@ -28,6 +28,8 @@ extern const Format nni_space;
 extern const Format nni_experiment;
 /// Experiments of Katib (kubeflow.org/docs/components/katib).
 extern const Format katib_experiment;
+/// Configurations of Hydra's Optuna sweeper (hydra.cc/docs/plugins/optuna_sweeper).
+extern const Format hydra_optuna;
 
 std::span<const Format* const> formats();
 

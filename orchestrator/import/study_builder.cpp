@@ -206,7 +206,8 @@ std::string StudyBuilder::text() {
     std::string section = "none";
     for (study::Group group : study::groups_of(study)) {
         leave_out_defaults(group, study);
-        const bool nested = group.section == "space" || group.section == "worker" || group.section == "stopping";
+        const bool listed = group.section == "stopping" || (group.section == "objective" && !group.name.empty());
+        const bool nested = group.section == "space" || group.section == "worker" || listed;
         if (group.fields.empty() && !nested) continue;
         const bool first = group.section != section;
         section = group.section;
@@ -216,7 +217,7 @@ std::string StudyBuilder::text() {
         if (written.insert(key).second) write_remarks(body, key, nested ? 2 : 0);
         const auto comment = comments_.find(key);
         const std::string tail = comment == comments_.end() ? "" : "  # " + one_line(comment->second, 200);
-        if (section == "stopping")
+        if (listed)
             body += "  - " + flow_of(group) + tail + '\n';
         else if (section == "space" || !group.name.empty())
             body += "  " + study::yaml_text(group.name) + ": " + flow_of(group) + tail + '\n';

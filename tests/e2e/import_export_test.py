@@ -482,6 +482,39 @@ class Convert(Exchange):
             self.assertIn(f"lr={params['lr']}, layers={params['layers']}, optimizer='{params['optimizer']}'", log)
             self.assertIn(f"nesterov={params['nesterov']})", log)
 
+    def test_a_configuration_of_hydras_sweeper_runs_the_script_with_its_overrides(self):
+        self.write("""
+            defaults:
+              - override hydra/sweeper: optuna
+            hydra:
+              sweeper:
+                direction: [minimize, maximize]
+                n_trials: 4
+                params:
+                  opt.lr: tag(log, interval(0.001, 0.1))
+                  +layers: choice([8, 8], [16], null)
+                  name: choice('a b', plain)
+            """, "config.yaml")
+        self.write("""
+            import sys
+            given = dict(word.split("=", 1) for word in sys.argv[1:])
+            print(sorted(given.items()))
+            print(f"result_1={given['opt.lr']} result_2={len(given['+layers'])}")
+            """, "train.py")
+        self.hpo("convert", "config.yaml", "-o", "study.yaml")
+        self.assertIn('Let it print result_1, result_2 before it returns', self.error)
+        self.hpo("check", "study.yaml")
+        self.hpo("run", "study.yaml")
+        trials = self.trials("config")
+        self.assertEqual({t["state"] for t in trials}, {"complete"})
+        for trial in trials:
+            params = trial["params"]
+            self.assertAlmostEqual(trial["values"]["result_1"], params["opt.lr"], 5)
+            log = self.hpo("logs", f"config/{trial['trial']}")
+            self.assertIn(str(("+layers", params["layers"])), log)
+            self.assertIn(str(("name", params["name"])), log)
+            self.assertIn("('hydra.run.dir', '/", log)
+
     def test_an_nni_experiment_runs_and_its_results_are_read(self):
         self.write(EXPERIMENT.format(python=PYTHON), "config.yml")
         self.write(SPACE, "space.json")
