@@ -37,14 +37,14 @@ std::vector<double> ranks(const std::vector<double>& values) {
 }  // namespace
 
 SearchSpace search_space(const SamplerSetup& setup) {
-    constexpr std::size_t most_values = 24;  // integers with more values are treated as a continuum
+    constexpr std::size_t most_values = 24;  // integers with more values, or with log, are a continuum here
     SearchSpace space;
     for (std::size_t d = 0; d < setup.space.size(); ++d) {
         const Dimension& dimension = setup.space[d];
         const bool categorical = dimension.kind == Kind::categorical;
         std::size_t bins = categorical ? dimension.choices.size() : 0;
         if (setup.values && !categorical)
-            if (const auto count = setup.values(d); count && *count <= most_values)
+            if (const auto count = setup.values(d); count && *count <= most_values && !dimension.log)
                 bins = static_cast<std::size_t>(*count);
         space.categorical.push_back(categorical);
         space.bins.push_back(bins);

@@ -21,6 +21,9 @@ namespace {
 constexpr std::uint64_t most_combinations = 1'000'000;
 constexpr std::uint64_t taken_whole = 16;  // integers and stepped ranges of so many values are, whatever `points` says
 
+constexpr std::uint64_t meets_all_with_log =
+    64;  // shares of a range of so many whole numbers, of which the last are close
+
 constexpr std::array grid_options{
     Option{"points",
            OptionType::integer,
@@ -33,13 +36,15 @@ constexpr std::array grid_options{
 };
 
 /// Returns the grid's coordinates in a dimension.
-std::vector<double> grid_coordinates(const Dimension& dimension, std::optional<std::uint64_t> values,
-                                     std::uint64_t points) {
+std::vector<double> grid_coordinates(const SamplerSetup& setup, std::size_t d, std::uint64_t points) {
+    const Dimension& dimension = setup.space[d];
+    std::optional<std::uint64_t> values = setup.values ? setup.values(d) : std::nullopt;
     if (dimension.kind == Kind::categorical) values = dimension.choices.size();
     // What others leave of a range has as many values at most, which so many shares of it all meet.
     if (dimension.dependent() && (dimension.kind == Kind::integer || dimension.step)) {
         const double most = (dimension.high - dimension.low) / dimension.step.value_or(1) + 1.5;
         if (most <= static_cast<double>(taken_whole)) points = std::max(points, static_cast<std::uint64_t>(most));
+        if (dimension.log && most <= static_cast<double>(taken_whole)) points = std::max(points, meets_all_with_log);
     }
     const std::uint64_t count = !values ? points
                                 : dimension.kind == Kind::categorical
@@ -52,7 +57,11 @@ std::vector<double> grid_coordinates(const Dimension& dimension, std::optional<s
             all.push_back(share);
         } else {
             const double bin = std::round(share * static_cast<double>(*values - 1));
-            all.push_back((bin + 0.5) / static_cast<double>(*values));
+            if (dimension.log && count < *values)
+                all.push_back(share);  // evenly over magnitudes, not over values
+            else
+                all.push_back(setup.middle ? setup.middle(d, static_cast<std::uint64_t>(bin))
+                                           : (bin + 0.5) / static_cast<double>(*values));
         }
     }
     return all;
@@ -67,8 +76,7 @@ class GridSampler final : public Sampler {
         std::uint64_t combinations = 1;
         bool conditions = false, depends = false;
         for (std::size_t d = 0; d < setup.space.size(); ++d) {
-            grid->axes_.push_back(
-                grid_coordinates(setup.space[d], setup.values ? setup.values(d) : std::nullopt, points));
+            grid->axes_.push_back(grid_coordinates(setup, d, points));
             const std::size_t size = grid->axes_.back().size();
             conditions = conditions || !setup.space[d].when.empty();
             depends = depends || (setup.space[d].dependent() && setup.canonical);

@@ -410,6 +410,10 @@ std::optional<Params> CubeMap::combination(std::uint64_t number) const {
     return made;
 }
 
+double CubeMap::middle(std::size_t dimension, std::uint64_t index) const {
+    return bin_middle(space_[dimension], index, *bins(space_[dimension]));
+}
+
 double CubeMap::preferred(std::size_t dimension) const {
     return *position(space_[dimension], *space_[dimension].prior);
 }

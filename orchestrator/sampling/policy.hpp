@@ -79,6 +79,10 @@ class CubeMap {
     /// other parameters.
     [[nodiscard]] std::optional<std::uint64_t> values(std::size_t dimension) const;
 
+    /// Returns the coordinate in the middle of the bin of a dimension's value with this index, below values(). On a
+    /// logarithm's scale bins differ in width.
+    [[nodiscard]] double middle(std::size_t dimension, std::uint64_t index) const;
+
     /// Returns an upper bound of the number of configurations, which is exact if none depends on another parameter, or
     /// nothing for a continuum. Larger numbers than `enumerable` are cut to one more than it.
     [[nodiscard]] std::optional<std::uint64_t> combinations(std::uint64_t enumerable) const;

@@ -118,6 +118,7 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
     auto allowed = Allowed::make(shared, study.where, study.seed);
     if (!allowed) return allowed.error();
     setup.allowed = *allowed;
+    setup.middle = [shared](std::size_t dimension, std::uint64_t index) { return shared->middle(dimension, index); };
     setup.values = [shared](std::size_t dimension) { return shared->values(dimension); };
     if (auto beliefs = Beliefs::of(study.space, [&](std::size_t d) { return shared->preferred(d); }); !beliefs.empty())
         setup.beliefs = std::make_shared<const Beliefs>(std::move(beliefs));

@@ -60,9 +60,11 @@ struct SamplerSetup {
     bool given_start = false;  ///< true if the first trials have configurations of `start` or of other studies
     std::size_t objectives = 1, constraints = 0;
     std::function<std::vector<bool>(const Point&)> active;  ///< returns a flag for each dimension
-    /// Returns the number of distinct values of a dimension, which have bins of equal width, or nothing for a
-    /// continuum. Empty if the numbers are not known.
+    /// Returns the number of distinct values of a dimension, or nothing for a continuum. Their bins have equal widths
+    /// but for those of whole numbers with log. Empty if the numbers are not known.
     std::function<std::optional<std::uint64_t>(std::size_t dimension)> values = {};
+    /// Returns the coordinate of a dimension's value by its index. Empty with `values`.
+    std::function<double(std::size_t dimension, std::uint64_t index)> middle = {};
     /// Returns a point with discrete coordinates in the middle of their bins, so that equal parameters have equal
     /// points.
     std::function<Point(const Point&)> canonical = {};

@@ -24,5 +24,23 @@ TEST(Gp, FollowsTheBestResultsWhereTheirMeanIsFlat) {
     EXPECT_LT(found[1], 0.15);
 }
 
+TEST(Gp, ProposesEveryIntegerOnTheLogarithmsScale) {
+    Dimension heads = number("heads", Kind::integer, 16);
+    heads.low = 1, heads.log = true;
+    for (const double best : {9.0, 11.0, 14.0, 16.0}) {
+        Study study;
+        study.space = {heads, number("x")};
+        study.sampler.type = "gp";
+        study.objective.direction = Direction::minimize;
+        const auto trials = played(study, 40, [&](const TrialRecord& trial) {
+            return std::abs(number_or(trial.params.at("heads"), 0) - best) + trial.point[1];
+        });
+        EXPECT_GT(std::count_if(trials.begin() + 10, trials.end(),
+                                [&](auto& trial) { return number_or(trial.params.at("heads"), 0) == best; }),
+                  6)
+            << best;
+    }
+}
+
 }  // namespace
 }  // namespace hpo

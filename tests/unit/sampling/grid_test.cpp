@@ -52,6 +52,20 @@ TEST(Grid, TriesEveryCombinationOnceEndsIncluded) {
                 ::testing::ElementsAre(near(1e-4), near(1e-3), near(1e-2), near(0.1), near(1)));
 }
 
+TEST(Grid, TakesEveryIntegerOnTheLogarithmsScaleToo) {
+    Dimension heads = range("heads", 1, 16, Kind::integer);
+    heads.log = true;
+    EXPECT_EQ(values_of(all_of(grid_study({heads})), "heads").size(), 16u);
+    Dimension half = range("half", 1, 8, Kind::integer);
+    half.log = true;
+    half.high_of = "(heads + 1) / 2";
+    EXPECT_EQ(all_of(grid_study({heads, half})).size(), 2u * (1 + 2 + 3 + 4 + 5 + 6 + 7 + 8));
+    heads.high = 1000;
+    const auto spread = values_of(all_of(grid_study({heads})), "heads");
+    EXPECT_EQ(*spread.rbegin(), 1000);
+    EXPECT_GT(std::distance(spread.begin(), spread.lower_bound(32)), 6) << "half of the magnitudes";
+}
+
 TEST(Grid, ALongRangeOfIntegersTakesAsManyValuesAsAContinuum) {
     const auto trials = all_of(grid_study({range("batch", 1, 1000, Kind::integer)}, {{"points", std::int64_t{21}}}));
     EXPECT_EQ(trials.size(), 21u);
