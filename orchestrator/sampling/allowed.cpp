@@ -11,7 +11,7 @@ namespace hpo {
 namespace {
 
 constexpr std::uint64_t listed = 20000;        ///< combinations of a space that are all looked at
-constexpr std::uint64_t enough_points = 400;   ///< allowed ones
+constexpr std::uint64_t enough_points = 250;   ///< allowed ones
 constexpr std::uint64_t most_tried = 100'000;  ///< random points, if one of them is allowed
 constexpr std::uint64_t last_resort = 250'000;
 constexpr std::uint64_t sampled_from = std::uint64_t{1} << 41;  ///< no number of a trial
