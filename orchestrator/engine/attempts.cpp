@@ -176,6 +176,9 @@ void Attempts::ended_by_worker(const Job& job, const from_worker::Finished& mess
     const std::int64_t trial = job.id.trial;
     switch (message.outcome) {
         case Outcome::complete:
+            if (!uses_.context.trial(trial).value &&
+                !message.values.contains(uses_.context.parts.study.objective.metric))
+                return uses_.ends.ended_without_value(trial, message.message);
             return uses_.ends.finish(trial, TrialState::complete, "", message.message);
         case Outcome::diverged:
             return uses_.ends.finish(trial, TrialState::diverged, "", message.message);

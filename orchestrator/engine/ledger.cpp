@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hpo/nearest_metric.hpp"
+
 namespace hpo {
 
 namespace {
@@ -39,7 +41,8 @@ std::string unjudgeable(const TrialRecord& trial, const Objective& objective, bo
                                          [&](auto& one) { return one.metric == missing; });
     return "step " + std::to_string(step->step) + " reported " + objective.metric + " and no " + missing + ", which " +
            (constraint ? "is a constraint" : "is an objective") + ": report both with every step" +
-           (objective.at == Objective::At::last ? "" : ", or set at: last and report both with the last step");
+           (objective.at == Objective::At::last ? "" : ", or set at: last and report both with the last step") +
+           " (it has " + names_with_nearest(missing, step->metrics) + ")";
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hpo/nearest_metric.hpp"
+#include "hpo/standing.hpp"
 #include "orchestrator/engine/text.hpp"
 
 namespace hpo {
@@ -17,6 +19,18 @@ Seconds longest_running(const WorkerPool& pool, Seconds now) {
     return longest;
 }
 
+constexpr const char* nothing_to_judge_by =
+    "\n  the study ends here, since no trial of it could be judged so far; once study or script are mended, the same "
+    "command goes on";
+
+/// Returns the reason of a trial that ended well without the objective, with the names that it reported.
+std::string never_reported(const std::string& objective, const TrialRecord& trial) {
+    Metrics reported = trial.closing;
+    for (const Report& report : trial.curve) reported.insert(report.metrics.begin(), report.metrics.end());
+    return "the script ended and never reported the objective '" + objective + "'" +
+           (reported.empty() ? ", nor any other metric" : ", but " + names_with_nearest(objective, reported));
+}
+
 }  // namespace
 
 void TrialEnds::finish(std::int64_t trial, TrialState state, const std::string& rule, const std::string& reason) {
@@ -30,7 +44,28 @@ void TrialEnds::fail(std::int64_t trial, const std::string& reason, const std::s
     count_failure(trial, reason, cause);
 }
 
-void TrialEnds::failed_as_judged(std::int64_t trial) { count_failure(trial, context_.trial(trial).reason, {}); }
+void TrialEnds::failed_as_judged(std::int64_t trial) {
+    const Objective& objective = context_.parts.study.objective;
+    const auto& trials = context_.parts.ledger.record().trials;
+    const bool any_judged = std::any_of(trials.begin(), trials.end(), [&](const TrialRecord& other) {
+        return standing_of(other, objective).has_value();
+    });
+    const std::string& reason = context_.trial(trial).reason;
+    if (!any_judged) context_.conclude(SessionEnd::failed, reason + nothing_to_judge_by);
+    count_failure(trial, reason, {});
+}
+
+void TrialEnds::ended_without_value(std::int64_t trial, std::string reason) {
+    const auto& trials = context_.parts.ledger.record().trials;
+    if (std::any_of(trials.begin(), trials.end(), [](const TrialRecord& other) { return other.value.has_value(); }))
+        return reason.empty() ? finish(trial, TrialState::complete, "", "") : fail(trial, reason);
+    const TrialRecord& record = context_.trial(trial);
+    if (reason.empty()) reason = never_reported(context_.parts.study.objective.metric, record);
+    context_.conclude(SessionEnd::failed, reason + nothing_to_judge_by);
+    if (record.attempt > 1) return fail(trial, reason);
+    context_.say(Notice::Level::error, trial, reason);
+    requeue_without_blame(trial, reason);
+}
 
 void TrialEnds::count_failure(std::int64_t trial, const std::string& reason, const std::string& cause) {
     const TrialFailures::Failure failure{.reason = reason,

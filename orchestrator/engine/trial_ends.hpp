@@ -26,6 +26,10 @@ class TrialEnds {
     void failed_as_judged(std::int64_t trial);
     /// The attempt is charged with its worker's end: the trial is tried again, or has failed.
     void charge(AttemptId id, const std::string& reason);
+    /// The trial ended well and has no value of the objective. `reason` tells why, as far as its worker knows. If no
+    /// trial has a value, the study is wrong, not the trial: the session ends at once, so that no further trial is
+    /// trained in vain. The trial is queued again without blame, unless it had this end before.
+    void ended_without_value(std::int64_t trial, std::string reason);
     /// A trial that runs, in the store, is queued again and nobody is blamed.
     void requeue_without_blame(std::int64_t trial, const std::string& reason);
     /// The trial has ended in the ledger, and no worker holds it any more. Does nothing where it has not ended.

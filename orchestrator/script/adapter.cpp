@@ -34,6 +34,7 @@
 #include "orchestrator/script/output.hpp"
 #include "orchestrator/script/preload.hpp"
 #include "orchestrator/script/syntax/last_output.hpp"
+#include "orchestrator/script/syntax/missing_objective.hpp"
 #include "orchestrator/script/syntax/steps.hpp"
 #include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/script/task.hpp"
@@ -396,7 +397,7 @@ class Adapter {
         if (status != 0)
             return finish(Outcome::failed, "the command exited with status " + std::to_string(status) + quoted);
         if (step_ > 0) return finish(Outcome::complete);
-        finish(Outcome::failed, no_objective_message());
+        conclude_without_objective();
     }
 
     /// Returns the reason of a complete trial whose command had more to report. Its reports may not be the steps that
@@ -410,20 +411,16 @@ class Adapter {
                (several ? "" : ": if it reports each iteration, worker: {step: 100} makes one step of 100 reports");
     }
 
-    /// Returns the message for output without the objective, with what was found and the cure.
-    string no_objective_message() {
-        string text = "the command ended and '" + run_->objective.metric + "' was never found in its " +
-                      (file_.empty() ? "output" : "file " + file_);
-        if (!reader_) return text;
-        if (task_.file == script::shim_reports)
-            text = "the command ended and '" + run_->objective.metric + "' was never reported by way of worker.shim";
-        if (const string seen = reader_->seen(); !seen.empty()) text += ", but " + seen;
-        if (const string warning = reader_->warning(); !warning.empty()) return printable(text + "; " + warning);
-        if (!reader_->nearest().empty()) text += "; the nearest line: " + reader_->nearest();
-        if (file_.empty())
-            text += "; describe how it is printed by worker: {metrics: {stdout: [\"...(?<" + run_->objective.metric +
-                    ">{number})\"]}}";
-        return printable(text);
+    /// The command ended well without the objective. A command that has reported something else is complete: hpo then
+    /// knows that the study looks for the wrong metric. One that has reported nothing has failed.
+    void conclude_without_objective() {
+        script::ReadInstead instead;
+        if (reader_) instead = {reader_->seen(), reader_->warning(), reader_->nearest()};
+        const auto from = task_.file == script::shim_reports ? script::MetricsFrom::shim
+                          : file_.empty()                    ? script::MetricsFrom::output
+                                                             : script::MetricsFrom::file;
+        finish(instead.anything() ? Outcome::complete : Outcome::failed,
+               script::missing_objective(run_->objective.metric, from, file_, instead));
     }
 
     /// Ends this process by the signal that ended the command, so that the supervisor reports the same death.

@@ -67,10 +67,4 @@ void StepReader::consider(string_view text) {
     nearest_ = trim(text).substr(0, max_quoted_bytes);
 }
 
-string StepReader::seen() const {
-    string names;
-    for (const auto& [name, number] : open_) names += (names.empty() ? "" : ", ") + name;
-    return names;
-}
-
 }  // namespace hpo::script

@@ -31,8 +31,8 @@ class StepReader {
     /// Returns the oldest step that has not been taken yet, or nothing if there is none.
     std::optional<Metrics> take();
     [[nodiscard]] std::size_t waiting() const { return steps_.size(); }
-    /// Returns the names that were read since the last step, as "loss, lr".
-    [[nodiscard]] std::string seen() const;
+    /// Returns what was read since the last step.
+    [[nodiscard]] const Metrics& seen() const { return open_; }
     /// Returns the line that most resembles a report of the objective, as long as the objective has not been read. May
     /// be empty.
     [[nodiscard]] const std::string& nearest() const { return nearest_; }

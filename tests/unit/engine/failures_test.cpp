@@ -101,22 +101,77 @@ void fail(Played& play, WorkerIndex index, AttemptId id, std::int64_t steps, con
     play.finish(index, id, Outcome::failed, message);
 }
 
-TEST_F(Failures, SixTrialsThatOmitAMetricOfTheStudyEndItWithTheReason) {
+TEST_F(Failures, TheFirstTrialThatOmitsAMetricOfTheStudyEndsIt) {
     Study study = study_of(100, 9);
+    study.objective.constraints = {{.metric = "val_recal", .min = 0.5}};
+    Played play(study, store, 1);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    play.say(0, from_worker::Reported{id, {.step = 1, .metrics = {{"loss", 0.5}, {"val_recall", 0.9}}}});
+    EXPECT_EQ(play.trial(1).state, TrialState::failed);
+    EXPECT_EQ(play.engine->end(), Engine::End::failed);
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("no val_recal, which is a constraint"));
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("(it has loss, val_recall; did you mean 'val_recall'?)"));
+}
+
+TEST_F(Failures, ATrialThatOmitsAMetricAfterOthersHadItEndsAlone) {
+    Study study = study_of(100, 1);
     study.objective.further = {{"latency", Direction::minimize}};
     Played play(study, store, 1);
     play.ready(0);
-    for (int trial = 1; trial <= 6; ++trial) {
-        ASSERT_FALSE(play.executor.terminated.contains(0)) << trial;
-        const AttemptId id = play.asked(0);
-        play.clock.advance(Seconds(1));
-        play.report(0, id, 1, 0.5);
-        EXPECT_EQ(play.trial(trial).state, TrialState::failed);
-        play.finish(0, id, Outcome::stopped);
+    const AttemptId first = play.asked(0);
+    play.say(0, from_worker::Reported{first, {.step = 1, .metrics = {{"loss", 0.5}, {"latency", 2}}}});
+    play.finish(0, first);
+    const AttemptId second = play.asked(0);
+    play.report(0, second, 1, 0.5);
+    play.finish(0, second, Outcome::stopped);
+    EXPECT_EQ(play.trial(2).state, TrialState::failed);
+    EXPECT_EQ(play.engine->end(), Engine::End::none);
+}
+
+TEST_F(Failures, TheFirstTrialThatEndsWellWithoutTheObjectiveEndsTheSessionUncharged) {
+    const Study study = study_of(100, 9);
+    {
+        Played play(study, store, 1);
+        play.ready(0);
+        play.finish(0, play.asked(0), Outcome::complete, "never found, but val_acc");
+        EXPECT_EQ(play.engine->end(), Engine::End::failed);
+        EXPECT_THAT(play.engine->end_reason(), HasSubstr("never found, but val_acc"));
+        EXPECT_THAT(play.engine->end_reason(), HasSubstr("the same command goes on"));
+        EXPECT_EQ(play.trial(1).state, TrialState::queued);
+        EXPECT_EQ(play.trial(1).failures, 0);
+        EXPECT_EQ(play.trial(1).reason, "never found, but val_acc");
+        EXPECT_EQ(play.record().trials.size(), 1u);
     }
+    // A trial that ends so again does not stand in the way of others for ever.
+    Played again(study, store, 1);
+    again.ready(0);
+    const AttemptId id = again.asked(0);
+    EXPECT_EQ(id, (AttemptId{1, 2}));
+    again.finish(0, id, Outcome::complete, "never found, but val_acc");
+    EXPECT_EQ(again.engine->end(), Engine::End::failed);
+    EXPECT_EQ(again.trial(1).state, TrialState::failed);
+}
+
+TEST_F(Failures, AClientThatNeverReportsTheObjectiveEndsTheSessionWithTheNamesThatItReported) {
+    Played play(study_of(100, 9), store, 1);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    play.say(0, from_worker::Reported{id, {.step = 1, .metrics = {{"val_loss", 0.5}}}});
+    play.finish(0, id);
     EXPECT_EQ(play.engine->end(), Engine::End::failed);
-    EXPECT_THAT(play.engine->end_reason(), HasSubstr("6 trials failed with the same error"));
-    EXPECT_THAT(play.engine->end_reason(), HasSubstr("no latency, which is an objective"));
+    EXPECT_THAT(play.engine->end_reason(),
+                HasSubstr("never reported the objective 'loss', but val_loss; did you mean 'val_loss'?"));
+}
+
+TEST_F(Failures, ATrialThatEndsWithoutTheObjectiveAfterOthersHadItFailsAlone) {
+    Played play(study_of(100, 2), store, 1);
+    play.ready(0);
+    play.complete(0, play.asked(0));
+    play.finish(0, play.asked(0), Outcome::complete, "never found");
+    EXPECT_EQ(play.trial(2).state, TrialState::failed);
+    EXPECT_EQ(play.trial(2).reason, "never found");
+    EXPECT_EQ(play.engine->end(), Engine::End::none);
 }
 
 TEST_F(Failures, SixTrialsThatFailAlikeAfterTheirFirstStepEndTheStudyWithTheReason) {

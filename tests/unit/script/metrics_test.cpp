@@ -163,7 +163,7 @@ TEST(Steps, TheObjectiveEndsAStepThatHoldsTheMetricsBeforeIt) {
     reader.finish();
     EXPECT_THAT(*reader.take(), ElementsAre(Pair("loss", 6), Pair("val", 7)));
     reader.feed("loss=8\n");
-    EXPECT_EQ(reader.seen(), "loss");
+    EXPECT_THAT(reader.seen(), ElementsAre(Pair("loss", 8)));
 }
 
 TEST(Steps, SeveralReportsMakeAStepWithTheValuesOfTheLast) {

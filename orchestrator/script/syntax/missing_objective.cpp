@@ -1,0 +1,33 @@
+#include "orchestrator/script/syntax/missing_objective.hpp"
+
+#include "hpo/nearest_metric.hpp"
+#include "hpo/printable.hpp"
+
+namespace hpo::script {
+
+std::string missing_objective(const std::string& objective, MetricsFrom from, const std::string& file,
+                              const ReadInstead& instead) {
+    std::string text = "the command ended and '" + objective + "' was never ";
+    switch (from) {
+        case MetricsFrom::output:
+            text += "found in its output";
+            break;
+        case MetricsFrom::file:
+            text += "found in its file " + file;
+            break;
+        case MetricsFrom::shim:
+            text += "reported by way of worker.shim";
+            break;
+    }
+    const std::string meant = nearest_metric(objective, instead.metrics);
+    if (!instead.metrics.empty()) text += ", but " + names_with_nearest(objective, instead.metrics);
+    if (!meant.empty()) text += " Set it as objective.metric, or print '" + objective + "'";
+    if (!instead.problem.empty()) return printable(text + "; " + instead.problem);
+    if (meant.empty() && !instead.nearest.empty()) text += "; the nearest line: " + instead.nearest;
+    if (meant.empty() && from == MetricsFrom::output)
+        text += "; describe how it is printed by worker: {metrics: {stdout: [\"...(?<" + objective +
+                ">{number})\"]}}, or correct objective.metric";
+    return printable(text);
+}
+
+}  // namespace hpo::script

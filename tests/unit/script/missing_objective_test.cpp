@@ -1,0 +1,42 @@
+#include "orchestrator/script/syntax/missing_objective.hpp"
+
+#include <gmock/gmock.h>
+
+#include "hpo/nearest_metric.hpp"
+
+namespace hpo::script {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(MissingObjective, TheNamesThatWerePrintedAreListedWithTheOneThatWasMeant) {
+    const std::string text = missing_objective("val_accuracy", MetricsFrom::output, "",
+                                               {{{"epoch", 1}, {"loss", 2}, {"val_acc", 0.5}}, "", "x"});
+    EXPECT_THAT(text, HasSubstr("'val_accuracy' was never found in its output, but epoch, loss, val_acc; did you mean "
+                                "'val_acc'? Set it as objective.metric, or print 'val_accuracy'"));
+    EXPECT_THAT(text, AllOf(Not(HasSubstr("nearest line")), Not(HasSubstr("{number}"))));
+}
+
+TEST(MissingObjective, WithoutASimilarNameTheNearestLineAndThePatternAreTheCure) {
+    EXPECT_THAT(missing_objective("val_loss", MetricsFrom::output, "", {{{"loss", 2}}, "", "validation 0.5"}),
+                AllOf(HasSubstr("but loss; the nearest line: validation 0.5"), HasSubstr("(?<val_loss>{number})"),
+                      Not(HasSubstr("did you mean"))));
+    EXPECT_THAT(missing_objective("val_loss", MetricsFrom::file, "/a/b.csv", {{}, "it is a directory", ""}),
+                HasSubstr("never found in its file /a/b.csv; it is a directory"));
+    EXPECT_THAT(missing_objective("val_loss", MetricsFrom::shim, "", {}), HasSubstr("reported by way of worker.shim"));
+}
+
+TEST(NearestMetric, AbbreviationsAndLongerNamesAreMeantAndNeverAnotherSplit) {
+    const Metrics metrics{{"epoch", 0}, {"loss", 0}, {"val_acc", 0}, {"test/f1", 0}};
+    EXPECT_EQ(nearest_metric("val_accuracy", metrics), "val_acc");
+    EXPECT_EQ(nearest_metric("accuracy", metrics), "val_acc");
+    EXPECT_EQ(nearest_metric("Val-Acc", metrics), "val_acc");
+    EXPECT_EQ(nearest_metric("F1", metrics), "test/f1");
+    EXPECT_EQ(nearest_metric("val_loss", metrics), "");
+    EXPECT_EQ(nearest_metric("rmse", metrics), "");
+}
+
+}  // namespace
+}  // namespace hpo::script
