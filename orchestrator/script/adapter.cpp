@@ -31,6 +31,7 @@
 #include "orchestrator/execution/processes.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
 #include "orchestrator/script/home.hpp"
+#include "orchestrator/script/metrics_file.hpp"
 #include "orchestrator/script/output.hpp"
 #include "orchestrator/script/preload.hpp"
 #include "orchestrator/script/syntax/last_output.hpp"
@@ -203,7 +204,10 @@ class Adapter {
         report.metrics = std::move(*metrics);
         const double before = run_->done ? run_->done->seconds.value_or(0) : 0;
         report.seconds = before + std::chrono::duration<double>(Clock::now() - started_).count();
-        report.warning = printable(reader_->warning());
+        if (file_ && !file_->problem().empty())
+            report.warning = printable(file_->path() + ": " + file_->problem());
+        else
+            report.warning = printable(reader_->warning());
         send(from_worker::Reported{run_->id, std::move(report)});
     }
 
@@ -257,16 +261,16 @@ class Adapter {
     }
 
     /// Prepares reading the file of metrics, if there is one, and otherwise the output. A file in the trial's folder
-    /// was left by an earlier attempt and is renamed. Any other file is read from its present end.
+    /// was left by an earlier attempt and is renamed.
     void open_file(const string& folder, const script::Lookup& lookup) {
-        file_ = script::fill(task_.file, lookup).value_or("");
-        if (!file_.empty()) file_ = (std::filesystem::path(folder) / file_).string();
         make_reader();
+        const string name = script::fill(task_.file, lookup).value_or("");
+        if (name.empty()) return;
+        const string path = (std::filesystem::path(folder) / name).string();
         std::error_code ignored;
-        if (!file_.empty() && file_.starts_with(run_->folder))
-            std::filesystem::rename(file_, file_ + ".attempt-" + std::to_string(run_->id.attempt - 1), ignored);
-        const auto size = std::filesystem::file_size(file_, ignored);
-        offset_ = ignored ? 0 : static_cast<std::int64_t>(size);
+        if (path.starts_with(run_->folder))
+            std::filesystem::rename(path, path + ".attempt-" + std::to_string(run_->id.attempt - 1), ignored);
+        file_.emplace(path, run_->objective.metric);
     }
 
     [[nodiscard]] std::vector<string> environment_of(const to_worker::Run& run, const script::Lookup& lookup) const {
@@ -282,7 +286,8 @@ class Adapter {
         environment.push_back("HPO_TRIAL=" + std::to_string(run.id.trial));
         environment.push_back("HPO_PARAMS=" +
                               wire::from(run.params).dump(-1, ' ', true, wire::Json::error_handler_t::replace));
-        environment.push_back("HPO_REPORTS=" + (task_.file == script::shim_reports ? file_ : string()));
+        environment.push_back("HPO_REPORTS=" +
+                              (task_.file == script::shim_reports && file_ ? file_->path() : string()));
         return environment;
     }
 
@@ -301,38 +306,26 @@ class Adapter {
     }
 
     void make_reader() {
-        auto reader = task_.file.empty() ? script::make_output_reader(task_.patterns)
-                                         : Result<std::unique_ptr<script::LineReader>>(script::make_file_reader());
+        auto reader = script::make_output_reader(task_.patterns);
         if (reader) reader_.emplace(*std::move(reader), run_->objective.metric, task_.reports);
     }
 
     void take_output(std::size_t max_bytes) {
         active_ |= output_.take(max_bytes, [this](std::string_view bytes, std::size_t stream) {
-            if (reader_ && task_.file.empty() && !outcome_) reader_->feed(bytes, stream);
+            if (reader_ && !file_ && !outcome_) reader_->feed(bytes, stream);
         });
     }
 
-    /// Reads what the command has appended to the file of metrics. `last` is true after the command's end, when all of
+    /// Reads what the command has written to the file of metrics. `last` is true after the command's end, when all of
     /// it must be read.
     void read_file(bool last) {
-        if (file_.empty() || !reader_ || outcome_ || reader_->waiting() >= max_waiting_steps) return;
-        const Descriptor file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
-        struct stat info {};
-        if (!file || ::fstat(file.get(), &info) != 0) return;
-        if (info.st_size < offset_) {
-            // The file was written anew. Its first steps have been reported already.
-            offset_ = 0;
-            make_reader();
-            skip_ = step_;
-        }
-        char buffer[chunk_bytes];
-        for (ssize_t size; (size = ::pread(file.get(), buffer, sizeof buffer, offset_)) > 0;) {
-            offset_ += size;
-            active_ = true;
-            reader_->feed({buffer, static_cast<std::size_t>(size)});
-            while (skip_ > 0 && reader_->take()) --skip_;
-            if (!last && reader_->waiting() >= max_waiting_steps) return;
-        }
+        if (!file_ || !reader_ || outcome_) return;
+        const auto enough = [&] { return !last && reader_->waiting() >= max_waiting_steps; };
+        const script::FileMetrics::Record record = [this](const Metrics& metrics, std::string_view text) {
+            reader_->add(metrics, text);
+        };
+        active_ |= file_->read(enough, record);
+        if (last) file_->finish(record);
     }
 
     void signal_command(int signal) {
@@ -415,13 +408,16 @@ class Adapter {
     /// knows that the study looks for the wrong metric. One that has reported nothing has failed.
     void conclude_without_objective() {
         script::ReadInstead instead;
-        if (reader_) instead = {reader_->seen(), reader_->warning(), reader_->nearest()};
+        if (reader_) instead = {reader_->seen(), warning(), reader_->nearest()};
         const auto from = task_.file == script::shim_reports ? script::MetricsFrom::shim
-                          : file_.empty()                    ? script::MetricsFrom::output
-                                                             : script::MetricsFrom::file;
+                          : file_                            ? script::MetricsFrom::file
+                                                             : script::MetricsFrom::output;
         finish(instead.anything() ? Outcome::complete : Outcome::failed,
-               script::missing_objective(run_->objective.metric, from, file_, instead));
+               script::missing_objective(run_->objective.metric, from, file_ ? file_->path() : "", instead));
     }
+
+    /// Returns why a part of the output, or of the file, was not read.
+    [[nodiscard]] string warning() { return file_ ? file_->problem() : reader_->warning(); }
 
     /// Ends this process by the signal that ended the command, so that the supervisor reports the same death.
     static void raise_fatally(int signal) {
@@ -454,12 +450,10 @@ class Adapter {
     std::optional<script::Prepared> prepared_ = script::take_prepared();
     pid_t command_ = 0;
     script::CommandOutput output_;
-    bool had_more_ = false;    ///< true if the command has reported after its last step
-    string file_;              ///< path of the file of metrics; empty if they are in the output
-    std::int64_t offset_ = 0;  ///< up to which the file has been read, in bytes
-    std::int64_t skip_ = 0;    ///< steps of the rewritten file that have been reported already
-    bool ended_ = false;       ///< true after the command's end
-    int status_ = 0;           ///< of the command, as waitpid() returns it
+    bool had_more_ = false;                    ///< true if the command has reported after its last step
+    std::optional<script::MetricsFile> file_;  ///< of the metrics; nothing if they are in the output
+    bool ended_ = false;                       ///< true after the command's end
+    int status_ = 0;                           ///< of the command, as waitpid() returns it
     std::optional<Clock::time_point> kill_at_;
     int interrupted_ = 0;  ///< exit status after a signal to the adapter; 0 if none has arrived
 

@@ -47,8 +47,4 @@ std::string pattern_warning(const std::string& pattern);
 /// Returns true if these patterns can capture a metric of this name. Without patterns any name is possible.
 bool captures(const std::vector<std::string>& patterns, std::string_view metric);
 
-/// Creates a reader for the lines of a file that grows. Lines that begin with '{' are JSON; otherwise the file is CSV,
-/// and its first line names the columns.
-std::unique_ptr<LineReader> make_file_reader();
-
 }  // namespace hpo::script

@@ -20,20 +20,24 @@ void StepReader::line(string_view text) {
         const auto end = text.find('\r');
         Metrics found;
         reader_->read(text.substr(0, end), found);
-        for (const auto& [name, number] : found)
-            if (name == objective_)
-                open_[name] = number;
-            else
-                add(open_, name, number);
-        if (!found.contains(objective_)) {
-            if (reported_ == 0 && !stepped_) consider(text.substr(0, end));
-        } else if (++reported_ == reports_) {
-            steps_.push_back(std::exchange(open_, {}));
-            reported_ = 0;
-            stepped_ = true;
-        }
+        add(found, text.substr(0, end));
         if (end == string_view::npos) return;
         text.remove_prefix(end + 1);
+    }
+}
+
+void StepReader::add(const Metrics& found, string_view text) {
+    for (const auto& [name, number] : found)
+        if (name == objective_)
+            open_[name] = number;
+        else
+            script::add(open_, name, number);
+    if (!found.contains(objective_)) {
+        if (reported_ == 0 && !stepped_) consider(text);
+    } else if (++reported_ == reports_) {
+        steps_.push_back(std::exchange(open_, {}));
+        reported_ = 0;
+        stepped_ = true;
     }
 }
 

@@ -26,6 +26,8 @@ class StepReader {
 
     /// Reads bytes of a stream. Lines of different streams are kept apart.
     void feed(std::string_view bytes, std::size_t stream = 0);
+    /// Takes the metrics of a line that was read elsewhere.
+    void add(const Metrics& found, std::string_view text);
     /// Reads the last line if it has no newline. Must be called at the end.
     void finish();
     /// Returns the oldest step that has not been taken yet, or nothing if there is none.

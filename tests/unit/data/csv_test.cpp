@@ -21,13 +21,15 @@ struct Records {
 };
 
 /// Reads the text in pieces of so many bytes.
-Records records_of(const std::string& text, std::size_t piece = 1'000'000) {
+Records records_of(const std::string& text, std::size_t piece = 1'000'000, CsvDialect dialect = {}) {
     Records read;
-    CsvReader reader([&](std::int64_t line, std::span<const std::string_view> fields) -> Result<void> {
-        read.lines.push_back(line);
-        read.records.emplace_back(fields.begin(), fields.end());
-        return {};
-    });
+    CsvReader reader(
+        [&](std::int64_t line, std::span<const std::string_view> fields) -> Result<void> {
+            read.lines.push_back(line);
+            read.records.emplace_back(fields.begin(), fields.end());
+            return {};
+        },
+        dialect);
     for (std::size_t at = 0; at < text.size(); at += piece)
         if (const auto fed = reader.feed(std::string_view(text).substr(at, piece)); !fed) {
             read.error = fed.error().message;
@@ -35,6 +37,20 @@ Records records_of(const std::string& text, std::size_t piece = 1'000'000) {
         }
     if (const auto finished = reader.finish(); !finished) read.error = finished.error().message;
     return read;
+}
+
+TEST(Csv, ReadsOtherDelimitersAndSkipsComments) {
+    for (const std::size_t piece : {1U, 2U, 1000U}) {
+        const Records semicolons =
+            records_of("# x;y\na;\"b;c\"\n#\n1,5;\"#\"\n", piece, {.delimiter = ';', .comment = '#'});
+        EXPECT_EQ(semicolons.error, "");
+        EXPECT_EQ(semicolons.records, (std::vector<Record>{{"a", "b;c"}, {"1,5", "#"}}));
+        EXPECT_EQ(semicolons.lines, (std::vector<std::int64_t>{2, 4}));
+        const Records blanks = records_of("  a \t b\n\n 1  \"2 3\" \r\n4 \"\"", piece, {.delimiter = ' '});
+        EXPECT_EQ(blanks.error, "");
+        EXPECT_EQ(blanks.records, (std::vector<Record>{{"a", "b"}, {"1", "2 3"}, {"4", ""}}));
+    }
+    EXPECT_EQ(records_of("#a,b\n").records, (std::vector<Record>{{"#a", "b"}}));
 }
 
 TEST(Csv, ReadsFieldsQuotesAndBothEndsOfLines) {

@@ -138,19 +138,6 @@ TEST(Output, AnExpensivePatternEndsInBoundedTime) {
     EXPECT_THAT(read(std::string(10000, 'a') + "!", {"(a*)*(a*)*b(?<x>1)"}), IsEmpty());
 }
 
-TEST(File, RowsOfCsvAndLinesOfJson) {
-    auto reader = make_file_reader();
-    Metrics metrics;
-    reader->read("epoch,\"loss\",val_loss\r", metrics);
-    EXPECT_THAT(metrics, IsEmpty());
-    reader->read("1,0.5,\r", metrics);
-    EXPECT_THAT(metrics, ElementsAre(Pair("epoch", 1), Pair("loss", 0.5)));
-    reader->read("1,,0.25,9\r", metrics);
-    EXPECT_THAT(metrics, ElementsAre(Pair("epoch", 1), Pair("loss", 0.5), Pair("val_loss", 0.25)));
-    reader->read("{\"val_loss\": 0.125}", metrics);
-    EXPECT_EQ(metrics.at("val_loss"), 0.125);
-}
-
 StepReader steps() { return {*make_output_reader({}), "val"}; }
 
 TEST(Steps, TheObjectiveEndsAStepThatHoldsTheMetricsBeforeIt) {

@@ -1,0 +1,38 @@
+// Follows the file into which a script writes its metrics: what is appended to it, and what it is replaced by.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "orchestrator/script/syntax/file_metrics.hpp"
+
+namespace hpo::script {
+
+class MetricsFile {
+   public:
+    /// What the file contains already counts for other trials, and is not reported.
+    MetricsFile(std::string path, const std::string& objective);
+
+    /// Reads what is new and returns true if there was anything. Stops early if `enough()` is true. Never blocks: only
+    /// regular files are read.
+    bool read(const std::function<bool()>& enough, const FileMetrics::Record& record);
+    /// The script has ended, and read() has read everything.
+    void finish(const FileMetrics::Record& record) { metrics_.finish(record); }
+
+    [[nodiscard]] const std::string& path() const { return path_; }
+    /// Returns why the file, or a part of it, could not be read: "it is a directory". May be empty.
+    [[nodiscard]] std::string problem() const;
+
+   private:
+    [[nodiscard]] bool continues(int file) const;
+
+    std::string path_;
+    FileMetrics metrics_;
+    std::int64_t offset_ = 0;  ///< up to which it has been read, in bytes
+    std::string begin_, end_;  ///< of what has been read
+    std::string unreadable_;   ///< why it could not be opened or read the last time
+};
+
+}  // namespace hpo::script
