@@ -81,6 +81,7 @@ class Adapter {
             wait_for_something();
             take_signals();
             read_file(false);
+            if (reader_) reader_->wait_over(seconds_since_start());
             report();
             if (kill_at_ && Clock::now() >= *kill_at_) signal_command(SIGKILL);
             if (ended_ && !waiting_ && steps_waiting() == 0) conclude();
@@ -104,6 +105,10 @@ class Adapter {
         milliseconds timeout = 1000ms;
         if (!task_.file.empty()) timeout = file_poll_interval;
         if (kill_at_) timeout = std::clamp(std::chrono::ceil<milliseconds>(*kill_at_ - Clock::now()), 1ms, timeout);
+        if (const auto until = reader_ ? reader_->waits_until() : std::nullopt) {
+            const std::chrono::duration<double> left(*until - seconds_since_start());
+            timeout = std::clamp(std::chrono::ceil<milliseconds>(left), 1ms, timeout);
+        }
         // With too many steps waiting for their decisions, the script's further output is left in the pipe.
         const bool reads_output = steps_waiting() < max_waiting_steps;
         const auto outputs = reads_output ? output_.descriptors() : std::array{-1, -1};
@@ -191,8 +196,8 @@ class Adapter {
 
     void report() {
         if (waiting_ || outcome_ || !reader_) return;
-        auto metrics = reader_->take();
-        if (!metrics) return;
+        auto step = reader_->take();
+        if (!step) return;
         if (step_ >= run_->steps) {
             had_more_ = true;
             return end(Outcome::complete);
@@ -201,14 +206,18 @@ class Adapter {
         waiting_ = true;
         Report report;
         report.step = step_;
-        report.metrics = std::move(*metrics);
+        report.metrics = std::move(step->metrics);
         const double before = run_->done ? run_->done->seconds.value_or(0) : 0;
-        report.seconds = before + std::chrono::duration<double>(Clock::now() - started_).count();
+        report.seconds = before + step->at;
         if (file_ && !file_->problem().empty())
             report.warning = printable(file_->path() + ": " + file_->problem());
         else
             report.warning = printable(reader_->warning());
         send(from_worker::Reported{run_->id, std::move(report)});
+    }
+
+    [[nodiscard]] double seconds_since_start() const {
+        return std::chrono::duration<double>(Clock::now() - started_).count();
     }
 
     [[nodiscard]] std::size_t steps_waiting() const { return reader_ && !outcome_ ? reader_->waiting() : 0; }
@@ -307,12 +316,17 @@ class Adapter {
 
     void make_reader() {
         auto reader = script::make_output_reader(task_.patterns);
-        if (reader) reader_.emplace(*std::move(reader), run_->objective.metric, task_.reports);
+        if (!reader) return;
+        script::StepNeeds needs{.objective = run_->objective.metric,
+                                .others = task_.needed,
+                                .reports = task_.reports,
+                                .epochs = run_->steps};
+        reader_.emplace(*std::move(reader), std::move(needs));
     }
 
     void take_output(std::size_t max_bytes) {
         active_ |= output_.take(max_bytes, [this](std::string_view bytes, std::size_t stream) {
-            if (reader_ && !file_ && !outcome_) reader_->feed(bytes, stream);
+            if (reader_ && !file_ && !outcome_) reader_->feed(bytes, stream, seconds_since_start());
         });
     }
 
@@ -322,7 +336,7 @@ class Adapter {
         if (!file_ || !reader_ || outcome_) return;
         const auto enough = [&] { return !last && reader_->waiting() >= max_waiting_steps; };
         const script::FileMetrics::Record record = [this](const Metrics& metrics, std::string_view text) {
-            reader_->add(metrics, text);
+            reader_->add(metrics, text, seconds_since_start());
         };
         active_ |= file_->read(enough, record);
         if (last) file_->finish(record);
@@ -371,7 +385,7 @@ class Adapter {
     // ---- The end.
 
     void finish(Outcome outcome, const string& message = {}) {
-        send(from_worker::Finished{run_->id, outcome, message, {}, {}});
+        send(from_worker::Finished{run_->id, outcome, message, reader_ ? reader_->closing() : Metrics(), {}});
     }
 
     void conclude() {

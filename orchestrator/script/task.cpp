@@ -16,12 +16,17 @@ std::string task_text(const Study& study) {
         if (value && fill(*value, none) != value) environment.emplace(name, *value);
     }
     for (const auto& [name, file] : study.files) files.emplace(name, file.text);
+    std::set<std::string> needed;
+    for (const Goal& goal : study.objective.further) needed.insert(goal.metric);
+    for (const Constraint& constraint : study.objective.constraints) needed.insert(constraint.metric);
+    needed.erase(study.objective.metric);
     return wire::Json{{"command", study.command},
                       {"optional", study.optional_arguments},
                       {"home", home_of(study)},
                       {"cwd", study.cwd},
                       {"files", files},
                       {"patterns", study.metrics->patterns},
+                      {"needed", needed},
                       {"file", by_shim ? shim_reports : study.metrics->file},
                       {"grace", study.resources.grace},
                       {"reports", study.metrics->reports},
@@ -33,9 +38,9 @@ std::string task_text(const Study& study) {
 
 Task parse_task(const std::string& text) {
     const wire::Json json = wire::Json::parse(text);
-    return {json.at("command"), json.at("optional"), json.at("home"),          json.at("cwd"),
-            json.at("files"),   json.at("patterns"), json.at("file"),          json.at("grace"),
-            json.at("reports"), json.at("terminal"), json.at("own_variables"), json.at("environment")};
+    return {json.at("command"),  json.at("optional"),      json.at("home"),       json.at("cwd"),   json.at("files"),
+            json.at("patterns"), json.at("needed"),        json.at("file"),       json.at("grace"), json.at("reports"),
+            json.at("terminal"), json.at("own_variables"), json.at("environment")};
 }
 
 }  // namespace hpo::script

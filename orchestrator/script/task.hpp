@@ -19,6 +19,7 @@ struct Task {
     std::string cwd;                           ///< with placeholders; empty for `home`
     std::map<std::string, std::string> files;  ///< templates by name
     std::vector<std::string> patterns;
+    std::vector<std::string> needed;  ///< metrics of further objectives and of constraints
     std::string file;          ///< path of the file of metrics, with placeholders; empty if they are in the output
     double grace = 5;          ///< seconds from SIGTERM to SIGKILL
     std::int64_t reports = 1;  ///< of the objective that make one step

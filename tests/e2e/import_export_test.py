@@ -386,7 +386,7 @@ class TensorBoard(Exchange):
         names = [fields(info)[1][0].decode() for info in experiment[4]]
         self.assertEqual(names, ["lr", "width", "depth", "drop", "optimizer", "momentum"])
         self.assertEqual([fields(info)[4][0] for info in experiment[4]], [3, 3, 3, 3, 1, 3])
-        self.assertEqual([fields(fields(info)[1][0])[2][0] for info in experiment[5]], [b"val_loss", b"train_loss"])
+        self.assertEqual([fields(fields(info)[1][0])[2][0] for info in experiment[5]], [b"val_loss", b"step", b"train_loss"])
         for trial in trials:
             found = {v[1][0]: hparams_of(v) for e in events_of(folder / f"trial-{trial['trial']:04}") for v in values_of(e) if 9 in v}
             params = {}

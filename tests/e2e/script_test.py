@@ -455,9 +455,9 @@ class Unchanged(Script):
     def test_a_script_that_never_prints_the_objective_fails_with_that_reason(self):
         trials = self.run_unchanged("print('loss=1')", trials=1, status=1, worker="  metrics: {}")
         self.assertIn("'val_loss' was never found in its output, but loss", trials[0]["reason"])
-        self.run_unchanged("print('begins'); print('validation: the loss became 0.25'); print('ends 1')", trials=1, status=1,
+        self.run_unchanged("print('begins'); print('validation: the loss has fallen below 0.25'); print('ends 1')", trials=1, status=1,
                            worker="  metrics: {}", name="near")
-        self.assertIn("; the nearest line: validation: the loss became 0.25; describe how it is printed by", self.trials("near")[0]["reason"])
+        self.assertIn("; the nearest line: validation: the loss has fallen below 0.25; describe how it is printed by", self.trials("near")[0]["reason"])
 
     def test_out_of_memory_is_recognised_in_the_output(self):
         trials = self.run_unchanged("""

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <vector>
 
-#include "orchestrator/script/syntax/file_metrics.hpp"
 #include "orchestrator/script/syntax/steps.hpp"
 
 namespace {
@@ -20,21 +19,20 @@ void require(bool holds) {
 /// With `file`, the bytes are those of a file of metrics.
 std::vector<Metrics> steps_of(std::unique_ptr<script::LineReader> reader, bool file, std::string_view bytes,
                               std::size_t piece) {
-    script::StepReader steps(std::move(reader), "loss");
+    script::StepReader steps(std::move(reader), {.objective = "loss"});
     script::FileMetrics metrics("loss");
     const script::FileMetrics::Record record = [&](const Metrics& one, std::string_view text) { steps.add(one, text); };
     std::vector<Metrics> found;
     const auto take = [&] {
         while (auto step = steps.take()) {
-            require(step->contains("loss") && step->size() <= script::max_metrics);
-            found.push_back(std::move(*step));
+            require(step->metrics.contains("loss") && step->metrics.size() <= script::max_metrics);
+            found.push_back(std::move(step->metrics));
         }
     };
     for (; !bytes.empty(); bytes.remove_prefix(std::min(piece, bytes.size()))) {
-        file ? metrics.feed(bytes.substr(0, piece), record) : steps.feed(bytes.substr(0, piece));
+        steps.feed(bytes.substr(0, piece));
         take();
     }
-    if (file) metrics.finish(record);
     steps.finish();
     take();
     return found;
@@ -66,11 +64,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (!script::problem_of_pattern(patterns.back()).empty()) return 0;
     }
     const auto make = [&] {
+        if (file) return script::make_file_reader();
         auto reader = script::make_output_reader(patterns);
         require(reader.ok());
         return std::move(*reader);
     };
-    const auto whole = steps_of(make(), file, text, text.size() + 1);
-    require(same(whole, steps_of(make(), file, text, 7)));
+    const auto whole = steps_of(make(), text, text.size() + 1);
+    require(same(whole, steps_of(make(), text, 7)));
     return 0;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "orchestrator/script/syntax/metric_name.hpp"
 #include "orchestrator/script/syntax/numbers.hpp"
 
 namespace hpo::script {
@@ -48,7 +49,8 @@ std::optional<string_view> beginning(string_view text) {
 
 }  // namespace
 
-FileMetrics::FileMetrics(string objective) : objective_(std::move(objective)), new_(objective_) {}
+FileMetrics::FileMetrics(string objective)
+    : objective_(std::move(objective)), new_(objective_), wanted_({objective_}) {}
 
 void FileMetrics::restart() {
     new_.restart();
@@ -114,8 +116,10 @@ void FileMetrics::read(string_view bytes, const Record& record) {
             return table_->feed(bytes, [&](const Metrics& metrics) { pass_on(metrics, {}, record); });
         case Form::lines:
             return lines_.feed(bytes, [&](string_view line) {
+                Reading reading;
+                plain_->read(line, reading);
                 Metrics metrics;
-                plain_->read(line, metrics);
+                for (const WantedMetrics::Value& one : wanted_.find_in(reading)) add(metrics, one.name, one.number);
                 pass_on(metrics, line, record);
             });
         case Form::unknown:

@@ -14,6 +14,7 @@
 #include "orchestrator/script/syntax/metrics.hpp"
 #include "orchestrator/script/syntax/new_records.hpp"
 #include "orchestrator/script/syntax/table_rows.hpp"
+#include "orchestrator/script/syntax/wanted.hpp"
 
 namespace hpo::script {
 
@@ -49,6 +50,7 @@ class FileMetrics {
     JsonValues json_;
     std::unique_ptr<TableRows> table_;
     std::unique_ptr<LineReader> plain_;
+    WantedMetrics wanted_;  ///< in plain lines
     LineSplitter lines_{max_text_line};
     std::string problem_;
 };

@@ -1,19 +1,15 @@
-// Reads metrics from the text of a JSON object.
+// Reads metrics from objects in JSON, and from dictionaries as Python and JavaScript print them.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string_view>
 
-#include "hpo/trial.hpp"
+#include "orchestrator/script/syntax/metrics.hpp"
 
 namespace hpo::script {
 
-/// Parses JSON in which numbers may be NaN and Infinity, as Python writes them; these become texts. Returns a discarded
-/// value if the text is no JSON.
-nlohmann::json parse_json(std::string_view text);
-
-/// Adds the numbers of a JSON object, also those in quotes. Flags, lists and other texts are not metrics. Returns false
-/// if the text is not an object.
-bool add_json(std::string_view text, Metrics& metrics);
+/// Adds the numbers of the object that `text` begins with, also those in quotes, in lists of one, and wrapped as in
+/// tensor(0.5) or np.float64(0.5). Keys of nested objects are joined by '.'. Flags, longer lists and other texts are
+/// not metrics. Returns the length of the object in bytes, or 0 if there is none; then nothing is added.
+std::size_t add_json(std::string_view text, Reading& reading);
 
 }  // namespace hpo::script

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "orchestrator/script/syntax/json_metrics.hpp"
 #include "orchestrator/script/syntax/metric_name.hpp"
 #include "orchestrator/script/syntax/numbers.hpp"
 
@@ -17,6 +16,20 @@ using nlohmann::json;
 
 constexpr int most_depth = 32;
 constexpr int most_unfinished = 64;  // values within each other
+
+/// Parses JSON in which numbers may be NaN and Infinity, as Python writes them; these become texts. Returns a discarded
+/// value if the text is no JSON.
+json parse_json(string_view text) {
+    auto value = json::parse(text, nullptr, false);
+    if (!value.is_discarded()) return value;
+    string quoted(text);
+    for (const string_view word : {"-Infinity", "Infinity", "NaN"})
+        for (auto at = quoted.find(word); at != string::npos; at = quoted.find(word, at + word.size() + 2)) {
+            if (at > 0 && (quoted[at - 1] == '-' || quoted[at - 1] == '"')) continue;
+            quoted.insert(at + word.size(), 1, '"').insert(at, 1, '"');
+        }
+    return json::parse(quoted, nullptr, false);
+}
 
 std::optional<double> number_of(const json& value) {
     if (value.is_number()) return value.get<double>();

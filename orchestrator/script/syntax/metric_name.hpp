@@ -1,8 +1,10 @@
-// The names of metrics as other programs write them: "Valid Loss" of a file is Valid_Loss of a study.
+// The names of metrics in files, as other programs write them: "Valid Loss" of a file is Valid_Loss of a study.
 #pragma once
 
 #include <string>
 #include <string_view>
+
+#include "hpo/trial.hpp"
 
 namespace hpo::script {
 
@@ -11,9 +13,15 @@ namespace hpo::script {
 /// length is at most 64. Returns an empty text for an empty name.
 std::string metric_name_of(std::string_view name);
 
+/// Returns true if metric_name_of() leaves the name as it is.
+bool is_metric_name(std::string_view name);
+
 /// Returns the objective if `name` or metric_name_of() it is the objective's, and otherwise metric_name_of() it.
 inline std::string metric_of(std::string_view name, std::string_view objective) {
     return name == objective ? std::string(objective) : metric_name_of(name);
 }
+
+/// Sets a metric. Ignores an empty name, and new names beyond max_metrics.
+void add(Metrics& metrics, const std::string& name, double number);
 
 }  // namespace hpo::script

@@ -2,9 +2,12 @@
 // bounded for any input.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "hpo/result.hpp"
@@ -15,24 +18,45 @@ namespace hpo::script {
 inline constexpr std::size_t max_metrics = 256;          ///< names in a step; further ones are left out
 inline constexpr std::size_t max_text_line = 16 * 1024;  ///< bytes of a line that is read
 
+/// A number with its name.
+struct NamedNumber {
+    std::string name;  ///< in full, with the label of its line: val_Acc in "val Loss: 0.6 Acc: 0.7"
+    std::string bare;  ///< without that label: Acc
+    double number = 0;
+};
+
+/// The content of one line.
+struct Reading {
+    std::vector<NamedNumber> metrics;  ///< each full name once
+    std::optional<double> epoch;       ///< the epoch that the line names, as in "Epoch 3/10"
+    /// The first pair such as 3/10, which in a progress bar is what is done and the total.
+    std::optional<std::pair<std::int64_t, std::int64_t>> progress;
+
+    /// Returns the metric of this full name, or nullptr.
+    [[nodiscard]] NamedNumber* find(std::string_view name);
+    /// Sets a metric unless its name is there already or is invalid, or max_metrics are there.
+    void add(std::string_view name, double number, std::string_view bare = {});
+    /// Like add(), but replaces an earlier number.
+    void set(std::string_view name, double number);
+};
+
 /// Reads the metrics of single lines.
 class LineReader {
    public:
     virtual ~LineReader() = default;
-    /// Adds the line's metrics to `metrics`. If a name occurs repeatedly, its last value counts. `nan` and `inf` are
-    /// numbers.
-    virtual void read(std::string_view line, Metrics& metrics) = 0;
-    /// Returns a warning about the first number of which only a part has matched, with the line and the cure. Later
-    /// calls return an empty text.
+    /// Adds the line's metrics to `reading`. `nan` and `inf` are numbers.
+    virtual void read(std::string_view line, Reading& reading) = 0;
+    /// Returns a warning about the first number that was not used because only a part has matched, or because it is
+    /// ambiguous, with the line and the cure. Later calls return an empty text.
     virtual std::string warning() { return {}; }
 };
 
-/// Creates a reader for a script's output. Without patterns it reads every `name=0.3` and `name: 0.3`, lines that are a
-/// JSON object (also after Syne Tune's `[tune-metric]:`), and lines that consist of names and numbers, such as `epoch 3
-/// loss 0.5`. Patterns are Perl regular expressions in which {number} matches a number. The groups (?<loss>{number})
-/// and
-/// (?P<loss>{number}) are metrics of that name. In a pattern without named groups, the first group is the name and the
-/// second the number. A number of which a pattern matches only a part is not used. Fails if a pattern is invalid.
+/// Creates a reader for a script's output. Without patterns it reads names with numbers in the forms that
+/// plain_line.hpp, tables.hpp and json_metrics.hpp describe. Patterns are Perl regular expressions in which {number}
+/// matches a number. The groups (?<loss>{number}) and (?P<loss>{number}) are metrics of that name. In a pattern without
+/// named groups, the first group is the name and the second the number. If a pattern matches repeatedly in a line, the
+/// last match of a name counts. A number of which a pattern matches only a part is not used. Fails if a pattern is
+/// invalid.
 Result<std::unique_ptr<LineReader>> make_output_reader(const std::vector<std::string>& patterns);
 
 /// Like make_output_reader() for at least one pattern.

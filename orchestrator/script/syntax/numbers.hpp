@@ -1,13 +1,13 @@
-// Finds names and numbers in text. The readers of lines share these functions.
+// Finds numbers in text. The readers of lines share these functions.
 #pragma once
 
-#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "orchestrator/script/syntax/metric_names.hpp"
 #include "orchestrator/script/syntax/metrics.hpp"
 
 namespace hpo::script {
@@ -15,17 +15,10 @@ namespace hpo::script {
 using std::string;
 using std::string_view;
 
-inline constexpr std::size_t max_name_bytes = 64;
 inline constexpr std::size_t max_quoted_bytes = 200;  ///< of a line in a message
 
 inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
-inline bool is_name_byte(char c) { return is_letter(c) || is_digit(c) || c == '.' || c == '-' || c == '/'; }
-
-inline bool is_name(string_view name) {
-    return !name.empty() && name.size() <= max_name_bytes && is_letter(name.front()) &&
-           std::all_of(name.begin(), name.end(), is_name_byte);
-}
 
 /// Removes blanks and double quotes at both ends.
 inline string_view trim(string_view text) {
@@ -45,32 +38,32 @@ inline std::optional<std::pair<double, std::size_t>> number_at_begin(string_view
 }
 
 /// Like number_at_begin(), but returns nothing if the number is a part of something else, such as 3s, 0x10, 3/10,
-/// 12:30, 1.2.3 or 1,234.
+/// 12:30, 1.2.3, 1,234, 2024-05-01 or 0.25.ckpt. Julia's and Rust's endings (0.5f0, 0.5f32) belong to a number.
 inline std::optional<std::pair<double, std::size_t>> leading_number(string_view text) {
-    const auto number = number_at_begin(text);
+    auto number = number_at_begin(text);
     if (!number) return {};
-    const string_view rest = text.substr(number->second);
+    string_view rest = text.substr(number->second);
+    for (const string_view ending : {"f0", "f32", "f64"})
+        if (rest.starts_with(ending)) {
+            number->second += ending.size();
+            rest.remove_prefix(ending.size());
+            break;
+        }
     if (rest.empty()) return number;
-    if (is_letter(rest[0]) || is_digit(rest[0])) return {};
-    const bool joined = string_view("./:,-").find(rest[0]) != string_view::npos;
-    return joined && rest.size() > 1 && is_digit(rest[1]) ? std::nullopt : number;
-}
-
-/// Sets a metric. Ignores invalid names, and new names beyond max_metrics.
-inline void add(Metrics& metrics, string_view name, double number) {
-    if (!is_name(name)) return;
-    const auto found = metrics.find(string(name));
-    if (found != metrics.end())
-        found->second = number;
-    else if (metrics.size() < max_metrics)
-        metrics.emplace(name, number);
+    if (string_view(" \t\r;|)]}>\"'%(*!<").find(rest[0]) != string_view::npos) return number;
+    if (rest.starts_with("+-") || rest.starts_with("+/-")) return number;
+    if (string_view(".:,").find(rest[0]) == string_view::npos) return {};
+    if (rest.size() == 1) return number;
+    const char next = rest[1];
+    if (rest[0] == ',') return is_digit(next) ? std::nullopt : number;
+    return is_letter(next) || is_digit(next) || next == rest[0] || next == '/' ? std::nullopt : number;
 }
 
 /// Sets a metric if all of `text` is a number.
-inline void add_text(Metrics& metrics, string_view name, string_view text) {
+inline void set_text(Reading& reading, string_view name, string_view text) {
     text = trim(text);
     if (const auto number = leading_number(text); number && number->second == text.size())
-        add(metrics, trim(name), number->first);
+        reading.set(name, number->first);
 }
 
 }  // namespace hpo::script

@@ -123,10 +123,10 @@ class PatternReader final : public LineReader {
         }
     }
 
-    void read(string_view line, Metrics& metrics) override {
+    void read(string_view line, Reading& reading) override {
         for (const Pattern& pattern : patterns_) {
             try {
-                read(pattern, line, metrics);
+                read(pattern, line, reading);
             } catch (const std::runtime_error&) {
                 // Boost throws if the pattern is too costly for this line. The line then has no metric.
             }
@@ -144,7 +144,7 @@ class PatternReader final : public LineReader {
     };
     using Iterator = boost::regex_iterator<string_view::const_iterator>;
 
-    void read(const Pattern& pattern, string_view line, Metrics& metrics) {
+    void read(const Pattern& pattern, string_view line, Reading& reading) {
         const Iterator none;
         Iterator found(line.begin(), line.end(), pattern.expression);
         if (found == none && !warned_ && !pattern.cured.empty()) {
@@ -156,7 +156,7 @@ class PatternReader final : public LineReader {
         }
         for (; found != none; ++found) {
             const auto& match = *found;
-            if (pattern.names.empty()) add_text(metrics, match[1].str(), match[2].str());
+            if (pattern.names.empty()) set_text(reading, match[1].str(), match[2].str());
             for (const string& name : pattern.names) {
                 if (!match[name].matched) continue;
                 const string text = match[name].str();
@@ -169,7 +169,7 @@ class PatternReader final : public LineReader {
                 else if (number && number_at_begin(trim(text))->second != trim(text).size())
                     warn(pattern, name, "reads '" + text + "', which is not a number", line);
                 else
-                    add_text(metrics, name, text);
+                    set_text(reading, name, text);
             }
         }
     }
@@ -203,7 +203,7 @@ string problem_of_pattern(const string& pattern) {
 bool captures(const std::vector<string>& patterns, string_view metric) {
     return patterns.empty() || std::any_of(patterns.begin(), patterns.end(), [&](const string& pattern) {
                const auto groups = named_groups(pattern);
-               const auto has_name = [&](const NamedGroup& group) { return group.name == metric; };
+               const auto has_name = [&](const NamedGroup& group) { return fit(group.name, metric) != Fit::none; };
                return groups.empty() || std::any_of(groups.begin(), groups.end(), has_name);
            });
 }

@@ -1,51 +1,156 @@
 #include "orchestrator/script/syntax/steps.hpp"
 
+#include <algorithm>
+
 #include "orchestrator/script/syntax/numbers.hpp"
 
 namespace hpo::script {
 
-void StepReader::feed(string_view bytes, std::size_t stream) {
-    lines_.at(stream).feed(bytes, [this](string_view text) { line(text); });
+namespace {
+
+constexpr double least_pause = 0.2, longest_pause = 10;  ///< seconds
+constexpr double pause_share = 0.1;                      ///< of the time of a step
+
+std::vector<string> names_in(const StepNeeds& needs) {
+    std::vector<string> names{needs.objective};
+    names.insert(names.end(), needs.others.begin(), needs.others.end());
+    return names;
+}
+
+}  // namespace
+
+StepReader::StepReader(std::unique_ptr<LineReader> reader, StepNeeds needs)
+    : reader_(std::move(reader)),
+      needs_(std::move(needs)),
+      wanted_(names_in(needs_)),
+      redraws_{Redraws{needs_.epochs}, Redraws{needs_.epochs}} {}
+
+void StepReader::feed(string_view bytes, std::size_t stream, double now) {
+    now_ = now;
+    screens_.at(stream).feed(bytes, [&](string_view text, bool redrawn) { line(text, redrawn, stream); });
+}
+
+void StepReader::add(const Metrics& found, string_view text, double now) {
+    now_ = now;
+    Reading reading;
+    for (const auto& [name, number] : found) {
+        if (is_epoch(name)) reading.epoch = number;
+        reading.metrics.push_back({name, name, number});
+    }
+    take_reading(reading);
+    if (reported_ == 0 && given_ == 0) consider(text);
 }
 
 void StepReader::finish() {
-    for (std::size_t stream = 0; stream < streams; ++stream)
-        if (!lines_[stream].rest().empty()) feed("\n", stream);
-    if (reported_ > 0 && !stepped_) steps_.push_back(std::exchange(open_, {}));
-}
-
-void StepReader::line(string_view text) {
-    // A progress bar returns to the beginning of its line. Each of its states is read as a line.
-    while (!text.empty()) {
-        const auto end = text.find('\r');
-        Metrics found;
-        reader_->read(text.substr(0, end), found);
-        add(found, text.substr(0, end));
-        if (end == string_view::npos) return;
-        text.remove_prefix(end + 1);
+    for (std::size_t stream = 0; stream < streams; ++stream) {
+        screens_[stream].finish([&](string_view text, bool redrawn) { line(text, redrawn, stream); });
+        for (const Reading& reading : redraws_[stream].finish()) take_reading(reading);
     }
+    if (phase_ == Phase::after || (phase_ == Phase::before && reported_ > 0 && given_ == 0)) give();
 }
 
-void StepReader::add(const Metrics& found, string_view text) {
-    for (const auto& [name, number] : found)
-        if (name == objective_)
-            open_[name] = number;
-        else
-            script::add(open_, name, number);
-    if (!found.contains(objective_)) {
-        if (reported_ == 0 && !stepped_) consider(text);
-    } else if (++reported_ == reports_) {
-        steps_.push_back(std::exchange(open_, {}));
-        reported_ = 0;
-        stepped_ = true;
+void StepReader::line(string_view text, bool redrawn, std::size_t stream) {
+    Reading reading;
+    reader_->read(text, reading);
+    const bool blank = text.find_first_not_of(" \t") == string_view::npos;
+    Redraws& redraws = redraws_.at(stream);
+    for (const Reading& counting : redrawn ? redraws.redrawn(reading) : redraws.ended(reading, blank))
+        take_reading(counting);
+    if (reported_ == 0 && given_ == 0) consider(text);
+}
+
+void StepReader::take_reading(const Reading& reading) {
+    const std::vector<WantedMetrics::Value> values = wanted_.find_in(reading);
+    if (phase_ != Phase::before && begins_step(reading, values)) begin_step();
+    if (reading.epoch) epoch_ = reading.epoch;
+    bool reports = false;
+    for (const WantedMetrics::Value& value : values) {
+        const bool is_new = !open_.contains(value.name);
+        if (is_new && open_.size() + 1 + needs_.others.size() >= max_metrics && !is_needed(value.name)) continue;
+        if (!value.replaced.empty() && !is_new) open_[value.replaced] = open_[value.name];
+        open_[value.name] = value.number;
+        last_at_ = now_;
+        const bool is_objective = value.name == needs_.objective;
+        reports = reports || (is_objective && value.replaced.empty());
+        if (is_objective || !is_new || phase_ == Phase::before) continue;
+        followers_.insert(value.name);
+        if (phase_ == Phase::given) late_[value.name] = value.number;
     }
+    if (reports && ++reported_ == needs_.reports) {
+        phase_ = Phase::after;
+        objective_at_ = now_;
+    }
+    const auto is_here = [&](const string& name) { return open_.contains(name); };
+    const bool all_here = given_ > 0 && !irregular_ && std::all_of(expected_.begin(), expected_.end(), is_here);
+    if (phase_ == Phase::after && all_here && has_needed()) give();
 }
 
-std::optional<Metrics> StepReader::take() {
-    if (steps_.empty()) return {};
-    Metrics first = std::move(steps_.front());
-    steps_.pop_front();
+/// Returns true if a line is about the step after the one whose objective has been read.
+bool StepReader::begins_step(const Reading& reading, const std::vector<WantedMetrics::Value>& values) const {
+    const auto is_report = [&](const WantedMetrics::Value& one) {
+        return one.name == needs_.objective && one.replaced.empty();
+    };
+    if (std::any_of(values.begin(), values.end(), is_report)) return true;
+    if (reading.epoch && epoch_) return *reading.epoch != *epoch_;
+    return std::any_of(values.begin(), values.end(), [&](const WantedMetrics::Value& one) {
+        return open_.contains(one.name) && one.replaced.empty() && !is_general(one.name);
+    });
+}
+
+void StepReader::begin_step() {
+    if (phase_ == Phase::after) give();
+    irregular_ = irregular_ || (given_ > 1 && followers_ != expected_);
+    expected_ = std::exchange(followers_, {});
+    spared_.clear();
+    for (const string& name : needs_.others)
+        if (!open_.contains(name)) spared_.insert(name);
+    previous_at_ = objective_at_;
+    open_.clear();
+    late_.clear();
+    reported_ = 0;
+    phase_ = Phase::before;
+}
+
+void StepReader::give() {
+    ready_.push_back({open_, objective_at_});
+    ++given_;
+    phase_ = Phase::given;
+    wanted_.settle();
+}
+
+/// Returns true if the step has what the study needs of it. A step may lack what the step before lacked, but the last
+/// step is waited for.
+bool StepReader::has_needed() const {
+    const bool is_last = given_ + 1 == needs_.epochs;
+    return std::all_of(needs_.others.begin(), needs_.others.end(), [&](const string& name) {
+        return open_.contains(name) || (!is_last && spared_.contains(name));
+    });
+}
+
+bool StepReader::is_needed(const string& name) const {
+    return name == needs_.objective ||
+           std::find(needs_.others.begin(), needs_.others.end(), name) != needs_.others.end();
+}
+
+std::optional<double> StepReader::waits_until() const {
+    if (phase_ != Phase::after || !has_needed() || (given_ == 0 && wanted_.is_doubtful(needs_.objective))) return {};
+    return last_at_ + std::clamp(pause_share * (objective_at_ - previous_at_), least_pause, longest_pause);
+}
+
+void StepReader::wait_over(double now) {
+    if (const auto until = waits_until(); until && now >= *until) give();
+}
+
+std::optional<Step> StepReader::take() {
+    if (ready_.empty()) return {};
+    Step first = std::move(ready_.front());
+    ready_.pop_front();
     return first;
+}
+
+string StepReader::warning() {
+    string text = reader_->warning();
+    return text.empty() ? wanted_.warning() : text;
 }
 
 /// Keeps the line as nearest() if it resembles a report of the objective more than earlier lines do. Parts of the
@@ -59,13 +164,13 @@ void StepReader::consider(string_view text) {
     };
     const string line = letters(text);
     int likeness = text.find_first_of("0123456789") != string_view::npos ? 1 : 0;
-    for (string_view rest = objective_; !rest.empty();) {
+    for (string_view rest = needs_.objective; !rest.empty();) {
         const auto end = rest.find_first_of("_/.-");
         const string part = letters(rest.substr(0, end));
         if (part.size() > 1 && line.find(part) != string::npos) likeness += 2;
         rest.remove_prefix(end == string_view::npos ? rest.size() : end + 1);
     }
-    if (line.find(letters(objective_)) != string::npos) likeness += 10;
+    if (line.find(letters(needs_.objective)) != string::npos) likeness += 10;
     if (likeness <= likeness_) return;
     likeness_ = likeness;
     nearest_ = trim(text).substr(0, max_quoted_bytes);

@@ -6,53 +6,106 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "hpo/lines.hpp"
 #include "orchestrator/script/syntax/metrics.hpp"
+#include "orchestrator/script/syntax/redraws.hpp"
+#include "orchestrator/script/syntax/screen.hpp"
+#include "orchestrator/script/syntax/wanted.hpp"
 
 namespace hpo::script {
 
-/// Groups lines into steps. A step ends when the objective's metric has been read `reports` times. It includes all
-/// metrics that were read since the previous step, with the last value of each name. An unfinished step at the end is
-/// dropped unless there was no other step.
+/// What a study needs of its script's steps.
+struct StepNeeds {
+    std::string objective;
+    std::vector<std::string> others{};  ///< metrics of further objectives and of constraints
+    std::int64_t reports = 1;           ///< of the objective, that make one step
+    std::int64_t epochs = 0;            ///< steps of the trial; 0 if unknown
+};
+
+struct Step {
+    Metrics metrics;
+    double at = 0;  ///< when its objective was read
+};
+
+/// Groups lines into steps. A step has all metrics that were read up to its objective since the previous step, and
+/// those after the objective until the next step begins: with the next epoch, or with a metric that the step already
+/// has. If a name occurs repeatedly before the objective, its last value counts.
+///
+/// A step is ready to be taken when the next one begins; at the end; or as soon as it has what the study needs and the
+/// metrics that followed the objective in the step before. As long as that is unknown, in the first step, a pause of a
+/// tenth of the step's time also makes it ready. An unfinished step at the end is dropped unless there was no other.
 class StepReader {
    public:
     static constexpr std::size_t streams = 2;
 
-    StepReader(std::unique_ptr<LineReader> reader, std::string objective, std::int64_t reports = 1)
-        : reader_(std::move(reader)), objective_(std::move(objective)), reports_(reports) {}
+    StepReader(std::unique_ptr<LineReader> reader, StepNeeds needs);
 
-    /// Reads bytes of a stream. Lines of different streams are kept apart.
-    void feed(std::string_view bytes, std::size_t stream = 0);
-    /// Takes the metrics of a line that was read elsewhere.
-    void add(const Metrics& found, std::string_view text);
+    /// Reads bytes of a stream. Lines of different streams are kept apart. `now` is in seconds and never decreases.
+    void feed(std::string_view bytes, std::size_t stream = 0, double now = 0);
+    /// Takes the metrics of a line, or of a record of a file, that was read elsewhere.
+    void add(const Metrics& found, std::string_view text, double now = 0);
     /// Reads the last line if it has no newline. Must be called at the end.
     void finish();
-    /// Returns the oldest step that has not been taken yet, or nothing if there is none.
-    std::optional<Metrics> take();
-    [[nodiscard]] std::size_t waiting() const { return steps_.size(); }
+    /// Returns when wait_over() makes a step ready if nothing is read before.
+    [[nodiscard]] std::optional<double> waits_until() const;
+    void wait_over(double now);
+
+    /// Returns the oldest step that is ready, or nothing if there is none.
+    std::optional<Step> take();
+    [[nodiscard]] std::size_t waiting() const { return ready_.size(); }
+    /// Returns the metrics that were read after the last step and belong to no other.
+    [[nodiscard]] const Metrics& closing() const { return late_; }
+
     /// Returns what was read since the last step.
     [[nodiscard]] const Metrics& seen() const { return open_; }
     /// Returns the line that most resembles a report of the objective, as long as the objective has not been read. May
     /// be empty.
     [[nodiscard]] const std::string& nearest() const { return nearest_; }
-    /// See LineReader::warning().
-    [[nodiscard]] std::string warning() { return reader_->warning(); }
+    /// Returns a warning of LineReader or WantedMetrics.
+    [[nodiscard]] std::string warning();
 
    private:
-    void line(std::string_view text);
+    enum class Phase : std::uint8_t {
+        before,  ///< the objective has not been read
+        after,   ///< it has been, and further metrics may follow
+        given    ///< the step is ready, and the next one has not begun
+    };
+
+    void line(std::string_view text, bool redrawn, std::size_t stream);
+    void take_reading(const Reading& reading);
+    [[nodiscard]] bool begins_step(const Reading& reading, const std::vector<WantedMetrics::Value>& values) const;
+    void begin_step();
+    void give();
+    [[nodiscard]] bool has_needed() const;
+    [[nodiscard]] bool is_needed(const std::string& name) const;
     void consider(std::string_view text);
 
     std::unique_ptr<LineReader> reader_;
-    std::string objective_;
-    std::int64_t reports_;
-    std::int64_t reported_ = 0;  ///< reports of the objective in the unfinished step
-    std::array<LineSplitter, streams> lines_{LineSplitter{max_text_line}, LineSplitter{max_text_line}};
-    Metrics open_;  ///< of the unfinished step
-    std::deque<Metrics> steps_;
-    bool stepped_ = false;  ///< true once there was a step
+    StepNeeds needs_;
+    WantedMetrics wanted_;
+    std::array<Screen, streams> screens_{Screen{max_text_line}, Screen{max_text_line}};
+    std::array<Redraws, streams> redraws_;
+    double now_ = 0;
+
+    Phase phase_ = Phase::before;
+    Metrics open_;                           ///< of the step that has begun
+    std::int64_t reported_ = 0;              ///< reports of the objective in it
+    std::optional<double> epoch_;            ///< the last one that was printed
+    std::set<std::string> followers_;        ///< names that came after its objective
+    Metrics late_;                           ///< that came after it was given
+    double objective_at_ = 0, last_at_ = 0;  ///< when its objective and its last metric were read
+
+    std::int64_t given_ = 0;          ///< number of steps
+    std::set<std::string> expected_;  ///< the followers of the step before
+    std::set<std::string> spared_;    ///< needed names that the step before lacked
+    bool irregular_ = false;          ///< true if steps have different followers
+    double previous_at_ = 0;          ///< objective_at_ of the step before
+
+    std::deque<Step> ready_;
     std::string nearest_;
     int likeness_ = 0;  ///< of `nearest_`
 };

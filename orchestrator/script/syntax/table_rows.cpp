@@ -40,8 +40,9 @@ std::size_t columns_in(string_view header, string_view rows, char delimiter) {
     if (cells->size() != names->size() && cells->size() != names->size() + 1) return 0;
     const auto numeric = [&](const string& cell) { return is_number(cell, delimiter); };
     // A single word above a number may be a title, and words above words are prose.
-    const bool fits = names->size() == 1 ? cells->size() == 1 && is_name(names->front()) && numeric(cells->front())
-                                         : std::any_of(cells->begin(), cells->end(), numeric);
+    const bool fits = names->size() == 1
+                          ? cells->size() == 1 && is_metric_name(names->front()) && numeric(cells->front())
+                          : std::any_of(cells->begin(), cells->end(), numeric);
     return fits ? names->size() : 0;
 }
 

@@ -1,0 +1,402 @@
+#include "orchestrator/script/syntax/plain_line.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "orchestrator/script/syntax/numbers.hpp"
+#include "orchestrator/script/syntax/tokens.hpp"
+#include "orchestrator/script/syntax/words.hpp"
+
+namespace hpo::script {
+
+namespace {
+
+using Kind = Token::Kind;
+using Words = std::vector<string_view>;
+
+constexpr std::size_t max_words = 12;       ///< of a name with a separator
+constexpr std::size_t max_pair_words = 3;   ///< of a name without one
+constexpr std::size_t max_value_depth = 3;  ///< of brackets around a number
+constexpr std::size_t tab = 8;              ///< Token::gap of a tab
+
+struct Value {
+    double number = 0;
+    std::size_t end = 0;  ///< index of the token after it
+};
+
+struct Pair {
+    Words words;
+    string qualifier;
+    double number = 0;
+};
+
+class LineParser {
+   public:
+    LineParser(std::vector<Token> tokens, const string& label, Reading& reading)
+        : tokens_(std::move(tokens)), label_(label), reading_(reading) {}
+
+    void run() {
+        while (at_ < tokens_.size()) step();
+        end_part();
+    }
+
+    [[nodiscard]] const string& label() const { return label_; }
+    [[nodiscard]] bool heading() const { return heading_ && !seen_metric_; }
+
+   private:
+    [[nodiscard]] bool is(std::size_t at, Kind kind) const { return at < tokens_.size() && tokens_[at].kind == kind; }
+    [[nodiscard]] bool is(std::size_t at, Kind kind, string_view text) const {
+        return is(at, kind) && tokens_[at].text == text;
+    }
+    [[nodiscard]] bool is_separator(std::size_t at) const {
+        return is(at, Kind::equals) || is(at, Kind::colon) || is(at, Kind::arrow);
+    }
+
+    void step() {
+        const Token& token = tokens_[at_];
+        switch (token.kind) {
+            case Kind::word:
+                return on_word(token);
+            case Kind::number:
+                return on_number(token);
+            case Kind::junk:
+                return on_junk(token);
+            case Kind::equals:
+            case Kind::colon:
+                return on_separator(token);
+            case Kind::arrow:
+                return on_arrow(token);
+            case Kind::open:
+                return on_open(token);
+            case Kind::close:
+                if (depth_ > 0) --depth_;
+                return end_part_at(token);
+            case Kind::quote:
+                // A name in quotes begins anew.
+                if (!words_.empty() && token.gap > 0) end_part();
+                ++at_;
+                return;
+            case Kind::rule:
+                if (token.text == "--" && is(at_ + 1, Kind::word) && tokens_[at_ + 1].gap == 0) return skip_option();
+                if (!words_.empty() || !pairs_.empty()) return end_part_at(token);
+                ++at_;
+                return;
+            case Kind::comma:
+            case Kind::bar:
+                return end_part_at(token);
+        }
+    }
+
+    /// Skips "--lr=0.1" of a command that the script shows.
+    void skip_option() {
+        end_part();
+        for (at_ += 2; at_ < tokens_.size() && tokens_[at_].gap == 0; ++at_) {
+        }
+    }
+
+    void on_word(const Token& token) {
+        ++at_;
+        if (token.gap >= 2 && !words_.empty()) end_part();
+        if (token.gap >= tab && !pairs_.empty()) end_part();
+        if (words_.size() < max_words) words_.push_back(token.text);
+        constexpr std::size_t max_abbreviation = 4;  // "Avg. loss" is one name, after "Done." another begins
+        if (token.sentence_end && token.text.size() > max_abbreviation) end_part();
+    }
+
+    void on_number(const Token& token) {
+        ++at_;
+        if (is_bar_after(at_ - 1)) return drop_part();
+        if (words_.empty()) return;
+        if (is(at_, Kind::colon) && is(at_ + 1, Kind::number) && tokens_[at_ + 1].percent) {
+            note_epoch(token.number);
+            return drop_part();  // "Epoch 1: 12%"
+        }
+        // "loss at step 100: 0.5" and "score at iteration 10 is 0.5"
+        if (words_.size() > 2 && is_counter(words_.back()) && is_preposition(words_[words_.size() - 2]) &&
+            (is_separator(at_) || is(at_, Kind::number) || is(at_, Kind::word))) {
+            words_.resize(words_.size() - 2);
+            return;
+        }
+        note_epoch(token.number);
+        const Words name = essence(words_);
+        if (name.empty() || name.size() > max_pair_words || is_preposition(name.back()))
+            prose_ = true;
+        else
+            pairs_.push_back({words_, std::exchange(qualifier_, {}), token.number});
+        words_.clear();
+        skip_unit();
+        if (token.sentence_end) end_part();
+    }
+
+    void on_junk(const Token& token) {
+        ++at_;
+        note_progress(token.text);
+        if (token.text == "+-" || token.text == "+/-" || token.text.ends_with('=')) {  // a deviation or a comparison
+            if (is(at_, Kind::number) || is(at_, Kind::word)) ++at_;
+        }
+        if (is_label(words_)) set_label(words_);
+        words_.clear();
+    }
+
+    /// "0.6 -> 0.5" is a change and not a metric.
+    void on_arrow(const Token& token) {
+        if (!words_.empty()) return on_separator(token);
+        ++at_;
+        if (at_ > 1 && is(at_ - 2, Kind::number) && is(at_, Kind::number)) drop_part(), ++at_;
+    }
+
+    void on_separator(const Token& separator) {
+        const std::size_t next = ++at_;
+        if (words_.empty()) return;
+        const auto value = value_at(next);
+        if (!value) return without_value(separator);
+        const bool adjacent = is(next, Kind::number) && tokens_[next].gap == 0 && separator.kind == Kind::colon;
+        const string_view digits = tokens_[next].text;
+        at_ = value->end;
+        const bool name_is_metric = !adjacent || digits.find_first_not_of("+-0123456789") != string_view::npos ||
+                                    has_metric_word(words_.back());
+        const bool changes = is(at_, Kind::arrow) && is(at_ + 1, Kind::number);
+        if (is_bar_after(next) || changes) {
+            if (changes) at_ += 2;
+            return drop_part();
+        }
+        // "Train: 3 [  50/100]" counts epochs
+        const bool counts = words_.size() == 1 && phase_of(words_[0]) != Phase::none && is(at_, Kind::open, "[");
+        if (counts && digits.find_first_not_of("0123456789") == string_view::npos)
+            set_label(words_);
+        else if (name_is_metric) {
+            note_epoch(value->number);
+            emit({words_, std::exchange(qualifier_, {}), value->number});
+        }
+        words_.clear();
+        skip_unit();
+    }
+
+    /// Handles words before a separator that no number follows.
+    void without_value(const Token& separator) {
+        if (separator.kind == Kind::colon) {
+            if (is_epoch(words_.back()) && (is(at_, Kind::open, "[") || is(at_, Kind::junk)))
+                return;  // "Epoch: [3/10]"
+            // "Accuracy: 99/100 (99%)"
+            if (is(at_, Kind::junk) && is_ratio(tokens_[at_].text) && is(at_ + 1, Kind::open, "(") &&
+                is(at_ + 2, Kind::number) && tokens_[at_ + 2].percent && is(at_ + 3, Kind::close) &&
+                !is_counter(words_.back())) {
+                emit({words_, std::exchange(qualifier_, {}), tokens_[at_ + 2].number});
+                at_ += 4;
+            } else if (is_label(words_)) {
+                set_label(words_);
+            }
+            words_.clear();
+            qualifier_.clear();
+            return;
+        }
+        words_.clear();
+        qualifier_.clear();
+        if (is(at_, Kind::quote)) {  // name="a text"
+            const string_view quote = tokens_[at_].text;
+            std::size_t end = at_ + 1;
+            while (end < tokens_.size() && !is(end, Kind::quote, quote)) ++end;
+            if (end < tokens_.size()) at_ = end + 1;
+        } else if (is(at_, Kind::word) || is(at_, Kind::junk)) {
+            ++at_;
+            while (at_ < tokens_.size() && tokens_[at_].gap == 0 && !is(at_, Kind::comma) && !is(at_, Kind::close) &&
+                   !is(at_, Kind::bar))
+                ++at_;
+        }
+    }
+
+    void on_open(const Token& token) {
+        if (token.text == "[" && !words_.empty() && is_epoch(words_.back())) {  // "Epoch [3/10]"
+            ++at_;
+            if (is(at_, Kind::number)) note_epoch(tokens_[at_].number);
+            if (is(at_, Kind::junk)) note_progress(tokens_[at_].text);
+            if (is_label(words_)) set_label(words_);
+            words_.clear();
+            while (at_ < tokens_.size() && !is(at_, Kind::close)) ++at_;
+            ++at_;
+            return;
+        }
+        if (token.text == "(" && !words_.empty() && qualify()) return;
+        if (token.text == "[" && words_.empty() && is(at_ + 1, Kind::word) && is(at_ + 2, Kind::close) &&
+            phase_of(tokens_[at_ + 1].text) != Phase::none) {  // "[val] loss: 0.5"
+            set_label({tokens_[at_ + 1].text});
+            at_ += 3;
+            return;
+        }
+        ++depth_;
+        end_part_at(token);
+    }
+
+    /// Reads the words in brackets after a name: "RMSE (val): 0.5", "Epoch(val) [1]", "time (s): 3".
+    bool qualify() {
+        std::size_t close = at_ + 1;
+        Words inner;
+        constexpr std::size_t max_inner = 4;
+        for (; close < tokens_.size() && !is(close, Kind::close) && close - at_ <= max_inner; ++close) {
+            if (is(close, Kind::word))
+                inner.push_back(tokens_[close].text);
+            else if (!is(close, Kind::junk))
+                return false;
+        }
+        if (!is(close, Kind::close)) return false;
+        const bool has_phase = inner.size() == 1 && phase_of(inner[0]) != Phase::none;
+        if (has_phase && is_counter(words_.back())) {
+            set_label(inner);
+            words_ = {words_.back()};
+        } else {
+            const bool named = is_separator(close + 1) || is(close + 1, Kind::number) ||
+                               (is(close + 1, Kind::word) && is_preposition(tokens_[close + 1].text));
+            if (!named) return false;
+            for (const string_view word : inner)
+                if (!is_unit(word)) qualifier_ += (qualifier_.empty() ? "" : "_") + string(word);
+        }
+        at_ = close + 1;
+        return true;
+    }
+
+    /// Returns the number at this token, also in quotes, in brackets, or as in tensor(0.5, device='cuda').
+    [[nodiscard]] std::optional<Value> value_at(std::size_t at, std::size_t depth = 0) const {
+        if (at >= tokens_.size() || depth > max_value_depth) return {};
+        const Token& token = tokens_[at];
+        if (token.kind == Kind::number) return Value{token.number, at + 1};
+        if (token.kind == Kind::quote) {
+            if (is(at + 1, Kind::number) && is(at + 2, Kind::quote, token.text))
+                return Value{tokens_[at + 1].number, at + 3};
+            return {};
+        }
+        if (token.kind == Kind::open && token.text == "<") {  // <tf.Tensor: shape=(), dtype=float32, numpy=0.5>
+            for (std::size_t i = at + 1; i + 2 < tokens_.size() && !is(i, Kind::close, ">"); ++i)
+                if (is(i, Kind::word, "numpy") && is(i + 1, Kind::equals) && is(i + 2, Kind::number))
+                    return Value{tokens_[i + 2].number, i + 4};
+            return {};
+        }
+        if (token.kind == Kind::open && token.text != "{") {
+            const auto inner = value_at(at + 1, depth + 1);
+            if (inner && is(inner->end, Kind::close)) return Value{inner->number, inner->end + 1};
+            return {};
+        }
+        if (token.kind != Kind::word || !is(at + 1, Kind::open, "(") || tokens_[at + 1].gap > 0 ||
+            !wraps_a_number(token.text))
+            return {};
+        const auto inner = value_at(at + 2, depth + 1);
+        if (!inner) return {};
+        std::size_t end = inner->end, open = 1;
+        for (; end < tokens_.size() && open > 0; ++end)
+            open += is(end, Kind::open) ? 1U : is(end, Kind::close) ? -1U : 0U;
+        return Value{inner->number, end};
+    }
+
+    /// Returns true if the number is the percentage before a progress bar.
+    [[nodiscard]] bool is_bar_after(std::size_t number) const {
+        return tokens_[number].kind == Kind::number && tokens_[number].percent && is(number + 1, Kind::bar) &&
+               (is(number + 2, Kind::bar) || is(number + 2, Kind::rule));
+    }
+
+    void skip_unit() {
+        if (!is(at_, Kind::word) || !is_unit(tokens_[at_].text) || is_separator(at_ + 1) || is(at_ + 1, Kind::number))
+            return;
+        ++at_;
+    }
+
+    /// Sets the epoch if these words before its number are about the epoch of the line.
+    void note_epoch(double number) {
+        const bool is_plain = words_.size() == 1 || (!seen_metric_ && pairs_.empty());
+        if (reading_.epoch || depth_ > 0 || words_.empty() || !is_epoch(words_.back()) || !is_plain ||
+            is_preposition(words_[0]))
+            return;
+        reading_.epoch = number;
+    }
+
+    void note_progress(string_view text) {
+        const auto progress = ratio_of(text);
+        if (!progress) return;
+        if (!words_.empty() && is_epoch(words_.back())) note_epoch(static_cast<double>(progress->first));
+        if (!reading_.progress) reading_.progress = progress;
+    }
+
+    void set_label(const Words& words) {
+        for (const string_view word : words)
+            if (phase_of(word) != Phase::none) {
+                label_ = string(word);
+                heading_ = true;
+                return;
+            }
+    }
+
+    void end_part_at(const Token& token) {
+        end_part();
+        if (token.text == "}") label_.clear();
+        ++at_;
+    }
+
+    /// Ends a part of the line. Its pairs without separators are metrics unless it has other words.
+    void end_part() {
+        if (!words_.empty()) {
+            if (is_label(words_))
+                set_label(words_);
+            else
+                prose_ = true;
+        }
+        if (!prose_)
+            for (const Pair& pair : pairs_) emit(pair);
+        heading_ = heading_ && !prose_;
+        drop_part();
+    }
+
+    void drop_part() {
+        words_.clear();
+        pairs_.clear();
+        qualifier_.clear();
+        prose_ = false;
+    }
+
+    void emit(const Pair& pair) {
+        Words words = essence(pair.words);
+        if (words.empty()) return;
+        string owner;
+        for (std::size_t i = 0; i + 1 < words.size(); ++i)
+            if (words[i].ends_with("'s")) {  // "valid_0's auc"
+                for (std::size_t j = 0; j <= i; ++j) owner += (j > 0 ? "_" : "") + string(words[j]);
+                owner.resize(owner.size() - 2);
+                words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+                break;
+            }
+        if (words.size() > 1 && phase_of(words[0]) != Phase::none) {
+            label_ = string(words[0]);
+            if (is_counter(words.back())) words.erase(words.begin(), words.end() - 1);
+        }
+        string name;
+        for (const string_view word : words) name += (name.empty() ? "" : "_") + string(word);
+        seen_metric_ = seen_metric_ || !is_counter(name);
+        const string& label = !owner.empty() ? owner : !pair.qualifier.empty() ? pair.qualifier : label_;
+        const bool labelled =
+            !label.empty() && !is_general(name) && (&label != &label_ || phase_in(name) == Phase::none);
+        reading_.add(labelled ? label + "_" + name : name, pair.number, name);
+    }
+
+    std::vector<Token> tokens_;
+    std::size_t at_ = 0;
+    Words words_;       ///< before the next separator or number
+    string qualifier_;  ///< the words in brackets after them
+    std::vector<Pair> pairs_;
+    bool prose_ = false;     ///< true if this part of the line has words without a number
+    std::size_t depth_ = 0;  ///< of brackets
+    string label_;
+    bool heading_ = false;
+    bool seen_metric_ = false;
+    Reading& reading_;
+};
+
+}  // namespace
+
+PlainLine read_plain_line(string_view line, const string& label, Reading& reading) {
+    PlainLine result;
+    LineParser parser(tokens_of(line, result.ambiguous), label, reading);
+    parser.run();
+    result.label = parser.label();
+    result.heading = parser.heading();
+    return result;
+}
+
+}  // namespace hpo::script

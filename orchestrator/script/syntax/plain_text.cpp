@@ -1,0 +1,69 @@
+#include "orchestrator/script/syntax/plain_text.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+
+#include "hpo/printable.hpp"
+
+namespace hpo::script {
+
+namespace {
+
+struct Sign {
+    std::uint32_t first, last;  ///< range of code points
+    const char* text;
+};
+
+/// In the order of their code points.
+constexpr Sign signs[] = {
+    {0x80, 0x9f, " "},         {0xa0, 0xa0, " "},         {0xa6, 0xa6, "|"},         {0xa8, 0xa9, " "},
+    {0xab, 0xab, "\""},        {0xad, 0xad, ""},          {0xb1, 0xb1, " +- "},      {0xb7, 0xb7, ","},
+    {0xbb, 0xbb, "\""},        {0xd7, 0xd7, "x"},         {0x2000, 0x200a, " "},     {0x200b, 0x200f, ""},
+    {0x2010, 0x2015, "-"},     {0x2016, 0x2016, "|"},     {0x2018, 0x201b, "'"},     {0x201c, 0x201f, "\""},
+    {0x2022, 0x2023, ","},     {0x2026, 0x2026, "..."},   {0x2028, 0x202f, " "},     {0x2039, 0x203a, "'"},
+    {0x2060, 0x2064, ""},      {0x2190, 0x2191, " "},     {0x2192, 0x2192, "->"},    {0x2193, 0x21d1, " "},
+    {0x21d2, 0x21d2, "->"},    {0x21d3, 0x21ff, " "},     {0x2212, 0x2212, "-"},     {0x2300, 0x23ff, " "},
+    {0x2500, 0x2501, "-"},     {0x2502, 0x2503, "|"},     {0x2504, 0x2505, "-"},     {0x2506, 0x2507, "|"},
+    {0x2508, 0x2509, "-"},     {0x250a, 0x250b, "|"},     {0x250c, 0x254b, "+"},     {0x254c, 0x254d, "-"},
+    {0x254e, 0x254f, "|"},     {0x2550, 0x2550, "-"},     {0x2551, 0x2551, "|"},     {0x2552, 0x2573, "+"},
+    {0x2574, 0x257f, "-"},     {0x2580, 0x259f, "#"},     {0x25a0, 0x2793, " "},     {0x2794, 0x27be, "->"},
+    {0x27f6, 0x27f9, "->"},    {0x2800, 0x28ff, " "},     {0x2b00, 0x2bff, " "},     {0x3000, 0x3000, " "},
+    {0x3001, 0x3002, ","},     {0x3008, 0x3011, "\""},    {0xfe00, 0xfe0f, ""},      {0xfeff, 0xfeff, ""},
+    {0xff01, 0xff0f, nullptr}, {0xff10, 0xff19, nullptr}, {0xff1a, 0xff20, nullptr}, {0xff3b, 0xff40, nullptr},
+    {0xff5b, 0xff5e, nullptr}, {0x1f000, 0x1faff, " "},
+};
+
+}  // namespace
+
+std::string plain_text(std::string_view line) {
+    std::string text;
+    text.reserve(line.size());
+    while (!line.empty()) {
+        const auto byte = static_cast<std::uint8_t>(line.front());
+        if (byte < 0x80) {
+            text += (byte < 0x20 && byte != '\t') || byte == 0x7f ? ' ' : line.front();
+            line.remove_prefix(1);
+            continue;
+        }
+        std::uint32_t code = 0;
+        const std::size_t length = detail::utf8_sequence(line, code);
+        if (length == 0) {
+            text += '?';
+            line.remove_prefix(1);
+            continue;
+        }
+        const auto sign = std::lower_bound(std::begin(signs), std::end(signs), code,
+                                           [](const Sign& one, std::uint32_t at) { return one.last < at; });
+        if (sign == std::end(signs) || code < sign->first)
+            text += line.substr(0, length);
+        else if (sign->text != nullptr)
+            text += sign->text;
+        else
+            text += static_cast<char>(code - 0xfee0);  // a full-width sign
+        line.remove_prefix(length);
+    }
+    return text;
+}
+
+}  // namespace hpo::script

@@ -1,0 +1,29 @@
+#include <algorithm>
+
+#include "orchestrator/script/syntax/metric_names.hpp"
+#include "orchestrator/script/syntax/metrics.hpp"
+
+namespace hpo::script {
+
+NamedNumber* Reading::find(std::string_view name) {
+    const auto found =
+        std::find_if(metrics.begin(), metrics.end(), [&](const NamedNumber& one) { return one.name == name; });
+    return found == metrics.end() ? nullptr : &*found;
+}
+
+void Reading::add(std::string_view name, double number, std::string_view bare) {
+    std::string full = name_of(name);
+    if (full.empty() || metrics.size() >= max_metrics || find(full) != nullptr) return;
+    std::string short_name = bare.empty() ? full : name_of(bare);
+    metrics.push_back({std::move(full), std::move(short_name), number});
+}
+
+void Reading::set(std::string_view name, double number) {
+    const std::string full = name_of(name);
+    if (NamedNumber* found = find(full))
+        found->number = number;
+    else
+        add(full, number);
+}
+
+}  // namespace hpo::script

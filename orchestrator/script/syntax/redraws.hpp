@@ -1,0 +1,41 @@
+// Decides which states of a line that is drawn again count, as of a progress bar.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "orchestrator/script/syntax/metrics.hpp"
+
+namespace hpo::script {
+
+/// The last state of a line counts when the epoch that it shows advances, or when the line ends. The epoch is the one
+/// in its text ("Epoch 3/10"), or what a bar has done (3/10) if its total is the number of epochs of the trial.
+class Redraws {
+   public:
+    /// `epochs` is 0 if it is unknown.
+    explicit Redraws(std::int64_t epochs) : epochs_(epochs) {}
+
+    /// Takes a state of a line that may be drawn again. Returns the states that count now.
+    std::vector<Reading> redrawn(const Reading& state);
+    /// Takes a line that has ended. `blank` is true if nothing was in it after the last state.
+    std::vector<Reading> ended(const Reading& line, bool blank);
+    /// Returns the states that count at the end of the output.
+    std::vector<Reading> finish();
+
+   private:
+    std::optional<double> epoch_of(const Reading& reading);
+    void advance(const Reading& reading, std::vector<Reading>& counting);
+    bool has_counted(const Reading& line);
+    void remember(const Reading& reading);
+    void count(std::vector<Reading>& counting);
+
+    std::int64_t epochs_;
+    Reading state_;  ///< of the line, with the last number of each name; empty if it is not being redrawn
+    std::optional<double> epoch_;
+    bool named_ = false;                   ///< true once a text has named its epoch; bars then count something else
+    Reading counted_;                      ///< what has counted in an epoch
+    std::optional<double> counted_epoch_;  ///< the epoch
+};
+
+}  // namespace hpo::script

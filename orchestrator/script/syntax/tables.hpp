@@ -1,0 +1,36 @@
+// Reads metrics from tables that scripts print line by line.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orchestrator/script/syntax/metrics.hpp"
+
+namespace hpo::script {
+
+/// Recognises tables whose columns are separated by '|' (also drawn by rich, Markdown, or as Stable-Baselines'), by
+/// commas, or by blanks: a header of names with rows below, and rows of a name and its number. A text in the first
+/// column is the label of its row.
+class Tables {
+   public:
+    /// Adds the metrics of a line that plain_text() has returned. Returns true if the line belongs to a table, so that
+    /// it is to be read in no other way.
+    bool read(std::string_view line, Reading& reading);
+
+   private:
+    using Cells = std::vector<std::string_view>;
+    struct Columns {
+        std::vector<std::string> names;
+        char separator = ' ';
+    };
+
+    static bool read_row(const Columns& columns, const Cells& cells, Reading& reading);
+    bool read_pairs(const Cells& cells, Reading& reading);
+
+    Columns columns_;                  ///< of the last table that has rows
+    std::vector<Columns> candidates_;  ///< what the last line is as a header, if it is one
+    std::string section_;              ///< of a table of names and numbers: "rollout/"
+};
+
+}  // namespace hpo::script

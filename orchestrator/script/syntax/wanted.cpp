@@ -1,0 +1,104 @@
+#include "orchestrator/script/syntax/wanted.hpp"
+
+#include <algorithm>
+
+#include "orchestrator/script/syntax/metric_names.hpp"
+
+namespace hpo::script {
+
+namespace {
+
+using std::string;
+
+constexpr int no_rank = 1000;
+constexpr int labelled_rank = 10;  ///< and above: the printed name has a label that the study's has not
+constexpr int training_rank = 50;
+constexpr std::size_t max_known_names = 1024;
+
+/// Which label is preferred where the study names none.
+int order_of(Phase phase) {
+    switch (phase) {
+        case Phase::validation:
+            return labelled_rank;
+        case Phase::evaluation:
+            return labelled_rank + 10;
+        case Phase::test:
+            return labelled_rank + 20;
+        case Phase::none:
+        case Phase::other:
+            return labelled_rank + 30;
+        case Phase::training:
+            return training_rank;
+    }
+    return no_rank;
+}
+
+}  // namespace
+
+WantedMetrics::WantedMetrics(const std::vector<std::string>& names) {
+    for (const std::string& name : names) wanted_.push_back({name, {}, {}});
+}
+
+int WantedMetrics::rank_of(const NamedNumber& metric, const std::string& name) {
+    if (const Fit full = fit(metric.name, name); full != Fit::none) return static_cast<int>(full);
+    if (metric.bare == metric.name) return no_rank;
+    const Fit bare = fit(metric.bare, name);
+    return bare == Fit::none ? no_rank : order_of(phase_in(metric.name)) + static_cast<int>(bare);
+}
+
+std::vector<WantedMetrics::Value> WantedMetrics::find_in(const Reading& reading) {
+    std::vector<Value> values;
+    values.reserve(reading.metrics.size());
+    for (const NamedNumber& metric : reading.metrics) values.push_back({metric.name, metric.number});
+    for (Wanted& wanted : wanted_) {
+        std::size_t best = reading.metrics.size();
+        int best_rank = no_rank;
+        for (std::size_t i = 0; i < reading.metrics.size(); ++i) {
+            const NamedNumber& metric = reading.metrics[i];
+            const auto known = wanted.ranks.find(metric.name);
+            const int rank = known != wanted.ranks.end() ? known->second : rank_of(metric, wanted.name);
+            if (known == wanted.ranks.end() && wanted.ranks.size() < max_known_names)
+                wanted.ranks.emplace(metric.name, rank);
+            if (rank == no_rank) continue;
+            const bool is_source = wanted.source && wanted.source->printed == metric.name;
+            if (!is_source && wanted.source) {
+                const bool replaces = rank < wanted.source->rank && !settled_;
+                const bool doubtful = rank <= wanted.source->rank || rank >= labelled_rank;
+                if (wanted.source->rank > 0 && doubtful) warn(wanted, metric.name, replaces);
+                if (!replaces) continue;
+            } else if (!is_source && best != reading.metrics.size() && best_rank >= labelled_rank) {
+                warn(wanted, reading.metrics[best].name, rank < best_rank);
+            }
+            if (rank < best_rank) best = i, best_rank = rank;
+        }
+        // The study's name is taken from another printed one, and this is not its value.
+        for (std::size_t i = 0; i < values.size(); ++i)
+            if (i != best && values[i].name == wanted.name) values[i].name.clear();
+        if (best == reading.metrics.size()) continue;
+        const NamedNumber& metric = reading.metrics[best];
+        const string before = wanted.source && wanted.source->printed != metric.name ? wanted.source->printed : "";
+        wanted.source = Source{metric.name, best_rank};
+        values[best] = {wanted.name, metric.number, before};
+    }
+    std::erase_if(values, [](const Value& one) { return one.name.empty(); });
+    return values;
+}
+
+void WantedMetrics::settle() { settled_ = true; }
+
+bool WantedMetrics::is_doubtful(std::string_view name) const {
+    const auto found =
+        std::find_if(wanted_.begin(), wanted_.end(), [&](const Wanted& one) { return one.name == name; });
+    return found != wanted_.end() && found->source && found->source->rank >= training_rank;
+}
+
+std::string WantedMetrics::warning() { return std::exchange(warning_, {}); }
+
+void WantedMetrics::warn(const Wanted& wanted, const std::string& other, bool used) {
+    if (std::exchange(warned_, true)) return;
+    const std::string first = wanted.source ? wanted.source->printed : other;
+    warning_ = "'" + wanted.name + "' is printed under several names, " + first + " and " + other + ": " +
+               (used ? other : first) + " is used; set objective.metric to the name that you mean";
+}
+
+}  // namespace hpo::script

@@ -1,0 +1,57 @@
+// Finds the metrics that a study needs under the names by which a script prints them.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orchestrator/script/syntax/metrics.hpp"
+
+namespace hpo::script {
+
+/// Decides once which printed name is a needed metric, so that no other number is ever taken for it: the name itself;
+/// the name spelled differently (metric_names.hpp); or the name below a label, as val_Acc for Acc, where the label of
+/// validation data is preferred. Until settle() a better name replaces a worse one.
+class WantedMetrics {
+   public:
+    explicit WantedMetrics(const std::vector<std::string>& names);
+
+    struct Value {
+        std::string name;  ///< the study's name if it is needed, otherwise the printed one in full
+        double number = 0;
+        std::string replaced{};  ///< the printed name that was used before this better one; empty if there was none
+    };
+    /// Returns the line's metrics by name.
+    std::vector<Value> find_in(const Reading& reading);
+
+    /// Keeps to the names found so far.
+    void settle();
+    /// Returns true if this metric was found only below the label of training data, so that a better name may follow.
+    [[nodiscard]] bool is_doubtful(std::string_view name) const;
+
+    /// Returns a warning about a needed metric that is printed under two names. Later calls return an empty text.
+    std::string warning();
+
+   private:
+    struct Source {
+        std::string printed;
+        int rank = 0;  ///< lower is better
+    };
+    struct Wanted {
+        std::string name;
+        std::optional<Source> source;
+        std::map<std::string, int> ranks;  ///< of printed names, so that each is compared once
+    };
+
+    static int rank_of(const NamedNumber& metric, const std::string& name);
+    void warn(const Wanted& wanted, const std::string& other, bool used);
+
+    std::vector<Wanted> wanted_;
+    bool settled_ = false;
+    std::string warning_;
+    bool warned_ = false;
+};
+
+}  // namespace hpo::script

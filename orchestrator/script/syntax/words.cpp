@@ -1,0 +1,101 @@
+#include "orchestrator/script/syntax/words.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+#include "orchestrator/script/syntax/metric_names.hpp"
+
+namespace hpo::script {
+
+namespace {
+
+using std::string_view;
+
+constexpr string_view levels[] = {"INFO", "DEBUG", "WARN", "WARNING", "ERROR", "TRACE", "NOTICE", "CRITICAL"};
+constexpr string_view fillers[] = {"the",       "a",        "an",   "and",      "with",    "now",      "then",
+                                   "has",       "had",      "got",  "achieved", "reached", "finished", "done",
+                                   "completed", "complete", "end",  "of",       "after",   "at",       "in",
+                                   "for",       "gives",    "gave", "so",       "results", "metrics",  "scores"};
+constexpr string_view copulas[] = {"is",      "was", "are", "were",   "of",     "equals",
+                                   "reached", "now", "=",   "became", "becomes"};
+constexpr string_view prepositions[] = {"at",   "after", "in",    "for",    "on",   "from",  "to",  "by",    "than",
+                                        "with", "of",    "until", "within", "over", "using", "per", "below", "above"};
+constexpr string_view label_words[] = {"set",  "phase",   "results", "result",      "metrics", "data",
+                                       "loop", "summary", "dataset", "split",       "subset",  "on",
+                                       "the",  "stats",   "report",  "performance", "scores"};
+constexpr string_view units[] = {"s",       "sec", "secs",  "second", "seconds", "ms",      "us",  "min", "mins",
+                                 "minutes", "h",   "hours", "nats",   "nat",     "bits",    "bit", "bpc", "bpd",
+                                 "dB",      "db",  "px",    "pts",    "points",  "percent", "pct", "%",   "mm",
+                                 "m",       "cm",  "K",     "eV",     "meV",     "W"};
+constexpr string_view metric_words[] = {"loss",   "error",   "err",    "acc",  "accuracy", "auc",
+                                        "f1",     "score",   "mse",    "rmse", "mae",      "precision",
+                                        "recall", "logloss", "merror", "ndcg", "map",      "reward"};
+constexpr string_view wrappers[] = {"tensor", "float", "array", "int",    "some",     "decimal",  "scalar",
+                                    "number", "f32",   "f64",   "double", "variable", "parameter"};
+
+template <std::size_t n>
+bool is_one_of(string_view word, const string_view (&words)[n]) {
+    return std::find(std::begin(words), std::end(words), word) != std::end(words);
+}
+
+}  // namespace
+
+std::vector<string_view> essence(const std::vector<string_view>& words) {
+    auto begin = words.begin(), end = words.end();
+    for (auto word = begin; word != end; ++word)
+        if (is_one_of(*word, levels) && word + 1 != end) begin = word + 1;
+    while (begin != end && begin + 1 != end && is_one_of(lower_case(*begin), fillers)) ++begin;
+    while (begin != end && begin + 1 != end && is_one_of(lower_case(*(end - 1)), copulas)) --end;
+    return {begin, end};
+}
+
+bool is_label(const std::vector<string_view>& words) {
+    constexpr std::size_t max_label_words = 5;
+    bool has_phase = false;
+    if (words.size() > max_label_words) return false;
+    for (const string_view word : words) {
+        const bool phase = phase_of(word) != Phase::none;
+        has_phase = has_phase || phase;
+        if (!phase && !is_counter(word) && !is_one_of(lower_case(word), label_words) && !is_one_of(word, levels))
+            return false;
+    }
+    return has_phase;
+}
+
+bool is_preposition(string_view word) { return is_one_of(lower_case(word), prepositions); }
+
+bool is_unit(string_view word) {
+    const bool rate = word.ends_with("/s") || word.ends_with("/sec") || word.ends_with("/second") ||
+                      word.ends_with("/step") || word.ends_with("/it") || word.ends_with("/epoch");
+    return rate || is_one_of(word, units);
+}
+
+bool has_metric_word(string_view name) {
+    const std::string small = lower_case(name.substr(name.find_last_of("_-/.") + 1));
+    return is_one_of(small, metric_words);
+}
+
+bool contains_metric_word(string_view name) {
+    const std::string small = lower_case(name);
+    return std::any_of(std::begin(metric_words), std::end(metric_words),
+                       [&](string_view one) { return small.find(one) != std::string::npos; });
+}
+
+bool wraps_a_number(string_view function) {
+    const std::string small = lower_case(function);
+    return std::any_of(std::begin(wrappers), std::end(wrappers),
+                       [&](string_view one) { return small.find(one) != std::string::npos; });
+}
+
+std::optional<std::pair<std::int64_t, std::int64_t>> ratio_of(string_view text) {
+    std::int64_t part = 0, total = 0;
+    const char* const end = text.data() + text.size();
+    const auto first = std::from_chars(text.data(), end, part);
+    if (first.ec != std::errc() || first.ptr == end || *first.ptr != '/') return {};
+    const auto second = std::from_chars(first.ptr + 1, end, total);
+    if (second.ec != std::errc() || second.ptr != end) return {};
+    return std::pair{part, total};
+}
+
+}  // namespace hpo::script

@@ -1,0 +1,404 @@
+// Lines as the programs of many libraries and languages print them, with the metrics that each has.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "orchestrator/script/syntax/metrics.hpp"
+
+namespace hpo::script {
+namespace {
+
+using Expected = std::vector<std::pair<std::string, double>>;
+
+struct Sample {
+    const char* program;
+    std::string output;  ///< one line, or several whose last one has the metrics
+    Expected expected;
+};
+
+std::string text(Expected metrics) {
+    std::sort(metrics.begin(), metrics.end());
+    std::string all;
+    for (const auto& [name, number] : metrics) all += name + "=" + std::to_string(number) + " ";
+    return all;
+}
+
+/// Reads all lines by one reader. Returns the metrics of the last one.
+Expected last_of(const std::string& output) {
+    const auto reader = *make_output_reader({});
+    Expected metrics;
+    for (std::size_t begin = 0; begin <= output.size();) {
+        const auto end = std::min(output.find('\n', begin), output.size());
+        Reading reading;
+        reader->read(std::string_view(output).substr(begin, end - begin), reading);
+        metrics.clear();
+        for (const NamedNumber& one : reading.metrics) metrics.emplace_back(one.name, one.number);
+        begin = end + 1;
+    }
+    return metrics;
+}
+
+void expect_all(const std::vector<Sample>& samples) {
+    for (const Sample& sample : samples)
+        EXPECT_EQ(text(last_of(sample.output)), text(sample.expected)) << sample.program << ": " << sample.output;
+}
+
+TEST(OutputLines, OfPyTorchExamplesAndLibrariesOnIt) {
+    expect_all({
+        {"mnist", "Train Epoch: 1 [0/60000 (0%)]\tLoss: 2.305400", {{"Epoch", 1}, {"Train_Loss", 2.3054}}},
+        {"mnist test",
+         "Test set: Average loss: 0.0501, Accuracy: 9837/10000 (98%)",
+         {{"Test_Average_loss", 0.0501}, {"Test_Accuracy", 98}}},
+        {"imagenet",
+         "Epoch: [0][  10/5005]\tTime  0.5 ( 0.6)\tData  0.1 ( 0.2)\tLoss 6.9e+00 (7.0e+00)\tAcc@1   0.39 (  0.30)",
+         {{"Epoch", 0}, {"Time", 0.5}, {"Data", 0.1}, {"Loss", 6.9}, {"Acc@1", 0.39}}},
+        {"imagenet test", " *   Acc@1 69.758 Acc@5 89.078", {{"Acc@1", 69.758}, {"Acc@5", 89.078}}},
+        {"transfer train", "train Loss: 0.5 Acc: 0.9", {{"train_Loss", 0.5}, {"train_Acc", 0.9}}},
+        {"transfer val", "val Loss: 0.6 Acc: 0.7", {{"val_Loss", 0.6}, {"val_Acc", 0.7}}},
+        {"transfer best", "Best val Acc: 0.7", {{"Best_val_Acc", 0.7}}},
+        {"language model",
+         "| end of epoch   1 | time:  5.30s | valid loss  5.22 | valid ppl   185.25",
+         {{"epoch", 1}, {"valid_loss", 5.22}, {"valid_ppl", 185.25}}},
+        {"nanoGPT",
+         "step 250: train loss 2.5, val loss 2.75",
+         {{"step", 250}, {"train_loss", 2.5}, {"val_loss", 2.75}}},
+        {"nanoGPT iter", "iter 10: loss 4.2, time 10.00ms, mfu -100.00%", {{"iter", 10}, {"loss", 4.2}, {"mfu", -100}}},
+        {"loop", "epoch 1 train loss=0.5 val loss=0.25", {{"epoch", 1}, {"train_loss", 0.5}, {"val_loss", 0.25}}},
+        {"tensor", "val_loss: tensor(0.2500, device='cuda:0', grad_fn=<NllLossBackward0>)", {{"val_loss", 0.25}}},
+        {"timm",
+         "Train: 0 [  50/1251 (  4%)]  Loss: 6.91 (6.92)  Time: 1.2s, 100.00/s  LR: 1.000e-05",
+         {{"Train_Loss", 6.91}, {"LR", 1e-5}}},
+        {"timm test",
+         "Test: [  78/78]  Time: 0.1 (0.2)  Loss:   0.81 (1.02)  Acc@1:  80.5 ( 77.3)",
+         {{"Time", 0.1}, {"Test_Loss", 0.81}, {"Test_Acc@1", 80.5}}},
+        {"fairseq",
+         "2024-05-01 12:00:00 | INFO | valid | epoch 001 | valid on 'valid' subset | loss 5.2 | ppl 36.7 | best_loss "
+         "5.1",
+         {{"epoch", 1}, {"valid_loss", 5.2}, {"valid_ppl", 36.7}, {"valid_best_loss", 5.1}}},
+        {"MMDetection",
+         "2024-05-01 12:00:00,123 - mmdet - INFO - Epoch [1][50/1000]\tlr: 1.0e-03, eta: 1:00:00, time: 0.5, memory: "
+         "1234, loss_cls: 0.5, loss: 1.2",
+         {{"lr", 1e-3}, {"time", 0.5}, {"memory", 1234}, {"loss_cls", 0.5}, {"loss", 1.2}}},
+        {"mmengine",
+         "06/01 12:00:00 - mmengine - INFO - Epoch(val) [1][100/100]    accuracy/top1: 93.2  data_time: 0.01",
+         {{"val_accuracy/top1", 93.2}, {"data_time", 0.01}}},
+        {"Detectron2",
+         "[05/01 12:00:00 d2.utils.events]:  eta: 0:10:00  iter: 19  total_loss: 1.2  lr: 1e-05  max_mem: 2000M",
+         {{"iter", 19}, {"total_loss", 1.2}, {"lr", 1e-5}}},
+        {"Lightning bar",
+         "Epoch 1: 100%|##########| 40/40 [00:01<00:00, 30.21it/s, v_num=0, train_loss=0.5, val_loss=0.4]",
+         {{"v_num", 0}, {"train_loss", 0.5}, {"val_loss", 0.4}}},
+        {"Lightning table",
+         "┃        Test metric        ┃       DataLoader 0        ┃\n┡━━━━━━━━━━━━╇━━━━━━━━━━━┩\n│         val_loss    "
+         "      │    0.25    │",
+         {{"val_loss", 0.25}}},
+        {"Lightning test", "        val_loss            0.25", {{"val_loss", 0.25}}},
+        {"Trainer",
+         "{'loss': 0.5, 'grad_norm': 1.5, 'learning_rate': 1e-05, 'epoch': 0.5}",
+         {{"loss", 0.5}, {"grad_norm", 1.5}, {"learning_rate", 1e-5}, {"epoch", 0.5}}},
+        {"Trainer texts",
+         "{'eval_loss': '0.4', 'eval_runtime': '1.2', 'epoch': '1'}",
+         {{"eval_loss", 0.4}, {"eval_runtime", 1.2}, {"epoch", 1}}},
+        {"Trainer summary", "  eval_loss               =     0.4021", {{"eval_loss", 0.4021}}},
+        {"fastai",
+         "epoch     train_loss  valid_loss  accuracy  time    \n0         0.512000    0.613000    0.7011    00:05     ",
+         {{"epoch", 0}, {"train_loss", 0.512}, {"valid_loss", 0.613}, {"accuracy", 0.7011}}},
+        {"skorch",
+         "  epoch    train_loss    valid_acc    valid_loss     dur\n-------  ------------  -----------  ------------  "
+         "------\n      1        0.6869       0.5550        0.6831  0.0233",
+         {{"epoch", 1}, {"train_loss", 0.6869}, {"valid_acc", 0.555}, {"valid_loss", 0.6831}, {"dur", 0.0233}}},
+        {"YOLO",
+         "                 Class     Images  Instances      Box(P          R      mAP50  mAP50-95): 100%|##########| "
+         "1/1\n                   all        128        929       0.64       0.53       0.60       0.44",
+         {{"Images", 128}, {"Instances", 929}, {"P", 0.64}, {"R", 0.53}, {"mAP50", 0.6}, {"mAP50-95", 0.44}}},
+        {"YOLO keys", "metrics/mAP50-95(B): 0.44", {{"metrics/mAP50-95(B)", 0.44}}},
+        {"accelerate", "epoch 0: {'accuracy': 0.81, 'f1': 0.87}", {{"epoch", 0}, {"accuracy", 0.81}, {"f1", 0.87}}},
+        {"ignite",
+         "Validation Results - Epoch: 1  Avg accuracy: 0.93 Avg loss: 0.25",
+         {{"Epoch", 1}, {"Validation_Avg_accuracy", 0.93}, {"Validation_Avg_loss", 0.25}}},
+        {"Stable-Baselines",
+         "-------------------\n| rollout/           |          |\n|    ep_rew_mean     | 22.5     |",
+         {{"rollout/ep_rew_mean", 22.5}}},
+        {"spaCy",
+         "E    #       LOSS TOK2VEC  LOSS NER  ENTS_F  SCORE \n---  ------  ------------  --------  ------  ------\n  "
+         "0     200         56.75   1234.56   45.67    0.46",
+         {{"E", 0}, {"LOSS_TOK2VEC", 56.75}, {"LOSS_NER", 1234.56}, {"ENTS_F", 45.67}, {"SCORE", 0.46}}},
+    });
+}
+
+TEST(OutputLines, OfKerasTensorFlowAndJax) {
+    expect_all({
+        {"Keras",
+         "32/32 [==============================] - 1s 3ms/step - loss: 0.5 - accuracy: 0.9 - val_loss: 0.6 - "
+         "val_accuracy: 0.7",
+         {{"loss", 0.5}, {"accuracy", 0.9}, {"val_loss", 0.6}, {"val_accuracy", 0.7}}},
+        {"Keras 3",
+         "32/32 ━━━━━━━━━━━━━━━━━━━━ 1s 3ms/step - loss: 0.5 - val_loss: 0.6",
+         {{"loss", 0.5}, {"val_loss", 0.6}}},
+        {"Keras checkpoint", "Epoch 5: val_loss improved from 0.60000 to 0.50000, saving model to best.h5", {}},
+        {"Keras loop", "Training loss (for one batch) at step 100: 0.25", {{"for_one_batch_Training_loss", 0.25}}},
+        {"tutorial",
+         "Epoch 1, Loss: 0.13, Accuracy: 96.0, Test Loss: 0.06, Test Accuracy: 98.0",
+         {{"Epoch", 1}, {"Loss", 0.13}, {"Accuracy", 96}, {"Test_Loss", 0.06}, {"Test_Accuracy", 98}}},
+        {"eager tensor", "loss: <tf.Tensor: shape=(), dtype=float32, numpy=0.25>", {{"loss", 0.25}}},
+        {"tf tensor", "loss: tf.Tensor(0.25, shape=(), dtype=float32)", {{"loss", 0.25}}},
+        {"Flax",
+         "eval epoch: 1, loss: 0.05, accuracy: 98.40",
+         {{"epoch", 1}, {"eval_loss", 0.05}, {"eval_accuracy", 98.4}}},
+        {"JAX array", "val_loss: Array(0.25, dtype=float32)", {{"val_loss", 0.25}}},
+        {"NumPy", "{'acc': np.float64(0.4), 'n': np.int64(3)}", {{"acc", 0.4}, {"n", 3}}},
+        {"estimator",
+         "INFO:tensorflow:Saving dict for global step 100: accuracy = 0.9, global_step = 100, loss = 0.25",
+         {{"accuracy", 0.9}, {"global_step", 100}, {"loss", 0.25}}},
+    });
+}
+
+TEST(OutputLines, OfBoostingAndClassicalLibraries) {
+    expect_all({
+        {"XGBoost",
+         "[0]\tvalidation_0-logloss:0.65135\tvalidation_1-logloss:0.66",
+         {{"validation_0-logloss", 0.65135}, {"validation_1-logloss", 0.66}}},
+        {"XGBoost error", "[3]\ttrain-error:0\teval-error:0.0163", {{"train-error", 0}, {"eval-error", 0.0163}}},
+        {"LightGBM",
+         "[10]\tvalid_0's binary_logloss: 0.55\tvalid_0's auc: 0.81",
+         {{"valid_0_binary_logloss", 0.55}, {"valid_0_auc", 0.81}}},
+        {"CatBoost",
+         "0:\tlearn: 0.6\ttest: 0.5\tbest: 0.5 (0)\ttotal: 50ms\tremaining: 1s",
+         {{"learn", 0.6}, {"test", 0.5}, {"best", 0.5}}},
+        {"CatBoost end", "bestTest = 0.4215", {{"bestTest", 0.4215}}},
+        {"sklearn MLP", "Iteration 1, loss = 2.3", {{"Iteration", 1}, {"loss", 2.3}}},
+        {"sklearn SGD",
+         "Norm: 1.5, NNZs: 30, Bias: -0.1, T: 1000, Avg. loss: 0.5",
+         {{"Norm", 1.5}, {"NNZs", 30}, {"Bias", -0.1}, {"T", 1000}, {"Avg_loss", 0.5}}},
+        {"sklearn boosting",
+         "      Iter       Train Loss   Remaining Time \n         1           1.2345            1.50s",
+         {{"Iter", 1}, {"Train_Loss", 1.2345}}},
+        {"sklearn report",
+         "              precision    recall  f1-score   support\n\n   macro avg       0.93      0.92      0.91       "
+         "360",
+         {{"macro_avg_precision", 0.93},
+          {"macro_avg_recall", 0.92},
+          {"macro_avg_f1-score", 0.91},
+          {"macro_avg_support", 360}}},
+        {"cross validation", "cv_score: 0.25 (+/- 0.02)", {{"cv_score", 0.25}}},
+        {"deviation", "RMSE: 0.25 ± 0.02", {{"RMSE", 0.25}}},
+        {"libsvm", "Cross Validation Accuracy = 82.5%", {{"Cross_Validation_Accuracy", 82.5}}},
+        {"libsvm svr", "Mean squared error = 0.25 (regression)", {{"Mean_squared_error", 0.25}}},
+        {"libsvm training", "optimization finished, #iter = 137", {{"iter", 137}}},
+        {"fastText", "P@1\t0.512", {{"P@1", 0.512}}},
+        {"fastText bar",
+         "Progress: 100.0% words/sec/thread:  123456 lr:  0.000000 avg.loss:  0.25 ETA:   0h 0m 0s",
+         {{"Progress", 100}, {"words/sec/thread", 123456}, {"lr", 0}, {"avg.loss", 0.25}}},
+        {"Vowpal Wabbit", "average loss = 0.420000", {{"average_loss", 0.42}}},
+        {"surprise", "RMSE: 0.9357", {{"RMSE", 0.9357}}},
+    });
+}
+
+TEST(OutputLines, OfOtherLanguages) {
+    expect_all({
+        {"R print", "[1] \"RMSE: 0.25\"", {{"RMSE", 0.25}}},
+        {"R cat", "RMSE = 0.25", {{"RMSE", 0.25}}},
+        {"R vector",
+         "     RMSE  Rsquared       MAE \n3.3000000 0.8500000 2.4000000",
+         {{"RMSE", 3.3}, {"Rsquared", 0.85}, {"MAE", 2.4}}},
+        {"caret",
+         "  mtry  RMSE  Rsquared  MAE\n   2    3.3   0.8       2.4",
+         {{"mtry", 2}, {"RMSE", 3.3}, {"Rsquared", 0.8}, {"MAE", 2.4}}},
+        {"Julia", "[ Info: epoch = 3, loss = 0.25f0", {{"epoch", 3}, {"loss", 0.25}}},
+        {"Julia log", "│   val_loss = 0.25", {{"val_loss", 0.25}}},
+        {"Go", "2024/05/01 12:00:00 epoch 1 loss 0.25", {{"epoch", 1}, {"loss", 0.25}}},
+        {"Go slog",
+         "time=2024-05-01T12:00:00.123Z level=INFO msg=\"epoch done\" epoch=1 val_loss=0.25",
+         {{"epoch", 1}, {"val_loss", 0.25}}},
+        {"zap",
+         "{\"level\":\"info\",\"ts\":1714564800.1,\"msg\":\"eval\",\"val_loss\":0.25}",
+         {{"ts", 1714564800.1}, {"val_loss", 0.25}}},
+        {"Rust",
+         "Epoch:    1 | Train loss:  0.50000 | Test acc: 93.20%",
+         {{"Epoch", 1}, {"Train_loss", 0.5}, {"Test_acc", 93.2}}},
+        {"tracing",
+         "2024-05-01T12:00:00.123Z  INFO train: done epoch=1 val_loss=0.25",
+         {{"epoch", 1}, {"val_loss", 0.25}}},
+        {"Rust option", "val_loss: Some(0.25)", {{"val_loss", 0.25}}},
+        {"DL4J",
+         "12:00:00.123 [main] INFO o.d.o.l.ScoreIterationListener - Score at iteration 10 is 0.25",
+         {{"Score", 0.25}}},
+        {"DL4J report", " Accuracy:        0.9500", {{"Accuracy", 0.95}}},
+        {"tfjs", "Epoch 1: loss = 0.5, val_loss = 0.25", {{"Epoch", 1}, {"loss", 0.5}, {"val_loss", 0.25}}},
+        {"tfjs object", "{ loss: 0.5, val_loss: 0.25 }", {{"loss", 0.5}, {"val_loss", 0.25}}},
+        {"C", "epoch,loss,acc\n1,0.5,0.9", {{"epoch", 1}, {"loss", 0.5}, {"acc", 0.9}}},
+        {"two lines", "Epoch loss acc\n1 0.5 0.9", {{"Epoch", 1}, {"loss", 0.5}, {"acc", 0.9}}},
+        {"MATLAB", "|       1 |          50 |       00:00:05 |       93.75% |       0.25 |       0.0100 |", {}},
+        {"German", "val_loss: 0,25", {{"val_loss", 0.25}}},
+        {"German percent", "Genauigkeit: 93,5 %", {{"Genauigkeit", 93.5}}},
+        {"Chinese", "第1轮 损失：0.25，准确率：0.9", {{"损失", 0.25}, {"准确率", 0.9}}},
+        {"Russian", "Точность = 0.9", {{"Точность", 0.9}}},
+    });
+}
+
+TEST(OutputLines, OfHandWrittenLoops) {
+    expect_all({
+        {"spaced colon", "val_loss : 0.25", {{"val_loss", 0.25}}},
+        {"words with =", "  val loss = 0.25", {{"val_loss", 0.25}}},
+        {"current and best",
+         "epoch 1 val_loss: 0.25 (best val_loss: 0.10)",
+         {{"epoch", 1}, {"val_loss", 0.25}, {"best_val_loss", 0.1}}},
+        {"best first", "best val_loss: 0.10, val_loss: 0.25", {{"best_val_loss", 0.1}, {"val_loss", 0.25}}},
+        {"best with =",
+         "epoch 1 val_loss=0.25 best val_loss=0.10",
+         {{"epoch", 1}, {"val_loss", 0.25}, {"best_val_loss", 0.1}}},
+        {"twice", "val_loss: 0.25 (val_loss: 0.10)", {{"val_loss", 0.25}}},
+        {"arrow", "val_loss -> 0.25", {{"val_loss", 0.25}}},
+        {"arrow sign", "val_loss → 0.25", {{"val_loss", 0.25}}},
+        {"list", "val_loss: [0.25]", {{"val_loss", 0.25}}},
+        {"quotes", "val_loss=\"0.25\"", {{"val_loss", 0.25}}},
+        {"unit", "val_loss: 0.25 nats", {{"val_loss", 0.25}}},
+        {"unit and next", "speed: 120 samples/s loss: 0.5", {{"speed", 120}, {"loss", 0.5}}},
+        {"sentence", "The final accuracy is 0.93.", {{"final_accuracy", 0.93}}},
+        {"and", "Test loss: 0.5 and accuracy: 0.9", {{"Test_loss", 0.5}, {"Test_accuracy", 0.9}}},
+        {"phase in brackets", "RMSE (val): 0.25", {{"val_RMSE", 0.25}}},
+        {"unit in brackets", "time (s): 3.5", {{"time", 3.5}}},
+        {"label in brackets", "[val] loss: 0.25", {{"val_loss", 0.25}}},
+        {"label and dash", "Validation - loss: 0.25", {{"Validation_loss", 0.25}}},
+        {"two labels",
+         "train loss 0.5 acc 0.8 val loss 0.6 acc 0.7",
+         {{"train_loss", 0.5}, {"train_acc", 0.8}, {"val_loss", 0.6}, {"val_acc", 0.7}}},
+        {"logging", "INFO:root:val_loss: 0.25", {{"val_loss", 0.25}}},
+        {"logging level", "2024-05-01 12:00:00,123 my.module INFO val_loss=0.25", {{"val_loss", 0.25}}},
+        {"logging JSON", "INFO:root:{\"epoch\": 1, \"val_loss\": 0.25}", {{"epoch", 1}, {"val_loss", 0.25}}},
+        {"nested JSON",
+         "{\"val\": {\"loss\": 0.25, \"acc\": 0.9}, \"epoch\": 1}",
+         {{"val.loss", 0.25}, {"val.acc", 0.9}, {"epoch", 1}}},
+        {"labelled object", "val: {'loss': 0.25, 'acc': 0.9}", {{"val_loss", 0.25}, {"val_acc", 0.9}}},
+        {"indented JSON",
+         "{\n  \"train\": {\n    \"loss\": 0.5\n  },\n  \"val\": {\n    \"loss\": 0.25,",
+         {{"val_loss", 0.25}}},
+        {"heading", "Validation:\n  loss: 0.25", {{"Validation_loss", 0.25}}},
+        {"Markdown",
+         "| epoch | val_loss | acc |\n|------:|---------:|:---:|\n| 1 | 0.25 | 0.9 |",
+         {{"epoch", 1}, {"val_loss", 0.25}, {"acc", 0.9}}},
+        {"rows are phases", "phase  loss  acc\ntrain  0.5  0.8\nval  0.6  0.7", {{"val_loss", 0.6}, {"val_acc", 0.7}}},
+        {"rows are metrics",
+         "| Metric | Train | Val |\n|---|---|---|\n| loss | 0.5 | 0.6 |",
+         {{"Train_loss", 0.5}, {"Val_loss", 0.6}}},
+        {"rich", "│ val_loss │ 0.25 │", {{"val_loss", 0.25}}},
+        {"at", "loss at step 100: 0.25", {{"loss", 0.25}}},
+        {"COCO name", "mAP@0.5:0.95: 0.25", {{"mAP@0.5:0.95", 0.25}}},
+        {"mAP", "mAP@0.5: 0.25", {{"mAP@0.5", 0.25}}},
+        {"R squared", "R^2 = 0.9", {{"R^2", 0.9}}},
+        {"emoji", "✅ val_loss: 0.25", {{"val_loss", 0.25}}},
+        {"typographic minus", "score: −0.25", {{"score", -0.25}}},
+        {"key value with a text", "model=resnet val_loss=0.25", {{"val_loss", 0.25}}},
+    });
+}
+
+TEST(OutputLines, WithoutMetricsYieldNone) {
+    for (const char* line : {"2024-05-01 12:00:00,123 INFO starting",
+                             "[2024-05-01T12:00:00Z] ready",
+                             "12:30:05 done",
+                             "version: 1.2.3",
+                             "torch==2.1.0+cu118",
+                             "Epoch 1: 12%",
+                             "Epoch 1:  12%|#2        | 5/40 [00:01<00:03, 30.21it/s]",
+                             " 50%|#####     | 5/10 [00:01<00:01,  4.99it/s]",
+                             "Training: 12%|#2        | 5/40 [00:01<00:03, 30.21it/s]",
+                             "ETA: 1:02:03",
+                             "took 3s",
+                             "time: 12.5s",
+                             "checkpoints/epoch=3-val_loss=0.25.ckpt",
+                             "saved to /tmp/run/val_loss=0.25.pt",
+                             "Saved best_acc=0.93.pth",
+                             "listening on 127.0.0.1:8080",
+                             "http://localhost:8080/x?a=1",
+                             "device cuda:0",
+                             "train.py:33",
+                             "done: 3/10",
+                             "batch 3/10",
+                             "shape: (3, 224, 224)",
+                             "torch.Size([3, 4])",
+                             "x: [1, 2]",
+                             "GPU memory: 1234MiB / 8192MiB",
+                             "memory 1.5GiB",
+                             "size: 1,234",
+                             "Loaded 60000 samples in 3 files",
+                             "Train on 60000 samples, validate on 10000 samples",
+                             "Validation loss decreased (0.6 --> 0.5).  Saving model ...",
+                             "val_loss: 0.6 -> 0.5",
+                             "EarlyStopping counter: 3 out of 7 patience 7 rounds left",
+                             "a == 1",
+                             "loss >= 0.5",
+                             "--lr=x",
+                             "--lr=0.1 --epochs 10",
+                             "python train.py --lr 0.1 --momentum=0.9",
+                             "Namespace(lr=x)",
+                             "=5",
+                             "id=0x10",
+                             "[1] 0.25",
+                             "Epoch 1/10",
+                             "----------",
+                             "",
+                             "   ",
+                             ":",
+                             "=",
+                             "\x01\x02",
+                             "\xff\xfe",
+                             "{broken: ",
+                             "{",
+                             "|",
+                             "||||",
+                             "| --- |"}) {
+        const Expected found = last_of(line);
+        EXPECT_TRUE(found.empty() || std::string(line).starts_with("EarlyStopping")) << line << ": " << text(found);
+    }
+}
+
+TEST(OutputLines, NameTheirEpoch) {
+    for (const auto& [line, epoch] :
+         std::vector<std::pair<std::string, double>>{{"Epoch 3/10", 3},
+                                                     {"Epoch [3/10], loss: 0.5", 3},
+                                                     {"Epoch: [3][10/50]\tLoss 0.5", 3},
+                                                     {"epoch=3 loss=0.5", 3},
+                                                     {"{\"epoch\": 3, \"loss\": 1}", 3},
+                                                     {"{'loss': 1, 'epoch': 3.0}", 3},
+                                                     {"Epoch 3: 12%", 3},
+                                                     {"epoch 3 val_loss: 0.5 (best 0.4 at epoch 2)", 3},
+                                                     {"loss=0.5 epoch=3", 3}}) {
+        Reading reading;
+        (*make_output_reader({}))->read(line, reading);
+        EXPECT_EQ(reading.epoch, epoch) << line;
+    }
+    Reading reading;
+    (*make_output_reader({}))->read("val_loss: 0.5 (best: 0.4, epoch: 2)", reading);
+    EXPECT_FALSE(reading.epoch) << "another epoch's";
+}
+
+TEST(OutputLines, ANumberWithACommaThatMayBeOfThousandsIsNotReadAndWarnedOfOnce) {
+    const auto reader = *make_output_reader({});
+    Reading reading;
+    reader->read("val_loss: 1,234", reading);
+    EXPECT_TRUE(reading.metrics.empty());
+    EXPECT_THAT(reader->warning(), ::testing::HasSubstr("'1,234' is not read"));
+    reader->read("val_loss: 1,234", reading);
+    EXPECT_EQ(reader->warning(), "");
+}
+
+TEST(OutputLines, TakeBoundedTimeWhateverTheyHold) {
+    for (const char* part :
+         {"{",   "{a:",  "{'a':{",  "(",  "a(",  "[",     "|",    "a|", "a,",   "a ",          "a=1 ",
+          "a: ", "1/2 ", "tensor(", "\"", "'s ", "-> 1 ", "@1:2", "1,", "val ", "\xe2\x94\x82"}) {
+        std::string line;
+        while (line.size() < max_text_line) line += part;
+        const auto reader = *make_output_reader({});
+        for (int i = 0; i < 3; ++i) {
+            Reading reading;
+            reader->read(line, reading);
+            EXPECT_LE(reading.metrics.size(), max_metrics);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace hpo::script
