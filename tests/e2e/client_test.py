@@ -1,4 +1,5 @@
 """The Python client and its stand-ins for wandb and nni, against an orchestrator that this file simulates. hpo does not run."""
+import errno
 import json
 import os
 import pathlib
@@ -7,7 +8,9 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import unittest
+from unittest import mock
 
 CLIENT = pathlib.Path(__file__).resolve().parents[2] / "worker" / "python"
 
@@ -203,6 +206,67 @@ class Ends(SimulatedOrchestrator):
             trial.finish(test_acc=0.9, test_loss=float("nan"))
             """)
         self.assertEqual(self.of(messages, "finished")[0]["values"], {"test_acc": 0.9, "test_loss": "nan"})
+
+
+class WithoutConnection(unittest.TestCase):
+    """A script with the client whose output hpo reads, as hpo starts it for a command with placeholders."""
+
+    def output_of(self, **environment):
+        script = "import hpo; t = hpo.trial(x=0.1, y=2); t.report(1, loss=t.params.x); print(t.number, t.seed, t.params)"
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("HPO_")}
+        return subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True,
+                              env={**clean, "PYTHONPATH": str(CLIENT), **environment}).stdout
+
+    def test_the_trials_values_replace_the_defaults(self):
+        output = self.output_of(HPO_ENDPOINT="", HPO_TOKEN="", HPO_TRIAL="7", HPO_SEED="5", HPO_PARAMS='{"x":0.75}')
+        self.assertEqual(output, "step 1: loss=0.75\n7 5 {'x': 0.75, 'y': 2}\n")
+
+    def test_a_script_that_runs_alone_has_its_defaults(self):
+        self.assertEqual(self.output_of(), "step 1: loss=0.1\n0 1 {'x': 0.1, 'y': 2}\n")
+
+
+class Messages(unittest.TestCase):
+    def setUp(self):
+        sys.path.insert(0, str(CLIENT))
+        self.addCleanup(sys.path.remove, str(CLIENT))
+        from hpo import _connection
+        self.module = _connection
+        ours, self.theirs = socket.socketpair()
+        self.link = _connection.Connection.__new__(_connection.Connection)
+        self.link._lock, self.link._socket = threading.Lock(), ours
+        self.addCleanup(ours.close)
+        self.addCleanup(self.theirs.close)
+
+    def test_what_the_kernel_refuses_for_a_moment_is_sent_again_once(self):
+        refusals = [errno.ENOBUFS, None, errno.ENOMEM, errno.EAGAIN]
+        ours = self.link._socket
+
+        class Refusing:
+            def send(self, data):
+                refusal = refusals.pop(0) if refusals else None
+                if refusal:
+                    raise OSError(refusal, os.strerror(refusal))
+                return ours.send(data[:5])
+
+        self.link._socket = Refusing()
+        with mock.patch.object(self.module, "_PAUSE", 0):
+            self.link.send({"type": "alive"}, {"a": 2})
+        self.assertEqual(self.theirs.recv(100), b'{"type":"alive"}\n{"a":2}\n')
+        self.assertEqual(refusals, [])
+
+    def test_a_refusal_that_lasts_and_any_other_error_are_raised(self):
+        for code, allowed in ((errno.ENOBUFS, 0.0), (errno.EPIPE, 60.0)):
+            self.link._socket = mock.Mock()
+            self.link._socket.send.side_effect = OSError(code, "refused")
+            with mock.patch.object(self.module, "_RETRIED_FOR", allowed), self.assertRaises(OSError) as raised:
+                self.link.send({"a": 1})
+            self.assertEqual(raised.exception.errno, code)
+
+    def test_a_message_that_hpo_would_not_read_raises_and_names_its_size_or_metric(self):
+        with self.assertRaisesRegex(ValueError, "bytes is too large.*9000 metrics, from 'm0' to 'm999'"):
+            self.link.send({"type": "report", "metrics": {f"m{i}": 1.5 for i in range(9000)}})
+        with self.assertRaisesRegex(ValueError, "the name of metric 'xxx.*has 70000 characters"):
+            self.link.send({"type": "report", "metrics": {"x" * 70000: 1}})
 
 
 class Rates(SimulatedOrchestrator):

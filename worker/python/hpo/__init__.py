@@ -34,6 +34,7 @@ notebook: hpo.Study (study.py).
 from __future__ import annotations
 
 import operator
+import json
 import os
 import pathlib
 import time
@@ -331,13 +332,23 @@ def _mapping(defaults: Any, more: Mapping[str, Any]) -> Dict[str, Any]:
     return {**(defaults or {}), **more}
 
 
+def _run_by_environment() -> Dict[str, Any]:
+    """The trial of a script whose output hpo reads: it has no connection, and its parameters are in the environment. It
+    is empty where the script runs alone."""
+    params = os.environ.get("HPO_PARAMS")
+    if not params:
+        return {}
+    return {"trial": int(os.environ.get("HPO_TRIAL", "0")), "params": json.loads(params),
+            "seed": int(os.environ.get("HPO_SEED", "1"))}
+
+
 def _serve(defaults: Mapping[str, Any], abilities: List[str]) -> Iterator[Trial]:
     # Processes that this one starts run without hpo, since the token is valid for one connection.
     endpoint, token = os.environ.pop("HPO_ENDPOINT", ""), os.environ.pop("HPO_TOKEN", "")
     if "HPO_PRELOADING" in os.environ:
         raise RuntimeError("worker.preload is for modules that a script imports, not for the script itself")
     if not endpoint:
-        yield Trial(defaults, None, {})
+        yield Trial(defaults, None, _run_by_environment())
         return
     link = Connection(endpoint, token, abilities)
     report_uncaught_exceptions(link)

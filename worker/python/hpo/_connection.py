@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from . import Trial
 
 PROTOCOL_VERSION = 2  # docs/protocol.md
+_MOST_BYTES = 65536  # of a line
+_PASSING = (errno.ENOBUFS, errno.ENOMEM, errno.EAGAIN)  # the kernel is short of memory
+_RETRIED_FOR, _PAUSE = 60.0, 0.05  # seconds
 
 
 def json_number(value: Any) -> Any:
@@ -54,9 +58,23 @@ class Connection:
         return os.getpid() != self._pid
 
     def send(self, *messages: Mapping[str, Any]) -> None:
-        lines = b"".join(json.dumps(message, separators=(",", ":")).encode() + b"\n" for message in messages)
+        lines = [json.dumps(message, separators=(",", ":")).encode() + b"\n" for message in messages]
+        for message, line in zip(messages, lines):
+            if len(line) > _MOST_BYTES:
+                raise ValueError(_too_large(message, len(line)))
         with self._lock:
-            self._socket.sendall(lines)
+            self._send_all(memoryview(b"".join(lines)))
+
+    def _send_all(self, rest: memoryview) -> None:
+        """Retries for a while what the kernel refuses for a moment. What it has taken is not sent twice."""
+        deadline = time.monotonic() + _RETRIED_FOR
+        while rest:
+            try:
+                rest = rest[self._socket.send(rest):]
+            except OSError as error:
+                if error.errno not in _PASSING or time.monotonic() >= deadline:
+                    raise
+                time.sleep(_PAUSE)
 
     def receive(self, wait: bool = True) -> Any:
         """The next message; None if there is none yet and `wait` is false. Raises ConnectionError when hpo has gone."""
@@ -72,6 +90,18 @@ class Connection:
         if message.get("type") == "welcome":
             self.alive_every = float(message.get("alive_every", 5.0))
         return message
+
+
+def _too_large(message: Mapping[str, Any], size: int) -> str:
+    """Why hpo would not read a message of `size` bytes, and the cure."""
+    text = f"a message of {size} bytes is too large for hpo, which takes {_MOST_BYTES}"
+    metrics = message.get("metrics") or message.get("values")
+    if not metrics:
+        return text
+    longest = max(metrics, key=len)
+    if len(longest) > 200:
+        return f"{text}: the name of metric '{longest[:40]}...' has {len(longest)} characters; shorten it"
+    return f"{text}: it has {len(metrics)} metrics, from '{min(metrics)}' to '{max(metrics)}'; report fewer at a step"
 
 
 class Heartbeat(threading.Thread):
