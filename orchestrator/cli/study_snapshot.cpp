@@ -77,7 +77,7 @@ Result<StudySnapshot> take_snapshot(const StudyFolder& folder) {
     if (!store) return store.error();
     snapshot.store = std::move(*store);
     if (snapshot.store->source().empty()) return Error{"study " + folder.name() + " has not been started yet"};
-    auto study = parse_study(snapshot.store->source(), folder.yaml().string());
+    auto study = parse_stored_study(snapshot.store->source(), folder.yaml().string());
     if (!study) return Error{"the stored study cannot be read:\n" + study.error().message};
     snapshot.study = std::move(*study);
     if (auto read = snapshot.refresh(); !read) return read.error();

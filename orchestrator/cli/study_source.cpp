@@ -81,7 +81,7 @@ Study load_study(const std::string& name, const Overrides& overrides, NoWorker n
 }
 
 Result<void> may_go_on(const Study& study, const std::string& before, const std::string& cure) {
-    const auto stored = parse_study(before, "the stored study", {}, known_parts());
+    const auto stored = parse_stored_study(before, "the stored study", known_parts());
     if (!stored) return Error{"the stored study cannot be read:\n" + stored.error().message};
     const std::string differences = refusal(compare(*stored, study));
     if (differences.empty()) return {};

@@ -30,7 +30,7 @@ Result<PriorStudy> load(const Study& study, const std::string& named) {
     const auto store = open_store_read_only(folder->database());
     if (!store) return store.error();
     if ((*store)->source().empty()) return Error{"study '" + named + "' has not been started yet"};
-    const auto other = parse_study((*store)->source(), folder->yaml().string());
+    const auto other = parse_stored_study((*store)->source(), folder->yaml().string());
     if (!other) return Error{"study '" + named + "' cannot be read:\n" + other.error().message};
     StudyRecord record;
     record.thins = true;

@@ -31,6 +31,10 @@ class Diagnostics {
     /// Returns true if the file has `text` at a location.
     [[nodiscard]] bool shows(const Location& location, std::string_view text) const;
 
+    /// Accepts what earlier versions accepted in a study that has run, so that its results can still be read.
+    void accept_earlier() { accepts_earlier_ = true; }
+    [[nodiscard]] bool accepts_earlier() const { return accepts_earlier_; }
+
     [[nodiscard]] bool ok() const { return problems_.empty(); }
     [[nodiscard]] std::string text() const;
 
@@ -45,6 +49,7 @@ class Diagnostics {
     std::vector<std::string> names_;
     std::vector<std::string> lines_;  ///< lines of the file
     std::vector<Problem> problems_;
+    bool accepts_earlier_ = false;
 };
 
 /// Replaces control characters and broken UTF-8 by '?'. Cuts the text after `limit` bytes and appends "..." then.

@@ -63,6 +63,7 @@ void check_placeholders(Diagnostics& diagnostics, const ReadSpace& space, const 
     // Braces have many other meanings in the files of other programs, but hardly any in a command.
     const auto check = [&](const string& text, Location location) {
         for (const script::Lookalike& lookalike : script::lookalikes(text)) {
+            if (diagnostics.accepts_earlier()) break;
             const bool is_known = known(lookalike.name);
             if (!worker.metrics && !is_known) continue;  // nothing is filled in, and no braces are doubled
             if (const string problem = problem_of_lookalike(lookalike, is_known); !problem.empty())
@@ -73,7 +74,7 @@ void check_placeholders(Diagnostics& diagnostics, const ReadSpace& space, const 
     for (std::size_t i = 0; i < worker.command.size(); ++i) check(worker.command[i], worker.command_locations[i]);
     check(worker.cwd, worker.cwd_location);
     for (const auto& [name, value] : worker.environment.own)
-        if (value) check(*value, worker.environment_locations.at(name));
+        if (value && !diagnostics.accepts_earlier()) check(*value, worker.environment_locations.at(name));
     for (const auto& [name, file] : worker.files) check_filled(file.text, worker.file_locations.at(name));
     if (!worker.metrics) return;
     const string& file = worker.metrics->file;

@@ -465,10 +465,10 @@ class StudyReader {
 
 }  // namespace
 
-Result<Study> parse_study(string_view text, const string& file_name, std::span<const string> set,
-                          const Vocabulary& vocabulary) {
-    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-    Diagnostics diagnostics(file_name, text);
+namespace {
+
+Result<Study> parse_with(Diagnostics& diagnostics, string_view text, std::span<const string> set,
+                         const Vocabulary& vocabulary) {
     auto root = parse_yaml(text, 0, diagnostics);
     if (!root) return Error{diagnostics.text()};
     if (root->kind == Node::Kind::null) {
@@ -482,6 +482,27 @@ Result<Study> parse_study(string_view text, const string& file_name, std::span<c
     if (!diagnostics.ok()) return Error{diagnostics.text()};
     study.source = set.empty() ? string(text) : write_study(study);
     return study;
+}
+
+string_view without_byte_order_mark(string_view text) {
+    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+    return text;
+}
+
+}  // namespace
+
+Result<Study> parse_study(string_view text, const string& file_name, std::span<const string> set,
+                          const Vocabulary& vocabulary) {
+    text = without_byte_order_mark(text);
+    Diagnostics diagnostics(file_name, text);
+    return parse_with(diagnostics, text, set, vocabulary);
+}
+
+Result<Study> parse_stored_study(string_view text, const string& file_name, const Vocabulary& vocabulary) {
+    text = without_byte_order_mark(text);
+    Diagnostics diagnostics(file_name, text);
+    diagnostics.accept_earlier();
+    return parse_with(diagnostics, text, {}, vocabulary);
 }
 
 string error_at(string_view text, const string& file_name, string_view key, const string& message) {

@@ -30,6 +30,11 @@ namespace hpo {
 Result<Study> parse_study(std::string_view text, const std::string& file_name, std::span<const std::string> set = {},
                           const Vocabulary& vocabulary = {});
 
+/// Parses the text of a study that has run, and accepts what earlier versions accepted: commands with texts such as
+/// {lr:.4f}, and parameters that share a variable.
+Result<Study> parse_stored_study(std::string_view text, const std::string& file_name,
+                                 const Vocabulary& vocabulary = {});
+
 /// Reads and checks a study file. Fails with the file's name and the system's reason if it cannot be read. Also
 /// determines the folder of a script's relative paths (`Study::home`) and reads its templates.
 Result<Study> read_study(const std::filesystem::path& file, std::span<const std::string> set = {},

@@ -491,7 +491,8 @@ void check_together(Diagnostics& diagnostics, const ReadSpace& space, const Read
         diagnostics.note(fixed->second, "it is fixed here");
     }
     if (!worker.native) check_placeholders(diagnostics, space, worker, resources);
-    if (worker.metrics && worker.shim.empty()) check_variables(diagnostics, space, worker);
+    if (worker.metrics && worker.shim.empty() && !diagnostics.accepts_earlier())
+        check_variables(diagnostics, space, worker);
     if (worker.native) check_native(diagnostics, space, worker);
     check_batch_size(diagnostics, space, worker, policy);
 }

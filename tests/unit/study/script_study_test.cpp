@@ -264,5 +264,16 @@ TEST(ScriptStudy, ParametersThatWouldShareAVariableAreRefusedWithBothPlaces) {
     EXPECT_EQ(problem(study_of(lr + upper, "  command: [train]\n  shim: wandb\n")), "(accepted)");
 }
 
+TEST(ScriptStudy, AStudyThatHasRunIsReadEvenIfItWouldBeRefusedToday) {
+    for (const std::string& text :
+         {study_of(lr + "  LR: {type: float, low: 0.1, high: 1}\n", "  command: [train, \"{lr}\"]\n"),
+          study_of(lr, "  command: [train, \"{lr}\", \"{file:x}\", \"${lr}\"]\n  environment: {PS1: \"{host}\"}\n")}) {
+        EXPECT_NE(problem(text), "(accepted)");
+        const auto stored = parse_stored_study(text, "s.yaml");
+        EXPECT_TRUE(stored) << stored.error().message;
+    }
+    EXPECT_FALSE(parse_stored_study(study_of(lr, "  command: [train, \"{nosuch}\"]\n"), "s.yaml"));
+}
+
 }  // namespace
 }  // namespace hpo
