@@ -23,52 +23,106 @@ struct Sums {
 /// The weight of the prior, in trials: on the coefficients of value and change, and on the residual variance.
 constexpr double prior_value_trials = 2, prior_change_trials = 4, prior_noise_trials = 1;
 
+/// The least deviation of a variable in the prior: a share of the greater one of the values here and at the next node,
+/// and of the range of all values. Trials whose values or changes are equal, perhaps up to rounding, say nothing about
+/// trials that differ.
+constexpr double least_share = 0.05, least_of_range = 0x1p-20;
+
+/// The share of a metric's magnitude below which differences are rounding.
+constexpr double rounding = 0x1p-40;
+
+/// The magnitude beyond which values are cut off, so that their differences are finite.
+constexpr double greatest = 1e300;
+
+double cut(double value) { return std::clamp(value, -greatest, greatest); }
+
+/// Returns a value that is unchanged up to half of the range's width beyond the range. Values further away are moved,
+/// in their order, to less than the width beyond it.
+double kept_near(double value, double low, double high) {
+    const double half = (high - low) / 2;
+    const double beyond = value > high ? value - high - half : low - half - value;
+    if (beyond <= 0) return value;
+    const double kept = half * (1 + (half > 0 ? beyond / (beyond + half) : 0));
+    return value > high ? high + kept : low - kept;
+}
+
 }  // namespace
 
 CurveModel::CurveModel(std::size_t nodes) : nodes_(nodes) {}
 
 double CurveModel::at(const CurvePath& path, std::size_t node) const {
-    return std::min(path[node], nodes_[node].worst);
+    return (std::max(bounded(node, path[node]), -greatest) - origin_) / unit_;
 }
 
 double CurveModel::change(const CurvePath& path, std::size_t node) const {
-    return node == 0 ? 0 : at(path, node) - std::min(path[node - 1], nodes_[node - 1].worst);
+    return node == 0 ? 0 : at(path, node) - at(path, node - 1);
 }
 
-double CurveModel::predicted(const CurvePath& path, std::size_t node) const {
+CurveModel::End CurveModel::predicted(const CurvePath& path, std::size_t node) const {
     const Node& from = nodes_[node];
-    return from.base + from.value * at(path, node) + from.change * change(path, node);
+    const double here = at(path, node);
+    const double low = std::min(from.low, here), high = std::max(from.high, here);
+    const double linear = from.base + from.value * here + from.change * change(path, node);
+    const double kept = kept_near(linear, low, high);
+    return {kept, std::min(std::sqrt(from.variance) + std::abs(linear - kept), 2 * (high - low))};
 }
 
 CurveModel::End CurveModel::end(const CurvePath& path) const {
     const std::size_t node = path.size() - 1;
     if (!fitted_ || path.size() == nodes_.size()) return {path.back(), 0};
-    return {predicted(path, node), std::sqrt(nodes_[node].variance)};
+    const End end = predicted(path, node);
+    return {origin_ + unit_ * end.value, unit_ * end.deviation};
 }
 
 void CurveModel::fit(std::span<const CurvePath* const> paths) {
     bound(paths);
+    measure(paths);
     fitted_ = true;
     for (std::size_t node = nodes_.size() - 1; node-- > 0;) regress(paths, node), judge(paths, node);
 }
 
 /// Sets the cap of each node. Losses may explode by orders of magnitude, so values far worse than the median are
 /// capped. The distance of the cap is taken from the node with the greatest distance between best and median, since the
-/// trials that pass the later nodes are similar.
+/// trials that pass the later nodes are similar. Where at least half of the trials are equally good everywhere, it is
+/// the least distance above a median, but no more than the median's magnitude.
 void CurveModel::bound(std::span<const CurvePath* const> paths) {
     std::vector<double> values;
-    double widest = 0;
+    double widest = 0, magnitude = 0, next_above = INFINITY, last = 0;
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
         values.clear();
         for (const CurvePath* path : paths)
-            if (path->size() > node && std::isfinite((*path)[node])) values.push_back((*path)[node]);
+            if (path->size() > node && std::isfinite((*path)[node])) values.push_back(cut((*path)[node]));
+        nodes_[node].worst = last;
         if (values.empty()) continue;
         const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
         std::nth_element(values.begin(), middle, values.end());
         widest = std::max(widest, *middle - *std::min_element(values.begin(), middle + 1));
-        nodes_[node].worst = *middle;
+        magnitude = std::max(magnitude, std::abs(*middle));
+        for (auto value = middle; value != values.end(); ++value)
+            if (const double above = *value - *middle; above > rounding * std::abs(*middle))
+                next_above = std::min(next_above, above);
+        nodes_[node].worst = last = *middle;
     }
+    if (widest <= rounding * magnitude)
+        widest = std::isinf(next_above) ? 0 : magnitude > 0 ? std::min(next_above, magnitude) : next_above;
     for (Node& node : nodes_) node.worst += 2 * widest;
+}
+
+/// Sets the origin and the unit of all values, and the range of each node.
+void CurveModel::measure(std::span<const CurvePath* const> paths) {
+    origin_ = 0, unit_ = 1;
+    double low = INFINITY, high = -INFINITY;
+    for (std::size_t node = nodes_.size(); node-- > 0;) {
+        for (const CurvePath* path : paths)  // those that diverged are capped, beyond the range
+            if (path->size() > node && std::isfinite((*path)[node]))
+                low = std::min(low, at(*path, node)), high = std::max(high, at(*path, node));
+        nodes_[node].low = low, nodes_[node].high = high;
+    }
+    if (low > high) return;
+    const double magnitude = std::max(std::abs(low), std::abs(high));
+    origin_ = low;
+    unit_ = high - low > rounding * magnitude ? high - low : magnitude > 0 ? magnitude : 1;
+    for (Node& node : nodes_) node.low = (node.low - origin_) / unit_, node.high = (node.high - origin_) / unit_;
 }
 
 void CurveModel::regress(std::span<const CurvePath* const> paths, std::size_t node) {
@@ -88,8 +142,10 @@ void CurveModel::regress(std::span<const CurvePath* const> paths, std::size_t no
     for_each([&](double v, double c, double y) { sums.spread(v, c, y); });
 
     // Ridge regression of y - v: (X'X + R) w = X'(y - v). The penalty R is in units of each variable's variance.
-    const double ridge_v = prior_value_trials * std::max(sums.vv / sums.n, 1e-300);
-    const double ridge_c = prior_change_trials * std::max(sums.cc / sums.n, 1e-300);
+    const double least_deviation =
+        std::max(least_share * std::sqrt(std::max(sums.vv, sums.yy) / sums.n), least_of_range);
+    const double ridge_v = prior_value_trials * std::max(sums.vv / sums.n, least_deviation * least_deviation);
+    const double ridge_c = prior_change_trials * std::max(sums.cc / sums.n, least_deviation * least_deviation);
     const double a = sums.vv + ridge_v, b = sums.vc, d = sums.cc + ridge_c;
     const double p = sums.vy - sums.vv, q = sums.cy - sums.vc;
     const double determinant = a * d - b * b;
@@ -117,13 +173,14 @@ void CurveModel::judge(std::span<const CurvePath* const> paths, std::size_t node
     for (const CurvePath* path : paths) {
         if (path->size() <= node) continue;
         if (path->size() > node + 1) ++onward;
-        const double value = predicted(*path, node);
-        ++n, sum += value, squares += value * value;
+        ++n, sum += predicted(*path, node).value;
     }
+    for (const CurvePath* path : paths)
+        if (path->size() > node) squares += std::pow(predicted(*path, node).value - sum / n, 2);
     Node& from = nodes_[node];
-    const double spread = n > 1 ? std::max(0.0, squares / n - sum / n * sum / n) : 0;
+    const double spread = n > 1 ? squares / n : 0;
     from.tells = 0;
-    if (onward < enough || spread <= 0) return;
+    if (onward < enough || spread <= rounding * rounding) return;
     // With few trials, two coefficients explain some variance by chance. Adjust the share for the degrees of freedom.
     const double explained = spread / (spread + from.variance), count = static_cast<double>(onward);
     from.tells = std::sqrt(std::max(0.0, 1 - (1 - explained) * (count - 1) / (count - 3)));

@@ -5,6 +5,10 @@
 // (MacKay: "Bayesian interpolation", Neural Computation 4(3), 1992). The prior assumes that differences between trials
 // persist, so a few curves suffice at first. Crossing curves, late drops and rank reversals are learnt as they occur.
 // Chaining the regressions backwards from the end gives each node a linear map to the end, with a variance.
+//
+// A line through a few curves says nothing far away from them, so predictions are kept within the values that the
+// study has seen, widened by their range. All values are taken relative to that range: a model of metrics that are
+// shifted or scaled predicts the same, shifted and scaled.
 #pragma once
 
 #include <cstdint>
@@ -48,21 +52,25 @@ class CurveModel {
 
    private:
     /// Predicts a path's end from its value v at this node and the change c since the previous node, as
-    /// base + value * v + change * c.
+    /// base + value * v + change * c. All but `worst` is relative to `origin_` and `unit_`.
     struct Node {
-        double worst = 0;  ///< larger values are capped at this
+        double worst = 0;          ///< larger values are capped at this
+        double low = 0, high = 0;  ///< range of the values seen at this node and the later ones
         double base = 0, value = 1, change = 0;
         double variance = 0;
         double tells = 0;
     };
     [[nodiscard]] double at(const CurvePath& path, std::size_t node) const;
     [[nodiscard]] double change(const CurvePath& path, std::size_t node) const;
-    [[nodiscard]] double predicted(const CurvePath& path, std::size_t node) const;
+    /// As `end`, relative to `origin_` and `unit_`.
+    [[nodiscard]] End predicted(const CurvePath& path, std::size_t node) const;
     void bound(std::span<const CurvePath* const> paths);
+    void measure(std::span<const CurvePath* const> paths);
     void regress(std::span<const CurvePath* const> paths, std::size_t node);
     void judge(std::span<const CurvePath* const> paths, std::size_t node);
 
     std::vector<Node> nodes_;
+    double origin_ = 0, unit_ = 1;
     bool fitted_ = false;
 };
 
