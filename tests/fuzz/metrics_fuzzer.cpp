@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "orchestrator/script/syntax/file_metrics.hpp"
 #include "orchestrator/script/syntax/steps.hpp"
 
 namespace {
@@ -30,9 +31,13 @@ std::vector<Metrics> steps_of(std::unique_ptr<script::LineReader> reader, bool f
         }
     };
     for (; !bytes.empty(); bytes.remove_prefix(std::min(piece, bytes.size()))) {
-        steps.feed(bytes.substr(0, piece));
+        if (file)
+            metrics.feed(bytes.substr(0, piece), record);
+        else
+            steps.feed(bytes.substr(0, piece));
         take();
     }
+    if (file) metrics.finish(record);
     steps.finish();
     take();
     return found;
@@ -64,12 +69,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (!script::problem_of_pattern(patterns.back()).empty()) return 0;
     }
     const auto make = [&] {
-        if (file) return script::make_file_reader();
         auto reader = script::make_output_reader(patterns);
         require(reader.ok());
         return std::move(*reader);
     };
-    const auto whole = steps_of(make(), text, text.size() + 1);
-    require(same(whole, steps_of(make(), text, 7)));
+    const auto whole = steps_of(make(), file, text, text.size() + 1);
+    require(same(whole, steps_of(make(), file, text, 7)));
     return 0;
 }

@@ -56,10 +56,12 @@ std::string problem_of_kind(const Kind& kind) {
 std::string read_in(const Study& study, const std::string& line) {
     auto reader = script::make_output_reader(study.metrics->patterns);
     if (!reader) return reader.error().message;
-    Metrics metrics;
-    (*reader)->read(line, metrics);
+    script::Reading reading;
+    (*reader)->read(line, reading);
+    std::map<std::string, double> sorted;
+    for (const script::NamedNumber& metric : reading.metrics) sorted.emplace(metric.name, metric.number);
     std::string text;
-    for (const auto& [name, number] : metrics) text += (text.empty() ? "" : " ") + name + "=" + to_text(Value(number));
+    for (const auto& [name, number] : sorted) text += (text.empty() ? "" : " ") + name + "=" + to_text(Value(number));
     return text;
 }
 
