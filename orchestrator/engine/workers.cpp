@@ -114,7 +114,10 @@ void complete_environment(LaunchSpec& spec, const Study& study, const Programs& 
     // `python -m` looks into the folder that it is started in.
     if (!study.cwd.empty()) path += (path.empty() ? "" : ":") + script::home_of(study);
     const std::string shim = study.shim.empty() ? "" : (programs.python / "shims" / study.shim).string() + ":";
-    spec.environment["PYTHONPATH"] = shim + programs.python.string() + (path.empty() ? "" : ":" + path);
+    // What a script prints is read by lines, which its processes must not tear.
+    const bool unbuffered = study.environment.tuned && !study.environment.own.contains("PYTHONUNBUFFERED");
+    const std::string lines = study.metrics && unbuffered ? (programs.python / "lines").string() + ":" : "";
+    spec.environment["PYTHONPATH"] = lines + shim + programs.python.string() + (path.empty() ? "" : ":" + path);
 }
 
 }  // namespace

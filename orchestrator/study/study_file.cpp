@@ -1,4 +1,5 @@
 #include "orchestrator/study/study_file.hpp"
+#include "orchestrator/script/syntax/metric_names.hpp"
 
 #include <algorithm>
 #include <array>
@@ -224,10 +225,11 @@ class StudyReader {
             return index ? std::optional(string(metrics[*index])) : std::nullopt;
         }
         const auto name = text(diagnostics_, node, path);
-        if (!name || is_word(*name, "._-/")) return name;
-        diagnostics_.error(
-            node.location,
-            "'" + path + "' must be 1 to 64 letters, digits, '.', '_', '-' or '/', found " + printable(*name));
+        if (!name || script::is_metric_name(*name)) return name;
+        diagnostics_.error(node.location,
+                           "'" + path +
+                               "' must be 1 to 64 letters, digits or ._-/@%^+&():#, a letter or '_' first, found " +
+                               printable(*name));
         return std::nullopt;
     }
 

@@ -447,6 +447,18 @@ class Unchanged(Script):
             self.assertEqual("by the study: MALLOC_TRIM_THRESHOLD_ (as hpo's), OMP_NUM_THREADS, SECRET" in shown, name == "own")
             self.assertNotIn("hidden", shown)
 
+    def test_python_writes_whole_lines_so_that_its_processes_do_not_tear_them(self):
+        site = self.folder / "site"
+        site.mkdir()
+        (site / "sitecustomize.py").write_text("import sys; sys.found_own = True")
+        trials = self.run_unchanged("""
+            import sitecustomize, sys
+            whole = [stream.line_buffering and not stream.write_through for stream in (sys.stdout, sys.stderr)]
+            print(f"whole={sum(whole)} own={int(sys.found_own)} seen={int(any(path.endswith('/lines') for path in sys.path))}")
+            print("val_loss=1")
+            """, trials=1, worker=f"  metrics: {{}}\n  environment: {{PYTHONPATH: {site}}}")
+        self.assertEqual(trials[0]["values"], {"whole": 2, "own": 1, "seen": 0, "val_loss": 1})
+
     def test_its_failure_is_reported_with_its_last_output(self):
         trials = self.run_unchanged("print('val_loss=1'); raise ValueError('no such layer')", trials=1, status=1, worker="  metrics: {}", retries=2)
         self.assertEqual((trials[0]["state"], trials[0]["attempt"]), ("failed", 1))

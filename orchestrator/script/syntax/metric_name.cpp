@@ -15,8 +15,6 @@ string metric_name_of(string_view name) {
     return fit.substr(0, max_name_bytes);
 }
 
-bool is_metric_name(string_view name) { return !name.empty() && metric_name_of(name) == name; }
-
 void add(Metrics& metrics, const string& name, double number) {
     if (name.empty()) return;
     const auto found = metrics.find(name);

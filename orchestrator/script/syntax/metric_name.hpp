@@ -13,9 +13,6 @@ namespace hpo::script {
 /// length is at most 64. Returns an empty text for an empty name.
 std::string metric_name_of(std::string_view name);
 
-/// Returns true if metric_name_of() leaves the name as it is.
-bool is_metric_name(std::string_view name);
-
 /// Returns the objective if `name` or metric_name_of() it is the objective's, and otherwise metric_name_of() it.
 inline std::string metric_of(std::string_view name, std::string_view objective) {
     return name == objective ? std::string(objective) : metric_name_of(name);

@@ -117,6 +117,13 @@ std::string name_of(std::string_view text) {
     return name;
 }
 
+bool is_metric_name(std::string_view name) {
+    constexpr std::string_view signs = "._-/@%^+&():#";
+    return name_of(name) == name && !name.empty() && std::all_of(name.begin(), name.end(), [&](char c) {
+               return is_part(c) || signs.find(c) != std::string_view::npos;
+           });
+}
+
 Fit fit(std::string_view printed, std::string_view wanted) {
     if (printed == wanted) return Fit::exact;
     if (normal_form(printed, false) == normal_form(wanted, false)) return Fit::spelling;

@@ -31,6 +31,9 @@ bool is_general(std::string_view name);
 /// with a letter (of any script) or '_', and has neither control characters nor quotes.
 std::string name_of(std::string_view text);
 
+/// Returns true if a study may name a metric so: what name_of() leaves as it is, without signs that separate numbers.
+bool is_metric_name(std::string_view name);
+
 /// How well a printed name fits the name that a study gives. Lower is better.
 enum class Fit {
     exact,

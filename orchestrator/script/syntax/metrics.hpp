@@ -15,8 +15,10 @@
 
 namespace hpo::script {
 
-inline constexpr std::size_t max_metrics = 256;          ///< names in a step; further ones are left out
-inline constexpr std::size_t max_text_line = 16 * 1024;  ///< bytes of a line that is read
+inline constexpr std::size_t max_metrics =
+    256;  ///< names in a step; further ones are left out, but none that a study needs
+inline constexpr std::size_t max_line_metrics = 4096;     ///< names in a line
+inline constexpr std::size_t max_text_line = 128 * 1024;  ///< bytes of a line that is read
 
 /// A number with its name.
 struct NamedNumber {
@@ -34,7 +36,7 @@ struct Reading {
 
     /// Returns the metric of this full name, or nullptr.
     [[nodiscard]] NamedNumber* find(std::string_view name);
-    /// Sets a metric unless its name is there already or is invalid, or max_metrics are there.
+    /// Sets a metric unless its name is there already or is invalid, or max_line_metrics are there.
     void add(std::string_view name, double number, std::string_view bare = {});
     /// Like add(), but replaces an earlier number.
     void set(std::string_view name, double number);

@@ -9,6 +9,8 @@ namespace hpo::script {
 namespace {
 
 constexpr std::size_t max_pattern_bytes = 1000;
+constexpr std::size_t max_pattern_line =
+    16 * 1024;  ///< in which patterns are searched for: their time may be quadratic
 
 /// {number} in a pattern stands for a complete number as programs print it. The group is atomic, so that it never
 /// matches a part of one.
@@ -124,6 +126,7 @@ class PatternReader final : public LineReader {
     }
 
     void read(string_view line, Reading& reading) override {
+        if (line.size() > max_pattern_line) return;
         for (const Pattern& pattern : patterns_) {
             try {
                 read(pattern, line, reading);

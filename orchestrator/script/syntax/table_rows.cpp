@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "orchestrator/script/syntax/metric_name.hpp"
+#include "orchestrator/script/syntax/metric_names.hpp"
 #include "orchestrator/script/syntax/numbers.hpp"
 
 namespace hpo::script {

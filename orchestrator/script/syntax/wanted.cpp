@@ -64,10 +64,10 @@ std::vector<WantedMetrics::Value> WantedMetrics::find_in(const Reading& reading)
             if (!is_source && wanted.source) {
                 const bool replaces = rank < wanted.source->rank && !settled_;
                 const bool doubtful = rank <= wanted.source->rank || rank >= labelled_rank;
-                if (wanted.source->rank > 0 && doubtful) warn(wanted, metric.name, replaces);
+                if (wanted.source->rank > 0 && doubtful) warn(wanted, wanted.source->printed, metric.name, replaces);
                 if (!replaces) continue;
             } else if (!is_source && best != reading.metrics.size() && best_rank >= labelled_rank) {
-                warn(wanted, reading.metrics[best].name, rank < best_rank);
+                warn(wanted, reading.metrics[best].name, metric.name, rank < best_rank);
             }
             if (rank < best_rank) best = i, best_rank = rank;
         }
@@ -94,9 +94,8 @@ bool WantedMetrics::is_doubtful(std::string_view name) const {
 
 std::string WantedMetrics::warning() { return std::exchange(warning_, {}); }
 
-void WantedMetrics::warn(const Wanted& wanted, const std::string& other, bool used) {
+void WantedMetrics::warn(const Wanted& wanted, const std::string& first, const std::string& other, bool used) {
     if (std::exchange(warned_, true)) return;
-    const std::string first = wanted.source ? wanted.source->printed : other;
     warning_ = "'" + wanted.name + "' is printed under several names, " + first + " and " + other + ": " +
                (used ? other : first) + " is used; set objective.metric to the name that you mean";
 }

@@ -46,7 +46,8 @@ class WantedMetrics {
     };
 
     static int rank_of(const NamedNumber& metric, const std::string& name);
-    void warn(const Wanted& wanted, const std::string& other, bool used);
+    /// `used` is true if `other` is used, and not `first`.
+    void warn(const Wanted& wanted, const std::string& first, const std::string& other, bool used);
 
     std::vector<Wanted> wanted_;
     bool settled_ = false;

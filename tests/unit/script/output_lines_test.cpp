@@ -395,7 +395,7 @@ TEST(OutputLines, TakeBoundedTimeWhateverTheyHold) {
         for (int i = 0; i < 3; ++i) {
             Reading reading;
             reader->read(line, reading);
-            EXPECT_LE(reading.metrics.size(), max_metrics);
+            EXPECT_LE(reading.metrics.size(), max_line_metrics);
         }
     }
 }

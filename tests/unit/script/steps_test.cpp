@@ -4,6 +4,8 @@
 
 #include <random>
 
+#include "orchestrator/script/syntax/metric_names.hpp"
+
 namespace hpo::script {
 namespace {
 
@@ -172,6 +174,14 @@ TEST(Objective, BelowTwoLabelsIsThatOfTheValidationDataWithAWarning) {
     EXPECT_EQ(reader.warning(), "");
 }
 
+TEST(Objective, BelowTwoLabelsInOneLineIsWarnedOfWithBothNames) {
+    StepReader reader = reader_for({.objective = "auc"});
+    reader.feed("[10]\ttraining's auc: 0.9\tvalid_1's auc: 0.81\n");
+    reader.finish();
+    EXPECT_EQ(reader.take()->metrics.at("auc"), 0.81);
+    EXPECT_THAT(reader.warning(), HasSubstr("training_auc and valid_1_auc: valid_1_auc is used"));
+}
+
 TEST(Objective, BelowTheLabelOfTrainingDataIsNotTakenAfterAPauseOnly) {
     StepReader reader = reader_for({.objective = "Acc"});
     reader.feed("train Loss: .5 Acc: .9\n", 0, 1);
@@ -289,6 +299,33 @@ TEST(Steps, TheLineMostLikeTheObjectiveIsKeptForTheErrorMessage) {
     EXPECT_EQ(reader.nearest(), "Validation: Loss ~ 0.5 now");
     reader.feed("Val-Loss is 3 here\nand then\n");
     EXPECT_EQ(reader.nearest(), "Val-Loss is 3 here");
+}
+
+TEST(Steps, AThousandMetricsInALineNeverLeaveOutTheNeededOnes) {
+    std::string plain, json = "{";
+    for (int i = 0; i < 1000; ++i) {
+        plain += "some_metric_with_a_long_name_" + std::to_string(i) + "=0.123456 ";
+        json += "\"some_metric_with_a_long_name_" + std::to_string(i) + "\": 0.123456, ";
+    }
+    for (const std::string& line :
+         {plain + "val_loss=0.5 recall=0.25", json + "\"val_loss\": 0.5, \"recall\": 0.25}"}) {
+        StepReader reader = reader_for({.objective = "val_loss", .others = {"recall"}});
+        reader.feed(line + "\n");
+        reader.finish();
+        const auto step = reader.take();
+        ASSERT_TRUE(step);
+        EXPECT_EQ(step->metrics.at("val_loss"), 0.5);
+        EXPECT_EQ(step->metrics.at("recall"), 0.25);
+        EXPECT_LE(step->metrics.size(), max_metrics);
+    }
+}
+
+TEST(Objective, MayHaveTheNamesThatLibrariesPrint) {
+    for (const char* name : {"Acc@1", "mAP@0.5:0.95", "metrics/mAP50-95(B)", "R^2", "损失", "Точность", "val_loss"})
+        EXPECT_TRUE(is_metric_name(name)) << name;
+    for (const char* name : {"", "val loss", "1st", "a,b", "a=b", "a\"b", "{x}", "a\nb"})
+        EXPECT_FALSE(is_metric_name(name)) << name;
+    EXPECT_THAT(values({.objective = "Acc@1"}, "Test:  Acc@1 93.25 Acc@5 99.1"), ElementsAre(93.25));
 }
 
 TEST(Steps, MemoryIsBoundedForArbitraryBytes) {
