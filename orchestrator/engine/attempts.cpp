@@ -168,7 +168,7 @@ void Attempts::finished(WorkerIndex index, const from_worker::Finished& message)
         if (device != host_only) uses_.health.worked(device);
     if (worker.once || message.last) uses_.pool.retire(index);
     if (job.phase != Job::Phase::ending) return ended_by_worker(job, message, shared, worker.device != host_only);
-    if (message.outcome == Outcome::complete && !message.message.empty()) note_more_to_report(trial, message.message);
+    if (message.outcome == Outcome::complete) remark(trial, message.message);
     uses_.ends.announce(trial);
 }
 
@@ -179,7 +179,8 @@ void Attempts::ended_by_worker(const Job& job, const from_worker::Finished& mess
             if (!uses_.context.trial(trial).value &&
                 !message.values.contains(uses_.context.parts.study.objective.metric))
                 return uses_.ends.ended_without_value(trial, message.message);
-            return uses_.ends.finish(trial, TrialState::complete, "", message.message);
+            uses_.ends.finish(trial, TrialState::complete, "", message.message);
+            return remark(trial, message.message);
         case Outcome::diverged:
             return uses_.ends.finish(trial, TrialState::diverged, "", message.message);
         case Outcome::out_of_memory: {
@@ -242,20 +243,19 @@ void Attempts::sum_up(const Job& job) {
 
 bool Attempts::hold(std::int64_t trial) const { return uses_.diagnoses.holds(trial) || uses_.pool.holds(trial); }
 
-/// A trial ended with the last step of its budget, but its worker had more to report: perhaps its reports are not what
-/// the study takes for steps.
-void Attempts::note_more_to_report(std::int64_t trial, const std::string& why) {
+/// Keeps what the user should know of a complete trial's end: its program failed after the last step, or had more to
+/// report, so that its reports may not be the steps that the study takes them for.
+void Attempts::remark(std::int64_t trial, const std::string& text) {
     const TrialRecord& record = uses_.context.trial(trial);
-    if (record.state != TrialState::complete || !record.reason.empty()) return;
-    uses_.context.parts.ledger.amend(trial, why);
-    if (++had_more_ == 1) uses_.context.say(Notice::Level::warning, trial, why);
+    if (text.empty() || record.state != TrialState::complete) return;
+    if (record.reason.empty()) uses_.context.parts.ledger.amend(trial, text);
+    if (++remarks_ == 1) uses_.context.say(Notice::Level::warning, trial, text);
 }
 
-std::string Attempts::about_unread_reports() const {
-    if (had_more_ <= 1) return {};
-    return count(had_more_, "trial was", "trials were") +
-           " ended with the last step of budget.epochs and had more to report: the reason of each says what that may "
-           "mean";
+std::string Attempts::about_remarks() const {
+    if (remarks_ == 0) return {};
+    return count(remarks_, "complete trial has", "complete trials have") +
+           " a remark on how it ended (hpo ls shows it as the reason)";
 }
 
 /// A report that makes no sense, or comes too late. Of a flood of them the user is given the number.

@@ -52,19 +52,19 @@ class Attempts {
 
     /// Whether a worker holds the trial, or is asked about it, or what follows its last attempt is not decided yet.
     [[nodiscard]] bool hold(std::int64_t trial) const;
-    /// Trials of this session that were complete and had more to report, as text; empty: none.
-    [[nodiscard]] std::string about_unread_reports() const;
+    /// How many complete trials of this session have a remark on their end, as text; empty: none.
+    [[nodiscard]] std::string about_remarks() const;
 
    private:
     [[nodiscard]] StepForecast forecast(const Worker& worker, std::int64_t trial) const;
     void record_usage(Job& job, const Footprint& used);
-    void note_more_to_report(std::int64_t trial, const std::string& why);
+    void remark(std::int64_t trial, const std::string& text);
     void not_used(Job* job, std::int64_t trial, const std::string& why);
     void ended_by_worker(const Job& job, const from_worker::Finished& message, bool shared, bool on_device);
 
     Uses uses_;
-    bool data_differ_ = false;   ///< the user was warned of it
-    std::int64_t had_more_ = 0;  ///< complete trials that had more to report
+    bool data_differ_ = false;  ///< the user was warned of it
+    std::int64_t remarks_ = 0;  ///< complete trials with a remark on their end
 };
 
 }  // namespace hpo

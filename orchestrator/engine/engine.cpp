@@ -164,7 +164,7 @@ void Engine::end_paused_trials() {
 /// What runs is queued again for the next session, and all workers are asked to leave.
 void Engine::wind_up() {
     if (std::exchange(wound_up_, true)) return;
-    if (const std::string about = attempts_.about_unread_reports(); !about.empty())
+    if (const std::string about = attempts_.about_remarks(); !about.empty())
         context_.say(Notice::Level::warning, 0, about);
     const auto requeue = [&](std::int64_t trial) {
         if (context_.trial(trial).state != TrialState::running) return;

@@ -1,13 +1,30 @@
 #include "orchestrator/engine/worker_ends.hpp"
 
 #include <algorithm>
+#include <csignal>
+#include <optional>
 #include <utility>
 
 #include "orchestrator/engine/text.hpp"
 #include "orchestrator/execution/limits.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
+#include "orchestrator/script/syntax/failure_reason.hpp"
+#include "orchestrator/script/syntax/signal_signs.hpp"
 
 namespace hpo {
+
+namespace {
+
+/// Returns the signal of which a process below the worker died, if the worker is a shell or another launcher.
+std::optional<int> signal_below(const execution::Exited& exited) {
+    if (exited.code == 0) return std::nullopt;
+    const script::FailureReason reason = script::failure_reason(exited.log_tail);
+    for (const std::string& line : reason.rest)
+        if (const auto signal = script::signal_named(line)) return signal;
+    return script::signal_of_status(exited.code);
+}
+
+}  // namespace
 
 void WorkerEnds::exited(WorkerIndex index, const execution::Exited& exited) {
     uses_.context.placement_due = true;
@@ -16,13 +33,16 @@ void WorkerEnds::exited(WorkerIndex index, const execution::Exited& exited) {
     end.how = !end.cause.empty() ? end.cause
               : exited.signal    ? "the worker died of " + signal_name(exited.signal)
                                  : "the worker exited with status " + std::to_string(exited.code);
+    const std::optional<int> signal = exited.signal ? exited.signal : signal_below(exited);
+    if (end.cause.empty() && !exited.signal && signal)
+        end.how += ", as if a process of it had died of " + signal_name(*signal);
+    end.memory_kill = exited.out_of_memory_kill && signal == SIGKILL;
     if (!end.worker.greeted) return ended_before_hello(end);
     end.reason = end.how + quoted(exited.log_tail);
     end.device_failed = end.on_device() && exited.signal == 0 && exited.code == device_failed_status;
     release_ended_trials(end);
     // It was on its way out when the trial was handed to it: what ended it is another trial's.
-    if (end.held.size() == 1 && end.by_itself() && end.cause.empty() && !exited.out_of_memory_kill &&
-        !end.held.front().taken)
+    if (end.held.size() == 1 && end.by_itself() && end.cause.empty() && !end.memory_kill && !end.held.front().taken)
         return uses_.context.parts.ledger.requeue(end.held.front().id.trial, Outcome::lost, false,
                                                   "its worker exited before it started the trial");
     const AttemptId charged = charged_by(end);
@@ -93,12 +113,12 @@ void WorkerEnds::charge(const End& end, AttemptId charged) {
     const execution::Exited& exited = end.exited;
     if (end.held.size() != 1) return uses_.ends.charge(charged, end.reason);
     Job job = end.held.front();
-    if (exited.out_of_memory_kill) {
+    if (end.memory_kill) {
         job.held.used.host_bytes = std::max(job.held.used.host_bytes, exited.peak_bytes);
         return uses_.memory.ran_out(job, "killed by the kernel's out-of-memory killer", false);
     }
     if (end.by_itself() && !end.device_failed)
-        if (const auto found = find_out_of_memory(exited.log_tail, end.on_device()))
+        if (const auto found = find_out_of_memory(script::failure_reason(exited.log_tail).evidence, end.on_device()))
             return uses_.memory.ran_out(job, end.how + ": " + found->line, found->device);
     // A worker that hangs may hang in its device's driver.
     const bool silent = end.worker.state == Worker::State::leaving && charged.attempt != 0 && end.worker.plans;

@@ -44,6 +44,7 @@ class WorkerEnds {
         std::string reason{};        ///< the same with the end of its output
         std::vector<Job> held{};     ///< attempts that end with the worker, not by themselves
         bool device_failed = false;  ///< by its exit status
+        bool memory_kill = false;    ///< the kernel killed it, or a process below it, for want of memory
 
         [[nodiscard]] bool on_device() const { return worker.device != host_only; }
         [[nodiscard]] bool by_itself() const { return worker.state == Worker::State::ready; }

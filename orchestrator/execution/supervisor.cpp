@@ -309,9 +309,7 @@ void Supervisor::report_exit() {
     take_from(output_, last_output_bytes);
     output_.reset();
     const int signal = WIFSIGNALED(status_) ? WTERMSIG(status_) : 0;
-    // If the worker is a shell, its exit status is 128 plus the signal of its program.
-    const bool killed = signal == SIGKILL || (WIFEXITED(status_) && WEXITSTATUS(status_) == 128 + SIGKILL);
-    const bool no_memory = killed && !kill_ordered_ && out_of_memory_kills() > kills_before_;
+    const bool no_memory = status_ != 0 && !kill_ordered_ && out_of_memory_kills() > kills_before_;
     events_ += frame(Event::exited,
                      pack({std::to_string(WIFEXITED(status_) ? WEXITSTATUS(status_) : 0), std::to_string(signal),
                            no_memory ? "1" : "0", std::to_string(static_cast<long long>(usage_.ru_maxrss) * 1024)}));

@@ -100,6 +100,8 @@ std::optional<OutOfMemoryLine> find_out_of_memory(std::string_view last_output, 
                                             "std::bad_alloc",
                                             "cannot allocate memory",
                                             "can't allocate memory",
+                                            "cannot allocate vector of size",
+                                            "memory allocation of ",
                                             "is killed by signal: killed",
                                             "insufficient shared memory"};
     constexpr std::string_view of_either[] = {"out of memory", "oom when allocating"};

@@ -29,12 +29,11 @@
 #include "hpo/wire.hpp"
 #include "orchestrator/execution/child.hpp"
 #include "orchestrator/execution/processes.hpp"
-#include "orchestrator/scheduling/out_of_memory.hpp"
+#include "orchestrator/script/ending.hpp"
 #include "orchestrator/script/home.hpp"
 #include "orchestrator/script/metrics_file.hpp"
 #include "orchestrator/script/output.hpp"
 #include "orchestrator/script/preload.hpp"
-#include "orchestrator/script/syntax/last_output.hpp"
 #include "orchestrator/script/syntax/missing_objective.hpp"
 #include "orchestrator/script/syntax/steps.hpp"
 #include "orchestrator/script/syntax/template.hpp"
@@ -198,10 +197,7 @@ class Adapter {
         if (waiting_ || outcome_ || !reader_) return;
         auto step = reader_->take();
         if (!step) return;
-        if (step_ >= run_->steps) {
-            had_more_ = true;
-            return end(Outcome::complete);
-        }
+        if (step_ >= run_->steps) return report_beyond_budget(std::move(step->metrics));
         ++step_;
         waiting_ = true;
         Report report;
@@ -218,6 +214,18 @@ class Adapter {
 
     [[nodiscard]] double seconds_since_start() const {
         return std::chrono::duration<double>(Clock::now() - started_).count();
+    }
+
+    /// Takes one report after the last step for a final evaluation, so that the program gets to its end and can save
+    /// its model. A second one shows that it trains on.
+    void report_beyond_budget(Metrics metrics) {
+        if (task_.reports == 1 && beyond_.empty()) {
+            beyond_ = std::move(metrics);
+            return;
+        }
+        beyond_.clear();
+        had_more_ = true;
+        end(Outcome::complete);
     }
 
     [[nodiscard]] std::size_t steps_waiting() const { return reader_ && !outcome_ ? reader_->waiting() : 0; }
@@ -385,49 +393,40 @@ class Adapter {
     // ---- The end.
 
     void finish(Outcome outcome, const string& message = {}) {
-        send(from_worker::Finished{run_->id, outcome, message, reader_ ? reader_->closing() : Metrics(), {}});
+        Metrics closing = reader_ ? reader_->closing() : Metrics();
+        closing.insert(beyond_.begin(), beyond_.end());
+        send(from_worker::Finished{run_->id, outcome, message, std::move(closing), {}});
     }
 
     void conclude() {
         done_ = true;
         exit_ = interrupted_;
         if (interrupted_ != 0) return;
-        if (outcome_) return finish(*outcome_, had_more_ ? more_reports_message() : "");
-        const string last = printable(script::last_output(output_.tail()), true);
-        const string quoted = last.empty() ? "" : ": " + last;
-        if (status_ != 0)
-            if (const auto memory = find_out_of_memory(output_.tail(), true))
-                return finish(Outcome::out_of_memory, printable(memory->line));
-        if (WIFSIGNALED(status_)) return raise_fatally(WTERMSIG(status_));
-        const int status = WEXITSTATUS(status_);
-        if (step_ >= run_->steps) return finish(Outcome::complete);
-        if (status != 0)
-            return finish(Outcome::failed, "the command exited with status " + std::to_string(status) + quoted);
-        if (step_ > 0) return finish(Outcome::complete);
-        conclude_without_objective();
-    }
-
-    /// Returns the reason of a complete trial whose command had more to report. Its reports may not be the steps that
-    /// the user meant.
-    [[nodiscard]] string more_reports_message() const {
-        const string& metric = run_->objective.metric;
-        const bool several = task_.reports > 1;
-        return "ended with its " + std::to_string(run_->steps) +
-               (several ? " steps of " + std::to_string(task_.reports) : "") + " reports of " + metric +
-               " (budget.epochs), and it had more to report" +
-               (several ? "" : ": if it reports each iteration, worker: {step: 100} makes one step of 100 reports");
+        if (outcome_) return finish(*outcome_, had_more_ ? script::more_reports_message(*run_, task_.reports) : "");
+        const script::Ending ending =
+            script::ending_of({.status = status_, .output = output_.tail(), .steps = step_, .planned = run_->steps});
+        if (ending.signal != 0) return raise_fatally(ending.signal);
+        if (ending.status != 0) {
+            exit_ = ending.status;
+            return;
+        }
+        if (ending.outcome == Outcome::complete && step_ == 0) return conclude_without_objective(ending.message);
+        finish(ending.outcome, ending.message);
     }
 
     /// The command ended well without the objective. A command that has reported something else is complete: hpo then
-    /// knows that the study looks for the wrong metric. One that has reported nothing has failed.
-    void conclude_without_objective() {
+    /// knows that the study looks for the wrong metric. One that has reported nothing has failed,
+    /// and so has one with an `error` at the end of its output.
+    void conclude_without_objective(const string& error) {
         script::ReadInstead instead;
         if (reader_) instead = {reader_->seen(), warning(), reader_->nearest()};
         const auto from = task_.file == script::shim_reports ? script::MetricsFrom::shim
                           : file_                            ? script::MetricsFrom::file
                                                              : script::MetricsFrom::output;
-        finish(instead.anything() ? Outcome::complete : Outcome::failed,
-               script::missing_objective(run_->objective.metric, from, file_ ? file_->path() : "", instead));
+        const string missing =
+            script::missing_objective(run_->objective.metric, from, file_ ? file_->path() : "", instead);
+        if (!error.empty()) return finish(Outcome::failed, error + "; " + missing);
+        finish(instead.anything() ? Outcome::complete : Outcome::failed, missing);
     }
 
     /// Returns why a part of the output, or of the file, was not read.
@@ -464,7 +463,8 @@ class Adapter {
     std::optional<script::Prepared> prepared_ = script::take_prepared();
     pid_t command_ = 0;
     script::CommandOutput output_;
-    bool had_more_ = false;                    ///< true if the command has reported after its last step
+    bool had_more_ = false;                    ///< true if the command trains on after its last step
+    Metrics beyond_;                           ///< that the command has reported once after its last step
     std::optional<script::MetricsFile> file_;  ///< of the metrics; nothing if they are in the output
     bool ended_ = false;                       ///< true after the command's end
     int status_ = 0;                           ///< of the command, as waitpid() returns it

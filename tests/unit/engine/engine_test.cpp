@@ -216,7 +216,7 @@ TEST_F(EngineTest, WhereTheLastStepCountsItAloneNeedsTheMetricsOfAllObjectives) 
     EXPECT_THAT(play.trial(2).reason, HasSubstr("no latency, which is an objective"));
 }
 
-TEST_F(EngineTest, ATrialThatHadMoreToReportSaysSoAndSoDoesTheStudysEnd) {
+TEST_F(EngineTest, ARemarkOnACompleteTrialIsItsReasonAndTheStudysEndSaysHowManyThereAre) {
     {
         Played play(study, store, 1);
         play.ready(0);
@@ -229,7 +229,7 @@ TEST_F(EngineTest, ATrialThatHadMoreToReportSaysSoAndSoDoesTheStudysEnd) {
         EXPECT_EQ(play.trial(2).state, TrialState::complete);
         EXPECT_EQ(play.trial(2).reason, "it had more to report");
         EXPECT_EQ(play.trial(3).reason, "");
-        EXPECT_THAT(play.notices, HasSubstr("it had more to report\n2 trials were ended with the last step"));
+        EXPECT_THAT(play.notices, HasSubstr("it had more to report\n2 complete trials have a remark"));
         EXPECT_EQ(play.ended, (std::vector<std::int64_t>{1, 2, 3}));
     }
     Played again(study, store, 1);

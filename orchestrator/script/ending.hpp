@@ -1,0 +1,41 @@
+// What the end of a script's command means for its trial. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "hpo/messages.hpp"
+
+namespace hpo::script {
+
+/// A command that ended by itself.
+struct CommandEnd {
+    int status = 0;            ///< as waitpid() returns it
+    std::string_view output;   ///< the end of its output
+    std::int64_t steps = 0;    ///< that it has reported
+    std::int64_t planned = 1;  ///< steps of the budget
+};
+
+struct Ending {
+    Outcome outcome = Outcome::complete;
+    std::string message{};  ///< the reason; for a complete trial what the user should know of its end; printable
+    /// If not 0, a process of the command died of this signal: the attempt is lost, and the rest is unset.
+    int signal = 0;
+    /// If not 0, the command exited with this status, as shells do whose command died of a signal. The attempt is lost.
+    int status = 0;
+};
+
+/// Returns what follows from the command's end. A complete trial may have no step.
+///
+/// A signal counts below a shell, make or torchrun as without them: if the end of the output names it, or if the exit
+/// status stands for one. Out of memory is decided by the error that ended the program, and by those that it was raised
+/// from; an error that was handled before does not count. A trial that has taken its last step is complete in any case.
+/// So is one whose pipe hides that the program failed, since its status is 0; both then have a message.
+Ending ending_of(const CommandEnd& end);
+
+/// Returns the reason of a complete trial whose command had more to report. Its reports may not be the steps that the
+/// user meant. `reports` of the objective make one step.
+std::string more_reports_message(const to_worker::Run& run, std::int64_t reports);
+
+}  // namespace hpo::script

@@ -1,0 +1,95 @@
+#include "orchestrator/script/ending.hpp"
+
+#include <gmock/gmock.h>
+
+#include <csignal>
+
+namespace hpo::script {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int exited(int status) { return status << 8; }
+
+Ending ending(int status, const char* output, std::int64_t steps = 0) {
+    return ending_of({.status = status, .output = output, .steps = steps, .planned = 5});
+}
+
+const std::string frames = "Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n    f()\n";
+const std::string memory = frames + "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB\n";
+
+TEST(Ending, IsTheExitsUnlessASignalOrMemoryEndedIt) {
+    EXPECT_EQ(ending(0, "val_loss=1\n", 3).outcome, Outcome::complete);
+    EXPECT_EQ(ending(0, "val_loss=1\n", 3).message, "");
+    const Ending failed = ending(exited(1), (frames + "ValueError: no\n").c_str(), 3);
+    EXPECT_EQ(failed.outcome, Outcome::failed);
+    EXPECT_THAT(failed.message, HasSubstr("the command exited with status 1: ValueError: no\n"));
+    EXPECT_EQ(ending(exited(1), memory.c_str()).outcome, Outcome::out_of_memory);
+    EXPECT_EQ(ending(SIGABRT, "terminate called after throwing an instance of 'std::bad_alloc'\n").outcome,
+              Outcome::out_of_memory);
+}
+
+TEST(Ending, ASignalBelowAShellOrALauncherCountsAsWithoutIt) {
+    EXPECT_EQ(ending(SIGSEGV, "").signal, SIGSEGV);
+    EXPECT_EQ(ending(exited(137), "Killed\n").signal, SIGKILL);
+    EXPECT_EQ(ending(exited(139), "epoch 1 loss=1\nrun.sh: line 2: 7 Segmentation fault      ./train\n").signal,
+              SIGSEGV);
+    EXPECT_EQ(ending(exited(2), "make: *** [Makefile:2: train] Killed\n").signal, SIGKILL);
+    EXPECT_EQ(ending(exited(2), "Killed\nmake: *** [Makefile:2: train] Error 137\n").signal, SIGKILL);
+    EXPECT_EQ(ending(exited(1), (frames + "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n=====\n"
+                                          "  exitcode  : -9 (pid: 77)\n"
+                                          "  traceback : Signal 9 (SIGKILL) received by PID 77\n=====\n")
+                                    .c_str())
+                  .signal,
+              SIGKILL);
+    EXPECT_EQ(
+        ending(exited(1),
+               (frames + "subprocess.CalledProcessError: Command '['a']' died with <Signals.SIGBUS: 7>.\n").c_str())
+            .signal,
+        SIGBUS);
+    // The status alone: the output of the shell may be elsewhere.
+    for (const int status : {137, 139, 134, 143, 247})
+        EXPECT_EQ(ending(exited(status), "epoch 1 loss=1\n").status, status);
+    EXPECT_EQ(ending(exited(1), "run.sh: line 2: 7 Killed   ./prepare\nepoch 1 loss=1\nno data\n").outcome,
+              Outcome::failed)
+        << "the script went on";
+    EXPECT_EQ(ending(exited(255), "no data\n").outcome, Outcome::failed);
+}
+
+TEST(Ending, OnlyTheErrorThatEndedTheProgramIsItsCause) {
+    const std::string error = frames + "ValueError: no batch fits\n";
+    EXPECT_THAT(ending(exited(1), (memory + error).c_str()).message, HasSubstr("status 1: ValueError: no batch fits"));
+    EXPECT_EQ(
+        ending(exited(1), "CUDA out of memory, half the batch\nepoch 1 loss=0.5\nepoch 2 loss=0.4\nno data\n").outcome,
+        Outcome::failed);
+    EXPECT_EQ(ending(exited(1), ("RuntimeWarning: MemoryError\n" + error).c_str()).outcome, Outcome::failed);
+    // With more memory the exception from which this one was raised would not have been.
+    EXPECT_EQ(
+        ending(exited(1),
+               (memory + "\nDuring handling of the above exception, another exception occurred:\n\n" + error).c_str())
+            .outcome,
+        Outcome::out_of_memory);
+}
+
+TEST(Ending, AfterTheLastStepTheTrialIsCompleteAndAFailureIsTold) {
+    EXPECT_EQ(ending(0, "", 5).message, "");
+    for (const int status : {exited(1), exited(137), int(SIGSEGV)}) {
+        const Ending after = ending(status, (frames + "OSError: no space\n").c_str(), 5);
+        EXPECT_EQ(after.outcome, Outcome::complete);
+        EXPECT_THAT(after.message, HasSubstr("after its last step the command "));
+        EXPECT_THAT(after.message, HasSubstr(": OSError: no space"));
+        EXPECT_EQ(after.signal, 0);
+        EXPECT_EQ(after.status, 0);
+    }
+}
+
+TEST(Ending, AFailureThatAPipeHidesIsTold) {
+    const Ending hidden = ending(0, ("val_loss=1\n" + frames + "ValueError: no\n").c_str(), 3);
+    EXPECT_EQ(hidden.outcome, Outcome::complete);
+    EXPECT_THAT(hidden.message, HasSubstr("status 0, but its output ends with an error: ValueError: no"));
+    EXPECT_EQ(ending(0, memory.c_str(), 3).outcome, Outcome::out_of_memory);
+    EXPECT_EQ(ending(0, (frames + "KeyError: 'cache'\nval_loss=1\nsaved\n").c_str(), 3).message, "");
+}
+
+}  // namespace
+}  // namespace hpo::script
