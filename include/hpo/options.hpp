@@ -27,6 +27,7 @@ struct PartOptions {
     std::string_view name;
     std::string_view meaning;
     std::span<const Option> options;
+    bool plans_steps = false;  ///< true for a stopping rule that depends on the number of steps of a whole trial
 };
 
 /// All parts that a study file may name. If a table is empty, names and options of that kind are not checked.

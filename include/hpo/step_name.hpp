@@ -17,4 +17,9 @@ inline std::string steps_text(const Study& study, std::int64_t steps) {
     return std::to_string(steps) + " " + step_name(study) + (steps == 1 ? "" : "s");
 }
 
+/// Returns "7/20", or "7" if trials end by themselves.
+inline std::string progress_text(const Study& study, std::int64_t steps) {
+    return std::to_string(steps) + (study.budget.open ? "" : "/" + std::to_string(study.budget.epochs));
+}
+
 }  // namespace hpo

@@ -53,8 +53,10 @@ struct PartSpec {
 };
 
 struct Budget {
+    static constexpr std::int64_t most_epochs = 1'000'000;
     std::int64_t trials = 64;
     std::int64_t epochs = 20;              ///< maximum number of steps of a trial
+    bool open = false;                     ///< true if scripts end by themselves; `epochs` is then most_epochs
     std::optional<double> seconds;         ///< duration of the study over all its sessions
     std::optional<std::int64_t> patience;  ///< trials without an improvement after which the study ends
 };

@@ -112,7 +112,10 @@ std::string rules_text(const Study& study) {
     if (study.default_stopping && !study.stopping.empty())
         text += "; by default (stopping: [] trains every trial to its end)";
     constexpr std::int64_t worth_stopping = 6;  // steps of a trial: with fewer, no rung lies where trials pause
-    const char* none = study.budget.epochs >= worth_stopping
+    const char* none = study.budget.open
+                           ? "none: every trial runs to its end (state budget.epochs, and stopping: auto ends those "
+                             "early that will hardly win)"
+                       : study.budget.epochs >= worth_stopping
                            ? "none: every trial runs to its end (stopping: auto ends those early that will hardly win)"
                            : "none: every trial runs to its end";
     std::string rows = row("stopping", text.empty() ? none : text);
@@ -457,7 +460,8 @@ std::string search_text(const Study& study, Json& json) {
         text += name + std::string(name.size() < 20 ? 20 - name.size() : 1, ' ') + describe(dimension) + '\n';
     }
     text += row("budget", std::to_string(trials_of(study)) + (trials_of(study) == 1 ? " trial" : " trials") +
-                              " of up to " + steps_text(study, study.budget.epochs) +
+                              (study.budget.open ? ", each until its program ends"
+                                                 : " of up to " + steps_text(study, study.budget.epochs)) +
                               (study.budget.seconds ? ", " + duration_text(*study.budget.seconds) : ""));
     text += start_text(study) + sampler_text(study, json);
     text += rules_text(study);

@@ -99,10 +99,9 @@ int list_trials(const std::string& argument, bool as_json) {
         std::string parameters;
         for (const auto& [name, value] : trial.params)
             parameters += (parameters.empty() ? "" : " ") + name + "=" + view::value_text(value);
-        std::vector<std::string> cells{
-            std::to_string(trial.number), std::string(to_text(trial.state)),
-            std::to_string(trial.steps()) + "/" + std::to_string(snapshot.study.budget.epochs),
-            trial.value ? short_number(*trial.value) : "-"};
+        std::vector<std::string> cells{std::to_string(trial.number), std::string(to_text(trial.state)),
+                                       progress_text(snapshot.study, trial.steps()),
+                                       trial.value ? short_number(*trial.value) : "-"};
         for (const std::string& metric : others) {
             const auto value = metric_that_counts(trial, metric);
             cells.push_back(value ? short_number(*value) : "-");

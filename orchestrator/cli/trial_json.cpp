@@ -24,12 +24,12 @@ Json study_json(const StudySnapshot& snapshot) {
         best = {{"trial", trial->number}, {"value", wire::from(*trial->value)}};
     const Budget& budget = snapshot.study.budget;
     const Json seconds = budget.seconds ? Json(*budget.seconds) : Json(nullptr);
+    const Json epochs = budget.open ? Json(nullptr) : Json(budget.epochs);
     const Json patience = budget.patience ? Json(*budget.patience) : Json(nullptr);
     Json json{{"study", snapshot.study.name},
               {"running", snapshot.holder.has_value()},
               {"states", std::move(states)},
-              {"budget",
-               {{"trials", budget.trials}, {"epochs", budget.epochs}, {"seconds", seconds}, {"patience", patience}}},
+              {"budget", {{"trials", budget.trials}, {"epochs", epochs}, {"seconds", seconds}, {"patience", patience}}},
               {"begun", snapshot.record.trials.size()},
               {"ended", view::count_ended(snapshot.record)},
               {"metric", snapshot.study.objective.metric},

@@ -24,7 +24,7 @@ constexpr std::array asha_options{
 }  // namespace
 
 constinit const RuleRow asha_row{
-    {"asha", "pauses trials at rungs and lets the best of each go on (successive halving)", asha_options},
+    {"asha", "pauses trials at rungs and lets the best of each go on (successive halving)", asha_options, true},
     [](const RuleSetup& setup) -> std::unique_ptr<StoppingRule> {
         const auto factor = static_cast<std::int64_t>(number_option(setup.options, asha_options, "factor"));
         const auto grace = static_cast<std::int64_t>(number_option(setup.options, asha_options, "grace"));

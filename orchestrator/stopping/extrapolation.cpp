@@ -522,7 +522,7 @@ class Extrapolation final : public StoppingRule {
 
 constinit const RuleRow extrapolation_row{
     {"extrapolation", "pauses trials at rungs and lets those go on that are predicted to end best",
-     extrapolation_options},
+     extrapolation_options, true},
     [](const RuleSetup& setup) -> std::unique_ptr<StoppingRule> { return std::make_unique<Extrapolation>(setup); }};
 
 }  // namespace hpo

@@ -143,7 +143,7 @@ class Hyperband final : public StoppingRule {
 
 constinit const RuleRow hyperband_row{
     {"hyperband", "as asha, in several brackets whose first rungs come later and later; one of them stops nobody",
-     hyperband_options},
+     hyperband_options, true},
     [](const RuleSetup& setup) -> std::unique_ptr<StoppingRule> { return std::make_unique<Hyperband>(setup); }};
 
 }  // namespace hpo

@@ -134,7 +134,7 @@ class Pasha final : public Halving {
 }  // namespace
 
 constinit const RuleRow pasha_row{
-    {"pasha", "as asha, with further rungs only while ranks change from one to the next", pasha_options},
+    {"pasha", "as asha, with further rungs only while ranks change from one to the next", pasha_options, true},
     [](const RuleSetup& setup) -> std::unique_ptr<StoppingRule> {
         return std::make_unique<Pasha>(
             setup, static_cast<std::int64_t>(number_option(setup.options, pasha_options, "grace")),

@@ -109,6 +109,17 @@ void check_template(Diagnostics& diagnostics, const Study& study, const string& 
 
 }  // namespace
 
+bool plans_steps(const Study& study) {
+    const auto names_steps = [](string_view text) {
+        const auto names = script::placeholders(text);
+        return std::find(names.begin(), names.end(), "steps") != names.end();
+    };
+    return std::any_of(study.command.begin(), study.command.end(), names_steps) || names_steps(study.cwd) ||
+           (study.metrics && names_steps(study.metrics->file)) ||
+           std::any_of(study.files.begin(), study.files.end(),
+                       [&](const auto& file) { return names_steps(file.second.text); });
+}
+
 Result<void> resolve_folders(Study& study, string_view text, const fs::path& file) {
     std::error_code failed;
     const fs::path folder = fs::absolute(file, failed).parent_path().lexically_normal();
@@ -149,6 +160,8 @@ Result<void> resolve_folders(Study& study, string_view text, const fs::path& fil
         if (!diagnostics.ok()) add(diagnostics.text());
     }
     if (!problems.empty()) return Error{problems};
+    // A template that was read only now may name the steps.
+    if (study.budget.open && plans_steps(study)) study.budget.open = false, study.budget.epochs = Budget().epochs;
     if (changed) study.source = write_study(study);
     return {};
 }

@@ -108,6 +108,9 @@ std::string problem_of_placeholder(std::string_view braced, const Space& space, 
 /// Returns the parameter that a placeholder refers to, or an empty text for {params:NAME}.
 std::string parameter_of(std::string_view braced);
 
+/// Returns true if a script is told the number of its steps: if {steps} is in its command, a file or a path.
+bool plans_steps(const Study& study);
+
 /// Completes a script's study that was read from `file`, whose content is `text`. Sets `home`, the folder that relative
 /// paths start from: the current folder if any of them exists there, otherwise the file's folder. Reads and checks the
 /// templates. Writes both into `source`, so that the stored study does not depend on other files.

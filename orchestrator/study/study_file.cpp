@@ -19,7 +19,7 @@ using namespace study;
 using std::string;
 using std::string_view;
 
-constexpr double max_steps = 1e6;
+constexpr double max_steps = Budget::most_epochs;
 constexpr std::size_t most_objectives = 8;
 
 bool is_word(string_view text, string_view extra) {
@@ -133,6 +133,9 @@ class StudyReader {
         study_.preload = fixed.preload;
         study_.shim = fixed.shim;
         study_.environment = fixed.environment;
+        const bool states_steps = budget && find(*budget, "epochs") != nullptr;
+        if (!states_steps && study_.metrics && !plans_steps(study_) && !rules_plan_steps())
+            study_.budget.open = true, study_.budget.epochs = Budget::most_epochs;
         return std::move(study_);
     }
 
@@ -393,6 +396,13 @@ class StudyReader {
             else if (!part.type.empty())
                 study_.stopping.push_back(std::move(part));
         }
+    }
+
+    [[nodiscard]] bool rules_plan_steps() const {
+        return std::any_of(study_.stopping.begin(), study_.stopping.end(), [&](const PartSpec& rule) {
+            return std::any_of(vocabulary_.rules.begin(), vocabulary_.rules.end(),
+                               [&](const PartOptions& row) { return row.name == rule.type && row.plans_steps; });
+        });
     }
 
     static bool knows(std::span<const PartOptions> table, string_view name) {

@@ -73,12 +73,13 @@ struct Difference {
     std::string refusal;  ///< why a stored study cannot be resumed with this difference; empty if it can
 };
 
-/// Returns how `after` differs from `before`, a study that has run. Resources, `keep`, and the budget of trials, time
-/// and patience may change. Changes that would make earlier and later trials incomparable are refused: name, seed,
-/// objective, space, worker, policy, sampler, stopping rules (stored decisions could not be replayed) and fewer epochs.
-/// More epochs are allowed for scripts and for `schedule: constant`, since other learning-rate schedules depend on the
-/// number of epochs.
-std::vector<Difference> compare(const Study& before, const Study& after);
+/// Returns how `after` differs from `before`, a study that has run. Resources, `keep`, the budget of trials, time and
+/// patience, the sampler and the stopping rules may change, and ranges and choices may become larger. Changes that
+/// would make earlier and later trials incomparable are refused: name, seed, objective, the rest of the space, worker,
+/// policy and fewer epochs. Objective and worker may change if no trial has a value (`valued` is false). More epochs
+/// are allowed for scripts and for `schedule: constant`, since other learning-rate schedules depend on the number of
+/// epochs.
+std::vector<Difference> compare(const Study& before, const Study& after, bool valued = true);
 
 /// Returns the refused differences, one line per key with both values. Returns an empty text if there are none.
 std::string refusal(const std::vector<Difference>& differences);

@@ -47,7 +47,7 @@ inline constexpr std::array study_keys{
     StudyKey{"worker.cwd", "", "working folder of a trial, such as {folder}; default: home"},
     StudyKey{"worker.home", "", "folder that relative paths start from, relative to the study file"},
     StudyKey{"budget.trials", "64", "number of trials in the study"},
-    StudyKey{"budget.epochs", "20", "maximum number of steps of a trial"},
+    StudyKey{"budget.epochs", "20", "maximum number of steps of a trial; default for a script that is not told {steps}: it runs to its end"},
     StudyKey{"budget.time", "", "duration of the study over all its sessions, such as 30m"},
     StudyKey{"budget.patience", "", "end the study after this many trials without an improvement"},
     StudyKey{"start", "[]", "configurations to try first, such as [{lr: 0.001, width: 256}]; parameters that are left out are sampled"},

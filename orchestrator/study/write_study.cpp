@@ -274,9 +274,8 @@ std::vector<Group> groups_of(const Study& study) {
     if (!study.where.empty()) groups.push_back({"", "", {{"where", list_text(study.where, yaml_text)}}});
     add_worker(groups, study);
 
-    Group budget{"budget",
-                 "",
-                 {{"trials", std::to_string(study.budget.trials)}, {"epochs", std::to_string(study.budget.epochs)}}};
+    Group budget{"budget", "", {{"trials", std::to_string(study.budget.trials)}}};
+    if (!study.budget.open) budget.fields.emplace_back("epochs", std::to_string(study.budget.epochs));
     if (study.budget.seconds) budget.fields.emplace_back("time", duration_text(*study.budget.seconds));
     if (study.budget.patience) budget.fields.emplace_back("patience", std::to_string(*study.budget.patience));
     groups.push_back(std::move(budget));

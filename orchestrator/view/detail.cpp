@@ -167,7 +167,7 @@ void add_facts(Canvas& canvas, const Study& study, const TrialRecord& trial, con
     if (trial.value)
         add_fact(canvas, screen, study.objective.metric,
                  short_number(*trial.value) + " at " + step_name(study) + " " + std::to_string(trial.best_step) +
-                     " of " + std::to_string(study.budget.epochs),
+                     (study.budget.open ? "" : " of " + std::to_string(study.budget.epochs)),
                  Style::strong);
     for (const std::string& metric : judged_metrics(study.objective))
         if (const auto value = metric_that_counts(trial, metric))

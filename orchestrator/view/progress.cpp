@@ -48,12 +48,12 @@ Line best_line(const Study& study, const TrialRecord& best) {
 }
 
 Line trial_line(const Study& study, const TrialRecord& trial, const Screen& screen) {
-    const auto epochs = std::to_string(study.budget.epochs);
-    const int digits = static_cast<int>(epochs.size());
+    const std::string last = study.budget.open ? "" : "/" + std::to_string(study.budget.epochs);
+    const int digits = study.budget.open ? 3 : static_cast<int>(last.size()) - 1;
     Line line;
     line.add("  trial " + pad_left(std::to_string(trial.number), 4, screen), Style::accent);
     if (trial.where.starts_with("gpu")) line.add("  " + printable(trial.where), Style::dim);
-    line.add("  " + pad_left(std::to_string(trial.steps()), digits, screen) + "/" + epochs);
+    line.add("  " + pad_left(std::to_string(trial.steps()), digits, screen) + last);
     const std::string value = "  " + study.objective.metric + " " + last_metric(trial, study.objective.metric);
     std::string speed = "-";
     if (!trial.curve.empty() && trial.curve.back().iterations_per_second)

@@ -45,7 +45,7 @@ std::size_t add_best(Canvas& canvas, const Study& study, const std::vector<const
         const TrialRecord& trial = *ranked[i];
         rows[0].cells.push_back(std::to_string(trial.number));
         rows[1].cells.push_back(short_number(*trial.value));
-        best_step.cells.push_back(std::to_string(trial.best_step) + "/" + std::to_string(study.budget.epochs));
+        best_step.cells.push_back(progress_text(study, trial.best_step));
         const bool timed = !trial.curve.empty() && trial.curve.back().seconds;
         time.cells.push_back(timed ? duration_text(*trial.curve.back().seconds) : "-");
     }

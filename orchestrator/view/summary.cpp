@@ -178,6 +178,7 @@ Savings savings(const Study& study, const StudyRecord& record) {
     const auto paces = step_seconds(record);
     for (const TrialRecord& trial : record.trials) {
         if (!is_final(trial.state) || trial.attempt == 0) continue;
+        if (study.budget.open) continue;  // how many steps it would have had is not known
         saved.of += study.budget.epochs;
         // Fewer reports than steps save nothing: a program of hpo ask-tell may report every tenth step.
         const std::int64_t repeated = std::max<std::int64_t>(0, trial.trained - trial.steps());

@@ -24,11 +24,26 @@ std::string coarse(double seconds) {
     return duration_text(rounded);
 }
 
+/// Returns the most steps that a trial has trained to its own end; 0 if none has.
+std::int64_t most_steps_of(const StudyRecord& record) {
+    std::int64_t most = 0;
+    for (const TrialRecord& trial : record.trials)
+        if (trial.state == TrialState::complete) most = std::max(most, trial.steps());
+    return most;
+}
+
 }  // namespace
 
 std::optional<TimeLeft> time_left(const Study& study, const StudyRecord& record, const Moment& moment) {
+    if (study.budget.open) {
+        // Trials that end by themselves are taken to have as many steps as those before them.
+        Study closed = study;
+        closed.budget.open = false;
+        closed.budget.epochs = most_steps_of(record);
+        if (closed.budget.epochs > 0) return time_left(closed, record, moment);
+    }
     std::optional<TimeLeft> left;
-    if (const Past past(study, record, moment); past.can_estimate() && moment.seconds > 0) {
+    if (const Past past(study, record, moment); !study.budget.open && past.can_estimate() && moment.seconds > 0) {
         const auto futures = draw_futures(study, past);
         const auto quantile = [&](double share) {
             return futures[static_cast<std::size_t>(share * static_cast<double>(futures.size() - 1))];

@@ -98,16 +98,14 @@ bool contains(const Trials& trials, const TrialRecord& trial) {
 /// `best`: the best trial, or the Pareto front of a study with several objectives. Must outlive the columns.
 std::vector<Column> all_columns(const Study& study, const Trials& best, int max_metric_width) {
     const auto metric_width = std::clamp(columns(study.objective.metric), 8, max_metric_width);
-    const int step_width = std::max(4, 2 * static_cast<int>(std::to_string(study.budget.epochs).size()) + 1);
+    const int step_width = std::max<int>(4, columns(progress_text(study, study.budget.epochs)));
     std::vector<Column> all{
         {"TRIAL", 5, true, 0,
          [](const Study&, const TrialRecord& t, const Screen&) { return std::to_string(t.number); }},
         {"STATE", 8, false, 0,
          [](const Study&, const TrialRecord& t, const Screen&) { return std::string(hpo::to_text(t.state)); }},
         {"STEP", step_width, true, 1,
-         [](const Study& s, const TrialRecord& t, const Screen&) {
-             return std::to_string(t.steps()) + "/" + std::to_string(s.budget.epochs);
-         }},
+         [](const Study& s, const TrialRecord& t, const Screen&) { return progress_text(s, t.steps()); }},
         {"IT/S", 6, true, 3,
          [](const Study&, const TrialRecord& t, const Screen&) { return number_or_dash(speed_of(t)); }},
         {"LOSS", 9, true, 4,

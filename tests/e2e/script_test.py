@@ -496,13 +496,36 @@ class Unchanged(Script):
         notice = "ended with its 5 reports of val_loss (budget.epochs), and it had more to report: if it reports each iteration, worker: {step: 100}"
         self.assertEqual([notice in t["reason"] for t in trials], [True, True], trials[0]["reason"])
         self.assertEqual(self.messages.count(notice), 1)
-        self.assertIn("2 trials were ended with the last step of budget.epochs", self.messages)
+        self.assertIn("2 complete trials have a remark on how it ended", self.messages)
         trials = self.run_unchanged(text, trials=2, worker="  metrics: {}\n  step: 4", name="stepped")
         trials = self.trials("stepped")
         self.assertEqual([(t["state"], t["steps"], t["reason"], t["values"]) for t in trials],
                          [("complete", 5, None, {"loss": 19, "val_loss": 1})] * 2)
         self.assertNotIn("had more", self.messages)
         self.assertIn("a step is 4 reports of val_loss (worker.step)", self.hpo("check", self.folder / "study.yaml"))
+
+    def test_a_script_gets_to_its_end_after_its_last_step_and_without_a_budget_of_steps(self):
+        text = """
+            import pathlib, sys
+            for i in range(int(sys.argv[2])):
+                print(f'val_loss={1 / (i + 1)}')
+            print('val_loss=0.875 test_loss=0.75')
+            sys.stdout.flush()
+            pathlib.Path(sys.argv[3] + "/model").write_text(sys.argv[1])
+            """
+        trials = self.run_unchanged(text, "{lr}", "5", "{folder}", trials=2)
+        self.assertEqual([(t["state"], t["steps"], t["reason"], t["closing"]) for t in trials],
+                         [("complete", 5, None, {"val_loss": 0.875, "test_loss": 0.75})] * 2)
+        command = [PYTHON, self.folder / "train.py", "{lr}", "24", "{folder}"]
+        study = self.study(script_study(command, name="open", trials=2).replace(", epochs: 5", ""))
+        self.assertIn("2 trials, each until its program ends", self.hpo("check", study))
+        self.hpo("run", study)
+        self.assertEqual([(t["state"], t["steps"], t["reason"]) for t in self.trials("open")], [("complete", 25, None)] * 2)
+        for name in ("script", "open"):
+            self.assertEqual(len(list(self.folder.glob(f"runs/{name}/checkpoints/*/model"))), 2)
+        self.assertRegex(self.hpo("ls", "open"), r"complete +25 ")
+        self.assertRegex(self.hpo("show", "open", 1), r"val_loss +0.041\d+ at step 24\n")
+        self.assertIsNone(json.loads(self.hpo("ls", "open", "--json"))["budget"]["epochs"])
 
     def test_the_output_of_a_c_program_is_read_without_delay(self):
         gate = self.folder / "gate"

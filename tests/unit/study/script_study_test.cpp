@@ -42,6 +42,27 @@ TEST(ScriptStudy, AListWithinTheCommandIsKeptTogetherAndReadBackAsWritten) {
     EXPECT_THAT(problem(study_of(lr, "  command: [train, {lr}]\n")), HasSubstr("put a placeholder in quotes"));
 }
 
+TEST(ScriptStudy, WithoutEpochsItsTrialsEndByThemselvesUnlessSomethingDependsOnTheirSteps) {
+    const PartOptions rules[] = {
+        {"plateau", "", {}}, {"median", "", {}}, {"asha", "", {}, true}, {"extrapolation", "", {}, true}};
+    const auto open = [&](const std::string& worker, const std::string& more = "") {
+        const auto study = parse_study(study_of(lr, worker, more), "s.yaml", {}, {{}, rules});
+        if (!study) return study.error().message;
+        const auto again = parse_study(write_study(*study), "s.yaml", {}, {{}, rules});
+        EXPECT_TRUE(again && again->budget.open == study->budget.open && again->budget.epochs == study->budget.epochs);
+        return (study->budget.open ? "open, " : "closed, ") + std::to_string(study->budget.epochs);
+    };
+    const std::string command = "  command: [train, \"{lr}\"]\n";
+    EXPECT_EQ(open(command), "open, 1000000");
+    EXPECT_EQ(open(command, "budget: {trials: 4}\nstopping: [{rule: plateau}, {rule: median}]\n"), "open, 1000000");
+    EXPECT_EQ(open(command, "budget: {epochs: 7}\n"), "closed, 7");
+    EXPECT_EQ(open(command, "stopping: [{rule: asha}]\n"), "closed, 20");
+    EXPECT_EQ(open(command, "stopping: auto\n"), "closed, 20");
+    EXPECT_EQ(open("  command: [train, \"{lr}\", \"--epochs={steps}\"]\n"), "closed, 20");
+    EXPECT_EQ(open(command + "  files: {c.yaml: {text: \"epochs: {steps}\"}}\n"), "closed, 20");
+    EXPECT_EQ(open("  command: [train]\n"), "closed, 20") << "the client is told the number of steps";
+}
+
 TEST(ScriptStudy, AFlagNeedsAParameterThatIsTrueOrFalse) {
     const std::string tied = "  tied: {type: categorical, choices: [true, false]}\n";
     EXPECT_EQ(problem(study_of(tied, "  command: [train, \"{flag:tied:--tied}\"]\n")), "(accepted)");

@@ -207,7 +207,7 @@ TEST(WriteStudy, RandomStudiesAreReadBackUnchanged) {
                            pick(2, 2) == 0 ? Objective::At::best : Objective::At::last};
         study.command = {"x"};
         study.worker = {{"a", any_float(seed, 0)}, {"b", pick(3, 1000)}, {"c", pick(4, 2) == 0}};
-        study.budget = {pick(5, 1000) + 1, pick(6, 1000) + 1, 1 + draw_unit(seed, Purpose::sampler, 3, 0) * 1e6,
+        study.budget = {pick(5, 1000) + 1, pick(6, 1000) + 1, false, 1 + draw_unit(seed, Purpose::sampler, 3, 0) * 1e6,
                         pick(7, 1000) + 1};
         study.sampler = {"tpe", {{"gamma", any_float(seed, 1)}, {"n", pick(8, 100)}}};
         study.stopping = {{"asha", {{"factor", any_float(seed, 2)}}}, {"median", {}}};

@@ -103,6 +103,29 @@ TEST(TimeLeft, IsUnknownUntilATrialHasEndedOrPausedUnlessTheBudgetLimitsTime) {
     EXPECT_NEAR(part_done(study, {}, {15, 1, true}), 0.25, 1e-9);
 }
 
+TEST(TimeLeft, OfTrialsThatEndByThemselvesFollowsFromTheStepsOfThoseThatHaveEnded) {
+    auto played = play_study(study_with({}, 40, 20), {.workers = 2});
+    const double end = played.events.back().time;
+    played.study.budget.open = true;
+    played.study.budget.epochs = Budget::most_epochs;
+    StudyRecord record;
+    bool known = false;
+    for (const StoredEvent& stored : played.events) {
+        apply(record, stored, played.study.objective);
+        const bool ended = count_ended(record) > 0;
+        const auto left = time_left(played.study, record, {stored.time, 1, true});
+        if (!ended) {
+            EXPECT_FALSE(left);
+        }
+        if (stored.time < end / 2 || stored.time > 0.9 * end) continue;
+        ASSERT_TRUE(left);
+        known = true;
+        EXPECT_LT(left->least, 2 * (end - stored.time));
+        EXPECT_GT(left->most, (end - stored.time) / 2);
+    }
+    EXPECT_TRUE(known);
+}
+
 TEST(TimeLeft, TheBarShowsTimeIfTheTimeBudgetEndsTheStudy) {
     auto played = play_study(study_with({}, 1000, 20), {.workers = 2});
     played.study.budget.seconds = played.events.back().time / 10;
