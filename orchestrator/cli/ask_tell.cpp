@@ -178,7 +178,10 @@ int ask_tell_command(const AskTellArguments& arguments) {
         };
         const auto held = HeldStudy::take(
             study, folder,
-            [&](const std::string& before) { return may_go_on(study, before, "Give the study another name."); }, warn);
+            [&](const std::string& before, const auto& valued) {
+                return may_go_on(study, before, valued, "Give the study another name." + learning_from(study));
+            },
+            warn);
         if (!held) throw Fatal(held.error().message);
         if (const auto begun = (*held)->begin(study, folder, warn); !begun) throw Fatal(begun.error().message);
         return converse(study, (*held)->ledger, [&] { return (*held)->lock.in_place(); });

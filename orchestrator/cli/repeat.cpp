@@ -44,7 +44,7 @@ void refuse_unrepeatable(const Study& study) {
 /// Adds the missing repeats to the store of `again` as queued trials. Returns `again` with the matching budget. The
 /// lock on the study's folder is released on return.
 Study prepare(const StudyFolder& folder, Study again, const std::vector<const TrialRecord*>& configurations,
-              std::int64_t repeats, const std::function<Result<void>(const std::string&)>& accepted) {
+              std::int64_t repeats, const Acceptance& accepted) {
     const auto warn = [](const std::string& message) { std::fprintf(stderr, "hpo: %s\n", printable(message).c_str()); };
     const auto held = HeldStudy::take(again, folder, accepted, warn);
     if (!held) throw Fatal(held.error().message);
@@ -198,8 +198,9 @@ int repeat_best(const StudySnapshot& snapshot, std::int64_t top, std::int64_t re
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
     const StudyFolder folder = study_folder(repeat_study(snapshot.study).name);
-    const auto accepted = [&](const std::string& before) {
-        return may_go_on(repeat_study(snapshot.study), before, "Move " + folder.path.string() + " away to begin anew.");
+    const auto accepted = [&](const std::string& before, const std::function<bool()>& valued) {
+        return may_go_on(repeat_study(snapshot.study), before, valued,
+                         "Move " + folder.path.string() + " away to begin anew.");
     };
     const Study again = prepare(folder, repeat_study(snapshot.study), configurations, repeats, accepted);
     const auto observer = make_run_observer(json ? RunStyle::quiet : RunStyle::automatic, again);

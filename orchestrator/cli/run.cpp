@@ -154,8 +154,9 @@ int run_command(const RunArguments& arguments) {
     Result<RunOutcome> outcome = Error{};
     try {
         const auto observer = make_run_observer(style, study);
-        outcome = run_study(study, folder, programs, *observer, [&](const std::string& before) {
-            return may_go_on(study, before, "Give the study another name, or start anew with --fresh.");
+        outcome = run_study(study, folder, programs, *observer, [&](const std::string& before, const auto& valued) {
+            return may_go_on(study, before, valued,
+                             "Give the study another name, or start anew with --fresh." + learning_from(study));
         });
     } catch (...) {
         restore(aside, folder);

@@ -80,11 +80,16 @@ Study load_study(const std::string& name, const Overrides& overrides, NoWorker n
     return std::move(*study);
 }
 
-Result<void> may_go_on(const Study& study, const std::string& before, const std::string& cure) {
+std::string learning_from(const Study& study) {
+    return " Under another name, warm_start: [" + study.name + "] lets it learn from these trials.";
+}
+
+Result<void> may_go_on(const Study& study, const std::string& before, const std::function<bool()>& valued,
+                       const std::string& cure) {
     const auto stored = parse_stored_study(before, "the stored study", known_parts());
     if (!stored) return Error{"the stored study cannot be read:\n" + stored.error().message};
     const std::string differences = refusal(compare(*stored, study));
-    if (differences.empty()) return {};
+    if (differences.empty() || (refusal(compare(*stored, study, false)).empty() && !valued())) return {};
     return Error{"study " + study.name + " has run with other settings, and its trials would not be comparable:\n" +
                  differences + cure};
 }

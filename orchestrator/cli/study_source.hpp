@@ -1,6 +1,7 @@
 // Reads the study that a command works on, and applies the options that override its keys.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -33,8 +34,12 @@ Study load_study(const std::string& name, const Overrides& overrides, NoWorker n
 /// Returns value_warnings() of the study that load_study() reads.
 std::string warnings_of(const std::string& name, const Overrides& overrides);
 
-/// Checks that a stored study can be resumed as `study`. `before` is the stored study file. The Error lists the keys
-/// that prevent it, one per line, and ends with `cure`.
-Result<void> may_go_on(const Study& study, const std::string& before, const std::string& cure);
+/// Returns the sentence that says how a study with another name learns from the trials of this one.
+std::string learning_from(const Study& study);
+
+/// Checks that a stored study can be resumed as `study`. `before` is the stored study file, and `valued` says whether
+/// one of its trials has a value. The Error lists the keys that prevent it, one per line, and ends with `cure`.
+Result<void> may_go_on(const Study& study, const std::string& before, const std::function<bool()>& valued,
+                       const std::string& cure);
 
 }  // namespace hpo

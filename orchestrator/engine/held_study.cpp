@@ -1,13 +1,36 @@
 #include "orchestrator/engine/held_study.hpp"
 
+#include <algorithm>
+
 #include "orchestrator/engine/warm_start.hpp"
+#include "orchestrator/study/study_file.hpp"
 
 namespace hpo {
 
-Result<std::unique_ptr<HeldStudy>> HeldStudy::take(
-    const Study& study, const StudyFolder& folder,
-    const std::function<Result<void>(const std::string& before)>& accepted,
-    const std::function<void(const std::string&)>& warn) {
+namespace {
+
+/// Returns true if a trial of the stored study, whose source is `before`, has a value, or if it cannot be read.
+bool has_value(const Store& store, const std::string& before) {
+    constexpr std::size_t batch_size = 10'000;
+    StudyRecord record;
+    record.thins = true;
+    const auto study = parse_stored_study(before, "the stored study");
+    if (!study || !store.read_summary(record)) return true;
+    for (bool more = true; more;) {
+        const auto batch = store.events(record.sequence, batch_size);
+        if (!batch) return true;
+        for (const StoredEvent& stored : *batch) apply(record, stored, study->objective);
+        more = batch->size() == batch_size;
+    }
+    return std::any_of(record.trials.begin(), record.trials.end(),
+                       [](const TrialRecord& trial) { return trial.value.has_value(); });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HeldStudy>> HeldStudy::take(const Study& study, const StudyFolder& folder,
+                                                   const Acceptance& accepted,
+                                                   const std::function<void(const std::string&)>& warn) {
     auto proposer = Proposer::make(study);
     if (!proposer) return proposer.error();
     auto rules = Rules::make(study);
@@ -20,7 +43,8 @@ Result<std::unique_ptr<HeldStudy>> HeldStudy::take(
     auto store = open_store(folder.database(), warn);
     if (!store) return store.error();
     if (const std::string before = (*store)->source(); !before.empty())
-        if (const auto welcome = accepted(before); !welcome) return welcome.error();
+        if (const auto welcome = accepted(before, [&] { return has_value(**store, before); }); !welcome)
+            return welcome.error();
     std::string priors_text = (*store)->warm_start();
     if (!study.warm_start.empty()) {
         // The study goes on with the prior trials that it began with, whatever became of the other studies since.

@@ -52,13 +52,26 @@ Ledger::Ledger(const Study& study, Store& store, Proposer proposer, Rules rules)
     record_.thins = true;
 }
 
-/// What decides which steps are marked, and may change between sessions: rungs lie below the budget of steps.
-std::string Ledger::purpose_of_marks() const { return "1, epochs " + std::to_string(study_.budget.epochs); }
+/// What decides which steps are marked, and may change between sessions: rungs lie below the budget of steps, rules
+/// judge by some steps, and the objective says what the best step is.
+std::string Ledger::purpose_of_marks() const {
+    const Objective& objective = study_.objective;
+    std::string text = "2, epochs " + std::to_string(study_.budget.epochs) + ", " + objective.metric +
+                       (objective.direction == Direction::minimize ? " least" : " most") +
+                       (objective.at == Objective::At::last ? " at last" : "");
+    for (const Goal& goal : objective.further) text += ", " + goal.metric;
+    for (const Constraint& constraint : objective.constraints) text += ", " + constraint.metric;
+    for (const PartSpec& rule : study_.stopping) {
+        text += ", " + rule.type;
+        for (const auto& [name, value] : rule.options) text += ' ' + name + ' ' + to_text(value);
+    }
+    return text;
+}
 
 /// All steps of ended trials are read only once: after that the marked ones suffice.
 Result<void> Ledger::replay() {
     const bool marked = store_.marked_for() == purpose_of_marks();
-    const std::int64_t summarized = store_.summarized();
+    const std::int64_t summarized = marked ? store_.summarized() : 0;
     replaying_ = true;
     for (bool more = true; more;) {
         auto batch = marked ? store_.events_to_resume(record_.sequence, replay_batch)
@@ -78,6 +91,8 @@ Result<void> Ledger::replay() {
         more = batch->size() == replay_batch;
     }
     replaying_ = false;
+    for (const std::int64_t trial : unfinished_)
+        if (record_.trial(trial).state == TrialState::paused && !rules_.holds(trial)) unheld_.push_back(trial);
     if (!marked) return {};
     marks_.reset();
     return complete_pictures();
@@ -462,6 +477,9 @@ void Ledger::promote(std::int64_t number) {
 
 std::vector<std::int64_t> Ledger::promotions(bool last, std::size_t most) {
     rules_.expect_trials(!last);
+    std::erase_if(unheld_, [&](std::int64_t trial) { return record_.trial(trial).state != TrialState::paused; });
+    if (!unheld_.empty())
+        return {unheld_.begin(), unheld_.begin() + static_cast<std::ptrdiff_t>(std::min(most, unheld_.size()))};
     // A trial that a rule holds may be queued again: its session ended before its pause was stored.
     for (std::size_t wanted = most;; wanted *= 2) {
         const auto promotable = rules_.promotions(wanted);

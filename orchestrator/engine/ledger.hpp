@@ -157,6 +157,8 @@ class Ledger {
     StudyRecord record_;
     std::set<std::int64_t> unfinished_;
     std::set<std::int64_t> queued_;
+    /// Paused trials that no rule holds, since the study had other rules: they go on.
+    mutable std::vector<std::int64_t> unheld_;
     std::int64_t forecasts_ = 0;              ///< of the rules, that the proposer has begun to learn
     std::int64_t taught_upto_ = 0;            ///< the last paused trial that was taught anew
     std::map<std::int64_t, Standing> front_;  ///< of the trials that were tried

@@ -506,8 +506,7 @@ Result<void> could_begin(const Study& study, const Programs& programs) {
 }
 
 Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, const Programs& programs,
-                             RunObserver& observer,
-                             const std::function<Result<void>(const std::string& before)>& accepted) {
+                             RunObserver& observer, const Acceptance& accepted) {
     if (const auto named = check_utf8(folder.path); !named) return named.error();
     const auto warn = [&](const std::string& message) { observer.notice({Notice::Level::warning, 0, message}); };
     auto held = HeldStudy::take(study, folder, accepted, warn);

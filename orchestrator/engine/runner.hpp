@@ -12,6 +12,7 @@
 #include "hpo/result.hpp"
 #include "hpo/study.hpp"
 #include "orchestrator/engine/engine.hpp"
+#include "orchestrator/engine/held_study.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/store/study_folder.hpp"
 
@@ -66,7 +67,6 @@ Result<void> could_begin(const Study& study, const Programs& programs);
 /// process holds the study, the database is not sound, a device is not there. `accepted` decides whether the stored
 /// study may go on with this one (`before`: its source) and is asked while the study is held.
 Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, const Programs& programs,
-                             RunObserver& observer,
-                             const std::function<Result<void>(const std::string& before)>& accepted);
+                             RunObserver& observer, const Acceptance& accepted);
 
 }  // namespace hpo

@@ -184,8 +184,7 @@ std::string Proposer::exhausted() const {
 std::optional<Proposal> Proposer::propose(std::int64_t trial) {
     if ((bound_ && seen_.size() >= *bound_) || (left_ && left_->combinations.empty())) return std::nullopt;
     if (auto first = wanted_first(trial)) return first;
-    if (const auto points = sampler_->points())
-        return next_of_grid(std::max<std::int64_t>(1, trial - static_cast<std::int64_t>(start_.size())), *points);
+    if (const auto points = sampler_->points()) return next_of_grid(*points);
     const std::vector<Site> sites = sampler_->reads_pending() ? pending() : std::vector<Site>();
     for (int retry = 0; retry < sampler_retries; ++retry) {
         const Point point = map_.canonical(sampler_->propose(trial, sites, retry));
@@ -231,10 +230,11 @@ std::optional<Proposal> Proposer::completed(const Params& given, std::uint64_t t
     return std::nullopt;
 }
 
-/// Returns the next point of a grid, without those that `start` has tried already.
-std::optional<Proposal> Proposer::next_of_grid(std::int64_t number, std::int64_t points) {
-    for (; number <= points; ++number) {
-        const Point point = map_.canonical(sampler_->propose(number, {}, 0));
+/// Returns the first point of a grid that was not tried: a study may have begun with another sampler, or with a smaller
+/// space.
+std::optional<Proposal> Proposer::next_of_grid(std::int64_t points) {
+    for (; next_of_grid_ <= points; ++next_of_grid_) {
+        const Point point = map_.canonical(sampler_->propose(next_of_grid_, {}, 0));
         Params params = map_.params(point);
         if (!seen_.contains(key_of(params))) return Proposal{point, std::move(params)};
     }
@@ -275,7 +275,13 @@ void Proposer::proposed(const TrialRecord& trial) {
             left.erase(std::lower_bound(left.begin(), left.end(), found->second));
         }
     seen_.insert(key);
-    pending_[trial.number] = {trial.point, map_.active(trial.params)};
+    pending_[trial.number] = {place(trial), map_.active(trial.params)};
+}
+
+Point Proposer::place(const TrialRecord& trial) const {
+    if (trial.point.size() == map_.space().size() && map_.params(trial.point) == trial.params) return trial.point;
+    const auto point = map_.point(trial.params);
+    return point ? *point : trial.point;
 }
 
 void Proposer::withhold(std::int64_t trial) { pending_.erase(trial); }
@@ -291,7 +297,7 @@ void Proposer::tell(const TrialRecord& trial, std::optional<double> value, std::
     pending_.erase(trial.number);
     Observation observation;
     observation.trial = trial.number;
-    observation.site = {trial.point, map_.active(trial.params)};
+    observation.site = {place(trial), map_.active(trial.params)};
     observation.steps = trial.steps();
     observation.has_curve = trial.curve.size() > 1;
     observation.repeats = repeats;

@@ -76,7 +76,9 @@ class Proposer {
     [[nodiscard]] std::vector<Site> pending() const;
     [[nodiscard]] std::optional<Proposal> wanted_first(std::int64_t trial) const;
     [[nodiscard]] std::optional<Proposal> completed(const Params& given, std::uint64_t trial) const;
-    [[nodiscard]] std::optional<Proposal> next_of_grid(std::int64_t number, std::int64_t points);
+    [[nodiscard]] std::optional<Proposal> next_of_grid(std::int64_t points);
+    /// Returns the trial's point of the cube. A trial that was proposed before a range was widened has another one now.
+    [[nodiscard]] Point place(const TrialRecord& trial) const;
     void tell(const TrialRecord& trial, std::optional<double> value, std::optional<double> deviation, bool repeats);
     [[nodiscard]] std::optional<Proposal> unseen(std::int64_t trial);
 
@@ -91,6 +93,7 @@ class Proposer {
     std::unique_ptr<Sampler> sampler_;
     std::unordered_set<std::string> seen_;  ///< parameters of all trials, as text
     std::map<std::int64_t, Site> pending_;  ///< trials that were proposed and not told yet
+    std::int64_t next_of_grid_ = 1;         ///< all points of a grid before this one were tried
     std::optional<std::uint64_t> bound_;    ///< upper bound of distinct configurations; nothing for a continuum
 
     /// The unused configurations of a small space. They keep the cost of a proposal constant during a study.

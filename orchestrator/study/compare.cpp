@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "orchestrator/study/entries.hpp"
@@ -37,17 +38,50 @@ std::string refusal_of_epochs(const Study& before, const Study& after) {
     return after.budget.epochs > before.budget.epochs ? "" : "trials may have run for longer already";
 }
 
-std::string refusal_of(const std::string& key, const Study& before, const Study& after) {
+const Dimension* find_dimension(const Study& study, const std::string& name) {
+    const auto found = std::find_if(study.space.begin(), study.space.end(),
+                                    [&](const Dimension& dimension) { return dimension.name == name; });
+    return found == study.space.end() ? nullptr : &*found;
+}
+
+/// Returns true if `after` has all values that `before` has, on the same scale.
+bool contains(const Dimension& after, const Dimension& before) {
+    if (after.kind != before.kind || after.log != before.log || after.step != before.step) return false;
+    if (after.low_of != before.low_of || after.high_of != before.high_of) return false;
+    if (after.kind == Kind::categorical)
+        return std::all_of(before.choices.begin(), before.choices.end(), [&](const Value& choice) {
+            return std::find(after.choices.begin(), after.choices.end(), choice) != after.choices.end();
+        });
+    if (after.low > before.low || after.high < before.high) return false;
+    const double steps = before.step ? (before.low - after.low) / *before.step : 0;
+    return std::abs(steps - std::round(steps)) < 1e-6;
+}
+
+/// Returns true if the key is an end of a range, or a list of choices, to which values were only added. Old trials are
+/// points of the new space then.
+bool is_widened(const std::string& key, const Study& before, const Study& after) {
+    const auto end = key.rfind('.');
+    const std::string field = key.substr(end + 1);
+    if (!key.starts_with("space.") || (field != "low" && field != "high" && field != "choices")) return false;
+    const std::string name = key.substr(6, end - 6);
+    const Dimension *old_one = find_dimension(before, name), *new_one = find_dimension(after, name);
+    return old_one && new_one && contains(*new_one, *old_one);
+}
+
+std::string refusal_of(const std::string& key, const Study& before, const Study& after, bool valued) {
     if (key.starts_with("resources.") || key.starts_with("keep.") || key.starts_with("worker.environment")) return {};
     if (key == "worker.preload" || key == "worker.terminal" || key == "worker.home" || key == "worker.cwd") return {};
     if (key == "budget.epochs") return refusal_of_epochs(before, after);
     if (key.starts_with("budget.")) return {};
     if (key == "where") return "the best trials so far may break it; a new study learns from them by warm_start";
     if (key == "study") return "a study with another name is another study";
-    if (key.starts_with("stopping")) return "the decisions so far were made by the earlier rules";
+    // Trials stay comparable whoever proposed and stopped them.
+    if (key.starts_with("stopping") || key.starts_with("sampler") || is_widened(key, before, after)) return {};
+    const bool says_what_trials_are =
+        key.starts_with("worker.") || key.starts_with("objective") || key.starts_with("constraints");
+    if (says_what_trials_are && !valued) return {};
     if (key.starts_with("start.")) return "these configurations run first, and the study has begun";
     if (key == "warm_start") return "the trials so far were proposed from the earlier list of studies";
-    if (key.starts_with("sampler")) return "the trials so far were proposed by the earlier sampler";
     if (key == "seed" || key.starts_with("policy.")) return "trials drawn before and after could not be compared";
     return "trials before and after could not be compared";
 }
@@ -63,14 +97,14 @@ std::string order_of(const Items& items, Name&& name) {
 
 }  // namespace
 
-std::vector<Difference> compare(const Study& before, const Study& after) {
+std::vector<Difference> compare(const Study& before, const Study& after, bool valued) {
     std::vector<Difference> differences;
     const Pairs old_pairs = flatten(before);
     const Pairs new_pairs = flatten(after);
     const std::map<std::string, std::string> old_texts(old_pairs.begin(), old_pairs.end());
     const std::map<std::string, std::string> new_texts(new_pairs.begin(), new_pairs.end());
     const auto differ = [&](const std::string& key, const std::string& old_text, const std::string& new_text) {
-        differences.push_back({key, old_text, new_text, refusal_of(key, before, after)});
+        differences.push_back({key, old_text, new_text, refusal_of(key, before, after, valued)});
     };
     for (const auto& [key, text] : old_pairs) {
         const auto found = new_texts.find(key);

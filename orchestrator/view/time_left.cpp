@@ -35,16 +35,14 @@ std::int64_t most_steps_of(const StudyRecord& record) {
 }  // namespace
 
 std::optional<TimeLeft> time_left(const Study& study, const StudyRecord& record, const Moment& moment) {
-    if (study.budget.open) {
-        // Trials that end by themselves are taken to have as many steps as those before them.
-        Study closed = study;
-        closed.budget.open = false;
-        closed.budget.epochs = most_steps_of(record);
-        if (closed.budget.epochs > 0) return time_left(closed, record, moment);
-    }
     std::optional<TimeLeft> left;
-    if (const Past past(study, record, moment); !study.budget.open && past.can_estimate() && moment.seconds > 0) {
-        const auto futures = draw_futures(study, past);
+    // Trials that end by themselves are taken to have as many steps as those before them.
+    Study closed = study;
+    if (study.budget.open) closed.budget.epochs = most_steps_of(record);
+    if (closed.budget.epochs == 0) {
+        // no trial has ended
+    } else if (const Past past(closed, record, moment); past.can_estimate() && moment.seconds > 0) {
+        const auto futures = draw_futures(closed, past);
         const auto quantile = [&](double share) {
             return futures[static_cast<std::size_t>(share * static_cast<double>(futures.size() - 1))];
         };

@@ -71,7 +71,7 @@ class Refused(Case):
         self.assertFalse((self.folder / "runs").exists(), "of a new study nothing stays")
         self.hpo("run", study)
         before = contents(self.folder / "runs")
-        for options in (nowhere, ["--set", "space.lr.high=0.5"], ["--set", "sampler.type=sobol"],
+        for options in (nowhere, ["--set", "space.lr.high=0.05"], ["--set", "objective.metric=val_accuracy"],
                         [*nowhere, "--fresh"]):
             self.hpo("run", study, "--trials", 3, *options, status=1)
             self.assertEqual(contents(self.folder / "runs"), before, options)

@@ -525,7 +525,8 @@ class Unchanged(Script):
             self.assertEqual(len(list(self.folder.glob(f"runs/{name}/checkpoints/*/model"))), 2)
         self.assertRegex(self.hpo("ls", "open"), r"complete +25 ")
         self.assertRegex(self.hpo("show", "open", 1), r"val_loss +0.041\d+ at step 24\n")
-        self.assertIsNone(json.loads(self.hpo("ls", "open", "--json"))["budget"]["epochs"])
+        budgets = {study["study"]: study["budget"]["epochs"] for study in json.loads(self.hpo("ls", "--json"))["studies"]}
+        self.assertEqual(budgets, {"script": 5, "open": None})
 
     def test_the_output_of_a_c_program_is_read_without_delay(self):
         gate = self.folder / "gate"

@@ -78,12 +78,23 @@ class Study(Case):
     def test_a_changed_space_is_refused_with_the_difference_and_changes_nothing(self):
         self.hpo("run", self.study(synthetic(trials=2)))
         before = self.trials("small")
-        changed = synthetic(trials=2).replace("1.0e-1, log: true", "2.0e-1, log: true", 1)
+        changed = synthetic(trials=2).replace("1.0e-1, log: true", "0.5e-1, log: true", 1)
         self.hpo("run", self.study(changed), status=1)
         self.assertIn("space.lr.high", self.error)
-        self.assertIn("0.2", self.error)
-        self.assertIn(")\nGive the study another name, or start anew with --fresh.", self.error)
+        self.assertIn("0.05", self.error)
+        self.assertIn(")\nGive the study another name, or start anew with --fresh. Under another name, warm_start: [small] lets it learn", self.error)
         self.assertEqual(self.trials("small"), before)
+
+    def test_a_study_goes_on_with_another_sampler_other_rules_and_wider_ranges(self):
+        self.hpo("run", self.study(synthetic(trials=6)))
+        before = self.trials("small")
+        wider = synthetic(trials=24, more="stopping: [{rule: asha, grace: 1}]").replace("1.0e-1, log: true", "1.0, log: true", 1)
+        self.hpo("run", self.study(wider.replace("{type: random}", "{type: tpe}")))
+        trials = self.trials("small")
+        self.assertEqual(trials[:6], before)
+        self.assertEqual(len(trials), 24)
+        self.assertGreater(max(t["params"]["lr"] for t in trials[6:]), 0.1)
+        self.assertIn("stopped", {t["state"] for t in trials[6:]})
 
     def test_more_epochs_are_refused_if_the_learning_rate_schedule_spans_them(self):
         self.hpo("run", self.study(synthetic(trials=2)))

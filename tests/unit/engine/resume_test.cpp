@@ -128,6 +128,60 @@ TEST_P(Resume, FromMarkedStepsGivesTheStateOfAllSteps) {
     }
 }
 
+TEST_P(Resume, WithOtherRulesAnotherSamplerAndWiderRangesEachTrialComesToItsEnd) {
+    Study study = study_with(GetParam());
+    study.space[0] = Dimension{.name = "x", .low = 0.25, .high = 0.75};
+    study.budget.epochs = 12;
+    std::uint64_t session = 0;
+    const std::vector<std::vector<PartSpec>> others{
+        {{"plateau", {}}}, {{"hyperband", {}}}, {}, {{"asha", {}}, {"median", {}}}, {{"extrapolation", {}}}};
+    const std::vector<std::string> samplers{"random", "cmaes", "sobol", "gp", "tpe"};
+    for (std::size_t other = 0; other <= others.size(); ++other) {
+        const auto store = open();
+        Ledger ledger = ledger_over(study, *store);
+        const auto read = ledger.replay();
+        ASSERT_TRUE(read) << read.error().message;
+        for (const TrialRecord& trial : ledger.record().trials)
+            EXPECT_EQ(trial.value.has_value(), trial.best_step > 0) << trial.number;
+        play(ledger, 20 + session++, 60);
+        if (other == others.size()) {
+            // No trial of an earlier rule is left behind: it goes on, or ends as the last rule says.
+            for (std::vector<std::int64_t> paused; !(paused = ledger.promotions(true, 1)).empty();) {
+                ledger.promote(paused.front());
+                ledger.launch(paused.front(), "cpu 0", {});
+                ledger.finish(paused.front(), TrialState::complete, "", "");
+            }
+        } else {
+            study.stopping = others[other];
+            study.sampler.type = samplers[other];
+            study.space[0].low /= 2;
+            study.space[0].high += 0.05;
+        }
+        ledger.flush();
+        ledger.summarize();
+    }
+}
+
+TEST(ResumeWithoutRules, PausedTrialsGoOn) {
+    testing::MemoryStore store;
+    Study study = study_with({{"asha", {}}});
+    {
+        Ledger ledger = ledger_over(study, store);
+        ASSERT_TRUE(ledger.replay());
+        play(ledger, 5, 60);
+    }
+    study.stopping.clear();
+    Ledger ledger = ledger_over(study, store);
+    ASSERT_TRUE(ledger.replay());
+    std::size_t paused = 0;
+    for (const std::int64_t trial : ledger.unfinished())
+        paused += ledger.record().trial(trial).state == TrialState::paused ? 1 : 0;
+    EXPECT_GT(paused, 3u);
+    EXPECT_EQ(ledger.promotions(false, 1000).size(), paused);
+    ledger.promote(ledger.promotions(false, 1).front());
+    EXPECT_EQ(ledger.promotions(false, 1000).size(), paused - 1);
+}
+
 /// Expects that the summary of a study agrees with its events.
 void compare(const StudyRecord& seen, const StudyRecord& folded) {
     ASSERT_EQ(seen.trials.size(), folded.trials.size());

@@ -40,7 +40,7 @@ class WarmStart : public ::testing::Test {
 
     static std::unique_ptr<HeldStudy> hold(const Study& study) {
         auto held = HeldStudy::take(
-            study, study_folder(study.name), [](const std::string&) { return Result<void>{}; },
+            study, study_folder(study.name), [](const std::string&, const auto&) { return Result<void>{}; },
             [](const std::string&) {});
         EXPECT_TRUE(held) << held.error().message;
         if (!held) return nullptr;

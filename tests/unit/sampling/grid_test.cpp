@@ -66,6 +66,26 @@ TEST(Grid, TakesEveryIntegerOnTheLogarithmsScaleToo) {
     EXPECT_GT(std::distance(spread.begin(), spread.lower_bound(32)), 6) << "half of the magnitudes";
 }
 
+TEST(Grid, ThatBecameLargerTriesTheNewPointsToo) {
+    const auto before = played(grid_study({range("depth", 2, 3, Kind::integer), range("width", 5, 6, Kind::integer)}),
+                               10, [](const TrialRecord&) { return 1; });
+    ASSERT_EQ(before.size(), 4u);
+    Proposer proposer =
+        *Proposer::make(grid_study({range("depth", 1, 4, Kind::integer), range("width", 5, 6, Kind::integer)}));
+    for (const TrialRecord& trial : before) proposer.proposed(trial), proposer.tell(trial);
+    std::set<Params> seen;
+    TrialRecord next;
+    for (next.number = 5;; ++next.number) {
+        const auto proposal = proposer.propose(next.number);
+        if (!proposal) break;
+        next.point = proposal->point;
+        next.params = proposal->params;
+        proposer.proposed(next);
+        EXPECT_TRUE(seen.insert(next.params).second);
+    }
+    EXPECT_EQ(seen.size(), 4u);
+}
+
 TEST(Grid, ALongRangeOfIntegersTakesAsManyValuesAsAContinuum) {
     const auto trials = all_of(grid_study({range("batch", 1, 1000, Kind::integer)}, {{"points", std::int64_t{21}}}));
     EXPECT_EQ(trials.size(), 21u);

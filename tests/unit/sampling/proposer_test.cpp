@@ -260,5 +260,22 @@ TEST(Proposer, SobolNamesItsLimit) {
     EXPECT_EQ(proposer.error().message, "sampler sobol serves 3667 parameters at most, the space has 3668");
 }
 
+TEST(Proposer, KnowsWhereTrialsLieInARangeThatWasWidenedSince) {
+    Study study;
+    study.sampler.type = "tpe";
+    study.objective = {"loss", Direction::minimize, Objective::At::best};
+    study.space = {Dimension{.name = "x", .high = 0.1}};
+    const auto loss = [](const TrialRecord& trial) { return std::abs(number_or(trial.params.at("x"), 0) - 0.09); };
+    const auto before = played(study, 40, loss);
+    study.space[0].high = 1;
+    Proposer proposer = *Proposer::make(study);
+    for (const TrialRecord& trial : before) proposer.proposed(trial), proposer.tell(trial);
+    std::vector<double> proposed;
+    for (std::int64_t trial = 41; trial <= 61; ++trial)
+        proposed.push_back(number_or(proposer.propose(trial)->params.at("x"), -1));
+    std::sort(proposed.begin(), proposed.end());
+    EXPECT_LT(proposed[10], 0.3) << "the good ones were at nine tenths of the range before";
+}
+
 }  // namespace
 }  // namespace hpo

@@ -314,8 +314,8 @@ TEST(Compare, ChangesThatMakeTrialsIncomparableAreRefusedWithBothValues) {
     const auto refused = [](const std::vector<std::string>& set) {
         return refusal(compare(parsed(small), parsed(small, set)));
     };
-    EXPECT_EQ(refused({"space.lr.high=0.1", "budget.trials=128"}),
-              "  space.lr.high: 0.03 -> 0.1 (trials before and after could not be compared)\n");
+    EXPECT_EQ(refused({"space.lr.high=0.02", "budget.trials=128"}),
+              "  space.lr.high: 0.03 -> 0.02 (trials before and after could not be compared)\n");
     EXPECT_EQ(
         refused({"space.momentum=null"}),
         "  space.momentum.type: float -> (absent) (trials before and after could not be compared)\n"
@@ -328,12 +328,40 @@ TEST(Compare, ChangesThatMakeTrialsIncomparableAreRefusedWithBothValues) {
               "  objective.metric: val_accuracy -> val_loss (trials before and after could not be compared)\n"
               "  objective.direction: maximize -> minimize (trials before and after could not be compared)\n");
     EXPECT_EQ(refused({"seed=2"}), "  seed: 1 -> 2 (trials drawn before and after could not be compared)\n");
-    EXPECT_EQ(refused({"sampler={type: random}"}),
-              "  sampler.type: auto -> random (the trials so far were proposed by the earlier sampler)\n");
-    EXPECT_EQ(refused({"stopping=[{rule: asha, factor: 4}]"}),
-              "  stopping.asha.factor: 3 -> 4 (the decisions so far were made by the earlier rules)\n");
     EXPECT_NE(refused({"policy.regularization=off"}), "");
     EXPECT_NE(refused({"study=t"}), "");
+}
+
+TEST(Compare, TheSamplerAndTheRulesMayChangeAndRangesMayBecomeLarger) {
+    const auto refused = [](const std::vector<std::string>& set, const std::vector<std::string>& begun = {}) {
+        return refusal(compare(parsed(small, begun), parsed(small, set)));
+    };
+    EXPECT_EQ(refused({"sampler={type: random}"}), "");
+    EXPECT_EQ(refused({"stopping=[{rule: asha, factor: 4}]"}), "");
+    EXPECT_EQ(refused({"stopping=[]"}), "");
+    EXPECT_EQ(refused({"space.lr.low=0.00001", "space.lr.high=0.1"}), "");
+    EXPECT_NE(refused({"space.lr.low=0.00001", "space.lr.high=0.02"}), "") << "one end is narrower";
+    EXPECT_NE(refused({"space.lr.log=false"}), "");
+    EXPECT_EQ(refused({"space.optimizer.choices=[adamw, lion, sgd]"}, {"space.optimizer.choices=[sgd, adamw]"}), "");
+    EXPECT_NE(refused({"space.optimizer.choices=[sgd, lion]"}, {"space.optimizer.choices=[sgd, adamw]"}), "");
+    const auto script = [](const std::string& dimension) {
+        return parsed(
+            "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [x]}\nspace:\n  x: {type: "
+            "int, step: 2, " +
+            dimension + "}\n");
+    };
+    EXPECT_EQ(refusal(compare(script("low: 4, high: 8"), script("low: 2, high: 12"))), "");
+    EXPECT_NE(refusal(compare(script("low: 4, high: 8"), script("low: 3, high: 9"))), "") << "4 is no value any more";
+}
+
+TEST(Compare, WhileNoTrialHasAValueTheWorkerAndTheObjectiveMayChange) {
+    const auto refused = [](const std::vector<std::string>& set) {
+        return refusal(compare(parsed(small), parsed(small, set), false));
+    };
+    EXPECT_EQ(refused({"worker.training.clip=2"}), "");
+    EXPECT_EQ(refused({"objective.metric=val_loss"}), "");
+    EXPECT_NE(refused({"space.lr.high=0.02"}), "");
+    EXPECT_NE(refused({"seed=2"}), "");
 }
 
 TEST(Compare, EpochsMayNotChangeIfTheLearningRateScheduleSpansThem) {
