@@ -29,7 +29,7 @@ void WorkerLog::open(std::filesystem::path file) {
 void WorkerLog::create() {
     const auto path = std::exchange(path_, {});
     // Devices, pipes and links are refused: opening or writing one could block, or alter another file.
-    file_ = Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0644));
+    file_ = Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0666));
     struct stat info {};
     if (!file_ || ::fstat(file_.get(), &info) != 0 || !S_ISREG(info.st_mode)) return file_.reset();
     size_ = info.st_size;

@@ -1,11 +1,13 @@
 #include "orchestrator/store/sqlite.hpp"
 
+#include <fcntl.h>
 #include <sqlite3.h>
 
 #include <chrono>
 #include <cstring>
 #include <thread>
 
+#include "hpo/descriptor.hpp"
 #include "orchestrator/store/lock_owner.hpp"
 
 namespace hpo::sqlite {
@@ -81,6 +83,10 @@ Result<Database> Database::open(const std::filesystem::path& file, Mode mode, in
     const int flags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
                       (writes ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) |
                       (mode == Mode::create ? SQLITE_OPEN_CREATE : 0);
+    // SQLite lets only the owner write. With the usual permissions the umask decides, and a group can go on with a
+    // study.
+    if (mode == Mode::create)
+        const Descriptor created(::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     const std::string name = uri(file, mode == Mode::immutable ? "?immutable=1" : "");
     const int status = sqlite3_open_v2(name.c_str(), &connection, flags, nullptr);
     database.connection_.reset(connection);

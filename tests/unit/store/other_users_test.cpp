@@ -68,6 +68,16 @@ TEST_F(OtherUsers, WhatALockOnWouldFreezeTheStudyIsClosedToThoseWhoMayNotWriteTo
     }
 }
 
+TEST_F(OtherUsers, OfTheGroupGoOnWithAStudyIfTheUmaskLetsThem) {
+    for (const auto& [mask, mode] : {std::pair<mode_t, mode_t>{0002, 0664}, {0022, 0644}, {0077, 0600}}) {
+        fs::remove(file_);
+        const mode_t before = ::umask(mask);
+        { ASSERT_TRUE(open_store(file_)); }
+        ::umask(before);
+        EXPECT_EQ(mode_of(file_), mode);
+    }
+}
+
 TEST_F(OtherUsers, FilesThatAnEarlierVersionLeftOpenAreClosed) {
     { const auto store = open_store(file_); }
     ::close(::open(memory().c_str(), O_CREAT | O_RDWR, 0644));
