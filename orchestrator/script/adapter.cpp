@@ -267,11 +267,18 @@ class Adapter {
         order.command = script::fill(command, task_.optional, lookup);
         order.folder = folder;
         if (!values.problem().empty()) return fail(values.problem());
+        if (const string problem = script::first_line_problem(order.command.front()); !problem.empty())
+            return fail(printable(problem));
         order.environment = environment_of(run, lookup);
         script::Terminal terminal = terminal_for(order);
+        // A terminal that the user asks for is a whole one. Others read from nothing.
+        const int input = task_.terminal == TerminalUse::on ? terminal.program.get() : -1;
         supervisor::Child child = prepared_ ? script::start_prepared(*std::move(prepared_), std::move(order))
-                                            : supervisor::start_child(order, -1, terminal.program.get());
-        if (child.pid == 0) return fail("cannot " + child.failed + ": " + std::strerror(child.error));
+                                            : supervisor::start_child(order, input, terminal.program.get());
+        // Memory that hpo itself lacks is not the script's, whose reasons name it otherwise.
+        const char* why =
+            child.error == ENOMEM ? "the system has too little memory for another process" : std::strerror(child.error);
+        if (child.pid == 0) return fail("cannot " + child.failed + ": " + why);
         command_ = child.pid;
         output_.open(std::move(child.output), std::move(terminal.reader));
         send(from_worker::Started{run.id, 0});

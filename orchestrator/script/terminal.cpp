@@ -48,6 +48,7 @@ Result<Terminal> open_terminal() {
     termios mode{};
     if (!terminal.program || ::tcgetattr(terminal.program.get(), &mode) != 0) return failed();
     ::cfmakeraw(&mode);
+    mode.c_cc[VMIN] = mode.c_cc[VTIME] = 0;  // who reads finds the end at once, since nobody types
     const winsize size{rows, columns, 0, 0};
     if (::tcsetattr(terminal.program.get(), TCSANOW, &mode) != 0 ||
         ::ioctl(terminal.program.get(), TIOCSWINSZ, &size) != 0)
@@ -66,6 +67,20 @@ string path_of(const string& program, const std::optional<string>& path) {
         if (colon == std::string_view::npos) return {};
         rest.remove_prefix(colon + 1);
     }
+}
+
+string first_line_problem(const string& program) {
+    const string file = path_of(program);
+    std::ifstream stream(file, std::ios::binary);
+    string line(256, '\0');  // as much as the system reads
+    stream.read(line.data(), static_cast<std::streamsize>(line.size()));
+    line.resize(static_cast<std::size_t>(stream.gcount()));
+    const auto end = line.find('\n');
+    if (file.empty() || !line.starts_with("#!") || end == string::npos || line[end - 1] != '\r') return {};
+    return "cannot start " + file + ": its first line, " + line.substr(0, end - 1) +
+           ", ends with a carriage return (CRLF), as files of Windows do, and the system takes it for a part of the "
+           "interpreter's name: convert the file by sed -i 's/\\r$//' " +
+           file;
 }
 
 bool profits_from_terminal(const std::vector<string>& command) {

@@ -1,5 +1,5 @@
-// Gives a program a pseudo-terminal as standard output. Programs in C and many other languages buffer kilobytes of
-// their output unless they print to a terminal.
+// Starts programs as they are used to: gives one a pseudo-terminal as standard output, and finds out why it cannot
+// start. Programs in C and many other languages buffer kilobytes of their output unless they print to a terminal.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,8 @@ namespace hpo::script {
 
 /// Both ends of a terminal, which close at exec. Bytes that are written to `program` are read from `reader` unchanged:
 /// line ends are not translated, and nothing is echoed. `reader` is non-blocking and fails with EIO once no process has
-/// the other end open. The terminal controls no process, so closing it sends no signal.
+/// the other end open. Who reads from `program` finds the end of the input. The terminal controls no process, so
+/// closing it sends no signal.
 struct Terminal {
     Descriptor reader;
     Descriptor program;
@@ -29,6 +30,10 @@ bool profits_from_terminal(const std::vector<std::string>& command);
 
 /// Environment variables that make programs print plain text on the terminal.
 inline const std::vector<std::string> terminal_variables{"TERM=dumb", "NO_COLOR=1"};
+
+/// Returns why the program cannot be started if its first line names an interpreter and ends as lines of Windows do,
+/// with the cure; otherwise an empty text. The system takes the carriage return for a part of the interpreter's name.
+std::string first_line_problem(const std::string& program);
 
 /// Returns the path at which execvp() finds an executable program in `path`, by default in $PATH. Returns an empty text
 /// if it finds none.
