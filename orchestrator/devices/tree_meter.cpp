@@ -1,13 +1,11 @@
 #include "orchestrator/devices/tree_meter.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <ctime>
 #include <set>
 
+#include "hpo/threads.hpp"
 #include "orchestrator/devices/host.hpp"
 
 namespace hpo {
@@ -96,14 +94,8 @@ std::vector<std::optional<TreeReading>> TreeWatch::latest(std::span<const std::i
         const auto reading = readings_.find(root);
         all.push_back(reading == readings_.end() ? std::nullopt : std::optional(reading->second));
     }
-    if (new_root_ && !thread_.joinable()) {
-        // The main thread handles signals.
-        sigset_t every, before;
-        sigfillset(&every);
-        ::pthread_sigmask(SIG_SETMASK, &every, &before);
-        thread_ = std::thread([this] { work(); });
-        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    }
+    // With no thread left on the system, the readings are absent until a later call can start one.
+    if (new_root_ && !thread_.joinable()) thread_ = start_thread([this] { work(); });
     if (new_root_) wake_.notify_one();
     return all;
 }

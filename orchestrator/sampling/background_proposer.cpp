@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <stdexcept>
 #include <utility>
+
+#include "hpo/threads.hpp"
 
 namespace hpo {
 
@@ -32,12 +35,15 @@ void BackgroundProposer::start(std::int64_t trial, std::function<void()> ready) 
     if (computing_ != 0) throw std::logic_error("a proposal is computed already");
     computing_ = trial;
     about_ = proposer_.about();
-    std::packaged_task<std::optional<Proposal>()> task([this, trial] { return timed_proposal(trial); });
-    result_ = task.get_future();
-    thread_ = std::thread([task = std::move(task), ready = std::move(ready)]() mutable {
-        task();
+    const auto task = std::make_shared<std::packaged_task<std::optional<Proposal>()>>(
+        [this, trial] { return timed_proposal(trial); });
+    result_ = task->get_future();
+    const auto compute = [task, ready = std::move(ready)] {
+        (*task)();
         ready();
-    });
+    };
+    thread_ = start_thread(compute);
+    if (!thread_.joinable()) compute();
 }
 
 bool BackgroundProposer::ready() const {
@@ -51,7 +57,7 @@ std::optional<Proposal> BackgroundProposer::take() {
 }
 
 void BackgroundProposer::drop() {
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
     computing_ = 0;
     outdated_ = false;
     result_ = {};

@@ -30,7 +30,8 @@ class BackgroundProposer {
     [[nodiscard]] std::optional<Proposal> propose(std::int64_t trial);
 
     /// Starts to compute the proposal for `trial`. Calls `ready` once, from the other thread, when the result is there.
-    /// Throws std::logic_error if an earlier result was neither taken nor dropped.
+    /// If the system has no thread left, computes the proposal and calls `ready` before it returns. Throws
+    /// std::logic_error if an earlier result was neither taken nor dropped.
     void start(std::int64_t trial, std::function<void()> ready);
     /// Returns the trial whose proposal was started and neither taken nor dropped, or 0 if there is none.
     [[nodiscard]] std::int64_t computing() const { return computing_; }

@@ -1,7 +1,6 @@
 #include "orchestrator/store/disk_sync.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "hpo/descriptor.hpp"
+#include "hpo/threads.hpp"
 
 namespace hpo {
 
@@ -38,13 +38,10 @@ void DiskSync::request(std::int64_t count) {
         requested_ = count;
     }
     changed_.notify_all();
+    if (!thread_.joinable()) thread_ = start_thread([this] { work(); });
     if (thread_.joinable()) return;
-    // Signals are for the thread that waits for them.
-    sigset_t every{}, before{};
-    ::sigfillset(&every);
-    ::pthread_sigmask(SIG_SETMASK, &every, &before);
-    thread_ = std::thread([this] { work(); });
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    std::unique_lock lock(mutex_);
+    if (!failed_) synchronise(lock);
 }
 
 Result<std::int64_t> DiskSync::reached() const {
@@ -77,17 +74,22 @@ void DiskSync::work() {
         if (!ends_) changed_.wait_until(lock, next, [this] { return ends_ || waiting_ > 0; });
         if (ends_) return;
         next = std::chrono::steady_clock::now() + pause;
-        const std::int64_t written = requested_;  // what comes while it runs is for the next one
-        lock.unlock();
-        const auto done = synchronise_();
-        lock.lock();
-        if (done)
-            reached_ = written;
-        else
-            failed_ = done.error();
-        if (listener_) listener_();
-        changed_.notify_all();
+        synchronise(lock);
     }
+}
+
+/// Releases the lock while the disk works.
+void DiskSync::synchronise(std::unique_lock<std::mutex>& lock) {
+    const std::int64_t written = requested_;  // later requests are for the next synchronisation
+    lock.unlock();
+    const auto done = synchronise_();
+    lock.lock();
+    if (done)
+        reached_ = written;
+    else
+        failed_ = done.error();
+    if (listener_) listener_();
+    changed_.notify_all();
 }
 
 Result<std::function<Result<void>()>> synchronise_log(const std::string& file) {

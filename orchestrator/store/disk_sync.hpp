@@ -26,7 +26,8 @@ class DiskSync {
     DiskSync(const DiskSync&) = delete;
     DiskSync& operator=(const DiskSync&) = delete;
 
-    /// Everything up to `count` is written, and is to be brought to the disk within about 10 ms. Returns at once.
+    /// Everything up to `count` is written, and is to be brought to the disk within about 10 ms. Returns at once, or
+    /// when it is on the disk if the system has no thread left.
     void request(std::int64_t count);
     /// How much is on the disk; 0: nothing that is known of.
     [[nodiscard]] Result<std::int64_t> reached() const;
@@ -38,6 +39,7 @@ class DiskSync {
 
    private:
     void work();
+    void synchronise(std::unique_lock<std::mutex>& lock);
 
     std::function<Result<void>()> synchronise_;
     mutable std::mutex mutex_;  ///< over all that follows but the thread

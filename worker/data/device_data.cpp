@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "worker/data/mapped_file.hpp"
 #include "worker/data/memory.hpp"
 #include "worker/data/number_fit.hpp"
 
@@ -129,6 +130,43 @@ class TargetSpread {
     std::vector<NumberFit> outputs_;
 };
 
+/// Checks samples against the shape for which memory is laid out, since a file may change after it was described.
+/// Throws UnreadableFile, also where samples are missing at the end.
+class ShapeGuard {
+   public:
+    ShapeGuard(const DataShape& shape, std::string path) : shape_(shape), path_(std::move(path)) {}
+
+    void add(const SampleBatch& batch) {
+        const bool trains = batch.part == Part::train;
+        const std::int64_t rows = trains ? shape_.train : shape_.test;
+        const auto has = [&](std::span<const std::byte> bytes, std::int64_t of_row) {
+            return static_cast<std::int64_t>(bytes.size()) == batch.count * of_row;
+        };
+        if (batch.first < 0 || batch.count > rows - batch.first || !has(batch.features, shape_.row_bytes()) ||
+            !has(batch.targets, 4 * shape_.target_columns()))
+            refuse();
+        (trains ? train_ : test_) += batch.count;
+        if (shape_.task != Task::classification) return;
+        for (std::size_t i = 0; i < batch.targets.size(); i += 4) {
+            std::int32_t label = 0;
+            std::memcpy(&label, &batch.targets[i], 4);
+            if (label < 0 || label >= shape_.outputs) refuse();
+        }
+    }
+
+    /// Begins the next fold. Throws if the last one has had too few samples.
+    void end() {
+        if (std::exchange(train_, 0) != shape_.train || std::exchange(test_, 0) != shape_.test) refuse();
+    }
+
+   private:
+    [[noreturn]] void refuse() const { throw UnreadableFile(path_ + ": changed while it was read"); }
+
+    const DataShape& shape_;
+    std::string path_;
+    std::int64_t train_ = 0, test_ = 0;  ///< samples so far
+};
+
 /// Writes into a buffer of samples.
 class Writer {
    public:
@@ -237,8 +275,10 @@ std::int64_t DeviceData::bytes() const {
     return static_cast<std::int64_t>(train_buffer->bytes() + test_buffer->bytes());
 }
 
-Result<std::unique_ptr<DeviceData>> load_to_device(Device& device, const DataConfig& config, std::uint64_t data_seed,
-                                                   const std::function<void()>& progress) {
+namespace {
+
+Result<std::unique_ptr<DeviceData>> load(Device& device, const DataConfig& config, std::uint64_t data_seed,
+                                         const std::function<void()>& progress) {
     const auto shape = describe_data(config);
     if (!shape) return shape.error();
     const auto sizes = split_sizes(config, *shape);
@@ -275,6 +315,7 @@ Result<std::unique_ptr<DeviceData>> load_to_device(Device& device, const DataCon
     const Writer to_test(device, *data->test_buffer, test);
     // Samples that do not depend on the split are read once for all folds.
     const bool all_alike = !shape->standardised && shape->task != Task::regression;
+    ShapeGuard guard(data->shape, config.path);
     std::uint32_t crc = 0;
     for (DataConfig its = config; its.fold < sizes->folds;) {
         std::vector<FoldSums> sums;
@@ -293,12 +334,14 @@ Result<std::unique_ptr<DeviceData>> load_to_device(Device& device, const DataCon
         }
         its.fold = first;
         const auto facts = load_data(its, data_seed, [&](const SampleBatch& batch) {
+            guard.add(batch);
             if (!in_files) (batch.part == Part::train ? to_train : to_test).take(batch, first);
             for (FoldSums& one : sums) one.add(batch);
             crc = checksum(checksum(crc, batch.features), batch.targets);
             if (progress) progress();
         });
         if (!facts) return facts.error();
+        guard.end();
         for (FoldSums& one : sums) data->folds.push_back(one.facts(*facts));
         if (in_files) {
             auto reader = open_samples(its, data_seed);
@@ -313,6 +356,17 @@ Result<std::unique_ptr<DeviceData>> load_to_device(Device& device, const DataCon
     }
     data->fingerprint = crc;
     return data;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceData>> load_to_device(Device& device, const DataConfig& config, std::uint64_t data_seed,
+                                                   const std::function<void()>& progress) {
+    try {
+        return load(device, config, data_seed, progress);
+    } catch (const UnreadableFile& error) {
+        return Error{error.what()};
+    }
 }
 
 }  // namespace hpo

@@ -108,13 +108,16 @@ std::vector<std::int64_t> class_counts(const Described& part) {
 Result<void> load_part(const std::string& path, Part which, const std::string& prefix, const SampleSink& sink) {
     const auto part = describe_part(path, prefix);
     if (!part) return part.error();
+    const Error changed{part->files.images.string() + ": changed while it was read"};
     const auto shape = read_idx(part->files.images, [&](std::int64_t first, std::span<const std::uint8_t> bytes) {
         const auto count = static_cast<std::int64_t>(bytes.size()) / part->features;
+        if (count > part->count() - first) throw UnreadableFile(changed.message);
         const auto labels =
             std::span(part->labels).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
         sink({which, first, count, std::as_bytes(bytes), std::as_bytes(labels)});
     });
     if (!shape) return shape.error();
+    if (item_bytes(*shape) != part->features) return changed;
     return {};
 }
 

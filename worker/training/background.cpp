@@ -1,8 +1,8 @@
 #include "worker/training/background.hpp"
 
-#include <csignal>
-#include <system_error>
 #include <utility>
+
+#include "hpo/threads.hpp"
 
 namespace hpo {
 
@@ -21,16 +21,8 @@ void Background::enqueue(std::function<void()> job) {
         waiting_.push_back(std::move(job));
         if (idle_ >= static_cast<int>(waiting_.size()) || static_cast<int>(threads_.size()) >= most_threads_)
             return changed_.notify_one();
-        // A signal is for the thread that trains.
-        sigset_t all;
-        sigset_t before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_BLOCK, &all, &before);
-        try {
-            threads_.emplace_back([this] { work(); });
-        } catch (const std::system_error&) {
-        }
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        if (std::thread thread = start_thread([this] { work(); }); thread.joinable())
+            threads_.push_back(std::move(thread));
         if (!threads_.empty()) return;
         job = std::move(waiting_.back());
         waiting_.pop_back();

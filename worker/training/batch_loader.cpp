@@ -10,11 +10,15 @@
 #include <cstring>
 #include <utility>
 
+#include "hpo/threads.hpp"
+
 namespace hpo {
 
 BatchLoader::BatchLoader(int threads, std::int64_t ahead, std::size_t bytes) : slots_(static_cast<std::size_t>(ahead)) {
     for (Slot& slot : slots_) slot.bytes.resize(bytes);
-    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { load(); });
+    for (int i = 0; i < threads; ++i)
+        if (std::thread thread = start_thread([this] { load(); }); thread.joinable())
+            threads_.push_back(std::move(thread));
 }
 
 BatchLoader::~BatchLoader() {
@@ -38,6 +42,12 @@ void BatchLoader::begin(Fill fill, std::int64_t count) {
 }
 
 void BatchLoader::next(std::span<std::byte> to) {
+    if (threads_.empty()) {
+        std::vector<std::byte>& bytes = slots_.front().bytes;
+        fill_(taken_++, bytes);
+        std::memcpy(to.data(), bytes.data(), std::min(to.size(), bytes.size()));
+        return;
+    }
     std::unique_lock lock(mutex_);
     Slot& slot = slot_of(taken_);
     changed_.wait(lock, [&] { return slot.loaded; });

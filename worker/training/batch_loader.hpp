@@ -25,7 +25,8 @@ class BatchLoader {
     /// Writes batch `number` of the sequence to `to`. Called by several threads at once.
     using Fill = std::function<void(std::int64_t number, std::span<std::byte> to)>;
 
-    /// `threads` and `ahead`: at least 1. A batch has at most `bytes`.
+    /// `threads` and `ahead`: at least 1. A batch has at most `bytes`. If the system has fewer threads left, those do
+    /// the work; without any, next() loads its batch itself.
     BatchLoader(int threads, std::int64_t ahead, std::size_t bytes);
     ~BatchLoader();
     BatchLoader(const BatchLoader&) = delete;

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <fstream>
 
+#include "tests/support/no_threads.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace hpo {
@@ -97,6 +98,18 @@ TEST(TreeWatch, MeasuresARealTreeWithoutBlockingTheReader) {
     EXPECT_GT(reading->bytes, 1 << 20);
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
+}
+
+TEST(TreeWatch, HasNoReadingsWhileTheSystemHasNoThreadLeft) {
+    TreeWatch watch;
+    const std::vector<std::int64_t> roots{::getpid()};
+    {
+        const testing::NoThreads none;
+        for (int i = 0; i < 3; ++i) EXPECT_FALSE(watch.latest(roots).front());
+    }
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!watch.latest(roots).front() && std::chrono::steady_clock::now() < deadline) ::usleep(1000);
+    EXPECT_TRUE(watch.latest(roots).front());
 }
 
 }  // namespace

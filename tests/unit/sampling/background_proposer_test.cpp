@@ -6,6 +6,7 @@
 #include <future>
 
 #include "support.hpp"
+#include "tests/support/no_threads.hpp"
 
 namespace hpo {
 namespace {
@@ -54,6 +55,19 @@ TEST_F(BackgroundProposerTest, ProposesTheSameAsAPlainProposer) {
     EXPECT_EQ(background.take()->params, proposer.propose(31)->params);
     EXPECT_EQ(background.computing(), 0);
     EXPECT_FALSE(background.ready());
+}
+
+TEST_F(BackgroundProposerTest, ComputesInItsCallerIfTheSystemHasNoThreadLeft) {
+    const testing::NoThreads none;
+    int told = 0;
+    background.start(31, [&] { ++told; });
+    EXPECT_EQ(told, 1);
+    EXPECT_TRUE(background.ready());
+    EXPECT_EQ(background.take()->params, proposer.propose(31)->params);
+    EXPECT_EQ(background.computing(), 0);
+    background.start(31, [&] { ++told; });
+    background.drop();
+    EXPECT_EQ(background.computing(), 0);
 }
 
 TEST_F(BackgroundProposerTest, LearnsResultsThatArriveMeanwhileAfterItsComputation) {

@@ -7,6 +7,7 @@
 
 #include "orchestrator/store/disk_sync.hpp"
 #include "orchestrator/store/store.hpp"
+#include "tests/support/no_threads.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace hpo {
@@ -62,6 +63,20 @@ TEST(DiskSync, OneSynchronisationDoesForAllThatWasWrittenBeforeItBegan) {
     EXPECT_EQ(gate.arrived(), 2);
     EXPECT_TRUE(sync.wait(7));
     EXPECT_EQ(gate.arrived(), 2);
+}
+
+TEST(DiskSync, WorksInItsCallerIfTheSystemHasNoThreadLeft) {
+    int calls = 0;
+    DiskSync sync([&]() -> Result<void> { return ++calls, Result<void>{}; });
+    {
+        const testing::NoThreads none;
+        sync.request(3);
+        EXPECT_EQ(*sync.reached(), 3);
+        EXPECT_TRUE(sync.wait(4));
+        EXPECT_EQ(calls, 2);
+    }
+    EXPECT_TRUE(sync.wait(5)) << "by a thread again";
+    EXPECT_EQ(calls, 3);
 }
 
 TEST(DiskSync, AFailureIsPermanent) {

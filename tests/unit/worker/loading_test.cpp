@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "tests/support/no_threads.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/unit/worker/fused_trials.hpp"
 #include "worker/training/batch_loader.hpp"
@@ -31,6 +32,17 @@ TEST(BatchLoader, GivesBatchesInTheirOrderWhateverThreadsThereAre) {
                 for (std::int64_t i = 0; i < 30; ++i) ASSERT_EQ(loaded_number(loader), 100 * sequence + i);
             }
         }
+}
+
+TEST(BatchLoader, LoadsInItsCallerIfTheSystemHasNoThreadLeft) {
+    const testing::NoThreads none;
+    BatchLoader loader(2, 4, 8);
+    for (int sequence = 0; sequence < 2; ++sequence) {
+        loader.begin(put_number, 6);
+        for (std::int64_t i = 0; i < 3; ++i) ASSERT_EQ(loaded_number(loader), i);
+    }
+    loader.begin([](std::int64_t, std::span<std::byte>) { throw std::runtime_error("cat.png: gone"); }, 1);
+    EXPECT_THROW(loaded_number(loader), std::runtime_error);
 }
 
 TEST(BatchLoader, ThrowsWhatLoadingThrewWhereThatBatchIsAskedFor) {
@@ -88,6 +100,42 @@ void write_array(const std::filesystem::path& file, const std::string& type, con
     std::ofstream to(file, std::ios::binary);
     to << "\x93NUMPY\x01" << '\0' << static_cast<char>(header.size()) << '\0' << header;
     to.write(reinterpret_cast<const char*>(numbers.data()), static_cast<std::streamsize>(numbers.size() * sizeof(T)));
+}
+
+/// Images of 2 x 3 pixels and their labels, in IDX files.
+void write_images(const std::filesystem::path& folder, const std::string& part, std::uint8_t count, std::uint8_t last) {
+    const auto write = [&](const std::string& name, std::string header, const std::string& items) {
+        header[3] = static_cast<char>(header.size() / 4 - 1);
+        header[7] = static_cast<char>(count);
+        std::ofstream(folder / (part + name), std::ios::binary) << header << items;
+    };
+    using namespace std::string_literals;
+    write("-images-idx3-ubyte", "\0\0\x08.\0\0\0.\0\0\0\x02\0\0\0\x03"s, std::string(count * 6U, '\x07'));
+    std::string labels(count, '\1');
+    labels.front() = '\0';
+    labels.back() = static_cast<char>(last);
+    write("-labels-idx1-ubyte", "\0\0\x08.\0\0\0."s, labels);
+}
+
+TEST(Loading, RefusesFilesThatChangeAfterTheyWereDescribed) {
+    const testing::TemporaryFolder folder;
+    const WorkerFixture worker;
+    DataConfig data = read_configuration(small_params())->data;
+    data.format = "idx";
+    data.path = folder.path().string();
+    struct Change {
+        std::uint8_t images, last;
+    };
+    for (const Change& change : {Change{40, 1}, Change{5, 1}, Change{20, 9}}) {
+        write_images(folder.path(), "train", 60, 1);
+        write_images(folder.path(), "t10k", 20, 1);
+        ASSERT_TRUE(load_to_device(*worker.device, data, 5)) << load_to_device(*worker.device, data, 5).error().message;
+        const auto loaded = load_to_device(*worker.device, data, 5, [&] {
+            write_images(folder.path(), "t10k", change.images, change.last);  // once the first images are read
+        });
+        ASSERT_FALSE(loaded) << int{change.images};
+        EXPECT_THAT(loaded.error().message, HasSubstr(": changed while it was read"));
+    }
 }
 
 class LoadingOn : public ::testing::TestWithParam<const char*> {

@@ -2,11 +2,9 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <fstream>
-#include <system_error>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -93,19 +91,14 @@ void ThreadPool::use(std::span<const int> cores) {
     for (const int core : of_helpers)
         if (core >= 0 && core < CPU_SETSIZE) CPU_SET(core, &set);
     ranges_ = std::make_unique<Range[]>(cores.size());
-    sigset_t all, before;  // signals are for the thread that the process began with
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    try {
-        while (helpers_.size() + 1 < cores.size()) {
-            const auto thread = static_cast<int>(helpers_.size()) + 1;
-            helpers_.emplace_back([this, thread] { help(thread); });
-            // Where it fails (a core has gone), the thread runs where the calling one may.
-            (void)pthread_setaffinity_np(helpers_.back().native_handle(), sizeof set, &set);
-        }
-    } catch (const std::system_error&) {  // no more threads: a limit of the system or of the control group
+    while (helpers_.size() + 1 < cores.size()) {
+        const auto number = static_cast<int>(helpers_.size()) + 1;
+        std::thread helper = start_thread([this, number] { help(number); });
+        if (!helper.joinable()) break;
+        // Where it fails (a core has gone), the thread runs where the calling one may.
+        (void)pthread_setaffinity_np(helper.native_handle(), sizeof set, &set);
+        helpers_.push_back(std::move(helper));
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void ThreadPool::end_helpers() {
