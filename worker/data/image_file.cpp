@@ -75,17 +75,29 @@ extern "C" void leave_at_warning(j_common_ptr jpeg, int level) {
     if (level < 0) leave_jpeg(jpeg);
 }
 
+/// Returns true if an image of the shape `its` does not fit a buffer for `shape`. A grey image fits a coloured one.
+bool differs(const ImageShape& its, const ImageShape& shape) {
+    return its.height != shape.height || its.width != shape.width || its.channels > shape.channels;
+}
+
+constexpr const char* other_shape = "changed while it was read";
 constexpr const char* four_inks = "has the colours of a printer (CMYK): convert it to RGB";
 
 /// Of a file that decode_jpeg() could not read.
 Error jpeg_error(const fs::path& file, const JpegErrors& errors) {
     const std::string message = errors.message;
-    return image_error(file, message == four_inks ? message : "damaged or truncated (" + message + ")");
+    const bool complete = message == four_inks || message == other_shape;
+    return image_error(file, complete ? message : "damaged or truncated (" + message + ")");
 }
 
-/// With `to` null, the shape alone. Returns false with errors.message. It has no objects with destructors, since errors
-/// jump over them.
-bool decode_jpeg(std::FILE* file, JpegErrors& errors, ImageShape& shape, std::byte* to, std::int64_t channels) {
+/// Reads the header, and the pixels if there is a buffer for an image of the shape `wanted`. Returns false with
+/// errors.message. Has no objects with destructors, since errors jump over them.
+bool decode_jpeg(std::FILE* file, JpegErrors& errors, ImageShape& shape, const ImageShape* wanted, std::byte* to) {
+    const auto refuse = [&](jpeg_decompress_struct& jpeg, const char* reason) {
+        std::snprintf(errors.message, sizeof errors.message, "%s", reason);
+        jpeg_destroy_decompress(&jpeg);
+        return false;
+    };
     jpeg_decompress_struct jpeg;
     jpeg.err = jpeg_std_error(&errors.manager);
     errors.manager.error_exit = leave_jpeg;
@@ -97,15 +109,13 @@ bool decode_jpeg(std::FILE* file, JpegErrors& errors, ImageShape& shape, std::by
     jpeg_create_decompress(&jpeg);
     jpeg_stdio_src(&jpeg, file);
     jpeg_read_header(&jpeg, TRUE);
-    if (jpeg.num_components == 4) {
-        std::snprintf(errors.message, sizeof errors.message, "%s", four_inks);
-        jpeg_destroy_decompress(&jpeg);
-        return false;
-    }
+    if (jpeg.num_components == 4) return refuse(jpeg, four_inks);
     shape.height = jpeg.image_height;
     shape.width = jpeg.image_width;
     shape.channels = jpeg.num_components == 1 ? 1 : 3;
-    if (to != nullptr) {
+    if (wanted != nullptr) {
+        if (differs(shape, *wanted)) return refuse(jpeg, other_shape);
+        const std::int64_t channels = wanted->channels;
         jpeg.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
         jpeg_start_decompress(&jpeg);
         while (jpeg.output_scanline < jpeg.output_height) {
@@ -140,7 +150,7 @@ Result<ImageShape> read_image_shape(const fs::path& file) {
     ImageShape shape;
     if (is_jpeg(handle->get())) {
         JpegErrors errors{};
-        if (!decode_jpeg(handle->get(), errors, shape, nullptr, 0)) return jpeg_error(file, errors);
+        if (!decode_jpeg(handle->get(), errors, shape, nullptr, nullptr)) return jpeg_error(file, errors);
         return checked_shape(file, shape);
     }
     png_image image{};
@@ -150,23 +160,20 @@ Result<ImageShape> read_image_shape(const fs::path& file) {
 }
 
 Result<void> read_image(const fs::path& file, const ImageShape& shape, std::span<std::byte> to) {
-    const auto differs = [&](const ImageShape& its) {
-        return its.height != shape.height || its.width != shape.width || its.channels > shape.channels;
-    };
-    const auto its = read_image_shape(file);
-    if (!its) return its.error();
-    if (differs(*its)) return image_error(file, "changed while it was read");
+    // The header that is checked must be the one that is decoded: another program may replace the file at any time.
     const auto handle = open_image(file);
     if (!handle) return handle.error();
     if (is_jpeg(handle->get())) {
         JpegErrors errors{};
-        ImageShape read;
-        if (!decode_jpeg(handle->get(), errors, read, to.data(), shape.channels)) return jpeg_error(file, errors);
+        ImageShape its;
+        if (!decode_jpeg(handle->get(), errors, its, &shape, to.data())) return jpeg_error(file, errors);
         return {};
     }
     png_image image{};
     const std::unique_ptr<png_image, PngFree> freed(&image);
-    if (const auto begun = begin_png(file, handle->get(), image); !begun) return begun.error();
+    const auto its = begin_png(file, handle->get(), image);
+    if (!its) return its.error();
+    if (differs(*its, shape)) return image_error(file, other_shape);
     image.format = shape.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
     const png_color black{0, 0, 0};
     if (png_image_finish_read(&image, &black, to.data(), 0, nullptr) == 0)

@@ -156,13 +156,16 @@ class TokenWindows {
         return TokenWindows(data, file, window, *std::move(opened));
     }
 
-    /// The tokens of the window that begins with token `begin`, and the token after each.
+    /// The tokens of the window that begins with token `begin`, and the token after each. Throws UnreadableFile for a
+    /// token outside the vocabulary, which the file did not have when it was described.
     void read(std::int64_t begin, float* features, std::int32_t* targets) const {
         thread_local std::vector<std::byte> bytes;
         bytes.resize(static_cast<std::size_t>((window_ + 1) * width_));
         opened_.read(begin_ + begin * width_, bytes);
         for (std::int64_t step = 0; step <= window_; ++step) {
             const std::uint32_t read = token_at(&bytes[static_cast<std::size_t>(step * width_)], width_);
+            if (!is_text_ && read >= vocabulary_)
+                throw UnreadableFile(file_.string() + ": changed while it was in use");
             const auto token = is_text_ ? token_of_byte_[read] : static_cast<std::int32_t>(read);
             if (step < window_) features[step] = static_cast<float>(token);
             if (step > 0) targets[step - 1] = token;
@@ -171,16 +174,20 @@ class TokenWindows {
 
    private:
     TokenWindows(const TokenData& data, const TokenFile& file, std::int64_t window, PositionedFile opened)
-        : begin_(file.begin),
+        : file_(file.file),
+          begin_(file.begin),
           width_(file.width),
           window_(window),
+          vocabulary_(static_cast<std::uint32_t>(data.vocabulary)),
           opened_(std::move(opened)),
           is_text_(!data.bytes.empty()) {
         for (std::size_t token = 0; token < data.bytes.size(); ++token)
             token_of_byte_[data.bytes[token]] = static_cast<std::int32_t>(token);
     }
 
+    fs::path file_;
     std::int64_t begin_, width_, window_;
+    std::uint32_t vocabulary_;
     PositionedFile opened_;
     bool is_text_;
     std::array<std::int32_t, 256> token_of_byte_{};

@@ -1,10 +1,12 @@
 #include <gmock/gmock.h>
 #include <png.h>
 
+#include <atomic>
 #include <csetjmp>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include <jpeglib.h>
 
@@ -102,6 +104,39 @@ TEST_F(Images, PngAndJpegFilesHaveTheirPixels) {
     pixels.resize(128);
     ASSERT_TRUE(read_image(photo, {8, 16, 1}, pixels));
     EXPECT_THAT(pixels, Each(std::byte{200}));
+}
+
+TEST_F(Images, AnImageThatIsReplacedWhileItIsReadWritesNothingBehindItsBuffer) {
+    // Another program exchanges a small image for a large one and back, as fast as it can.
+    for (const char* format : {"png", "jpg"}) {
+        const std::string small = place(std::string("small.") + format), large = place(std::string("large.") + format),
+                          file = place(std::string("x.") + format);
+        if (format == std::string("png"))
+            png("small.png", 4, 2, PNG_FORMAT_GRAY, 1), png("large.png", 400, 300, PNG_FORMAT_GRAY, 2);
+        else
+            jpeg("small.jpg", 4, 2, 1), jpeg("large.jpg", 400, 300, 2);
+        std::atomic<bool> ends = false;
+        std::filesystem::create_hard_link(small, file);
+        std::thread other([&] {
+            for (int i = 0; !ends; ++i) {
+                const std::string next = place("next");
+                std::filesystem::create_hard_link(i % 2 == 0 ? large : small, next);
+                std::filesystem::rename(next, file);
+            }
+        });
+        constexpr std::size_t guard = 400 * 300;
+        int read = 0, refused = 0;
+        for (int i = 0; i < 5000 && (read < 20 || refused < 200); ++i) {
+            std::vector<std::byte> pixels(8 + guard, std::byte{99});
+            const auto result = read_image(file, {2, 4, 1}, std::span(pixels).first(8));
+            ++(result ? read : refused);
+            if (!result) ASSERT_THAT(result.error().message, HasSubstr("changed while it was read"));
+            ASSERT_TRUE(std::all_of(pixels.begin() + 8, pixels.end(), [](std::byte b) { return b == std::byte{99}; }));
+        }
+        ends = true;
+        other.join();
+        EXPECT_GT(refused, 0);
+    }
 }
 
 TEST_F(Images, AFolderValValidatesAndNoTrainingImageDoes) {

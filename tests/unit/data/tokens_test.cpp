@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/temporary_folder.hpp"
+#include "worker/data/mapped_file.hpp"
 #include "worker/data/split.hpp"
 
 namespace hpo {
@@ -141,6 +142,21 @@ TEST_F(Tokens, FilesOfLlmCHaveAHeader) {
                 HasSubstr("byte 4: version 3 of llm.c's files is not known"));
     EXPECT_THAT(error(config("tokens", header(20240801, 7, 90) + words(numbered(90)), 8)),
                 HasSubstr("tokens of 32 bits"));
+}
+
+TEST_F(Tokens, ATokenOutsideTheVocabularyIsRefusedAlsoIfTheFileGotItLater) {
+    const DataConfig data = config("tokens", words(numbered(90)), 8);
+    const auto samples = open_samples(data, 1);
+    ASSERT_TRUE(samples) << samples.error().message;
+    std::vector<float> features(8);
+    std::vector<std::int32_t> targets(8);
+    const auto read = [&] {
+        (*samples)->read(Part::train, 0, std::as_writable_bytes(std::span(features)),
+                         std::as_writable_bytes(std::span(targets)));
+    };
+    read();
+    std::fstream(data.path, std::ios::binary | std::ios::in | std::ios::out) << std::string(180, '\xFF');
+    EXPECT_THROW(read(), UnreadableFile);
 }
 
 TEST_F(Tokens, ValBinOfAFolderTests) {
