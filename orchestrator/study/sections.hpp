@@ -101,6 +101,9 @@ bool has(const ReadSpace& space, std::string_view name);
 /// Returns the location of a parameter in the space or among the worker's, or else of the worker.
 Location location_of(const ReadSpace& space, const ReadWorker& worker, std::string_view name);
 
+/// Reports parameters that are too large together for the message that starts a trial (docs/protocol.md).
+void check_message_size(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker);
+
 /// Returns why `braced`, the text between braces, is not a placeholder in a study with these parameters, with the cure.
 /// Returns an empty text if it is one.
 std::string problem_of_placeholder(std::string_view braced, const Space& space, const Params& fixed);

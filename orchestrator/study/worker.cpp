@@ -495,6 +495,7 @@ void check_together(Diagnostics& diagnostics, const ReadSpace& space, const Read
         check_variables(diagnostics, space, worker);
     if (worker.native) check_native(diagnostics, space, worker);
     check_batch_size(diagnostics, space, worker, policy);
+    check_message_size(diagnostics, space, worker);
 }
 
 }  // namespace hpo::study

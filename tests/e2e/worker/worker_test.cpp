@@ -191,7 +191,6 @@ TEST(Worker, TrialsThatArriveWhileOneRunsAreQueued) {
 TEST(Worker, InvalidLinesAreIgnoredAndLogged) {
     Worker worker;
     worker.send_bytes("\n{}\nnot json\n\xff\xfe\x00garbage\n[1,2,3]\n");
-    worker.send_bytes(std::string(200'000, 'x') + "\n");
     worker.send_bytes(R"({"type":"run","trial":1})"
                       "\n"
                       R"({"type":"decision","trial":4,"attempt":4,"step":1,"action":"stop"})"
@@ -201,8 +200,14 @@ TEST(Worker, InvalidLinesAreIgnoredAndLogged) {
     worker.send_bytes(std::string(3000, '[') + "\n");
     EXPECT_EQ(worker.complete(run_of(1, 2)).outcome, Outcome::complete);
     EXPECT_THAT(worker.output(), HasSubstr("ignored a message: not JSON"));
-    EXPECT_THAT(worker.output(), HasSubstr("ignored a message of more than 65536 bytes"));
     EXPECT_THAT(worker.output(), HasSubstr("ignored a decision on step 1 of trial 4"));
+}
+
+TEST(Worker, ALineThatIsTooLongEndsTheWorkerWhichSaysSo) {
+    Worker worker;
+    worker.send_bytes(std::string(200'000, 'x') + "\n");
+    worker.wait();
+    EXPECT_THAT(worker.output(), HasSubstr("hpo sent a message of more than 65536 bytes"));
 }
 
 TEST(Worker, ADecisionForAnotherStepOrAttemptIsIgnored) {

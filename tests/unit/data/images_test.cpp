@@ -130,8 +130,9 @@ TEST_F(Images, AnImageThatIsReplacedWhileItIsReadWritesNothingBehindItsBuffer) {
             std::vector<std::byte> pixels(8 + guard, std::byte{99});
             const auto result = read_image(file, {2, 4, 1}, std::span(pixels).first(8));
             ++(result ? read : refused);
-            if (!result) ASSERT_THAT(result.error().message, HasSubstr("changed while it was read"));
-            ASSERT_TRUE(std::all_of(pixels.begin() + 8, pixels.end(), [](std::byte b) { return b == std::byte{99}; }));
+            EXPECT_TRUE(std::all_of(pixels.begin() + 8, pixels.end(), [](std::byte b) { return b == std::byte{99}; }));
+            if (result) continue;
+            EXPECT_THAT(result.error().message, HasSubstr("changed while it was read"));
         }
         ends = true;
         other.join();

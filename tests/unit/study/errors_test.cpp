@@ -44,6 +44,29 @@ TEST(StudyErrors, OfPreferredValues) {
                 HasSubstr("space.x.spread"));
 }
 
+TEST(StudyErrors, OfParametersThatAreTooLargeForAMessage) {
+    const std::string head =
+        "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [a, \"{x}\"]}\nspace:\n";
+    const auto choice = [](std::size_t bytes) { return std::string(bytes, 'a'); };
+    EXPECT_EQ(problem(head + "  x: {type: categorical, choices: [b, " + choice(50'000) + "]}"), "(accepted)");
+    const std::string one = problem(
+        head + "  y: {type: float, low: 0, high: 1}\n  x: {type: categorical, choices: [b, " + choice(70'000) + "]}");
+    EXPECT_THAT(one, HasSubstr(":6:3: "));
+    EXPECT_THAT(one, HasSubstr("'x' alone up to 70004"));
+    EXPECT_THAT(one, HasSubstr("names of the files"));
+    // Two that fit alone, and one that grows by escapes.
+    EXPECT_THAT(problem(head + "  x: {type: categorical, choices: [b, " + choice(30'000) +
+                        "]}\n  y: {type: categorical, choices: [b, " + choice(30'001) + "]}"),
+                HasSubstr("'y' alone up to 30005"));
+    EXPECT_THAT(problem(head + "  x: {type: categorical, choices: [b, '" + std::string(30'000, '"') + "']}"),
+                HasSubstr("alone up to 60004"));
+    // hpo ask-tell has no such message.
+    EXPECT_EQ(
+        problem("study: s\nobjective: {metric: m, direction: minimize}\nspace: {x: {type: categorical, choices: [b, " +
+                choice(70'000) + "]}}"),
+        "(accepted)");
+}
+
 TEST(StudyErrors, OfSeveralObjectivesAndConstraints) {
     const std::string script = "study: s\nworker: {command: [a]}\n";
     const std::string one = script + "objective: {metric: a, direction: minimize}\n";

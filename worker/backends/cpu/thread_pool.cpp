@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <fstream>
 
+#include "hpo/threads.hpp"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
