@@ -14,6 +14,8 @@
 #include <cstring>
 #include <utility>
 
+#include "hpo/send_all.hpp"
+#include "hpo/shortage.hpp"
 #include "hpo/wire.hpp"
 
 namespace hpo {
@@ -43,14 +45,7 @@ Connection::~Connection() {
 }
 
 void Connection::send(const WorkerMessage& message) {
-    const std::string line = wire::encode(message);
-    for (std::size_t sent = 0; sent < line.size();) {
-        const auto more = ::send(descriptor_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
-        if (more >= 0)
-            sent += static_cast<std::size_t>(more);
-        else if (errno != EINTR)
-            throw Disconnected{};
-    }
+    if (!send_all(descriptor_, wire::encode(message))) throw Disconnected{};
 }
 
 std::optional<OrchestratorMessage> Connection::receive(double seconds) {
@@ -73,7 +68,7 @@ bool Connection::read_more(double seconds) {
     }
     std::array<char, 16384> buffer;
     const auto size = recv(descriptor_, buffer.data(), buffer.size(), MSG_DONTWAIT);
-    if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return false;
+    if (size < 0 && is_shortage(errno)) return false;
     if (size <= 0) throw Disconnected{};
     const auto dropped = lines_.dropped();
     lines_.feed({buffer.data(), static_cast<std::size_t>(size)}, [&](std::string_view line) {
@@ -83,7 +78,11 @@ bool Connection::read_more(double seconds) {
         else
             std::fprintf(stderr, "ignored a message: %s\n", message.error().message.c_str());
     });
-    if (lines_.dropped() != dropped) std::fprintf(stderr, "ignored a message of more than %zu bytes\n", max_line_bytes);
+    if (lines_.dropped() != dropped) {
+        // What the message asked for would never happen, and hpo would wait for it.
+        std::fprintf(stderr, "hpo sent a message of more than %zu bytes\n", max_line_bytes);
+        throw Disconnected{};
+    }
     std::reverse(received_.begin(), received_.end());
     return true;
 }

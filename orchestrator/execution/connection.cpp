@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include "hpo/printable.hpp"
+#include "hpo/shortage.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/execution/quick_wire.hpp"
 
@@ -19,6 +21,8 @@ namespace {
 constexpr std::size_t message_bytes = 16 * 1024;
 /// Limit of the messages that the peer has not read yet.
 constexpr std::size_t queue_bytes = 4 * 1024 * 1024;
+constexpr std::chrono::milliseconds shortage_pause{10};
+constexpr std::chrono::seconds longest_shortage{60};  ///< of buffers or memory of the kernel, without anything sent
 
 void clean(std::string& text) { text = printable(text, true); }
 
@@ -52,6 +56,8 @@ WorkerConnection::WorkerConnection(Socket socket) : socket_(std::move(socket)), 
 
 void WorkerConnection::read() {
     socket_.async_read_some(asio::buffer(buffer_), [self = shared_from_this()](error_code error, std::size_t size) {
+        if (is_shortage(error.value()) && error.category() == boost::system::system_category())
+            return self->later([self] { self->read(); });
         if (error) {
             const auto malformed = self->events_.malformed;
             const auto closed = self->events_.closed;
@@ -99,11 +105,31 @@ bool WorkerConnection::send(std::span<const OrchestratorMessage> messages) {
 void WorkerConnection::write() {
     error_code error;
     queued_.erase(0, socket_.write_some(asio::buffer(queued_), error));
-    if (queued_.empty() || (error && error != asio::error::would_block)) return;
+    const bool full = error == asio::error::would_block, short_of = !full && is_shortage(error.value());
+    if (!short_of) short_since_.reset();
+    if (queued_.empty() || (error && !full && !short_of)) return;
     waits_to_write_ = true;
-    socket_.async_wait(Socket::wait_write, [self = shared_from_this()](error_code failed) {
+    if (!short_of)
+        return socket_.async_wait(Socket::wait_write, [self = shared_from_this()](error_code failed) {
+            self->waits_to_write_ = false;
+            if (!failed && self->socket_.is_open()) self->write();
+        });
+    const auto now = std::chrono::steady_clock::now();
+    if (!short_since_) short_since_ = now;
+    if (now - *short_since_ > longest_shortage) {
+        if (const auto failed = events_.failed) failed("a message to it could not be sent: " + error.message());
+        return;
+    }
+    later([self = shared_from_this()] {
         self->waits_to_write_ = false;
-        if (!failed && self->socket_.is_open()) self->write();
+        self->write();
+    });
+}
+
+void WorkerConnection::later(std::function<void()> act) {
+    const auto timer = std::make_shared<asio::steady_timer>(socket_.get_executor(), shortage_pause);
+    timer->async_wait([self = shared_from_this(), timer, act = std::move(act)](error_code error) {
+        if (!error && self->socket_.is_open()) act();
     });
 }
 

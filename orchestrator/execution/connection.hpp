@@ -2,9 +2,11 @@
 #pragma once
 
 #include <boost/asio/local/stream_protocol.hpp>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -24,6 +26,8 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
         std::function<void(WorkerMessage&&)> message;
         std::function<void(const std::string& why)> malformed;  ///< a line is not a message; `why` is printable
         std::function<void()> closed;                           ///< the peer has closed it; no event follows
+        /// What is queued cannot be sent: the kernel has had no room for a minute.
+        std::function<void(const std::string& why)> failed{};
     };
 
     explicit WorkerConnection(Socket socket);
@@ -40,6 +44,8 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
    private:
     void take(std::size_t size);
     void write();
+    /// Calls `act` after a short pause, if the connection is still open.
+    void later(std::function<void()> act);
 
     Socket socket_;
     Events events_;
@@ -47,6 +53,7 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
     std::string buffer_;
     std::string queued_;
     bool waits_to_write_ = false;
+    std::optional<std::chrono::steady_clock::time_point> short_since_;
 };
 
 }  // namespace hpo

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "hpo/shortage.hpp"
+
 namespace hpo {
 namespace {
 
@@ -54,8 +56,8 @@ void apply(const SoftLimits& limits) {
 }
 
 bool is_shortage(int error, const std::string& output) {
-    constexpr std::array errors{EAGAIN, EMFILE, ENFILE, ENOMEM};
-    if (std::find(errors.begin(), errors.end(), error) != errors.end()) return true;
+    if (is_shortage(error)) return true;
+    constexpr std::array errors{EAGAIN, EMFILE, ENFILE, ENOMEM, ENOBUFS, ETXTBSY};
     if (output.find("can't start new thread") != std::string::npos) return true;  // Python's RuntimeError
     return std::any_of(errors.begin(), errors.end(),
                        [&](int one) { return output.find(std::strerror(one)) != std::string::npos; });

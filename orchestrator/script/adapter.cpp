@@ -26,8 +26,11 @@
 
 #include "hpo/lines.hpp"
 #include "hpo/printable.hpp"
+#include "hpo/send_all.hpp"
+#include "hpo/shortage.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/execution/child.hpp"
+#include "orchestrator/execution/limits.hpp"
 #include "orchestrator/execution/processes.hpp"
 #include "orchestrator/script/ending.hpp"
 #include "orchestrator/script/home.hpp"
@@ -54,6 +57,8 @@ constexpr std::size_t chunk_bytes = 64 * 1024;
 constexpr std::size_t max_waiting_steps = 64;           ///< beyond which the command's output is left in its pipe
 constexpr std::size_t max_drained_bytes = 1024 * 1024;  ///< of output that are read after the command's end
 constexpr milliseconds file_poll_interval{100};
+constexpr milliseconds first_start_pause{50}, longest_start_pause{5000};
+constexpr std::chrono::seconds longest_shortage{600};  ///< without which the command could be started
 constexpr double busy_share = 0.01;  ///< of processor time since the last check, from which on the command is alive
 constexpr int cannot_start = 127;
 
@@ -82,6 +87,7 @@ class Adapter {
             read_file(false);
             if (reader_) reader_->wait_over(seconds_since_start());
             report();
+            if (start_at_ && Clock::now() >= *start_at_) start();
             if (kill_at_ && Clock::now() >= *kill_at_) signal_command(SIGKILL);
             if (ended_ && !waiting_ && steps_waiting() == 0) conclude();
         }
@@ -103,6 +109,7 @@ class Adapter {
     void wait_for_something() {
         milliseconds timeout = 1000ms;
         if (!task_.file.empty()) timeout = file_poll_interval;
+        if (start_at_) timeout = std::clamp(std::chrono::ceil<milliseconds>(*start_at_ - Clock::now()), 1ms, timeout);
         if (kill_at_) timeout = std::clamp(std::chrono::ceil<milliseconds>(*kill_at_ - Clock::now()), 1ms, timeout);
         if (const auto until = reader_ ? reader_->waits_until() : std::nullopt) {
             const std::chrono::duration<double> left(*until - seconds_since_start());
@@ -122,19 +129,18 @@ class Adapter {
     // ---- Messages to and from hpo.
 
     void send(const WorkerMessage& message) {
-        const string line = wire::encode(message);
-        for (std::size_t sent = 0; sent < line.size();) {
-            const ssize_t size = ::send(socket_.get(), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
-            if (size < 0 && errno == EINTR) continue;
-            if (size < 0) return;  // take_messages() will see the end of the stream
-            sent += static_cast<std::size_t>(size);
-        }
+        if (send_all(socket_.get(), wire::encode(message)) || !is_shortage(errno)) return;
+        // If hpo is gone, take_messages() sees the end of the stream. A message that cannot be sent costs the attempt.
+        std::fprintf(stderr, "cannot send a message to hpo: %s\n", std::strerror(errno));
+        signal_command(SIGKILL);
+        exit_ = 1;
+        done_ = true;
     }
 
     void take_messages() {
         char buffer[chunk_bytes];
         const ssize_t size = ::recv(socket_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
-        if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+        if (size < 0 && is_shortage(errno)) return;
         if (size <= 0) {
             // hpo has ended, and so must the trial.
             signal_command(SIGKILL);
@@ -146,6 +152,11 @@ class Adapter {
             if (const auto message = wire::decode_orchestrator(line))
                 std::visit([this](const auto& m) { take(m); }, *message);
         });
+        if (messages_.dropped() == 0) return;
+        std::fprintf(stderr, "hpo sent a message of more than %zu bytes\n", max_line_bytes);
+        signal_command(SIGKILL);
+        exit_ = 1;
+        done_ = true;
     }
 
     void take(const to_worker::Welcome& m) {
@@ -154,7 +165,10 @@ class Adapter {
     void take(const to_worker::Plan&) {}
     void take(const to_worker::Cores&) {}
     void take(const to_worker::Run& m) {
-        if (!run_) start(m);
+        if (run_) return;
+        run_ = m;
+        started_ = checked_alive_ = Clock::now();
+        start();
     }
     void take(const to_worker::Decision& m) {
         if (!run_ || m.id != run_->id || m.step != step_) return;
@@ -247,9 +261,26 @@ class Adapter {
         done_ = true;
     }
 
-    void start(const to_worker::Run& run) {
-        run_ = run;
-        started_ = checked_alive_ = Clock::now();
+    /// Starts the command. A passing shortage (of processes, descriptors, memory) is waited out with growing pauses.
+    void start() {
+        start_at_.reset();
+        const auto problem = try_to_start();
+        if (!problem) return;
+        const auto now = Clock::now();
+        if (!problem->passes || now - started_ > longest_shortage) return fail(problem->text);
+        active_ = true;  // until the shortage has lasted too long
+        start_pause_ = std::clamp(2 * start_pause_, first_start_pause, longest_start_pause);
+        start_at_ = now + start_pause_;
+    }
+
+    /// The reason why a command could not be started.
+    struct StartProblem {
+        string text;
+        bool passes;  ///< true for a shortage that may end soon
+    };
+    /// Starts the command. Returns the reason if it cannot be started.
+    std::optional<StartProblem> try_to_start() {
+        const to_worker::Run& run = *run_;
         std::error_code ignored;
         if (!run.folder.empty()) std::filesystem::create_directories(run.folder, ignored);
         script::TrialValues values(*run_, task_.home);
@@ -266,9 +297,9 @@ class Adapter {
             folder.empty() ? task_.command : script::with_absolute_paths(task_.command, task_.home, is_trial_file);
         order.command = script::fill(command, task_.optional, lookup);
         order.folder = folder;
-        if (!values.problem().empty()) return fail(values.problem());
+        if (!values.problem().empty()) return StartProblem{values.problem(), is_shortage(0, values.problem())};
         if (const string problem = script::first_line_problem(order.command.front()); !problem.empty())
-            return fail(printable(problem));
+            return StartProblem{printable(problem), false};
         order.environment = environment_of(run, lookup);
         script::Terminal terminal = terminal_for(order);
         // A terminal that the user asks for is a whole one. Others read from nothing.
@@ -278,10 +309,15 @@ class Adapter {
         // Memory that hpo itself lacks is not the script's, whose reasons name it otherwise.
         const char* why =
             child.error == ENOMEM ? "the system has too little memory for another process" : std::strerror(child.error);
-        if (child.pid == 0) return fail("cannot " + child.failed + ": " + why);
+        if (child.pid == 0) {
+            prepared_.reset();  // a second start is an ordinary one
+            return StartProblem{"cannot " + child.failed + ": " + why, is_shortage(child.error)};
+        }
         command_ = child.pid;
         output_.open(std::move(child.output), std::move(terminal.reader));
+        started_ = Clock::now();
         send(from_worker::Started{run.id, 0});
+        return std::nullopt;
     }
 
     /// Prepares reading the file of metrics, if there is one, and otherwise the output. A file in the trial's folder
@@ -366,6 +402,7 @@ class Adapter {
         if (outcome_ || !run_) return;
         outcome_ = outcome;
         waiting_ = false;
+        if (std::exchange(start_at_, std::nullopt)) ended_ = true;  // the command was never started
         terminate();
     }
 
@@ -468,6 +505,8 @@ class Adapter {
     std::optional<Outcome> outcome_;  ///< set if the study or the budget has ended the trial, not the command
 
     std::optional<script::Prepared> prepared_ = script::take_prepared();
+    std::optional<Clock::time_point> start_at_;  ///< when the command is started again, in a shortage
+    milliseconds start_pause_{0};
     pid_t command_ = 0;
     script::CommandOutput output_;
     bool had_more_ = false;                    ///< true if the command trains on after its last step

@@ -2,6 +2,7 @@
 #include <csignal>
 
 #include "tests/contract/execution/harness.hpp"
+#include "tests/support/refused_sockets.hpp"
 
 namespace hpo::testing_execution {
 namespace {
@@ -29,6 +30,18 @@ struct Nonsense {
 };
 
 void PrintTo(const Nonsense& nonsense, std::ostream* out) { *out << nonsense.script; }
+
+TEST(Words, ThatTheKernelRefusesForAMomentAreSentAgain) {
+    for (const int error : {ENOBUFS, ENOMEM}) {
+        ExecutorHarness harness;
+        harness.launch(0);
+        harness.next<Ready>(0);
+        const testing::RefusedSends refused(error, 5);
+        harness.run_trial(0, "");
+        EXPECT_EQ(harness.finish(0).outcome, Outcome::complete);
+        EXPECT_EQ(testing::RefusedSends::left(), 0);
+    }
+}
 
 class NotMessages : public ::testing::TestWithParam<Nonsense> {};
 
