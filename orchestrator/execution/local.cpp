@@ -17,6 +17,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "orchestrator/execution/adoptions.hpp"
 #include "orchestrator/execution/connection.hpp"
 #include "orchestrator/execution/private_folder.hpp"
 #include "orchestrator/execution/processes.hpp"
@@ -98,7 +99,8 @@ class LocalExecutor::Impl {
             stuck = true;
             worker.supervisor->destroy();
         }
-        if (!stuck || sweep(options_.tag, within)) return {};
+        const auto kill_left = [this] { return kill_tagged(options_.tag) + adoptions_.kill(); };
+        if (!stuck || until_none_is_left(kill_left, within)) return {};
         return tagged(options_.tag);
     }
 
@@ -261,7 +263,8 @@ class LocalExecutor::Impl {
         notify(worker, exited);
     }
 
-    /// The kernel has killed its worker; the processes that the worker had started are found by the tag.
+    /// The kernel has killed its worker. The processes that the worker had started are found by the tag, and those that
+    /// have cleared their environment as adopted children.
     void on_supervisor_gone(LocalWorker& worker) {
         worker.supervisor.reset();
         if (!worker.occupied || worker.exited) return;
@@ -270,7 +273,7 @@ class LocalExecutor::Impl {
     }
 
     void sweep_worker(LocalWorker& worker, int clean_rounds) {
-        clean_rounds = kill_tagged(tag_of(worker)) == 0 ? clean_rounds + 1 : 0;
+        clean_rounds = kill_tagged(tag_of(worker)) + adoptions_.kill() == 0 ? clean_rounds + 1 : 0;
         if (clean_rounds < 2)
             return after(worker, sweep_again, [=, this, &worker] { sweep_worker(worker, clean_rounds); });
         execution::Exited exited;
@@ -329,7 +332,8 @@ class LocalExecutor::Impl {
         worker->connection = connection;
         connection->listen({[this, worker](WorkerMessage&& message) { on_message(*worker, std::move(message)); },
                             [this, worker](const std::string& why) { on_malformed_line(*worker, why); },
-                            [this, worker] { on_connection_closed(*worker); }});
+                            [this, worker] { on_connection_closed(*worker); },
+                            [this, worker](const std::string& why) { kill_because(*worker, why); }});
         if (hello->version < oldest_protocol_version || hello->version > protocol_version)
             return kill_because(
                 *worker, "it speaks version " + std::to_string(hello->version) + " of the protocol; this hpo speaks " +
@@ -376,6 +380,7 @@ class LocalExecutor::Impl {
     LocalOptions options_;
     ExecutionListener listener_;
     PrivateFolder folder_;
+    Adoptions adoptions_;
     asio::io_context& loop_;
     Unix::acceptor acceptor_;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

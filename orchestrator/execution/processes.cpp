@@ -190,10 +190,14 @@ std::size_t kill_tagged(const std::string& tag, Supervisors supervisors) {
 }
 
 bool sweep(const std::string& tag, std::chrono::milliseconds deadline, Supervisors supervisors) {
+    return until_none_is_left([&] { return kill_tagged(tag, supervisors); }, deadline);
+}
+
+bool until_none_is_left(const std::function<std::size_t()>& kill, std::chrono::milliseconds deadline) {
     const auto end = std::chrono::steady_clock::now() + deadline;
     // Two rounds must find nothing: during exec a process has no environment that could be read.
     for (int clean = 0; clean < 2;) {
-        clean = kill_tagged(tag, supervisors) == 0 ? clean + 1 : 0;
+        clean = kill() == 0 ? clean + 1 : 0;
         if (clean == 2) break;
         if (std::chrono::steady_clock::now() > end) return false;
         std::this_thread::sleep_for(std::chrono::milliseconds(2));

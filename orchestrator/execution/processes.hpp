@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,10 @@ std::vector<pid_t> tagged(const std::string& tag);
 
 /// Sends SIGKILL once to every process that tagged() would return. Returns how many there were.
 std::size_t kill_tagged(const std::string& tag, Supervisors supervisors = Supervisors::too);
+
+/// Calls `kill`, which returns how many processes it has found, until it finds none twice in a row. Returns false if it
+/// still finds one after `deadline`.
+bool until_none_is_left(const std::function<std::size_t()>& kill, std::chrono::milliseconds deadline);
 
 /// Calls kill_tagged() until no process is left. Returns false if one is still there after `deadline`. A session calls
 /// it at its start, because an orchestrator and a supervisor that were killed together leave workers running.

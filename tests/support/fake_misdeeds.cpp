@@ -87,6 +87,9 @@ const std::map<std::string_view, Misdeed> misdeeds{
     {"daemon", [](const Directive& d, int) {
         for (long i = d.count(1); i > 0; --i) detached([] { for (int fd = 0; fd < 64; ++fd) ::close(fd); (void)!::chdir("/"); sleep_forever(); });
     }},
+    {"envless", [](const Directive& d, int) {
+        detached([&] { char* none[] = {nullptr}; ::execle("/bin/sleep", "sleep", d.value.c_str(), nullptr, none); ::_exit(1); });
+    }},
     // A chain of short-lived processes: each forks its successor and dies.
     {"chain", [](const Directive&, int) { detached([] { for (;;) { if (::fork() != 0) ::_exit(0); } }); }},
     {"setsid-chain", [](const Directive&, int) { detached([] { for (;;) { if (::fork() != 0) ::_exit(0); ::setsid(); } }); }},

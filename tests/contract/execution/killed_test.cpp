@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <fstream>
 #include <random>
 
 #include "orchestrator/execution/private_folder.hpp"
@@ -93,6 +94,40 @@ TEST(Killed, ASupervisorAtRandomInstantsEndsItsWorkerAloneAndThePlaceGoesOn) {
     }
     harness.run_trial(1, "");
     EXPECT_EQ(harness.finish(1).outcome, Outcome::complete);
+}
+
+/// Returns true if a process runs `sleep SECONDS`.
+bool sleeps(const std::string& seconds) {
+    for (const pid_t pid : all_processes()) {
+        std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline");
+        const std::string command{std::istreambuf_iterator<char>(file), {}};
+        if (command == std::string("sleep\0", 6) + seconds + '\0') return true;
+    }
+    return false;
+}
+
+TEST(Killed, ASupervisorLeavesNoDescendantThatHasClearedItsEnvironment) {
+    ExecutorHarness harness;
+    const std::string seconds = std::to_string(1'000'000 + ::getpid());
+    harness.launch(0, "envless=" + seconds);
+    harness.next<Ready>(0);
+    ASSERT_TRUE(eventually([&] { return sleeps(seconds); }));
+    for (const pid_t supervisor : supervisors(harness.tag)) ::kill(supervisor, SIGKILL);
+    EXPECT_EQ(harness.next<Exited>(0).cause, "its supervisor was killed");
+    EXPECT_FALSE(sleeps(seconds));
+}
+
+TEST(Killed, ASupervisorDoesNotTakeAlongWhatTheOrchestratorHadAsAChildBefore) {
+    const pid_t other = ::fork();
+    if (other == 0) ::execl("/bin/sleep", "sleep", "1000", nullptr);
+    ExecutorHarness harness;
+    harness.launch(0, "daemon=1");
+    harness.next<Ready>(0);
+    for (const pid_t supervisor : supervisors(harness.tag)) ::kill(supervisor, SIGKILL);
+    EXPECT_EQ(harness.next<Exited>(0).cause, "its supervisor was killed");
+    EXPECT_EQ(::waitpid(other, nullptr, WNOHANG), 0) << "a bystander was killed";
+    ::kill(other, SIGKILL);
+    ::waitpid(other, nullptr, 0);
 }
 
 TEST(Killed, OrchestratorAndSupervisorsTogetherAreSweptByTheNextRun) {
