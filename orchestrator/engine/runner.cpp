@@ -1,6 +1,5 @@
 #include "orchestrator/engine/runner.hpp"
 
-#include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,6 +24,7 @@
 #include "orchestrator/engine/log_lines.hpp"
 #include "orchestrator/engine/platforms.hpp"
 #include "orchestrator/engine/session_concurrency.hpp"
+#include "orchestrator/engine/study_log.hpp"
 #include "orchestrator/engine/thread_time.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/execution/interrupts.hpp"
@@ -56,17 +56,6 @@ std::string study_tag(const StudyFolder& folder) {
 /// Seconds since the epoch.
 double time_of_day() {
     return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-std::shared_ptr<spdlog::logger> open_log(const StudyFolder& folder) {
-    constexpr std::size_t most_bytes = 16u << 20;  // then hpo.1.log, and what was there goes
-    auto log = std::make_shared<spdlog::logger>(
-        "hpo", std::make_shared<spdlog::sinks::rotating_file_sink_mt>(folder.log().string(), most_bytes, 1));
-    log->set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %v");
-    log->flush_on(spdlog::level::info);
-    // A log that cannot be written (a full disk) is dropped; the study goes on.
-    log->set_error_handler([](const std::string&) {});
-    return log;
 }
 
 /// Everything that lives as long as one session.
@@ -520,7 +509,7 @@ Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, cons
     });
     if (!machine) return machine.error();
     Session session(study, folder, programs, observer, std::move((*held)->ledger), std::move(*machine),
-                    open_log(folder));
+                    open_study_log(folder.log()));
     auto outcome = session.run((*held)->lock, [&] { return (*held)->begin(study, folder, warn); });
     if (outcome) outcome->store = std::move((*held)->store);
     return outcome;

@@ -39,7 +39,7 @@ void WorkerLog::create() {
     std::tm parts{};
     ::localtime_r(&now, &parts);
     char line[64];
-    std::strftime(line, sizeof line, "[another attempt begins, %Y-%m-%d %H:%M:%S]\n", &parts);
+    std::strftime(line, sizeof line, "[another attempt begins, %Y-%m-%d %H:%M:%S %z]\n", &parts);
     write(line);
 }
 

@@ -180,13 +180,16 @@ class Writer {
    private:
     explicit Writer(Database database) : database_(std::move(database)) {}
 
+    /// Optuna's times are local ones without a zone. All have the offset of the study's last event, so that no trial
+    /// ends before it started when the clocks are set back.
     void add(const Study& study, const StudyRecord& record, const TrialRecord& trial) {
         const std::string_view state = state_of(trial, best_);
         const bool waits = state == "WAITING";
         const double started = trial.started_at > 0 ? trial.started_at : trial.queued_at;
         const bool ended = state != "RUNNING" && !waits;
-        put(trial_, trial.number, trial.number - 1, study_id, state, std::string_view(waits ? "" : local_text(started)),
-            std::string_view(ended ? local_text(trial.ended_at > 0 ? trial.ended_at : record.last_time) : ""));
+        const auto text = [&](double time) { return offset_text(time, local_offset(record.last_time)); };
+        put(trial_, trial.number, trial.number - 1, study_id, state, std::string_view(waits ? "" : text(started)),
+            std::string_view(ended ? text(trial.ended_at > 0 ? trial.ended_at : record.last_time) : ""));
         for (std::size_t i = 0; i < study.space.size(); ++i) {
             const auto found = trial.params.find(study.space[i].name);
             if (found == trial.params.end()) continue;

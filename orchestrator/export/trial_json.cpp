@@ -30,13 +30,13 @@ Json memory(const Footprint& footprint) {
     return {{"host_bytes", known(footprint.host_bytes)}, {"device_bytes", known(footprint.device_bytes)}};
 }
 
-/// Formats a time in the zone of `parts_of` (gmtime_r or localtime_r), with `decimals` digits after the second.
-std::string time_text(double time, decltype(gmtime_r)* parts_of, const char* format, int decimals) {
+/// Formats a time in UTC, with `decimals` digits after the second.
+std::string time_text(double time, const char* format, int decimals) {
     const auto units = static_cast<long long>(std::pow(10, decimals));
     const auto count = static_cast<long long>(std::floor(time * static_cast<double>(units)));
     const auto seconds = static_cast<std::time_t>(count / units);
     std::tm parts{};
-    parts_of(&seconds, &parts);
+    ::gmtime_r(&seconds, &parts);
     char whole[32], text[64];
     std::strftime(whole, sizeof whole, format, &parts);
     std::snprintf(text, sizeof text, "%s.%0*lld", whole, decimals, count % units);
@@ -54,9 +54,18 @@ const Report* counting_report(const TrialRecord& trial) {
     return found ? &*counts : &trial.curve.back();
 }
 
-std::string utc_text(double time) { return time > 0 ? time_text(time, gmtime_r, "%Y-%m-%dT%H:%M:%S", 3) + 'Z' : ""; }
+std::string utc_text(double time) { return time > 0 ? time_text(time, "%Y-%m-%dT%H:%M:%S", 3) + 'Z' : ""; }
 
-std::string local_text(double time) { return time_text(time, localtime_r, "%Y-%m-%d %H:%M:%S", 6); }
+long local_offset(double time) {
+    const auto seconds = static_cast<std::time_t>(time);
+    std::tm parts{};
+    ::localtime_r(&seconds, &parts);
+    return parts.tm_gmtoff;
+}
+
+std::string offset_text(double time, long offset) {
+    return time_text(time + static_cast<double>(offset), "%Y-%m-%d %H:%M:%S", 6);
+}
 
 Json trial_json(const TrialRecord& trial) {
     const Report* counts = counting_report(trial);

@@ -27,7 +27,10 @@ const Report* counting_report(const TrialRecord& trial);
 /// Returns seconds since the epoch as "2026-11-21T03:52:57.152Z", in UTC. Returns an empty text for 0.
 std::string utc_text(double time);
 
-/// Returns seconds since the epoch as "2026-11-21 03:52:57.152704", in local time, as Optuna writes them.
-std::string local_text(double time);
+/// Returns the seconds by which local time is ahead of UTC at this moment, in seconds since the epoch.
+long local_offset(double time);
+
+/// Returns seconds since the epoch as "2026-11-21 03:52:57.152704", in a time that is `offset` seconds ahead of UTC.
+std::string offset_text(double time, long offset);
 
 }  // namespace hpo

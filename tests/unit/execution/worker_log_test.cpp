@@ -25,7 +25,8 @@ TEST(WorkerLog, AppendsToTheFileAndMarksEachFurtherAttempt) {
         log.open(folder / "log");
         log.append(text);
     }
-    EXPECT_THAT(content(folder / "log"), ::testing::MatchesRegex("one\n.another attempt begins, [-0-9: ]+.\ntwo\n"));
+    EXPECT_THAT(content(folder / "log"),
+                ::testing::MatchesRegex("one\n.another attempt begins, [-0-9]+ [0-9:]+ [-+][0-9]+.\ntwo\n"));
 }
 
 TEST(WorkerLog, AWorkerThatWritesNothingLeavesNoFile) {

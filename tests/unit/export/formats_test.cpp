@@ -6,7 +6,10 @@
 #include "hpo/protobuf.hpp"
 #include "orchestrator/export/optuna.hpp"
 #include "orchestrator/export/records.hpp"
+#include "orchestrator/export/registry.hpp"
+#include "orchestrator/store/sqlite.hpp"
 #include "support.hpp"
+#include "tests/support/time_zone.hpp"
 
 namespace hpo::exporting {
 
@@ -73,6 +76,34 @@ TEST(Optuna, StoresACategoryAsItsIndex) {
     EXPECT_EQ(internal_value(choice, 2.5), 2);
     EXPECT_EQ(internal_value(Dimension{"x"}, 0.5), 0.5);
     EXPECT_EQ(internal_value(Dimension{"n"}, std::int64_t{7}), 7);
+}
+
+/// Returns what Optuna would show as the start and the duration of a trial from 30 minutes before `change` to 20 after.
+std::string exported_times(const char* zone, double change) {
+    const testing::TimeZone in(zone);
+    const testing::TemporaryFolder folder;
+    StudyRecord record;
+    record.trials = {small_trial(1, TrialState::complete, {0.5})};
+    record.trials[0].started_at = change - 1800.25;
+    record.trials[0].ended_at = record.last_time = change + 1200;
+    const auto written = optuna_format.write(small_study(), record, as_it_is, folder / "o.db", "o.db");
+    EXPECT_TRUE(written) << written.error().message;
+    auto database = sqlite::Database::open(folder / "o.db", sqlite::Mode::read_only, 0);
+    const auto text = database->value(
+        "SELECT datetime_start || ', ' || CAST(ROUND(86400 * (julianday(datetime_complete) - "
+        "julianday(datetime_start))) AS INTEGER) || ' s' FROM trials");
+    return text ? *text : text.error().message;
+}
+
+TEST(Optuna, NoTrialEndsBeforeItStartedWhenTheClocksAreChanged) {
+    constexpr double spring = 1774746000, autumn = 1792890000;        // 2026-03-29 and 2026-10-25, 01:00 UTC
+    constexpr double us_spring = 1772953200, us_autumn = 1793512800;  // 2026-03-08 07:00 and 2026-11-01 06:00 UTC
+    EXPECT_EQ(exported_times("Europe/Berlin", spring), "2026-03-29 02:29:59.750000, 3000 s");
+    EXPECT_EQ(exported_times("Europe/Berlin", autumn), "2026-10-25 01:29:59.750000, 3000 s");
+    EXPECT_EQ(exported_times("America/New_York", us_spring), "2026-03-08 02:29:59.750000, 3000 s");
+    EXPECT_EQ(exported_times("America/New_York", us_autumn), "2026-11-01 00:29:59.750000, 3000 s");
+    EXPECT_EQ(exported_times("Asia/Kathmandu", spring), "2026-03-29 06:14:59.750000, 3000 s");
+    EXPECT_EQ(exported_times("UTC", spring), "2026-03-29 00:29:59.750000, 3000 s");
 }
 
 }  // namespace

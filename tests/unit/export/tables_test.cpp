@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support.hpp"
+#include "tests/support/time_zone.hpp"
 
 namespace hpo::exporting {
 namespace {
@@ -54,6 +55,15 @@ TEST(Csv, WritesNanAndInfinityAsText) {
     StudyRecord record;
     record.trials = {small_trial(1, TrialState::diverged, {NAN})};
     EXPECT_THAT(lines_of(write_csv, record)[1], HasSubstr(",adamw,,nan,nan,"));
+}
+
+TEST(Csv, TimesAreInUtcWhateverTheZone) {
+    StudyRecord record;
+    record.trials = {small_trial(1, TrialState::complete, {0.5})};
+    for (const char* zone : {"Europe/Berlin", "America/New_York", "Asia/Kathmandu", "UTC"}) {
+        const testing::TimeZone in(zone);
+        EXPECT_THAT(lines_of(write_csv, record)[1], HasSubstr(",2027-01-15T08:00:01.250Z,2027-01-15T08:00:11.250Z,"));
+    }
 }
 
 TEST(JsonLines, HoldAWholeTrialPerLineWithItsSteps) {
