@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -49,6 +50,12 @@ struct Paused {  ///< a trial has paused at a rung
     std::string rule;
     std::string reason;
 };
+struct Spared {  ///< a rule would have paused a trial, which goes on, since its restart would cost more than its rest
+    std::int64_t trial = 0;
+    std::int64_t attempt = 0;
+    std::string rule;
+    std::string reason;
+};
 struct Requeued {  ///< a trial is queued again: for a retry, after a promotion, or since its attempt does not count
     std::int64_t trial = 0;
     std::int64_t attempt = 0;
@@ -79,13 +86,16 @@ struct Closing {  ///< a script has reported final metrics, before or after the 
 
 using Event =
     std::variant<event::SessionStarted, event::SessionEnded, event::Proposed, event::Launched, event::Reported,
-                 event::Paused, event::Requeued, event::Finished, event::Measured, event::Closing>;
+                 event::Paused, event::Requeued, event::Finished, event::Measured, event::Closing, event::Spared>;
 
 /// The state of a trial after a step, for readers that skip the steps before it.
 struct SoFar {
     std::optional<double> value;  ///< of the objective
     std::int64_t best_step = 0;
     std::int64_t trained = 0;
+    StartUps starts{};
+
+    static SoFar of(const TrialRecord& trial) { return {trial.value, trial.best_step, trial.trained, trial.starts}; }
 };
 
 /// An event in the store.
@@ -164,13 +174,17 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
                        trial.where = e.where;
                        trial.allocation = e.allocation;
                        if (trial.started_at == 0) trial.started_at = time;
+                       trial.awaited_since = time - e.allocation.start;
                    },
                    [&](const event::Reported& e) {
                        TrialRecord& trial = study.trial(e.trial);
                        const std::size_t before = trial.curve.size();
                        while (trial.steps() >= e.report.step && !trial.curve.empty()) trial.curve.pop_back();
                        const bool is_next_step = trial.curve.size() == before;
-                       trial.trained += e.report.step - trial.steps();
+                       const std::int64_t trained = e.report.step - trial.steps();
+                       trial.trained += trained;
+                       if (const double since = std::exchange(trial.awaited_since, 0); since != 0)
+                           trial.starts.add({std::max(0.0, time - since), trained});
                        trial.curve.push_back(e.report);
                        // Only a repeated step needs the whole curve, so that a step of a long trial costs no more.
                        is_next_step ? score_step(trial, e.report, objective) : score(trial, objective);
@@ -178,6 +192,7 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
                            trial.value = stored.so_far->value;
                            trial.best_step = stored.so_far->best_step;
                            trial.trained = stored.so_far->trained;
+                           trial.starts = stored.so_far->starts;
                        }
                    },
                    [&](const event::Paused& e) {
@@ -212,6 +227,7 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
                        peak.host_bytes = std::max(peak.host_bytes, e.peak.host_bytes);
                    },
                    [&](const event::Closing& e) { study.trial(e.trial).closing = e.values; },
+                   [&](const event::Spared& e) { study.trial(e.trial).spared = true; },
                },
                stored.event);
     study.sequence = stored.sequence;

@@ -85,6 +85,33 @@ struct Allocation {
     std::int64_t micro_batches = 0;  ///< per update; 0: as configured
     std::string environment;         ///< variables that hpo set for a script, one line each, for users
     StepForecast forecast{};
+    double start = 0;  ///< seconds that the worker took to start, of its first attempt; 0 for later ones
+};
+
+/// The time from the start of an attempt's worker, or the attempt's launch in a running one, to its first report.
+struct StartUp {
+    double seconds = 0;
+    std::int64_t steps = 0;  ///< that were trained in this time; 0 if nothing was measured
+
+    /// Returns the seconds before the first step, if a step takes `pace` seconds.
+    [[nodiscard]] double before_steps(double pace) const {
+        return std::max(0.0, seconds - pace * static_cast<double>(steps));
+    }
+    friend bool operator==(const StartUp&, const StartUp&) = default;
+};
+
+/// The start-ups of a trial's attempts that reported a step.
+struct StartUps {
+    StartUp last;             ///< of the last attempt
+    StartUp again;            ///< sum over all attempts but the first
+    std::int64_t number = 0;  ///< of attempts
+
+    void add(const StartUp& start) {
+        if (number++ > 0) again.seconds += start.seconds, again.steps += start.steps;
+        last = start;
+    }
+    [[nodiscard]] std::int64_t restarts() const { return std::max<std::int64_t>(0, number - 1); }
+    friend bool operator==(const StartUps&, const StartUps&) = default;
 };
 
 /// The state of one trial after its events so far (event.hpp).
@@ -100,6 +127,9 @@ struct TrialRecord {
     std::vector<double> losses;      ///< condensed_losses() of a thinned trial
     std::optional<double> pace;      ///< seconds_between_steps() of a thinned trial
     std::int64_t trained = 0;        ///< number of steps of all attempts; a repeated step counts again
+    bool spared = false;             ///< true if a rule would have paused it, but for the cost of its restart
+    StartUps starts{};               ///< of the attempts
+    double awaited_since = 0;        ///< start of an attempt that has not reported yet; 0 if there is none
     std::optional<double> value;     ///< of the objective, so far
     std::int64_t best_step = 0;      ///< step at which `value` was reached; 0 if there is none yet
     std::string rule;                ///< name of the rule that stopped or paused the trial, or "user"

@@ -44,8 +44,13 @@ void Attempts::begin(WorkerIndex index, Job& job) {
     const std::int64_t trial = job.id.trial;
     const Reservation& reservation = job.held.reservation;
     TrialRequirements& needs = uses_.requirements.of(trial);
-    Allocation allocation{reservation.footprint,  "", reservation.alone, needs.micro_batches, worker.environment,
-                          forecast(worker, trial)};
+    Allocation allocation{reservation.footprint,
+                          "",
+                          reservation.alone,
+                          needs.micro_batches,
+                          worker.environment,
+                          forecast(worker, trial),
+                          std::exchange(worker.start, Seconds(0)).count()};
     std::string where = "cpu " + std::to_string(index);
     if (reservation.device != host_only) {
         where = "gpu ";

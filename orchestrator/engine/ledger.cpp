@@ -48,7 +48,7 @@ std::string unjudgeable(const TrialRecord& trial, const Objective& objective, bo
 }  // namespace
 
 Ledger::Ledger(const Study& study, Store& store, Proposer proposer, Rules rules)
-    : study_(study), store_(store), proposer_(std::move(proposer)), rules_(std::move(rules)) {
+    : study_(study), store_(store), proposer_(std::move(proposer)), rules_(std::move(rules)), restarts_(study) {
     record_.thins = true;
 }
 
@@ -240,6 +240,7 @@ void Ledger::learn(const StoredEvent& stored) {
                    // The rules' own state is rebuilt by judging again; their verdicts are in the events that follow.
                    [&](const event::Reported& e) {
                        took_step(stored, e);
+                       restarts_.reported(record_.trial(e.trial));
                        const bool judged =
                            divergence(e.report, study_.objective).empty() && e.report.step < study_.budget.epochs;
                        if (judged) (void)judged_by_rules(e.trial);
@@ -249,6 +250,7 @@ void Ledger::learn(const StoredEvent& stored) {
                        teach(record_.trial(e.trial));
                        tried(record_.trial(e.trial));
                    },
+                   [&](const event::Spared& e) { rules_.promoted(e.trial); },
                    [&](const event::Requeued& e) {
                        set_queued(e.trial, true);
                        if (e.outcome == Outcome::paused) rules_.promoted(e.trial);
@@ -259,6 +261,7 @@ void Ledger::learn(const StoredEvent& stored) {
                        if (unfinished_.erase(e.trial) == 0) return;  // it had ended, and its reason was amended
                        steps_.erase(e.trial);
                        rules_.ended(trial);
+                       restarts_.ended(trial);
                        trial.state == TrialState::stopped ? teach(trial) : proposer_.tell(trial);
                        tried(trial);
                    },
@@ -292,7 +295,7 @@ void Ledger::mark_end(const Event& event) {
     const auto found = steps_.find(trial.number);
     if (found == steps_.end() || found->second.empty()) return;
     const auto& steps = found->second;
-    const SoFar so_far{trial.value, trial.best_step, trial.trained};
+    const SoFar so_far = SoFar::of(trial);
     mark(steps.back().sequence, so_far, trial.number);
     const auto best = std::lower_bound(steps.begin(), steps.end(), trial.best_step,
                                        [](const Step& one, std::int64_t step) { return one.step < step; });
@@ -381,12 +384,13 @@ void Ledger::take(std::int64_t number, Report report) {
     const StoredEvent entered = store(reported, true);
     tell(entered);
     took_step(entered, reported);
+    restarts_.reported(record_.trial(number));
 }
 
-Verdict Ledger::report(std::int64_t number, Report report, bool at_once) {
+Verdict Ledger::report(std::int64_t number, Report report, bool checkpoints) {
     take(number, std::move(report));
-    commit_due_ = commit_due_ || at_once;
-    return judge(number);
+    commit_due_ = commit_due_ || checkpoints;
+    return judge(number, checkpoints);
 }
 
 Verdict Ledger::report_until_told(std::int64_t number, Report report) {
@@ -396,7 +400,10 @@ Verdict Ledger::report_until_told(std::int64_t number, Report report) {
     return last ? Verdict{} : judge(number);
 }
 
-Verdict Ledger::judge(std::int64_t number) {
+Verdict Ledger::judge(std::int64_t number) { return judge(number, std::nullopt); }
+
+/// `checkpoints`: whether the trial would resume from this step after a pause; nothing if it is not running.
+Verdict Ledger::judge(std::int64_t number, std::optional<bool> checkpoints) {
     const TrialRecord& trial = record_.trial(number);
     if (trial.curve.empty()) return {};
     using to_worker::Action;
@@ -415,14 +422,20 @@ Verdict Ledger::judge(std::int64_t number) {
     }
     Verdict verdict = judged_by_rules(number);
     if (verdict.action == Action::stop) finish(number, TrialState::stopped, verdict.rule, verdict.reason);
-    if (verdict.action == Action::pause) enter(event::Paused{number, trial.attempt, verdict.rule, verdict.reason});
+    if (verdict.action != Action::pause) return verdict;
+    if (const auto restart = checkpoints ? restarts_.of(trial, *checkpoints) : std::nullopt;
+        restart && restart->is_dearer()) {
+        enter(event::Spared{number, trial.attempt, verdict.rule, restart_text(*restart)});
+        return {.lasting = verdict.lasting};
+    }
+    enter(event::Paused{number, trial.attempt, verdict.rule, verdict.reason});
     return verdict;
 }
 
 Verdict Ledger::judged_by_rules(std::int64_t number) {
     const TrialRecord& trial = record_.trial(number);
     Verdict verdict = rules_.report(trial);
-    if (verdict.lasting) mark(steps_.at(number).back().sequence, {trial.value, trial.best_step, trial.trained});
+    if (verdict.lasting) mark(steps_.at(number).back().sequence, SoFar::of(trial));
     if (rules_.forecasts_made() != forecasts_) teach_paused();
     return verdict;
 }

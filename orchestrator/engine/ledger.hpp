@@ -18,6 +18,7 @@
 #include "hpo/standing.hpp"
 #include "orchestrator/engine/seen_data.hpp"
 #include "orchestrator/sampling/background_proposer.hpp"
+#include "orchestrator/stopping/restart.hpp"
 #include "orchestrator/stopping/rules.hpp"
 #include "orchestrator/store/store.hpp"
 
@@ -85,9 +86,10 @@ class Ledger {
     /// Final numbers that its script gave.
     void closing(std::int64_t trial, Metrics values);
     /// A step, judged: on stop, pause and completion the trial has already ended or paused in the ledger when this
-    /// returns. `at_once`: the next commit stores the step, for workers that write a checkpoint once they are answered.
-    /// A checkpoint that is ahead of the record would resume behind steps that were never stored.
-    Verdict report(std::int64_t trial, Report report, bool at_once = false);
+    /// returns. `checkpoints`: the worker writes a checkpoint once it is answered, and the next commit stores the step:
+    /// a checkpoint that is ahead of the record would resume behind steps that were never stored.
+    /// A trial whose restart would take longer than its rest (restart.hpp) is not paused.
+    Verdict report(std::int64_t trial, Report report, bool checkpoints = false);
     /// The same for a trial whose end is reported explicitly: the last step of its budget leaves it running.
     Verdict report_until_told(std::int64_t trial, Report report);
     /// The last stored step, judged again: a session that was killed may have stored a step but not what followed from
@@ -137,6 +139,7 @@ class Ledger {
     void tell(const StoredEvent& stored) const;
     void take(std::int64_t trial, Report report);
     void learn(const StoredEvent& stored);
+    Verdict judge(std::int64_t trial, std::optional<bool> checkpoints);
     Verdict judged_by_rules(std::int64_t trial);
     void teach_paused();
     void teach(const TrialRecord& trial);
@@ -154,6 +157,7 @@ class Ledger {
     Store& store_;
     BackgroundProposer proposer_;
     Rules rules_;
+    Restarts restarts_;
     StudyRecord record_;
     std::set<std::int64_t> unfinished_;
     std::set<std::int64_t> queued_;

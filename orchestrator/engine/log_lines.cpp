@@ -70,6 +70,9 @@ std::string log_line(const Study& study, const StudyRecord& record, const Stored
             [&](const event::Paused& e) {
                 return of_trial(e.trial, "paused " + progress(study, record.trial(e.trial)) + why(e.rule, e.reason));
             },
+            [&](const event::Spared& e) {
+                return of_trial(e.trial, "goes on, although " + printable(e.rule) + " would pause it: " + e.reason);
+            },
             [&](const event::Requeued& e) {
                 if (e.outcome == Outcome::paused) return of_trial(e.trial, first_line(e.reason));
                 return of_trial(e.trial, "queued again, " + std::string(to_text(e.outcome)) + why("", e.reason));

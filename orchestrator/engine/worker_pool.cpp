@@ -45,7 +45,7 @@ void WorkerPool::launch(WorkerIndex index, const LaunchSpec& spec, int device, c
     worker.state = State::starting;
     worker.device = device;
     worker.more = more;
-    worker.heard = clock_.now();
+    worker.heard = worker.start = clock_.now();
     worker.environment = spec.description;
     at(index) = std::move(worker);
     executor_.launch(index, spec);
@@ -56,6 +56,7 @@ bool WorkerPool::greet(WorkerIndex index, const from_worker::Hello& hello) {
     if (worker.state != State::starting) return false;
     worker.state = State::ready;
     worker.greeted = true;
+    worker.start = clock_.now() - worker.start;
     worker.pid = hello.pid;
     worker.slots = static_cast<std::size_t>(std::clamp<std::int64_t>(hello.slots, 1, most_slots));
     worker.plans = can(hello, "plan");

@@ -53,6 +53,7 @@ struct Worker {
     bool shared = false;        ///< had several jobs at once since it was idle: which of them holds what is unknown
     std::int64_t planning = 0;  ///< trial it was asked about; 0: none
     Seconds heard{0};           ///< starting, planning: last sign of life
+    Seconds start{0};           ///< starting: since when; then how long it took to start, until a trial has begun
     std::int64_t pid = 0;       ///< from its hello
     bool plans = false;         ///< can answer `plan`
     bool checkpoints = false;   ///< writes checkpoints that a trial can resume from

@@ -28,7 +28,7 @@ Json body_of(const StepForecast& forecast) {
             {"why", why}};
 }
 Json body_of(const event::Launched& e) {
-    const auto& [footprint, device, alone, micro_batches, environment, forecast] = e.allocation;
+    const auto& [footprint, device, alone, micro_batches, environment, forecast, start] = e.allocation;
     Json json{{"where", e.where},
               {"host_bytes", footprint.host_bytes},
               {"device_bytes", footprint.device_bytes},
@@ -38,6 +38,7 @@ Json body_of(const event::Launched& e) {
     if (micro_batches) json["micro_batches"] = micro_batches;
     if (!environment.empty()) json["environment"] = environment;
     if (!forecast.device.empty()) json["forecast"] = body_of(forecast);
+    if (start > 0) json["start"] = wire::from(start);
     return json;
 }
 Json body_of(const event::Paused& e) { return {{"rule", e.rule}, {"reason", e.reason}}; }
@@ -51,6 +52,7 @@ Json body_of(const event::Measured& e) {
 }
 
 Json body_of(const event::Closing& e) { return {{"values", wire::from(e.values)}}; }
+Json body_of(const event::Spared& e) { return {{"rule", e.rule}, {"reason", e.reason}}; }
 
 StepForecast to_forecast(const Json& json) {
     using wire::member, wire::to_double, wire::to_int, wire::to_string;
@@ -75,6 +77,7 @@ Allocation to_allocation(const Json& json) {
     if (json.contains("micro_batches")) allocation.micro_batches = to_int(member(json, "micro_batches"));
     if (json.contains("environment")) allocation.environment = to_string(member(json, "environment"));
     if (json.contains("forecast")) allocation.forecast = to_forecast(member(json, "forecast"));
+    if (json.contains("start")) allocation.start = to_double(member(json, "start"));
     return allocation;
 }
 
@@ -121,6 +124,8 @@ Event from_body(int kind, std::int64_t trial, std::int64_t attempt, const Json& 
                 trial, attempt, {to_int(member(json, "device_bytes")), to_int(member(json, "host_bytes")), 0}};
         case 10:
             return event::Closing{trial, attempt, wire::to_metrics(member(json, "values"))};
+        case 11:
+            return event::Spared{trial, attempt, to_string(member(json, "rule")), to_string(member(json, "reason"))};
         default:
             throw wire::Malformed("an event of unknown kind " + std::to_string(kind));
     }

@@ -109,6 +109,7 @@ Message of_allocation(const Allocation& given) {
     if (given.micro_batches) message.number(6, given.micro_batches);
     if (!given.environment.empty()) message.bytes(7, given.environment);
     if (!given.forecast.device.empty()) message.message(8, of_forecast(given.forecast));
+    if (given.start > 0) message.real(9, given.start);
     return message;
 }
 
@@ -139,10 +140,32 @@ Allocation to_allocation(std::string_view bytes) {
             case 8:
                 given.forecast = to_forecast(fields.bytes());
                 break;
+            case 9:
+                given.start = fields.real();
+                break;
             default:
                 break;
         }
     return given;
+}
+
+Message of_starts(const StartUps& starts) {
+    Message message;
+    message.number(1, starts.number).real(2, starts.last.seconds).number(3, starts.last.steps);
+    if (starts.restarts() > 0) message.real(4, starts.again.seconds).number(5, starts.again.steps);
+    return message;
+}
+
+StartUps to_starts(std::string_view bytes) {
+    StartUps starts;
+    for (Fields fields(bytes); fields.next();) {
+        if (fields.field() == 1) starts.number = fields.number();
+        if (fields.field() == 2) starts.last.seconds = fields.real();
+        if (fields.field() == 3) starts.last.steps = fields.number();
+        if (fields.field() == 4) starts.again.seconds = fields.real();
+        if (fields.field() == 5) starts.again.steps = fields.number();
+    }
+    return starts;
 }
 
 /// The number, then the name.
@@ -200,7 +223,9 @@ Report to_report(std::string_view bytes) {
 std::string of(const SoFar& so_far) {
     Message message;
     if (so_far.value) message.real(1, *so_far.value);
-    return message.number(2, so_far.best_step).number(3, so_far.trained).encoded();
+    message.number(2, so_far.best_step).number(3, so_far.trained);
+    if (so_far.starts.number > 0) message.message(4, of_starts(so_far.starts));
+    return message.encoded();
 }
 
 SoFar to_so_far(std::string_view bytes) {
@@ -209,6 +234,7 @@ SoFar to_so_far(std::string_view bytes) {
         if (fields.field() == 1) so_far.value = fields.real();
         if (fields.field() == 2) so_far.best_step = fields.number();
         if (fields.field() == 3) so_far.trained = fields.number();
+        if (fields.field() == 4) so_far.starts = to_starts(fields.bytes());
     }
     return so_far;
 }
@@ -233,6 +259,10 @@ std::string of(const TrialRecord& trial) {
     if (const auto losses = condensed_losses(trial); !losses.empty()) message.bytes(22, of_reals(losses));
     message.number(23, trial.trained);
     for (const auto& [name, value] : trial.closing) message.bytes(24, of_metric(name, value));
+    if (const auto pace = seconds_between_steps(trial)) message.real(25, *pace);
+    if (trial.starts.number > 0) message.message(26, of_starts(trial.starts));
+    if (trial.awaited_since != 0) message.real(27, trial.awaited_since);
+    if (trial.spared) message.number(28, 1);
     return message.encoded();
 }
 
@@ -311,6 +341,18 @@ TrialRecord to_trial(std::string_view bytes) {
                 break;
             case 24:
                 add_metric(trial.closing, fields.bytes());
+                break;
+            case 25:
+                trial.pace = fields.real();
+                break;
+            case 26:
+                trial.starts = to_starts(fields.bytes());
+                break;
+            case 27:
+                trial.awaited_since = fields.real();
+                break;
+            case 28:
+                trial.spared = fields.number() != 0;
                 break;
             default:
                 break;

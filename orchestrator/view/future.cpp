@@ -6,6 +6,7 @@
 #include <queue>
 
 #include "hpo/random.hpp"
+#include "orchestrator/stopping/restart.hpp"
 
 namespace hpo::view {
 namespace {
@@ -187,7 +188,7 @@ class Simulation {
         ++trial.rungs;
         rung.losses.insert(std::upper_bound(rung.losses.begin(), rung.losses.end(), trial.loss), trial.loss);
         if (trial.rungs == 1 && needs_full_training()) trial.full = true, full_ += study_.budget.epochs;
-        if (trial.full) return advance(trial, false, trial.steps, 0);
+        if (trial.full || is_spared(trial)) return advance(trial, false, trial.steps, 0);
         const std::size_t promotions = quota(rung);
         const bool is_within_quota = promotions > 0 && trial.loss <= rung.losses[promotions - 1];
         const auto better = std::partition_point(rung.waiting.begin(), rung.waiting.end(),
@@ -198,6 +199,15 @@ class Simulation {
         }
         rung.waiting.insert(better, {trial.loss, trial.pace});
         decide(trial);
+    }
+
+    /// Returns true if a trial is not paused here, since its restart would take longer than its remaining steps.
+    [[nodiscard]] bool is_spared(const Trial& trial) const {
+        const Restart restart{.start = past_.start,
+                              .step = trial.pace,
+                              .repeated = std::llround(past_.again * static_cast<double>(trial.steps)),
+                              .left = study_.budget.epochs - trial.steps};
+        return past_.spares && restart.is_dearer();
     }
 
     /// Returns true if the next trial at the first rung is trained in full, so that full trainings get their share of

@@ -61,6 +61,7 @@ std::optional<std::int64_t> Survival::end(std::int64_t from, std::int64_t to, do
 }
 
 Past::Past(const Study& study, const StudyRecord& record, const Moment& moment) {
+    spares = !study.command.empty();
     find_rungs(study, record);
     find_full(study, record);
     bool measured = true;  // false if the pace of a trial is not known; all steps are then assumed to cost the same

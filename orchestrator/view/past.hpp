@@ -92,6 +92,7 @@ struct Past {
     std::size_t parallel = 1;  ///< trials at once
     double start = 0;          ///< seconds from a free worker to the first step
     double again = 0;          ///< share of the steps before a pause that are repeated after it
+    bool spares = false;       ///< true if trials are not paused whose restart takes longer than their remaining steps
 
    private:
     void find_rungs(const Study& study, const StudyRecord& record);

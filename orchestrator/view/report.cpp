@@ -76,26 +76,55 @@ std::size_t add_best(Canvas& canvas, const Study& study, const std::vector<const
     return shown;
 }
 
-void add_savings(Canvas& canvas, const Study& study, const StudyRecord& record) {
-    const Savings saved = savings(study, record);
-    if (saved.epochs == 0) return;
+/// Adds what stopping saved: the time of the steps that were left out, less that of restarts. For scripts that start
+/// slowly, restarts may take longer than these steps. Returns false if nothing is known to have been left out.
+bool add_savings(Canvas& canvas, const Study& study, const StudyRecord& record) {
+    const auto saved = savings(study, record);
+    if (!saved || saved->left == 0) return false;
+    const auto share = 100.0 * static_cast<double>(saved->left) / static_cast<double>(saved->of);
+    const std::string left_out = std::to_string(saved->left) + " of " + steps_text(study, saved->of) + " (" +
+                                 std::to_string(std::lround(share)) + " %)";
+    const std::string restarts = std::to_string(saved->restarts) + (saved->restarts == 1 ? " restart" : " restarts");
+    Line line;
+    if (!saved->timed)
+        line.add("Stopping left out ").add(left_out, Style::strong);
+    else if (saved->seconds() > 0)
+        line.add("Stopping saved ")
+            .add(duration_text(saved->seconds()) + " of training", Style::strong)
+            .add(": " + left_out + " were left out");
+    else
+        line.add("Stopping saved no time: " + left_out + " were left out, but restarts took longer");
+    canvas.blank();
+    canvas.add(line);
     std::string rules;
-    for (const auto& [rule, by] : saved.rules)
+    for (const auto& [rule, by] : saved->rules)
         rules += (rules.empty() ? "" : ", ") + printable(rule) + " " + std::to_string(by.trials) + " (" +
                  steps_text(study, by.epochs) + ")";
-    canvas.blank();
-    canvas.add(Line()
-                   .add("Stopping saved ")
-                   .add(std::to_string(saved.epochs) + " of " + steps_text(study, saved.of) + " (" +
-                            std::to_string(std::lround(100.0 * static_cast<double>(saved.epochs) /
-                                                       static_cast<double>(saved.of))) +
-                            " %)",
-                        Style::strong)
-                   .add(saved.seconds > 0 ? ", " + duration_text(saved.seconds) + " of training" : ""));
     canvas.add("  trials stopped by " + rules, Style::dim);
-    if (saved.repeated > 0)
-        canvas.add("  less " + steps_text(study, saved.repeated) + " that trials repeated after a pause or a failure",
+    const std::string repeated =
+        saved->repeated > 0 ? steps_text(study, saved->repeated) + " that trials repeated" : std::string();
+    constexpr const char* after = " after a pause, a failure or an interruption";
+    if (!saved->timed && (saved->restarts > 0 || saved->repeated > 0))
+        canvas.add("  the time of " + restarts + after + " was not measured" +
+                       (repeated.empty() ? "" : "; it includes " + repeated),
                    Style::dim);
+    else if (saved->again_seconds > 0.01 * saved->left_seconds || saved->repeated > 0)
+        canvas.add("  less " + duration_text(saved->again_seconds) + " for " + restarts + after +
+                       (repeated.empty() ? "" : ", with " + repeated),
+                   Style::dim);
+    return true;
+}
+
+/// Adds how many trials went on although a rule would have paused them. `saved` is true below what stopping saved.
+void add_spared(Canvas& canvas, const StudyRecord& record, bool saved) {
+    const auto spared = std::count_if(record.trials.begin(), record.trials.end(),
+                                      [](const TrialRecord& trial) { return trial.spared; });
+    if (spared == 0) return;
+    if (!saved) canvas.blank();
+    canvas.add((saved ? "  " : "Stopping      ") + std::to_string(spared) +
+                   (spared == 1 ? " trial was not paused: its restart" : " trials were not paused: their restart") +
+                   " would have taken longer than the remaining steps (hpo.log has the times)",
+               saved ? Style::dim : Style::plain);
 }
 
 }  // namespace
@@ -135,7 +164,7 @@ std::string draw_report(const Study& study, const StudyRecord& record, const Mom
                                             std::to_string(all) + " by " + study.objective.metric);
         add_best(canvas, study, ranked, screen);
     }
-    add_savings(canvas, study, record);
+    add_spared(canvas, record, add_savings(canvas, study, record));
     for (const std::string& line : facts.stopping) canvas.add("  " + printable(line), Style::dim);
     if (!facts.insights.empty()) canvas.blank();
     for (const std::string& line : facts.insights) canvas.add(printable(line));

@@ -6,6 +6,7 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/units.hpp"
+#include "orchestrator/stopping/restart.hpp"
 
 namespace hpo::view {
 
@@ -173,30 +174,36 @@ std::vector<std::optional<double>> step_seconds(const StudyRecord& record) {
     return paces;
 }
 
-Savings savings(const Study& study, const StudyRecord& record) {
-    Savings saved;
+std::optional<Savings> savings(const Study& study, const StudyRecord& record) {
+    Savings saved{.timed = true};
+    TrialLengths lengths(study);
+    for (const TrialRecord& trial : record.trials) lengths.add(trial);
     const auto paces = step_seconds(record);
     for (const TrialRecord& trial : record.trials) {
         if (!is_final(trial.state) || trial.attempt == 0) continue;
-        if (study.budget.open) continue;  // how many steps it would have had is not known
-        saved.of += study.budget.epochs;
-        // Fewer reports than steps save nothing: a program of hpo ask-tell may report every tenth step.
-        const std::int64_t repeated = std::max<std::int64_t>(0, trial.trained - trial.steps());
-        std::int64_t saved_steps = -repeated;
-        saved.repeated += repeated;
+        std::int64_t left = 0;
         if (trial.state == TrialState::stopped && !trial.rule.empty() && trial.rule != "user") {
-            const std::int64_t left = std::max<std::int64_t>(0, study.budget.epochs - trial.steps());
+            const auto length = lengths.expected(trial.steps());
+            if (!length) return std::nullopt;
+            left = std::max<std::int64_t>(0, *length - trial.steps());
             Savings::Rule& rule = saved.rules[trial.rule];
             ++rule.trials;
             rule.epochs += left;
-            saved_steps += left;
         }
-        saved.epochs += saved_steps;
+        // Fewer reports than steps save nothing: a program of hpo ask-tell may report every tenth step.
+        const std::int64_t repeated = std::max<std::int64_t>(0, trial.trained - trial.steps());
+        saved.left += left;
+        saved.of += trial.steps() + left;
+        saved.repeated += repeated;
         const auto& pace = paces[static_cast<std::size_t>(trial.number - 1)];
-        if (pace) saved.seconds += *pace * static_cast<double>(saved_steps);
+        const bool unmeasured = !study.command.empty() && trial.attempt > 1 && trial.starts.number == 0;
+        saved.restarts += unmeasured ? trial.attempt - 1 : trial.starts.restarts();
+        if (trial.steps() > 0 && (!pace || unmeasured)) saved.timed = false;
+        if (!pace) continue;
+        saved.left_seconds += *pace * static_cast<double>(left);
+        saved.again_seconds += *pace * static_cast<double>(repeated) + trial.starts.again.before_steps(*pace);
+        saved.of_seconds += *pace * static_cast<double>(trial.steps() + left) + trial.starts.last.before_steps(*pace);
     }
-    saved.epochs = std::max<std::int64_t>(0, saved.epochs);
-    saved.seconds = std::max(0.0, saved.seconds);
     return saved;
 }
 

@@ -55,20 +55,29 @@ std::string total_speed(const Study& study, const StudyRecord& record);
 /// count; for a trial with a single step it is estimated from the other trials.
 std::vector<std::optional<double>> step_seconds(const StudyRecord& record);
 
-/// What stopping rules have saved, among the trials that have started and ended. Repeated steps (of a script that was
-/// resumed without a checkpoint, or of a retry) are subtracted.
+/// What stopping rules have saved, among the trials that have started and ended. Steps that trials repeated and the
+/// start-ups of their later attempts (of a script that was resumed, or of a retry) are subtracted. Programs may end
+/// before the steps of the budget, so a stopped script counts as long as complete trials were on average.
 struct Savings {
-    std::int64_t epochs = 0;    ///< saved, at least 0
-    std::int64_t of = 0;        ///< epochs if all these trials had run in full
-    std::int64_t repeated = 0;  ///< epochs that trials trained again after a pause or a failure, already subtracted
-    double seconds = 0;         ///< of training saved, by step_seconds(), without starts
+    std::int64_t left = 0;      ///< epochs that stopped trials were not trained for
+    std::int64_t of = 0;        ///< epochs if all these trials had run to their own end
+    std::int64_t repeated = 0;  ///< epochs that trials trained again after a pause or a failure
+    std::int64_t restarts = 0;  ///< attempts after the first that reported
+    bool timed = false;         ///< true if the seconds below are known for all these trials
+    double left_seconds = 0;    ///< of the epochs `left`, at the measured pace of each trial
+    double again_seconds = 0;   ///< of the repeated epochs and the restarts, as measured
+    double of_seconds = 0;      ///< of all epochs `of`, with one start-up for each trial
     struct Rule {
         std::int64_t trials = 0;  ///< number of trials that the rule stopped
         std::int64_t epochs = 0;  ///< that these trials had left
     };
     std::map<std::string, Rule> rules;  ///< by name
+
+    [[nodiscard]] std::int64_t epochs() const { return left - repeated; }
+    [[nodiscard]] double seconds() const { return left_seconds - again_seconds; }
 };
-Savings savings(const Study& study, const StudyRecord& record);
+/// Returns nothing if it is not known how many steps the stopped trials had left.
+std::optional<Savings> savings(const Study& study, const StudyRecord& record);
 
 /// Returns the number of trials in each state that has any: "17 running, 12 complete, 3 queued".
 std::string states_text(const StudyRecord& record);

@@ -17,7 +17,7 @@ class EventMaker {
     explicit EventMaker(std::uint64_t seed) : seed_(seed) {}
 
     Event next() {
-        const auto kind = trials_ == 0 ? 2 : below(10);
+        const auto kind = trials_ == 0 ? 2 : below(11);
         switch (kind) {
             case 0:
                 return event::SessionStarted{text(), below(1 << 22), text()};
@@ -42,6 +42,8 @@ class EventMaker {
                     trial(), below(5), {below(std::int64_t{1} << 40), below(std::int64_t{1} << 40), 0}};
             case 8:
                 return event::Closing{trial(), below(5), {{text(), number()}}};
+            case 9:
+                return event::Spared{trial(), below(5), text(), text()};
             default:
                 return event::Finished{trial(), below(5), static_cast<TrialState>(below(7)), text(), text()};
         }
@@ -101,7 +103,8 @@ class EventMaker {
                 below(2) == 0,
                 below(5),
                 below(2) ? text() : "",
-                forecast};
+                forecast,
+                below(2) ? unit() * 100 : 0};
     }
     Report report() {
         Report r;
@@ -144,9 +147,10 @@ std::string describe(const Event& event) {
                    },
                    [&](const event::Launched& e) {
                        add(e.trial), add(e.attempt), add(e.where);
-                       const auto& [footprint, device, alone, micro_batches, environment, forecast] = e.allocation;
+                       const auto& [footprint, device, alone, micro_batches, environment, forecast, start] =
+                           e.allocation;
                        add(footprint.device_bytes), add(footprint.host_bytes), add(number(footprint.cores));
-                       add(device), add(alone), add(micro_batches), add(environment);
+                       add(device), add(alone), add(micro_batches), add(environment), add(number(start));
                        add(forecast.device), add(number(forecast.uncorrected)), add(number(forecast.factor));
                        add(forecast.trials), add(forecast.done), add(number(forecast.trained)), add(forecast.why);
                    },
@@ -162,6 +166,7 @@ std::string describe(const Event& event) {
                            add(e.report.peak_device_bytes.value_or(-1)), add(e.report.warning);
                    },
                    [&](const event::Paused& e) { add(e.trial), add(e.attempt), add(e.rule), add(e.reason); },
+                   [&](const event::Spared& e) { add(e.trial), add(e.attempt), add(e.rule), add(e.reason); },
                    [&](const event::Requeued& e) {
                        add(e.trial), add(e.attempt), add(to_text(e.outcome)), add(e.charged), add(e.reason);
                    },

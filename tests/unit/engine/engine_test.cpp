@@ -654,6 +654,70 @@ TEST_F(EngineTest, APausedTrialWaitsAndIsPromotedWithItsCheckpoint) {
     EXPECT_THAT(play.ended, ::testing::UnorderedElementsAre(1, 2, 3, 4)) << "told also of those closed while paused";
 }
 
+/// Plays a study of scripts that take `start` seconds before their first step and 0.02 s for each step, and that repeat
+/// their steps after a pause. Returns the attempts of each trial.
+std::map<std::int64_t, std::int64_t> attempts_of(const Study& study, MemoryStore& store, double start) {
+    const bool native = study.command.empty();
+    Played play(study, store, 1);
+    std::map<std::int64_t, std::int64_t> attempts;
+    for (bool over = false; !over;) {
+        play.clock.advance(Seconds(start));
+        play.ready(0, native ? std::vector<std::string>{"once", "plan"} : std::vector<std::string>{"once"});
+        if (const auto plan = native ? play.executor.take<to_worker::Plan>(0) : std::nullopt)
+            play.say(0, from_worker::PlanAnswer{.id = plan->id, .footprint = {0, 1 << 20, 1}});
+        const AttemptId id = play.asked(0);
+        if (id.trial == 0) break;
+        attempts[id.trial] = id.attempt;
+        auto action = to_worker::Action::go_on;
+        for (std::int64_t step = 1; action == to_worker::Action::go_on && step <= study.budget.epochs; ++step) {
+            play.say(0, from_worker::Reported{id,
+                                              {.step = step,
+                                               .metrics = {{"loss", static_cast<double>(id.trial)}},
+                                               .seconds = 0.02 * static_cast<double>(step)}});
+            action = play.executor.take<to_worker::Decision>(0)->action;
+        }
+        play.finish(0, id, action == to_worker::Action::pause ? Outcome::paused : Outcome::complete);
+        play.exit(0, 0);
+        over = play.engine->done();
+    }
+    return attempts;
+}
+
+TEST_F(EngineTest, ATrialWhoseRestartTakesLongerThanItsRestIsNotPaused) {
+    study.budget.trials = 4;
+    study.budget.epochs = 8;
+    study.stopping = {{"asha", {{"grace", std::int64_t{2}}, {"factor", std::int64_t{2}}}}};
+    for (const auto& [trial, attempts] : attempts_of(study, store, 30)) EXPECT_EQ(attempts, 1) << trial;
+    std::vector<std::int64_t> spared;
+    for (const StoredEvent& stored : store.kept) {
+        EXPECT_FALSE(std::holds_alternative<event::Paused>(stored.event));
+        if (const auto* one = std::get_if<event::Spared>(&stored.event)) {
+            spared.push_back(one->trial);
+            EXPECT_EQ(one->rule, "asha");
+            EXPECT_THAT(one->reason, ::testing::StartsWith("its restart would take 3"));
+        }
+    }
+    EXPECT_THAT(spared, ::testing::Contains(4));
+    Played again(study, store, 1);
+    for (const TrialRecord& trial : again.record().trials) {
+        EXPECT_EQ(trial.state, TrialState::complete) << trial.number;
+        EXPECT_EQ(trial.steps(), 8) << trial.number;
+    }
+    EXPECT_TRUE(again.trial(4).spared);
+}
+
+TEST_F(EngineTest, ATrialOfTheNativeWorkerIsPausedHoweverSlowlyItStarted) {
+    study.command.clear();
+    study.worker = {{"model", std::string("mlp")}};
+    study.budget.trials = 4;
+    study.budget.epochs = 8;
+    study.stopping = {{"asha", {{"grace", std::int64_t{2}}, {"factor", std::int64_t{2}}}}};
+    (void)attempts_of(study, store, 30);
+    EXPECT_TRUE(std::any_of(store.kept.begin(), store.kept.end(), [](const StoredEvent& stored) {
+        return std::holds_alternative<event::Paused>(stored.event);
+    }));
+}
+
 /// Plays a study of four epochs on one worker. Returns the reasons of its promotions.
 std::vector<std::string> promotions_of(const Study& study, MemoryStore& store,
                                        const std::function<double(std::int64_t trial, std::int64_t step)>& loss) {

@@ -48,6 +48,12 @@ TEST_F(LogLines, DescribeATrialFromItsStartToItsEndWithoutItsSteps) {
               "trial 1: stopped after 2 steps, loss 0.5000 at step 1 by plateau: no gain");
 }
 
+TEST_F(LogLines, ATrialThatIsNotPausedSaysWhy) {
+    EXPECT_EQ(
+        happens(event::Spared{1, 1, "asha", "its restart would take 2.0 s, its remaining 3 steps 60 ms"}),
+        "trial 1: goes on, although asha would pause it: its restart would take 2.0 s, its remaining 3 steps 60 ms");
+}
+
 TEST_F(LogLines, ARetryHasItsNumberAndTheFirstLineOfItsReason) {
     happens(event::Launched{1, 1, "cpu 0", {}});
     EXPECT_EQ(happens(event::Requeued{1, 1, Outcome::lost, true, "the worker died of SIGSEGV\n  | core dumped"}),

@@ -50,7 +50,9 @@ std::string play(Ledger& ledger, std::uint64_t seed, int rounds) {
         }
         decisions +=
             std::to_string(number) + " " + to_text(ledger.record().trial(number).params.begin()->second) + ": ";
-        ledger.launch(number, "cpu 0", {});
+        Allocation given;
+        given.start = number % 5 == 0 ? 1000 : 0;  // such a trial is not paused: its restart takes longer than its rest
+        ledger.launch(number, "cpu 0", given);
         const TrialRecord& trial = ledger.record().trial(number);
         const auto back = draw() < 0.3 ? std::int64_t{2} : std::int64_t{0};  // the checkpoint is older
         for (std::int64_t step = std::max<std::int64_t>(1, trial.steps() + 1 - back);; ++step) {
@@ -66,6 +68,7 @@ std::string play(Ledger& ledger, std::uint64_t seed, int rounds) {
             }
             const double floor = std::get<double>(trial.params.begin()->second);
             Report report{.step = step};
+            report.seconds = 10.0 * static_cast<double>(step);
             report.metrics["loss"] = floor + draw() / static_cast<double>(step);
             if (draw() < 0.1) report.metrics = {{"other", 1.0}};
             const Verdict verdict = ledger.report(number, report);
@@ -119,6 +122,8 @@ TEST_P(Resume, FromMarkedStepsGivesTheStateOfAllSteps) {
             EXPECT_EQ(one.best_step, other.best_step) << one.number;
             EXPECT_EQ(one.steps(), other.steps()) << one.number;
             EXPECT_EQ(one.trained, other.trained) << one.number;
+            EXPECT_EQ(one.spared, other.spared) << one.number;
+            EXPECT_EQ(one.starts, other.starts) << one.number;
             EXPECT_EQ(one.closing, other.closing) << one.number;
             ASSERT_EQ(one.curve.size(), other.curve.size()) << one.number;
             for (std::size_t i = 0; i < one.curve.size(); ++i) EXPECT_EQ(one.curve[i].metrics, other.curve[i].metrics);
@@ -193,6 +198,9 @@ void compare(const StudyRecord& seen, const StudyRecord& folded) {
         EXPECT_EQ(one.value, other.value);
         EXPECT_EQ(one.steps(), other.steps());
         EXPECT_EQ(one.trained, other.trained);
+        EXPECT_EQ(one.spared, other.spared);
+        EXPECT_EQ(one.starts, other.starts);
+        EXPECT_EQ(seconds_between_steps(one), seconds_between_steps(other));
         EXPECT_EQ(one.closing, other.closing);
         EXPECT_EQ(one.reason, other.reason);
         EXPECT_EQ(one.ended_at, other.ended_at);

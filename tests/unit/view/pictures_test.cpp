@@ -384,9 +384,10 @@ TEST(Canvas, TableColumnsAreAsWideAsTheirCells) {
 }
 
 TEST(Summary, SavingsAreTheSkippedStepsAtTheSpeedOfEachStoppedTrial) {
-    const Savings saved = savings(sample_study(), sample_record(16));
-    EXPECT_EQ(saved.epochs, 12);  // trials 1 and 9 saved six of ten steps each; a stop by the user saves nothing
-    EXPECT_DOUBLE_EQ(saved.seconds, 18);
+    const Savings saved = savings(sample_study(), sample_record(16)).value();
+    EXPECT_EQ(saved.epochs(), 12);  // trials 1 and 9 saved six of ten steps each; a stop by the user saves nothing
+    EXPECT_TRUE(saved.timed);
+    EXPECT_DOUBLE_EQ(saved.seconds(), 18);
     ASSERT_EQ(saved.rules.size(), 1u);
     EXPECT_EQ(saved.rules.at("plateau").trials, 2);
     EXPECT_EQ(saved.rules.at("plateau").epochs, 12);
@@ -423,11 +424,12 @@ TEST(Summary, StepsThatAScriptRepeatsAfterAPauseAreNotSaved) {
     happens(event::Finished{4, 0, TrialState::failed, "", "cannot be planned"});  // never started
     EXPECT_EQ(record.trial(1).trained, 14);
     EXPECT_EQ(record.trial(2).trained, 3);
-    const Savings saved = savings(study, record);
-    EXPECT_EQ(saved.epochs, 20 - 17);
+    const Savings saved = savings(study, record).value();
+    EXPECT_EQ(saved.epochs(), 20 - 17);
     EXPECT_EQ(saved.of, 20);
     EXPECT_EQ(saved.repeated, 4) << "the rule's 7 less 4 are the 3 that were saved";
-    EXPECT_DOUBLE_EQ(saved.seconds, 2.0 * 7 - 2.0 * 4);
+    EXPECT_EQ(saved.restarts, 3);
+    EXPECT_DOUBLE_EQ(saved.seconds(), 2.0 * 7 - 2.0 * 4);
 }
 
 TEST(Summary, ATrialThatReportsEveryTenthStepHasSavedNone) {
@@ -437,7 +439,7 @@ TEST(Summary, ATrialThatReportsEveryTenthStepHasSavedNone) {
              event::Proposed{1, {}, {}}, event::Launched{1, 1, "asked for", {}}, event::Reported{1, 1, {.step = 10}},
              event::Reported{1, 1, {.step = 20}}, event::Finished{1, 1, TrialState::complete, "", ""}})
         apply(record, {record.sequence + 1, 1000, event}, study.objective);
-    EXPECT_EQ(savings(study, record).epochs, 0);
+    EXPECT_EQ(savings(study, record)->epochs(), 0);
 }
 
 TEST(Summary, FurtherImprovementsOfTheLeadingTrialAreNotAnnounced) {
@@ -493,11 +495,11 @@ TEST(Summary, TheStartOfAnInterpreterDoesNotCountAsTimeOfAStep) {
     train(4, 1, 0, 40, 1);
     EXPECT_THAT(step_seconds(record), ElementsAre(0.5, 0.5, 0.5, 40));
     happens(event::Finished{3, 1, TrialState::stopped, "asha", ""});
-    EXPECT_DOUBLE_EQ(savings(study, record).seconds, 9 * 0.5);
+    EXPECT_DOUBLE_EQ(savings(study, record)->left_seconds, 9 * 0.5);
     // A running session keeps the best and the last step of trials that have ended, which may be one.
     for (TrialRecord& trial : record.trials) thin(trial);
     EXPECT_THAT(step_seconds(record), ElementsAre(0.5, 0.5, 0.5, 40));
-    EXPECT_DOUBLE_EQ(savings(study, record).seconds, 9 * 0.5);
+    EXPECT_DOUBLE_EQ(savings(study, record)->left_seconds, 9 * 0.5);
 }
 
 TEST(Summary, TheSpeedOfAStudyIsInSamplesWhereBatchesAreKnown) {
