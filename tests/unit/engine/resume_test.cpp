@@ -148,7 +148,7 @@ TEST_P(Resume, WithOtherRulesAnotherSamplerAndWiderRangesEachTrialComesToItsEnd)
         ASSERT_TRUE(read) << read.error().message;
         for (const TrialRecord& trial : ledger.record().trials)
             EXPECT_EQ(trial.value.has_value(), trial.best_step > 0) << trial.number;
-        play(ledger, 20 + session++, 60);
+        play(ledger, 20 + session++, 25);
         if (other == others.size()) {
             // No trial of an earlier rule is left behind: it goes on, or ends as the last rule says.
             for (std::vector<std::int64_t> paused; !(paused = ledger.promotions(true, 1)).empty();) {
