@@ -10,17 +10,18 @@
 
 namespace hpo {
 
-/// Starts a thread that runs `work`. No signal is delivered to it: signals are for the thread that the process began
-/// with. Returns a thread that is not joinable if the system has none left (RLIMIT_NPROC, pids.max of the control
-/// group). The caller then does the work itself, or tries again later.
+/// Starts a thread that runs `work`, under a name of at most 15 characters. No signal is delivered to it: signals are
+/// for the thread that the process began with. Returns a thread that is not joinable if the system has none left
+/// (RLIMIT_NPROC, pids.max of the control group). The caller then does the work itself, or tries again later.
 template <class Work>
-std::thread start_thread(Work work) {
+std::thread start_thread(const char* name, Work work) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     std::thread thread;
     try {
         thread = std::thread(std::move(work));
+        pthread_setname_np(thread.native_handle(), name);
     } catch (const std::system_error&) {
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -226,7 +226,8 @@ CommandAction run(CLI::App& app) {
     const auto json = app.add_flag("--json", arguments->json, "One JSON object per line, for programs");
     app.footer(app.get_footer() +
                "\nExit codes: 0 the study ended and at least one trial completed, or was stopped with a value;\n"
-               "1 it failed, or no trial has a value; 2 usage; 130 interrupted; 143 terminated.");
+               "1 it failed, or no trial has a value; 2 usage; 130 interrupted; 143 terminated.\n"
+               "SIGQUIT (kill -QUIT PID, or Ctrl-\\ in the terminal) prints what the session waits for; it goes on.");
     app.add_flag("-q,--quiet", arguments->quiet, "Print only the best configuration, as YAML")->excludes(json);
     return [arguments] { return run_command(*arguments); };
 }

@@ -67,7 +67,13 @@ std::string greeting(const Study& study, const SessionView& view) {
            " trials started, " + std::to_string(finished) + " finished\n";
 }
 
-class OnTerminal final : public RunObserver {
+/// Answers on stderr.
+class Answering : public RunObserver {
+   public:
+    void answer(const std::string& lines) override { (void)view::write_to(STDERR_FILENO, lines); }
+};
+
+class OnTerminal final : public Answering {
    public:
     explicit OnTerminal(const Study& study) : study_(study), bests_(study) {}
     ~OnTerminal() override { block_.clear(); }
@@ -87,6 +93,10 @@ class OnTerminal final : public RunObserver {
     void notice(const Notice& notice) override {
         if (notice.level != Notice::Level::info) alive_ &= block_.print_above(with_level(notice));
     }
+    void answer(const std::string& lines) override {
+        alive_ &= block_.clear();
+        Answering::answer(lines);
+    }
     std::string picture(const SessionView& view) override {
         Moment now = moment(view);
         add_pools(now, study_.name, ::getpid());
@@ -101,7 +111,7 @@ class OnTerminal final : public RunObserver {
     bool alive_ = true;
 };
 
-class InLines final : public RunObserver {
+class InLines final : public Answering {
    public:
     explicit InLines(const Study& study) : study_(study), best_(study.objective) {}
 
@@ -132,7 +142,7 @@ class InLines final : public RunObserver {
     Output out_;
 };
 
-class InJson final : public RunObserver {
+class InJson final : public Answering {
    public:
     explicit InJson(const Study& study) : study_(study) {}
 
@@ -170,7 +180,7 @@ class InJson final : public RunObserver {
     Output out_;
 };
 
-class Quiet final : public RunObserver {
+class Quiet final : public Answering {
    public:
     void notice(const Notice& notice) override {
         if (notice.level == Notice::Level::error) (void)view::write_to(STDERR_FILENO, with_level(notice));

@@ -95,7 +95,7 @@ std::vector<std::optional<TreeReading>> TreeWatch::latest(std::span<const std::i
         all.push_back(reading == readings_.end() ? std::nullopt : std::optional(reading->second));
     }
     // With no thread left on the system, the readings are absent until a later call can start one.
-    if (new_root_ && !thread_.joinable()) thread_ = start_thread([this] { work(); });
+    if (new_root_ && !thread_.joinable()) thread_ = start_thread("hpo-memory", [this] { work(); });
     if (new_root_) wake_.notify_one();
     return all;
 }

@@ -17,6 +17,8 @@ class Announcements {
     void release(std::int64_t on_disk);
     /// There are no more than so many results: those after them were not stored, and are never announced.
     void drop_after(std::int64_t results);
+    /// How many wait for the disk.
+    [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
 
    private:
     struct Waiting {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "orchestrator/engine/text.hpp"
+#include "orchestrator/engine/waiting_for.hpp"
 
 namespace hpo {
 
@@ -181,6 +182,18 @@ void Engine::wind_up() {
 }
 
 // ---- What others ask of it.
+
+std::vector<std::string> Engine::waiting_for() const {
+    const Ledger& ledger = context_.parts.ledger;
+    SessionState state{.ends = context_.closing() ? context_.end_reason : "",
+                       .queued = ledger.queued().size(),
+                       .proposing = ledger.proposer().computing(),
+                       .diagnoses = diagnoses_.all().size(),
+                       .waits = dispatcher_.waits()};
+    for (const std::int64_t trial : ledger.unfinished())
+        state.paused += context_.trial(trial).state == TrialState::paused ? 1U : 0U;
+    return hpo::waiting_for(pool_, state, context_.now());
+}
 
 void Engine::proposal_ready() { context_.placement_due = true; }
 

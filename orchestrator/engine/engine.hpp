@@ -74,6 +74,8 @@ class Engine {
     [[nodiscard]] std::vector<ConcurrencyFinding> concurrency() const { return throughput_.findings(); }
     /// Which trial waits for what other programs use, with the numbers; empty: none does.
     [[nodiscard]] const std::string& waits() const { return dispatcher_.waits(); }
+    /// What the session waits for, a line each, for people.
+    [[nodiscard]] std::vector<std::string> waiting_for() const;
 
    private:
     template <class F>

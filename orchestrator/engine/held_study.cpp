@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hpo/doing.hpp"
 #include "orchestrator/engine/warm_start.hpp"
 #include "orchestrator/study/study_file.hpp"
 
@@ -58,6 +59,7 @@ Result<std::unique_ptr<HeldStudy>> HeldStudy::take(const Study& study, const Stu
     std::unique_ptr<HeldStudy> held(new HeldStudy{std::move(*lock), std::move(takeback), std::move(*store),
                                                   Ledger(study, events, std::move(*proposer), std::move(*rules)),
                                                   std::move(priors_text)});
+    const Doing reading("reads what the study has done");
     if (const auto replayed = held->ledger.replay(); !replayed) return replayed.error();
     return held;
 }

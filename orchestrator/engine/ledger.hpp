@@ -50,6 +50,8 @@ class Ledger {
     void commit();
     /// Whether steps wait to be stored; flush() is to be called some 50 ms later, which a kill may take.
     [[nodiscard]] bool waits() const { return steps_wait_; }
+    /// Why there can be no further entries; nothing while there can.
+    [[nodiscard]] const std::optional<std::string>& failure() const { return failure_; }
     void flush();
     /// Stores for viewers what trials have come to. Call it about once a second.
     void summarize();

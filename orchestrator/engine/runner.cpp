@@ -14,7 +14,9 @@
 #include <functional>
 #include <optional>
 
+#include "hpo/doing.hpp"
 #include "hpo/interrupted.hpp"
+#include "hpo/printable.hpp"
 #include "hpo/version.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/engine/announcements.hpp"
@@ -26,9 +28,13 @@
 #include "orchestrator/engine/session_concurrency.hpp"
 #include "orchestrator/engine/study_log.hpp"
 #include "orchestrator/engine/thread_time.hpp"
+#include "orchestrator/engine/waiting_for.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/execution/interrupts.hpp"
+#include "orchestrator/execution/own_threads.hpp"
+#include "orchestrator/execution/questions.hpp"
 #include "orchestrator/store/holder_lock.hpp"
+#include "orchestrator/store/lock_owner.hpp"
 #include "orchestrator/telemetry/session_telemetry.hpp"
 
 namespace hpo {
@@ -62,7 +68,8 @@ double time_of_day() {
 class Session {
    public:
     Session(const Study& study, const StudyFolder& folder, const Programs& programs, RunObserver& observer,
-            Ledger ledger, std::unique_ptr<SessionMachine> machine, std::shared_ptr<spdlog::logger> log)
+            Ledger ledger, std::unique_ptr<SessionMachine> machine, std::shared_ptr<spdlog::logger> log,
+            Questions& questions)
         : study_(study),
           folder_(folder),
           observer_(observer),
@@ -70,7 +77,8 @@ class Session {
           ledger_(std::move(ledger)),
           programs_(programs),
           machine_(std::move(machine)),
-          plan_(plan_workers(study, machine_->host())) {
+          plan_(plan_workers(study, machine_->host())),
+          questions_(questions, loop_, [this] { answer(); }) {
         open_registry();
     }
 
@@ -128,7 +136,10 @@ class Session {
         draw();
         if (!engine_->done()) loop_.run();
 
-        if (!engine_->done()) leave_behind();
+        if (!engine_->done()) {
+            const Doing ending("waits for processes that were killed");
+            leave_behind();
+        }
 
         if (!ended_with_study_.empty())
             announce([this, printed = observer_.ended_with_study(ledger_.record(), ended_with_study_)] {
@@ -273,6 +284,29 @@ class Session {
         for (const std::string& pid : executor_->end(left_within)) pids += (pids.empty() ? "" : ", ") + pid;
         if (!pids.empty())
             tell({Notice::Level::warning, 0, "these processes would not die, the next run ends them: " + pids});
+    }
+
+    /// For SIGQUIT: what the session waits for. It goes on.
+    void answer() {
+        std::vector<std::string> lines;
+        if (engine_) lines = engine_->waiting_for();
+        StoreState store{.unwritten = ledger_.waits(),
+                         .failed = ledger_.failure().value_or(""),
+                         .lockers = lockers_of(folder_.database()),
+                         .announcements = announcements_.waiting()};
+        try {
+            store.not_on_disk = ledger_.results() - ledger_.results_on_disk();
+        } catch (const StoreFailed& failed) {
+            store.failed = failed.what();
+        }
+        for (const std::string& line : waiting_for(store)) lines.push_back(line);
+        std::string threads;
+        for (const std::string& thread : own_threads()) threads += (threads.empty() ? "threads: " : ", ") + thread;
+        if (!threads.empty()) lines.push_back(threads);
+        std::string text = "hpo: study " + study_.name + ", process " + std::to_string(getpid()) + ", waits for:";
+        for (const std::string& line : lines) text += "\n  " + printable(line);
+        log_->info("{}", text);
+        observer_.answer(text + '\n');
     }
 
     void finish_if_done() {
@@ -477,6 +511,7 @@ class Session {
     asio::steady_timer killer_{loop_};
     Interrupts signals_{loop_, [this](int number) { end_by(number); }};
     asio::signal_set window_{loop_, SIGWINCH};
+    Questions::Listener questions_;
     int signal_ = 0;
     std::unique_ptr<SessionExecutor> executor_;
     std::filesystem::path sockets_;  ///< the folder where the control socket listens
@@ -497,19 +532,25 @@ Result<void> could_begin(const Study& study, const Programs& programs) {
 Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, const Programs& programs,
                              RunObserver& observer, const Acceptance& accepted) {
     if (const auto named = check_utf8(folder.path); !named) return named.error();
+    heed_interrupts();
+    Questions questions;
     const auto warn = [&](const std::string& message) { observer.notice({Notice::Level::warning, 0, message}); };
     auto held = HeldStudy::take(study, folder, accepted, warn);
     if (!held) return held.error();
 
     const Platform& platform = platform_of(study);
+    std::optional<Doing> doing(std::in_place, "ends processes that an earlier session has left");
     if (const auto swept = platform.sweep(study_tag(folder)); !swept) return swept.error();
+    doing.reset();
+    doing.emplace("looks for the machine's devices");
     const auto notice = [&](Notice::Level level, const std::string& text) { observer.notice({level, 0, text}); };
     auto machine = platform.open_machine(study, programs, [&](const DeviceNotice& device) {
         notice(device.warning ? Notice::Level::warning : Notice::Level::info, device.text);
     });
     if (!machine) return machine.error();
+    doing.reset();
     Session session(study, folder, programs, observer, std::move((*held)->ledger), std::move(*machine),
-                    open_study_log(folder.log()));
+                    open_study_log(folder.log()), questions);
     auto outcome = session.run((*held)->lock, [&] { return (*held)->begin(study, folder, warn); });
     if (outcome) outcome->store = std::move((*held)->store);
     return outcome;

@@ -40,6 +40,8 @@ class RunObserver {
     virtual std::string ended_with_study(const StudyRecord&, std::span<const StoredEvent>) { return {}; }
     virtual void print(const std::string& lines) { (void)lines; }
     virtual void notice(const Notice&) {}
+    /// Somebody asked with SIGQUIT what the session waits for: lines, for stderr.
+    virtual void answer(const std::string& lines) { (void)lines; }
     /// About four times a second: how far the session is, for draw(); empty: that is shown nowhere.
     virtual std::string picture(const SessionView&) { return {}; }
     /// False: nobody can see it any more (a closed terminal), the session ends as by SIGTERM.

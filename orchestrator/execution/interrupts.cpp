@@ -51,6 +51,14 @@ void handle_later_signal(int) { ::_exit(exit_status_of(interrupted_by)); }
 
 }  // namespace
 
+void heed_interrupts() {
+    for (const int number : {SIGINT, SIGTERM}) {
+        struct sigaction now {};
+        ::sigaction(number, nullptr, &now);
+        if (now.sa_handler == SIG_IGN) ::signal(number, SIG_DFL);
+    }
+}
+
 Interrupts::Interrupts(boost::asio::io_context& loop, std::function<void(int)> on_signal,
                        std::chrono::milliseconds leave_within)
     : signals_(loop), on_signal_(std::move(on_signal)) {

@@ -8,6 +8,10 @@
 
 namespace hpo {
 
+/// Makes SIGINT and SIGTERM end the process where it was started with them ignored, as a shell without job control does
+/// with what it starts in the background. Interrupts takes them in any case: one that comes before is not lost.
+void heed_interrupts();
+
 class Interrupts {
    public:
     /// From now until destruction the loop calls `on_signal` for each signal; the first one is also stored in

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "hpo/doing.hpp"
 #include "hpo/threads.hpp"
 
 namespace hpo {
@@ -42,7 +43,7 @@ void BackgroundProposer::start(std::int64_t trial, std::function<void()> ready) 
         (*task)();
         ready();
     };
-    thread_ = start_thread(compute);
+    thread_ = start_thread("hpo-sampler", compute);
     if (!thread_.joinable()) compute();
 }
 
@@ -57,6 +58,7 @@ std::optional<Proposal> BackgroundProposer::take() {
 }
 
 void BackgroundProposer::drop() {
+    const Doing waiting("waits for the sampler's thread");
     if (thread_.joinable()) thread_.join();
     computing_ = 0;
     outdated_ = false;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "hpo/descriptor.hpp"
+#include "hpo/doing.hpp"
 #include "hpo/threads.hpp"
 
 namespace hpo {
@@ -38,7 +39,7 @@ void DiskSync::request(std::int64_t count) {
         requested_ = count;
     }
     changed_.notify_all();
-    if (!thread_.joinable()) thread_ = start_thread([this] { work(); });
+    if (!thread_.joinable()) thread_ = start_thread("hpo-disk", [this] { work(); });
     if (thread_.joinable()) return;
     std::unique_lock lock(mutex_);
     if (!failed_) synchronise(lock);
@@ -51,6 +52,7 @@ Result<std::int64_t> DiskSync::reached() const {
 }
 
 Result<void> DiskSync::wait(std::int64_t count) {
+    const Doing waiting("waits for the disk, to which results are written");
     request(count);
     std::unique_lock lock(mutex_);
     ++waiting_;

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "hpo/doing.hpp"
 #include "hpo/interrupted.hpp"
 #include "orchestrator/store/database_file.hpp"
 #include "orchestrator/store/file_system.hpp"
@@ -54,6 +55,7 @@ Result<std::unique_ptr<Store>> open_copy(const fs::path& file) {
 
 Result<std::unique_ptr<Store>> open_store(const fs::path& file, std::function<void(const std::string&)> warn,
                                           std::function<Result<void>()> synchronise) {
+    const Doing opening("opens the study's database");
     const fs::path folder = file.parent_path().empty() ? "." : file.parent_path();
     std::error_code error;
     if (!fs::is_directory(folder, error)) return Error{folder.string() + ": no such folder"};

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "hpo/descriptor.hpp"
+#include "hpo/doing.hpp"
 #include "orchestrator/store/lock_owner.hpp"
 
 namespace hpo::sqlite {
@@ -103,14 +104,15 @@ void Database::checkpoint_on_close(bool does) {
 
 struct Database::Patience {
     std::function<bool(double)> go_on;
-    std::chrono::steady_clock::time_point since;
+    std::int64_t since = 0;  ///< as hpo/doing.hpp counts
 
     /// As sqlite3_busy_handler calls it: `times` counts from 0 for each lock.
     static int ask(void* self, int times) {
         auto& patience = *static_cast<Patience*>(self);
-        const auto now = std::chrono::steady_clock::now();
+        const std::int64_t now = monotonic_ms();
         if (times == 0) patience.since = now;
-        if (!patience.go_on(std::chrono::duration<double>(now - patience.since).count())) return 0;
+        if (!patience.go_on(static_cast<double>(now - patience.since) / 1000)) return 0;
+        const Doing waiting("waits for a lock on the study's database that another process holds", patience.since);
         std::this_thread::sleep_for(std::chrono::milliseconds(times < 7 ? 1 << times : 100));
         return 1;
     }
@@ -119,7 +121,7 @@ struct Database::Patience {
 void Database::Forget::operator()(Patience* patience) const { delete patience; }
 
 void Database::wait_for_locks(std::function<bool(double)> go_on) {
-    patience_.reset(new Patience{std::move(go_on), {}});
+    patience_.reset(new Patience{std::move(go_on)});
     sqlite3_busy_handler(handle(), Patience::ask, patience_.get());
 }
 

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "hpo/doing.hpp"
 #include "orchestrator/store/database_file.hpp"
 #include "orchestrator/store/disk_sync.hpp"
 #include "orchestrator/store/event_clock.hpp"
@@ -261,6 +262,7 @@ class SqliteStore final : public Store {
     /// All that waits, and what `more` adds, as one transaction. An Error: nothing of it was written, and what waited
     /// goes on waiting.
     Result<void> write(const std::function<Result<void>()>& more = [] { return Result<void>{}; }) {
+        const Doing writing("writes to the study's database");
         auto written = prepare();
         if (auto sound = sync_.reached(); written && !sound) written = sound.error();
         if (written) written = run(begin_);

@@ -9,6 +9,7 @@
 #include <climits>
 #include <optional>
 
+#include "hpo/doing.hpp"
 #include "hpo/interrupted.hpp"
 
 namespace hpo::view {
@@ -18,6 +19,7 @@ bool write_to(int fd, std::string_view text) {
     using std::chrono::steady_clock;
     constexpr milliseconds after_signal{250}, poll_interval{100};
     static std::optional<steady_clock::time_point> end;
+    const Doing writing("waits for the reader of its output");
     while (!text.empty()) {
         if (interrupted_by == 0)
             end.reset();

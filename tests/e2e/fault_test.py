@@ -241,6 +241,54 @@ class Endings(Case):
         self.assert_nobody_left()
 
 
+class Questions(Case):
+    """SIGQUIT asks what a session waits for."""
+
+    def run_asked(self, *arguments, ignored=()):
+        """Starts `hpo run` with stderr in a file. Shells without job control start what runs in the background with signals ignored."""
+        self.said = self.folder / "said"
+        with open(self.said, "w") as said:
+            child = subprocess.Popen([HPO, "run", *map(str, arguments)], cwd=self.folder, stdin=subprocess.DEVNULL,
+                                     stdout=subprocess.DEVNULL, stderr=said,
+                                     preexec_fn=lambda: [signal.signal(number, signal.SIG_IGN) for number in ignored])
+        self.children.append(child)
+        return child
+
+    def ask_until(self, child, answer):
+        def answered():
+            self.assertIsNone(child.poll(), self.said.read_text())
+            child.send_signal(signal.SIGQUIT)
+            return answer in self.said.read_text()
+        wait_for(answered, message=answer)
+
+    def test_row_68_sigquit_tells_what_the_loop_waits_for_and_it_goes_on(self):
+        child = self.run_asked(self.study(fake_study("each=0.05", trials=500)))
+        wait_for(lambda: any(t["steps"] for t in self.trials_so_far("fake")))
+        self.ask_until(child, " runs for ")
+        said = self.said.read_text()
+        self.assertRegex(said, rf"hpo: study fake, process {child.pid}, waits for:\n  worker 0 \(process [0-9]+\): trial ")
+        self.assertRegex(said, r"\n  (the study's database is up to date|[0-9]+ results? )")
+        self.assertIn("\n  threads: hpo runs", said)
+        before = len(finished(self.trials_so_far("fake")))
+        wait_for(lambda: len(finished(self.trials_so_far("fake"))) > before)
+        child.send_signal(signal.SIGINT)
+        self.assertEqual(child.wait(10), 130)
+
+    def test_row_68_a_run_that_waits_for_a_lock_says_so_and_heeds_an_interrupt_that_it_was_started_to_ignore(self):
+        study = self.study(fake_study(trials=1))
+        self.hpo("run", study)
+        locked = sqlite3.connect(self.database("fake"), isolation_level=None)
+        self.addCleanup(locked.close)
+        locked.execute("PRAGMA locking_mode = EXCLUSIVE")
+        locked.execute("BEGIN EXCLUSIVE")
+        locked.execute("UPDATE study SET value = value")
+        child = self.run_asked(study, "--trials", "500", ignored=(signal.SIGINT, signal.SIGQUIT))
+        self.ask_until(child, "hpo: waits for a lock on the study's database that another process holds, for ")
+        child.send_signal(signal.SIGINT)
+        self.assertEqual(child.wait(10), -signal.SIGINT)
+        self.assert_nobody_left()
+
+
 class Workers(Case):
 
     def run_fake(self, script, status=0, **more):

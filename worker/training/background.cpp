@@ -21,7 +21,7 @@ void Background::enqueue(std::function<void()> job) {
         waiting_.push_back(std::move(job));
         if (idle_ >= static_cast<int>(waiting_.size()) || static_cast<int>(threads_.size()) >= most_threads_)
             return changed_.notify_one();
-        if (std::thread thread = start_thread([this] { work(); }); thread.joinable())
+        if (std::thread thread = start_thread("hpo-background", [this] { work(); }); thread.joinable())
             threads_.push_back(std::move(thread));
         if (!threads_.empty()) return;
         job = std::move(waiting_.back());

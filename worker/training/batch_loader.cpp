@@ -17,7 +17,7 @@ namespace hpo {
 BatchLoader::BatchLoader(int threads, std::int64_t ahead, std::size_t bytes) : slots_(static_cast<std::size_t>(ahead)) {
     for (Slot& slot : slots_) slot.bytes.resize(bytes);
     for (int i = 0; i < threads; ++i)
-        if (std::thread thread = start_thread([this] { load(); }); thread.joinable())
+        if (std::thread thread = start_thread("hpo-batches", [this] { load(); }); thread.joinable())
             threads_.push_back(std::move(thread));
 }
 

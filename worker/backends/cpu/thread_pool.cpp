@@ -95,7 +95,7 @@ void ThreadPool::use(std::span<const int> cores) {
     ranges_ = std::make_unique<Range[]>(cores.size());
     while (helpers_.size() + 1 < cores.size()) {
         const auto number = static_cast<int>(helpers_.size()) + 1;
-        std::thread helper = start_thread([this, number] { help(number); });
+        std::thread helper = start_thread("hpo-compute", [this, number] { help(number); });
         if (!helper.joinable()) break;
         // Where it fails (a core has gone), the thread runs where the calling one may.
         (void)pthread_setaffinity_np(helper.native_handle(), sizeof set, &set);

@@ -1,0 +1,37 @@
+// What a session waits for, in words: for whoever asks with SIGQUIT why it does not go on.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hpo/clock.hpp"
+#include "orchestrator/engine/worker_pool.hpp"
+
+namespace hpo {
+
+/// The session's state beside its workers.
+struct SessionState {
+    std::string ends;            ///< why the session ends; empty: it does not
+    std::size_t queued = 0;      ///< trials
+    std::size_t paused = 0;      ///< trials
+    std::int64_t proposing = 0;  ///< trial that the sampler computes on its thread; 0: none
+    std::size_t diagnoses = 0;   ///< dead workers whose cause is still to be found
+    std::string waits;           ///< for what other programs use; empty: for nothing
+};
+
+/// A line for each living worker, with its trials, and for each thing that is outstanding.
+std::vector<std::string> waiting_for(const WorkerPool& pool, const SessionState& state, Seconds now);
+
+struct StoreState {
+    bool unwritten = false;         ///< events wait in memory for the next transaction
+    std::int64_t not_on_disk = 0;   ///< results, which are not shown before they are
+    std::string failed;             ///< why nothing is stored any more; empty: it is
+    std::string lockers;            ///< other processes whose locks keep the writer waiting
+    std::size_t announcements = 0;  ///< lines for the user, and checkpoints to be removed, that wait for the disk
+};
+
+/// A line for each thing; "the study's database is up to date" if there is none.
+std::vector<std::string> waiting_for(const StoreState& state);
+
+}  // namespace hpo
