@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "hpo/random.hpp"
 #include "hpo/step_name.hpp"
 #include "orchestrator/stopping/curve_model.hpp"
 #include "orchestrator/stopping/metric.hpp"
@@ -43,16 +44,18 @@ CurvePath path_of(const TrialRecord& trial, const Objective& objective, const st
     return path;
 }
 
-/// The curves of a study's trials, in the order of record.trials, and a model of them.
+/// The trials of a study that are analysed, their curves, and a model of these.
 struct Curves {
-    std::vector<CurvePath> paths;
+    std::vector<std::int64_t> trials;
+    std::vector<CurvePath> paths;  ///< in the same order
     CurveModel model;
 };
 Curves curves_of(const Study& study, const StudyRecord& record) {
     const Objective& objective = study.objective;
     const std::vector<std::int64_t> nodes = nodes_of(study.budget.epochs);
-    Curves curves{{}, CurveModel(nodes.size())};
-    for (const TrialRecord& trial : record.trials) {
+    Curves curves{analysed_trials(study, record), {}, CurveModel(nodes.size())};
+    for (const std::int64_t number : curves.trials) {
+        const TrialRecord& trial = record.trial(number);
         CurvePath& path = curves.paths.emplace_back(path_of(trial, objective, nodes));
         const bool lost = trial.state == TrialState::diverged || trial.state == TrialState::failed;
         if (lost) path.resize(nodes.size(), INFINITY);
@@ -66,19 +69,46 @@ Curves curves_of(const Study& study, const StudyRecord& record) {
     return curves;
 }
 
+std::int64_t ended(const StudyRecord& record) {
+    return std::count_if(record.trials.begin(), record.trials.end(),
+                         [](const TrialRecord& trial) { return is_final(trial.state); });
+}
+
 }  // namespace
 
+std::vector<std::int64_t> analysed_trials(const Study& study, const StudyRecord& record, std::size_t most) {
+    constexpr std::uint64_t element = 1U << 20;  // apart from other draws of this purpose
+    const bool all = static_cast<std::size_t>(ended(record)) <= most;
+    std::vector<std::pair<double, std::int64_t>> drawn;
+    for (const TrialRecord& trial : record.trials)
+        if (all || is_final(trial.state)) {
+            const auto number = static_cast<std::uint64_t>(trial.number);
+            drawn.emplace_back(all ? 0 : draw_unit(study.seed, Purpose::synthetic, number, element), trial.number);
+        }
+    if (!all) {
+        const auto end = drawn.begin() + static_cast<std::ptrdiff_t>(most);
+        std::nth_element(drawn.begin(), end, drawn.end());
+        drawn.erase(end, drawn.end());
+    }
+    std::vector<std::int64_t> numbers;
+    for (const auto& [place, number] : drawn) numbers.push_back(number);
+    std::sort(numbers.begin(), numbers.end());
+    return numbers;
+}
+
 Ends ends_of(const Study& study, const StudyRecord& record) {
-    const auto [paths, model] = curves_of(study, record);
+    const auto [trials, paths, model] = curves_of(study, record);
     Ends ends;
-    for (std::size_t i = 0; i < record.trials.size(); ++i) {
-        const TrialRecord& trial = record.trials[i];
-        ends.of.emplace_back();
+    ends.of.resize(record.trials.size());
+    if (trials.size() < record.trials.size()) ends.drawn_from = ended(record);
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+        const TrialRecord& trial = record.trial(trials[i]);
+        std::optional<End>& own = ends.of[static_cast<std::size_t>(trials[i]) - 1];
         if (!is_final(trial.state) || paths[i].empty()) continue;
         if (trial.state != TrialState::stopped) {
             ++ends.trained;
             ends.lost += std::isfinite(paths[i].back()) ? 0 : 1;
-            ends.of.back() = End{paths[i].back(), false, ""};
+            own = End{paths[i].back(), false, ""};
             continue;
         }
         const std::size_t node = paths[i].size() - 1;
@@ -90,7 +120,7 @@ Ends ends_of(const Study& study, const StudyRecord& record) {
         // The model caps values that are far worse than the median. Here they keep their distance from it: where the
         // sampler tries few of the bad configurations, all of them would otherwise look alike.
         const double value = paths[i].back(), beyond = value - model.bounded(node, value);
-        ends.of.back() = End{model.end(paths[i]).value + beyond, true, trial.rule};
+        own = End{model.end(paths[i]).value + beyond, true, trial.rule};
     }
     double worst = -INFINITY;
     for (const auto& end : ends.of)
@@ -103,7 +133,8 @@ Ends ends_of(const Study& study, const StudyRecord& record) {
 std::map<std::string, Agreement> agreement_of_ranks(const Study& study, const StudyRecord& record) {
     std::map<std::string, Agreement> rules;
     std::vector<const TrialRecord*> trained;
-    for (const TrialRecord& trial : record.trials) {
+    for (const std::int64_t number : analysed_trials(study, record)) {
+        const TrialRecord& trial = record.trial(number);
         if (trial.state == TrialState::complete && trial.value) trained.push_back(&trial);
         if (trial.state != TrialState::stopped || trial.rule == "user" || trial.steps() == 0) continue;
         Agreement& rule = rules[trial.rule];
@@ -143,9 +174,9 @@ std::map<std::string, Cost> cost_of_stopping(const Study& study, const StudyReco
     }
     std::map<std::string, Cost> rules;
     if (trained < enough_to_estimate) return rules;
-    const auto [paths, model] = curves_of(study, record);
-    for (std::size_t i = 0; i < record.trials.size(); ++i) {
-        const TrialRecord& trial = record.trials[i];
+    const auto [trials, paths, model] = curves_of(study, record);
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+        const TrialRecord& trial = record.trial(trials[i]);
         if (trial.state != TrialState::stopped || trial.rule == "user" || paths[i].empty()) continue;
         const CurveModel::End end = model.end(paths[i]);
         Cost& cost = rules[trial.rule];
@@ -166,7 +197,9 @@ std::vector<std::string> stopping_text(const Study& study, const StudyRecord& re
                         std::to_string(std::lround(100 * ranks.share)) + " % of pairs (of " +
                         std::to_string(ranks.trials) + " trials trained to their end)");
     for (const auto& [rule, cost] : cost_of_stopping(study, record)) {
-        const std::string of = counted(cost.trials, "trial") + " that it stopped";
+        const bool drawn = static_cast<std::size_t>(ended(record)) > most_analysed;
+        const std::string of =
+            counted(cost.trials, "trial") + " that it stopped" + (drawn ? " and that were drawn at random" : "");
         lines.push_back(
             cost.about > 0
                 ? rule + ": estimated cost about " + shown(cost.about) + " of " + study.objective.metric +

@@ -1,5 +1,7 @@
 // The ends of a study's trials. For a trial that a rule stopped, the end is predicted from its curve
 // (stopping/curve_model.hpp), provided that curves in this study have proved predictive.
+//
+// Of a large study a sample is analysed: more trials take longer, and tell next to nothing more.
 #pragma once
 
 #include <map>
@@ -12,6 +14,14 @@
 
 namespace hpo::analysis {
 
+/// So many of the trials that have ended are analysed at most.
+constexpr std::size_t most_analysed = 4000;
+
+/// Returns the numbers of the trials that are analysed, in ascending order: all, or where more than `most` have ended
+/// so many of those, drawn by the study's seed.
+std::vector<std::int64_t> analysed_trials(const Study& study, const StudyRecord& record,
+                                          std::size_t most = most_analysed);
+
 struct End {
     double loss = 0;  ///< smaller is better; a trial that diverged or failed has the worst value of the others
     bool predicted = false;
@@ -19,14 +29,16 @@ struct End {
 };
 
 struct Ends {
-    /// The ends in the order of record.trials. Absent if a trial has not ended or nothing is known about its end.
+    /// The ends in the order of record.trials. Absent if a trial has not ended, is not analysed, or nothing is known
+    /// about its end.
     std::vector<std::optional<End>> of;
     std::int64_t trained = 0, predicted = 0,
-                 left_out = 0;  ///< numbers of trials; stopped trials whose curves predict nothing are left out
-    std::int64_t lost = 0;      ///< those of `trained` that failed or diverged
+                 left_out = 0;    ///< numbers of trials; stopped trials whose curves predict nothing are left out
+    std::int64_t lost = 0;        ///< those of `trained` that failed or diverged
+    std::int64_t drawn_from = 0;  ///< ended trials from which those analysed were drawn; 0: all are analysed
 };
 
-/// Returns the ends of all trials. `record` must have whole curves.
+/// Returns the ends of the trials that are analysed, which must have whole curves in `record`.
 Ends ends_of(const Study& study, const StudyRecord& record);
 
 /// How well early values tell the order of the ends, where a rule relies on them: the share of the pairs of trials
@@ -37,7 +49,8 @@ struct Agreement {
     std::int64_t trials = 0;  ///< those trained to their end
     double share = 0;
 };
-/// Returns the agreement for each rule that stopped trials. Empty if fewer than eight trials were trained to their end.
+/// Returns the agreement for each rule that stopped trials, among those that are analysed. Empty if fewer than eight
+/// trials were trained to their end.
 std::map<std::string, Agreement> agreement_of_ranks(const Study& study, const StudyRecord& record);
 
 /// An estimate of what a rule has cost: how much better than the best trial of the study a trial that it stopped would
@@ -48,14 +61,14 @@ std::map<std::string, Agreement> agreement_of_ranks(const Study& study, const St
 /// simple curves (docs/performance.md has how often the cost was less, by rules and curves). The chance that a stopped
 /// trial would have been the best is not computed: on recorded curves, such chances were several times too high.
 struct Cost {
-    std::int64_t trials = 0;   ///< trials that the rule stopped and whose end is predicted
+    std::int64_t trials = 0;   ///< analysed trials that the rule stopped and whose end is predicted
     std::int64_t nearest = 0;  ///< the trial among them that might have ended best
     double predicted = 0;      ///< its predicted end, as the objective's metric
     double deviation = 0;      ///< one standard deviation of that prediction
     double about = 0;          ///< the estimate: how much better than the study's best trial it might have ended, or 0
 };
 /// Returns the cost of each rule that stopped trials. Empty if fewer than five trials were trained to their end.
-/// `record` must have whole curves.
+/// Those that are analysed must have whole curves in `record`.
 std::map<std::string, Cost> cost_of_stopping(const Study& study, const StudyRecord& record);
 
 /// Returns what is known of each rule that stopped trials, as lines for the end of `hpo run`: its agreement and its

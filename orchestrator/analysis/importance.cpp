@@ -20,7 +20,7 @@ constexpr std::int64_t enough_repeats = 5;
 constexpr double near_a_bound = 0.05;  ///< distance from a bound, as a fraction of the range
 constexpr double late = 0.2;           ///< the best trial came late if it is in this last fraction of trials
 
-/// All trials with a known end, in a binned space.
+/// The analysed trials with a known end, in a binned space.
 struct Binned {
     BinnedTrials trials;
     std::vector<std::size_t> dimensions;  ///< indices of the dimensions with more than one value
@@ -348,6 +348,8 @@ std::string whole_text(const Study& study, const Importance& importance) {
     if (ends.left_out > 0)
         text +=
             "; " + std::to_string(ends.left_out) + " stopped ones are left out, as their curves do not tell their ends";
+    if (ends.drawn_from > 0)
+        text += "; they were drawn at random from all " + std::to_string(ends.drawn_from) + " that ended";
     text += "\n\n";
     const auto share = [](const Share& one) {
         return (one.sure() ? "" : "~") + percent(one.share) + " +- " + std::to_string(std::lround(100 * one.deviation));

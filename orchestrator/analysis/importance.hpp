@@ -73,7 +73,7 @@ struct Repeats {
     std::int64_t of_best = 0;         ///< how often the best trial was trained again
 };
 
-/// Analyses a study. `record` must have whole curves.
+/// Analyses a study. Those trials that analysed_trials() returns must have whole curves in `record`.
 Importance importance_of(const Study& study, const StudyRecord& record, const Repeats& repeats = {});
 
 /// Returns a text such as "width: 4 of the best 5 lie at its upper end, 512".

@@ -30,10 +30,10 @@ namespace hpo {
 
 namespace {
 
-/// Reads the complete curves of all trials into the snapshot.
-Result<void> read_all_steps(StudySnapshot& snapshot) {
-    for (const TrialRecord& trial : snapshot.record.trials)
-        if (auto read = snapshot.read_steps(trial.number); !read) return read;
+/// Reads the complete curves of the trials that are analysed into the snapshot.
+Result<void> read_analysed_steps(StudySnapshot& snapshot) {
+    for (const std::int64_t trial : analysis::analysed_trials(snapshot.study, snapshot.record))
+        if (auto read = snapshot.read_steps(trial); !read) return read;
     return {};
 }
 
@@ -86,12 +86,11 @@ std::vector<std::string> limit_of_machine(const StudySnapshot& snapshot) {
 
 void add_importance(Insights& insights, StudySnapshot& snapshot) {
     constexpr std::int64_t max_steps = 200'000;
-    constexpr std::size_t max_trials = 5'000;
-    if (snapshot.record.trials.size() > max_trials) return;
     if (!snapshot.study.objective.further.empty()) return;  // there is no single best trial
     std::int64_t steps = 0;
-    for (const TrialRecord& trial : snapshot.record.trials) steps += trial.trained;
-    if (steps > max_steps || !read_all_steps(snapshot)) return;
+    for (const std::int64_t trial : analysis::analysed_trials(snapshot.study, snapshot.record))
+        steps += snapshot.record.trial(trial).trained;
+    if (steps > max_steps || !read_analysed_steps(snapshot)) return;
     const auto importance = analysis::importance_of(snapshot.study, snapshot.record, repeats_of(snapshot));
     insights.lines = analysis::short_text(snapshot.study, importance);
     insights.stopping = analysis::stopping_text(snapshot.study, snapshot.record);
@@ -100,7 +99,7 @@ void add_importance(Insights& insights, StudySnapshot& snapshot) {
 }  // namespace
 
 Insights whole_insights_of(StudySnapshot& snapshot) {
-    if (const auto read = read_all_steps(snapshot); !read) throw Fatal(read.error().message);
+    if (const auto read = read_analysed_steps(snapshot); !read) throw Fatal(read.error().message);
     Insights insights;
     insights.stopping = analysis::stopping_text(snapshot.study, snapshot.record);
     insights.lines = limit_of_machine(snapshot);
@@ -177,6 +176,7 @@ Json importance_json(const Study& study, const analysis::Importance& importance,
             {"study", study.name},
             {"metric", study.objective.metric},
             {"ended", importance.ends.trained},
+            {"drawn_from", importance.ends.drawn_from > 0 ? Json(importance.ends.drawn_from) : Json(nullptr)},
             {"predicted", importance.ends.predicted},
             {"left_out", importance.ends.left_out},
             {"explained", importance.explained},
@@ -194,7 +194,7 @@ Json importance_json(const Study& study, const analysis::Importance& importance,
 
 int run_importance(const ImportanceArguments& arguments) {
     StudySnapshot snapshot = snapshot_or_fail(choose_study(arguments.study));
-    if (const auto read = read_all_steps(snapshot); !read) throw Fatal(read.error().message);
+    if (const auto read = read_analysed_steps(snapshot); !read) throw Fatal(read.error().message);
     const auto importance = analysis::importance_of(snapshot.study, snapshot.record, repeats_of(snapshot));
     print(arguments.json ? importance_json(snapshot.study, importance, stopping_json(snapshot.study, snapshot.record))
                                    .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +

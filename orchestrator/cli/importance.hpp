@@ -23,12 +23,12 @@ struct Insights {
 };
 
 /// Returns the insights about a study that has ended. They are empty if nothing is certain enough, if the steps cannot
-/// be read, or if the study is so large that computing them would keep the user waiting (`hpo importance` has no such
-/// limit).
+/// be read, or if the trials have so many steps that computing them would keep the user waiting (`hpo importance` has
+/// no such limit).
 Insights insights_of(StudySnapshot snapshot);
 
-/// Returns the insights for `hpo show STUDY`, whatever the study's size. Reads all steps into the snapshot. Throws
-/// Fatal if they cannot be read.
+/// Returns the insights for `hpo show STUDY`, whatever the study's size. Reads the steps of the trials that are
+/// analysed into the snapshot. Throws Fatal if they cannot be read.
 Insights whole_insights_of(StudySnapshot& snapshot);
 
 }  // namespace hpo

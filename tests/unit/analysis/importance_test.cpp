@@ -72,6 +72,61 @@ TEST(Importance, TellsTheParameterThatMattersAndThatItsBestLieAtItsBound) {
     EXPECT_THAT(whole_text(all.study, importance), HasSubstr("from 80 trials that ended\n"));
 }
 
+/// Trials of one step, whose loss is x, which is denser near 0.
+Made large(std::int64_t trials) {
+    Made all = made(0);
+    all.study.budget.epochs = 1;
+    for (std::int64_t n = 1; n <= trials; ++n) {
+        const auto number = static_cast<std::uint64_t>(n);
+        TrialRecord trial;
+        trial.number = n;
+        const double u = draw_unit(1, Purpose::synthetic, number, 0);
+        trial.params = {{"x", u * u}, {"y", draw_unit(1, Purpose::synthetic, number, 1)}};
+        trial.value = std::get<double>(trial.params.at("x"));
+        trial.best_step = 1;
+        trial.state = TrialState::complete;
+        trial.curve.push_back({.step = 1, .metrics = {{"loss", *trial.value}}});
+        all.record.trials.push_back(std::move(trial));
+    }
+    return all;
+}
+
+TEST(Importance, OfALargeStudyASampleIsAnalysedAndTheReportSaysSo) {
+    Made all = large(most_analysed + 1);
+    const auto drawn = analysed_trials(all.study, all.record);
+    EXPECT_THAT(drawn, SizeIs(most_analysed));
+    const Ends ends = ends_of(all.study, all.record);
+    EXPECT_EQ(ends.trained, most_analysed);
+    EXPECT_EQ(ends.drawn_from, most_analysed + 1);
+    EXPECT_EQ(std::count_if(ends.of.begin(), ends.of.end(), [](const auto& end) { return end.has_value(); }),
+              most_analysed);
+    EXPECT_THAT(whole_text(all.study, {.ends = ends}),
+                HasSubstr("from 4000 trials that ended; they were drawn at random from all 4001 that ended\n"));
+
+    all.record.trials.pop_back();
+    EXPECT_THAT(analysed_trials(all.study, all.record), SizeIs(most_analysed));
+    const Ends whole = ends_of(all.study, all.record);
+    EXPECT_EQ(whole.drawn_from, 0);
+    EXPECT_THAT(whole_text(all.study, {.ends = whole}), HasSubstr("from 4000 trials that ended\n"));
+}
+
+TEST(Importance, TheSampleIsDrawnAmongTrialsThatHaveEndedByTheSeedAlone) {
+    Made all = large(1000);
+    for (std::size_t i = 0; i < 1000; i += 2) all.record.trials[i].state = TrialState::running;
+    const auto drawn = analysed_trials(all.study, all.record, 100);
+    EXPECT_THAT(drawn, SizeIs(100));
+    EXPECT_TRUE(std::is_sorted(drawn.begin(), drawn.end()));
+    EXPECT_TRUE(std::all_of(drawn.begin(), drawn.end(), [](std::int64_t n) { return n % 2 == 0; }));
+    const auto early = std::count_if(drawn.begin(), drawn.end(), [](std::int64_t n) { return n <= 500; });
+    EXPECT_GT(early, 30) << "not by their numbers";
+    EXPECT_LT(early, 70);
+    EXPECT_EQ(analysed_trials(all.study, all.record, 100), drawn);
+    all.study.seed += 1;
+    EXPECT_NE(analysed_trials(all.study, all.record, 100), drawn);
+    EXPECT_THAT(analysed_trials(all.study, all.record, 499), SizeIs(499));
+    EXPECT_THAT(analysed_trials(all.study, all.record, 500), SizeIs(1000)) << "none needs to be left out";
+}
+
 TEST(Importance, WhereOneParameterDecidesNearlyAllNoOtherIsCalledUseless) {
     Made all = made(30);
     const auto advice = [&] { return ::testing::PrintToString(importance_of(all.study, all.record).next); };
