@@ -116,6 +116,7 @@ struct StudyRecord {
     double last_time = 0;             ///< of the last event applied, in seconds since the epoch
     std::string end_reason;           ///< of the last session that ended
     bool thins = false;               ///< true if trials are thinned when they end
+    bool bare = false;                ///< true if the point and the parameters of trials may be absent
     std::int64_t summarized = 0;      ///< last event in the store's summary from which the record was read; 0 if none
 
     [[nodiscard]] TrialRecord& trial(std::int64_t number) { return trials.at(static_cast<std::size_t>(number) - 1); }

@@ -111,7 +111,9 @@ CommandAction best(CLI::App& app) {
     return [arguments] {
         const TrialChoice choice =
             is_study(arguments->study) ? TrialChoice{arguments->study, {}} : split_trial(arguments->study, "", false);
-        const StudySnapshot snapshot = snapshot_or_fail(choose_study(choice.study));
+        const StudyFolder folder = choose_study(choice.study);
+        StudySnapshot snapshot = snapshot_or_fail(folder, Parameters::none);
+        if (arguments->repeat > 0 || !snapshot.study.objective.further.empty()) snapshot = snapshot_or_fail(folder);
         const Objective& objective = snapshot.study.objective;
         if (arguments->repeat > 0) {
             if (!objective.further.empty())
@@ -129,6 +131,7 @@ CommandAction best(CLI::App& app) {
             print(arguments->format == "json" ? front_json(snapshot) : front_table(snapshot));
             return 0;
         }
+        if (const auto read = snapshot.read_parameters(trial->number); !read) throw Fatal(read.error().message);
         print(best_config(snapshot.study, *trial, arguments->format));
         return 0;
     };

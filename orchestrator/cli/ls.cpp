@@ -51,7 +51,7 @@ int list_all(bool as_json) {
                  {"TRIAL", Table::Align::right},
                  {"FOLDER"}});
     for (const StudyFolder& folder : list_studies(runs_folder())) {
-        const auto snapshot = take_snapshot(folder);
+        const auto snapshot = take_snapshot(folder, Parameters::none);
         if (!snapshot) {
             studies.push_back({{"study", folder.name()}, {"error", snapshot.error().message}});
             table.add({folder.name(), "unreadable", "-", "-", "-", "-", printable(snapshot.error().message)});

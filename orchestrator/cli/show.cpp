@@ -57,9 +57,11 @@ int run_show(const ShowArguments& arguments) {
     // The forms are: hpo show STUDY TRIAL, hpo show TRIAL, hpo show STUDY/TRIAL, hpo show STUDY.
     const auto chosen = arguments.second.empty() ? split_trial(arguments.first, "", false)
                                                  : split_trial(arguments.second, arguments.first, true);
-    StudySnapshot snapshot = snapshot_or_fail(choose_study(chosen.study));
+    StudySnapshot snapshot =
+        snapshot_or_fail(choose_study(chosen.study), chosen.trial ? Parameters::none : Parameters::all);
     if (!chosen.trial) return show_study(std::move(snapshot), arguments.json);
     const TrialRecord& trial = snapshot.trial(*chosen.trial);
+    if (const auto read = snapshot.read_parameters(trial.number); !read) throw Fatal(read.error().message);
     if (const auto read = snapshot.read_steps(trial.number); !read) throw Fatal(read.error().message);
     if (arguments.json) {
         nlohmann::ordered_json json{{"schema", json_schema}, {"study", snapshot.study.name}};

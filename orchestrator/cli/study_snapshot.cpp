@@ -34,6 +34,20 @@ Result<void> StudySnapshot::refresh() {
     if (!holder)
         for (TrialRecord& trial : record.trials)
             if (trial.state == TrialState::running) trial.state = TrialState::queued, trial.where.clear();
+    for (const TrialRecord& trial : record.trials)  // their speed in samples depends on a parameter
+        if (trial.state == TrialState::running)
+            if (auto read = read_parameters(trial.number); !read) return read;
+    return {};
+}
+
+Result<void> StudySnapshot::read_parameters(std::int64_t number) {
+    TrialRecord& trial = record.trial(number);
+    if (!record.bare || !trial.params.empty()) return {};
+    auto proposal = store->proposal(number);
+    if (!proposal) return proposal.error();
+    auto& proposed = std::get<event::Proposed>(proposal->event);
+    trial.point = std::move(proposed.point);
+    trial.params = std::move(proposed.params);
     return {};
 }
 
@@ -69,9 +83,10 @@ const TrialRecord& StudySnapshot::trial(std::int64_t number) const {
                 (count == 0 ? ": it has none yet" : ": there are 1 to " + std::to_string(count)));
 }
 
-Result<StudySnapshot> take_snapshot(const StudyFolder& folder) {
+Result<StudySnapshot> take_snapshot(const StudyFolder& folder, Parameters parameters) {
     StudySnapshot snapshot;
     snapshot.record.thins = true;
+    snapshot.record.bare = parameters == Parameters::none;
     snapshot.folder = folder;
     auto store = open_store_read_only(folder.database());
     if (!store) return store.error();
@@ -84,8 +99,8 @@ Result<StudySnapshot> take_snapshot(const StudyFolder& folder) {
     return snapshot;
 }
 
-StudySnapshot snapshot_or_fail(const StudyFolder& folder) {
-    auto snapshot = take_snapshot(folder);
+StudySnapshot snapshot_or_fail(const StudyFolder& folder, Parameters parameters) {
+    auto snapshot = take_snapshot(folder, parameters);
     if (!snapshot) throw Fatal(snapshot.error().message);
     if (const std::string missing = snapshot->store->missing_results(); !missing.empty())
         std::fprintf(stderr, "hpo: warning: %s. hpo run repeats these trials\n", printable(missing).c_str());

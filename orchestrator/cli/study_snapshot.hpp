@@ -24,6 +24,8 @@ struct StudySnapshot {
 
     /// Reads the events that were stored since the last call.
     Result<void> refresh();
+    /// Reads the parameters of one trial into `record`, where trials were read without.
+    Result<void> read_parameters(std::int64_t trial);
     /// Reads all steps of one trial into `record`. Does nothing if they have been read.
     Result<void> read_steps(std::int64_t trial);
     /// Returns `trial` with all its steps and leaves `record` unchanged. A caller can thus visit all trials of a study
@@ -36,10 +38,13 @@ struct StudySnapshot {
 /// Returns the paths of a trial's log and folder. The path of a missing one is empty.
 view::TrialFiles files_of(const StudyFolder& folder, std::int64_t trial);
 
+/// What is read of each trial: without its parameters, reading takes half the time. Running trials have theirs.
+enum class Parameters { all, none };
+
 /// Opens and reads a study. Fails if it has not been started, or if its store or its stored file cannot be read.
-Result<StudySnapshot> take_snapshot(const StudyFolder& folder);
+Result<StudySnapshot> take_snapshot(const StudyFolder& folder, Parameters parameters = Parameters::all);
 
 /// Like take_snapshot, but throws Fatal with the reason if it fails.
-StudySnapshot snapshot_or_fail(const StudyFolder& folder);
+StudySnapshot snapshot_or_fail(const StudyFolder& folder, Parameters parameters = Parameters::all);
 
 }  // namespace hpo

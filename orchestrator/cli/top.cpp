@@ -56,8 +56,10 @@ int watch(StudySnapshot snapshot, double interval) {
         view::FullScreen terminal;
         for (;;) {
             const auto screen = view::screen_of_stdout();
-            if (state.in_details && state.chosen > 0)
+            if (state.in_details && state.chosen > 0) {
+                if (const auto read = snapshot.read_parameters(state.chosen); !read) throw Fatal(read.error().message);
                 if (const auto read = snapshot.read_steps(state.chosen); !read) throw Fatal(read.error().message);
+            }
             view::stop_at_the_end(state, snapshot.study, snapshot.record, files_of(snapshot.folder, state.chosen),
                                   screen);
             if (!terminal.show(draw(snapshot, state, screen))) return 0;
@@ -76,7 +78,8 @@ int watch(StudySnapshot snapshot, double interval) {
 }
 
 int run_top(const TopArguments& arguments) {
-    StudySnapshot snapshot = snapshot_or_fail(choose_study(arguments.study));
+    const auto parameters = arguments.json ? Parameters::all : Parameters::none;
+    StudySnapshot snapshot = snapshot_or_fail(choose_study(arguments.study), parameters);
     if (arguments.json) {
         nlohmann::ordered_json json{{"schema", json_schema}};
         json.update(study_json(snapshot));

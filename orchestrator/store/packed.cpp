@@ -2,7 +2,10 @@
 
 #include <array>
 #include <bit>
+#include <charconv>
+#include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "hpo/protobuf.hpp"
 #include "hpo/wire.hpp"
@@ -180,6 +183,59 @@ void add_metric(Metrics& metrics, std::string_view bytes) {
     metrics.emplace_hint(metrics.end(), bytes.substr(sizeof value), value);
 }
 
+/// Reads what `dump` has written of parameters that are numbers, flags and plain texts, as nearly all are: six times as
+/// fast as the JSON library. Returns nothing of anything else.
+std::optional<Params> plain_params(std::string_view json) {
+    const auto take = [&](char c) {
+        if (json.empty() || json.front() != c) return false;
+        json.remove_prefix(1);
+        return true;
+    };
+    const auto text = [&]() -> std::optional<std::string_view> {
+        if (!take('"')) return std::nullopt;
+        const auto end = json.find_first_of("\"\\");
+        if (end == std::string_view::npos || json[end] == '\\') return std::nullopt;
+        const std::string_view found = json.substr(0, end);
+        json.remove_prefix(end + 1);
+        return found;
+    };
+    const auto value = [&]() -> std::optional<Value> {
+        if (json.starts_with('"')) {
+            const auto found = text();
+            return found ? std::optional<Value>(std::string(*found)) : std::nullopt;
+        }
+        const std::string_view token = json.substr(0, json.find_first_of(",}"));
+        json.remove_prefix(token.size());
+        if (token == "true") return Value(true);
+        if (token == "false") return Value(false);
+        const char* const end = token.data() + token.size();
+        const bool real = token.find_first_of(".eE") != std::string_view::npos;
+        std::int64_t number = 0;
+        double fraction = 0;
+        const auto [at, error] =
+            real ? std::from_chars(token.data(), end, fraction) : std::from_chars(token.data(), end, number);
+        if (token.empty() || error != std::errc() || at != end || std::abs(number) > std::int64_t{1} << 53)
+            return std::nullopt;
+        return real ? Value(fraction) : Value(number);
+    };
+    Params params;
+    if (!take('{')) return std::nullopt;
+    while (!take('}')) {
+        if (!params.empty() && !take(',')) return std::nullopt;
+        const auto name = text();
+        if (!name || !take(':')) return std::nullopt;
+        auto read = value();
+        if (!read) return std::nullopt;
+        params.emplace_hint(params.end(), *name, *std::move(read));
+    }
+    return json.empty() ? std::optional(std::move(params)) : std::nullopt;
+}
+
+Params to_params(std::string_view json) {
+    if (auto plain = plain_params(json)) return *std::move(plain);
+    return wire::to_params(wire::Json::parse(json));
+}
+
 template <class Enum>
 Enum to_enum(std::int64_t number, std::size_t count) {
     if (number < 0 || number >= static_cast<std::int64_t>(count)) throw Broken("a state that is not known");
@@ -266,7 +322,7 @@ std::string of(const TrialRecord& trial) {
     return message.encoded();
 }
 
-TrialRecord to_trial(std::string_view bytes) {
+TrialRecord to_trial(std::string_view bytes, bool bare) {
     TrialRecord trial;
     trial.thinned = true;
     for (Fields fields(bytes); fields.next();) switch (fields.field()) {
@@ -283,10 +339,10 @@ TrialRecord to_trial(std::string_view bytes) {
                 trial.failures = fields.number();
                 break;
             case 5:
-                trial.point = to_reals(fields.bytes());
+                if (!bare) trial.point = to_reals(fields.bytes());
                 break;
             case 6:
-                trial.params = wire::to_params(wire::Json::parse(fields.bytes()));
+                if (!bare) trial.params = to_params(fields.bytes());
                 break;
             case 7:
                 trial.value = fields.real();

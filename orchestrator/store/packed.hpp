@@ -27,7 +27,8 @@ std::string of_totals(const StudyRecord& record, const TrialRows& rows);
 /// parameters that are not readable.
 Report to_report(std::string_view bytes);
 SoFar to_so_far(std::string_view bytes);
-TrialRecord to_trial(std::string_view bytes);
+/// A `bare` trial lacks its point and its parameters, which take most of the time.
+TrialRecord to_trial(std::string_view bytes, bool bare = false);
 void read_totals(StudyRecord& record, std::string_view bytes);
 TrialRows trial_rows_of(std::string_view totals);
 

@@ -72,6 +72,7 @@ class SqliteStore final : public Store {
     Result<std::vector<StoredEvent>> events(std::int64_t after, std::size_t limit) const override {
         return rows_.events(after, limit);
     }
+    Result<StoredEvent> proposal(std::int64_t trial) const override { return rows_.proposal(trial); }
     Result<std::vector<StoredEvent>> steps(std::int64_t trial) const override { return rows_.steps(trial); }
     Result<std::vector<StoredEvent>> events_to_resume(std::int64_t after, std::size_t limit) const override {
         return rows_.events_to_resume(after, limit);
@@ -378,6 +379,15 @@ class SqliteStore final : public Store {
 };
 
 }  // namespace
+
+Result<StoredEvent> Store::proposal(std::int64_t trial) const {
+    auto all = events(0, std::numeric_limits<std::int64_t>::max());
+    if (!all) return all.error();
+    for (StoredEvent& stored : *all)
+        if (const auto* proposed = std::get_if<event::Proposed>(&stored.event); proposed && proposed->trial == trial)
+            return std::move(stored);
+    return Error{"there is no trial " + std::to_string(trial)};
+}
 
 Result<std::vector<StoredEvent>> Store::steps(std::int64_t trial) const {
     auto all = events(0, std::numeric_limits<std::int64_t>::max());

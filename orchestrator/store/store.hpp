@@ -95,6 +95,8 @@ class Store {
         (void)record;
         return {};
     }
+    /// The event that proposed the trial, with its parameters.
+    virtual Result<StoredEvent> proposal(std::int64_t trial) const;
     /// The steps of one trial: its curve is their fold.
     virtual Result<std::vector<StoredEvent>> steps(std::int64_t trial) const;
 

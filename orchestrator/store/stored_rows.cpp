@@ -40,6 +40,7 @@ Result<void> StoredRows::follow_schema() {
     const std::string step = "SELECT sequence, time, 100, trial, attempt, body, sum, NULL, NULL FROM step ";
     const std::string since = "WHERE sequence > ?1 ";
     auto made = make(events_, event + since + (packed ? "UNION ALL " + step + since : "") + "ORDER BY 1 LIMIT ?2");
+    if (made) made = make(proposal_, event + "WHERE kind = 3 AND trial = ?");
     if (made) made = make(steps_, (packed ? step + "WHERE" : event + "WHERE kind = 5 AND") + " trial = ? ORDER BY 1");
     return made;
 }
@@ -70,6 +71,15 @@ Result<std::vector<StoredEvent>> StoredRows::events(std::int64_t after, std::siz
     events_.bind(1, after);
     events_.bind(2, static_cast<std::int64_t>(limit));
     return read_all(events_, after + 1);
+}
+
+Result<StoredEvent> StoredRows::proposal(std::int64_t trial) {
+    if (auto same = follow_schema(); !same) return same.error();
+    proposal_.bind(1, trial);
+    auto read = read_all(proposal_, 0);
+    if (!read) return read.error();
+    if (read->empty()) return damaged("the proposal of trial " + std::to_string(trial), "missing");
+    return std::move(read->front());
 }
 
 Result<std::vector<StoredEvent>> StoredRows::steps(std::int64_t trial) {

@@ -25,6 +25,7 @@ class StoredRows {
 
     /// As the functions of Store (store.hpp).
     Result<std::vector<StoredEvent>> events(std::int64_t after, std::size_t limit);
+    Result<StoredEvent> proposal(std::int64_t trial);
     Result<std::vector<StoredEvent>> steps(std::int64_t trial);
     Result<std::vector<StoredEvent>> events_to_resume(std::int64_t after, std::size_t limit);
 
@@ -43,7 +44,7 @@ class StoredRows {
     sqlite::Database& database_;
     std::int64_t schema_ = 0;  ///< as it was last seen
     bool resume_prepared_ = false;
-    sqlite::Statement events_, steps_, resume_;
+    sqlite::Statement events_, proposal_, steps_, resume_;
 };
 
 }  // namespace hpo

@@ -1,5 +1,6 @@
 #include "orchestrator/store/summary_table.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "orchestrator/store/database_file.hpp"
@@ -55,7 +56,7 @@ std::optional<SummaryTable::Totals> SummaryTable::totals() {
 
 /// Reads the rows that are newer than `since`. Returns whether they and those before make up the summary that the
 /// totals speak of; only then the sums are those of that summary.
-bool SummaryTable::read_rows(const Totals& totals, std::int64_t since, Rows* rows) {
+bool SummaryTable::read_rows(const Totals& totals, std::int64_t since, bool bare, Rows* rows) {
     std::vector<std::uint32_t> sums = since == 0 ? std::vector<std::uint32_t>() : sums_;
     rows_.bind(1, since);
     auto step = rows_.step();
@@ -67,7 +68,9 @@ bool SummaryTable::read_rows(const Totals& totals, std::int64_t since, Rows* row
         if (rows_.integer(2) != sum || trial > static_cast<std::int64_t>(sums.size()) + 1) break;
         if (trial > static_cast<std::int64_t>(sums.size())) sums.push_back(0);
         sums[static_cast<std::size_t>(trial) - 1] = sum;
-        if (rows) rows->emplace_back(trial, packed::to_trial(body));
+        if (!rows) continue;
+        rows->numbers.push_back(trial);
+        rows->trials.push_back(packed::to_trial(body, bare));
     }
     rows_.reset();
     if (step != Statement::Step::done || packed::trial_rows_of(totals.body) != rows_with(sums)) return false;
@@ -91,14 +94,16 @@ void SummaryTable::read_within(StudyRecord& record) {
     const auto found = totals();
     if (!found || found->sequence <= record.sequence) return;
     Rows rows;
-    bool whole = record.summarized != 0 && record.summarized == sums_of_ && read_rows(*found, sums_of_, &rows);
-    if (!whole) {
-        rows.clear();
-        whole = read_rows(*found, 0, &rows);
+    if (record.summarized != 0 && record.summarized == sums_of_ && read_rows(*found, sums_of_, record.bare, &rows)) {
+        record.trials.resize(sums_.size());
+        for (std::size_t i = 0; i < rows.numbers.size(); ++i) record.trial(rows.numbers[i]) = std::move(rows.trials[i]);
+    } else {
+        rows = {};
+        rows.trials.reserve(
+            static_cast<std::size_t>(std::max<std::int64_t>(0, packed::trial_rows_of(found->body).trials)));
+        if (!read_rows(*found, 0, record.bare, &rows)) return;
+        record.trials = std::move(rows.trials);
     }
-    if (!whole) return;
-    record.trials.resize(sums_.size());
-    for (auto& [number, trial] : rows) record.trial(number) = std::move(trial);
     packed::read_totals(record, found->body);
 }
 
@@ -106,7 +111,7 @@ std::int64_t SummaryTable::sequence() {
     sums_of_ = 0;
     if (!readable_ || !database_.run("BEGIN")) return 0;
     try {
-        if (const auto found = totals()) (void)read_rows(*found, 0, nullptr);
+        if (const auto found = totals()) (void)read_rows(*found, 0, true, nullptr);
     } catch (const std::exception&) {
         totals_.reset();  // totals that cannot be decoded
     }

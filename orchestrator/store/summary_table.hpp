@@ -43,10 +43,13 @@ class SummaryTable {
         std::int64_t sequence = 0;
         std::string body;
     };
-    using Rows = std::vector<std::pair<std::int64_t, TrialRecord>>;
+    struct Rows {
+        std::vector<std::int64_t> numbers;  ///< of the trials, ascending
+        std::vector<TrialRecord> trials;
+    };
 
     [[nodiscard]] std::optional<Totals> totals();
-    [[nodiscard]] bool read_rows(const Totals& totals, std::int64_t since, Rows* rows);
+    [[nodiscard]] bool read_rows(const Totals& totals, std::int64_t since, bool bare, Rows* rows);
     void read_within(StudyRecord& record);
     Result<void> insert(std::int64_t trial, std::int64_t sequence, const std::string& body);
 

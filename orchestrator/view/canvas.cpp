@@ -15,6 +15,11 @@ bool is_combining(std::uint32_t code) {
     return (code >= 0x300 && code < 0x370) || (code >= 0x200b && code <= 0x200f) || (code >= 0xfe00 && code <= 0xfe0f);
 }
 
+/// Returns true if each byte takes a column.
+bool is_ascii(std::string_view text) {
+    return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
 std::string shortened(std::string_view text, int width, const Screen& screen) {
     if (width <= 0) return {};
     if (columns(text) <= width) return std::string(text);
@@ -47,6 +52,7 @@ std::string_view escape(Style style) {
 }  // namespace
 
 std::string_view cut(std::string_view text, int width) {
+    if (is_ascii(text)) return text.substr(0, static_cast<std::size_t>(std::max(0, width)));
     std::size_t at = 0;
     int used = 0;
     while (at < text.size()) {
@@ -61,6 +67,7 @@ std::string_view cut(std::string_view text, int width) {
 }
 
 int columns(std::string_view text) {
+    if (is_ascii(text)) return static_cast<int>(text.size());
     int count = 0;
     while (!text.empty()) {
         std::uint32_t code = 0;

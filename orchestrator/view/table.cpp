@@ -21,12 +21,12 @@ std::string Table::draw(Screen screen) const {
             if (columns_[i].align == Align::right)
                 line.add(pad_left(cell(i), widths[i], screen), style);
             else
-                line.add(last ? std::string(cell(i)) : pad_right(cell(i), widths[i], screen), style);
+                line.add(last ? cell(i) : pad_right(cell(i), widths[i], screen), style);
         }
         canvas.add(line);
     };
-    add([&](std::size_t i) { return columns_[i].title; }, Style::dim);
-    for (const auto& row : rows_) add([&](std::size_t i) { return row[i]; }, Style::plain);
+    add([&](std::size_t i) -> const std::string& { return columns_[i].title; }, Style::dim);
+    for (const auto& row : rows_) add([&](std::size_t i) -> const std::string& { return row[i]; }, Style::plain);
     return canvas.text();
 }
 

@@ -268,6 +268,18 @@ TEST_P(StoreContract, AParameterThatCouldNotBeReadBackIsRefused) {
     EXPECT_THAT(*store->events(0, 10), ::testing::IsEmpty());
 }
 
+TEST_P(StoreContract, TheProposalOfATrialIsFoundAmongAllEvents) {
+    auto store = open();
+    for (std::int64_t trial = 1; trial <= 3; ++trial) {
+        ASSERT_TRUE(store->append(event::Proposed{trial, {0.25}, {{"n", trial}}}));
+        ASSERT_TRUE(store->append(event::Launched{trial, 1, "cpu 0", {}}));
+    }
+    const auto found = store->proposal(2);
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ(std::get<event::Proposed>(found->event).params, (Params{{"n", std::int64_t{2}}}));
+    EXPECT_FALSE(store->proposal(4));
+}
+
 TEST_P(StoreContract, TheSourceIsKept) {
     ASSERT_TRUE(open()->set_source("study: first\n"));
     auto store = open();

@@ -133,6 +133,27 @@ class Summary : public ::testing::Test {
     Study study_ = plain_study();
 };
 
+TEST_F(Summary, AViewerThatDoesWithoutParametersReadsAllElse) {
+    train_ten();
+    const auto viewer = open_store_read_only(file_);
+    StudyRecord bare = seen(**viewer, {.bare = true}), told = folded();
+    for (TrialRecord& trial : told.trials) {
+        EXPECT_TRUE(bare.trial(trial.number).params.empty());
+        const auto proposal = (*viewer)->proposal(trial.number);
+        ASSERT_TRUE(proposal) << proposal.error().message;
+        EXPECT_EQ(std::get<event::Proposed>(proposal->event).params, trial.params);
+        trial.params.clear();
+    }
+    expect_same(bare, told);
+    const auto session = this->session();
+    train(session->ledger, 3);
+    session->ledger.session_ended(1, "the end");
+    bare = seen(**viewer, std::move(bare));
+    ASSERT_EQ(bare.trials.size(), 13U);
+    EXPECT_TRUE(bare.trials.back().params.empty()) << "also of trials that are read later";
+    EXPECT_EQ(bare.trials.back().value, folded().trials.back().value);
+}
+
 TEST_F(Summary, ThatCouldNotBeWrittenIsOwedByTheNextOne) {
     const auto first = session();
     train(first->ledger, 3);
