@@ -14,7 +14,9 @@
 #include <csignal>
 #include <cstring>
 #include <memory>
+#include <optional>
 
+#include "hpo/doing.hpp"
 #include "hpo/interrupted.hpp"
 #include "hpo/lines.hpp"
 #include "hpo/printable.hpp"
@@ -24,6 +26,7 @@
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/engine/held_study.hpp"
 #include "orchestrator/engine/warm_start.hpp"
+#include "orchestrator/execution/questions.hpp"
 #include "orchestrator/store/no_store.hpp"
 
 namespace hpo::commands {
@@ -79,8 +82,11 @@ class Conversation {
                                          {signal_pipe[0], POLLIN, 0}}};
             if (ended_ || full) ready[0].fd = -1;
             if (out_.empty()) ready[1].fd = -1;
+            std::optional<Doing> waiting(std::in_place, out_.empty() ? "waits for requests on standard input"
+                                                                     : "waits for the reader of its answers");
             if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR)
                 return failure = std::strerror(errno), "the input could not be read";
+            waiting.reset();
             if (interrupted_by != 0) return interrupted_by == SIGINT ? "interrupted" : "terminated";
             if (ready[1].revents != 0 && !write_some(failure)) return "nobody reads the answers";
             if (ready[0].fd >= 0 && ready[0].revents != 0 && !read_some(failure)) return "the input could not be read";
@@ -160,6 +166,7 @@ int converse(const Study& study, Ledger& ledger, const std::function<bool()>& in
 int ask_tell_command(const AskTellArguments& arguments) {
     const Study study = load_study(arguments.file, {arguments.set, {}}, NoWorker::allowed);
     handle_signals();
+    const Questions questions;
     try {
         if (arguments.no_store) {
             const auto priors = load_prior_studies(study);

@@ -61,7 +61,7 @@ void on_question(int) {
     if (const char* doing = doing_now)
         Line().add("hpo: ").add(doing).add(", for ").add_seconds(now - doing_since).write();
     else if (!has_listener)
-        Line().add("hpo: begins or ends, outside of its event loop").write();
+        Line().add("hpo: computes, and waits for nothing").write();
     std::int64_t none = 0;
     if (has_listener && !asked_at.compare_exchange_strong(none, now))
         Line().add("hpo: its event loop has not answered for ").add_seconds(now - none).write();

@@ -289,6 +289,20 @@ class Questions(Case):
         self.assert_nobody_left()
 
 
+    def test_row_68_a_session_of_ask_tell_says_that_it_waits_for_requests(self):
+        self.said = self.folder / "said"
+        with open(self.said, "w") as said:
+            child = subprocess.Popen([HPO, "ask-tell", str(self.study(fake_study()))], cwd=self.folder, stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, stderr=said, text=True,
+                                     preexec_fn=lambda: signal.signal(signal.SIGQUIT, signal.SIG_IGN))
+        self.children.append(child)
+        self.addCleanup(child.stdin.close)
+        self.ask_until(child, "hpo: waits for requests on standard input, for ")
+        child.stdin.write('{"ask": 1}\n')
+        child.stdin.flush()
+        self.assertIn('"trial":1', child.stdout.readline())
+
+
 class Workers(Case):
 
     def run_fake(self, script, status=0, **more):

@@ -90,7 +90,7 @@ TEST(QuestionsTest, BeforeThereIsALoopTheProcessSaysSo) {
         return 0;
     });
     EXPECT_EQ(said.status, 0);
-    EXPECT_EQ(said.stderr, "hpo: begins or ends, outside of its event loop\n");
+    EXPECT_EQ(said.stderr, "hpo: computes, and waits for nothing\n");
 }
 
 TEST(QuestionsTest, AReaderThatDoesNotReadHoldsNobodyUp) {
