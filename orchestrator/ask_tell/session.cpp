@@ -95,18 +95,16 @@ Result<Told> Session::complete(std::int64_t trial, Metrics values) {
                                  better(study_.objective.direction, told->second, *record.value) ||
                                  (study_.objective.at == Objective::At::last && told->second != *record.value));
     if (counts) {
-        Report report = record.curve.empty() ? Report{} : record.curve.back();
-        if (record.curve.empty()) report.step = study_.budget.epochs;
-        for (auto& [name, value] : values) report.metrics[name] = value;
+        Report report = final_step(record, values, study_.budget.epochs);
         if (const std::string missing = missing_metric(report, study_.objective); !missing.empty())
             return Error{named(trial) + " has no value of " + missing +
                          ": tell it in \"values\", or tell that the trial has failed"};
-        ledger_.report_until_told(trial, std::move(report));
+        ledger_.complete(trial, std::move(report));
     } else {
         if (told != values.end() && told->second == *record.value) values.erase(told);
         if (!values.empty()) ledger_.closing(trial, std::move(values));
+        ledger_.finish(trial, TrialState::complete, "", "");
     }
-    if (record.state == TrialState::running) ledger_.finish(trial, TrialState::complete, "", "");
     reported_.erase(trial);
     return Told{record.state, record.reason};
 }
@@ -123,10 +121,8 @@ void Session::end(const std::string& reason) {
     for (const std::int64_t trial : std::set(ledger_.unfinished())) {
         const TrialRecord& record = ledger_.record().trial(trial);
         if (record.state != TrialState::running) continue;
-        if (record.steps() >= study_.budget.epochs)
-            ledger_.judge(trial);
-        else
-            ledger_.requeue(trial, Outcome::interrupted, false, reason);
+        if (record.steps() >= study_.budget.epochs) ledger_.judge(trial);
+        if (record.state == TrialState::running) ledger_.requeue(trial, Outcome::interrupted, false, reason);
     }
     ledger_.session_ended((clock_.now() - began_).count(), reason);
 }

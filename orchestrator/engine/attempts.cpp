@@ -163,12 +163,14 @@ void Attempts::finished(WorkerIndex index, const from_worker::Finished& message)
     context.placement_due = true;
     sum_up(job);
     worker.ailing = message.outcome == Outcome::failed || message.outcome == Outcome::out_of_memory;
-    // The trial's value once more is not kept.
-    Metrics closing = message.values;
-    if (const auto again = closing.find(context.parts.study.objective.metric);
-        again != closing.end() && context.trial(trial).value == again->second)
-        closing.erase(again);
-    if (!closing.empty()) context.parts.ledger.closing(trial, std::move(closing));
+    if (!gives_value(trial, message)) {
+        // The trial's value once more is not kept.
+        Metrics closing = message.values;
+        if (const auto again = closing.find(context.parts.study.objective.metric);
+            again != closing.end() && context.trial(trial).value == again->second)
+            closing.erase(again);
+        if (!closing.empty()) context.parts.ledger.closing(trial, std::move(closing));
+    }
     for (const int device : devices_of(job.held.reservation))
         if (device != host_only) uses_.health.worked(device);
     if (worker.once || message.last) uses_.pool.retire(index);
@@ -177,13 +179,22 @@ void Attempts::finished(WorkerIndex index, const from_worker::Finished& message)
     uses_.ends.announce(trial);
 }
 
+/// Returns true if the end of the trial tells its value, which no step has reported.
+bool Attempts::gives_value(std::int64_t trial, const from_worker::Finished& message) const {
+    const TrialRecord& record = uses_.context.trial(trial);
+    return message.outcome == Outcome::complete && record.state == TrialState::running && !record.value &&
+           message.values.contains(uses_.context.parts.study.objective.metric);
+}
+
 void Attempts::ended_by_worker(const Job& job, const from_worker::Finished& message, bool shared, bool on_device) {
     const std::int64_t trial = job.id.trial;
     switch (message.outcome) {
         case Outcome::complete:
-            if (!uses_.context.trial(trial).value &&
-                !message.values.contains(uses_.context.parts.study.objective.metric))
-                return uses_.ends.ended_without_value(trial, message.message);
+            if (gives_value(trial, message)) {
+                uses_.ends.complete(trial, message.values);
+                return remark(trial, message.message);
+            }
+            if (!uses_.context.trial(trial).value) return uses_.ends.ended_without_value(trial, message.message);
             uses_.ends.finish(trial, TrialState::complete, "", message.message);
             return remark(trial, message.message);
         case Outcome::diverged:

@@ -60,6 +60,7 @@ class Attempts {
     void record_usage(Job& job, const Footprint& used);
     void remark(std::int64_t trial, const std::string& text);
     void not_used(Job* job, std::int64_t trial, const std::string& why);
+    [[nodiscard]] bool gives_value(std::int64_t trial, const from_worker::Finished& message) const;
     void ended_by_worker(const Job& job, const from_worker::Finished& message, bool shared, bool on_device);
 
     Uses uses_;

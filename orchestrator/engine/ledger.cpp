@@ -393,6 +393,14 @@ Verdict Ledger::report(std::int64_t number, Report report, bool checkpoints) {
     return judge(number, checkpoints);
 }
 
+Report final_step(const TrialRecord& trial, const Metrics& values, std::int64_t epochs) {
+    Report report;
+    report.step = epochs;
+    if (!trial.curve.empty()) report = trial.curve.back();
+    for (const auto& [name, value] : values) report.metrics[name] = value;
+    return report;
+}
+
 Verdict Ledger::report_until_told(std::int64_t number, Report report) {
     take(number, std::move(report));
     const TrialRecord& trial = record_.trial(number);
@@ -417,7 +425,8 @@ Verdict Ledger::judge(std::int64_t number, std::optional<bool> checkpoints) {
         return {Action::stop, "", why};
     }
     if (last) {
-        finish(number, TrialState::complete, "", "");
+        // Without a value the trial waits for what its end tells.
+        if (trial.value) finish(number, TrialState::complete, "", "");
         return {};
     }
     Verdict verdict = judged_by_rules(number);
@@ -463,6 +472,16 @@ void Ledger::finish(std::int64_t trial, TrialState state, const std::string& rul
         if (const std::string why = unjudgeable(record, study_.objective, true); !why.empty())
             return enter(event::Finished{trial, record.attempt, TrialState::failed, "", why});
     enter(event::Finished{trial, record.attempt, state, rule, reason});
+}
+
+void Ledger::complete(std::int64_t number, Report last) {
+    take(number, std::move(last));
+    const TrialRecord& trial = record_.trial(number);
+    if (const std::string broken = divergence(trial.curve.back(), study_.objective); !broken.empty())
+        return finish(number, TrialState::diverged, "", broken);
+    // The rules learn from the step, and their verdict on it comes too late.
+    if (trial.steps() < study_.budget.epochs) (void)judged_by_rules(number);
+    finish(number, TrialState::complete, "", "");
 }
 
 void Ledger::amend(std::int64_t trial, const std::string& reason) {

@@ -29,6 +29,10 @@ struct StoreFailed : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// Returns the last step of a trial with `values` added, which the trial's end has told: the step that it reported
+/// last, or step `epochs` if it has reported none.
+Report final_step(const TrialRecord& trial, const Metrics& values, std::int64_t epochs);
+
 /// Not thread-safe. Every method that changes something throws StoreFailed and then has changed nothing, but for
 /// reports that waited to be stored, which go on waiting, and for a commit that fails.
 class Ledger {
@@ -92,6 +96,7 @@ class Ledger {
     /// a checkpoint that is ahead of the record would resume behind steps that were never stored.
     /// A trial whose restart would take longer than its rest (restart.hpp) is not paused.
     Verdict report(std::int64_t trial, Report report, bool checkpoints = false);
+    /// The last step of the budget completes a trial only if it has a value: otherwise its end may tell one.
     /// The same for a trial whose end is reported explicitly: the last step of its budget leaves it running.
     Verdict report_until_told(std::int64_t trial, Report report);
     /// The last stored step, judged again: a session that was killed may have stored a step but not what followed from
@@ -100,6 +105,9 @@ class Ledger {
     /// What became known of a trial after it ended: `reason` replaces its own. Listeners are not called.
     void amend(std::int64_t trial, const std::string& reason);
     void finish(std::int64_t trial, TrialState state, const std::string& rule, const std::string& reason);
+    /// A running trial is complete with this last step, which may replace the one that it reported last. It has
+    /// diverged instead if the step has, and failed if the step lacks a metric that trials are judged by.
+    void complete(std::int64_t trial, Report last);
     void requeue(std::int64_t trial, Outcome outcome, bool charged, const std::string& reason);
     /// A paused trial is promoted: it is queued again and resumes.
     void promote(std::int64_t trial);

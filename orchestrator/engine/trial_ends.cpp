@@ -38,6 +38,13 @@ void TrialEnds::finish(std::int64_t trial, TrialState state, const std::string& 
     announce(trial);
 }
 
+void TrialEnds::complete(std::int64_t trial, const Metrics& values) {
+    const Study& study = context_.parts.study;
+    context_.parts.ledger.complete(trial, final_step(context_.trial(trial), values, study.budget.epochs));
+    if (context_.trial(trial).state == TrialState::failed) failed_as_judged(trial);
+    announce(trial);
+}
+
 void TrialEnds::fail(std::int64_t trial, const std::string& reason, const std::string& cause) {
     context_.parts.ledger.finish(trial, TrialState::failed, "", reason);
     announce(trial);
@@ -57,10 +64,10 @@ void TrialEnds::failed_as_judged(std::int64_t trial) {
 
 void TrialEnds::ended_without_value(std::int64_t trial, std::string reason) {
     const auto& trials = context_.parts.ledger.record().trials;
-    if (std::any_of(trials.begin(), trials.end(), [](const TrialRecord& other) { return other.value.has_value(); }))
-        return reason.empty() ? finish(trial, TrialState::complete, "", "") : fail(trial, reason);
     const TrialRecord& record = context_.trial(trial);
     if (reason.empty()) reason = never_reported(context_.parts.study.objective.metric, record);
+    if (std::any_of(trials.begin(), trials.end(), [](const TrialRecord& other) { return other.value.has_value(); }))
+        return fail(trial, reason);
     context_.conclude(SessionEnd::failed, reason + nothing_to_judge_by);
     if (record.attempt > 1) return fail(trial, reason);
     context_.say(Notice::Level::error, trial, reason);

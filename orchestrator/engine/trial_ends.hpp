@@ -19,6 +19,8 @@ class TrialEnds {
 
     /// Ended as `state`, in the store and for everybody.
     void finish(std::int64_t trial, TrialState state, const std::string& rule, const std::string& reason);
+    /// As complete, with a value that only its end has told.
+    void complete(std::int64_t trial, const Metrics& values);
     /// As failed. `cause`: see TrialFailures.
     void fail(std::int64_t trial, const std::string& reason, const std::string& cause = {});
     /// The ledger has ended the trial as failed when it judged a step. The trial is announced once its worker has let
@@ -26,9 +28,10 @@ class TrialEnds {
     void failed_as_judged(std::int64_t trial);
     /// The attempt is charged with its worker's end: the trial is tried again, or has failed.
     void charge(AttemptId id, const std::string& reason);
-    /// The trial ended well and has no value of the objective. `reason` tells why, as far as its worker knows. If no
-    /// trial has a value, the study is wrong, not the trial: the session ends at once, so that no further trial is
-    /// trained in vain. The trial is queued again without blame, unless it had this end before.
+    /// The trial ended well and has no value of the objective. `reason` tells why, as far as its worker knows. The
+    /// trial has failed if another one has a value. Otherwise the study is wrong, not the trial: the session ends at
+    /// once, so that no further trial is trained in vain, and the trial is queued again without blame, unless it had
+    /// this end before.
     void ended_without_value(std::int64_t trial, std::string reason);
     /// A trial that runs, in the store, is queued again and nobody is blamed.
     void requeue_without_blame(std::int64_t trial, const std::string& reason);

@@ -74,10 +74,12 @@ void WorkerEnds::release_ended_trials(End& end) {
         const TrialRecord& trial = uses_.context.trial(job.id.trial);
         uses_.ends.announce(trial.number);
         if (job.phase != Job::Phase::running || trial.state != TrialState::running) continue;
-        if (may_end_a_trial && job.last_step > 0)  // it had no more to say
+        if (!may_end_a_trial || job.last_step == 0)
+            end.held.push_back(job);
+        else if (trial.value)  // it had no more to say
             uses_.ends.finish(trial.number, TrialState::complete, "", "");
         else
-            end.held.push_back(job);
+            uses_.ends.ended_without_value(trial.number, "");
     }
 }
 

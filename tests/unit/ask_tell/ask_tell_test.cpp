@@ -299,6 +299,32 @@ TEST(AskTell, APausedTrialIsReturnedByAnAskOrEndsWithTheStudy) {
     for (std::int64_t trial = 1; trial <= 9; ++trial) EXPECT_TRUE(is_final(hpo.trial(trial).state)) << trial;
 }
 
+TEST(AskTell, ATrialThatIsToldAsCompleteIsNotPausedByTheToldValue) {
+    MemoryStore store;
+    AskTellSession hpo(with_asha(asked_study()), store);
+    hpo.ask(2);
+    for (const int trial : {1, 2}) {
+        hpo(R"({"report": {"trial": )" + std::to_string(trial) + R"(, "step": 1, "values": {"latency": 3}}})");
+        EXPECT_EQ(hpo.tell(trial, 0.3)["ok"], true);
+        EXPECT_EQ(hpo.trial(trial).state, TrialState::complete);
+        EXPECT_EQ(hpo.trial(trial).best_step, 1);
+    }
+}
+
+TEST(AskTell, ATrialThatReportedAllStepsWithoutTheObjectiveIsOfferedAgain) {
+    MemoryStore store;
+    {
+        AskTellSession hpo(asked_study(), store);
+        hpo.ask(1);
+        hpo(R"({"report": {"trial": 1, "step": 9, "values": {"latency": 3}}})");
+        hpo.session->end("the input ended");
+    }
+    AskTellSession hpo(asked_study(), store);
+    EXPECT_EQ(hpo.ask(1)[0]["trial"], 1);
+    EXPECT_EQ(hpo.tell(1, 0.3)["ok"], true);
+    EXPECT_EQ(hpo.trial(1).value, 0.3);
+}
+
 TEST(AskTell, AKilledSessionIsContinuedByTheNext) {
     Study study = with_asha(asked_study());
     MemoryStore killed, whole;

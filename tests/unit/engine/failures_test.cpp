@@ -65,7 +65,8 @@ TEST_F(Failures, FinalMetricsAreKeptAlsoWhenTheLastStepHasEndedTheTrial) {
     Played again(study, store, 1);
     EXPECT_EQ(again.trial(1).closing, (Metrics{{"test_acc", 0.9}}));
     EXPECT_EQ(again.trial(2).closing, (Metrics{{"test_acc", 0.8}}));
-    EXPECT_EQ(again.trial(2).state, TrialState::complete);
+    EXPECT_EQ(again.trial(2).state, TrialState::failed);
+    EXPECT_THAT(again.trial(2).reason, HasSubstr("never reported the objective 'loss', but test_acc"));
 }
 
 TEST_F(BegunTrial, FinalMetricsThatRepeatTheTrialsValueAreNotKept) {
@@ -162,6 +163,68 @@ TEST_F(Failures, AClientThatNeverReportsTheObjectiveEndsTheSessionWithTheNamesTh
     EXPECT_EQ(play.engine->end(), Engine::End::failed);
     EXPECT_THAT(play.engine->end_reason(),
                 HasSubstr("never reported the objective 'loss', but val_loss; did you mean 'val_loss'?"));
+}
+
+TEST_F(Failures, ATrialThatTrainsAllItsStepsWithoutTheObjectiveEndsTheSession) {
+    for (const bool by_exit : {false, true}) {
+        MemoryStore own;
+        Played play(study_of(100, 2), own, 1);
+        play.ready(0, {"once"});
+        const AttemptId id = play.asked(0);
+        for (const int step : {1, 2})
+            play.say(0, from_worker::Reported{id, {.step = step, .metrics = {{"val_loss", 0.5}}}});
+        EXPECT_EQ(play.trial(1).state, TrialState::running);
+        by_exit ? play.exit(0, 0) : play.finish(0, id);
+        EXPECT_EQ(play.engine->end(), Engine::End::failed);
+        EXPECT_THAT(play.engine->end_reason(), HasSubstr("did you mean 'val_loss'?"));
+        EXPECT_EQ(play.trial(1).state, TrialState::queued);
+        EXPECT_EQ(play.record().trials.size(), 1u);
+    }
+}
+
+TEST_F(Failures, AnObjectiveThatOnlyTheEndOfATrialTellsIsItsValueAtItsLastStep) {
+    Played play(study_of(100, 5), store, 1);
+    play.ready(0);
+    const auto end = [&](double loss, std::vector<std::int64_t> steps) {
+        const AttemptId id = play.asked(0);
+        for (const std::int64_t step : steps)
+            play.say(0, from_worker::Reported{id, {.step = step, .metrics = {{"train", 0.5}}}});
+        play.say(0, from_worker::Finished{id, Outcome::complete, "", {{"loss", loss}, {"test", 2}}, {}});
+        return play.trial(id.trial);
+    };
+    for (const auto& [steps, last] :
+         {std::pair<std::vector<std::int64_t>, std::int64_t>{{}, 5}, {{1, 2}, 2}, {{1, 2, 3, 4, 5}, 5}}) {
+        const TrialRecord trial = end(0.25, steps);
+        EXPECT_EQ(trial.state, TrialState::complete) << last;
+        EXPECT_EQ(trial.value, 0.25);
+        EXPECT_EQ(trial.best_step, last);
+        EXPECT_EQ(trial.steps(), last);
+        EXPECT_THAT(trial.closing, ::testing::IsEmpty());
+    }
+    EXPECT_EQ(end(std::numeric_limits<double>::quiet_NaN(), {}).state, TrialState::diverged);
+    EXPECT_EQ(play.ended, (std::vector<std::int64_t>{1, 2, 3, 4}));
+    EXPECT_EQ(play.engine->end(), Engine::End::none);
+}
+
+TEST_F(Failures, AValueOfStepsIsNotReplacedByTheEndOfItsTrial) {
+    Played play(study_of(100, 5), store, 1);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    play.report(0, id, 1, 0.5);
+    play.say(0, from_worker::Finished{id, Outcome::complete, "", {{"loss", 0.4}}, {}});
+    EXPECT_EQ(play.trial(1).value, 0.5);
+    EXPECT_EQ(play.trial(1).closing.at("loss"), 0.4);
+}
+
+TEST_F(Failures, AnEndThatTellsTheFirstObjectiveAloneFailsItsTrial) {
+    Study study = study_of(100, 5);
+    study.objective.further = {{"latency", Direction::minimize}};
+    Played play(study, store, 1);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    play.say(0, from_worker::Finished{id, Outcome::complete, "", {{"loss", 0.4}}, {}});
+    EXPECT_EQ(play.trial(1).state, TrialState::failed);
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("no latency, which is an objective"));
 }
 
 TEST_F(Failures, ATrialThatEndsWithoutTheObjectiveAfterOthersHadItFailsAlone) {
