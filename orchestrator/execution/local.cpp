@@ -36,6 +36,7 @@ namespace {
 constexpr std::size_t most_unidentified = 64;  ///< connections that have not sent a hello
 constexpr seconds hello_within{10};            ///< after a connection was made
 constexpr seconds exit_after_close_within{3};  ///< time for a worker that has closed its connection
+constexpr seconds launcher_exits_within{60};   ///< the same, if a process below it had the connection
 constexpr seconds last_messages_within{1};     ///< time for messages of a worker that has exited
 constexpr seconds malformed_lines_every{1};
 constexpr milliseconds sweep_again{5};
@@ -58,6 +59,7 @@ struct LocalWorker {
     WorkerIndex number;
     std::int64_t launches = 0;
     bool occupied = false;
+    bool launches_others = false;  ///< a process below it, such as rank 0, has the connection
     std::string command;
     std::string token;  ///< until hello
     std::string cause;
@@ -344,6 +346,7 @@ class LocalExecutor::Impl {
         execution::Ready ready{*hello};
         ready.hello.pid =
             worker_process(static_cast<pid_t>(hello->pid), static_cast<pid_t>(connection->peer()), ::getpid());
+        worker->launches_others = ready.hello.pid != connection->peer();
         notify(*worker, ready);
     }
 
@@ -355,7 +358,7 @@ class LocalExecutor::Impl {
     void on_connection_closed(LocalWorker& worker) {
         worker.connection.reset();
         if (worker.exited) return finish(worker);
-        after(worker, exit_after_close_within, [this, &worker] {
+        after(worker, worker.launches_others ? launcher_exits_within : exit_after_close_within, [this, &worker] {
             if (!worker.exited) kill_because(worker, "it closed its connection and did not exit");
         });
     }

@@ -23,9 +23,9 @@ class SimulatedOrchestrator(unittest.TestCase):
     def tearDown(self):
         self._folder.cleanup()
 
-    def play(self, script, runs=1, steps=100, status=0, resumed=None, on_last_step="answer"):
-        """Runs a script with `runs` trials and answers each report with "continue"; `on_last_step` may be "ignore" or
-        "hang up" instead. Returns the client's messages."""
+    def play(self, script, runs=1, steps=100, status=0, resumed=None, on_last_step="answer", stop_at=None, **variables):
+        """Runs a script with `runs` trials and answers each report with "continue", or "stop" at step `stop_at`;
+        `on_last_step` may be "ignore" or "hang up" instead. Returns the client's messages."""
         (self.folder / "train.py").write_text(textwrap.dedent(script))
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.settimeout(60)
@@ -35,7 +35,7 @@ class SimulatedOrchestrator(unittest.TestCase):
         worker = subprocess.Popen([sys.executable, str(self.folder / "train.py")], stderr=subprocess.PIPE, text=True,
                                   stdin=subprocess.DEVNULL, cwd=self.folder,
                                   env={**os.environ, "HPO_ENDPOINT": str(self.folder / "socket"), "HPO_TOKEN": "t",
-                                       "PYTHONPATH": str(CLIENT)})
+                                       "PYTHONPATH": str(CLIENT), **variables})
         messages = []
         with listener, listener.accept()[0] as connection:
             connection.settimeout(60)
@@ -64,7 +64,7 @@ class SimulatedOrchestrator(unittest.TestCase):
                     connection.shutdown(socket.SHUT_RDWR)
                 elif message["type"] == "report" and not (is_last and on_last_step == "ignore"):
                     say(type="decision", trial=message["trial"], attempt=message["attempt"], step=message["step"],
-                        action="continue")
+                        action="stop" if message["step"] == stop_at else "continue")
                 if message["type"] == "hello":
                     say(type="welcome", version=2, alive_every=5)
                 if message["type"] == "hello" or (message["type"] == "finished" and not message.get("last")):
@@ -206,6 +206,217 @@ class Ends(SimulatedOrchestrator):
             trial.finish(test_acc=0.9, test_loss=float("nan"))
             """)
         self.assertEqual(self.of(messages, "finished")[0]["values"], {"test_acc": 0.9, "test_loss": "nan"})
+
+
+class Values(SimulatedOrchestrator):
+    def test_a_metric_that_is_none_is_left_out_and_scalars_of_libraries_are_numbers(self):
+        report = self.of(self.play("""
+            import hpo
+            class Tensor:
+                def __float__(self):
+                    return 2.5
+            hpo.trial().report(1, {"a": None, "b": Tensor(), "c": True}, loss=float("inf"), acc=None)
+            """), "report")[0]
+        self.assertEqual(report["metrics"], {"b": 2.5, "c": 1.0, "loss": "inf"})
+
+    def test_a_metric_that_is_no_number_raises_and_is_named(self):
+        for value in ("[1, 2]", "'high'", "{'a': 1}"):
+            self.play(f"import hpo; hpo.trial().report(1, loss={value})", status=1)
+            self.assertRegex(self.error, r"TypeError: metric 'loss' must be one number, or None .*it is a (list|str|dict)")
+
+    def test_steps_may_count_from_0_unless_the_trial_may_resume(self):
+        messages = self.play("""
+            import hpo
+            trial = hpo.trial()
+            for epoch in range(10):
+                trial.report(epoch, loss=1)
+                if trial.should_stop():
+                    break
+            """, steps=3)
+        self.assertEqual([report["step"] for report in self.of(messages, "report")], [1, 2, 3])
+        self.play("import hpo; hpo.trial(checkpoint=True).report(0, loss=1)", status=1)
+        self.assertIn("ValueError: steps of a trial that may resume", self.error)
+        self.play("import hpo; hpo.trial().report(-1, loss=1)", status=1)
+        self.assertIn("ValueError: step -1 is reported", self.error)
+
+    def test_what_is_reported_after_the_end_is_not_dropped_in_silence(self):
+        messages = self.play("import hpo; trial = hpo.trial(); trial.finish(loss=1); trial.report(1, loss=2); trial.report(2, loss=2)")
+        self.assertEqual(self.of(messages, "report"), [])
+        self.assertEqual(self.error, "hpo: trial 1 has ended; what is reported now is not used\n")
+
+    def test_defaults_of_several_calls_are_one_trials_and_a_second_trial_is_none(self):
+        self.play("""
+            import hpo
+            trial = hpo.trial(lr=0.1, a=1)
+            assert hpo.trial(lr=0.2, b=2) is trial and trial.params == {"lr": 0.5, "a": 1, "b": 2}
+            trial.finish(loss=1)
+            assert hpo.trial() is trial
+            """)
+
+
+class Ranks(SimulatedOrchestrator):
+    LAUNCHER = """
+            import os, subprocess, sys
+            if "{name}" not in os.environ:
+                reads, writes = os.pipe()
+                ranks = [subprocess.Popen([sys.executable, __file__, str(reads), str(writes)], pass_fds=(reads, writes),
+                                          env={{**os.environ, "{name}": str(rank)}}) for rank in (2, 1, 0)]
+                sys.exit(max(rank.wait() for rank in ranks))
+            import hpo
+            rank = int(os.environ["{name}"])
+
+            def meet():
+                if rank:
+                    os.write(int(sys.argv[2]), b"x")
+                else:
+                    while len(os.read(int(sys.argv[1]), 1)) and not met.append(1) and len(met) < 2:
+                        pass
+            met = []
+            """
+
+    def launched(self, name, script, **more):
+        """Plays a launcher that sets variable `name` in three processes of a script, the first of them rank 2. They have
+        `rank`, and meet(), with which rank 0 waits for the others."""
+        return self.play(self.LAUNCHER.format(name=name) + script, **more)
+
+    def seen(self):
+        return {path.name: path.read_text().splitlines() for path in self.folder.glob("rank-*")}
+
+    def test_all_ranks_of_a_launcher_get_the_values_and_stop_at_the_same_step(self):
+        for name in ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK"):
+            messages = self.launched(name, """
+            trial = hpo.trial(lr=0.1)
+            meet()
+            with open(f"rank-{rank}", "w") as file:
+                for epoch in trial.epochs():
+                    trial.report(epoch, loss=rank)
+                    print(trial.number, trial.params.lr, epoch, trial.should_stop(), file=file)
+            """, stop_at=3)
+            steps = ["1 0.5 1 False", "1 0.5 2 False", "1 0.5 3 True"]
+            self.assertEqual(self.seen(), {f"rank-{rank}": steps for rank in range(3)}, name)
+            self.assertEqual([(m["step"], m["metrics"]["loss"]) for m in self.of(messages, "report")], [(1, 0), (2, 0), (3, 0)])
+
+    def test_ranks_stop_together_where_only_rank_0_reports_or_a_loop_asks_should_stop(self):
+        for loop in ("trial.epochs()", "range(1, 100)"):
+            messages = self.launched("RANK", f"""
+            trial = hpo.trial()
+            meet()
+            for epoch in {loop}:
+                if rank == 0:
+                    trial.report(epoch, loss=1)
+                open(f"rank-{{rank}}", "a").write(f"{{epoch}}\\n")
+                if "range" in "{loop}" and trial.should_stop():
+                    break
+            """, stop_at=5)
+            self.assertEqual(self.seen(), {f"rank-{rank}": ["1", "2", "3", "4", "5"] for rank in range(3)}, loop)
+            self.assertEqual(len(self.of(messages, "report")), 5)
+            for file in self.folder.glob("rank-*"):
+                file.unlink()
+
+    def test_ranks_train_several_trials_one_after_the_other(self):
+        messages = self.launched("RANK", """
+            for trial in hpo.trials():
+                if trial.number == 1:
+                    meet()
+                for epoch in trial.epochs():
+                    trial.report(epoch, loss=1)
+                open(f"rank-{rank}", "a").write(f"{trial.number}\\n")
+            """, runs=3, steps=2)
+        self.assertEqual(self.seen(), {f"rank-{rank}": ["1", "2", "3"] for rank in range(3)})
+        self.assertEqual(len(self.of(messages, "finished")), 3)
+
+    def test_a_rank_that_the_script_starts_itself_gets_the_trial(self):
+        messages = self.play("""
+            import os, subprocess, sys
+            import hpo
+            trial = hpo.trial(lr=0.1)
+            child = None if "LOCAL_RANK" in os.environ else subprocess.Popen([sys.executable, __file__], env={**os.environ, "LOCAL_RANK": "1"})
+            for epoch in trial.epochs():
+                trial.report(epoch, loss=1)
+            open("rank-1" if child is None else "rank-0", "w").write(f"{trial.params.lr} {epoch}")
+            assert child is None or child.wait() == 0
+            """, steps=4)
+        self.assertEqual(self.seen(), {"rank-0": ["0.5 4"], "rank-1": ["0.5 4"]})
+        self.assertEqual(len(self.of(messages, "report")), 4)
+
+    def test_processes_of_multiprocessing_get_the_trial_and_what_one_reports_reaches_hpo(self):
+        for method in ("spawn", "fork"):
+            for where in ("parent", "children"):
+                messages = self.play(f"""
+            import multiprocessing
+            import hpo
+
+            def train(rank, trial):
+                trial = trial or hpo.trial(lr=0.1)
+                if rank == 0:
+                    for epoch in (1, 2):
+                        trial.report(epoch, loss=trial.params.lr)
+                        assert not trial.should_stop()
+                    trial.report(3, loss=7)
+                    assert trial.should_stop()
+                    trial.log("done")
+                    trial.finish(test=2)
+                open(f"rank-{{rank}}", "w").write(f"{{trial.params.lr}}")
+
+            if __name__ == "__main__":
+                trial = hpo.trial(lr=0.1) if "{where}" == "parent" else None
+                processes = [multiprocessing.get_context("{method}").Process(target=train, args=(rank, trial)) for rank in (1, 0)]
+                for process in processes:
+                    process.start()
+                    if trial is None:
+                        process.join()
+                for process in processes:
+                    process.join()
+                    assert process.exitcode == 0
+            """ if where == "parent" else f"""
+            import multiprocessing
+            import hpo
+
+            def train(barrier, rank):
+                trial = hpo.trial(lr=0.1)
+                barrier.wait()
+                if rank == 0:
+                    trial.report(1, loss=trial.params.lr)
+                    trial.report(2, loss=trial.params.lr)
+                    trial.report(3, loss=7)
+                    trial.log("done")
+                    trial.finish(test=2)
+                barrier.wait()
+                open(f"rank-{{rank}}", "w").write(f"{{trial.params.lr}}")
+
+            if __name__ == "__main__":
+                context = multiprocessing.get_context("{method}")
+                barrier = context.Barrier(2)
+                processes = [context.Process(target=train, args=(barrier, rank)) for rank in (1, 0)]
+                for process in processes:
+                    process.start()
+                for process in processes:
+                    process.join()
+                    assert process.exitcode == 0
+            """, stop_at=3)
+                self.assertEqual(self.seen(), {"rank-0": ["0.5"], "rank-1": ["0.5"]}, (method, where))
+                self.assertEqual([m["metrics"]["loss"] for m in self.of(messages, "report")], [0.5, 0.5, 7])
+                self.assertEqual([m["text"] for m in self.of(messages, "log")], ["done"])
+                self.assertEqual([m["values"] for m in self.of(messages, "finished")], [{"test": 2}])
+
+    def test_a_second_process_without_a_rank_raises_once_the_first_has_ended(self):
+        self.play("""
+            import subprocess, sys
+            text = "import hpo; trial = hpo.trial(lr=0.1); trial.report(1, loss=trial.params.lr)"
+            for _ in range(2):
+                status = subprocess.call([sys.executable, "-c", text])
+            sys.exit(status)
+            """, status=1)
+        self.assertIn("ConnectionError", self.error)
+
+    def test_a_cleared_environment_below_hpo_raises_and_does_not_train_defaults(self):
+        script = "import hpo; print(hpo.trial(lr=0.1).params)"
+        python = [sys.executable, "-c", script]
+        for tag, status in (({"HPO_TAG": "hpo-1-2:0"}, 1), ({}, 0)):
+            done = subprocess.run(["sh", "-c", 'env -i PYTHONPATH="$PYTHONPATH" "$@"; exit $?', "sh", *python], capture_output=True,
+                                  text=True, env={**os.environ, **tag, "PYTHONPATH": str(CLIENT)})
+            self.assertEqual(done.returncode, status, done.stderr)
+        self.assertEqual(done.stdout, "{'lr': 0.1}\n")
 
 
 class WithoutConnection(unittest.TestCase):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import math
 import os
 import select
 import socket
@@ -13,8 +12,10 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Optional, Tuple
 
+from ._ranks import RankServer, address_of
+
 if TYPE_CHECKING:
-    from . import Trial
+    from ._trial import Trial
 
 PROTOCOL_VERSION = 2  # docs/protocol.md
 _MOST_BYTES = 65536  # of a line
@@ -22,36 +23,36 @@ _PASSING = (errno.ENOBUFS, errno.ENOMEM, errno.EAGAIN)  # the kernel is short of
 _RETRIED_FOR, _PAUSE = 60.0, 0.05  # seconds
 
 
-def json_number(value: Any) -> Any:
-    """A number as the protocol writes it. JSON cannot hold numbers that are not finite, so these become texts."""
-    number = float(value)
-    if math.isfinite(number):
-        return number
-    return "nan" if math.isnan(number) else "inf" if number > 0 else "-inf"
-
-
 class Connection:
     """The connection to hpo, with one JSON object a line. It stays open until the process ends.
 
-    `abilities` are the capabilities of the protocol's `hello`. Raises OSError where hpo cannot be reached."""
+    `abilities` are the capabilities of the protocol's `hello`. `listener` is where other processes of the trial connect.
+    Raises OSError where hpo cannot be reached."""
 
-    def __init__(self, endpoint: str, token: str, abilities: List[str]) -> None:
+    def __init__(self, endpoint: str, token: str, abilities: List[str], listener: socket.socket) -> None:
         self.current: Optional["Trial"] = None
         self.alive_every = 5.0
         self.once = "once" in abilities
+        self.resumes = "checkpoint" in abilities
+        self.address = address_of(token)
+        self.lock = threading.RLock()  # held by a call, so that calls of other processes wait
         # Whether a trial may end before the decision on its last step is there. Whatever the decision is, the trial
         # ends. But a checkpoint must not be ahead of what hpo has stored, and a process that exits must not leave a
         # message unread.
-        self.may_run_ahead = not self.once and "checkpoint" not in abilities
+        self.may_run_ahead = not self.once and not self.resumes
         self._pid = os.getpid()
         self._lock = threading.Lock()
-        self._bytes = b""
+        self._bytes, self._heard = b"", False
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.connect(endpoint)
+        try:
+            self._socket.connect(endpoint)
+        except OSError as error:
+            raise ConnectionError(f"hpo cannot be reached at {endpoint}: {error.strerror}") from error
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
-        self.send({"type": "hello", "version": PROTOCOL_VERSION, "token": token, "pid": self._pid, "slots": 1,
+        self.send({"type": "hello", "version": PROTOCOL_VERSION, "token": token, "pid": _worker(), "slots": 1,
                    "backend": "", "capabilities": abilities})
+        self.ranks = RankServer(listener)
 
     def in_another_process(self) -> bool:
         """Whether this process was forked from the trial's process. It must not speak for the trial then."""
@@ -83,13 +84,32 @@ class Connection:
                 return None
             more = self._socket.recv(65536)
             if not more:
-                raise ConnectionError("hpo has closed the connection")
+                raise ConnectionError("hpo has closed the connection" + ("" if self._heard else (
+                    ": another process of this trial had it before; call hpo.trial() in one that lasts to its end")))
             self._bytes += more
+            self._heard = True
         line, self._bytes = self._bytes.split(b"\n", 1)
         message = json.loads(line)
         if message.get("type") == "welcome":
             self.alive_every = float(message.get("alive_every", 5.0))
         return message
+
+
+def _worker() -> int:
+    """The process that hpo has started, which is this one or an ancestor, such as a launcher: all below it is the trial's
+    memory."""
+    pid = os.getpid()
+    try:
+        while pid > 1:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                parent = int(file.read().rpartition(b")")[2].split()[1])
+            with open(f"/proc/{parent}/comm", "rb") as file:
+                if file.read() == b"hpo-supervisor\n":
+                    return pid
+            pid = parent
+    except (OSError, ValueError, IndexError):
+        pass
+    return os.getpid()
 
 
 def _too_large(message: Mapping[str, Any], size: int) -> str:

@@ -38,7 +38,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Callable, Deque, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, Union
 
 from . import Params
-from ._connection import json_number
+from ._numbers import json_metrics
 
 __all__ = ["AskedTrial", "Best", "Pruned", "Study", "StudyError"]
 
@@ -278,7 +278,7 @@ class Study:
     def _numbers(self, metrics: Union[Mapping[str, Any], float, None], values: Mapping[str, Any]) -> Dict[str, Any]:
         given: Mapping[str, Any] = metrics if isinstance(metrics, Mapping) else \
             {} if metrics is None else {self.metric: metrics}
-        return {str(name): json_number(value) for name, value in {**given, **values}.items()}
+        return json_metrics({**given, **values})
 
     def _say(self, request: Mapping[str, Any]) -> Dict[str, Any]:
         return _checked(self._send(request).result())
