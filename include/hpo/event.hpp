@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <variant>
@@ -32,6 +33,7 @@ struct Proposed {  ///< a trial has been created; it is queued
     std::int64_t trial = 0;
     Point point;
     Params params;
+    std::int64_t repeat_of = 0;  ///< as in TrialRecord
 };
 struct Launched {  ///< an attempt has been sent to a worker
     std::int64_t trial = 0;
@@ -142,6 +144,23 @@ inline void score(TrialRecord& trial, const Objective& objective) {
     for (const Report& report : trial.curve) score_step(trial, report, objective);
 }
 
+/// Adds a seed that counts to the means of its configuration's first trial.
+inline void add_seed(TrialRecord& first, const TrialRecord& seed, const Objective& objective) {
+    std::vector<std::string> others;
+    for (const Goal& goal : objective.further) others.push_back(goal.metric);
+    for (const Constraint& constraint : objective.constraints) others.push_back(constraint.metric);
+    if (first.seeds.empty()) first.seeds.push_back(*first.value);
+    const auto before = static_cast<double>(first.seeds.size());
+    for (const std::string& metric : others) {
+        const auto mean = metric_that_counts(first, metric), one = metric_that_counts(seed, metric);
+        if (mean && one) first.means[metric] = (*mean * before + *one) / (before + 1);
+    }
+    first.seeds.push_back(*seed.value);
+    double sum = 0;
+    for (const double value : first.seeds) sum += value;
+    first.value = sum / (before + 1);
+}
+
 /// Applies one event. Throws std::out_of_range if the event names an unknown trial, which the store refuses to append.
 inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective& objective) {
     const double time = stored.time;
@@ -166,6 +185,9 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
                        trial.point = e.point;
                        trial.params = e.params;
                        trial.queued_at = time;
+                       trial.repeat_of = e.repeat_of;
+                       if (e.repeat_of != 0 && study.trial(e.repeat_of).repeat_of != 0)
+                           throw std::out_of_range("a trial repeats a repeat");
                        study.trials.push_back(std::move(trial));
                    },
                    [&](const event::Launched& e) {
@@ -215,11 +237,14 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
                    },
                    [&](const event::Finished& e) {
                        TrialRecord& trial = study.trial(e.trial);
+                       const bool amends = is_final(trial.state);
                        trial.state = e.state;
                        trial.where.clear();
                        trial.rule = e.rule;
                        trial.reason = e.reason;
                        trial.ended_at = time;
+                       if (trial.repeat_of != 0 && !amends && counts_as_seed(trial))
+                           add_seed(study.trial(trial.repeat_of), trial, objective);
                        if (study.thins) thin(trial);
                    },
                    [&](const event::Measured& e) {

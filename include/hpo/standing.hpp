@@ -36,16 +36,6 @@ inline double violation_of(const Constraint& constraint, double value) {
     return most;
 }
 
-/// A metric at the step that counts for the objective; nothing if that step does not have it.
-inline std::optional<double> metric_that_counts(const TrialRecord& trial, const std::string& metric) {
-    const auto step = std::lower_bound(trial.curve.begin(), trial.curve.end(), trial.best_step,
-                                       [](const Report& report, std::int64_t at) { return report.step < at; });
-    if (step == trial.curve.end() || step->step != trial.best_step) return std::nullopt;
-    const auto found = step->metrics.find(metric);
-    if (found == step->metrics.end() || !std::isfinite(found->second)) return std::nullopt;
-    return found->second;
-}
-
 /// Each constraint's violation_of; empty: the study has none, or a metric is missing.
 inline std::vector<double> violations_of(const TrialRecord& trial, const Objective& objective) {
     std::vector<double> violations;
@@ -57,9 +47,12 @@ inline std::vector<double> violations_of(const TrialRecord& trial, const Objecti
     return violations;
 }
 
-/// Nothing for a trial that does not count: it diverged or failed, or one of the metrics is missing so far.
+/// Nothing for a trial that does not count: it diverged or failed, or one of the metrics is missing so far, or it
+/// trains the configuration of another trial again, which stands for all their seeds.
 inline std::optional<Standing> standing_of(const TrialRecord& trial, const Objective& objective) {
-    if (!trial.value || trial.state == TrialState::diverged || trial.state == TrialState::failed) return std::nullopt;
+    if (trial.repeat_of != 0 || !trial.value || trial.state == TrialState::diverged ||
+        trial.state == TrialState::failed)
+        return std::nullopt;
     const auto loss = [](Direction direction, double value) {
         return direction == Direction::minimize ? value : -value;
     };
@@ -114,7 +107,9 @@ inline std::vector<std::size_t> pareto_front(const std::vector<Standing>& standi
 
 /// Whether the trial counts and keeps the constraints.
 inline bool may_be_best(const TrialRecord& trial, const Objective& objective) {
-    if (!trial.value || trial.state == TrialState::diverged || trial.state == TrialState::failed) return false;
+    if (trial.repeat_of != 0 || !trial.value || trial.state == TrialState::diverged ||
+        trial.state == TrialState::failed)
+        return false;
     if (objective.simple()) return true;
     const auto standing = standing_of(trial, objective);
     return standing && standing->feasible();
@@ -144,6 +139,7 @@ class BestSoFar {
 
     /// Returns best_trial(record, objective). Since the last call, only the trial `changed` may have changed.
     const TrialRecord* update(const StudyRecord& record, std::int64_t changed) {
+        if (const std::int64_t first = record.trial(changed).repeat_of; first != 0) changed = first;
         const TrialRecord& trial = record.trial(changed);
         if (changed == best_) {  // it may have become worse
             const TrialRecord* best = best_trial(record, objective_);

@@ -144,9 +144,34 @@ struct TrialRecord {
     double queued_at = 0;             ///< seconds since the epoch
     double started_at = 0;            ///< of the first attempt; 0 if it has not started
     double ended_at = 0;              ///< 0 if it has not ended
+    std::int64_t repeat_of = 0;       ///< the trial whose configuration this one trains with another seed; 0 if none
+    /// Values of the configuration's seeds that count (counts_as_seed), its own first. Empty with fewer than two. If
+    /// not empty, `value` is their mean.
+    std::vector<double> seeds;
+    Metrics means;  ///< with `seeds`: means of the further objectives and of the metrics of constraints
 
     [[nodiscard]] std::int64_t steps() const { return curve.empty() ? 0 : curve.back().step; }
 };
+
+/// Returns the trial's value with its own seed alone.
+inline std::optional<double> own_value(const TrialRecord& trial) {
+    return trial.seeds.empty() ? trial.value : std::optional(trial.seeds.front());
+}
+
+/// Returns the standard deviation of a configuration's value from seed to seed, or nothing with fewer than two seeds.
+inline std::optional<double> deviation_of_seeds(const TrialRecord& trial) {
+    if (trial.seeds.size() < 2) return std::nullopt;
+    double squares = 0;
+    for (const double value : trial.seeds) squares += (value - *trial.value) * (value - *trial.value);
+    return std::sqrt(squares / static_cast<double>(trial.seeds.size() - 1));
+}
+
+/// Returns true if an ended trial counts in the mean of its configuration: it trained to its end, or a rule saw from
+/// its own curve that it had come to it. Such rules alone judge further seeds (rules.hpp).
+inline bool counts_as_seed(const TrialRecord& trial) {
+    return trial.value &&
+           (trial.state == TrialState::complete || (trial.state == TrialState::stopped && trial.rule != "user"));
+}
 
 /// Returns the mean seconds of training of a step in the last attempt, or nothing if its worker did not measure them.
 inline std::optional<double> measured_step(const TrialRecord& trial) {
@@ -206,6 +231,18 @@ inline std::vector<const Report*> best_and_last_reports(const TrialRecord& trial
         reports.push_back(&*best);
     reports.push_back(&trial.curve.back());
     return reports;
+}
+
+/// Returns a metric at the step that counts for the objective, or nothing if that step does not have it. Of a
+/// configuration with several seeds, further objectives and metrics of constraints are means.
+inline std::optional<double> metric_that_counts(const TrialRecord& trial, const std::string& metric) {
+    if (const auto mean = trial.means.find(metric); mean != trial.means.end()) return mean->second;
+    const auto step = std::lower_bound(trial.curve.begin(), trial.curve.end(), trial.best_step,
+                                       [](const Report& report, std::int64_t at) { return report.step < at; });
+    if (step == trial.curve.end() || step->step != trial.best_step) return std::nullopt;
+    const auto found = step->metrics.find(metric);
+    if (found == step->metrics.end() || !std::isfinite(found->second)) return std::nullopt;
+    return found->second;
 }
 
 /// Drops all steps of an ended trial but the best and the last one, so that a study of 100,000 trials fits in memory.

@@ -15,7 +15,9 @@ Json body_of(const event::SessionEnded& e) { return {{"seconds", wire::from(e.se
 Json body_of(const event::Proposed& e) {
     Json point = Json::array();
     for (double coordinate : e.point) point.push_back(wire::from(coordinate));
-    return {{"point", std::move(point)}, {"params", wire::from(e.params)}};
+    Json json{{"point", std::move(point)}, {"params", wire::from(e.params)}};
+    if (e.repeat_of != 0) json["repeat_of"] = e.repeat_of;
+    return json;
 }
 Json body_of(const StepForecast& forecast) {
     const auto& [device, uncorrected, factor, trials, done, trained, why] = forecast;
@@ -103,6 +105,12 @@ Event from_body(int kind, std::int64_t trial, std::int64_t attempt, const Json& 
         case kind_proposed: {
             event::Proposed proposed{trial, {}, wire::to_params(member(json, "params"))};
             for (const Json& coordinate : member(json, "point")) proposed.point.push_back(to_double(coordinate));
+            if (json.contains("repeat_of")) {
+                proposed.repeat_of = to_int(member(json, "repeat_of"));
+                if (proposed.repeat_of < 1 || proposed.repeat_of >= trial)
+                    throw wire::Malformed("\"repeat_of\" is " + std::to_string(proposed.repeat_of) +
+                                          ", and not a trial before trial " + std::to_string(trial));
+            }
             return proposed;
         }
         case 4:

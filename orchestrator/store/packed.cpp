@@ -319,6 +319,9 @@ std::string of(const TrialRecord& trial) {
     if (trial.starts.number > 0) message.message(26, of_starts(trial.starts));
     if (trial.awaited_since != 0) message.real(27, trial.awaited_since);
     if (trial.spared) message.number(28, 1);
+    if (trial.repeat_of != 0) message.number(29, trial.repeat_of);
+    if (!trial.seeds.empty()) message.bytes(30, of_reals(trial.seeds));
+    for (const auto& [name, value] : trial.means) message.bytes(31, of_metric(name, value));
     return message.encoded();
 }
 
@@ -410,9 +413,20 @@ TrialRecord to_trial(std::string_view bytes, bool bare) {
             case 28:
                 trial.spared = fields.number() != 0;
                 break;
+            case 29:
+                trial.repeat_of = fields.number();
+                break;
+            case 30:
+                trial.seeds = to_reals(fields.bytes());
+                break;
+            case 31:
+                add_metric(trial.means, fields.bytes());
+                break;
             default:
                 break;
         }
+    if (trial.repeat_of < 0 || (trial.repeat_of != 0 && trial.repeat_of >= trial.number))
+        throw Broken("a trial that repeats no earlier one");
     return trial;
 }
 

@@ -27,6 +27,7 @@ class EventMaker {
                 event::Proposed e{++trials_, {}, {}};
                 for (auto n = below(6); n > 0; --n) e.point.push_back(unit());
                 for (auto n = below(6); n > 0; --n) e.params.emplace(text(), value());
+                e.repeat_of = below(trials_);
                 return e;
             }
             case 3:
@@ -144,6 +145,7 @@ std::string describe(const Event& event) {
                        add(e.trial);
                        for (double c : e.point) add(number(c));
                        for (const auto& [name, value] : e.params) add(name), add(value.index()), add(to_text(value));
+                       add(e.repeat_of);
                    },
                    [&](const event::Launched& e) {
                        add(e.trial), add(e.attempt), add(e.where);
@@ -266,6 +268,17 @@ TEST_P(StoreContract, AParameterThatCouldNotBeReadBackIsRefused) {
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().message, ::testing::HasSubstr("2^53"));
     EXPECT_THAT(*store->events(0, 10), ::testing::IsEmpty());
+}
+
+TEST_P(StoreContract, ATrialRepeatsOneBeforeIt) {
+    auto store = open();
+    ASSERT_TRUE(store->append(event::Proposed{1, {}, {}}));
+    for (const std::int64_t other : {2, 3, -1}) {
+        const auto refused = store->append(event::Proposed{2, {}, {}, other});
+        ASSERT_FALSE(refused) << other;
+        EXPECT_THAT(refused.error().message, ::testing::HasSubstr("not a trial before trial 2"));
+    }
+    EXPECT_TRUE(store->append(event::Proposed{2, {}, {}, 1}));
 }
 
 TEST_P(StoreContract, TheProposalOfATrialIsFoundAmongAllEvents) {

@@ -50,6 +50,28 @@ TEST(PackedTrial, ABareOneLacksItsPointAndItsParametersAlone) {
     EXPECT_THAT(bare.curve, SizeIs(1));
 }
 
+TEST(PackedTrial, KeepsTheSeedsOfAConfigurationAlsoIfBare) {
+    TrialRecord first;
+    first.number = 3;
+    first.value = 0.375;
+    first.seeds = {0.25, 0.5};
+    first.means = {{"size", 2.5}};
+    TrialRecord repeat;
+    repeat.number = 4;
+    repeat.repeat_of = 3;
+    for (const bool bare : {false, true}) {
+        const TrialRecord read = packed::to_trial(packed::of(first), bare);
+        EXPECT_EQ(read.seeds, first.seeds);
+        EXPECT_EQ(read.means, first.means);
+        EXPECT_EQ(read.repeat_of, 0);
+        EXPECT_EQ(packed::to_trial(packed::of(repeat), bare).repeat_of, 3);
+    }
+    for (const std::int64_t wrong : {4, 5, -1}) {
+        repeat.repeat_of = wrong;
+        EXPECT_ANY_THROW((void)packed::to_trial(packed::of(repeat))) << wrong;
+    }
+}
+
 TEST(PackedTrial, ParametersThatAreNotReadableAreRefused) {
     const auto with = [](const std::string& params) {
         return std::string("\x32") + static_cast<char>(params.size()) + params;  // field 6
