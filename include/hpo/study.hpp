@@ -134,6 +134,7 @@ struct TrialFile {
 struct Study {
     std::string name;
     std::uint64_t seed = 1;
+    std::int64_t repeats = 1;  ///< the most seeds that a configuration is trained with
     Objective objective;
     Space space;
     std::vector<std::string> where = {};  ///< conditions on parameters that every configuration keeps

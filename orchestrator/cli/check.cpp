@@ -447,8 +447,9 @@ std::string objective_text(const Objective& objective) {
 
 /// Describes the objective, the space, the budget, the sampler and the stopping rules.
 std::string search_text(const Study& study, Json& json) {
-    std::string text =
-        row("study", study.name + ": " + objective_text(study.objective) + ", seed " + std::to_string(study.seed));
+    std::string text = row(
+        "study", study.name + ": " + objective_text(study.objective) + ", seed " + std::to_string(study.seed) +
+                     (study.repeats > 1 ? ", up to " + std::to_string(study.repeats) + " seeds a configuration" : ""));
     for (const Constraint& constraint : study.objective.constraints)
         text += row(&constraint == &study.objective.constraints.front() ? "constraints" : "",
                     constraint.metric + (constraint.min ? " at least " + short_number(*constraint.min) : "") +

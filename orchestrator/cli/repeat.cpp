@@ -135,6 +135,7 @@ Study repeat_study(const Study& study) {
     again.start.clear();
     again.warm_start.clear();
     again.sampler = {"random", {}};
+    again.repeats = 1;
     again.budget.seconds.reset();
     again.budget.patience.reset();
     return again;

@@ -357,6 +357,8 @@ std::int64_t Dispatcher::work_left() {
     auto work = static_cast<std::int64_t>(unknown_.size() + placer_.waiting());
     if (uses_.supply.may_propose())
         work += parts.study.budget.trials - static_cast<std::int64_t>(parts.ledger.record().trials.size());
+    else if (uses_.supply.to_repeat())
+        ++work;
     return work + static_cast<std::int64_t>(uses_.supply.promotions(uses_.pool.workers().size()).size());
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "hpo/nearest_metric.hpp"
+#include "orchestrator/stopping/registry.hpp"
 
 namespace hpo {
 
@@ -48,7 +49,12 @@ std::string unjudgeable(const TrialRecord& trial, const Objective& objective, bo
 }  // namespace
 
 Ledger::Ledger(const Study& study, Store& store, Proposer proposer, Rules rules)
-    : study_(study), store_(store), proposer_(std::move(proposer)), rules_(std::move(rules)), restarts_(study) {
+    : study_(study),
+      store_(store),
+      proposer_(std::move(proposer)),
+      rules_(std::move(rules)),
+      restarts_(study),
+      race_(study.repeats) {
     record_.thins = true;
 }
 
@@ -157,6 +163,8 @@ void Ledger::changed(const Event& event) {
                 changed_.insert(0);
         },
         event);
+    if (const auto* finished = std::get_if<event::Finished>(&event))  // it may count in the mean of its configuration
+        if (const std::int64_t first = record_.trial(finished->trial).repeat_of; first != 0) changed_.insert(first);
     if (std::holds_alternative<event::SessionStarted>(event))  // those that an earlier session left running
         for (const std::int64_t trial : unfinished_) changed_.insert(trial);
 }
@@ -202,8 +210,8 @@ void Ledger::enter(const Event& event) {
 
 void Ledger::forget_if_ended(const Event& event) {
     const auto* finished = std::get_if<event::Finished>(&event);
-    // A trial of several objectives or with constraints is ranked by its steps.
-    if (!finished || !study_.objective.simple()) return;
+    // A trial of several objectives or with constraints is ranked by its steps, and a configuration may be repeated.
+    if (!finished || !study_.objective.simple() || study_.repeats > 1) return;
     TrialRecord& trial = record_.trial(finished->trial);
     // `= {}` would keep what the vectors have allocated.
     trial.curve = std::vector<Report>();
@@ -234,7 +242,7 @@ void Ledger::learn(const StoredEvent& stored) {
                    [&](const event::Proposed& e) {
                        unfinished_.insert(e.trial);
                        set_queued(e.trial, true);
-                       proposer_.proposed(record_.trial(e.trial));
+                       e.repeat_of != 0 ? race_.begun(e.repeat_of) : proposer_.proposed(record_.trial(e.trial));
                    },
                    [&](const event::Launched& e) { set_queued(e.trial, false); },
                    // The rules' own state is rebuilt by judging again; their verdicts are in the events that follow.
@@ -262,6 +270,8 @@ void Ledger::learn(const StoredEvent& stored) {
                        steps_.erase(e.trial);
                        rules_.ended(trial);
                        restarts_.ended(trial);
+                       seed_ended(trial);
+                       if (trial.repeat_of != 0) return;
                        trial.state == TrialState::stopped ? teach(trial) : proposer_.tell(trial);
                        tried(trial);
                    },
@@ -325,6 +335,26 @@ void Ledger::tried(const TrialRecord& trial) {
     tried_since_best_.clear();
 }
 
+/// The sampler and the race learn of a configuration by its first trial, whose value is the mean over the seeds. A
+/// trial that was stopped because of others has no further seeds: the mean of trainings of different lengths would be
+/// none.
+void Ledger::seed_ended(const TrialRecord& trial) {
+    if (study_.repeats == 1 && trial.repeat_of == 0) return;
+    const TrialRecord& first = trial.repeat_of != 0 ? record_.trial(trial.repeat_of) : trial;
+    if (trial.repeat_of != 0) race_.ended(first.number);
+    if (!counts_as_seed(trial)) return;
+    if (trial.repeat_of == 0 && trial.state == TrialState::stopped && !judges_alone(trial.rule)) return;
+    std::vector<double> losses = first.seeds.empty() ? std::vector{*first.value} : first.seeds;
+    if (study_.objective.direction == Direction::maximize)
+        for (double& value : losses) value = -value;
+    race_.update(first.number, losses, may_be_best(first, study_.objective));
+    if (trial.repeat_of == 0) return;
+    proposer_.tell(first);
+    // A later trial has to be better than the mean for the patience of the budget.
+    const auto standing = standing_of(first, study_.objective);
+    if (const auto before = front_.find(first.number); before != front_.end() && standing) before->second = *standing;
+}
+
 void Ledger::session_started(event::SessionStarted session) {
     enter(std::move(session));
     if (!marks_) return flush();
@@ -340,15 +370,23 @@ void Ledger::session_ended(double seconds, const std::string& reason) {
 
 std::optional<std::int64_t> Ledger::propose(const std::function<void()>& ready) {
     const auto number = static_cast<std::int64_t>(record_.trials.size()) + 1;
+    const std::int64_t configuration = configurations() + 1;  // samplers know of no further seeds
     const bool in_background = ready && !proposer_.quick();
     if (in_background) {
         if (proposer_.outdated()) proposer_.drop();
-        if (proposer_.computing() == 0) proposer_.start(number, ready);
+        if (proposer_.computing() == 0) proposer_.start(configuration, ready);
         if (!proposer_.ready()) return 0;
     }
-    auto proposal = in_background ? proposer_.take() : proposer_.propose(number);
+    auto proposal = in_background ? proposer_.take() : proposer_.propose(configuration);
     if (!proposal) return std::nullopt;
     enter(event::Proposed{number, std::move(proposal->point), std::move(proposal->params)});
+    return number;
+}
+
+std::int64_t Ledger::repeat(std::int64_t first) {
+    const auto number = static_cast<std::int64_t>(record_.trials.size()) + 1;
+    const TrialRecord& trial = record_.trial(first);
+    enter(event::Proposed{number, trial.point, trial.params, first});
     return number;
 }
 

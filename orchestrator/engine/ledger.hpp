@@ -16,6 +16,7 @@
 
 #include "hpo/event.hpp"
 #include "hpo/standing.hpp"
+#include "orchestrator/engine/race.hpp"
 #include "orchestrator/engine/seen_data.hpp"
 #include "orchestrator/sampling/background_proposer.hpp"
 #include "orchestrator/stopping/restart.hpp"
@@ -79,6 +80,16 @@ class Ledger {
     /// A new trial, queued; nothing when the space is exhausted. With `ready`, a slow sampler computes it on another
     /// thread: 0 until it has done so, and `ready` is called from that thread.
     std::optional<std::int64_t> propose(const std::function<void()>& ready = {});
+    /// Returns the first trial of the configuration that may still be the best and is to have a further seed
+    /// (race.hpp); nothing if there is none.
+    [[nodiscard]] std::optional<std::int64_t> to_repeat() const { return race_.next(); }
+    /// A new trial, queued, that trains the configuration of the trial `first` with another seed.
+    std::int64_t repeat(std::int64_t first);
+    /// Trials that train a configuration again, and configurations.
+    [[nodiscard]] std::int64_t repeats() const { return race_.further(); }
+    [[nodiscard]] std::int64_t configurations() const {
+        return static_cast<std::int64_t>(record_.trials.size()) - repeats();
+    }
     /// Forgets what is computed on the other thread; `ready` is not called any more after this returns.
     void drop_proposal();
     [[nodiscard]] const BackgroundProposer& proposer() const { return proposer_; }
@@ -156,6 +167,7 @@ class Ledger {
     void changed(const Event& event);
     void set_queued(std::int64_t trial, bool queued);
     void tried(const TrialRecord& trial);
+    void seed_ended(const TrialRecord& trial);
     void took_step(const StoredEvent& stored, const event::Reported& reported);
     void mark(std::int64_t sequence, SoFar so_far, std::int64_t trial = 0);
     void mark_end(const Event& event);
@@ -168,6 +180,7 @@ class Ledger {
     BackgroundProposer proposer_;
     Rules rules_;
     Restarts restarts_;
+    Race race_;
     StudyRecord record_;
     std::set<std::int64_t> unfinished_;
     std::set<std::int64_t> queued_;

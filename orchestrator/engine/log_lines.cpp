@@ -65,7 +65,10 @@ std::string log_line(const Study& study, const StudyRecord& record, const Stored
                 const bool begun = e.attempt > 1 && !trial.curve.empty();
                 const std::string verb = begun ? "resumed after " + steps_text(study, trial.steps()) + " " : "started ";
                 const auto tries = trial.failures + trial.memory_deaths;
-                return of_trial(e.trial, verb + where(e) + (tries > 0 ? ", retry " + std::to_string(tries) : ""));
+                const std::string seed =
+                    trial.repeat_of == 0 ? "" : ", another seed for trial " + std::to_string(trial.repeat_of);
+                return of_trial(e.trial,
+                                verb + where(e) + seed + (tries > 0 ? ", retry " + std::to_string(tries) : ""));
             },
             [&](const event::Paused& e) {
                 return of_trial(e.trial, "paused " + progress(study, record.trial(e.trial)) + why(e.rule, e.reason));

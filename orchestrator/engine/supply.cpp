@@ -6,15 +6,26 @@ namespace hpo {
 
 std::int64_t Supply::further_trial() {
     if (const auto paused = promotions(1); !paused.empty()) return ledger_.promote(paused.front()), paused.front();
+    if (const auto first = to_repeat()) return ledger_.repeat(*first);
     if (!may_propose()) return 0;
     if (const auto trial = ledger_.propose(ready_)) return *trial;
     exhausted_ = true;
+    if (const auto first = to_repeat()) return ledger_.repeat(*first);
     return 0;
 }
 
-bool Supply::may_propose() const {
-    return !exhausted_ && !out_of_patience() &&
-           static_cast<std::int64_t>(ledger_.record().trials.size()) < study_.budget.trials;
+bool Supply::may_propose() const { return !exhausted_ && may_begin(); }
+
+bool Supply::may_begin() const {
+    return !out_of_patience() && static_cast<std::int64_t>(ledger_.record().trials.size()) < study_.budget.trials;
+}
+
+/// At most half of the trials repeat a configuration while the space has new ones, so that few trials or many seeds do
+/// not keep a study at the first configurations.
+std::optional<std::int64_t> Supply::to_repeat() const {
+    if (study_.repeats == 1 || !may_begin()) return std::nullopt;
+    if (!exhausted_ && ledger_.repeats() + 1 >= ledger_.configurations()) return std::nullopt;
+    return ledger_.to_repeat();
 }
 
 std::vector<std::int64_t> Supply::promotions(std::size_t most) const {

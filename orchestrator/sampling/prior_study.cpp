@@ -112,7 +112,7 @@ PriorStudy prior_study(const Study& study, const Study& other, const StudyRecord
     std::vector<double> losses;
     std::vector<const TrialRecord*> ended;
     for (const TrialRecord& trial : record.trials) {
-        if (!is_final(trial.state)) continue;
+        if (!is_final(trial.state) || trial.repeat_of != 0) continue;  // the first stands for all seeds by their mean
         ended.push_back(&trial);
         losses.push_back(loss_of(trial, other.objective.direction));
     }

@@ -1,5 +1,6 @@
 #include "orchestrator/stopping/registry.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace hpo {
@@ -16,6 +17,11 @@ std::span<const PartOptions> rule_vocabulary() {
         return result;
     }();
     return parts;
+}
+
+bool judges_alone(std::string_view rule) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const RuleRow* row) { return row->alone && row->part.name == rule; });
 }
 
 Result<std::unique_ptr<StoppingRule>> make_rule(const PartSpec& spec, const Objective& objective, std::int64_t steps,

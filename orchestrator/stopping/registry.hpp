@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "hpo/options.hpp"
 #include "hpo/result.hpp"
@@ -39,6 +40,9 @@ extern const RuleRow extrapolation_row;
 
 /// Returns the names, descriptions and options of all rules, for validation, error messages and help.
 std::span<const PartOptions> rule_vocabulary();
+
+/// Returns true if the rule of this name judges each trial by itself.
+bool judges_alone(std::string_view rule);
 
 /// Creates the rule that `spec` names. Fails if the rule or one of its options is unknown, or if the rule compares
 /// trials and the study has several objectives.

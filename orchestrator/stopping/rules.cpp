@@ -17,14 +17,16 @@ Result<Rules> Rules::make(const Study& study) {
         auto rule = make_rule(spec, study.objective, study.budget.epochs, step_name(study));
         if (!rule) return rule.error();
         rules.rules_.push_back(*std::move(rule));
+        rules.alone_.push_back(judges_alone(spec.type));
     }
     return rules;
 }
 
 Verdict Rules::judge(const TrialRecord& trial) {
     Verdict verdict;
-    for (const auto& rule : rules_) {
-        Verdict other = rule->report(trial);
+    for (std::size_t i = 0; i < rules_.size(); ++i) {
+        if (!judges(i, trial)) continue;
+        Verdict other = rules_[i]->report(trial);
         const bool lasting = verdict.lasting || other.lasting;
         const bool outranks = (other.action == Action::stop && verdict.action != Action::stop) ||
                               (other.action == Action::pause && verdict.action == Action::go_on);
@@ -39,7 +41,8 @@ void Rules::went_back(std::int64_t trial) {
 }
 
 void Rules::on_end(const TrialRecord& trial) {
-    for (const auto& rule : rules_) rule->ended(trial);
+    for (std::size_t i = 0; i < rules_.size(); ++i)
+        if (judges(i, trial)) rules_[i]->ended(trial);
 }
 
 void Rules::on_promotion(std::int64_t trial) {

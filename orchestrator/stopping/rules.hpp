@@ -1,5 +1,7 @@
 // Combines the rules of a study into one. The first rule that stops a trial takes precedence, then the first one that
-// pauses it. Every rule gets every report, so the state of one rule does not depend on the others.
+// pauses it. Every rule gets every report, so the state of one rule does not depend on the others. Further seeds of a
+// configuration are left to the rules that judge a trial by itself: its first seed has passed the comparison with
+// others, and seeds that were trained for different times could not be averaged.
 #pragma once
 
 #include <memory>
@@ -34,7 +36,12 @@ class Rules final : public StoppingRule {
     void on_end(const TrialRecord& trial) override;
     void on_promotion(std::int64_t trial) override;
 
+    [[nodiscard]] bool judges(std::size_t rule, const TrialRecord& trial) const {
+        return trial.repeat_of == 0 || alone_[rule];
+    }
+
     std::vector<std::unique_ptr<StoppingRule>> rules_;
+    std::vector<bool> alone_;  ///< for each rule, whether it judges a trial by itself
 };
 
 }  // namespace hpo

@@ -72,7 +72,7 @@ std::string refusal_of(const std::string& key, const Study& before, const Study&
     if (key.starts_with("resources.") || key.starts_with("keep.") || key.starts_with("worker.environment")) return {};
     if (key == "worker.preload" || key == "worker.terminal" || key == "worker.home" || key == "worker.cwd") return {};
     if (key == "budget.epochs") return refusal_of_epochs(before, after);
-    if (key.starts_with("budget.")) return {};
+    if (key.starts_with("budget.") || key == "repeats") return {};
     if (key == "where") return "the best trials so far may break it; a new study learns from them by warm_start";
     if (key == "study") return "a study with another name is another study";
     // Trials stay comparable whoever proposed and stopped them.

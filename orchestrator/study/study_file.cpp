@@ -21,6 +21,7 @@ using std::string_view;
 
 constexpr double max_steps = Budget::most_epochs;
 constexpr std::size_t most_objectives = 8;
+constexpr double max_repeats = 100;
 
 bool is_word(string_view text, string_view extra) {
     return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [&](char c) {
@@ -92,6 +93,8 @@ class StudyReader {
         if (file.node() == nullptr) return {};
         if (const Node* node = file.require("study", "a name such as phase1")) read_name(*node);
         if (const Node* node = file.take("seed")) assign(study_.seed, whole(diagnostics_, *node, "seed", 0, max_whole));
+        const Node* repeats = file.take("repeats");
+        if (repeats) assign(study_.repeats, whole(diagnostics_, *repeats, "repeats", 1, max_repeats));
         const Node* objective = file.take("objective");
         const Node* constraints = file.take("constraints");
         const Node* space = file.take("space");
@@ -124,6 +127,7 @@ class StudyReader {
         if (fixed.known) check_together(diagnostics_, varied, fixed, study_.policy, study_.resources);
         study_.space = varied.space;
         study_.worker = fixed.params;
+        if (repeats && study_.repeats > 1) check_repeats(*repeats);
         study_.command = fixed.command;
         study_.optional_arguments = fixed.optional_arguments;
         study_.home = fixed.home;
@@ -145,6 +149,20 @@ class StudyReader {
         ReadWorker worker;
         worker.native = false;
         return worker;
+    }
+
+    void check_repeats(const Node& node) {
+        const bool searched = std::any_of(study_.space.begin(), study_.space.end(),
+                                          [](const Dimension& dimension) { return dimension.name == "seed"; });
+        if (searched || study_.worker.contains("seed"))
+            diagnostics_.error(node.location, string("'repeats' trains a configuration with several seeds, but ") +
+                                                  (searched ? "'space' varies" : "'worker' sets") +
+                                                  " 'seed': leave one of the two out");
+        if (!study_.objective.further.empty())
+            diagnostics_.error(node.location,
+                               "'repeats' gives further seeds to what may be the best by one objective, and this study "
+                               "has " +
+                                   std::to_string(1 + study_.objective.further.size()) + ": leave 'repeats' out");
     }
 
     void read_name(const Node& node) {

@@ -18,6 +18,7 @@ struct StudyKey {
 inline constexpr std::array study_keys{
     StudyKey{"study", "", "name of the study and of its folder: letters, digits, . _ -"},
     StudyKey{"seed", "1", "seed of the proposals and of every trial"},
+    StudyKey{"repeats", "1", "seeds that a configuration is trained with at most, each a trial: those that may be the best get further ones, and count by their mean"},
     StudyKey{"objective.metric", "val_accuracy", "metric that ranks trials; regression: val_r2, multi-label and a table without a task: val_loss, a script: required"},
     StudyKey{"objective.direction", "", "minimize or maximize; known for the native worker's metrics"},
     StudyKey{"objective.at", "best", "step that gives a trial's value: best or last"},

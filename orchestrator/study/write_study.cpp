@@ -269,6 +269,7 @@ static void add_objectives(std::vector<Group>& groups, const Objective& objectiv
 std::vector<Group> groups_of(const Study& study) {
     std::vector<Group> groups;
     groups.push_back({"", "", {{"study", yaml_text(study.name)}, {"seed", std::to_string(study.seed)}}});
+    if (study.repeats > 1) groups.back().fields.emplace_back("repeats", std::to_string(study.repeats));
     add_objectives(groups, study.objective);
     for (const Dimension& dimension : study.space) groups.push_back({"space", dimension.name, fields_of(dimension)});
     if (!study.where.empty()) groups.push_back({"", "", {{"where", list_text(study.where, yaml_text)}}});
@@ -341,6 +342,7 @@ Study fix_parameters(const Study& study, const Params& params) {
     fixed.warm_start.clear();
     fixed.stopping.clear();
     fixed.sampler = {"auto", {}};
+    fixed.repeats = 1;
     fixed.budget.trials = 1;
     fixed.budget.seconds.reset();
     fixed.budget.patience.reset();

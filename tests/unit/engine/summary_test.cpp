@@ -113,6 +113,8 @@ class Summary : public ::testing::Test {
             EXPECT_EQ(one.state, other.state) << one.number;
             EXPECT_EQ(one.value, other.value) << one.number;
             EXPECT_EQ(one.params, other.params) << one.number;
+            EXPECT_EQ(one.repeat_of, other.repeat_of) << one.number;
+            EXPECT_EQ(one.seeds, other.seeds) << one.number;
             EXPECT_EQ(one.steps(), other.steps()) << one.number;
             EXPECT_EQ(condensed_losses(one), condensed_losses(other)) << one.number;
         }
@@ -132,6 +134,28 @@ class Summary : public ::testing::Test {
     fs::path file_ = folder_ / "study.db";
     Study study_ = plain_study();
 };
+
+TEST_F(Summary, AConfigurationsMeanIsThatOfTheSeedsThatEndedSinceItsOwnEnd) {
+    study_.repeats = 3;
+    const auto session = this->session();
+    Ledger& ledger = session->ledger;
+    const auto end = [&](std::int64_t trial, double loss) {
+        ledger.launch(trial, "cpu 0", {});
+        for (std::int64_t step = 1; step <= 3; ++step)
+            ledger.report(trial, {.step = step, .metrics = {{"loss", loss}}});
+    };
+    end(*ledger.propose(), 0.5);
+    ledger.summarize();
+    for (const double loss : {0.25, 0.75}) {
+        end(ledger.repeat(1), loss);
+        ledger.summarize();
+        expect_all_is_seen();
+    }
+    const StudyRecord bare = seen(**open_store_read_only(file_), {.bare = true});
+    EXPECT_THAT(bare.trial(1).seeds, ::testing::ElementsAre(0.5, 0.25, 0.75));
+    EXPECT_EQ(bare.trial(1).value, 0.5);
+    EXPECT_EQ(bare.trial(2).repeat_of, 1);
+}
 
 TEST_F(Summary, AViewerThatDoesWithoutParametersReadsAllElse) {
     train_ten();

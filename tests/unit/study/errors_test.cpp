@@ -44,6 +44,26 @@ TEST(StudyErrors, OfPreferredValues) {
                 HasSubstr("space.x.spread"));
 }
 
+TEST(StudyErrors, OfRepeats) {
+    const std::string script =
+        "study: s\nobjective: {metric: m, direction: minimize}\nspace: {x: {type: float, low: 0, high: 1}}\n";
+    const auto with = [&](const std::string& repeats, const std::string& more = "worker: {command: [a]}") {
+        return problem(script + more + "\nrepeats: " + repeats + "\n");
+    };
+    for (const char* good : {"1", "2", "100"}) EXPECT_EQ(with(good), "(accepted)") << good;
+    for (const char* wrong : {"0", "-1", "1.5", "101", "x", "[2]", "true"})
+        EXPECT_THAT(with(wrong), HasSubstr("'repeats' must be")) << wrong;
+    EXPECT_THAT(with("2", "worker: {command: [a], params: {seed: 1}}"),
+                HasSubstr("but 'worker' sets 'seed': leave one of the two out"));
+    EXPECT_EQ(with("1", "worker: {command: [a], params: {seed: 1}}"), "(accepted)");
+    EXPECT_THAT(problem("study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [a]}\nrepeats: 2\n"
+                        "space: {seed: {type: int, low: 0, high: 9}}\n"),
+                HasSubstr("but 'space' varies 'seed'"));
+    EXPECT_THAT(problem("study: s\nobjective: [{metric: m, direction: minimize}, {metric: n, direction: minimize}]\n"
+                        "worker: {command: [a]}\nrepeats: 2\nspace: {x: {type: float, low: 0, high: 1}}\n"),
+                HasSubstr("this study has 2: leave 'repeats' out"));
+}
+
 TEST(StudyErrors, OfParametersThatAreTooLargeForAMessage) {
     const std::string head =
         "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [a, \"{x}\"]}\nspace:\n";
