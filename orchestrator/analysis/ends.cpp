@@ -71,7 +71,7 @@ Curves curves_of(const Study& study, const StudyRecord& record) {
 
 std::int64_t ended(const StudyRecord& record) {
     return std::count_if(record.trials.begin(), record.trials.end(),
-                         [](const TrialRecord& trial) { return is_final(trial.state); });
+                         [](const TrialRecord& trial) { return is_final(trial.state) && trial.repeat_of == 0; });
 }
 
 }  // namespace
@@ -81,7 +81,7 @@ std::vector<std::int64_t> analysed_trials(const Study& study, const StudyRecord&
     const bool all = static_cast<std::size_t>(ended(record)) <= most;
     std::vector<std::pair<double, std::int64_t>> drawn;
     for (const TrialRecord& trial : record.trials)
-        if (all || is_final(trial.state)) {
+        if ((all || is_final(trial.state)) && trial.repeat_of == 0) {
             const auto number = static_cast<std::uint64_t>(trial.number);
             drawn.emplace_back(all ? 0 : draw_unit(study.seed, Purpose::synthetic, number, element), trial.number);
         }
@@ -100,7 +100,7 @@ Ends ends_of(const Study& study, const StudyRecord& record) {
     const auto [trials, paths, model] = curves_of(study, record);
     Ends ends;
     ends.of.resize(record.trials.size());
-    if (trials.size() < record.trials.size()) ends.drawn_from = ended(record);
+    if (static_cast<std::size_t>(ended(record)) > most_analysed) ends.drawn_from = ended(record);
     for (std::size_t i = 0; i < trials.size(); ++i) {
         const TrialRecord& trial = record.trial(trials[i]);
         std::optional<End>& own = ends.of[static_cast<std::size_t>(trials[i]) - 1];
@@ -145,7 +145,8 @@ std::map<std::string, Agreement> agreement_of_ranks(const Study& study, const St
         for (const TrialRecord* trial : trained) {
             const CurvePath path =
                 path_of(*trial, study.objective, {rule.step, std::numeric_limits<std::int64_t>::max()});
-            const double end = study.objective.direction == Direction::minimize ? *trial->value : -*trial->value;
+            const double own = *own_value(*trial);
+            const double end = study.objective.direction == Direction::minimize ? own : -own;
             if (!path.empty()) early_and_end.emplace_back(path.front(), end);
         }
         double pairs = 0, agree = 0;
@@ -169,6 +170,7 @@ std::map<std::string, Cost> cost_of_stopping(const Study& study, const StudyReco
     std::int64_t trained = 0;
     double best = INFINITY;
     for (const TrialRecord& trial : record.trials) {
+        if (trial.repeat_of != 0) continue;
         if (trial.state == TrialState::complete && trial.value) ++trained;
         if (is_final(trial.state) && trial.value) best = std::min(best, sign * *trial.value);
     }

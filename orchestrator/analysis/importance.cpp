@@ -269,9 +269,14 @@ void find_ties(const Study& study, const std::vector<const TrialRecord*>& order,
     for (const TrialRecord* trial : order) {
         const auto other = own_errors ? metric_that_counts(*trial, error) : std::optional(made.noise->deviation);
         if (trial == &best || !other) continue;
-        const double apart = *trial->value - *best.value, deviation = made.noise->deviation;
+        // The mean of several seeds varies less.
+        const auto of = [&](const TrialRecord& one, double deviation) {
+            return own_errors ? deviation : deviation / std::sqrt(std::max<double>(1, one.seeds.size()));
+        };
+        const double apart = *trial->value - *best.value, deviation = of(best, made.noise->deviation);
+        const double others = of(*trial, *other);
         // std::hypot would need glibc 2.35, and a pack of programs is to start with 2.34.
-        if (std::abs(apart) <= 2 * std::sqrt(deviation * deviation + *other * *other))
+        if (std::abs(apart) <= 2 * std::sqrt(deviation * deviation + others * others))
             made.tied.push_back(trial->number);
     }
 }

@@ -11,6 +11,7 @@
 #include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/study/entries.hpp"
 #include "orchestrator/study/study_file.hpp"
+#include "orchestrator/view/summary.hpp"
 
 namespace hpo {
 namespace {
@@ -62,8 +63,10 @@ std::string parameters_as_yaml(const TrialRecord& trial) {
 
 std::string as_yaml(const Study& study, const TrialRecord& trial) {
     std::string head = "# The best of study " + study.name + ": trial " + std::to_string(trial.number) + ", " +
-                       study.objective.metric + " " + short_number(*trial.value) + " at " + step_name(study) + " " +
-                       std::to_string(trial.best_step) + ".\n";
+                       study.objective.metric + " " + short_number(*trial.value) +
+                       (trial.seeds.empty() ? " at " + step_name(study) + " " + std::to_string(trial.best_step)
+                                            : ", " + view::seeds_text(trial)) +
+                       ".\n";
     if (is_native(study)) head += "# hpo train best.yaml -o model.safetensors   (if this file is best.yaml)\n";
     if (!has_worker(study)) return head + parameters_as_yaml(trial);
     Study fixed = fix_parameters(study, trial.params);
@@ -73,14 +76,15 @@ std::string as_yaml(const Study& study, const TrialRecord& trial) {
 
 std::string as_json(const Study& study, const TrialRecord& trial) {
     const auto ordered = [](const Params& params) { return nlohmann::ordered_json(wire::from(params)); };
-    const nlohmann::ordered_json json{{"schema", json_schema},
-                                      {"study", study.name},
-                                      {"trial", trial.number},
-                                      {"metric", study.objective.metric},
-                                      {"value", wire::from(*trial.value)},
-                                      {"step", trial.best_step},
-                                      {"params", ordered(trial.params)},
-                                      {"worker", ordered(with_defaults(study, trial))}};
+    nlohmann::ordered_json json{{"schema", json_schema},
+                                {"study", study.name},
+                                {"trial", trial.number},
+                                {"metric", study.objective.metric},
+                                {"value", wire::from(*trial.value)},
+                                {"step", trial.best_step},
+                                {"params", ordered(trial.params)},
+                                {"worker", ordered(with_defaults(study, trial))}};
+    add_seeds(json, trial);
     return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
 

@@ -37,24 +37,35 @@ Result<void> read_analysed_steps(StudySnapshot& snapshot) {
     return {};
 }
 
+/// Returns what hpo best --repeat has trained of the configurations.
+std::vector<Repeated> again_in_own_study(const StudySnapshot& snapshot,
+                                         const std::vector<const TrialRecord*>& configurations) {
+    std::error_code ignored;
+    const StudyFolder folder = study_folder(repeat_study(snapshot.study).name);
+    if (!std::filesystem::exists(folder.database(), ignored)) return {};
+    const auto repeats = take_snapshot(folder);
+    if (!repeats) return {};
+    return rank_repeats(repeats->record, configurations, snapshot.study.objective.direction);
+}
+
 }  // namespace
 
 analysis::Repeats repeats_of(const StudySnapshot& snapshot) {
-    std::error_code ignored;
-    const StudyFolder folder = study_folder(repeat_study(snapshot.study).name);
-    analysis::Repeats found;
-    if (!std::filesystem::exists(folder.database(), ignored)) return found;
-    const auto repeats = take_snapshot(folder);
-    if (!repeats) return found;
     const auto configurations = ranking(snapshot.record, snapshot.study.objective);
+    analysis::Repeats found;
     double squares = 0, degrees_of_freedom = 0;
-    for (const Repeated& repeated : rank_repeats(repeats->record, configurations, snapshot.study.objective.direction)) {
-        if (!configurations.empty() && repeated.first == configurations.front())
-            found.of_best = static_cast<std::int64_t>(repeated.values.size());
-        if (!repeated.deviation) continue;
-        const auto degrees = static_cast<double>(repeated.values.size()) - 1;
-        squares += degrees * *repeated.deviation * *repeated.deviation;
+    const auto add = [&](std::size_t seeds, double deviation) {
+        const double degrees = static_cast<double>(seeds) - 1;
+        squares += degrees * deviation * deviation;
         degrees_of_freedom += degrees;
+    };
+    for (const TrialRecord* configuration : configurations)
+        if (const auto deviation = deviation_of_seeds(*configuration)) add(configuration->seeds.size(), *deviation);
+    if (!configurations.empty()) found.of_best = static_cast<std::int64_t>(configurations.front()->seeds.size());
+    for (const Repeated& repeated : again_in_own_study(snapshot, configurations)) {
+        if (!configurations.empty() && repeated.first == configurations.front())
+            found.of_best += static_cast<std::int64_t>(repeated.values.size());
+        if (repeated.deviation) add(repeated.values.size(), *repeated.deviation);
     }
     // Without any variation the seed has no effect, and the repeats say nothing about noise.
     if (squares > 0) found.deviation = std::sqrt(squares / degrees_of_freedom);

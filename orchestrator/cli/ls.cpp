@@ -41,6 +41,11 @@ std::string trials_text(const StudySnapshot& snapshot, const TrialRecord& best) 
     return "front of " + std::to_string(front_of(snapshot.record, snapshot.study.objective).size());
 }
 
+/// "mean of 3 seeds, +- 0.012", or the trial whose configuration this one repeats.
+std::string seeds_cell(const TrialRecord& trial) {
+    return trial.repeat_of != 0 ? "of trial " + std::to_string(trial.repeat_of) : view::seeds_text(trial);
+}
+
 int list_all(bool as_json) {
     Json studies = Json::array();
     Table table({{"STUDY"},
@@ -91,6 +96,9 @@ int list_trials(const std::string& argument, bool as_json) {
                                        {objective.metric, Table::Align::right}};
     for (const std::string& metric : others) columns.push_back({metric, Table::Align::right});
     if (!objective.further.empty()) columns.push_back({"FRONT"});
+    const auto& trials = snapshot.record.trials;
+    const bool repeats = std::any_of(trials.begin(), trials.end(), [](auto& trial) { return trial.repeat_of != 0; });
+    if (repeats) columns.push_back({"SEEDS"});
     columns.insert(columns.end(), {{"PARAMETERS"}, {"REASON"}});
     const auto front =
         objective.further.empty() ? std::vector<const TrialRecord*>() : front_of(snapshot.record, objective);
@@ -108,6 +116,7 @@ int list_trials(const std::string& argument, bool as_json) {
         }
         const bool in_front = std::find(front.begin(), front.end(), &trial) != front.end();
         if (!objective.further.empty()) cells.emplace_back(in_front ? "yes" : "");
+        if (repeats) cells.push_back(seeds_cell(trial));
         std::string reason = (trial.rule.empty() ? "" : printable(trial.rule) + ": ") + printable_line(trial.reason);
         if (const std::string broken = view::broken_text(trial, objective); !broken.empty())
             reason += (reason.empty() ? "breaks a constraint: " : "; breaks a constraint: ") + broken;

@@ -69,6 +69,7 @@ const char* state_of(const TrialRecord& trial, std::int64_t best) {
         case TrialState::paused:
             return "PRUNED";
         case TrialState::complete:
+            if (trial.repeat_of != 0) return trial.value ? "PRUNED" : "FAIL";
             return trial.value ? "COMPLETE" : "FAIL";
         case TrialState::diverged:
         case TrialState::failed:
@@ -91,6 +92,8 @@ Json attributes_of(const Study& study, const TrialRecord& trial) {
                     {"seed", trial_seed(study.seed, static_cast<std::uint64_t>(trial.number))},
                     {"attempt", trial.attempt}};
     if (trial.best_step > 0) attributes["best_step"] = trial.best_step;
+    if (trial.repeat_of != 0) attributes["repeat_of"] = trial.repeat_of;
+    if (!trial.seeds.empty()) attributes["seeds"] = trial.seeds;
     if (const Report* counts = counting_report(trial)) attributes["values"] = wire::from(counts->metrics);
     if (!trial.closing.empty()) attributes["closing"] = wire::from(trial.closing);
     for (const auto& [name, text] : {std::pair{"rule", &trial.rule}, std::pair{"reason", &trial.reason},
@@ -106,7 +109,8 @@ Json attributes_of(const Study& study, const TrialRecord& trial) {
 std::int64_t best_of(const Study& study, const StudyRecord& record) {
     const TrialRecord* best = nullptr;
     for (const TrialRecord& trial : record.trials)
-        if (trial.value && (trial.state == TrialState::complete || trial.state == TrialState::stopped) &&
+        if (trial.value && trial.repeat_of == 0 &&
+            (trial.state == TrialState::complete || trial.state == TrialState::stopped) &&
             (!best || better(study.objective.direction, *trial.value, *best->value)))
             best = &trial;
     return best ? best->number : 0;

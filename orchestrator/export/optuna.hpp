@@ -4,7 +4,9 @@
 // States: complete -> COMPLETE; stopped by a rule, and paused at a rung -> PRUNED; diverged, failed, and complete
 // without a value of the objective -> FAIL; running -> RUNNING; queued -> WAITING, which `study.ask()` returns with its
 // parameters before it proposes anything new. One exception: the best of all trials that have ended is COMPLETE even if
-// a rule stopped it, since Optuna's best_trial considers only COMPLETE. The user attribute `state` has hpo's state.
+// a rule stopped it, since Optuna's best_trial considers only COMPLETE. For the same reason a further seed of a
+// configuration (`repeats`) is PRUNED, and the first has the mean of all as its value. The user attribute `state` has
+// hpo's state.
 //
 // Optuna counts trials from 0: number = trial - 1. Intermediate values are the objective's, by step. A WAITING trial
 // has none, since Optuna does not accept a second report of a step. An inactive parameter (`when`) is absent. The user

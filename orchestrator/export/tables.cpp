@@ -54,6 +54,8 @@ Result<void> write_csv(const Study& study, const StudyRecord& record, const Whol
 
     Row row;
     for (const char* name : {"trial", "state", "value", "best_step", "steps", "attempt"}) row.add(name);
+    if (study.repeats > 1)
+        for (const char* name : {"repeat_of", "mean", "deviation", "seeds"}) row.add(name);
     for (const Dimension& dimension : study.space) row.add("params." + dimension.name);
     for (const std::string& name : metrics) row.add("values." + name);
     for (const std::string& name : closing) row.add("closing." + name);
@@ -65,10 +67,17 @@ Result<void> write_csv(const Study& study, const StudyRecord& record, const Whol
     for (const TrialRecord& trial : record.trials) {
         row.add(std::to_string(trial.number));
         row.add(to_text(trial.state));
-        row.add(trial.value ? to_text(*trial.value) : std::string());
+        const auto add_number = [&](std::optional<double> number) { row.add(number ? to_text(*number) : ""); };
+        add_number(own_value(trial));
         row.add_count(trial.best_step);
         row.add(std::to_string(trial.steps()));
         row.add(std::to_string(trial.attempt));
+        if (study.repeats > 1) {
+            row.add_count(trial.repeat_of);
+            add_number(trial.seeds.empty() ? std::nullopt : trial.value);
+            add_number(deviation_of_seeds(trial));
+            row.add_count(static_cast<std::int64_t>(trial.seeds.size()));
+        }
         for (const Dimension& dimension : study.space) add_of(row, trial.params, dimension.name);
         const Report* counts = counting_report(trial);
         for (const std::string& name : metrics) add_of(row, counts ? counts->metrics : Metrics(), name);

@@ -69,14 +69,14 @@ std::string offset_text(double time, long offset) {
 
 Json trial_json(const TrialRecord& trial) {
     const Report* counts = counting_report(trial);
-    return {
+    Json json{
         {"trial", trial.number},
         {"state", to_text(trial.state)},
         {"attempt", trial.attempt},
         {"params", object(trial.params)},
         {"values", object(counts ? counts->metrics : Metrics())},
         {"closing", object(trial.closing)},
-        {"value", wire::from(trial.value)},
+        {"value", wire::from(own_value(trial))},
         {"best_step", trial.best_step > 0 ? Json(trial.best_step) : Json(nullptr)},
         {"steps", trial.steps()},
         {"steps_trained", trial.trained},
@@ -90,6 +90,16 @@ Json trial_json(const TrialRecord& trial) {
         {"queued", text_or_null(utc_text(trial.queued_at))},
         {"started", text_or_null(utc_text(trial.started_at))},
         {"ended", text_or_null(utc_text(trial.ended_at))}};
+    add_seeds(json, trial);
+    return json;
+}
+
+void add_seeds(Json& json, const TrialRecord& trial) {
+    if (trial.repeat_of != 0) json["repeat_of"] = trial.repeat_of;
+    if (trial.seeds.empty()) return;
+    json["mean"] = wire::from(trial.value);
+    json["deviation"] = wire::from(deviation_of_seeds(trial));
+    json["seeds"] = trial.seeds.size();
 }
 
 Json whole_trial_json(const Study& study, const TrialRecord& trial) {

@@ -17,6 +17,10 @@ inline constexpr int json_schema = 1;
 /// "2026-11-21T03:52:57.152Z" or are null. Numbers that are not finite are "nan", "inf" and "-inf".
 nlohmann::ordered_json trial_json(const TrialRecord& trial);
 
+/// Adds "repeat_of" to a trial that trains another one's configuration, and "mean", "deviation" and "seeds" to one
+/// whose configuration was trained with several seeds.
+void add_seeds(nlohmann::ordered_json& json, const TrialRecord& trial);
+
 /// Returns trial_json() with "seed" and with "curve", which has every step in the protocol's form.
 nlohmann::ordered_json whole_trial_json(const Study& study, const TrialRecord& trial);
 

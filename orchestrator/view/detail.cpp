@@ -166,9 +166,13 @@ void add_facts(Canvas& canvas, const Study& study, const TrialRecord& trial, con
     add_lines(canvas, "reason", trial.rule.empty() ? trial.reason : trial.rule + ": " + trial.reason, screen);
     if (trial.value)
         add_fact(canvas, screen, study.objective.metric,
-                 short_number(*trial.value) + " at " + step_name(study) + " " + std::to_string(trial.best_step) +
+                 short_number(*own_value(trial)) + " at " + step_name(study) + " " + std::to_string(trial.best_step) +
                      (study.budget.open ? "" : " of " + std::to_string(study.budget.epochs)),
                  Style::strong);
+    if (const std::string seeds = seeds_text(trial); !seeds.empty())
+        add_fact(canvas, screen, "configuration", short_number(*trial.value) + ", " + seeds, Style::strong);
+    if (trial.repeat_of != 0)
+        add_fact(canvas, screen, "configuration", "another seed of trial " + std::to_string(trial.repeat_of));
     for (const std::string& metric : judged_metrics(study.objective))
         if (const auto value = metric_that_counts(trial, metric))
             add_fact(canvas, screen, metric, short_number(*value), Style::strong);

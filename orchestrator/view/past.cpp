@@ -94,7 +94,7 @@ Past::Past(const Study& study, const StudyRecord& record, const Moment& moment) 
     }
     if (const TrialRecord* best = best_trial(record, study.objective))
         tried = std::count_if(record.trials.begin() + best->number, record.trials.end(),
-                              [](const TrialRecord& trial) { return !is_under_way(trial); });
+                              [](const TrialRecord& trial) { return !is_under_way(trial) && trial.repeat_of == 0; });
 }
 
 void Past::find_rungs(const Study& study, const StudyRecord& record) {

@@ -42,6 +42,7 @@ Line best_line(const Study& study, const TrialRecord& best) {
     Line line;
     line.add("best ").add(short_number(*best.value), Style::strong);
     line.add(" " + study.objective.metric + ", trial " + std::to_string(best.number), Style::plain);
+    if (const std::string seeds = seeds_text(best); !seeds.empty()) line.add(", " + seeds);
     std::string parameters;
     for (const auto& [name, value] : best.params) parameters += "  " + name + " " + value_text(value);
     return line.add(parameters, Style::dim);

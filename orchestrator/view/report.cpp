@@ -49,6 +49,16 @@ std::size_t add_best(Canvas& canvas, const Study& study, const std::vector<const
         const bool timed = !trial.curve.empty() && trial.curve.back().seconds;
         time.cells.push_back(timed ? duration_text(*trial.curve.back().seconds) : "-");
     }
+    if (std::any_of(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(count),
+                    [](const TrialRecord* trial) { return !trial->seeds.empty(); })) {
+        Row seeds{"seeds", {}}, deviation{"deviation", {}};
+        for (std::size_t i = 0; i < count; ++i) {
+            seeds.cells.push_back(std::to_string(std::max<std::size_t>(1, ranked[i]->seeds.size())));
+            const auto known = deviation_of_seeds(*ranked[i]);
+            deviation.cells.push_back(known ? short_number(*known) : "-");
+        }
+        rows.insert(rows.begin() + 2, {std::move(seeds), std::move(deviation)});
+    }
     for (const Dimension& dimension : study.space) {
         Row row{dimension.name, {}};
         for (std::size_t i = 0; i < count; ++i) {

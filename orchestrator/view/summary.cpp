@@ -243,7 +243,15 @@ std::string value_text(const Value& value) {
     return printable(to_text(value));
 }
 
+std::string seeds_text(const TrialRecord& trial) {
+    const auto deviation = deviation_of_seeds(trial);
+    return deviation ? "mean of " + std::to_string(trial.seeds.size()) + " seeds, +- " + short_number(*deviation) : "";
+}
+
 std::string best_text(const TrialRecord& trial, const Study& study) {
+    if (!trial.seeds.empty())
+        return "new best " + short_number(*trial.value) + " " + study.objective.metric + ", trial " +
+               std::to_string(trial.number) + ", " + seeds_text(trial);
     return "new best " + short_number(*trial.value) + " " + study.objective.metric + ", trial " +
            std::to_string(trial.number) + " at " + step_name(study) + " " + std::to_string(trial.best_step);
 }
@@ -265,6 +273,12 @@ std::string NewBests::line(const StoredEvent& stored, const StudyRecord& record)
     }
     const auto* paused = std::get_if<event::Paused>(&stored.event);
     const auto* finished = std::get_if<event::Finished>(&stored.event);
+    if (finished && record.trial(finished->trial).repeat_of != 0) {  // a mean has changed
+        const TrialRecord* best = best_trial(record, study_.objective);
+        if (!best) return {};
+        best_ = best->value;
+        return std::exchange(leads_, best->number) == best->number ? "" : best_text(*best, study_);
+    }
     if (!owed_ || (paused ? paused->trial : finished ? finished->trial : 0) != leads_) return {};
     owed_ = false;
     return best_text(record.trial(leads_), study_);
@@ -305,52 +319,57 @@ std::string event_line(const StoredEvent& stored, const StudyRecord& record, con
         if (const std::string broken = broken_text(trial, study.objective); !broken.empty())
             return text + ", breaks a constraint: " + broken;
         if (!study.objective.further.empty()) return text;
+        if (trial.repeat_of != 0)
+            if (const TrialRecord& first = record.trial(trial.repeat_of); !first.seeds.empty())
+                text += "; trial " + std::to_string(first.number) + " now has " + short_number(*first.value) + ", " +
+                        seeds_text(first);
         if (best && best->number == trial.number) return text + ", the best so far";
         if (best) text += " (best " + short_number(*best->value) + ", trial " + std::to_string(best->number) + ")";
         return text;
     };
-    return std::visit(Overloaded{
-                          [&](const event::Launched& e) {
-                              if (e.attempt == 1) return of_trial(e.trial, "starts");
-                              const TrialRecord& trial = record.trial(e.trial);
-                              if (is_retry(trial))
-                                  return of_trial(e.trial, "starts again, attempt " + std::to_string(tries(trial)));
-                              return of_trial(e.trial, trial.curve.empty()
-                                                           ? "starts again"
-                                                           : "resumes after " + steps_text(study, trial.steps()));
-                          },
-                          [&](const event::Paused& e) {
-                              const TrialRecord& trial = record.trial(e.trial);
-                              std::string facts = value(trial);
-                              if (!facts.empty()) facts[0] = facts[0] == ',' ? ';' : facts[0];
-                              const std::string by = e.rule.empty() ? "" : " by " + printable(e.rule);
-                              return of_trial(e.trial, "paused" + by + " after " + steps_text(study, trial.steps()) +
-                                                           because("", e.reason) + facts);
-                          },
-                          [&](const event::Requeued& e) {
-                              // The engine's warning about these says what it does next.
-                              if (e.outcome == Outcome::out_of_memory || e.charged) return std::string();
-                              if (e.outcome == Outcome::paused)
-                                  return of_trial(e.trial, printable(e.reason));  // "promoted"
-                              return of_trial(e.trial, "is queued again" + because("", e.reason));
-                          },
-                          [&](const event::Finished& e) {
-                              const TrialRecord& trial = record.trial(e.trial);
-                              const std::string reason = because(e.rule, e.reason);
-                              std::string facts = value(trial);
-                              if (!reason.empty() && facts.starts_with(',')) facts[0] = ';';
-                              return of_trial(e.trial, std::string(to_text(e.state)) + " after " +
-                                                           steps_text(study, trial.steps()) + reason + facts);
-                          },
-                          [&](const event::Closing& e) {
-                              std::string facts;
-                              for (const auto& [name, number] : e.values)
-                                  facts += (facts.empty() ? "" : ", ") + printable(name) + " " + short_number(number);
-                              return of_trial(e.trial, "reports at its end: " + facts);
-                          },
-                          [](const auto&) { return std::string(); },
-                      },
-                      stored.event);
+    return std::visit(
+        Overloaded{
+            [&](const event::Launched& e) {
+                const TrialRecord& trial = record.trial(e.trial);
+                if (e.attempt == 1)
+                    return of_trial(e.trial, trial.repeat_of == 0
+                                                 ? "starts"
+                                                 : "starts: another seed for trial " + std::to_string(trial.repeat_of));
+                if (is_retry(trial)) return of_trial(e.trial, "starts again, attempt " + std::to_string(tries(trial)));
+                return of_trial(e.trial, trial.curve.empty() ? "starts again"
+                                                             : "resumes after " + steps_text(study, trial.steps()));
+            },
+            [&](const event::Paused& e) {
+                const TrialRecord& trial = record.trial(e.trial);
+                std::string facts = value(trial);
+                if (!facts.empty()) facts[0] = facts[0] == ',' ? ';' : facts[0];
+                const std::string by = e.rule.empty() ? "" : " by " + printable(e.rule);
+                return of_trial(e.trial, "paused" + by + " after " + steps_text(study, trial.steps()) +
+                                             because("", e.reason) + facts);
+            },
+            [&](const event::Requeued& e) {
+                // The engine's warning about these says what it does next.
+                if (e.outcome == Outcome::out_of_memory || e.charged) return std::string();
+                if (e.outcome == Outcome::paused) return of_trial(e.trial, printable(e.reason));  // "promoted"
+                return of_trial(e.trial, "is queued again" + because("", e.reason));
+            },
+            [&](const event::Finished& e) {
+                const TrialRecord& trial = record.trial(e.trial);
+                const std::string reason = because(e.rule, e.reason);
+                std::string facts = value(trial);
+                if (!reason.empty() && facts.starts_with(',')) facts[0] = ';';
+                return of_trial(e.trial, std::string(to_text(e.state)) + " after " + steps_text(study, trial.steps()) +
+                                             reason + facts);
+            },
+            [&](const event::Closing& e) {
+                std::string facts;
+                for (const auto& [name, number] : e.values)
+                    facts += (facts.empty() ? "" : ", ") + printable(name) + " " + short_number(number);
+                return of_trial(e.trial, "reports at its end: " + facts);
+            },
+            [](const auto&) { return std::string(); },
+        },
+        stored.event);
 }
 
 }  // namespace hpo::view

@@ -88,6 +88,10 @@ Style state_style(TrialState state);
 /// Returns a parameter's value as tables show it: numbers with four digits, text made printable.
 std::string value_text(const Value& value);
 
+/// Returns "mean of 3 seeds, +- 0.012", with their standard deviation, for a configuration that was trained with
+/// several, and an empty text for others.
+std::string seeds_text(const TrialRecord& trial);
+
 /// Returns "new best 0.8123 val_accuracy, trial 7 at epoch 3".
 std::string best_text(const TrialRecord& trial, const Study& study);
 

@@ -214,7 +214,9 @@ void add_head(Canvas& canvas, const Study& study, const StudyRecord& record, con
         second.add(front_text(study, record) + "   ");
     } else if (!best.empty()) {
         second.add("best ").add(short_number(*best.front()->value), Style::strong);
-        second.add(" " + study.objective.metric + ", trial " + std::to_string(best.front()->number) + "   ");
+        second.add(" " + study.objective.metric + ", trial " + std::to_string(best.front()->number));
+        if (const std::string seeds = seeds_text(*best.front()); !seeds.empty()) second.add(", " + seeds);
+        second.add("   ");
     }
     if (screen.width == 0 || screen.width - second.width() > 24) second.add(states_text(record), Style::dim);
     canvas.add(second);

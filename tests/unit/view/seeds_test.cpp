@@ -1,0 +1,64 @@
+// Configurations with several seeds, as views show them.
+#include <gmock/gmock.h>
+
+#include "orchestrator/view/report.hpp"
+#include "orchestrator/view/summary.hpp"
+
+namespace hpo::view {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Seeds : public ::testing::Test {
+   protected:
+    Seeds() {
+        study_.name = "noisy";
+        study_.objective = {"loss", Direction::minimize, Objective::At::best};
+        study_.command = {"played"};
+        study_.budget.epochs = 1;
+        study_.repeats = 3;
+    }
+    /// Applies an event. Returns the lines that a log and a terminal show for it.
+    std::string happens(const Event& event) {
+        const StoredEvent stored{record_.sequence + 1, 0, event, {}};
+        apply(record_, stored, study_.objective);
+        const std::string line = event_line(stored, record_, study_, best_trial(record_, study_.objective)) + '\n';
+        return line + bests_.line(stored, record_);
+    }
+    std::string trains(double loss, std::int64_t repeat_of = 0) {
+        const auto trial = static_cast<std::int64_t>(record_.trials.size()) + 1;
+        std::string lines = happens(event::Proposed{trial, {}, {}, repeat_of});
+        lines += happens(event::Launched{trial, 1, "cpu 0", {}});
+        lines += happens(event::Reported{trial, 1, {.step = 1, .metrics = {{"loss", loss}}}});
+        return lines + happens(event::Finished{trial, 1, TrialState::complete, "", ""});
+    }
+
+    Study study_;
+    StudyRecord record_;
+    NewBests bests_{study_};
+};
+
+TEST_F(Seeds, OfAConfigurationAreToldWithItsMean) {
+    EXPECT_THAT(trains(0.4), HasSubstr("new best 0.4000 loss, trial 1"));
+    const std::string lines = trains(0.44, 1);
+    EXPECT_THAT(lines, HasSubstr("trial 2 starts: another seed for trial 1\n"));
+    EXPECT_THAT(lines, HasSubstr("trial 1 now has 0.4200, mean of 2 seeds, +- 0.02828"));
+    EXPECT_THAT(lines, Not(HasSubstr("new best")));
+    EXPECT_EQ(seeds_text(record_.trial(1)), "mean of 2 seeds, +- 0.02828");
+    EXPECT_EQ(seeds_text(record_.trial(2)), "");
+    EXPECT_THAT(trains(0.41), HasSubstr("new best 0.4100 loss, trial 3")) << "better than the mean";
+    EXPECT_THAT(trains(0.3, 1), HasSubstr("new best 0.3800 loss, trial 1, mean of 3 seeds")) << "the mean leads again";
+    EXPECT_THAT(trains(0.1, 3), HasSubstr("new best 0.2550 loss, trial 3, mean of 2 seeds"));
+}
+
+TEST_F(Seeds, AreCountedInTheReport) {
+    trains(0.4), trains(0.9), trains(0.44, 1);
+    const std::string report = draw_report(study_, record_, {}, {}, {});
+    EXPECT_THAT(report, HasSubstr("Top 2 of 2 by loss")) << "a seed is no configuration of its own";
+    EXPECT_THAT(report, HasSubstr("seeds             2         1"));
+    EXPECT_THAT(report, HasSubstr("deviation   0.02828         -"));
+}
+
+}  // namespace
+}  // namespace hpo::view
