@@ -3,6 +3,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "hpo/random.hpp"
 #include "hpo/wire.hpp"
 
 namespace hpo::ask_tell {
@@ -76,6 +77,9 @@ Json on_ask(Session& session, const wire::Json& request) {
     Json trials = Json::array();
     for (const Offer& offer : offers.trials) {
         Json trial{{"trial", offer.trial}, {"params", object(offer.params)}};
+        if (session.study().repeats > 1)
+            trial["seed"] = trial_seed(session.study().seed, static_cast<std::uint64_t>(offer.trial));
+        if (offer.repeat_of > 0) trial["repeat_of"] = offer.repeat_of;
         if (offer.resume_from > 0) trial["resume_from"] = offer.resume_from;
         trials.push_back(std::move(trial));
     }
@@ -114,13 +118,16 @@ Json on_tell(Session& session, const wire::Json& request) {
     return json;
 }
 
-/// Returns a trial's metrics at its best step, and those told with its end.
+/// Returns a trial's metrics at its best step, or their means over the seeds of its configuration, and those told with
+/// its end.
 Json values_of(const Session& session, const TrialRecord& trial) {
     Metrics numbers = trial.closing;
     numbers.erase(session.study().objective.metric);
     for (const Report& report : trial.curve)
         if (report.step == trial.best_step)
             for (const auto& [name, value] : report.metrics) numbers[name] = value;
+    for (const auto& [name, mean] : trial.means) numbers[name] = mean;
+    if (!trial.seeds.empty()) numbers[session.study().objective.metric] = *trial.value;
     return object(numbers);
 }
 
@@ -134,6 +141,7 @@ Json on_best(Session& session, const wire::Json& request) {
                 {"values", values_of(session, *best)},
                 {"step", best->best_step},
                 {"state", to_text(best->state)}};
+    if (best && !best->seeds.empty()) json["seeds"] = best->seeds.size();
     if (session.study().objective.further.empty()) return json;
     Json& front = json["front"] = Json::array();
     for (const TrialRecord* trial : session.front())

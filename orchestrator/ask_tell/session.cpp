@@ -45,7 +45,7 @@ Offers Session::ask(std::int64_t count) {
         if (trial == 0) break;
         launch(trial);
         const TrialRecord& record = ledger_.record().trial(trial);
-        offers.trials.push_back({trial, record.params, record.steps()});
+        offers.trials.push_back({trial, record.params, record.repeat_of, record.steps()});
     }
     if (static_cast<std::int64_t>(offers.trials.size()) == count) return offers;
     if (over()) {
@@ -130,7 +130,7 @@ void Session::end(const std::string& reason) {
 bool Session::over() const {
     if (out_of_time()) return true;
     return count_of(TrialState::running) == 0 && ledger_.queued().empty() && !supply_.may_propose() &&
-           supply_.promotions(1).empty();
+           !supply_.to_repeat() && supply_.promotions(1).empty();
 }
 
 /// Checks that a trial is running. Launches it again if an earlier session handed it out, since the caller may not know

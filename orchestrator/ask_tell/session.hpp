@@ -21,6 +21,7 @@ namespace hpo::ask_tell {
 struct Offer {
     std::int64_t trial = 0;
     Params params;
+    std::int64_t repeat_of = 0;    ///< as in TrialRecord
     std::int64_t resume_from = 0;  ///< the last step that was reported; 0 for a trial that begins
 };
 

@@ -70,10 +70,15 @@ def _best_of(answer: Mapping[str, Any]) -> Best:
 class AskedTrial:
     """One trial that the study has given out."""
 
-    def __init__(self, study: "Study", number: int, params: Mapping[str, Any], resume_from: int) -> None:
+    def __init__(self, study: "Study", number: int, params: Mapping[str, Any], resume_from: int = 0,
+                 seed: Optional[int] = None, repeat_of: int = 0) -> None:
         self.study = study
         self.number = number
         self.params = Params(params)
+        self.seed = seed
+        """With `repeats` in the study file: the seed to train with."""
+        self.repeat_of = repeat_of
+        """The trial whose configuration this one trains with another seed; 0: none."""
         self.resume_from = resume_from
         """The last step that was reported before the trial was paused, or its session ended; 0: it begins."""
         self.decision = "continue"
@@ -179,7 +184,8 @@ class Study:
             given += answer["trials"]
             if answer.get("done"):
                 self.done = answer["reason"]
-        trials = [AskedTrial(self, trial["trial"], trial["params"], trial.get("resume_from", 0)) for trial in given]
+        trials = [AskedTrial(self, trial["trial"], trial["params"], trial.get("resume_from", 0), trial.get("seed"),
+                             trial.get("repeat_of", 0)) for trial in given]
         return trials if count is not None else trials[0] if trials else None
 
     def report(self, trial: Union[AskedTrial, int], step: int, metrics: Union[Mapping[str, Any], float, None] = None,
