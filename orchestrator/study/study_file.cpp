@@ -278,7 +278,7 @@ class StudyReader {
         if (direction != nullptr)
             if (const auto index = word(diagnostics_, *direction, "objective.direction", {"minimize", "maximize"}))
                 given = static_cast<Direction>(*index);
-        if (external_) return read_external_objective(node, metric, given, objective), at != nullptr;
+        if (external_) return read_external_objective(node, metric, worker, given, objective), at != nullptr;
         if (!worker.native) {
             if (metric == nullptr || direction == nullptr) {
                 const Location location = node == nullptr ? Location{} : node->location;
@@ -309,15 +309,10 @@ class StudyReader {
     }
 
     /// Reads the objective of a study without a worker. The direction may be absent for the native worker's metrics.
-    void read_external_objective(const Node* node, const Node* metric, std::optional<Direction> given,
-                                 Objective& objective) {
-        const auto name = metric == nullptr ? objective.metric : text(diagnostics_, *metric, "objective.metric");
+    void read_external_objective(const Node* node, const Node* metric, const ReadWorker& worker,
+                                 std::optional<Direction> given, Objective& objective) {
+        const auto name = metric == nullptr ? objective.metric : metric_name(*metric, "objective.metric", worker);
         if (!name) return;
-        if (!is_word(*name, "._-/"))
-            return diagnostics_.error(metric->location,
-                                      "'objective.metric' must be 1 to 64 letters, digits, '.', '_', '-' or '/', "
-                                      "found " +
-                                          printable(*name));
         objective.metric = *name;
         const auto known = known_direction(*name);
         if (!given && !known)

@@ -87,6 +87,19 @@ TEST(StudyErrors, OfParametersThatAreTooLargeForAMessage) {
         "(accepted)");
 }
 
+TEST(StudyErrors, OfNamesOfObjectivesAreTheSameWithAndWithoutAWorker) {
+    for (const std::string worker : {"", "worker: {command: [a]}\n"}) {
+        const auto named = [&](const std::string& name) {
+            return problem("study: s\nspace: {x: {type: float, low: 0, high: 1}}\n" + worker +
+                           "objective: {metric: \"" + name + "\", direction: maximize}\n");
+        };
+        for (const char* name : {"mAP50-95(B)", "Acc@1", "R^2", "精度", "Точность", "val/loss"})
+            EXPECT_EQ(named(name), "(accepted)") << name;
+        for (const char* name : {"val acc", "1st", "a=b"})
+            EXPECT_THAT(named(name), HasSubstr("'objective.metric' must be 1 to 64 letters")) << name;
+    }
+}
+
 TEST(StudyErrors, OfSeveralObjectivesAndConstraints) {
     const std::string script = "study: s\nworker: {command: [a]}\n";
     const std::string one = script + "objective: {metric: a, direction: minimize}\n";
