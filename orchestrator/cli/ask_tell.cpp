@@ -20,6 +20,7 @@
 #include "hpo/interrupted.hpp"
 #include "hpo/lines.hpp"
 #include "hpo/printable.hpp"
+#include "hpo/shortage.hpp"
 #include "hpo/version.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/study_source.hpp"
@@ -84,10 +85,12 @@ class Conversation {
             if (out_.empty()) ready[1].fd = -1;
             std::optional<Doing> waiting(std::in_place, out_.empty() ? "waits for requests on standard input"
                                                                      : "waits for the reader of its answers");
-            if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR)
+            const bool polled = ::poll(ready.data(), ready.size(), -1) >= 0;
+            if (!polled && !shortage_.try_again_after(errno))
                 return failure = std::strerror(errno), "the input could not be read";
             waiting.reset();
             if (interrupted_by != 0) return interrupted_by == SIGINT ? "interrupted" : "terminated";
+            if (!polled) continue;
             if (ready[1].revents != 0 && !write_some(failure)) return "nobody reads the answers";
             if (ready[0].fd >= 0 && ready[0].revents != 0 && !read_some(failure)) return "the input could not be read";
             if (!in_place_()) return failure = "the study's folder was moved or removed", failure;
@@ -101,11 +104,12 @@ class Conversation {
     /// Writes up to PIPE_BUF bytes, which cannot block once poll() has reported the pipe as writable.
     bool write_some(std::string& failure) {
         const auto size = ::write(STDOUT_FILENO, out_.data(), std::min<std::size_t>(out_.size(), PIPE_BUF));
-        if (size < 0 && (errno == EINTR || errno == EAGAIN)) return true;
         if (size < 0) {
+            if (shortage_.try_again_after(errno)) return true;
             if (errno != EPIPE) failure = std::string("cannot write to standard output: ") + std::strerror(errno);
             return false;
         }
+        shortage_.over();
         out_.erase(0, static_cast<std::size_t>(size));
         return true;
     }
@@ -113,8 +117,9 @@ class Conversation {
     bool read_some(std::string& failure) {
         std::array<char, 1 << 16> bytes{};
         const auto size = ::read(STDIN_FILENO, bytes.data(), bytes.size());
-        if (size < 0 && (errno == EINTR || errno == EAGAIN)) return true;
+        if (size < 0 && shortage_.try_again_after(errno)) return true;
         if (size < 0) return failure = std::strerror(errno), false;
+        shortage_.over();
         ended_ = size == 0;
         if (ended_ && !lines_.rest().empty()) take(lines_.rest());  // the last line may have no newline
         lines_.feed({bytes.data(), static_cast<std::size_t>(size)}, [this](std::string_view line) { take(line); });
@@ -137,6 +142,7 @@ class Conversation {
     ask_tell::Session& session_;
     std::function<void()> store_;
     std::function<bool()> in_place_;
+    ShortageWait shortage_;
     LineSplitter lines_{ask_tell::longest_line};
     std::string out_;
     std::int64_t number_ = 0;   ///< of the last line, from 1

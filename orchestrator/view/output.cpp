@@ -11,6 +11,7 @@
 
 #include "hpo/doing.hpp"
 #include "hpo/interrupted.hpp"
+#include "hpo/shortage.hpp"
 
 namespace hpo::view {
 
@@ -20,6 +21,7 @@ bool write_to(int fd, std::string_view text) {
     constexpr milliseconds after_signal{250}, poll_interval{100};
     static std::optional<steady_clock::time_point> end;
     const Doing writing("waits for the reader of its output");
+    ShortageWait shortage;
     while (!text.empty()) {
         if (interrupted_by == 0)
             end.reset();
@@ -28,7 +30,7 @@ bool write_to(int fd, std::string_view text) {
         const auto left = end ? std::chrono::ceil<milliseconds>(*end - steady_clock::now()) : poll_interval;
         pollfd ready{fd, POLLOUT, 0};
         const int polled = ::poll(&ready, 1, static_cast<int>(std::max(left, milliseconds(0)).count()));
-        if (polled < 0 && errno != EINTR) return false;
+        if (polled < 0 && !shortage.try_again_after(errno)) return false;
         if (polled <= 0 && end && steady_clock::now() >= *end) {
             errno = ETIMEDOUT;
             return false;
@@ -36,8 +38,12 @@ bool write_to(int fd, std::string_view text) {
         if (polled <= 0) continue;
         // Writing up to PIPE_BUF bytes to a pipe that is ready does not block.
         const auto written = ::write(fd, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
-        if (written < 0 && errno != EINTR && errno != EAGAIN) return false;
-        if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+        if (written < 0) {
+            if (!shortage.try_again_after(errno)) return false;
+            continue;
+        }
+        shortage.over();
+        text.remove_prefix(static_cast<std::size_t>(written));
     }
     return true;
 }

@@ -6,8 +6,8 @@
 namespace hpo::view {
 
 /// Writes all of `text` and waits for the reader as long as necessary. Once a signal has interrupted the program
-/// (hpo/interrupted.hpp), all calls together wait at most 250 ms. Returns false and sets errno on failure, to ETIMEDOUT
-/// if that time is over.
+/// (hpo/interrupted.hpp), all calls together wait at most 250 ms. Waits out shortages of the kernel for up to a minute.
+/// Returns false and sets errno on failure, to ETIMEDOUT if the time after a signal is over.
 bool write_to(int fd, std::string_view text);
 
 }  // namespace hpo::view

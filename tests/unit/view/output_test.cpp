@@ -11,6 +11,7 @@
 
 #include "hpo/descriptor.hpp"
 #include "hpo/interrupted.hpp"
+#include "tests/support/refused_writes.hpp"
 
 namespace hpo::view {
 namespace {
@@ -38,6 +39,26 @@ TEST(Output, AnInterruptedProgramDoesNotWaitForASlowReader) {
     EXPECT_FALSE(write_to(write_end.get(), std::string(1 << 20, 'x')));
     EXPECT_EQ(errno, ETIMEDOUT);
     interrupted_by = 0;
+}
+
+TEST(Output, WaitsOutAShortageOfTheKernel) {
+    for (const int error : {EINTR, EAGAIN, ENOMEM, ENOBUFS}) {
+        Descriptor read_end, write_end;
+        ASSERT_TRUE(make_pipe(read_end, write_end));
+        const testing::RefusedWrites refused(error, 2, 2);
+        EXPECT_TRUE(write_to(write_end.get(), "text"));
+        EXPECT_EQ(testing::RefusedWrites::left(), 0);
+        char got[8] = {};
+        EXPECT_EQ(::read(read_end.get(), got, sizeof got), 4);
+    }
+}
+
+TEST(Output, TellsThatItCannotBeWritten) {
+    Descriptor read_end, write_end;
+    ASSERT_TRUE(make_pipe(read_end, write_end));
+    const testing::RefusedWrites refused(EIO, 0, 1);
+    EXPECT_FALSE(write_to(write_end.get(), "text"));
+    EXPECT_EQ(errno, EIO);
 }
 
 }  // namespace
