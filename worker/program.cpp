@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include <tuple>
 #include <vector>
 
+#include "hpo/shortage.hpp"
 #include "hpo/user_cache.hpp"
 #include "hpo/version.hpp"
 #include "hpo/wire.hpp"
@@ -126,7 +128,9 @@ void execute_again_with_better_kernels(char** argv) {
     const auto core = better_blas_core();
     if (!core) return;
     setenv("OPENBLAS_CORETYPE", core->c_str(), 1);
-    execv("/proc/self/exe", argv);
+    ShortageWait shortage;
+    do execv("/proc/self/exe", argv);
+    while (shortage.try_again_after(errno));
     std::perror("hpo-worker: /proc/self/exe");  // the present kernels are slower, but they work
 }
 
