@@ -55,7 +55,7 @@ void WorkerEnds::ended_before_hello(const End& end) {
     const std::string& output = end.exited.log_tail;
     const bool ended_by_executor = !end.exited.cause.empty();
     std::string message = end.how + (ended_by_executor ? "" : " before it said hello") + quoted(output);
-    if (is_shortage(0, output)) return ran_short(message);
+    if (is_launch_shortage(0, output)) return ran_short(message);
     const Study& study = uses_.context.parts.study;
     if (!ended_by_executor && !study.command.empty() && !study.metrics)
         message +=
@@ -133,7 +133,7 @@ void WorkerEnds::charge(const End& end, AttemptId charged) {
 
 void WorkerEnds::launch_failed(WorkerIndex index, const execution::LaunchFailed& failed) {
     uses_.pool.remove(index);
-    is_shortage(failed.error, failed.message) ? ran_short(failed.message) : start_failed(failed.message);
+    is_launch_shortage(failed.error, failed.message) ? ran_short(failed.message) : start_failed(failed.message);
 }
 
 void WorkerEnds::start_failed(const std::string& message) {

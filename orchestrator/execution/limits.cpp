@@ -55,9 +55,9 @@ void apply(const SoftLimits& limits) {
     lower(RLIMIT_NPROC, limits.processes);
 }
 
-bool is_shortage(int error, const std::string& output) {
-    if (is_shortage(error)) return true;
-    constexpr std::array errors{EAGAIN, EMFILE, ENFILE, ENOMEM, ENOBUFS, ETXTBSY};
+bool is_launch_shortage(int error, const std::string& output) {
+    constexpr std::array errors{EAGAIN, EMFILE, ENFILE, ENOMEM, ENOBUFS, ETXTBSY, ENOSPC, EDQUOT};
+    if (is_shortage(error) || std::find(errors.begin(), errors.end(), error) != errors.end()) return true;
     if (output.find("can't start new thread") != std::string::npos) return true;  // Python's RuntimeError
     return std::any_of(errors.begin(), errors.end(),
                        [&](int one) { return output.find(std::strerror(one)) != std::string::npos; });

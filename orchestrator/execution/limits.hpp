@@ -26,8 +26,9 @@ SoftLimits soft_limits_from(int argc, char** argv, int first);
 /// Lowers the soft limits of the calling process to `limits`; never raises one. Safe after fork().
 void apply(const SoftLimits& limits);
 
-/// Whether a launch failed because of a shortage that may end soon: of processes, descriptors or memory of the kernel.
-/// `error` is an errno or 0, `output` is what the program wrote before it ended, or empty.
-bool is_shortage(int error, const std::string& output);
+/// Returns true if a launch failed because of a shortage that may end soon: of processes, descriptors or memory of the
+/// kernel, or of space on the disk. `error` is an errno or 0; `output` was written by the program before it ended, or
+/// is empty.
+bool is_launch_shortage(int error, const std::string& output = {});
 
 }  // namespace hpo

@@ -261,7 +261,7 @@ class Adapter {
         done_ = true;
     }
 
-    /// Starts the command. A passing shortage (of processes, descriptors, memory) is waited out with growing pauses.
+    /// Starts the command. A passing shortage (of processes, descriptors, memory, disk) is waited out with growing pauses.
     void start() {
         start_at_.reset();
         const auto problem = try_to_start();
@@ -297,7 +297,7 @@ class Adapter {
             folder.empty() ? task_.command : script::with_absolute_paths(task_.command, task_.home, is_trial_file);
         order.command = script::fill(command, task_.optional, lookup);
         order.folder = folder;
-        if (!values.problem().empty()) return StartProblem{values.problem(), is_shortage(0, values.problem())};
+        if (!values.problem().empty()) return StartProblem{values.problem(), is_launch_shortage(0, values.problem())};
         if (const string problem = script::first_line_problem(order.command.front()); !problem.empty())
             return StartProblem{printable(problem), false};
         order.environment = environment_of(run, lookup);
@@ -311,7 +311,7 @@ class Adapter {
             child.error == ENOMEM ? "the system has too little memory for another process" : std::strerror(child.error);
         if (child.pid == 0) {
             prepared_.reset();  // a second start is an ordinary one
-            return StartProblem{"cannot " + child.failed + ": " + why, is_shortage(child.error)};
+            return StartProblem{"cannot " + child.failed + ": " + why, is_launch_shortage(child.error)};
         }
         command_ = child.pid;
         output_.open(std::move(child.output), std::move(terminal.reader));

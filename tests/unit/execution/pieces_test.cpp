@@ -10,12 +10,14 @@
 #include <boost/asio/local/connect_pair.hpp>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "hpo/printable.hpp"
 #include "orchestrator/execution/connection.hpp"
 #include "orchestrator/execution/environment.hpp"
 #include "orchestrator/execution/frames.hpp"
+#include "orchestrator/execution/limits.hpp"
 #include "orchestrator/execution/private_folder.hpp"
 #include "orchestrator/execution/processes.hpp"
 
@@ -69,6 +71,17 @@ TEST(Printable, LinesAreJoinedIntoOne) {
               "the worker died | its words | \\x1b[2J");
     EXPECT_EQ(printable_line("one"), "one");
     EXPECT_EQ(printable_line("\n \n"), "");
+}
+
+TEST(LaunchShortage, IsToldByItsErrorOrByTheOutputOfTheProgram) {
+    for (const int error : {EAGAIN, EMFILE, ENFILE, ENOMEM, ENOBUFS, ETXTBSY, EINTR, ENOSPC, EDQUOT})
+        EXPECT_TRUE(is_launch_shortage(error)) << std::strerror(error);
+    for (const int error : {0, ENOENT, EACCES, EIO}) EXPECT_FALSE(is_launch_shortage(error)) << error;
+    for (const char* output :
+         {"RuntimeError: can't start new thread", "OSError: [Errno 28] No space left on device: 'x'",
+          "bash: fork: Resource temporarily unavailable"})
+        EXPECT_TRUE(is_launch_shortage(0, output)) << output;
+    EXPECT_FALSE(is_launch_shortage(0, "ValueError: no space"));
 }
 
 TEST(WorkerEnvironment, GivesAsManyThreadsAsCores) {
