@@ -65,18 +65,21 @@ void remove_left_over(const fs::path& base) {
 Result<PrivateFolder> PrivateFolder::make(const std::string& tag) {
     const fs::path base = base_folder();
     remove_left_over(base);
-    for (;;) {
+    constexpr int most_tries = 100;
+    int why = 0;
+    for (int tried = 0; tried < most_tries; ++tried) {
         std::string name = (base / ("hpo-" + short_name(tag) + "-XXXXXX")).string();
         if (::mkdtemp(name.data()) == nullptr)
             return Error{"cannot make a private folder in " + base.string() + ": " + std::strerror(errno)};
         // Between mkdtemp() and lock() another process may have taken it for a folder that was left over.
         Descriptor handle = lock(name);
-        const int why = errno;
         if (handle && ::access(name.c_str(), F_OK) == 0) return PrivateFolder(name, std::move(handle));
-        if (handle || why == EWOULDBLOCK || why == ENOENT) continue;
+        why = errno;
+        if (why == EWOULDBLOCK || why == ENOENT) continue;
         ::rmdir(name.c_str());
-        return Error{"cannot open the private folder " + name + ": " + std::strerror(why)};
+        break;
     }
+    return Error{"cannot open a private folder in " + base.string() + ": " + std::strerror(why)};
 }
 
 PrivateFolder::~PrivateFolder() {
