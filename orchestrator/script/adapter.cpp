@@ -261,7 +261,8 @@ class Adapter {
         done_ = true;
     }
 
-    /// Starts the command. A passing shortage (of processes, descriptors, memory, disk) is waited out with growing pauses.
+    /// Starts the command. A passing shortage (of processes, descriptors, memory, disk) is waited out with growing
+    /// pauses.
     void start() {
         start_at_.reset();
         const auto problem = try_to_start();

@@ -1,0 +1,208 @@
+// Runs a command and makes one system call of one of its processes fail.
+//
+//   fail-call ROLE CALL ERROR NTH COMMAND...    the NTH call (from 1) of CALL fails with ERROR; with "NTH+", all from
+//   it on fail-call ROLE --count FILE COMMAND...      writes how often each call was made, "NUMBER COUNT" a line
+//
+// CALL and ERROR are numbers, as the kernel knows them. ROLE is a word of the command line of the processes whose calls
+// count, all together, with their threads and with the children that they fork, until these run another program. Calls
+// of the dynamic loader do not count: its failures are not the program's. A call that fails is not made, but for
+// close(), which the kernel always carries out. The exit status is the command's own, or 128 and the number of the
+// signal that ended it, and 125 if it cannot be traced. See ptrace(2).
+#include <elf.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace {
+
+/// What the command line asks for.
+struct Order {
+    std::string role;
+    std::string count_file;  ///< empty: a call fails
+    std::uint64_t call = 0;  ///< its number
+    int error = 0;           ///< errno
+    std::uint64_t nth = 0;   ///< from 1
+    bool from_then_on = false;
+};
+
+/// Addresses, from `begin` to before `end`.
+struct Range {
+    std::uint64_t begin = 0, end = 0;
+};
+
+/// A thread that is traced.
+struct Thread {
+    bool watched = false;  ///< it belongs to the role
+    bool fails = false;    ///< it is inside a call that fails
+    Range loader = {};     ///< where the code of the dynamic loader lies
+};
+
+/// Replaces the number of the call that the stopped thread is about to make by one that does not exist.
+void skip_call(pid_t thread) {
+#if defined(__x86_64__)
+    ::ptrace(PTRACE_POKEUSER, thread, offsetof(user_regs_struct, orig_rax), -1L);
+#else
+    int none = -1;
+    iovec data{&none, sizeof none};
+    ::ptrace(PTRACE_SETREGSET, thread, NT_ARM_SYSTEM_CALL, &data);
+#endif
+}
+
+/// Replaces the result of the call that the stopped thread has made.
+void set_result(pid_t thread, long result) {
+#if defined(__x86_64__)
+    ::ptrace(PTRACE_POKEUSER, thread, offsetof(user_regs_struct, rax), result);
+#else
+    user_regs_struct registers{};
+    iovec data{&registers, sizeof registers};
+    ::ptrace(PTRACE_GETREGSET, thread, NT_PRSTATUS, &data);
+    registers.regs[0] = static_cast<unsigned long long>(result);
+    ::ptrace(PTRACE_SETREGSET, thread, NT_PRSTATUS, &data);
+#endif
+}
+
+bool has_word(pid_t process, std::string_view word) {
+    std::ifstream file("/proc/" + std::to_string(process) + "/cmdline", std::ios::binary);
+    const std::string line{std::istreambuf_iterator<char>(file), {}};
+    for (std::size_t at = 0; at < line.size(); at = line.find('\0', at) + 1) {
+        const std::string_view argument(line.c_str() + at);
+        if (argument == word || argument.substr(argument.rfind('/') + 1) == word) return true;
+        if (line.find('\0', at) == std::string::npos) break;
+    }
+    return false;
+}
+
+Range loader_of(pid_t process) {
+    std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
+    Range range;
+    for (std::string line; std::getline(maps, line);) {
+        if (line.find("/ld-") == std::string::npos) continue;
+        char* rest = nullptr;
+        const std::uint64_t begin = std::strtoull(line.c_str(), &rest, 16), end = std::strtoull(rest + 1, nullptr, 16);
+        range = {range.end == 0 ? begin : range.begin, end};
+    }
+    return range;
+}
+
+class Tracer {
+   public:
+    explicit Tracer(Order order) : order_(std::move(order)) {}
+
+    /// Runs the command to its end and returns its exit status.
+    int run(char** command) {
+        int gate[2];
+        if (::pipe(gate) != 0) return 125;
+        first_ = ::fork();
+        if (first_ == 0) {
+            char go;
+            ::close(gate[1]);
+            if (::read(gate[0], &go, 1) != 1) ::_exit(125);
+            ::close(gate[0]);
+            ::execvp(command[0], command);
+            std::perror(command[0]);
+            ::_exit(125);
+        }
+        constexpr long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |
+                                 PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+        if (first_ < 0 || ::ptrace(PTRACE_SEIZE, first_, 0, options) != 0) return std::perror("fail-call"), 125;
+        ::close(gate[0]);
+        if (::write(gate[1], "g", 1) != 1) return 125;
+        ::close(gate[1]);
+        // Signals are for the command, which passes on its own end.
+        for (const int one : {SIGINT, SIGTERM, SIGQUIT, SIGHUP}) std::signal(one, SIG_IGN);
+        int status = 0;
+        for (pid_t thread; (thread = ::waitpid(-1, &status, __WALL)) > 0 || errno == EINTR;)
+            if (thread > 0) changed(thread, status);
+        if (!order_.count_file.empty()) {
+            std::ofstream file(order_.count_file);
+            for (const auto& [call, count] : counts_) file << call << ' ' << count << '\n';
+        }
+        return exit_;
+    }
+
+   private:
+    void changed(pid_t thread, int status) {
+        if (WIFEXITED(status) || WIFSIGNALED(status)) {
+            if (thread == first_) exit_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+            threads_.erase(thread);
+            return;
+        }
+        const int signal = WSTOPSIG(status), event = status >> 16;
+        const bool is_new = threads_.count(thread) == 0;
+        Thread& state = threads_[thread];
+        if (is_new || event == PTRACE_EVENT_EXEC) {
+            state = {has_word(thread, order_.role)};
+            if (state.watched) state.loader = loader_of(thread);
+        }
+        int delivered = 0;
+        if (signal == (SIGTRAP | 0x80)) {
+            at_call(thread, state);
+        } else if (event == PTRACE_EVENT_STOP) {
+            const bool stopped = signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+            if (stopped && !is_new) {
+                ::ptrace(PTRACE_LISTEN, thread, 0, 0);
+                return;
+            }
+        } else if (event == 0) {
+            delivered = signal;
+        }
+        ::ptrace(state.watched ? PTRACE_SYSCALL : PTRACE_CONT, thread, 0, static_cast<long>(delivered));
+    }
+
+    void at_call(pid_t thread, Thread& state) {
+        __ptrace_syscall_info info{};
+        if (::ptrace(PTRACE_GET_SYSCALL_INFO, thread, sizeof info, &info) <= 0) return;
+        if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
+            if (info.instruction_pointer >= state.loader.begin && info.instruction_pointer < state.loader.end) return;
+            const std::uint64_t made = ++counts_[info.entry.nr];
+            state.fails = order_.count_file.empty() && info.entry.nr == order_.call &&
+                          (made == order_.nth || (made > order_.nth && order_.from_then_on));
+            if (state.fails && order_.call != SYS_close) skip_call(thread);
+        } else if (info.op == PTRACE_SYSCALL_INFO_EXIT && state.fails) {
+            set_result(thread, -order_.error);
+            state.fails = false;
+        }
+    }
+
+    Order order_;
+    pid_t first_ = 0;
+    int exit_ = 125;
+    std::map<pid_t, Thread> threads_;
+    std::map<std::uint64_t, std::uint64_t> counts_;  ///< by the number of the call
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const bool counts = argc > 4 && std::strcmp(argv[2], "--count") == 0;
+    if (argc < 5 || (!counts && argc < 6)) {
+        std::fprintf(
+            stderr,
+            "usage: fail-call ROLE CALL ERROR NTH[+] COMMAND...\n       fail-call ROLE --count FILE COMMAND...\n");
+        return 125;
+    }
+    Order order{argv[1], counts ? argv[3] : ""};
+    if (!counts) {
+        order.call = std::strtoull(argv[2], nullptr, 10);
+        order.error = std::atoi(argv[3]);
+        order.nth = std::strtoull(argv[4], nullptr, 10);
+        order.from_then_on = argv[4][std::strlen(argv[4]) - 1] == '+';
+    }
+    return Tracer(std::move(order)).run(argv + (counts ? 4 : 5));
+}

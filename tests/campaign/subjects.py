@@ -1,0 +1,353 @@
+"""The programs under attack, as a user runs them, and one attack on one of them."""
+import functools
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from typing import Dict, List, NamedTuple
+
+import calls
+from harness import BUILD, HPO, WORKER, Case, processes_of, wait_for
+from reported import assert_seen, reported
+from verdict import Seen
+
+FAIL_CALL = str(BUILD / "tests" / "campaign" / "fail-call")
+TRIALS = 6
+PATIENCE = 30  # seconds within which an attacked run ends, or waits with a reason
+NUMBERS = calls.numbers()
+
+SCRIPTS = """\
+study: attacked
+objective: {{metric: loss, direction: minimize}}
+space:
+  x: {{type: float, low: 0.0, high: 1.0}}
+worker: {{command: [/bin/dash, -c, 'echo "$2" >>"$3"; echo "loss=$1"', sh, "{{x}}", "{{trial}}", "{folder}/trained", "{{params_file}}"]}}
+budget: {{trials: {trials}, epochs: 1}}
+sampler: {{type: random}}
+stopping: []
+resources: {{parallel: 2, grace: 1s}}
+"""
+
+NATIVE = """\
+study: attacked
+objective: {{metric: val_loss, direction: minimize}}
+space:
+  lr: {{type: float, low: 1.0e-4, high: 1.0e-1, log: true}}
+worker:
+  data: {{format: synthetic, samples: 512, features: 4, classes: 2}}
+  model: {{type: mlp, hidden: [4]}}
+  training: {{batch_size: 256}}
+budget: {{trials: {trials}, epochs: 2}}
+sampler: {{type: random}}
+stopping: []
+resources: {{parallel: 2, grace: 1s}}
+"""
+
+ASKED = """\
+study: attacked
+objective: {{metric: loss, direction: minimize}}
+space:
+  x: {{type: float, low: 0.0, high: 1.0}}
+budget: {{trials: {trials}, epochs: 1}}
+sampler: {{type: random}}
+stopping: []
+"""
+
+
+class Kill(NamedTuple):
+    """SIGKILL for one process of a role, some seconds after the start."""
+    role: str
+    after: float
+
+    def __str__(self):
+        return f"{self.role}: SIGKILL after {self.after:.3f} s"
+
+
+class Attack(Case):
+    """A folder with a study, whose runs may be attacked."""
+
+    def __init__(self, subject):
+        super().__init__()
+        self.subject = subject
+
+    def setUp(self):
+        super().setUp()
+        self.environment = {**os.environ, "XDG_RUNTIME_DIR": str(self.folder / "r"), "XDG_CACHE_HOME": str(self.folder / "c")}
+        (self.folder / "r").mkdir(mode=0o700)
+        self.study(self.subject.text.format(folder=self.folder, trials=TRIALS))
+        self.subject.prepare(self)
+
+    def popen(self, prefix, arguments, name, **more):
+        """Starts hpo with its output in files of this name."""
+        with open(self.folder / f"{name}.out", "w") as out, open(self.folder / f"{name}.err", "w") as err:
+            child = subprocess.Popen([*prefix, HPO, *arguments], cwd=self.folder, stdout=more.pop("stdout", out), stderr=err,
+                                     env=self.environment, **{"stdin": subprocess.DEVNULL, **more})
+        self.children.append(child)
+        return child
+
+    def hpo(self, *arguments, environment=None, **more):
+        return super().hpo(*arguments, environment={**self.environment, **(environment or {})}, **more)
+
+    def text(self, name):
+        return (self.folder / name).read_text(errors="replace")
+
+    def listed(self):
+        done = subprocess.run([HPO, "ls", "attacked", "--json"], cwd=self.folder, capture_output=True, text=True, env=self.environment)
+        return json.loads(done.stdout)["trials"] if done.returncode == 0 else []
+
+    def trained(self):
+        """Returns the numbers of the trials that were trained, in order, with repetitions, if the subject tells them."""
+        path = self.folder / "trained"
+        return [int(line) for line in path.read_text().splitlines() if line.isdigit()] if path.exists() else []
+
+    def victims(self, role):
+        """Returns the processes of the attacked run whose command line has this word."""
+        found = []
+        for pid in processes_of(self.folder) + [child.pid for child in self.children if child.poll() is None]:
+            try:
+                words = pathlib.Path("/proc", str(pid), "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if any(word.decode(errors="replace").rsplit("/", 1)[-1] == role for word in words):
+                found.append(pid)
+        return found
+
+    def own_child(self, child):
+        """Returns the process of hpo itself: the child of fail-call, or the one that was started."""
+        try:
+            below = pathlib.Path("/proc", str(child.pid), "task", str(child.pid), "children").read_text().split()
+            traced = pathlib.Path("/proc", str(child.pid), "comm").read_text().strip() == "fail-call"
+        except OSError:
+            return child.pid
+        return int(below[0]) if traced and below else child.pid
+
+    def end_of(self, child, seen):
+        """Waits for the end of an attacked run. One that waits too long is asked for its reason, and interrupted."""
+        try:
+            seen.exit = child.wait(PATIENCE)
+            return
+        except subprocess.TimeoutExpired:
+            before = len(self.text("run.err"))
+        for sent, patience in ((signal.SIGQUIT, 3), (signal.SIGINT, 10), (signal.SIGINT, 10)):
+            try:
+                os.kill(self.own_child(child), sent)
+            except ProcessLookupError:  # it has ended by itself meanwhile
+                seen.exit = child.wait()
+                return
+            try:
+                child.wait(patience)
+                return
+            except subprocess.TimeoutExpired:
+                if sent == signal.SIGQUIT:
+                    seen.waits = self.text("run.err")[before:]
+        seen.waits = ""
+        child.kill()
+        child.wait()
+
+
+class Subject:
+    """A way of running hpo. `roles`: words of the command lines of its processes; `lives`: it may be killed at an instant."""
+    name: str
+    text: str
+    roles: List[str]
+    lives = True
+
+    def prepare(self, attack: Attack):
+        """Makes whatever exists before the attack."""
+
+    def start(self, attack: Attack, prefix: List[str], name: str):
+        return attack.popen(prefix, ["run", "study.yaml", "--json"], name)
+
+    def ends(self, attack: Attack, name: str):
+        """Returns the ends that this run has reported."""
+        whole = attack.text(f"{name}.out")
+        return reported(whole[:whole.rfind("\n") + 1])
+
+    @functools.lru_cache(maxsize=None)
+    def reference(self):
+        """Returns the value of each trial, and the seconds of a run, without an attack."""
+        attack = Attack(self)
+        attack.setUp()
+        try:
+            began = time.monotonic()
+            status = self.start(attack, [], "run").wait()
+            if status != 0:
+                raise RuntimeError(f"{self.name}: exit status {status} without an attack:\n{attack.text('run.err')}")
+            return {t["trial"]: t["value"] for t in attack.listed()}, time.monotonic() - began
+        finally:
+            attack.tearDown()
+
+    def seconds(self):
+        return self.reference()[1]
+
+
+class Scripts(Subject):
+    name, text, roles = "scripts", SCRIPTS, ["run", "__supervisor", "__script"]
+
+
+class Native(Subject):
+    name, text, roles = "native", NATIVE, ["run", "__supervisor", "hpo-worker"]
+
+
+class Asked(Subject):
+    """A program that asks for trials and tells their values. An end counts as reported once it is answered."""
+    name, text, roles = "asked", ASKED, ["ask-tell"]
+
+    def start(self, attack, prefix, name):
+        player = ("import json, sys\n"
+                  "def ask(line):\n"
+                  "    print(json.dumps(line), flush=True)\n"
+                  "    answer = sys.stdin.readline()\n"
+                  "    return json.loads(answer) if answer else sys.exit()\n"
+                  f"told = open({str(attack.folder / f'{name}.out')!r}, 'w', buffering=1)\n"
+                  "for _ in range(100):\n"
+                  "    got = ask({'ask': 1})\n"
+                  "    if got.get('done'): break\n"
+                  "    for t in got.get('trials', []):\n"
+                  "        loss = t['params']['x']\n"
+                  "        if ask({'tell': {'trial': t['trial'], 'values': {'loss': loss}}}).get('ok'):\n"
+                  "            print(json.dumps({'event': 'finished', 'trial': t['trial'], 'state': 'complete', 'value': loss}), file=told)\n")
+        program = attack.popen(prefix, ["ask-tell", "study.yaml"], name, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        attack.children.append(subprocess.Popen(["/usr/bin/python3", "-c", player], stdin=program.stdout, stdout=program.stdin,
+                                                stderr=subprocess.DEVNULL, cwd=attack.folder))
+        program.stdin.close()
+        program.stdout.close()
+        program.stdin = program.stdout = None
+        return program
+
+
+class Viewer(Subject):
+    """A command that reads a finished study. It prints the same as without an attack, or ends with a reason."""
+    text, lives = SCRIPTS, False
+
+    def __init__(self, *command):
+        self.name, self.command, self.roles = f"viewer-{command[0]}", list(command), [command[0]]
+
+    def prepare(self, attack):
+        finished = _finished_study()
+        shutil.copytree(finished / "runs", attack.folder / "runs")
+
+    def start(self, attack, prefix, name):
+        return attack.popen(prefix, self.command, name)
+
+    def ends(self, attack, name):
+        return {}
+
+
+@functools.lru_cache(maxsize=None)
+def _finished_study():
+    """Returns a folder with a study that has ended, which stays until the process ends."""
+    attack = Attack(Scripts())
+    attack.setUp()
+    if Scripts().start(attack, [], "run").wait() != 0:
+        raise RuntimeError(attack.text("run.err"))
+    folder = pathlib.Path(_kept.name)
+    shutil.copytree(attack.folder / "runs", folder / "runs")
+    attack.tearDown()
+    return folder
+
+
+_kept = tempfile.TemporaryDirectory(prefix="hpo-campaign-")
+
+ALL = [Scripts(), Native(), Asked(), Viewer("ls", "attacked", "--json"), Viewer("best", "attacked"),
+       Viewer("export", "attacked", "--to", "csv", "-"), Viewer("show", "attacked/1", "--json")]
+
+
+def counts(subject, role) -> Dict[str, int]:
+    """Returns how often the processes of this role make each call in a run without an attack."""
+    attack = Attack(subject)
+    attack.setUp()
+    try:
+        path = attack.folder / "counts"
+        if subject.start(attack, [FAIL_CALL, role, "--count", str(path)], "run").wait() != 0:
+            raise RuntimeError(f"{subject.name}, traced:\n{attack.text('run.err')}")
+        return calls.counts(path, NUMBERS)
+    finally:
+        attack.tearDown()
+
+
+@functools.lru_cache(maxsize=None)
+def printed(subject):
+    """Returns the standard output of a viewer without an attack."""
+    attack = Attack(subject)
+    attack.setUp()
+    try:
+        subject.start(attack, [], "run").wait()
+        return attack.text("run.out").replace(str(attack.folder), "")
+    finally:
+        attack.tearDown()
+
+
+def attacked(subject, attack_on, keep=False) -> Seen:
+    """Makes one attack on a run of the subject, in a folder of its own, and resumes the run."""
+    attack = Attack(subject)
+    attack.setUp()
+    try:
+        if isinstance(subject, Viewer):
+            return _attacked_viewer(subject, attack, attack_on)
+        return _attacked_run(subject, attack, attack_on)
+    finally:
+        if keep:
+            kept = tempfile.mkdtemp(prefix="hpo-attack-")
+            shutil.copytree(attack.folder, kept, dirs_exist_ok=True, symlinks=True)
+            print(f"kept: {kept}")
+        attack.tearDown()
+
+
+def _attacked_run(subject, attack, attack_on):
+    seen = Seen(trials=TRIALS, expected=subject.reference()[0])
+    if isinstance(attack_on, Kill):
+        child = subject.start(attack, [], "run")
+        time.sleep(attack_on.after)
+        for pid in attack.victims(attack_on.role)[:1]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        attack.end_of(child, seen)
+        if seen.exit == -signal.SIGKILL:
+            seen.exit = 0  # as it was asked to
+    else:
+        seen.lasting = attack_on.lasting
+        child = subject.start(attack, [FAIL_CALL, *attack_on.arguments(NUMBERS)], "run")
+        attack.end_of(child, seen)
+    seen.output = attack.text("run.err") + attack.text("run.out")
+    try:
+        wait_for(lambda: not processes_of(attack.folder), 5)
+    except AssertionError:
+        seen.left = processes_of(attack.folder)
+    seen.reported = subject.ends(attack, "run")
+    if seen.reported:
+        try:
+            assert_seen(attack, "attacked", seen.reported)
+        except AssertionError as error:
+            seen.lost = str(error)[:400]
+    before = len(attack.trained())
+    try:
+        seen.resumed = subject.start(attack, [], "again").wait(60)
+    except subprocess.TimeoutExpired:
+        seen.resumed = None
+    if seen.resumed != 0:
+        seen.output += attack.text("again.err")
+    again = attack.trained()[before:]
+    seen.trained_after = sorted(set(again) & set(seen.reported))
+    seen.final = {t["trial"]: (t["state"], t["value"]) for t in attack.listed() if t["state"] in ("complete", "stopped", "diverged", "failed")}
+    return seen
+
+
+def _attacked_viewer(subject, attack, attack_on):
+    seen = Seen(lasting=attack_on.lasting)
+    child = subject.start(attack, [FAIL_CALL, *attack_on.arguments(NUMBERS)], "run")
+    attack.end_of(child, seen)
+    seen.output = attack.text("run.err")
+    out = attack.text("run.out").replace(str(attack.folder), "")
+    if seen.exit == 0 and out != printed(subject):
+        seen.lost = f"other output, exit status 0: {seen.output} {out[:200]}"
+    listed = {t["trial"]: (t["state"], t["value"]) for t in attack.listed()}
+    if len(listed) != TRIALS or any(state != "complete" for state, _ in listed.values()):
+        seen.lost = f"the study was changed: {listed}"
+    return seen
