@@ -75,6 +75,7 @@ struct Finished {
     Metrics values;                       ///< final metrics, such as test_accuracy and test_loss if requested
     std::string checkpoint;               ///< path of the last step's checkpoint; empty if there is none
     bool last = false;                    ///< true if the worker exits now and accepts no further trial
+    std::int64_t peak_bytes = 0;          ///< most host memory that the attempt took; 0 if unknown
 };
 struct Log {
     AttemptId id;

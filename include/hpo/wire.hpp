@@ -254,6 +254,7 @@ inline Json body(const WorkerMessage& message) {
                 if (!m.message.empty()) json["message"] = m.message;
                 if (!m.checkpoint.empty()) json["checkpoint"] = m.checkpoint;
                 if (m.last) json["last"] = true;
+                if (m.peak_bytes > 0) json["peak_bytes"] = m.peak_bytes;
                 return json.update(from(m.id)), json;
             },
             [](const Log& m) {
@@ -334,7 +335,8 @@ inline WorkerMessage worker_message(const Json& json) {
                         text_or_empty("message"),
                         json.contains("values") ? to_metrics(json["values"]) : Metrics{},
                         text_or_empty("checkpoint"),
-                        json.contains("last") && json["last"] == true};
+                        json.contains("last") && json["last"] == true,
+                        json.contains("peak_bytes") ? to_int(json["peak_bytes"]) : 0};
     }
     if (type == "hello") {
         Hello hello;

@@ -1,5 +1,6 @@
 #include "orchestrator/engine/attempts.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "hpo/random.hpp"
@@ -153,9 +154,11 @@ void Attempts::finished(WorkerIndex index, const from_worker::Finished& message)
     Worker& worker = uses_.pool.at(index);
     const Job* found = uses_.pool.find(index, message.id);
     if (!found || found->phase == Job::Phase::reserved || worker.state != Worker::State::ready) return;
-    const Job job = *found;
+    Job job = *found;
     const std::int64_t trial = job.id.trial;
     const bool shared = worker.shared;
+    if (message.outcome == Outcome::out_of_memory && !shared)
+        job.held.used.host_bytes = std::max(job.held.used.host_bytes, message.peak_bytes);
     if (Job* heir = uses_.pool.let_go(index, job.id)) {
         Footprint& reserved = heir->held.reservation.footprint;
         reserved = at_least(reserved, uses_.requirements.of(heir->id.trial).footprint);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "hpo/units.hpp"
 #include "orchestrator/scheduling/concurrency.hpp"
 #include "orchestrator/scheduling/core_shares.hpp"
+#include "orchestrator/scheduling/out_of_memory.hpp"
 
 namespace hpo {
 
@@ -48,8 +50,8 @@ void Dispatcher::place_trials() {
         }
         for (const auto& never : decision.never) refuse(never);
         if (uses_.context.closing()) return;
-        const bool elsewhere = decision.kept_out && try_other_side(decision.kept_out->trial);
-        if (!elsewhere) tell_who_waits(decision.kept_out);
+        const bool elsewhere =
+            (decision.kept_out && try_other_side(decision.kept_out->trial)) || !wait_for_others(decision.kept_out);
         for (const std::size_t idle : decision.release)
             uses_.pool.end(static_cast<WorkerIndex>(idle), "makes way for a worker on another device");
         if (decision.start) start(*decision.start, placer_.reservation_of(*decision.start));
@@ -239,18 +241,24 @@ bool Dispatcher::may_launch() const {
     return uses_.launches.may_launch(uses_.pool.any_starting(), uses_.context.now());
 }
 
-/// Once, when it has lasted: what has just ended may still be in the readings as others' use.
-void Dispatcher::tell_who_waits(const std::optional<Admission::Reason>& kept_out) {
-    if (!kept_out) {
-        waits_since_.reset();
-        waits_.clear();
-        return;
-    }
+/// Tells who waits once, when it has lasted: what has just ended may still be in the readings as others' use. Returns
+/// false if the trial waits no longer for memory that it ran out of: it is to be placed anew.
+bool Dispatcher::wait_for_others(const std::optional<Admission::Reason>& kept_out) {
     const Seconds now = uses_.context.now();
-    if (!waits_since_) waits_since_ = now;
-    if ((now - *waits_since_).count() < wait_noticed_after) return;
-    if (waits_.empty()) uses_.context.say(Notice::Level::warning, kept_out->trial, "waits: " + kept_out->text);
-    waits_ = "trial " + std::to_string(kept_out->trial) + ' ' + kept_out->text;
+    const std::int64_t trial = kept_out ? kept_out->trial : 0;
+    if (std::exchange(waiting_trial_, trial) != trial) waits_since_ = now;
+    if (!kept_out) {
+        waits_.clear();
+        return true;
+    }
+    const double waited = (now - waits_since_).count();
+    if (waited < wait_noticed_after) return true;
+    if (waits_.empty()) uses_.context.say(Notice::Level::warning, trial, "waits: " + kept_out->text);
+    waits_ = "trial " + std::to_string(trial) + ' ' + kept_out->text;
+    if (waited < longest_wait_for_others || !uses_.requirements.settle_for_less(trial)) return true;
+    uses_.context.say(Notice::Level::warning, trial,
+                      "has waited " + duration_text(waited) + " for it: tried with what other programs leave");
+    return false;
 }
 
 void Dispatcher::launch(WorkerIndex index, int device, const std::vector<int>& more) {

@@ -82,7 +82,7 @@ class Dispatcher {
     [[nodiscard]] Side side_of(std::int64_t trial) const;
     bool try_other_side(std::int64_t trial);
     void refuse(const Admission::Reason& never);
-    void tell_who_waits(const std::optional<Admission::Reason>& kept_out);
+    [[nodiscard]] bool wait_for_others(const std::optional<Admission::Reason>& kept_out);
 
     Uses uses_;
 
@@ -98,7 +98,8 @@ class Dispatcher {
     const Machine* fixed_ = nullptr;  ///< that placer_ was given
 
     std::string waits_;
-    std::optional<Seconds> waits_since_;
+    std::int64_t waiting_trial_ = 0;  ///< that other programs keep from starting,
+    Seconds waits_since_{0};          ///< since when
 };
 
 }  // namespace hpo

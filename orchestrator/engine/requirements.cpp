@@ -21,10 +21,11 @@ std::int64_t whole(const Params& params, const char* name, std::int64_t otherwis
 bool is_measured(const Footprint& used) { return used.device_bytes > 0 || used.host_bytes > 0; }
 
 /// A learned bound may be too generous: it does not make the trial wait for what other programs use, nor fail. What was
-/// declared stands.
+/// declared stands. After a wait in vain, a tenth of what they leave is left to them: what they use varies.
 std::int64_t capped(std::int64_t bound, std::int64_t all, std::int64_t used,
-                    const std::optional<std::int64_t>& declared) {
-    return std::min(bound, std::max({all - used, all / 2, declared.value_or(0)}));
+                    const std::optional<std::int64_t>& declared, bool waited) {
+    const std::int64_t left = waited ? (all - used) / 10 * 9 : std::max(all - used, all / 2);
+    return std::min(bound, std::max<std::int64_t>({left, declared.value_or(0), 0}));
 }
 
 }  // namespace
@@ -119,10 +120,11 @@ void RequirementsTable::predict(std::int64_t trial, const Machine& machine) {
     const DeclaredFootprint& declared = study_.resources.trial;
     Footprint& footprint = needs.footprint = prediction.footprint;
     if (cores_are_searched(study_)) footprint.cores = 0;
-    footprint.host_bytes = capped(footprint.host_bytes, capacity.host_bytes, others.host_bytes, declared.host_bytes);
+    footprint.host_bytes =
+        capped(footprint.host_bytes, capacity.host_bytes, others.host_bytes, declared.host_bytes, needs.waited);
     if (on_device_)
-        footprint.device_bytes =
-            capped(footprint.device_bytes, capacity.device_bytes, others.device_bytes, declared.device_bytes);
+        footprint.device_bytes = capped(footprint.device_bytes, capacity.device_bytes, others.device_bytes,
+                                        declared.device_bytes, needs.waited);
     footprint = at_least(footprint, needs.minimum);
     needs.alone = needs.must_run_alone || prediction.alone;
     needs.known = true;
@@ -139,6 +141,7 @@ void RequirementsTable::recall(const Machine& machine) {
         needs.micro_batches = trial.allocation.micro_batches;
         needs.minimum = trial.allocation.footprint;
         needs.must_run_alone = trial.allocation.alone;
+        needs.ran_out_after = trial.steps();
         // Where nothing is left to try it is tried once more as it was: this session may have more to give.
         if (trial.requeued == Outcome::out_of_memory)
             (void)learn_from(number, {trial.allocation, trial.peak, on_device_, others_of(machine)}, machine);
@@ -157,6 +160,10 @@ bool RequirementsTable::record_usage(Job& job, const Footprint& used) {
     } else {
         if (job.held.used.host_bytes > 0) reserved.host_bytes = with_error.host_bytes;
         if (job.held.used.device_bytes > 0) reserved.device_bytes = with_error.device_bytes;
+        if (job.last_step > needs.ran_out_after) {
+            needs.minimum = {0, 0, 0};
+            needs.must_run_alone = false;
+        }
         reserved = at_least(reserved, needs.minimum);
         job.held.reservation.alone = needs.must_run_alone;
     }
@@ -188,6 +195,7 @@ Result<std::string> RequirementsTable::learn_from(std::int64_t trial, const OutO
     death.reserved = what.given.footprint;
     death.used = what.used;
     death.alone = what.given.alone;
+    if (const TrialRequirements* needs = find(trial)) death.waited = needs->waited;
     death.on_device = what.device_memory;
     death.deaths = record.memory_deaths + (record.state == TrialState::running ? 1 : 0);  // else it is counted already
     death.micro_batches = whole(params, "accumulation", 1);
@@ -206,6 +214,8 @@ Result<std::string> RequirementsTable::learn_from(std::int64_t trial, const OutO
     TrialRequirements& needs = of(trial);
     needs.minimum = next->reservation;
     needs.must_run_alone = next->alone;
+    needs.ran_out_after = record.steps();
+    needs.waited = false;
     ask_again(needs);  // or predicted, with the minimum
     if (next->micro_batches > death.micro_batches) needs.micro_batches = next->micro_batches;
     return next->how;
@@ -215,6 +225,16 @@ bool RequirementsTable::may_recompute(std::int64_t trial) const {
     const Params params = configuration(trial);
     const auto checkpointing = params.find("checkpointing");
     return checkpointing != params.end() && checkpointing->second == Value{std::string("auto")};
+}
+
+bool RequirementsTable::settle_for_less(std::int64_t trial) {
+    const TrialRequirements* found = find(trial);
+    if (!found || found->minimum == Footprint{0, 0, 0}) return false;
+    TrialRequirements& needs = of(trial);
+    needs.minimum = {0, 0, 0};
+    needs.waited = true;
+    ask_again(needs);
+    return true;
 }
 
 void RequirementsTable::run_alone(std::int64_t trial) {

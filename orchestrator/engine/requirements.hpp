@@ -32,6 +32,8 @@ struct TrialRequirements {
     std::int64_t micro_batches = 0;  ///< of one update; 0: as configured
     std::string shrunk;              ///< why not as configured, for one notice
     Footprint minimum{0, 0, 0};      ///< at least so much, after it ran out of memory
+    std::int64_t ran_out_after = 0;  ///< the furthest step of attempts that ran out of memory
+    bool waited = false;             ///< in vain, for other programs to free memory; it takes what they leave
     Seconds lasted{0};               ///< its last attempt
     bool must_run_alone = false;     ///< nothing may run beside it, after it ran out of memory
     std::optional<StepWork> work;    ///< of a step, if a worker has answered
@@ -98,8 +100,8 @@ class RequirementsTable {
     /// What earlier sessions learned: peaks, and what an attempt that ran out of memory is to be followed by.
     void recall(const Machine& machine);
 
-    /// A reservation gives way to what the trial takes as soon as that is known: after its first step. True: memory
-    /// became free by it.
+    /// A reservation gives way to what the trial takes as soon as that is known: after its first step, or, where it ran
+    /// out of memory, once it has got further than before. True: memory became free by it.
     bool record_usage(Job& job, const Footprint& used);
     /// Stored when it is larger, so that the next session knows it and other trials' requirements are learned from it.
     /// What waits (is not `assigned`) is predicted anew then.
@@ -108,6 +110,9 @@ class RequirementsTable {
     /// What the trial's next attempt is to be given after one that ran out of memory, as text; an Error says why
     /// nothing is left to try.
     Result<std::string> learn_from(std::int64_t trial, const OutOfMemory& death, const Machine& machine);
+    /// A trial that ran out of memory has waited too long for other programs to free what it is reserved: it is tried
+    /// with what they leave. False: what it waits for is no such reservation.
+    bool settle_for_less(std::int64_t trial);
     /// The next attempt is with nothing beside it.
     void run_alone(std::int64_t trial);
     /// A trial that no empty machine has room for is trained in smaller micro-batches of the same batch. False: it

@@ -37,6 +37,11 @@ void WorkerEnds::exited(WorkerIndex index, const execution::Exited& exited) {
     if (end.cause.empty() && !exited.signal && signal)
         end.how += ", as if a process of it had died of " + signal_name(*signal);
     end.memory_kill = exited.out_of_memory_kill && signal == SIGKILL;
+    // Readings come too seldom to see what a trial took that ends at once.
+    if (end.worker.jobs.size() == 1 && !end.worker.shared && (end.memory_kill || !end.worker.warm)) {
+        std::int64_t& seen = end.worker.jobs.front().held.used.host_bytes;
+        seen = std::max(seen, exited.peak_bytes);
+    }
     if (!end.worker.greeted) return ended_before_hello(end);
     end.reason = end.how + quoted(exited.log_tail);
     end.device_failed = end.on_device() && exited.signal == 0 && exited.code == device_failed_status;
@@ -114,11 +119,8 @@ void WorkerEnds::queue_uncharged(const End& end, AttemptId charged) {
 void WorkerEnds::charge(const End& end, AttemptId charged) {
     const execution::Exited& exited = end.exited;
     if (end.held.size() != 1) return uses_.ends.charge(charged, end.reason);
-    Job job = end.held.front();
-    if (end.memory_kill) {
-        job.held.used.host_bytes = std::max(job.held.used.host_bytes, exited.peak_bytes);
-        return uses_.memory.ran_out(job, "killed by the kernel's out-of-memory killer", false);
-    }
+    const Job& job = end.held.front();
+    if (end.memory_kill) return uses_.memory.ran_out(job, "killed by the kernel's out-of-memory killer", false);
     if (end.by_itself() && !end.device_failed)
         if (const auto found = find_out_of_memory(script::failure_reason(exited.log_tail).evidence, end.on_device()))
             return uses_.memory.ran_out(job, end.how + ": " + found->line, found->device);

@@ -13,7 +13,8 @@ namespace {
 /// The amounts of the memory that ran out.
 struct Amounts {
     double reserved = 0;
-    double used = 0;
+    double peak = 0;  ///< as measured
+    double used = 0;  ///< the peak and its error
     double capacity = 0;
     double others = 0;
 };
@@ -23,11 +24,13 @@ Amounts amounts_of(const MemoryDeath& death) {
     const auto of = [&](const Footprint& f) {
         return double(std::max<std::int64_t>(death.on_device ? f.device_bytes : f.host_bytes, 0));
     };
-    return {of(death.reserved), of(used), of(death.capacity), of(death.others)};
+    return {of(death.reserved), of(death.used), of(used), of(death.capacity), of(death.others)};
 }
 
 /// Twice at most a trial is tried with others before it gets all there is.
 constexpr std::int64_t tries_beside_others = 2;
+/// Times its measured peak, a trial is reserved at most after it said that memory ran out.
+constexpr double most_of_peak = 4;
 /// What other programs may use of an empty machine: a desktop's share.
 constexpr double tolerated = 0.1;
 constexpr std::int64_t deaths_at_most = 40;
@@ -35,12 +38,15 @@ constexpr std::int64_t deaths_at_most = 40;
 }  // namespace
 
 Result<NextTry> after_out_of_memory(const MemoryDeath& death) {
-    const auto [reserved, used, capacity, others] = amounts_of(death);
+    const auto [reserved, peak, used, capacity, others] = amounts_of(death);
     const double available = std::max(capacity - others, 0.0);
-    const double more = capacity / 16;  // less is no other launch
+    const double worthwhile = peak > 0 ? std::max(most_of_peak * peak, used) : capacity;
+    const double all = std::min(available, std::max(reserved, worthwhile));
+    const double more = peak > 0 ? std::min(capacity / 16, used / 2) : capacity / 16;  // less is no other launch
     // A trial on a device that has the device to itself may have had neighbours in the host's memory.
     const bool had_its_pool = death.alone && (death.on_device || death.reserved.device_bytes <= 0);
-    const double grown = std::max({reserved * (death.deaths == 1 ? 1.5 : 2), reserved + more, used});
+    const double wanted = std::max({reserved * (death.deaths == 1 ? 1.5 : 2), reserved + more, used});
+    const double grown = std::min(wanted, std::max(worthwhile, reserved));
 
     NextTry next{death.reserved, death.alone, death.micro_batches, {}};
     // Of the other kind, what was seen, as far as there is room for it.
@@ -59,10 +65,10 @@ Result<NextTry> after_out_of_memory(const MemoryDeath& death) {
         return next;
     };
 
-    const bool capacity_shared = reserved > 0 && grown <= available;
+    const bool capacity_shared = reserved > 0 && grown >= reserved + more && grown <= available;
     if (!had_its_pool && death.deaths <= tries_beside_others && capacity_shared) return reserve(grown, false);
     const bool had_all = had_its_pool || reserved + more > available;
-    if (!had_all) return reserve(available, true);
+    if (!had_all) return reserve(all, true);
     const bool smaller = death.more_micro_batches && *death.more_micro_batches > death.micro_batches;
     if (smaller && available >= reserved / 2) {
         // It needs less now: what was reserved, or as much of it as there is, is enough.
@@ -72,9 +78,9 @@ Result<NextTry> after_out_of_memory(const MemoryDeath& death) {
                    " micro-batches of an update, " + next.how;
         return next;
     }
-    if (others <= tolerated * capacity) {
-        if (reserved + more <= available) return reserve(available, true);
-    } else if (death.deaths < deaths_at_most) {
+    const bool may_go_on = !death.waited && death.deaths < deaths_at_most;
+    if (may_go_on && reserved + more <= all) return reserve(all, true);
+    if (may_go_on && others > tolerated * capacity) {
         reserve(std::max(reserved, (1 - tolerated) * capacity), true);
         next.how += ", once other programs leave as much";
         return next;
@@ -84,7 +90,10 @@ Result<NextTry> after_out_of_memory(const MemoryDeath& death) {
                        std::to_string(death.deaths) + (death.deaths == 1 ? " time" : " times") + ", at last " +
                        (had_its_pool ? "alone, " : "") + "with " + bytes_text(reserved) + " reserved of the " +
                        bytes_text(capacity) + " that an empty " + (death.on_device ? "device" : "machine") + " gives";
-    if (others > 0) text += " (other programs use " + bytes_text(others) + ")";
+    if (others > 0)
+        text += " (other programs use " + bytes_text(others) +
+                (death.waited ? ", and freed too little in " + duration_text(longest_wait_for_others) : "") + ")";
+    if (peak > 0) text += "; it was seen to take " + bytes_text(peak);
     if (death.micro_batches > 1)
         text += ", in " + std::to_string(death.micro_batches) + " micro-batches of an update, which cannot be smaller";
     return Error{text};

@@ -11,11 +11,16 @@
 
 namespace hpo {
 
+/// Seconds for which a trial waits until other programs free the memory that it is reserved after it ran out of memory.
+/// Then it is tried with what they leave.
+inline constexpr double longest_wait_for_others = 300;
+
 /// An attempt that ran out of memory. Bytes.
 struct MemoryDeath {
     Footprint reserved;       ///< when it ended
     Footprint used{0, 0, 0};  ///< most it was seen to take; 0: not measured
     bool alone = false;       ///< it was reserved to run alone
+    bool waited = false;      ///< before it, the trial waited in vain for other programs to free memory
     bool on_device = false;   ///< the accelerator's memory ran out; false: the host's, wherever the trial trained
     std::int64_t deaths = 1;  ///< attempts of this trial that ended so, this one included
     std::int64_t micro_batches = 1;                  ///< of one update
@@ -28,7 +33,7 @@ struct MemoryDeath {
 };
 
 struct NextTry {
-    /// At least so much, until the trial ends: a measured peak raises a reservation after a death, and never lowers it.
+    /// At least so much, until the trial has got further than this attempt.
     Footprint reservation;
     bool alone = false;
     std::int64_t micro_batches = 1;
@@ -41,14 +46,18 @@ struct NextTry {
 /// 2. alone, with all that other programs leave;
 /// 3. alone, with smaller micro-batches, each at most half of the one before: at once where other programs have taken
 ///    up to half of what was reserved;
-/// 4. where other programs use more than a tenth of the capacity: with nine tenths of it, for which it waits by itself.
+/// 4. where other programs use more than a tenth of the capacity: with nine tenths of it, for which it waits by itself,
+///    though not for ever (`waited`).
 /// Then an Error with the numbers. So a trial is given up only after it died with the smallest micro-batch in all the
-/// capacity there is but for a desktop's share.
+/// capacity there is but for a desktop's share, or in what other programs left for a while.
 ///
-/// No launch comes twice: each answer reserves more by at least a sixteenth of it, is newly alone, or has more
-/// micro-batches. The one exception is the fourth rung, when other programs come back while the trial runs: then it
-/// waits again until they have gone. A trial without micro-batches is given up after five deaths at the latest where
-/// other programs keep still, and after 40 in any case.
+/// On the first two rungs a reservation grows to at most four times the measured peak: a program may say that memory
+/// ran out for reasons of its own, and more would only keep other trials, and itself, from running.
+///
+/// No launch comes twice: each answer reserves more by at least a sixteenth of the capacity or half of the measured
+/// peak, is newly alone, or has more micro-batches. The one exception is the fourth rung, when other programs come back
+/// while the trial runs: then it waits again until they have gone. A trial without micro-batches is given up after five
+/// deaths at the latest where its peak is not measured and other programs keep still, and after 40 in any case.
 Result<NextTry> after_out_of_memory(const MemoryDeath& death);
 
 /// Which memory ran out according to a program's last output, and the line that shows it.

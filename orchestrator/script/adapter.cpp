@@ -198,9 +198,13 @@ class Adapter {
         send(from_worker::Alive{run_->id, "running"});
     }
 
-    static double seconds_of_ended_children() {
+    static rusage usage_of_ended_children() {
         rusage usage{};
         ::getrusage(RUSAGE_CHILDREN, &usage);
+        return usage;
+    }
+    static double seconds_of_ended_children() {
+        const rusage usage = usage_of_ended_children();
         const auto seconds = [](const timeval& time) {
             return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
         };
@@ -440,7 +444,14 @@ class Adapter {
     void finish(Outcome outcome, const string& message = {}) {
         Metrics closing = reader_ ? reader_->closing() : Metrics();
         closing.insert(beyond_.begin(), beyond_.end());
-        send(from_worker::Finished{run_->id, outcome, message, std::move(closing), {}});
+        // Of the largest process. hpo measures all of them, but too seldom to see a command that ends at once.
+        const std::int64_t peak = std::int64_t{1024} * usage_of_ended_children().ru_maxrss;
+        send(from_worker::Finished{.id = run_->id,
+                                   .outcome = outcome,
+                                   .message = message,
+                                   .values = std::move(closing),
+                                   .checkpoint = {},
+                                   .peak_bytes = peak});
     }
 
     void conclude() {

@@ -482,6 +482,19 @@ class Unchanged(Script):
             """, "{folder}", trials=1)
         self.assertEqual([(t["state"], t["attempt"]) for t in trials], [("complete", 2)])
 
+    def test_one_message_of_memory_reserves_what_the_script_takes_and_not_the_machine(self):
+        trials = self.run_unchanged("""
+            import os, sys
+            marker = sys.argv[1] + "/marker"
+            if not os.path.exists(marker):
+                open(marker, "w").close()
+                raise MemoryError
+            print("val_loss=1")
+            """, "{folder}", trials=2)
+        self.assertEqual([(t["state"], t["attempt"]) for t in trials], [("complete", 2)] * 2)
+        self.assertRegex(self.messages, r"trial 1: MemoryError; queued again alone, with [0-9.]+ MiB of memory reserved")
+        self.assertNotIn("GiB of memory reserved", self.messages)
+
     def test_a_number_that_a_pattern_reads_in_part_is_dropped_with_a_warning(self):
         trials = self.run_unchanged("print('val_loss: 0.5'); print('val_loss: 9.3e-05'); print('val_loss: 0.25')", trials=1,
                                     worker='  metrics: {stdout: ["val_loss: (?<val_loss>[0-9.]+)"]}')

@@ -130,6 +130,96 @@ TEST_F(Memory, AnAttemptOutOfMemoryIsNeverRepeatedAsItWasAndNeverCharged) {
     EXPECT_THAT(play.trial(1).reason, HasSubstr("no more memory"));
 }
 
+/// The worker says that memory ran out, in an attempt that took so much.
+void run_out(Played& play, AttemptId id, std::int64_t peak) {
+    play.say(0, from_worker::Finished{
+                    .id = id, .outcome = Outcome::out_of_memory, .message = "MemoryError", .peak_bytes = peak});
+}
+
+class WordOfMemory : public Memory {
+   protected:
+    WordOfMemory() {
+        study = undeclared();
+        study.budget.trials = 1;
+    }
+    static constexpr std::int64_t gave_up_after = 301;  ///< seconds
+    const Machine host{.cores = 4, .memory = 20 * GiB};
+};
+
+TEST_F(WordOfMemory, DoesNotReserveTheMachine) {
+    Played play(study, store, 1, host);
+    play.ready(0);
+    run_out(play, play.asked(0), 100 * MiB);
+    EXPECT_THAT(play.notices, HasSubstr("queued again alone, with 400.0 MiB of memory reserved"));
+    play.machine.memory_others = 3 * GiB;
+    play.tick();
+    EXPECT_EQ(play.asked(0), (AttemptId{1, 2}));
+    EXPECT_EQ(play.trial(1).allocation.footprint.host_bytes, 400 * MiB);
+}
+
+TEST_F(WordOfMemory, DoesNotReserveTheMachineAfterAResume) {
+    {
+        Played play(study, store, 1, host);
+        play.ready(0);
+        run_out(play, play.asked(0), 100 * MiB);
+        while (!std::holds_alternative<event::Requeued>(store.kept.back().event)) store.kept.pop_back();
+    }  // killed before the second attempt
+    Machine busy = host;
+    busy.memory_others = 3 * GiB;
+    Played again(study, store, 1, busy);
+    again.ready(0);
+    EXPECT_EQ(again.asked(0), (AttemptId{1, 2}));
+    EXPECT_EQ(again.trial(1).allocation.footprint.host_bytes, 400 * MiB);
+}
+
+TEST_F(WordOfMemory, GivesWayToTheMeasuredPeakOnceTheTrialHasGotFurther) {
+    study.budget.trials = 2;
+    Played play(study, store, 2, host);
+    play.ready(0);
+    const AttemptId first = play.asked(0);
+    play.report(0, first, 1, 0.5);
+    launched(play);
+    run_out(play, first, 2 * GiB);
+    EXPECT_TRUE(play.stop_trial(2));
+    for (int death = 2; !play.trial(1).allocation.alone; ++death) {
+        play.ready(0);
+        const AttemptId id = play.asked(0);
+        ASSERT_EQ(id, (AttemptId{1, death}));
+        if (!play.trial(1).allocation.alone) run_out(play, id, 2 * GiB);
+    }
+    const AttemptId id{1, play.trial(1).attempt};
+    play.holds[100] = {0, 100 * MiB, 0};
+    play.report(0, id, 1, 0.5);
+    play.tick();
+    EXPECT_TRUE(play.engine->held_resources()[0].reservation.alone) << "it got so far before";
+    play.report(0, id, 2, 0.5);
+    play.tick();
+    EXPECT_FALSE(play.engine->held_resources()[0].reservation.alone);
+    EXPECT_LT(play.engine->held_resources()[0].reservation.footprint.host_bytes, 200 * MiB);
+}
+
+TEST_F(WordOfMemory, IsTriedWithWhatOtherProgramsLeaveAfterAWaitAndThenGivenUpWithAReason) {
+    Machine busy = host;
+    busy.memory_others = 8 * GiB;
+    Played play(study, store, 1, busy);
+    play.ready(0);
+    run_out(play, play.asked(0), 100 * MiB);
+    const AttemptId second = play.asked(0);
+    ASSERT_EQ(second, (AttemptId{1, 2}));
+    run_out(play, second, 100 * MiB);
+    EXPECT_THAT(play.notices, HasSubstr("once other programs leave as much"));
+    for (int i = 0; i < 200; ++i) play.tick();
+    EXPECT_EQ(play.asked(0).trial, 0) << "it waits for them";
+    for (int i = 200; i < gave_up_after; ++i) play.tick();
+    EXPECT_THAT(play.notices, HasSubstr("has waited 5m 00s for it: tried with what other programs leave"));
+    const AttemptId third = play.asked(0);
+    ASSERT_EQ(third, (AttemptId{1, 3}));
+    run_out(play, third, 100 * MiB);
+    EXPECT_EQ(play.trial(1).state, TrialState::failed);
+    EXPECT_THAT(play.trial(1).reason, AllOf(HasSubstr("MemoryError; ran out of memory 3 times"),
+                                            HasSubstr("other programs use 8.000 GiB, and freed too little in 5m 00s")));
+}
+
 TEST_F(Memory, ATrialThatRanOutOfMemoryHasItsMinimumAfterAResume) {
     std::int64_t reserved = 0;
     {

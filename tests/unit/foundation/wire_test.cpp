@@ -60,6 +60,24 @@ TEST(Wire, AHelloSurvivesTheRoundTrip) {
     }
 }
 
+TEST(Wire, AnEndSurvivesTheRoundTrip) {
+    for (const std::int64_t peak : {0, 4096}) {
+        const from_worker::Finished sent{.id = {7, 2},
+                                         .outcome = Outcome::out_of_memory,
+                                         .message = "MemoryError",
+                                         .values = {{"loss", 0.5}},
+                                         .checkpoint = "a",
+                                         .last = true,
+                                         .peak_bytes = peak};
+        const auto got = wire::decode_worker(wire::encode(WorkerMessage{sent}));
+        ASSERT_TRUE(got) << got.error().message;
+        const auto& back = std::get<from_worker::Finished>(*got);
+        EXPECT_EQ(back.message, "MemoryError");
+        EXPECT_TRUE(back.last);
+        EXPECT_EQ(back.peak_bytes, peak);
+    }
+}
+
 TEST(Wire, ARunSurvivesTheRoundTrip) {
     to_worker::Run sent{{1, 1},
                         {{"lr", 0.5},

@@ -13,6 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 
 using hpo::testing::GiB;
+using hpo::testing::MiB;
 
 MemoryDeath death_on_gpu(double reserved, double capacity = 20) {
     MemoryDeath death;
@@ -88,6 +89,68 @@ TEST(OutOfMemory, ATrialThatCannotShrinkReservesWhatOtherProgramsHoldAndWaits) {
     EXPECT_EQ(after_out_of_memory(death)->reservation.device_bytes, 18 * GiB);
     death.others.device_bytes = 2 * GiB;
     EXPECT_FALSE(after_out_of_memory(death).ok());
+}
+
+/// The first trial of a script, which declares nothing and ran alone on a host of 20 GiB.
+MemoryDeath death_of_script(std::int64_t peak) {
+    MemoryDeath death;
+    death.reserved = {0, 0, 1};
+    death.used.host_bytes = peak;
+    death.alone = true;
+    death.capacity = {0, 20 * GiB, 16};
+    return death;
+}
+
+TEST(OutOfMemory, ATrialThatSaysSoIsReservedAtMostFourTimesItsMeasuredPeak) {
+    MemoryDeath death = death_of_script(100 * MiB);
+    const auto next = after_out_of_memory(death);
+    ASSERT_TRUE(next.ok());
+    EXPECT_EQ(next->reservation.host_bytes, 400 * MiB);
+    EXPECT_EQ(next->how, "alone, with 400.0 MiB of memory reserved");
+    death.reserved = next->reservation;
+    ++death.deaths;
+    const auto last = after_out_of_memory(death);
+    ASSERT_FALSE(last.ok());
+    EXPECT_EQ(
+        last.error().message,
+        "ran out of memory 2 times, at last alone, with 400.0 MiB reserved of the 20.00 GiB that an empty machine "
+        "gives; it was seen to take 100.0 MiB");
+}
+
+TEST(OutOfMemory, TheReservationGrowsUpToFourTimesTheMeasuredPeakBesideOthersFirst) {
+    MemoryDeath death = death_of_script(400 * MiB);
+    death.alone = false;
+    death.reserved.host_bytes = 600 * MiB;
+    std::vector<std::string> steps;
+    for (auto next = after_out_of_memory(death); next; next = after_out_of_memory(death)) {
+        steps.push_back(next->how);
+        death.reserved = next->reservation;
+        death.alone = next->alone;
+        ++death.deaths;
+    }
+    EXPECT_EQ(steps, (std::vector<std::string>{"with 900.0 MiB of memory reserved", "with 1.562 GiB of memory reserved",
+                                               "alone, with 1.562 GiB of memory reserved"}));
+}
+
+TEST(OutOfMemory, WhatWasDeclaredIsNotReservedLessThanItWas) {
+    MemoryDeath death = death_of_script(100 * MiB);
+    death.alone = false;
+    death.reserved.host_bytes = 8 * GiB;
+    EXPECT_EQ(after_out_of_memory(death)->reservation.host_bytes, 8 * GiB);
+    EXPECT_TRUE(after_out_of_memory(death)->alone);
+}
+
+TEST(OutOfMemory, IsTriedAtOnceBesideOtherProgramsBeforeItWaitsForThemAndNeverWaitsTwiceInARow) {
+    MemoryDeath death = death_of_script(100 * MiB);
+    death.others.host_bytes = 4 * GiB;
+    EXPECT_EQ(after_out_of_memory(death)->how, "alone, with 400.0 MiB of memory reserved");
+    death.reserved.host_bytes = 400 * MiB;
+    EXPECT_EQ(after_out_of_memory(death)->how,
+              "alone, with 18.00 GiB of memory reserved, once other programs leave as much");
+    death.waited = true;
+    const auto last = after_out_of_memory(death);
+    ASSERT_FALSE(last.ok());
+    EXPECT_THAT(last.error().message, HasSubstr("(other programs use 4.000 GiB, and freed too little in 5m 00s)"));
 }
 
 TEST(OutOfMemory, TheErrorOfATrialThatIsGivenUpHasTheNumbers) {
@@ -194,8 +257,9 @@ TEST(OutOfMemory, OverRandomTrialsNoAttemptIsRepeatedAndNoTrialIsGivenUpTooSoon)
             if (!next) {
                 if (death.deaths == 40) break;
                 EXPECT_FALSE(occupied || death.more_micro_batches);
-                EXPECT_LE(death.deaths, calm && batch == 1 ? 5 : 40);
-                EXPECT_GE(double(death.reserved.*kind), 20 * double(GiB) * (0.9 - 1.0 / 16));
+                EXPECT_LE(death.deaths, calm && batch == 1 ? (measured ? 12 : 5) : 40);
+                const double all = 20 * double(GiB), worthwhile = measured ? 4 * double(death.used.*kind) : all;
+                EXPECT_GE(double(death.reserved.*kind), std::min(worthwhile, 0.9 * all) - all / 16);
                 break;
             }
             EXPECT_LE(next->reservation.*kind, death.capacity.*kind);
