@@ -1,6 +1,5 @@
 #include "orchestrator/execution/local.hpp"
 
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
@@ -21,6 +20,7 @@
 #include "orchestrator/execution/connection.hpp"
 #include "orchestrator/execution/private_folder.hpp"
 #include "orchestrator/execution/processes.hpp"
+#include "orchestrator/execution/random_token.hpp"
 #include "orchestrator/execution/supervisor_link.hpp"
 #include "orchestrator/execution/worker_log.hpp"
 
@@ -41,15 +41,6 @@ constexpr seconds last_messages_within{1};     ///< time for messages of a worke
 constexpr seconds malformed_lines_every{1};
 constexpr milliseconds sweep_again{5};
 constexpr milliseconds destruction_within{2000};
-
-std::string random_token() {
-    unsigned char bytes[16];
-    if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes) throw std::runtime_error("getrandom failed");
-    std::string token;
-    for (const unsigned char byte : bytes)
-        for (const int digit : {byte >> 4, byte & 15}) token += "0123456789abcdef"[digit];
-    return token;
-}
 
 /// What is known of one worker index. `launches` distinguishes timers of the present worker from those of an earlier
 /// one.

@@ -32,6 +32,7 @@
 #include "orchestrator/execution/child.hpp"
 #include "orchestrator/execution/limits.hpp"
 #include "orchestrator/execution/processes.hpp"
+#include "orchestrator/script/client_link.hpp"
 #include "orchestrator/script/ending.hpp"
 #include "orchestrator/script/home.hpp"
 #include "orchestrator/script/metrics_file.hpp"
@@ -116,20 +117,24 @@ class Adapter {
             timeout = std::clamp(std::chrono::ceil<milliseconds>(left), 1ms, timeout);
         }
         // With too many steps waiting for their decisions, the script's further output is left in the pipe.
-        const bool reads_output = steps_waiting() < max_waiting_steps;
+        const bool reads_output = holds_output() || steps_waiting() < max_waiting_steps;
         const auto outputs = reads_output ? output_.descriptors() : std::array{-1, -1};
-        pollfd fds[] = {
-            {socket_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}, {outputs[0], POLLIN, 0}, {outputs[1], POLLIN, 0}};
+        const auto client = client_.descriptors();
+        pollfd fds[] = {{socket_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}, {outputs[0], POLLIN, 0},
+                        {outputs[1], POLLIN, 0},    {client[0], POLLIN, 0},      {client[1], POLLIN, 0}};
         if (::poll(fds, std::size(fds), static_cast<int>(timeout.count())) < 0) return;
         if (fds[0].revents != 0) take_messages();
+        if (fds[4].revents != 0) client_.accept();
+        if (fds[5].revents != 0) client_.read();
         if (fds[2].revents != 0 || fds[3].revents != 0) take_output(chunk_bytes);
         send_alive();
     }
 
     // ---- Messages to and from hpo.
 
-    void send(const WorkerMessage& message) {
-        if (send_all(socket_.get(), wire::encode(message)) || !is_shortage(errno)) return;
+    void send(const WorkerMessage& message) { send(wire::encode(message)); }
+    void send(const string& line) {
+        if (send_all(socket_.get(), line) || !is_shortage(errno)) return;
         // If hpo is gone, take_messages() sees the end of the stream. A message that cannot be sent costs the attempt.
         std::fprintf(stderr, "cannot send a message to hpo: %s\n", std::strerror(errno));
         signal_command(SIGKILL);
@@ -171,17 +176,65 @@ class Adapter {
         start();
     }
     void take(const to_worker::Decision& m) {
+        if (client_reports_) return client_.send(m);
         if (!run_ || m.id != run_->id || m.step != step_) return;
         waiting_ = false;
         if (m.action == to_worker::Action::stop) end(Outcome::stopped);
         if (m.action == to_worker::Action::pause) end(Outcome::paused);
     }
     void take(const to_worker::Stop& m) {
+        if (client_ends_itself()) return client_.send(m);
         if (run_ && m.id == run_->id) end(Outcome::stopped);
     }
-    void take(const to_worker::Shutdown&) {
+    void take(const to_worker::Shutdown& m) {
         if (!run_) done_ = true;
+        if (client_ends_itself()) return client_.send(m);
         end(Outcome::stopped);
+    }
+
+    // ---- A script with a client: its reports are passed on, and hpo's decisions back.
+
+    void greet(const from_worker::Hello& hello) {
+        const std::chrono::duration<double> alive_every = alive_every_;
+        client_.send(to_worker::Welcome{hello.version, alive_every.count()});
+        client_.send(*run_);
+    }
+
+    void take_from_client(std::string_view line) {
+        active_ = true;
+        const auto message = wire::decode_worker(line);
+        const auto* reported = message ? std::get_if<from_worker::Reported>(&*message) : nullptr;
+        if (reported != nullptr && !takes_report(*reported)) return;
+        send(string(line) + '\n');
+        if (!message || !std::holds_alternative<from_worker::Finished>(*message)) return;
+        finished_ = true;
+        client_.send(to_worker::Shutdown{});  // there is no other trial
+    }
+
+    /// From a client's first report on, the output is not read. A study that says where its metrics are has them from
+    /// there if that comes first.
+    bool takes_report(const from_worker::Reported& reported) {
+        if (!client_reports_ && step_ > 0) {
+            if (!std::exchange(told_unused_, true))
+                std::fprintf(stderr, "hpo: metrics are read from %s; what the script's client reports is not used\n",
+                             file_ ? file_->path().c_str() : "the output");
+            client_.send(to_worker::Decision{reported.id, reported.report.step,
+                                             outcome_ ? to_worker::Action::stop : to_worker::Action::go_on});
+            return false;
+        }
+        client_reports_ = true;
+        reader_.reset();
+        step_ = std::max(step_, reported.report.step);
+        return true;
+    }
+
+    /// Returns true if what the output says is held back until the command's end, since the client may report.
+    [[nodiscard]] bool holds_output() const { return client_.used() && !ended_ && !finds_metrics_elsewhere(); }
+    /// Returns true if the study says where the metrics are.
+    [[nodiscard]] bool finds_metrics_elsewhere() const { return !task_.patterns.empty() || !task_.file.empty(); }
+    /// Returns true if the script is told by its client to end. Others get SIGTERM.
+    [[nodiscard]] bool client_ends_itself() const {
+        return client_.connected() && (client_reports_ || !finds_metrics_elsewhere());
     }
 
     /// Tells hpo that the command is alive if it has written or computed anything since the last message. A command
@@ -212,7 +265,7 @@ class Adapter {
     }
 
     void report() {
-        if (waiting_ || outcome_ || !reader_) return;
+        if (waiting_ || outcome_ || !reader_ || holds_output()) return;
         auto step = reader_->take();
         if (!step) return;
         if (step_ >= run_->steps) return report_beyond_budget(std::move(step->metrics));
@@ -305,6 +358,9 @@ class Adapter {
         if (!values.problem().empty()) return StartProblem{values.problem(), is_launch_shortage(0, values.problem())};
         if (const string problem = script::first_line_problem(order.command.front()); !problem.empty())
             return StartProblem{printable(problem), false};
+        if (client_.descriptors()[0] < 0)
+            if (const auto listens = client_.listen(std::getenv("HPO_ENDPOINT")); !listens)
+                return StartProblem{listens.error().message, is_shortage(errno)};
         order.environment = environment_of(run, lookup);
         script::Terminal terminal = terminal_for(order);
         // A terminal that the user asks for is a whole one. Others read from nothing.
@@ -344,8 +400,7 @@ class Adapter {
             environment.push_back(name + "=" + script::fill(text, lookup).value_or(""));
         for (const auto& [name, value] : run.params)
             if (!is_null(value)) environment.push_back(script::variable_of(name) + "=" + to_text(value));
-        // A script that uses the Python client runs as without hpo, and its output is read.
-        for (const char* name : {"HPO_ENDPOINT", "HPO_TOKEN"}) environment.push_back(string(name) + "=");
+        for (const string& variable : client_.environment()) environment.push_back(variable);
         environment.push_back("HPO_SEED=" + std::to_string(run.seed % script::seeds));
         // Stand-ins need all parameters with their types, and the file for their reports.
         environment.push_back("HPO_TRIAL=" + std::to_string(run.id.trial));
@@ -434,6 +489,8 @@ class Adapter {
         status_ = status;
         ended_ = true;
         kill_at_.reset();
+        while (client_.read()) {
+        }
         take_output(max_drained_bytes);
         read_file(true);
         if (reader_) reader_->finish();
@@ -457,7 +514,7 @@ class Adapter {
     void conclude() {
         done_ = true;
         exit_ = interrupted_;
-        if (interrupted_ != 0) return;
+        if (interrupted_ != 0 || finished_) return;
         if (outcome_) return finish(*outcome_, had_more_ ? script::more_reports_message(*run_, task_.reports) : "");
         const script::Ending ending =
             script::ending_of({.status = status_, .output = output_.tail(), .steps = step_, .planned = run_->steps});
@@ -476,6 +533,7 @@ class Adapter {
     void conclude_without_objective(const string& error) {
         script::ReadInstead instead;
         if (reader_) instead = {reader_->seen(), warning(), reader_->nearest()};
+        if (client_.used() && error.empty() && !instead.anything()) return finish(Outcome::complete);
         const auto from = task_.file == script::shim_reports ? script::MetricsFrom::shim
                           : file_                            ? script::MetricsFrom::file
                                                              : script::MetricsFrom::output;
@@ -511,6 +569,11 @@ class Adapter {
 
     std::optional<to_worker::Run> run_;
     Clock::time_point started_;
+    script::ClientLink client_{{.hello = [this](const from_worker::Hello& hello) { greet(hello); },
+                                .line = [this](std::string_view line) { take_from_client(line); }}};
+    bool client_reports_ = false;  ///< the steps are the client's, not the output's
+    bool told_unused_ = false;     ///< that the client's reports are not used
+    bool finished_ = false;        ///< the client has ended the trial
     std::optional<script::StepReader> reader_;
     std::int64_t step_ = 0;           ///< the last step that was reported
     bool waiting_ = false;            ///< true until the decision on that step arrives

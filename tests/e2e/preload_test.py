@@ -261,7 +261,7 @@ class Keeps(Preload):
         """, trials=40, parallel=2)
         self.assertEqual({t["state"] for t in trials}, {"complete"})
         self.assertEqual(len(self.interpreters()), 2)
-        self.assertEqual({self.word("script", t["trial"], "others") for t in trials}, {"False descriptors 5"})
+        self.assertEqual({self.word("script", t["trial"], "others") for t in trials}, {"False descriptors 6"})
         self.assert_nobody_left()
 
     def test_kills_at_random_instants_leave_no_process_and_the_next_run_resumes(self):

@@ -713,6 +713,136 @@ class Unchanged(Script):
         self.assertEqual({(t["state"], t["steps"]) for t in trials}, {("complete", 5)})
 
 
+class ClientAnywhere(Script):
+    """A script with the client in a study whose output hpo would otherwise read."""
+
+    SCRIPT = """
+            import hpo
+            trial = hpo.trial(lr=7)
+            print("val_loss=99")
+            for epoch in trial.epochs(100):
+                print("epoch", epoch, "val_loss=99", flush=True)
+                trial.report(epoch, val_loss=trial.params.lr + epoch)
+            trial.finish(test=trial.params.lr)
+            """
+    MODES = {"argument": (["--out={folder}"], ""), "cwd": ([], '  cwd: "{folder}"\n'), "metrics": ([], "  metrics: {}\n"),
+             "files": ([], "  files: {config.yaml: template.yaml}\n"), "environment": ([], '  environment: {RATE: "{lr}"}\n'),
+             "preload": (["{lr}"], "  preload: [json]\n"), "terminal": (["{lr}"], "  terminal: on\n"),
+             "pattern": ([], "  metrics: {stdout: ['nothing (?<val_loss>{number})']}\n"),
+             "file": ([], '  metrics: {file: "{folder}/no.csv"}\n')}
+
+    def modes(self, script, more=""):
+        self.script(script)
+        (self.folder / "template.yaml").write_text("lr: {lr}\n")
+        for name, (arguments, worker) in self.MODES.items():
+            self.hpo("run", self.study(script_study([PYTHON, "train.py", *arguments], name, trials=2, worker=worker, more=more)))
+            yield name, self.trials(name)
+
+    def test_it_trains_the_trials_values_and_reports_them_in_every_mode(self):
+        for name, trials in self.modes(self.SCRIPT):
+            for trial in trials:
+                lr = trial["params"]["lr"]
+                self.assertEqual((trial["state"], trial["steps"], trial["closing"]), ("complete", 5, {"test": lr}), name)
+                self.assertEqual(trial["values"], {"val_loss": lr + 1}, name)
+
+    def test_rules_stop_it_and_an_exception_is_its_reason(self):
+        self.script("""
+            import hpo
+            trial = hpo.trial()
+            for epoch in trial.epochs(100):
+                trial.report(epoch, val_loss=trial.number + epoch)
+            print("stopped after", epoch)
+            """)
+        study = script_study([PYTHON, "train.py", "{lr}"], trials=3, parallel=1, more="stopping: [{rule: median, grace: 1, min_trials: 1}]")
+        self.hpo("run", self.study(study))
+        trials = self.trials("script")
+        self.assertEqual([(t["state"], t["steps"]) for t in trials], [("complete", 5)] + [("stopped", trials[1]["steps"])] * 2)
+        self.assertIn(f"stopped after {trials[1]['steps']}", self.hpo("logs", "script/2"))
+        self.script("import hpo; trial = hpo.trial(); trial.report(1, val_loss=1); raise KeyError('no such key')")
+        self.hpo("run", self.study(script_study([PYTHON, "train.py", "{lr}"], "raises", trials=2)), status=1)
+        self.assertEqual({t["reason"].splitlines()[0] for t in self.trials("raises")}, {"KeyError: 'no such key'"})
+
+    def test_it_resumes_from_its_checkpoint_after_a_kill(self):
+        self.script("""
+            import os
+            import hpo
+            trial = hpo.trial(checkpoint=True)
+            if trial.resumed:
+                trial.resume_from(int(trial.checkpoint.read_text()))
+            for epoch in trial.epochs():
+                print("trains", epoch)
+                trial.report(epoch, val_loss=epoch)
+                trial.checkpoint.write_text(str(epoch))
+                if epoch == 2 and not trial.resumed:
+                    os.kill(os.getpid(), 9)
+            """)
+        self.hpo("run", self.study(script_study([PYTHON, "train.py", "--out={folder}"], trials=1, retries=1)))
+        self.assertEqual([(t["state"], t["steps"], t["attempt"]) for t in self.trials("script")], [("complete", 5, 2)])
+        trained = [line for line in self.hpo("logs", "script/1").splitlines() if line.startswith("trains")]
+        self.assertEqual(trained, [f"trains {epoch}" for epoch in (1, 2, 3, 4, 5)])
+
+    def test_it_may_take_its_values_from_the_client_and_print_its_metrics(self):
+        for worker in ("", "  metrics: {stdout: ['loss (?<val_loss>{number})']}\n"):
+            name = f"printed{len(worker)}"
+            self.script("""
+            import hpo
+            trial = hpo.trial(lr=7)
+            for epoch in range(5):
+                print(f"val_loss={trial.params.lr + epoch} loss {trial.params.lr + epoch}", flush=True)
+            """)
+            self.hpo("run", self.study(script_study([PYTHON, "train.py", "{lr}"], name, trials=2, worker=worker)))
+            for trial in self.trials(name):
+                self.assertEqual((trial["steps"], trial["values"]["val_loss"]), (5, trial["params"]["lr"]), name)
+
+    def test_ranks_get_the_values_with_a_launcher_and_without(self):
+        self.script("""
+            import os, subprocess, sys
+            import hpo
+            rank = os.environ.get("LOCAL_RANK", "0")
+            trial = hpo.trial(lr=7)
+            children = [subprocess.Popen([sys.executable, *sys.argv], env={**os.environ, "LOCAL_RANK": "1"})] if rank == "0" else []
+            for epoch in trial.epochs():
+                trial.report(epoch, val_loss=trial.params.lr)
+            print("rank", rank, "lr", trial.params.lr, "epoch", epoch, flush=True)
+            for child in children:
+                assert child.wait() == 0
+            """)
+        for name, arguments in (("read", ["{lr}"]), ("own", [])):
+            self.hpo("run", self.study(script_study([PYTHON, "train.py", *arguments], name, trials=2)))
+            for trial in self.trials(name):
+                lr = trial["params"]["lr"]
+                self.assertEqual(trial["values"]["val_loss"], lr)
+                self.assertEqual(sorted(self.hpo("logs", f"{name}/{trial['trial']}").splitlines()),
+                                 [f"rank {rank} lr {lr} epoch 5" for rank in (0, 1)])
+
+    def test_a_launcher_may_notice_the_end_of_rank_0_late(self):
+        self.script("""
+            import os, select, subprocess, sys
+            if "RANK" not in os.environ:
+                status = subprocess.call([sys.executable, __file__], env={**os.environ, "RANK": "0"})
+                select.select([], [], [], 4)  # as torchrun, which looks at its ranks every few seconds
+                sys.exit(status)
+            import hpo
+            trial = hpo.trial(lr=7)
+            trial.report(1, val_loss=trial.params.lr)
+            """)
+        self.hpo("run", self.study(script_study([PYTHON, "train.py"], trials=1)))
+        [trial] = self.trials("script")
+        self.assertEqual((trial["state"], trial["steps"], trial["attempt"]), ("complete", 1, 1))
+
+    def test_a_cleared_environment_and_a_missing_objective_end_the_study_with_the_reason(self):
+        self.script(self.SCRIPT)
+        for name, arguments in (("read", ["{lr}"]), ("own", [])):
+            command = ["env", "-i", f"PYTHONPATH={CLIENT}", PYTHON, "train.py", *arguments]
+            self.hpo("run", self.study(script_study(command, name)), status=1)
+            self.assertIn("RuntimeError: hpo.trial(): hpo runs this script", self.error)
+        self.script(self.SCRIPT.replace("val_loss", "loss"))
+        for name, arguments in (("read2", ["{lr}"]), ("own2", [])):
+            self.hpo("run", self.study(script_study([PYTHON, "train.py", *arguments], name, trials=40, parallel=1)), status=1)
+            self.assertIn("never reported the objective 'val_loss', but loss, test", self.error)
+            self.assertEqual(len(self.trials(name)), 1)
+
+
 class Trust(Script):
     def test_row_13_a_script_inherits_no_descriptors_and_row_33_its_socket_is_private(self):
         text = """

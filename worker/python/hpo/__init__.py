@@ -33,7 +33,6 @@ notebook: hpo.Study (study.py).
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional
 
@@ -106,19 +105,9 @@ def _mapping(defaults: Any, more: Mapping[str, Any]) -> Dict[str, Any]:
     return {**(defaults or {}), **more}
 
 
-def _run_by_environment() -> Dict[str, Any]:
-    """The trial of a script whose output hpo reads: it has no connection, and its parameters are in the environment. It
-    is empty where the script runs alone."""
-    params = os.environ.get("HPO_PARAMS")
-    if not params:
-        return {}
-    return {"trial": int(os.environ.get("HPO_TRIAL", "0")), "params": json.loads(params),
-            "seed": int(os.environ.get("HPO_SEED", "1"))}
-
-
 def _serve(defaults: Mapping[str, Any], abilities: List[str]) -> Iterator[Trial]:
     # The token is valid for one connection: processes that this one starts find the address of that one's process.
-    endpoint, token = os.environ.pop("HPO_ENDPOINT", None), os.environ.pop("HPO_TOKEN", "")
+    endpoint, token = os.environ.pop("HPO_ENDPOINT", ""), os.environ.pop("HPO_TOKEN", "")
     if "HPO_PRELOADING" in os.environ:
         raise RuntimeError("worker.preload is for modules that a script imports, not for the script itself")
     listener = None
@@ -130,9 +119,8 @@ def _serve(defaults: Mapping[str, Any], abilities: List[str]) -> Iterator[Trial]
     elif os.environ.get(RANKS):
         yield from _trials_of_rank_0(defaults, RankLink(os.environ[RANKS]))
     else:
-        if endpoint is None:
-            refuse_cleared_environment()
-        yield Trial(defaults, None, _run_by_environment())
+        refuse_cleared_environment()
+        yield Trial(defaults, None, {})
 
 
 def _trials_of_hpo(defaults: Mapping[str, Any], link: Connection) -> Iterator[Trial]:
