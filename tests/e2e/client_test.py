@@ -399,6 +399,32 @@ class Ranks(SimulatedOrchestrator):
                 self.assertEqual([m["text"] for m in self.of(messages, "log")], ["done"])
                 self.assertEqual([m["values"] for m in self.of(messages, "finished")], [{"test": 2}])
 
+    def test_ranks_that_are_functions_of_multiprocessing_stop_together(self):
+        for method in ("spawn", "fork"):
+            messages = self.play(f"""
+            import multiprocessing, os
+            import hpo
+
+            def train(rank, trial):
+                os.environ["RANK"] = str(rank)
+                for epoch in trial.epochs():
+                    if rank == 0:
+                        trial.report(epoch, loss=1)
+                    assert trial.should_stop() == (epoch == 3)
+                open(f"rank-{{rank}}", "w").write(str(epoch))
+
+            if __name__ == "__main__":
+                trial = hpo.trial()
+                processes = [multiprocessing.get_context("{method}").Process(target=train, args=(rank, trial)) for rank in (1, 0)]
+                for process in processes:
+                    process.start()
+                for process in processes:
+                    process.join()
+                    assert process.exitcode == 0
+            """, stop_at=3)
+            self.assertEqual(self.seen(), {"rank-0": ["3"], "rank-1": ["3"]}, method)
+            self.assertEqual(len(self.of(messages, "report")), 3)
+
     def test_a_second_process_without_a_rank_raises_once_the_first_has_ended(self):
         self.play("""
             import subprocess, sys

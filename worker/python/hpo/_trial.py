@@ -123,8 +123,8 @@ class Trial:
         link, other = self._links()
         if other is not None:
             updates, self._window = self._window if iterations is None else iterations, 0
-            if self._stop is None:
-                self._stop = other.call(self._run, "report", step, metrics=numbers, iterations=updates)
+            if self._stop is None or rank() == 0:  # the other ranks wait for rank 0's call
+                self._stop = other.call(self._run, "report", step, metrics=numbers, iterations=updates) or self._stop
         elif link is None:
             print(f"step {step - self._shift}:", *(f"{name}={value}" for name, value in numbers.items()), flush=True)
         else:
@@ -172,8 +172,8 @@ class Trial:
     def _returns(self, call: str, number: int) -> bool:
         """Whether the trial ends with this call."""
         link, other = self._links()
-        if other is not None and self._stop is None:
-            self._stop = other.call(self._run, call, number)
+        if other is not None and (self._stop is None or rank() == 0):
+            self._stop = other.call(self._run, call, number) or self._stop
         elif link is not None:
             with link.lock:
                 self._hears_stop(link)
