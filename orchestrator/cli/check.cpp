@@ -538,8 +538,9 @@ int check_command(const CheckArguments& arguments) {
                                   : script_text(study, load, json);
     text += row("machine",
                 host.cpu_name + ", " + cores_text(host.cores) + ", " + bytes(available_memory()) + " of memory free");
-    text += packing_text(load, json) + search_of_concurrency(study, plan, *machine) +
-            cores_of_trials(study, plan, *machine);
+    text += packing_text(load, json);
+    if (const auto why = fewer_than_asked(study, host); !why.empty()) text += row("", why);
+    text += search_of_concurrency(study, plan, *machine) + cores_of_trials(study, plan, *machine);
     if (!arguments.json) print(text);  // now, as there may be no prediction
     if (arguments.devices) {
         const PredictionReport report =

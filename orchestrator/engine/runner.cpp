@@ -121,6 +121,8 @@ class Session {
         const event::SessionStarted session{host_name(), getpid(), version};
         log_->info("{}", session_line(study_, session, plan_.workers));
         ledger_.session_started(session);
+        if (const auto why = fewer_than_asked(study_, machine_->host()); !why.empty())
+            tell({Notice::Level::warning, 0, why});
         log_->info("sampler {}", ledger_.proposer().about());
         keeper_.begin();
         // Trials on the host leave those on devices a worker, and the other way round; the cores limit both.

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <numeric>
 
 #include "hpo/printable.hpp"
 #include "orchestrator/devices/mps.hpp"
+#include "orchestrator/engine/text.hpp"
 #include "orchestrator/execution/environment.hpp"
 #include "orchestrator/scheduling/concurrency.hpp"
 #include "orchestrator/scheduling/core_shares.hpp"
@@ -59,6 +61,26 @@ WorkerPlan plan_workers(const Study& study, const Host& host) {
         plan.cpus.emplace_back(host.cpus.begin() + static_cast<std::ptrdiff_t>(index * cpus / count),
                                host.cpus.begin() + static_cast<std::ptrdiff_t>((index + 1) * cpus / count));
     return plan;
+}
+
+std::string fewer_than_asked(const Study& study, const Host& host) {
+    if (!study.resources.parallel || study.command.empty()) return {};
+    const auto wanted = static_cast<double>(std::min(*study.resources.parallel, study.budget.trials));
+    const double each = study.resources.trial.cores.value_or(1);
+    const double fit = std::max(1.0, std::floor(host.cores / each + 1e-9));
+    if (fit >= wanted) return {};
+    // Two digits, rounded down, so that all fit.
+    const double share = host.cores / wanted, digit = std::pow(10, std::floor(std::log10(share)) - 1);
+    const auto number = [](double n) {
+        char text[40];
+        std::snprintf(text, sizeof text, "%.3g", n);
+        return std::string(text);
+    };
+    return "resources.parallel is " + std::to_string(*study.resources.parallel) + ", and no more than " +
+           count(static_cast<std::int64_t>(fit), "trial runs", "trials run") + " at once: each reserves " +
+           number(each) + " of " + number(host.cores) + (host.cores == 1 ? " core" : " cores") +
+           "; resources.trial: {cores: " + number(std::floor(share / digit + 1e-9) * digit) + "} makes room for " +
+           std::to_string(static_cast<std::int64_t>(wanted));
 }
 
 std::vector<std::vector<int>> cores_of_workers(const Study& study, const WorkerPlan& plan) {

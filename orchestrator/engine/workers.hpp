@@ -38,6 +38,10 @@ struct WorkerPlan {
 /// pinned: what their number will be is not known when they start.
 WorkerPlan plan_workers(const Study& study, const Host& host);
 
+/// Returns why the cores keep a script's trials from running `resources.parallel` at once, with the cure. Empty if they
+/// do not.
+std::string fewer_than_asked(const Study& study, const Host& host);
+
 /// The cores that native workers may compute on, each with a thread for each: those to which they are bound, but no
 /// more than the control group's quota of CPU time. Empty if no worker is bound.
 std::vector<std::vector<int>> cores_of_workers(const Study& study, const WorkerPlan& plan);

@@ -77,6 +77,29 @@ TEST_F(ScriptEnvironment, ThereAreNoMorePlacesThanALimitOnProcessesHasRoomFor) {
     EXPECT_EQ(plan_workers(study, host).workers, 20) << "said by the study";
 }
 
+TEST_F(ScriptEnvironment, ThatCoresKeepFewerTrialsAtOnceThanTheStudyAsksForIsSaidWithTheCure) {
+    Host host;
+    host.cores = 2;
+    study.budget.trials = 500;
+    EXPECT_EQ(fewer_than_asked(study, host), "") << "found by throughput";
+    study.resources.parallel = 200;
+    EXPECT_EQ(fewer_than_asked(study, host),
+              "resources.parallel is 200, and no more than 2 trials run at once: each reserves 1 of 2 cores; "
+              "resources.trial: {cores: 0.01} makes room for 200");
+    study.resources.trial.cores = 0.01;
+    EXPECT_EQ(fewer_than_asked(study, host), "");
+    study.resources.trial.cores = 3;
+    study.budget.trials = 7;
+    EXPECT_EQ(fewer_than_asked(study, host),
+              "resources.parallel is 200, and no more than 1 trial runs at once: each reserves 3 of 2 cores; "
+              "resources.trial: {cores: 0.28} makes room for 7");
+    study.resources.parallel = 1;
+    EXPECT_EQ(fewer_than_asked(study, host), "");
+    study.resources.parallel = 200;
+    study.command.clear();
+    EXPECT_EQ(fewer_than_asked(study, host), "") << "a native trial needs a core";
+}
+
 TEST_F(ScriptEnvironment, OfAGpuNamesItByItsIdAndKeepsFrameworksFromTakingAllOfIt) {
     target = {"cuda", "GPU-8f6c", {}};
     EXPECT_EQ(launch().environment.at("CUDA_VISIBLE_DEVICES"), "GPU-8f6c");
