@@ -277,7 +277,9 @@ class Adviser {
         const auto own = average({"trials", Quantity::cores});
         const bool asks_too_much =
             facts_.threads && static_cast<double>(*facts_.threads * facts_.at_once) > facts_.cores;
-        const bool contention = *used >= busy_host && waiting.value_or(0) >= contended;
+        // Trials that use few of the cores wait for other programs, whatever number of threads they have.
+        const bool contention =
+            *used >= busy_host && waiting.value_or(0) >= contended && (!own || *own > facts_.cores / 2);
         if (own) {
             const double each = *own / static_cast<double>(facts_.at_once);
             char text[160];
@@ -291,7 +293,7 @@ class Adviser {
             if (each < waiting_trial && !facts_.on_device && !(contention && asks_too_much))
                 return waits_for_data(100 * *own / facts_.cores, io);
         }
-        if (contention && (asks_too_much || !own || *own > facts_.cores / 2)) return too_many_threads(*used, *waiting);
+        if (contention) return too_many_threads(*used, *waiting);
         if (facts_.on_device && gpu) {
             if (*gpu >= idle_gpu) {
                 say("GPU 0 was busy " + percent(*gpu) + " of the time.");

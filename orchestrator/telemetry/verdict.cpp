@@ -162,7 +162,11 @@ class Judge {
         const double waiting = average("host", Quantity::cpu_pressure), io = average("host", Quantity::io_pressure);
         const auto cores = of("program", Quantity::cores);
         const std::string used = value_text(Quantity::utilization, utilization->average);
-        if (utilization->average >= busy && waiting > cpu_contention)
+        const auto trials = of("trials", Quantity::cores), &own = trials ? trials : cores;
+        if (utilization->average >= busy && own && own->average < context_.cores / 2)
+            add("The CPU is busy (" + used + ") with other programs: " + (trials ? "the trials" : "this one") +
+                " used " + value_text(Quantity::cores, own->average) + " of " + cores_text(context_.cores) + " cores.");
+        else if (utilization->average >= busy && waiting > cpu_contention)
             add("The CPU is busy (" + used + ") and processes waited for it in " +
                 value_text(Quantity::cpu_pressure, waiting) +
                 " of the time: more threads run than there are cores. Use fewer threads or fewer trials at once.");

@@ -8,6 +8,7 @@ namespace hpo {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 ChannelSummary constant(double value) { return {.count = 60, .average = value, .least = value, .most = value}; }
 
@@ -137,6 +138,18 @@ TEST(Advice, TooManyThreadsAreCpuBoundAndAsManyAsThereAreCoresAreAdvised) {
     EXPECT_EQ(advice.changes[0].keys[0],
               std::pair(std::string("worker.environment.OMP_NUM_THREADS"), std::string("2")));
     EXPECT_FALSE(advice.changes[0].gain) << "nobody has measured it";
+}
+
+TEST(Advice, FewerThreadsAreNotAdvisedForTrialsThatSleepWhileOtherProgramsComputeHoweverManyTheyHave) {
+    StudyFacts facts{.native = false, .at_once = 2, .cores = 4};
+    facts.telemetry[{"host", Quantity::utilization}] = constant(100);
+    facts.telemetry[{"host", Quantity::cpu_pressure}] = constant(80);
+    facts.telemetry[{"trials", Quantity::cores}] = constant(0.1);
+    facts.threads = 8;
+    facts.threads_key = "worker.environment.OMP_NUM_THREADS";
+    const Advice advice = advise(facts);
+    EXPECT_THAT(all(advice.evidence), Not(HasSubstr("threads")));
+    EXPECT_THAT(all(advice.to_measure), Not(HasSubstr("threads")));
 }
 
 TEST(Advice, ABusyCpuThatNothingWaitsForIsNoFault) {

@@ -90,6 +90,19 @@ TEST(Verdict, MoreThreadsThanCoresAreTold) {
                 ElementsAre(HasSubstr("The CPU is used fully")));
 }
 
+TEST(Verdict, ThatOtherProgramsKeepTheCpuBusyIsNoAdviceToUseFewerThreads) {
+    for (const char* source : {"trials", "program"})
+        EXPECT_THAT(verdict(steady({host(Quantity::utilization, 99), host(Quantity::cpu_pressure, 80),
+                                    measurement(source, Quantity::cores, 0.1)}),
+                            {.cores = 2}),
+                    ElementsAre(AllOf(HasSubstr("with other programs: "), HasSubstr(" used 0.1 of 2 cores"),
+                                      Not(HasSubstr("threads")))));
+    EXPECT_THAT(verdict(steady({host(Quantity::utilization, 99), host(Quantity::cpu_pressure, 80),
+                                measurement("trials", Quantity::cores, 1.9)}),
+                        {.cores = 2}),
+                ElementsAre(HasSubstr("Use fewer threads")));
+}
+
 TEST(Verdict, AProgramOnOneOfManyCoresCouldRunSeveralTimes) {
     EXPECT_THAT(
         verdict(steady({host(Quantity::utilization, 13), measurement("program", Quantity::cores, 1.0)}), {.cores = 8}),
