@@ -181,7 +181,7 @@ void add_facts(Canvas& canvas, const Study& study, const TrialRecord& trial, con
     if (!trial.curve.empty()) {
         const Report& last = trial.curve.back();
         std::string speed;
-        if (last.seconds) speed = duration_text(*last.seconds) + " of training";
+        if (const auto seconds = training_seconds(trial)) speed = duration_text(*seconds) + " of training";
         if (last.iterations_per_second_overall)
             speed += (speed.empty() ? "" : ", ") + short_number(*last.iterations_per_second_overall) + " it/s";
         if (last.samples_per_second_overall)

@@ -46,8 +46,8 @@ std::size_t add_best(Canvas& canvas, const Study& study, const std::vector<const
         rows[0].cells.push_back(std::to_string(trial.number));
         rows[1].cells.push_back(short_number(*trial.value));
         best_step.cells.push_back(progress_text(study, trial.best_step));
-        const bool timed = !trial.curve.empty() && trial.curve.back().seconds;
-        time.cells.push_back(timed ? duration_text(*trial.curve.back().seconds) : "-");
+        const auto seconds = training_seconds(trial);
+        time.cells.push_back(seconds ? duration_text(*seconds) : "-");
     }
     if (std::any_of(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(count),
                     [](const TrialRecord* trial) { return !trial->seeds.empty(); })) {

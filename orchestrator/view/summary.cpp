@@ -293,6 +293,14 @@ bool is_retry(const TrialRecord& trial) {
 }
 }  // namespace
 
+std::optional<double> training_seconds(const TrialRecord& trial) {
+    if (trial.curve.empty() || !trial.curve.back().seconds) return std::nullopt;
+    const Report& last = trial.curve.back();
+    const bool measures_itself = last.iteration.has_value();
+    if (measures_itself || trial.attempt > 1) return last.seconds;
+    return std::max(*last.seconds, trial.ended_at - trial.started_at);
+}
+
 std::string event_line(const StoredEvent& stored, const StudyRecord& record, const Study& study,
                        const TrialRecord* best) {
     const auto of_trial = [&](std::int64_t number, const std::string& text) {
@@ -311,8 +319,7 @@ std::string event_line(const StoredEvent& stored, const StudyRecord& record, con
         if (trial.value)
             text += ", " + study.objective.metric + " " + short_number(*trial.value) + " at " + step_name(study) + " " +
                     std::to_string(trial.best_step);
-        if (!trial.curve.empty() && trial.curve.back().seconds)
-            text += ", " + duration_text(*trial.curve.back().seconds);
+        if (const auto seconds = training_seconds(trial)) text += ", " + duration_text(*seconds);
         for (const Goal& goal : study.objective.further)
             if (const auto other = metric_that_counts(trial, goal.metric))
                 text += ", " + goal.metric + " " + short_number(*other);

@@ -123,4 +123,8 @@ std::int64_t tries(const TrialRecord& trial);
 std::string event_line(const StoredEvent& stored, const StudyRecord& record, const Study& study,
                        const TrialRecord* best);
 
+/// Returns the seconds of a trial's training so far, or nothing if its worker did not measure them. A script that is
+/// run as it is may report before its work is done: its only attempt counts up to its end.
+std::optional<double> training_seconds(const TrialRecord& trial);
+
 }  // namespace hpo::view

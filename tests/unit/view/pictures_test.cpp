@@ -543,6 +543,22 @@ TEST(Summary, ALogLineNamesTheTrialItsValueAndTheReason) {
               "trial 12)");
 }
 
+TEST(TrainingSeconds, OfAScriptThatReportsAtOnceLastToItsEnd) {
+    TrialRecord trial;
+    EXPECT_FALSE(training_seconds(trial));
+    trial.curve = {Report{.step = 1, .seconds = 0.006}};
+    trial.attempt = 1;
+    EXPECT_EQ(training_seconds(trial), 0.006) << "it runs";
+    trial.started_at = 100;
+    trial.ended_at = 160;
+    EXPECT_EQ(training_seconds(trial), 60);
+    trial.attempt = 2;
+    EXPECT_EQ(training_seconds(trial), 0.006) << "it waited in between";
+    trial.attempt = 1;
+    trial.curve.back().iteration = 10;
+    EXPECT_EQ(training_seconds(trial), 0.006) << "its worker measures its training";
+}
+
 TEST(Events, APromotedTrialResumesAndOnlyARetryIsAnotherAttempt) {
     StudyRecord record = sample_record(16);
     TrialRecord& trial = record.trial(13);
