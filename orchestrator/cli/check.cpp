@@ -513,7 +513,7 @@ int check_command(const CheckArguments& arguments) {
     if (!has_worker(study)) {
         const std::string trial =
             row("trial", "trained by another program: hpo ask-tell " + shell_word(arguments.file));
-        print(arguments.json ? json.dump() + '\n' : text + trial);
+        print(arguments.json ? json.dump() + '\n' : printable(text + trial, true));
         return 0;
     }
     const auto machine = open_machine(study, installed_programs(), [](const DeviceNotice& notice) {
@@ -541,7 +541,7 @@ int check_command(const CheckArguments& arguments) {
     text += packing_text(load, json);
     if (const auto why = fewer_than_asked(study, host); !why.empty()) text += row("", why);
     text += search_of_concurrency(study, plan, *machine) + cores_of_trials(study, plan, *machine);
-    if (!arguments.json) print(text);  // now, as there may be no prediction
+    if (!arguments.json) print(printable(text, true));  // now, as there may be no prediction
     if (arguments.devices) {
         const PredictionReport report =
             predict_study({.study = arguments.file, .set = arguments.set, .devices = arguments.devices});

@@ -165,7 +165,7 @@ int parse_and_run(int argc, char** argv) {
     app.set_help_flag("-h,--help", "Print this help and exit");
     app.require_subcommand(1);
     app.failure_message([](const CLI::App* at, const CLI::Error& error) {
-        return std::string("hpo: ") + error.what() +
+        return "hpo: " + printable(error.what(), true) +
                "\nTry: " + (at->get_parent() ? "hpo " + at->get_name() : at->get_name()) + " --help\n";
     });
     std::string first_steps = "Examples:\n";
@@ -202,6 +202,11 @@ int parse_and_run(int argc, char** argv) {
     return usage_error;
 }
 
+/// Errors quote paths and arguments, which may contain escape codes.
+void complain(const char* prefix, std::string_view message) {
+    std::fprintf(stderr, "%s%s\n", prefix, printable(message, true).c_str());
+}
+
 }  // namespace
 
 void print(std::string_view text) {
@@ -220,13 +225,13 @@ int run_cli(int argc, char** argv) {
     try {
         return parse_and_run(argc, argv);
     } catch (const Refusal& refusal) {
-        std::fprintf(stderr, "%s\n", refusal.what());
+        complain("", refusal.what());
         return refusal.exit_code();
     } catch (const Fatal& fatal) {
-        if (*fatal.what()) std::fprintf(stderr, "hpo: %s\n", fatal.what());
+        if (*fatal.what()) complain("hpo: ", fatal.what());
         return fatal.exit_code();
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "hpo: %s\n", error.what());
+        complain("hpo: ", error.what());
         return 1;
     }
 }

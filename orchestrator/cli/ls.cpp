@@ -71,12 +71,12 @@ int list_all(bool as_json) {
                                                                                            : "interrupted",
                    std::to_string(ended) + "/" + std::to_string(snapshot->study.budget.trials),
                    best ? short_number(*best->value) : "-", metrics_text(snapshot->study.objective),
-                   best ? trials_text(*snapshot, *best) : "-", folder.path.string()});
+                   best ? trials_text(*snapshot, *best) : "-", printable(folder.path.string())});
     }
     if (as_json)
         print(dump({{"schema", json_schema}, {"studies", std::move(studies)}}));
     else if (table.empty())
-        print("No study in " + runs_folder().string() + "/ yet: hpo run FILE.yaml starts one.\n");
+        print("No study in " + printable(runs_folder().string()) + "/ yet: hpo run FILE.yaml starts one.\n");
     else
         print(table.draw(view::screen_of_stdout()));
     return 0;

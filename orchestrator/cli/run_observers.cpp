@@ -49,7 +49,7 @@ std::string with_level(const Notice& notice) {
                               : notice.level == Notice::Level::warning ? "warning: "
                                                                        : "";
     const std::string trial = notice.trial ? "trial " + std::to_string(notice.trial) + ": " : "";
-    return level + trial + notice.text + '\n';
+    return level + trial + printable(notice.text, true) + '\n';
 }
 
 /// Returns the first line for a study that has run before: "Resuming phase1: 12 of 64 trials started, 9 finished", or

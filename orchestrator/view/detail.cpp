@@ -194,8 +194,8 @@ void add_facts(Canvas& canvas, const Study& study, const TrialRecord& trial, con
     add_fact(canvas, screen, "device", printable(trial.allocation.device));
     add_fact(canvas, screen, "chosen", printable(trial.allocation.forecast.why));
     add_lines(canvas, "environment", trial.allocation.environment, screen);
-    add_fact(canvas, screen, "log", files.log);
-    add_fact(canvas, screen, "checkpoints", files.checkpoints);
+    add_fact(canvas, screen, "log", printable(files.log));
+    add_fact(canvas, screen, "checkpoints", printable(files.checkpoints));
     canvas.blank();
     add_parameters(canvas, trial, screen);
     if (trial.curve.empty()) return;

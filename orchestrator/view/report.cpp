@@ -180,7 +180,7 @@ std::string draw_report(const Study& study, const StudyRecord& record, const Mom
     for (const std::string& line : facts.insights) canvas.add(printable(line));
 
     canvas.blank();
-    canvas.add(Line().add("Database, logs and checkpoints  ").add(facts.folder));
+    canvas.add(Line().add("Database, logs and checkpoints  ").add(printable(facts.folder)));
     if (!front.empty() && !study.objective.further.empty()) {
         canvas.add(Line()
                        .add("Write one of the front          ")
