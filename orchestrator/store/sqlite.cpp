@@ -172,6 +172,15 @@ Error Database::error() const {
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
             return {at + "is locked by another program" + by_whom(file_)};
+        case SQLITE_PROTOCOL:
+            return {at +
+                    "its locks are taken and released by too many processes at a time, or do not work on this file "
+                    "system: try again, or set HPO_RUNS to a local folder"};
+        case SQLITE_IOERR:
+            return {at + "the disk does not read or write it" +
+                    (system != 0 ? std::string(": ") + std::strerror(system) : std::string()) +
+                    ": look for errors of the disk in the kernel's log (dmesg), or set HPO_RUNS to a folder on another "
+                    "one; what was stored is kept"};
         default:
             break;
     }
