@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "hpo/regular_file.hpp"
 #include "hpo/result.hpp"
 #include "orchestrator/cli/study_choice.hpp"
 #include "orchestrator/sampling/registry.hpp"
@@ -42,7 +43,7 @@ void settle_stopping(Study& study, bool fresh) {
     study.stopping = *study.default_stopping;
     const fs::path stored = study_folder(study.name).yaml();
     std::error_code ignored;
-    if (!fresh && fs::exists(stored, ignored))
+    if (!fresh && fs::is_regular_file(stored, ignored))
         if (auto begun = read_study(stored, {}, all); begun && begun->stopping != study.stopping) {
             const auto automatic = read_study(stored, std::array{std::string("stopping=auto")}, all);
             if (begun->stopping.empty() || (automatic && begun->stopping == automatic->stopping))
@@ -59,7 +60,10 @@ void settle_stopping(Study& study, bool fresh) {
 static fs::path file_of(const std::string& name) {
     std::error_code ignored;
     const bool is_name = fs::status(name, ignored).type() == fs::file_type::not_found && is_study_name(name);
-    return is_name ? study_folder(name).yaml() : fs::path(name);
+    if (!is_name) return name;
+    const fs::path stored = study_folder(name).yaml();
+    if (const auto regular = check_regular(stored); !regular) throw Fatal(regular.error().message);
+    return stored;
 }
 
 std::string warnings_of(const std::string& name, const Overrides& overrides) {

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "hpo/descriptor.hpp"
+#include "hpo/regular_file.hpp"
 #include "orchestrator/store/file_system.hpp"
 #include "orchestrator/store/result_log.hpp"
 #include "orchestrator/store/sqlite.hpp"
@@ -84,6 +85,7 @@ bool has_wal(const fs::path& file) {
 constexpr const char* kept = "; nothing was changed: restore it from a copy, or move it away to start anew";
 
 Result<Header> read_header(const fs::path& file) {
+    if (const auto regular = check_regular(file); !regular) return regular.error();
     const std::string at = file.string() + ": ";
     std::ifstream in(file, std::ios::binary);
     if (!in) return Error{at + "cannot be read: " + std::strerror(errno)};

@@ -132,7 +132,7 @@ HolderLock::~HolderLock() {
 }
 
 std::optional<Holder> holder_of(const StudyFolder& study) {
-    const int fd = ::open(study.lock().c_str(), O_RDONLY | O_CLOEXEC);
+    const int fd = ::open(study.lock().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && errno == EACCES && !locks_on(study.lock()).empty()) return Holder{0, "unknown", ""};
     if (fd < 0) return std::nullopt;
     std::optional<Holder> holder;

@@ -9,6 +9,7 @@
 
 #include "hpo/doing.hpp"
 #include "hpo/interrupted.hpp"
+#include "hpo/regular_file.hpp"
 #include "orchestrator/store/database_file.hpp"
 #include "orchestrator/store/file_system.hpp"
 #include "orchestrator/store/lock_owner.hpp"
@@ -83,6 +84,8 @@ Result<std::unique_ptr<Store>> open_store(const fs::path& file, std::function<vo
 Result<std::unique_ptr<Store>> open_store_read_only(const fs::path& file) {
     std::error_code error;
     if (!fs::exists(file, error)) return Error{file.string() + ": no such file"};
+    for (const char* suffix : {"-wal", "-shm", "-journal"})
+        if (auto regular = check_regular(file.string() + suffix); !regular) return regular.error();
     if (auto ours = check_identity(file); !ours) return ours.error();
     const fs::path memory = file.string() + "-shm";
     if (::access(memory.c_str(), R_OK) != 0 && errno == EACCES) return open_copy(file);

@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "hpo/descriptor.hpp"
+#include "hpo/regular_file.hpp"
 
 namespace hpo {
 namespace fs = std::filesystem;
@@ -27,14 +28,26 @@ std::string trial_name(std::int64_t trial) {
     return text;
 }
 
-/// The folder, and what hpo itself makes in it but for single trials.
-std::vector<fs::path> parts(const StudyFolder& folder) {
-    std::vector<fs::path> all{folder.path,   folder.path / "logs", folder.path / "checkpoints",
-                              folder.lock(), folder.log(),         folder.path / "hpo.1.log",
-                              folder.yaml()};
+std::vector<fs::path> folders(const StudyFolder& folder) {
+    return {folder.path, folder.path / "logs", folder.path / "checkpoints"};
+}
+
+std::vector<fs::path> log_files(const StudyFolder& folder) { return {folder.log(), folder.path / "hpo.1.log"}; }
+
+std::vector<fs::path> files(const StudyFolder& folder) {
+    std::vector<fs::path> all{folder.lock()};
+    for (const fs::path& log : log_files(folder)) all.push_back(log);
+    all.push_back(folder.yaml());
     for (const char* name :
          {"study.db", "study.db-wal", "study.db-shm", "study.db-journal", "study.db-results", "study.db.new"})
         all.push_back(folder.path / name);
+    return all;
+}
+
+/// The folder, and what hpo itself makes in it but for single trials.
+std::vector<fs::path> parts(const StudyFolder& folder) {
+    std::vector<fs::path> all = folders(folder);
+    for (const fs::path& file : files(folder)) all.push_back(file);
     return all;
 }
 
@@ -104,7 +117,12 @@ Result<void> make_study_folder(const StudyFolder& folder) {
         return Error{link.string() +
                      ": a symbolic link that somebody else has made here; nothing was written through it: remove it, "
                      "or set HPO_RUNS to a folder of your own"};
-    for (const fs::path& path : {folder.path, folder.path / "logs", folder.path / "checkpoints"}) {
+    for (const fs::path& file : files(folder))
+        if (const auto regular = check_regular(file); !regular) return regular;
+    for (const fs::path& log : log_files(folder))
+        if (std::error_code ignored; fs::is_symlink(fs::symlink_status(log, ignored)))
+            return Error{log.string() + ": a symbolic link, through which no log is written: remove it"};
+    for (const fs::path& path : folders(folder)) {
         std::error_code error;
         fs::create_directories(path, error);
         if (error) return Error{path.string() + ": the folder cannot be made: " + error.message()};

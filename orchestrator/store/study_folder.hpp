@@ -41,9 +41,10 @@ StudyFolder study_folder(const std::string& name);
 /// Every study below `runs` (folders with a database), the one changed last first; equally old ones by name.
 std::vector<StudyFolder> list_studies(const std::filesystem::path& runs);
 
-/// Makes the folder and those for logs and checkpoints. An Error names what cannot be made, and why; or a file or
-/// folder of the study that is a symbolic link of somebody else's: in a folder that others can write to, it would lead
-/// our writing to a place that they chose. Links of one's own and of root's are followed.
+/// Makes the folder and those for logs and checkpoints. An Error names what cannot be made, and why; or a file of the
+/// study that is no regular one; or a file or folder of it that is a symbolic link of somebody else's: in a folder that
+/// others can write to, it would lead our writing to a place that they chose. Links of one's own and of root's are
+/// followed, but for the study's log.
 Result<void> make_study_folder(const StudyFolder& folder);
 
 /// The link that make_study_folder() refuses, for the user `me`; empty: there is none.

@@ -200,6 +200,42 @@ class Surroundings(Case):
         self.assertIn("\\x1b[31mlog", shown)
         self.assertNotIn("\033", shown)
 
+    def test_escape_codes_of_a_folders_name_do_not_reach_the_terminal(self):
+        odd = self.folder / "\033[31mred"
+        odd.mkdir()
+        (odd / "train.sh").write_text("echo loss=1\n")
+        (odd / "study.yaml").write_text(SCRIPT.format(trials=1, more=""))
+        shown = ""
+        for command in (["check", "study.yaml"], ["check", odd / "missing.yaml"], ["run", "study.yaml"], ["run", odd / "study.yaml"],
+                        ["run", odd / "missing.yaml"], ["ls"], ["ls", "script"], ["show", "script", "1"], ["show", "script"],
+                        ["top", "script", "--once"], ["stop", "script"], ["logs", "none"], ["doctor"]):
+            done = subprocess.run([HPO, *command], cwd=odd, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=DEADLINE,
+                                  env={**os.environ, "HPO_RUNS": str(odd / "runs")})
+            self.assertNotIn("\033", done.stdout + done.stderr, command)
+            shown += done.stdout
+        self.assertIn("\\x1b[31mred", shown)
+
+    def test_named_pipes_and_linked_logs_in_a_studys_folder_are_refused_and_never_waited_for(self):
+        (self.folder / "train.sh").write_text("echo loss=1\n")
+        study = self.study(SCRIPT.format(trials=1, more=""))
+        self.hpo("run", study)
+        self.hpo("run", self.study(SCRIPT.format(trials=1, more="").replace("study: script", "study: other"), "other.yaml"))
+        folder = self.folder / "runs" / "script"
+        for name in ("study.db", "study.yaml", "hpo.log", "lock"):
+            (folder / name).rename(folder / "aside")
+            os.mkfifo(folder / name)
+            self.assertIn("other", self.hpo("ls"))
+            self.hpo("run", study, status=1)
+            self.assertIn(f"{name}: is a named pipe, not a regular file: remove it", self.error)
+            (folder / "aside").rename(folder / name)
+        precious = self.folder / "precious"
+        precious.write_text("mine")
+        (folder / "hpo.log").unlink()
+        (folder / "hpo.log").symlink_to(precious)
+        self.hpo("run", study, status=1)
+        self.assertIn("hpo.log: a symbolic link", self.error)
+        self.assertEqual(precious.read_text(), "mine")
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -9,6 +9,8 @@
 #include <memory>
 #include <string>
 
+#include "hpo/regular_file.hpp"
+
 namespace hpo {
 namespace {
 
@@ -62,6 +64,7 @@ Result<void> write_checkpoint(const std::filesystem::path& file, std::uint64_t b
         std::remove(temporary.c_str());
         return error;
     };
+    std::remove(temporary.c_str());  // of a killed process; another file would be written through, or waited for
     File out(std::fopen(temporary.c_str(), "wbe"));
     if (!out) return failed_by_errno(temporary);
     std::setvbuf(out.get(), nullptr, _IONBF, 0);
@@ -84,6 +87,7 @@ Result<void> write_checkpoint(const std::filesystem::path& file, std::uint64_t b
 
 Result<std::int64_t> read_checkpoint(const std::filesystem::path& file, std::uint64_t binding,
                                      std::span<const std::span<std::byte>> parts) {
+    if (const auto regular = check_regular(file); !regular) return regular.error();
     const File in(std::fopen(file.c_str(), "rbe"));
     if (!in) return failed_by_errno(file);
     Header header;

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "orchestrator/store/file_system.hpp"
+#include "orchestrator/store/sqlite.hpp"
 #include "orchestrator/store/store.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -19,6 +20,7 @@ namespace hpo {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::string read_file(const fs::path& file) {
@@ -72,6 +74,42 @@ TEST_F(StoreFaults, AnEmptyFileIsRefusedAndStaysEmpty) {
 TEST_F(StoreFaults, AFileThatIsNoDatabaseIsRefused) {
     write_file(file_, "study: phase1\nseed: 1\n" + std::string(5000, '#'));
     expect_refused("not a study's database");
+}
+
+TEST_F(StoreFaults, ANamedPipeIsRefusedAndNotWaitedFor) {
+    ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
+    for (const auto& store : {open_store(file_), open_store_read_only(file_)}) {
+        ASSERT_FALSE(store);
+        EXPECT_EQ(store.error().message, file_.string() + ": is a named pipe, not a regular file: remove it");
+    }
+    fs::remove(file_);
+    fill(1);
+    const fs::path log = file_.string() + "-wal";
+    fs::remove(log);
+    ASSERT_EQ(::mkfifo(log.c_str(), 0600), 0);
+    const auto store = open_store_read_only(file_);
+    ASSERT_FALSE(store);
+    EXPECT_THAT(store.error().message, HasSubstr("study.db-wal: is a named pipe"));
+}
+
+int failure_of_every_open = SQLITE_OK;
+
+TEST_F(StoreFaults, AFailingDiskAndFailingLocksAreToldWithThePlaceAndTheCure) {
+    sqlite3_vfs failing = *sqlite3_vfs_find(nullptr);
+    failing.zName = "failing";
+    failing.xOpen = [](sqlite3_vfs*, const char*, sqlite3_file* file, int, int*) {
+        file->pMethods = nullptr;
+        return failure_of_every_open;
+    };
+    ASSERT_EQ(sqlite3_vfs_register(&failing, 1), SQLITE_OK);
+    const auto message = [&](int failure) {
+        failure_of_every_open = failure;
+        return sqlite::Database::open(file_, sqlite::Mode::read_write, 0).error().message;
+    };
+    EXPECT_THAT(message(SQLITE_IOERR_READ),
+                AllOf(HasSubstr("study.db: the disk does not read or write it"), HasSubstr("dmesg")));
+    EXPECT_THAT(message(SQLITE_PROTOCOL), AllOf(HasSubstr("study.db: its locks"), HasSubstr("HPO_RUNS")));
+    sqlite3_vfs_unregister(&failing);
 }
 
 TEST_F(StoreFaults, AnotherProgramsDatabaseIsRefused) {

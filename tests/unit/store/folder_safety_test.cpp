@@ -1,5 +1,6 @@
 // A run's changes to a study's folder before the run is accepted, and links in the folder.
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -88,6 +89,32 @@ TEST(Links, PlantedInASharedFolderRefuseTheRun) {
     ASSERT_FALSE(made);
     EXPECT_THAT(made.error().message, HasSubstr("a symbolic link that somebody else has made"));
     EXPECT_EQ(planted_link(folder, somebody_else).string(), "") << "his own";
+}
+
+TEST(Links, ALogIsNeverWrittenThroughOne) {
+    testing::TemporaryFolder place;
+    const StudyFolder folder{place / "s"};
+    ASSERT_TRUE(make_study_folder(folder));
+    fs::create_symlink(place / "precious", folder.log());
+    const auto made = make_study_folder(folder);
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().message,
+              folder.log().string() + ": a symbolic link, through which no log is written: remove it");
+}
+
+TEST(NamedPipes, InTheFolderAreRefusedAndNotWaitedFor) {
+    testing::TemporaryFolder place;
+    const StudyFolder folder{place / "s"};
+    ASSERT_TRUE(make_study_folder(folder));
+    for (const fs::path& file : {folder.log(), folder.yaml(), folder.database(), folder.lock()}) {
+        ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+        const auto made = make_study_folder(folder);
+        ASSERT_FALSE(made);
+        EXPECT_EQ(made.error().message, file.string() + ": is a named pipe, not a regular file: remove it");
+        EXPECT_FALSE(holder_of(folder));
+        fs::remove(file);
+    }
+    EXPECT_TRUE(make_study_folder(folder));
 }
 
 TEST(Links, ALockFileIsNeverOne) {

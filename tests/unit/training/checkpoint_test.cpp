@@ -1,6 +1,7 @@
 #include "worker/training/checkpoint.hpp"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <fstream>
@@ -46,6 +47,14 @@ TEST_F(CheckpointFile, ReadsBackWhatWasWritten) {
     EXPECT_EQ(word_back_, word_);
     EXPECT_EQ(back_, numbers_);
     EXPECT_FALSE(fs::exists(file_.string() + ".tmp"));
+}
+
+TEST_F(CheckpointFile, ANamedPipeIsNotWaitedFor) {
+    ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
+    EXPECT_THAT(read_error(), HasSubstr("last.ckpt: is a named pipe"));
+    ASSERT_EQ(::mkfifo((file_.string() + ".tmp").c_str(), 0600), 0);
+    ASSERT_TRUE(write());
+    EXPECT_EQ(read_error(), "");
 }
 
 TEST_F(CheckpointFile, AFlippedBitIsFoundWhereverItIs) {
