@@ -136,7 +136,12 @@ class Adapter {
     void send(const string& line) {
         if (send_all(socket_.get(), line) || !is_shortage(errno)) return;
         // If hpo is gone, take_messages() sees the end of the stream. A message that cannot be sent costs the attempt.
-        std::fprintf(stderr, "cannot send a message to hpo: %s\n", std::strerror(errno));
+        lose_attempt("cannot send a message to hpo: " + string(std::strerror(errno)));
+    }
+
+    /// Ends the attempt, which hpo may repeat, with the reason in the trial's log.
+    void lose_attempt(const string& reason) {
+        std::fprintf(stderr, "%s\n", reason.c_str());
         signal_command(SIGKILL);
         exit_ = 1;
         done_ = true;
@@ -325,7 +330,8 @@ class Adapter {
         const auto problem = try_to_start();
         if (!problem) return;
         const auto now = Clock::now();
-        if (!problem->passes || now - started_ > longest_shortage) return fail(problem->text);
+        if (!problem->passes || now - started_ > longest_shortage)
+            return problem->of_own_file ? lose_attempt(problem->text) : fail(problem->text);
         active_ = true;  // until the shortage has lasted too long
         start_pause_ = std::clamp(2 * start_pause_, first_start_pause, longest_start_pause);
         start_at_ = now + start_pause_;
@@ -334,7 +340,8 @@ class Adapter {
     /// The reason why a command could not be started.
     struct StartProblem {
         string text;
-        bool passes;  ///< true for a shortage that may end soon
+        bool passes;               ///< true for a shortage that may end soon
+        bool of_own_file = false;  ///< true if a file that hpo makes for the trial cannot be written
     };
     /// Starts the command. Returns the reason if it cannot be started.
     std::optional<StartProblem> try_to_start() {
@@ -355,7 +362,8 @@ class Adapter {
             folder.empty() ? task_.command : script::with_absolute_paths(task_.command, task_.home, is_trial_file);
         order.command = script::fill(command, task_.optional, lookup);
         order.folder = folder;
-        if (!values.problem().empty()) return StartProblem{values.problem(), is_launch_shortage(0, values.problem())};
+        if (!values.problem().empty())
+            return StartProblem{values.problem(), is_launch_shortage(0, values.problem()), true};
         if (const string problem = script::first_line_problem(order.command.front()); !problem.empty())
             return StartProblem{printable(problem), false};
         if (client_.descriptors()[0] < 0)
