@@ -331,7 +331,7 @@ class Adapter {
         if (!problem) return;
         const auto now = Clock::now();
         if (!problem->passes || now - started_ > longest_shortage)
-            return problem->of_own_file ? lose_attempt(problem->text) : fail(problem->text);
+            return problem->own ? lose_attempt(problem->text) : fail(problem->text);
         active_ = true;  // until the shortage has lasted too long
         start_pause_ = std::clamp(2 * start_pause_, first_start_pause, longest_start_pause);
         start_at_ = now + start_pause_;
@@ -340,8 +340,8 @@ class Adapter {
     /// The reason why a command could not be started.
     struct StartProblem {
         string text;
-        bool passes;               ///< true for a shortage that may end soon
-        bool of_own_file = false;  ///< true if a file that hpo makes for the trial cannot be written
+        bool passes;       ///< true for a shortage that may end soon
+        bool own = false;  ///< true if hpo failed, not the script: a file or socket of its own cannot be made
     };
     /// Starts the command. Returns the reason if it cannot be started.
     std::optional<StartProblem> try_to_start() {
@@ -368,7 +368,7 @@ class Adapter {
             return StartProblem{printable(problem), false};
         if (client_.descriptors()[0] < 0)
             if (const auto listens = client_.listen(std::getenv("HPO_ENDPOINT")); !listens)
-                return StartProblem{listens.error().message, is_shortage(errno)};
+                return StartProblem{listens.error().message, is_launch_shortage(errno), true};
         order.environment = environment_of(run, lookup);
         script::Terminal terminal = terminal_for(order);
         // A terminal that the user asks for is a whole one. Others read from nothing.
