@@ -36,13 +36,14 @@ std::optional<double> memory_of(const TrialRecord& trial) {
     return static_cast<double>(*trial.curve.back().peak_bytes);
 }
 
-/// Returns the position of the trial's group: running, paused, ended with a value, ended without one, queued.
+/// Returns the position of the trial's group: running, paused, ended with a value that ranks it, other ended ones,
+/// queued. Of a configuration's seeds the first is ranked, by their mean.
 int group_of(const TrialRecord& trial, bool held) {
     if (trial.state == TrialState::running) return 0;
     if (trial.state == TrialState::paused && held) return 1;
     if (trial.state == TrialState::queued) return 4;
     const bool is_unranked = trial.state == TrialState::diverged || trial.state == TrialState::failed;
-    return trial.value && !is_unranked ? 2 : 3;
+    return trial.value && !is_unranked && trial.repeat_of == 0 ? 2 : 3;
 }
 
 /// Returns a key for sorting within a group in ascending order. Values that are absent or not finite come last.
@@ -57,7 +58,7 @@ double sort_key(const TrialRecord& trial, const Objective& objective, TopSort so
         case TopSort::number:
             return 0;
         case TopSort::value:
-            return or_last(trial.value, sign);
+            return or_last(trial.repeat_of == 0 ? trial.value : std::nullopt, sign);
         case TopSort::speed:
             return or_last(speed_of(trial), -1);
         case TopSort::loss:
@@ -171,6 +172,8 @@ Line head_line(const std::vector<Column>& shown, bool reason, const Screen& scre
 /// Returns the device of a running trial, or the reason for another trial's state.
 std::string device_or_reason(const TrialRecord& trial) {
     if (trial.state == TrialState::running) return printable(trial.where);
+    if (trial.reason.empty() && trial.repeat_of != 0) return "another seed of trial " + std::to_string(trial.repeat_of);
+    if (trial.reason.empty() && !trial.seeds.empty()) return seeds_text(trial);
     return (trial.rule.empty() ? "" : printable(trial.rule) + ": ") + printable_line(trial.reason);
 }
 

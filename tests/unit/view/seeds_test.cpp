@@ -3,6 +3,7 @@
 
 #include "orchestrator/view/report.hpp"
 #include "orchestrator/view/summary.hpp"
+#include "orchestrator/view/top.hpp"
 
 namespace hpo::view {
 namespace {
@@ -58,6 +59,16 @@ TEST_F(Seeds, AreCountedInTheReport) {
     EXPECT_THAT(report, HasSubstr("Top 2 of 2 by loss")) << "a seed is no configuration of its own";
     EXPECT_THAT(report, HasSubstr("seeds             2         1"));
     EXPECT_THAT(report, HasSubstr("deviation   0.02828         -"));
+}
+
+TEST_F(Seeds, AreRankedInTopByTheFirst) {
+    trains(0.5), trains(0.9), trains(0.1, 1), trains(0.4);
+    for (const TopSort sort : {TopSort::state, TopSort::value}) {
+        std::vector<std::int64_t> numbers;
+        for (const TrialRecord* trial : sorted(record_, study_.objective, sort, false))
+            numbers.push_back(trial->number);
+        EXPECT_THAT(numbers, ::testing::ElementsAre(1, 4, 2, 3));
+    }
 }
 
 }  // namespace
