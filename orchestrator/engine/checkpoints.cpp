@@ -30,6 +30,12 @@ std::vector<std::int64_t> BestTrials::add(const TrialRecord& trial) {
     return gone;
 }
 
+void BestTrials::moved(const TrialRecord& trial) {
+    const auto held = held_.find(trial.number);
+    if (held == held_.end()) return;
+    if (const auto standing = standing_of(trial, objective_)) held->second = *standing;
+}
+
 CheckpointKeeper::CheckpointKeeper(const Study& study, const StudyFolder& folder, const StudyRecord& record)
     : study_(study),
       folder_(folder),
@@ -52,6 +58,10 @@ void CheckpointKeeper::begin() {
 void CheckpointKeeper::trial_ended(const TrialRecord& trial) {
     const auto without_checkpoint = checkpoints_.add(trial);
     const auto without_folder = folders_.add(trial);
+    if (trial.repeat_of != 0) {
+        checkpoints_.moved(record_.trial(trial.repeat_of));
+        folders_.moved(record_.trial(trial.repeat_of));
+    }
     tidy(trial.number);
     for (const std::int64_t other : without_checkpoint) tidy(other);
     for (const std::int64_t other : without_folder) tidy(other);

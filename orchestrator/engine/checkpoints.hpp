@@ -24,6 +24,9 @@ class BestTrials {
 
     /// One has ended; returns the trials that are not among the best any more. Told twice, it counts once.
     std::vector<std::int64_t> add(const TrialRecord& trial);
+    /// A trial that has ended stands elsewhere, since a further seed of its configuration has ended. If it is not among
+    /// the best any more, its files are gone, and it does not come back.
+    void moved(const TrialRecord& trial);
     [[nodiscard]] bool hold(std::int64_t trial) const { return !most_ || held_.contains(trial); }
 
    private:

@@ -58,6 +58,21 @@ TEST_F(Keeping, TheBestStepsOfTheBestFiveNativeTrialsAndNothingElseOfHposOwn) {
     EXPECT_THAT(with(""), ElementsAre(1, 2, 3, 4, 5)) << "an empty folder is nobody's";
 }
 
+TEST_F(Keeping, OfTheBestByTheirMeanWhereConfigurationsHaveSeveralSeeds) {
+    study.keep.checkpoints = 2;
+    CheckpointKeeper keeper(study, folder, record);
+    const auto ends = [&](double value) { keeper.trial_ended(trial(TrialState::complete, value, {"best.ckpt"})); };
+    ends(0.9), ends(0.5);
+    trial(TrialState::complete, 0.1, {"best.ckpt"});
+    record.trials.back().repeat_of = 1;
+    add_seed(record.trial(1), record.trials.back(), study.objective);
+    record.trial(1).value = 0.4;
+    keeper.trial_ended(record.trials.back());
+    EXPECT_THAT(with("best.ckpt"), ElementsAre(1, 2)) << "of a configuration those of the first seed";
+    ends(0.6);
+    EXPECT_THAT(with("best.ckpt"), ElementsAre(2, 4)) << "0.4 is the least now";
+}
+
 TEST_F(Keeping, OfSeveralObjectivesTheParetoFrontAndNothingElse) {
     study.objective.further = {{"size", Direction::minimize}};
     CheckpointKeeper keeper(study, folder, record);
