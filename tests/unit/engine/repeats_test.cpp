@@ -164,6 +164,18 @@ TEST(Repeats, AreNotProposedForATrialThatARuleStoppedBecauseOfOthers) {
     EXPECT_EQ(search.train(0.1), 3) << "trial 2 has a better value, and was not trained to its end";
 }
 
+TEST(Repeats, AreNoTriesOfTheBudgetsPatience) {
+    Study study = repeated_study(4, 30);
+    study.budget.patience = 3;
+    MemoryStore store;
+    Search search(study, store);
+    search.train(0.4), search.train(0.9);
+    EXPECT_EQ(search.train(0.6), 1);
+    EXPECT_EQ(search.ledger.tried_since_best(), 1);
+    EXPECT_EQ(search.train(0.45), 0);
+    EXPECT_EQ(search.ledger.tried_since_best(), 0) << "better than the mean of 0.5";
+}
+
 TEST(Repeats, AverageTheMetricsOfConstraints) {
     Study study = repeated_study(2, 9);
     study.objective.constraints = {{.metric = "size", .min = {}, .max = 10.0}};
@@ -231,13 +243,13 @@ TEST(Race, IsBetweenConfigurationsWithinChanceOfTheBest) {
     EXPECT_EQ(race.next(), 1);
     race.begun(1);
     EXPECT_FALSE(race.next()) << "it trains a seed, and 0.09 is more than chance";
-    race.update(3, std::vector{0.53}, true);
+    race.update(3, std::vector{0.525}, true);
     EXPECT_EQ(race.next(), 3);
     race.ended(1);
     EXPECT_EQ(race.next(), 1);
     race.update(1, std::vector{0.5, 0.52, 0.9}, true);
     EXPECT_EQ(race.next(), 3) << "now the best; the spread has grown";
-    race.update(3, std::vector{0.53}, false);
+    race.update(3, std::vector{0.525}, false);
     EXPECT_EQ(race.next(), 2);
 }
 
