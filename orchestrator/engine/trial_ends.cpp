@@ -28,7 +28,8 @@ std::string never_reported(const std::string& objective, const TrialRecord& tria
     Metrics reported = trial.closing;
     for (const Report& report : trial.curve) reported.insert(report.metrics.begin(), report.metrics.end());
     return "the script ended and never reported the objective '" + objective + "'" +
-           (reported.empty() ? ", nor any other metric" : ", but " + names_with_nearest(objective, reported));
+           (reported.empty() ? ", nor any other metric: report it with each step, or at the end"
+                             : ", but " + names_with_nearest(objective, reported));
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ void WorkerEnds::release_ended_trials(End& end) {
         const TrialRecord& trial = uses_.context.trial(job.id.trial);
         uses_.ends.announce(trial.number);
         if (job.phase != Job::Phase::running || trial.state != TrialState::running) continue;
-        if (!may_end_a_trial || job.last_step == 0)
+        if (!may_end_a_trial || !job.taken)
             end.held.push_back(job);
         else if (trial.value)  // it had no more to say
             uses_.ends.finish(trial.number, TrialState::complete, "", "");

@@ -165,6 +165,17 @@ TEST_F(Failures, AClientThatNeverReportsTheObjectiveEndsTheSessionWithTheNamesTh
                 HasSubstr("never reported the objective 'loss', but val_loss; did you mean 'val_loss'?"));
 }
 
+TEST_F(Failures, AWorkerForOneTrialThatExitsWellWithoutAReportEndsTheSession) {
+    Played play(study_of(100, 2), store, 1);
+    play.ready(0, {"once"});
+    EXPECT_EQ(play.asked(0).trial, 1);
+    play.exit(0, 0);
+    EXPECT_EQ(play.engine->end(), Engine::End::failed);
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("never reported the objective 'loss', nor any other metric"));
+    EXPECT_EQ(play.trial(1).state, TrialState::queued);
+    EXPECT_EQ(play.trial(1).failures, 0);
+}
+
 TEST_F(Failures, ATrialThatTrainsAllItsStepsWithoutTheObjectiveEndsTheSession) {
     for (const bool by_exit : {false, true}) {
         MemoryStore own;
