@@ -78,10 +78,11 @@ Failure become(const Start& start, char** argv, char** envp, pid_t supervisor, i
     return {execute, errno};
 }
 
-Child failure(int error, std::string what) {
+Child failure(int error, std::string what, bool own) {
     Child child;
     child.error = error;
     child.failed = std::move(what);
+    child.own = own;
     return child;
 }
 
@@ -106,17 +107,18 @@ std::vector<std::string> merged_environment(const std::vector<std::string>& adde
 
 Child start_child(const Start& start, int input, int output) {
     const std::string run = "start " + (start.command.empty() ? std::string("an empty command") : start.command[0]);
-    if (start.command.empty()) return failure(EINVAL, run);
+    if (start.command.empty()) return failure(EINVAL, run, false);
     std::vector<std::string> command = start.command;
     std::vector<std::string> environment = merged_environment(start.environment);
     const std::vector<char*> argv = pointers(command);
     const std::vector<char*> envp = pointers(environment);
 
     Descriptor output_read, output_write, failure_read, failure_write;
-    if (!make_pipe(output_read, output_write) || !make_pipe(failure_read, failure_write)) return failure(errno, run);
+    if (!make_pipe(output_read, output_write) || !make_pipe(failure_read, failure_write))
+        return failure(errno, run, true);
     const pid_t supervisor = ::getpid();
     const pid_t pid = ::fork();
-    if (pid < 0) return failure(errno, run);
+    if (pid < 0) return failure(errno, run, true);
     if (pid == 0) {
         const Failure failed = become(start, const_cast<char**>(argv.data()), const_cast<char**>(envp.data()),
                                       supervisor, input, output < 0 ? output_write.get() : output, output_write.get());
@@ -132,7 +134,7 @@ Child start_child(const Start& start, int input, int output) {
     if (size == sizeof failed) {
         while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
         }
-        return failure(failed.error, failed.stage == enter ? "enter " + start.folder : run);
+        return failure(failed.error, failed.stage == enter ? "enter " + start.folder : run, failed.stage == redirect);
     }
     ::fcntl(output_read.get(), F_SETFL, O_NONBLOCK);
     Child child;

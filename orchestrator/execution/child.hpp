@@ -17,6 +17,7 @@ struct Child {
     Descriptor output;   ///< read end of its stdout and stderr, non-blocking
     int error = 0;       ///< errno
     std::string failed;  ///< the action that failed: "start ./train.py", "enter /no/such"
+    bool own = false;    ///< true if hpo itself failed, before it entered the folder or executed the command
 };
 
 /// Starts the worker in a process group of its own. The kernel kills it when the caller dies. It has the descriptors 0

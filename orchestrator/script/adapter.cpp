@@ -380,7 +380,7 @@ class Adapter {
             child.error == ENOMEM ? "the system has too little memory for another process" : std::strerror(child.error);
         if (child.pid == 0) {
             prepared_.reset();  // a second start is an ordinary one
-            return StartProblem{"cannot " + child.failed + ": " + why, is_launch_shortage(child.error)};
+            return StartProblem{"cannot " + child.failed + ": " + why, is_launch_shortage(child.error), child.own};
         }
         command_ = child.pid;
         output_.open(std::move(child.output), std::move(terminal.reader));
