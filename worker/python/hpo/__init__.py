@@ -26,6 +26,7 @@ For trials that are paused and resumed later (asha does this), declare that the 
         save(state, trial.checkpoint)                # after the report
 
 A script that is slow to start can train several trials, one after the other: `for trial in hpo.trials(): ...`.
+All processes of a trial, such as the ranks of torchrun, call hpo.trial(), and rank 0 reports (_ranks.py).
 
 No dependency, Python 3.9 or newer. The protocol is docs/protocol.md. To search from within a program or a
 notebook: hpo.Study (study.py).

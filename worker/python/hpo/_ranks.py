@@ -20,7 +20,7 @@ import struct
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, BinaryIO, Deque, Dict, Mapping, Optional, Set
+from typing import TYPE_CHECKING, Any, BinaryIO, Deque, Dict, Mapping, Optional, Set, Tuple
 
 if TYPE_CHECKING:
     from ._trial import Trial
@@ -39,7 +39,7 @@ def rank() -> int:
     return _rank()[0]
 
 
-def _rank() -> "tuple[int, str]":
+def _rank() -> Tuple[int, str]:
     """The rank, and what says so."""
     for name in _VARIABLES:
         word = os.environ.get(name, "")
@@ -179,7 +179,7 @@ class RankServer:
         acts = once or (request["leads"] and not run.has_returned(call, request["number"]))
         if acts and run is self._runs[-1] and run.ended is None:
             try:
-                run.trial.call(call, request["number"], request)
+                run.trial._do(call, request["number"], request)
             except Exception as error:
                 return {"error": f"{type(error).__name__}: {error}"}
         if once:

@@ -196,7 +196,7 @@ class Trial:
             return None, self._link
         return self._link, None
 
-    def call(self, call: str, number: int, request: Mapping[str, Any]) -> None:
+    def _do(self, call: str, number: int, request: Mapping[str, Any]) -> None:
         """Does what another process of the trial has called."""
         link = self._links()[0]
         assert link is not None
