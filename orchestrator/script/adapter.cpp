@@ -210,10 +210,20 @@ class Adapter {
         const auto message = wire::decode_worker(line);
         const auto* reported = message ? std::get_if<from_worker::Reported>(&*message) : nullptr;
         if (reported != nullptr && !takes_report(*reported)) return;
+        const auto* finished = message ? std::get_if<from_worker::Finished>(&*message) : nullptr;
+        if (finished != nullptr) client_.send(to_worker::Shutdown{});  // there is no other trial
+        if (finished != nullptr && leaves_end_to_output(*finished)) {
+            beyond_.insert(finished->values.begin(), finished->values.end());
+            return;
+        }
+        finished_ |= finished != nullptr;
         send(string(line) + '\n');
-        if (!message || !std::holds_alternative<from_worker::Finished>(*message)) return;
-        finished_ = true;
-        client_.send(to_worker::Shutdown{});  // there is no other trial
+    }
+
+    /// Returns true if the steps are in the output, which is read to its end.
+    [[nodiscard]] bool leaves_end_to_output(const from_worker::Finished& finished) const {
+        return !client_reports_ && finished.outcome == Outcome::complete &&
+               !finished.values.contains(run_->objective.metric);
     }
 
     /// From a client's first report on, the output is not read. A study that says where its metrics are has them from

@@ -786,13 +786,37 @@ class ClientAnywhere(Script):
             name = f"printed{len(worker)}"
             self.script("""
             import hpo
-            trial = hpo.trial(lr=7)
-            for epoch in range(5):
-                print(f"val_loss={trial.params.lr + epoch} loss {trial.params.lr + epoch}", flush=True)
+            with hpo.trial(lr=7) as trial:
+                for epoch in range(5):
+                    print(f"val_loss={trial.params.lr + epoch} loss {trial.params.lr + epoch}", flush=True)
+                trial.finish(test=2)
             """)
             self.hpo("run", self.study(script_study([PYTHON, "train.py", "{lr}"], name, trials=2, worker=worker)))
             for trial in self.trials(name):
                 self.assertEqual((trial["steps"], trial["values"]["val_loss"]), (5, trial["params"]["lr"]), name)
+                self.assertEqual(trial["closing"]["test"], 2)
+
+    def test_metrics_read_where_the_study_says_count_if_they_come_before_a_report(self):
+        gate = self.folder / "gate"
+        os.mkfifo(gate)
+        self.script("""
+            import hpo
+            trial = hpo.trial()
+            print("loss 1", flush=True)
+            open("gate").read()
+            for epoch in (1, 2):
+                trial.report(epoch, val_loss=0)
+                assert not trial.should_stop()
+            print("loss 2", flush=True)
+            """)
+        worker = "  metrics: {stdout: 'loss (?<val_loss>{number})'}\n"
+        child = self.start("run", self.study(script_study([PYTHON, "train.py"], trials=1, worker=worker)))
+        wait_for(lambda: [t["steps"] for t in self.trials_so_far("script")] == [1])
+        gate.write_text("")
+        self.assertEqual(child.wait(60), 0)
+        [trial] = self.trials("script")
+        self.assertEqual((trial["state"], trial["steps"], trial["values"]["val_loss"]), ("complete", 2, 1))
+        self.assertEqual(self.hpo("logs", "script/1").count("reports is not used"), 1)
 
     def test_ranks_get_the_values_with_a_launcher_and_without(self):
         self.script("""
