@@ -119,7 +119,7 @@ Insights whole_insights_of(StudySnapshot& snapshot) {
     return insights;
 }
 
-Insights insights_of(StudySnapshot snapshot) {
+Insights insights_of(StudySnapshot& snapshot) {
     Insights insights;
     add_importance(insights, snapshot);
     for (std::string& line : limit_of_machine(snapshot)) insights.lines.push_back(std::move(line));

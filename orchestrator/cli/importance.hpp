@@ -24,8 +24,8 @@ struct Insights {
 
 /// Returns the insights about a study that has ended. They are empty if nothing is certain enough, if the steps cannot
 /// be read, or if the trials have so many steps that computing them would keep the user waiting (`hpo importance` has
-/// no such limit).
-Insights insights_of(StudySnapshot snapshot);
+/// no such limit). Reads the steps of the trials that are analysed into the snapshot.
+Insights insights_of(StudySnapshot& snapshot);
 
 /// Returns the insights for `hpo show STUDY`, whatever the study's size. Reads the steps of the trials that are
 /// analysed into the snapshot. Throws Fatal if they cannot be read.

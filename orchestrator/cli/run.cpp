@@ -188,7 +188,9 @@ int run_command(const RunArguments& arguments) {
         view::ReportFacts facts{folder.path.string(), outcome->reason, can_resume,
                                 resume_arguments(arguments, outcome->end != Engine::End::finished)};
         if (!outcome->signal && !outcome->folder_lost) {
-            Insights insights = insights_of({folder, study, outcome->record, std::nullopt, std::move(outcome->store)});
+            StudySnapshot snapshot{folder, study, std::move(outcome->record), std::nullopt, std::move(outcome->store)};
+            Insights insights = insights_of(snapshot);
+            outcome->record = std::move(snapshot.record);
             facts.stopping = std::move(insights.stopping);
             facts.insights = std::move(insights.lines);
             for (const std::string& found : outcome->concurrency)

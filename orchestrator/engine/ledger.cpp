@@ -139,7 +139,9 @@ void Ledger::stored(const Result<void>& outcome) {
     steps_wait_ = false;
 }
 
-StudyRecord Ledger::stored_record() const {
+StudyRecord Ledger::stored_record() && { return failure_ ? std::as_const(*this).stored_record() : std::move(record_); }
+
+StudyRecord Ledger::stored_record() const& {
     if (!failure_) return record_;
     StudyRecord record;
     record.thins = true;

@@ -142,7 +142,9 @@ class Ledger {
 
     [[nodiscard]] const StudyRecord& record() const { return record_; }
     /// The record as the next session will read it: without what a store that has failed did not take.
-    [[nodiscard]] StudyRecord stored_record() const;
+    [[nodiscard]] StudyRecord stored_record() const&;
+    /// The same without a copy. The ledger has no record any more.
+    [[nodiscard]] StudyRecord stored_record() &&;
     /// Numbers of the trials that have not ended, ascending: what a decision has to consider, however many have ended.
     [[nodiscard]] const std::set<std::int64_t>& unfinished() const { return unfinished_; }
     /// Those of them that are queued: under rules that pause, nearly all others wait for their promotion.

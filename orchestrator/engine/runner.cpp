@@ -170,7 +170,7 @@ class Session {
             outcome.reason = settled.error().message;
         }
         observer_.draw(observer_.picture(view()));
-        outcome.record = ledger_.stored_record();
+        outcome.record = std::move(ledger_).stored_record();
         outcome.seconds = outcome.record.seconds;
         log_->info("session ended: {}", outcome.reason);
         return outcome;
