@@ -53,7 +53,7 @@ class Repeats(Case):
         self.assertEqual(sum(counts), 24, "each training is a trial of the budget")
         self.assertLessEqual(max(counts), 4)
         self.assertGreater(max(counts), 1)
-        self.assertGreaterEqual(len(counts), 12)
+        self.assertGreaterEqual(len(counts), 16)
         self.assertTrue(any(first["deviation"] > 0 for first, *more in groups.values() if more), "the seeds differ")
         best = json.loads(self.hpo("best", "noisy", "--format", "json"))
         self.assertAlmostEqual(best["value"], self.best_mean(groups))
