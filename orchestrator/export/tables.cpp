@@ -1,5 +1,6 @@
 #include "orchestrator/export/tables.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -54,7 +55,9 @@ Result<void> write_csv(const Study& study, const StudyRecord& record, const Whol
 
     Row row;
     for (const char* name : {"trial", "state", "value", "best_step", "steps", "attempt"}) row.add(name);
-    if (study.repeats > 1)
+    const bool repeats = std::any_of(record.trials.begin(), record.trials.end(),
+                                     [](const TrialRecord& trial) { return trial.repeat_of != 0; });
+    if (repeats)
         for (const char* name : {"repeat_of", "mean", "deviation", "seeds"}) row.add(name);
     for (const Dimension& dimension : study.space) row.add("params." + dimension.name);
     for (const std::string& name : metrics) row.add("values." + name);
@@ -72,7 +75,7 @@ Result<void> write_csv(const Study& study, const StudyRecord& record, const Whol
         row.add_count(trial.best_step);
         row.add(std::to_string(trial.steps()));
         row.add(std::to_string(trial.attempt));
-        if (study.repeats > 1) {
+        if (repeats) {
             row.add_count(trial.repeat_of);
             add_number(trial.seeds.empty() ? std::nullopt : trial.value);
             add_number(deviation_of_seeds(trial));
