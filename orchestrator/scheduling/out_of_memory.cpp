@@ -33,6 +33,7 @@ constexpr std::int64_t tries_beside_others = 2;
 constexpr double most_of_peak = 4;
 /// What other programs may use of an empty machine: a desktop's share.
 constexpr double tolerated = 0.1;
+constexpr double most_of_capacity = 0.5;
 constexpr std::int64_t deaths_at_most = 40;
 
 }  // namespace
@@ -80,7 +81,10 @@ Result<NextTry> after_out_of_memory(const MemoryDeath& death) {
     }
     const bool may_go_on = !death.waited && death.deaths < deaths_at_most;
     if (may_go_on && reserved + more <= all) return reserve(all, true);
-    if (may_go_on && others > tolerated * capacity) {
+    // A process on the host that took little does not miss what others take, unless they take most of it. On a device,
+    // trials often take nearly all that they need in one step, between two readings.
+    const bool took_little = !death.on_device && peak > 0 && worthwhile <= available;
+    if (may_go_on && others > (took_little ? most_of_capacity : tolerated) * capacity) {
         reserve(std::max(reserved, (1 - tolerated) * capacity), true);
         next.how += ", once other programs leave as much";
         return next;

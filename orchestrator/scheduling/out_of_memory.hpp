@@ -46,8 +46,8 @@ struct NextTry {
 /// 2. alone, with all that other programs leave;
 /// 3. alone, with smaller micro-batches, each at most half of the one before: at once where other programs have taken
 ///    up to half of what was reserved;
-/// 4. where other programs use more than a tenth of the capacity: with nine tenths of it, for which it waits by itself,
-///    though not for ever (`waited`).
+/// 4. where other programs use more than a tenth of the capacity, or half of the host's if four times the measured peak
+///    fit beside them: with nine tenths of it, for which it waits by itself, though not for ever (`waited`).
 /// Then an Error with the numbers. So a trial is given up only after it died with the smallest micro-batch in all the
 /// capacity there is but for a desktop's share, or in what other programs left for a while.
 ///
