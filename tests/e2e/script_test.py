@@ -163,6 +163,21 @@ class Client(Script):
             """, trials=1)
         self.assertEqual([(t["state"], t["attempt"]) for t in trials], [("complete", 2)])
 
+    def test_a_message_of_memory_from_the_client_comes_with_what_its_process_took(self):
+        trials = self.run_script("""
+            import hpo
+            trial = hpo.trial()
+            marker = trial.folder / "marker"
+            if not marker.exists():
+                marker.write_text("")
+                raise MemoryError
+            for epoch in trial.epochs():
+                trial.report(epoch, val_loss=1)
+            """, trials=1)
+        self.assertEqual([(t["state"], t["attempt"]) for t in trials], [("complete", 2)])
+        log = (self.folder / "runs" / "script" / "hpo.log").read_text()
+        self.assertRegex(log, r"queued again (alone, )?with [0-9.]+ MiB of memory reserved")
+
     def test_a_loss_that_is_not_finite_is_a_diverged_trial(self):
         trials = self.run_script("""
             import hpo
