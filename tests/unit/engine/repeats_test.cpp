@@ -179,6 +179,16 @@ TEST(Repeats, AreNoTriesOfTheBudgetsPatience) {
     EXPECT_EQ(search.ledger.tried_since_best(), 0) << "better than the mean of 0.5";
 }
 
+TEST(Repeats, DoNotTakeThePlaceOfAConfigurationOfStart) {
+    Study study = repeated_study(2, 5);
+    study.start = {{{"x", 0.1}}, {{"x", 0.2}}, {{"x", 0.3}}};
+    MemoryStore store;
+    Search search(study, store);
+    for (const double loss : {0.4, 0.9, 0.5, 0.9}) search.train(loss);
+    ASSERT_EQ(search.trial(3).repeat_of, 1);
+    EXPECT_EQ(search.trial(4).params, study.start[2]);
+}
+
 TEST(Repeats, AverageTheMetricsOfConstraints) {
     Study study = repeated_study(2, 9);
     study.objective.constraints = {{.metric = "size", .min = {}, .max = 10.0}};
