@@ -1,9 +1,13 @@
 """System calls, the errors that each may give, and the choice of those that an attack lets fail."""
 import errno
+import functools
+import os
 import pathlib
 import random
 import subprocess
 from typing import Dict, Iterator, List, NamedTuple
+
+FAIL_CALL = str(pathlib.Path(os.environ.get("HPO_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build/release"), "tests/campaign/fail-call"))
 
 # By the manual pages (section 2) of Linux 6.1. EINTR is left out where the kernel restarts the call for hpo's handlers.
 _DESCRIPTOR = "EMFILE ENFILE ENOMEM"
@@ -41,6 +45,7 @@ ERRORS: Dict[str, List[str]] = {call: errors.split() for calls, errors in (
 ) for call in calls.split()}
 
 
+@functools.lru_cache(maxsize=None)
 def numbers() -> Dict[str, int]:
     """Returns the numbers of the system calls by their names, from the headers of this machine's compiler."""
     done = subprocess.run(["cc", "-E", "-dM", "-include", "sys/syscall.h", "-x", "c", "/dev/null"], capture_output=True,
@@ -64,8 +69,11 @@ class Call(NamedTuple):
     def __str__(self):
         return f"{self.role}: {self.call} {self.nth}{'+' if self.lasting else ''} {self.error}"
 
-    def arguments(self, known: Dict[str, int]) -> List[str]:
-        return [self.role, str(known[self.call]), str(getattr(errno, self.error)), f"{self.nth}{'+' if self.lasting else ''}"]
+    def prefix(self) -> List[str]:
+        return [FAIL_CALL, self.role, str(numbers()[self.call]), str(getattr(errno, self.error)), f"{self.nth}{'+' if self.lasting else ''}"]
+
+    def act(self, run):
+        """Does nothing: the call fails in the command that starts hpo."""
 
 
 def read(text: str) -> Call:
@@ -75,9 +83,9 @@ def read(text: str) -> Call:
     return Call(role, call, error, int(nth.rstrip("+")), nth.endswith("+"))
 
 
-def counts(path: pathlib.Path, known: Dict[str, int]) -> Dict[str, int]:
+def counts(path: pathlib.Path) -> Dict[str, int]:
     """Reads how often each call was made, as fail-call --count writes it."""
-    names = {number: name for name, number in known.items()}
+    names = {number: name for name, number in numbers().items()}
     pairs = (line.split() for line in path.read_text().splitlines())
     return {names[int(number)]: int(count) for number, count in pairs if int(number) in names}
 

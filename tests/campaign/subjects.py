@@ -8,17 +8,16 @@ import signal
 import subprocess
 import tempfile
 import time
-from typing import Dict, List, NamedTuple
+from typing import Dict, List
 
 import calls
-from harness import BUILD, HPO, WORKER, Case, processes_of, wait_for
+from attacks import Kill
+from harness import HPO, Case, processes_of, wait_for
 from reported import assert_seen, reported
 from verdict import Seen
 
-FAIL_CALL = str(BUILD / "tests" / "campaign" / "fail-call")
 TRIALS = 6
 PATIENCE = 30  # seconds within which an attacked run ends, or waits with a reason
-NUMBERS = calls.numbers()
 
 SCRIPTS = """\
 study: attacked
@@ -56,15 +55,6 @@ budget: {{trials: {trials}, epochs: 1}}
 sampler: {{type: random}}
 stopping: []
 """
-
-
-class Kill(NamedTuple):
-    """SIGKILL for one process of a role, some seconds after the start."""
-    role: str
-    after: float
-
-    def __str__(self):
-        return f"{self.role}: SIGKILL after {self.after:.3f} s"
 
 
 class Attack(Case):
@@ -263,9 +253,9 @@ def counts(subject, role) -> Dict[str, int]:
     attack.setUp()
     try:
         path = attack.folder / "counts"
-        if subject.start(attack, [FAIL_CALL, role, "--count", str(path)], "run").wait() != 0:
+        if subject.start(attack, [calls.FAIL_CALL, role, "--count", str(path)], "run").wait() != 0:
             raise RuntimeError(f"{subject.name}, traced:\n{attack.text('run.err')}")
-        return calls.counts(path, NUMBERS)
+        return calls.counts(path)
     finally:
         attack.tearDown()
 
@@ -300,21 +290,13 @@ def attacked(subject, attack_on, keep=False) -> Seen:
 
 def _attacked_run(subject, attack, attack_on):
     seen = Seen(trials=TRIALS, expected=subject.reference()[0])
-    if isinstance(attack_on, Kill):
-        child = subject.start(attack, [], "run")
-        time.sleep(attack_on.after)
-        for pid in attack.victims(attack_on.role)[:1]:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        attack.end_of(child, seen)
-        if seen.exit == -signal.SIGKILL:
-            seen.exit = 0  # as it was asked to
-    else:
-        seen.lasting = attack_on.lasting
-        child = subject.start(attack, [FAIL_CALL, *attack_on.arguments(NUMBERS)], "run")
-        attack.end_of(child, seen)
+    seen.lasting = attack_on.lasting
+    child = subject.start(attack, attack_on.prefix(), "run")
+    attack_on.act(attack)
+    attack.end_of(child, seen)
+    if seen.exit == -signal.SIGKILL and isinstance(attack_on, Kill):
+        seen.exit = 0  # as it was asked to
+    attack.doCleanups()
     seen.output = attack.text("run.err") + attack.text("run.out")
     try:
         wait_for(lambda: not processes_of(attack.folder), 5)
@@ -341,7 +323,7 @@ def _attacked_run(subject, attack, attack_on):
 
 def _attacked_viewer(subject, attack, attack_on):
     seen = Seen(lasting=attack_on.lasting)
-    child = subject.start(attack, [FAIL_CALL, *attack_on.arguments(NUMBERS)], "run")
+    child = subject.start(attack, attack_on.prefix(), "run")
     attack.end_of(child, seen)
     seen.output = attack.text("run.err")
     out = attack.text("run.out").replace(str(attack.folder), "")

@@ -52,11 +52,12 @@ class Attacks(unittest.TestCase):
             self.assertEqual(calls.read(str(call)), call)
 
     def test_each_error_has_a_number(self):
-        known = calls.numbers()
         for call, errors in calls.ERRORS.items():
+            if call not in calls.numbers():
+                continue  # this processor has no such call, as ARM64 has no open()
             for error in errors:
-                arguments = calls.Call("run", call, error, 1).arguments({**known, call: known.get(call, 0)})
-                self.assertTrue(int(arguments[2]) > 0, f"{call} {error}")
+                number, value = calls.Call("run", call, error, 1).prefix()[2:4]
+                self.assertEqual((int(number), int(value) > 0), (calls.numbers()[call], True), f"{call} {error}")
 
 
 if __name__ == "__main__":
