@@ -19,6 +19,7 @@ class SimulatedOrchestrator(unittest.TestCase):
     def setUp(self):
         self._folder = tempfile.TemporaryDirectory(prefix="hpo-client-")
         self.folder = pathlib.Path(self._folder.name)
+        self.token = 2 * self.folder.name  # half of it is the address at which ranks meet, which is this test's own
 
     def tearDown(self):
         self._folder.cleanup()
@@ -34,7 +35,7 @@ class SimulatedOrchestrator(unittest.TestCase):
         listener.listen(1)
         worker = subprocess.Popen([sys.executable, str(self.folder / "train.py")], stderr=subprocess.PIPE, text=True,
                                   stdin=subprocess.DEVNULL, cwd=self.folder,
-                                  env={**os.environ, "HPO_ENDPOINT": str(self.folder / "socket"), "HPO_TOKEN": "t",
+                                  env={**os.environ, "HPO_ENDPOINT": str(self.folder / "socket"), "HPO_TOKEN": self.token,
                                        "PYTHONPATH": str(CLIENT), **variables})
         messages = []
         with listener, listener.accept()[0] as connection:
