@@ -177,10 +177,11 @@ Error Database::error() const {
                     "its locks are taken and released by too many processes at a time, or do not work on this file "
                     "system: try again, or set HPO_RUNS to a local folder"};
         case SQLITE_IOERR:
-            return {at + "the disk does not read or write it" +
-                    (system != 0 ? std::string(": ") + std::strerror(system) : std::string()) +
-                    ": look for errors of the disk in the kernel's log (dmesg), or set HPO_RUNS to a folder on another "
-                    "one; what was stored is kept"};
+            return {
+                at + "cannot be read or written" +
+                (system != 0 ? std::string(": ") + std::strerror(system) : std::string()) +
+                ": look for errors of the disk in the kernel's log (dmesg) and for a limit on file sizes, or choose "
+                "a folder on another disk (HPO_RUNS for studies); what was stored is kept"};
         default:
             break;
     }

@@ -107,7 +107,7 @@ TEST_F(StoreFaults, AFailingDiskAndFailingLocksAreToldWithThePlaceAndTheCure) {
         return sqlite::Database::open(file_, sqlite::Mode::read_write, 0).error().message;
     };
     EXPECT_THAT(message(SQLITE_IOERR_READ),
-                AllOf(HasSubstr("study.db: the disk does not read or write it"), HasSubstr("dmesg")));
+                AllOf(HasSubstr("study.db: cannot be read or written"), HasSubstr("dmesg")));
     EXPECT_THAT(message(SQLITE_PROTOCOL), AllOf(HasSubstr("study.db: its locks"), HasSubstr("HPO_RUNS")));
     sqlite3_vfs_unregister(&failing);
 }
