@@ -40,7 +40,6 @@ ERRORS: Dict[str, List[str]] = {call: errors.split() for calls, errors in (
     ("kill tgkill pidfd_send_signal", "EPERM ESRCH"),
     ("sched_setaffinity sched_getaffinity prlimit64 setsid setpgid prctl", "EPERM EINVAL"),
     ("getcwd", "ENOENT ENOMEM"),
-    ("getrandom", "EINTR"),
     ("ioctl", "EINTR ENOTTY"),
 ) for call in calls.split()}
 
