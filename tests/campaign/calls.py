@@ -96,8 +96,11 @@ def attacks(role: str, made: Dict[str, int], dice: random.Random) -> Iterator[Ca
         for error in ERRORS.get(call, []):
             if (role, call, error) == ("__script", "read", "EIO"):
                 continue  # this is how a pseudo-terminal tells that its program has ended
+            if (role, call) == ("__supervisor", "write"):
+                continue  # it writes to pipes alone, which know no disk
             for nth in sorted(time for time in times if time <= count):
                 yield Call(role, call, error, nth)
-            # A call that is interrupted without end makes no progress by its nature, and without write() no reason can be told.
-            if error != "EINTR" and call not in ("write", "writev"):
+            # A call that is interrupted without end makes no progress by its nature, without write() no reason can be told,
+            # and a poll() that lacks memory is waited for for a minute.
+            if error != "EINTR" and call not in ("write", "writev", "poll", "ppoll"):
                 yield Call(role, call, error, dice.randint(1, count), lasting=True)
