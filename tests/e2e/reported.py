@@ -41,7 +41,7 @@ def assert_seen(case, study, ends, direction="minimize", show_each=False):
         case.assertEqual(float(rows[trial]["value"]) if rows[trial]["value"] else None, value, f"hpo export, trial {trial}")
     studies = {s["study"]: s for s in json.loads(case.hpo("ls", "--json"))["studies"]}
     case.assertGreaterEqual(studies[study]["ended"], len(ends), "hpo ls --json of all studies")
-    valued = {trial: value for trial, (_, value) in ends.items() if value is not None}
+    valued = {trial: value for trial, (state, value) in ends.items() if value is not None and state in ("complete", "stopped")}
     if valued:
         least = (min if direction == "minimize" else max)(valued.values())
         shown = {"best": json.loads(case.hpo("best", study, "--format", "json"))["value"], "ls": studies[study]["best"]["value"]}
