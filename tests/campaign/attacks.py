@@ -1,56 +1,74 @@
-"""Attacks on a run as a whole. Each has `prefix()`, a command that hpo is started by, `act(run)`, which is called after the start with the run
-(subjects.Attack), and `lasting`: whether trials may fail of it."""
+"""Attacks on a run as a whole."""
 import contextlib
+import dataclasses
 import os
 import signal
 import time
-from typing import List, NamedTuple
+from typing import List, Tuple
 
 
-class Kill(NamedTuple):
+class Attack:
+    """What is done to a run. `lasting`: it goes on until the run's end, so that trials may fail of it."""
+    lasting = False
+
+    def prefix(self) -> List[str]:
+        """Returns the command that hpo is started by."""
+        return []
+
+    def act(self, run):
+        """Is called after the start, with the run (subjects.Run)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Kill(Attack):
     """SIGKILL for one process of a role, some seconds after the start."""
     role: str
     after: float
-    lasting = False
 
     def __str__(self):
         return f"{self.role}: SIGKILL after {self.after:.3f} s"
 
-    def prefix(self) -> List[str]:
-        return []
-
     def act(self, run):
         time.sleep(self.after)
-        for pid in run.victims(self.role)[:1]:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        _send(signal.SIGKILL, run.victims(self.role)[:1])
 
 
-class Suspend(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Suspend(Attack):
     """The processes of all roles stand still for a while, as on a laptop whose lid is closed."""
-    roles: tuple
+    roles: Tuple[str, ...]
     after: float
     seconds: float
-    lasting = False
 
     def __str__(self):
         return f"all processes: SIGSTOP after {self.after:.3f} s, for {self.seconds:.3f} s"
 
-    def prefix(self) -> List[str]:
-        return []
-
     def act(self, run):
         time.sleep(self.after)
         stopped = [pid for role in self.roles for pid in run.victims(role)]
-        for sent in (signal.SIGSTOP, signal.SIGCONT):
-            for pid in stopped:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, sent)
-            if sent == signal.SIGSTOP:
-                time.sleep(self.seconds)
+        _send(signal.SIGSTOP, stopped)
+        time.sleep(self.seconds)
+        _send(signal.SIGCONT, stopped)
 
 
-class Limit(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Edit(Attack):
+    """The study file is cut to half of its length after the run has read it."""
+    after: float
+
+    def __str__(self):
+        return f"study.yaml is cut after {self.after:.3f} s"
+
+    def act(self, run):
+        time.sleep(self.after)
+        path = run.folder / "study.yaml"
+        whole = path.read_text()
+        path.write_text(whole[:len(whole) // 2])
+        run.addCleanup(path.write_text, whole)
+
+
+@dataclasses.dataclass(frozen=True)
+class Limit(Attack):
     """A limit of the system (setrlimit(2)) for hpo and all its processes, by its name for prlimit(1)."""
     name: str
     most: int
@@ -59,30 +77,14 @@ class Limit(NamedTuple):
     def __str__(self):
         return f"prlimit --{self.name}={self.most}"
 
-    def prefix(self) -> List[str]:
+    def prefix(self):
         return ["prlimit", f"--{self.name}={self.most}"]
 
-    def act(self, run):
-        pass
 
-
-class Edit(NamedTuple):
-    """The study file is cut to half of its length after the run has read it."""
-    after: float
-    lasting = False
-
-    def __str__(self):
-        return f"study.yaml is cut after {self.after:.3f} s"
-
-    def prefix(self) -> List[str]:
-        return []
-
-    def act(self, run):
-        time.sleep(self.after)
-        path = run.folder / "study.yaml"
-        whole = path.read_text()
-        path.write_text(whole[:len(whole) // 2])
-        run.addCleanup(path.write_text, whole)
+def _send(number, pids):
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 # Without files at all no reason can be told, and with less of a stack no C++ program gets to its main().

@@ -1,11 +1,14 @@
 """System calls, the errors that each may give, and the choice of those that an attack lets fail."""
+import dataclasses
 import errno
 import functools
 import os
 import pathlib
 import random
 import subprocess
-from typing import Dict, Iterator, List, NamedTuple
+from typing import Dict, Iterator, List
+
+from attacks import Attack
 
 FAIL_CALL = str(pathlib.Path(os.environ.get("HPO_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build/release"), "tests/campaign/fail-call"))
 
@@ -57,7 +60,8 @@ def numbers() -> Dict[str, int]:
     return found
 
 
-class Call(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Call(Attack):
     """One call that fails: the `nth` of the role, from 1; `lasting`: all from it on."""
     role: str
     call: str
@@ -68,11 +72,8 @@ class Call(NamedTuple):
     def __str__(self):
         return f"{self.role}: {self.call} {self.nth}{'+' if self.lasting else ''} {self.error}"
 
-    def prefix(self) -> List[str]:
+    def prefix(self):
         return [FAIL_CALL, self.role, str(numbers()[self.call]), str(getattr(errno, self.error)), f"{self.nth}{'+' if self.lasting else ''}"]
-
-    def act(self, run):
-        """Does nothing: the call fails in the command that starts hpo."""
 
 
 def read(text: str) -> Call:

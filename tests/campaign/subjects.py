@@ -57,7 +57,7 @@ stopping: []
 """
 
 
-class Attack(Case):
+class Run(Case):
     """A folder with a study, whose runs may be attacked."""
 
     def __init__(self, subject):
@@ -146,30 +146,30 @@ class Subject:
     roles: List[str]
     lives = True
 
-    def prepare(self, attack: Attack):
+    def prepare(self, run: Run):
         """Makes whatever exists before the attack."""
 
-    def start(self, attack: Attack, prefix: List[str], name: str):
-        return attack.popen(prefix, ["run", "study.yaml", "--json"], name)
+    def start(self, run: Run, prefix: List[str], name: str):
+        return run.popen(prefix, ["run", "study.yaml", "--json"], name)
 
-    def ends(self, attack: Attack, name: str):
+    def ends(self, run: Run, name: str):
         """Returns the ends that this run has reported."""
-        whole = attack.text(f"{name}.out")
+        whole = run.text(f"{name}.out")
         return reported(whole[:whole.rfind("\n") + 1])
 
     @functools.lru_cache(maxsize=None)
     def reference(self):
         """Returns the value of each trial, and the seconds of a run, without an attack."""
-        attack = Attack(self)
-        attack.setUp()
+        run = Run(self)
+        run.setUp()
         try:
             began = time.monotonic()
-            status = self.start(attack, [], "run").wait()
+            status = self.start(run, [], "run").wait()
             if status != 0:
-                raise RuntimeError(f"{self.name}: exit status {status} without an attack:\n{attack.text('run.err')}")
-            return {t["trial"]: t["value"] for t in attack.listed()}, time.monotonic() - began
+                raise RuntimeError(f"{self.name}: exit status {status} without an attack:\n{run.text('run.err')}")
+            return {t["trial"]: t["value"] for t in run.listed()}, time.monotonic() - began
         finally:
-            attack.tearDown()
+            run.tearDown()
 
     def seconds(self):
         return self.reference()[1]
@@ -187,13 +187,13 @@ class Asked(Subject):
     """A program that asks for trials and tells their values. An end counts as reported once it is answered."""
     name, text, roles = "asked", ASKED, ["ask-tell"]
 
-    def start(self, attack, prefix, name):
+    def start(self, run, prefix, name):
         player = ("import json, sys\n"
                   "def ask(line):\n"
                   "    print(json.dumps(line), flush=True)\n"
                   "    answer = sys.stdin.readline()\n"
                   "    return json.loads(answer) if answer else sys.exit()\n"
-                  f"told = open({str(attack.folder / f'{name}.out')!r}, 'w', buffering=1)\n"
+                  f"told = open({str(run.folder / f'{name}.out')!r}, 'w', buffering=1)\n"
                   "for _ in range(100):\n"
                   "    got = ask({'ask': 1})\n"
                   "    if got.get('done'): break\n"
@@ -201,9 +201,9 @@ class Asked(Subject):
                   "        loss = t['params']['x']\n"
                   "        if ask({'tell': {'trial': t['trial'], 'values': {'loss': loss}}}).get('ok'):\n"
                   "            print(json.dumps({'event': 'finished', 'trial': t['trial'], 'state': 'complete', 'value': loss}), file=told)\n")
-        program = attack.popen(prefix, ["ask-tell", "study.yaml"], name, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        attack.children.append(subprocess.Popen(["/usr/bin/python3", "-c", player], stdin=program.stdout, stdout=program.stdin,
-                                                stderr=subprocess.DEVNULL, cwd=attack.folder))
+        program = run.popen(prefix, ["ask-tell", "study.yaml"], name, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        run.children.append(subprocess.Popen(["/usr/bin/python3", "-c", player], stdin=program.stdout, stdout=program.stdin,
+                                                stderr=subprocess.DEVNULL, cwd=run.folder))
         program.stdin.close()
         program.stdout.close()
         program.stdin = program.stdout = None
@@ -217,27 +217,27 @@ class Viewer(Subject):
     def __init__(self, *command):
         self.name, self.command, self.roles = f"viewer-{command[0]}", list(command), [command[0]]
 
-    def prepare(self, attack):
+    def prepare(self, run):
         finished = _finished_study()
-        shutil.copytree(finished / "runs", attack.folder / "runs")
+        shutil.copytree(finished / "runs", run.folder / "runs")
 
-    def start(self, attack, prefix, name):
-        return attack.popen(prefix, self.command, name)
+    def start(self, run, prefix, name):
+        return run.popen(prefix, self.command, name)
 
-    def ends(self, attack, name):
+    def ends(self, run, name):
         return {}
 
 
 @functools.lru_cache(maxsize=None)
 def _finished_study():
     """Returns a folder with a study that has ended, which stays until the process ends."""
-    attack = Attack(Scripts())
-    attack.setUp()
-    if Scripts().start(attack, [], "run").wait() != 0:
-        raise RuntimeError(attack.text("run.err"))
+    run = Run(Scripts())
+    run.setUp()
+    if Scripts().start(run, [], "run").wait() != 0:
+        raise RuntimeError(run.text("run.err"))
     folder = pathlib.Path(_kept.name)
-    shutil.copytree(attack.folder / "runs", folder / "runs")
-    attack.tearDown()
+    shutil.copytree(run.folder / "runs", folder / "runs")
+    run.tearDown()
     return folder
 
 
@@ -249,87 +249,87 @@ ALL = [Scripts(), Native(), Asked(), Viewer("ls", "attacked", "--json"), Viewer(
 
 def counts(subject, role) -> Dict[str, int]:
     """Returns how often the processes of this role make each call in a run without an attack."""
-    attack = Attack(subject)
-    attack.setUp()
+    run = Run(subject)
+    run.setUp()
     try:
-        path = attack.folder / "counts"
-        if subject.start(attack, [calls.FAIL_CALL, role, "--count", str(path)], "run").wait() != 0:
-            raise RuntimeError(f"{subject.name}, traced:\n{attack.text('run.err')}")
+        path = run.folder / "counts"
+        if subject.start(run, [calls.FAIL_CALL, role, "--count", str(path)], "run").wait() != 0:
+            raise RuntimeError(f"{subject.name}, traced:\n{run.text('run.err')}")
         return calls.counts(path)
     finally:
-        attack.tearDown()
+        run.tearDown()
 
 
 @functools.lru_cache(maxsize=None)
 def printed(subject):
     """Returns the standard output of a viewer without an attack."""
-    attack = Attack(subject)
-    attack.setUp()
+    run = Run(subject)
+    run.setUp()
     try:
-        subject.start(attack, [], "run").wait()
-        return attack.text("run.out").replace(str(attack.folder), "")
+        subject.start(run, [], "run").wait()
+        return run.text("run.out").replace(str(run.folder), "")
     finally:
-        attack.tearDown()
+        run.tearDown()
 
 
-def attacked(subject, attack_on, keep=False) -> Seen:
+def attacked(subject, attack, keep=False) -> Seen:
     """Makes one attack on a run of the subject, in a folder of its own, and resumes the run."""
-    attack = Attack(subject)
-    attack.setUp()
+    run = Run(subject)
+    run.setUp()
     try:
         if isinstance(subject, Viewer):
-            return _attacked_viewer(subject, attack, attack_on)
-        return _attacked_run(subject, attack, attack_on)
+            return _attacked_viewer(subject, run, attack)
+        return _attacked_run(subject, run, attack)
     finally:
         if keep:
             kept = tempfile.mkdtemp(prefix="hpo-attack-")
-            shutil.copytree(attack.folder, kept, dirs_exist_ok=True, symlinks=True)
+            shutil.copytree(run.folder, kept, dirs_exist_ok=True, symlinks=True)
             print(f"kept: {kept}")
-        attack.tearDown()
+        run.tearDown()
 
 
-def _attacked_run(subject, attack, attack_on):
+def _attacked_run(subject, run, attack):
     seen = Seen(trials=TRIALS, expected=subject.reference()[0])
-    seen.lasting = attack_on.lasting
-    child = subject.start(attack, attack_on.prefix(), "run")
-    attack_on.act(attack)
-    attack.end_of(child, seen)
-    if seen.exit == -signal.SIGKILL and isinstance(attack_on, Kill):
+    seen.lasting = attack.lasting
+    child = subject.start(run, attack.prefix(), "run")
+    attack.act(run)
+    run.end_of(child, seen)
+    if seen.exit == -signal.SIGKILL and isinstance(attack, Kill):
         seen.exit = 0  # as it was asked to
-    attack.doCleanups()
-    seen.output = attack.text("run.err") + attack.text("run.out")
+    run.doCleanups()
+    seen.output = run.text("run.err") + run.text("run.out")
     try:
-        wait_for(lambda: not processes_of(attack.folder), 5)
+        wait_for(lambda: not processes_of(run.folder), 5)
     except AssertionError:
-        seen.left = processes_of(attack.folder)
-    seen.reported = subject.ends(attack, "run")
+        seen.left = processes_of(run.folder)
+    seen.reported = subject.ends(run, "run")
     if seen.reported:
         try:
-            assert_seen(attack, "attacked", seen.reported)
+            assert_seen(run, "attacked", seen.reported)
         except AssertionError as error:
             seen.lost = str(error)[:400]
-    before = len(attack.trained())
+    before = len(run.trained())
     try:
-        seen.resumed = subject.start(attack, [], "again").wait(60)
+        seen.resumed = subject.start(run, [], "again").wait(60)
     except subprocess.TimeoutExpired:
         seen.resumed = None
     if seen.resumed != 0:
-        seen.output += attack.text("again.err")
-    again = attack.trained()[before:]
+        seen.output += run.text("again.err")
+    again = run.trained()[before:]
     seen.trained_after = sorted(set(again) & set(seen.reported))
-    seen.final = {t["trial"]: (t["state"], t["value"]) for t in attack.listed() if t["state"] in ("complete", "stopped", "diverged", "failed")}
+    seen.final = {t["trial"]: (t["state"], t["value"]) for t in run.listed() if t["state"] in ("complete", "stopped", "diverged", "failed")}
     return seen
 
 
-def _attacked_viewer(subject, attack, attack_on):
-    seen = Seen(lasting=attack_on.lasting)
-    child = subject.start(attack, attack_on.prefix(), "run")
-    attack.end_of(child, seen)
-    seen.output = attack.text("run.err")
-    out = attack.text("run.out").replace(str(attack.folder), "")
+def _attacked_viewer(subject, run, attack):
+    seen = Seen(lasting=attack.lasting)
+    child = subject.start(run, attack.prefix(), "run")
+    run.end_of(child, seen)
+    seen.output = run.text("run.err")
+    out = run.text("run.out").replace(str(run.folder), "")
     if seen.exit == 0 and out != printed(subject):
         seen.lost = f"other output, exit status 0: {seen.output} {out[:200]}"
-    listed = {t["trial"]: (t["state"], t["value"]) for t in attack.listed()}
+    listed = {t["trial"]: (t["state"], t["value"]) for t in run.listed()}
     if len(listed) != TRIALS or any(state != "complete" for state, _ in listed.values()):
         seen.lost = f"the study was changed: {listed}"
     return seen
