@@ -4,6 +4,7 @@ import errno
 import functools
 import os
 import pathlib
+import re
 import random
 import subprocess
 from typing import Dict, Iterator, List
@@ -77,10 +78,11 @@ class Call(Attack):
 
 
 def read(text: str) -> Call:
-    """Returns the call that was printed as `text`."""
-    role, rest = text.split(": ", 1)
-    call, nth, error = rest.split()
-    return Call(role, call, error, int(nth.rstrip("+")), nth.endswith("+"))
+    """Returns the call that was printed as `text`. Raises ValueError if it is none."""
+    found = re.fullmatch(r"(\S+): (\w+) ([1-9][0-9]*)(\+?) (\w+)", text)
+    if not found or found[2] not in ERRORS or found[5] not in ERRORS[found[2]]:
+        raise ValueError(f"no attack '{text}': it has the form 'run: openat 2 EMFILE', or 'run: openat 2+ EMFILE' for all calls from the 2nd on")
+    return Call(found[1], found[2], found[5], int(found[3]), bool(found[4]))
 
 
 def counts(path: pathlib.Path) -> Dict[str, int]:

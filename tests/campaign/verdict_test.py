@@ -50,6 +50,8 @@ class Attacks(unittest.TestCase):
     def test_a_call_is_read_as_it_is_printed(self):
         for call in (calls.Call("run", "openat", "EMFILE", 20), calls.Call("__script", "fork", "EAGAIN", 3, lasting=True)):
             self.assertEqual(calls.read(str(call)), call)
+        for text in ("", "run: openat", "run: openat 0 EMFILE", "run: opneat 1 EMFILE", "run: openat 1 EFOO"):
+            self.assertRaisesRegex(ValueError, "it has the form", calls.read, text)
 
     def test_each_error_has_a_number(self):
         for call, errors in calls.ERRORS.items():
