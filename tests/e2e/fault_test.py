@@ -436,7 +436,9 @@ class Storage(Case):
         child = self.start("run", study, "--json")
         output = "".join(child.stdout.readline() for _ in range(400))
         child.kill()
-        ends = reported(output + "".join(line for line in child.communicate()[0].splitlines(True) if line.endswith("\n")))
+        output += child.stdout.read()  # communicate() would skip what readline() has buffered
+        child.wait()
+        ends = reported(output[:output.rindex("\n") + 1])
         assert_seen(self, "fake", ends)
         log = self.database("fake").with_name("study.db-wal")
         damaged = bytearray(log.read_bytes())

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "hpo/wire.hpp"
@@ -31,13 +32,22 @@ bool readable(int descriptor) {
     return poll(&waiting, 1, static_cast<int>(deadline * 1000)) == 1;
 }
 
-std::vector<std::string> environment(const std::string& endpoint) {
-    std::vector<std::string> all;
+/// This process's environment without `hpo`'s variables, with those of a worker, and with `more`, each name once: of
+/// several equal names getenv() takes the first and the dynamic loader the last.
+std::vector<std::string> environment(const std::string& endpoint, const std::vector<std::string>& more) {
+    std::map<std::string, std::string> values;
+    const auto set = [&](const std::string& entry) {
+        const std::size_t equals = entry.find('=');
+        values[entry.substr(0, equals)] = entry.substr(equals);
+    };
     for (char** entry = environ; *entry != nullptr; ++entry)
-        if (std::strncmp(*entry, "HPO_", 4) != 0) all.emplace_back(*entry);
-    if (!endpoint.empty()) all.push_back("HPO_ENDPOINT=" + endpoint);
-    all.emplace_back("HPO_TOKEN=secret");
-    all.emplace_back("HPO_TUNING=off");  // the mock driver computes slowly
+        if (std::strncmp(*entry, "HPO_", 4) != 0) set(*entry);
+    if (!endpoint.empty()) set("HPO_ENDPOINT=" + endpoint);
+    set("HPO_TOKEN=secret");
+    set("HPO_TUNING=off");  // the mock driver computes slowly
+    for (const std::string& entry : more) set(entry);
+    std::vector<std::string> all;
+    for (const auto& [name, value] : values) all.push_back(name + value);
     return all;
 }
 
@@ -65,8 +75,7 @@ WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, const st
     const std::string program = hpo::testing::build_folder() + "/bin/hpo-worker";
     std::vector<std::string> argv{program};
     argv.insert(argv.end(), arguments.begin(), arguments.end());
-    std::vector<std::string> variables = environment(endpoint.value_or(path));
-    variables.insert(variables.begin(), more.begin(), more.end());  // the first of several equal names counts
+    std::vector<std::string> variables = environment(endpoint.value_or(path), more);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 1, (folder_ / "output").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
