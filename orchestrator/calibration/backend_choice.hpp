@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "orchestrator/calibration/step_time.hpp"
-#include "orchestrator/scheduling/plan.hpp"
+#include "orchestrator/scheduling/machine.hpp"
 
 namespace hpo {
 

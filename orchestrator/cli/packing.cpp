@@ -52,45 +52,51 @@ Packing fill(const PackingQuestion& question) {
     Packing packing;
     packing.pools = empty_pools(question.machine);
     Machine machine = question.machine;
-    PlacementState state;
-    state.on_device = question.on_device;
-    state.devices = question.devices;
-    state.parallel = question.parallel;
+    Placement placement;
+    placement.set_limits({.parallel = question.parallel});
+    placement.set_machine(machine);
     const auto count = question.trials.empty() ? 0 : std::min(question.budget_trials, max_simulated);
     const auto workers = static_cast<std::size_t>(question.workers);
+    placement.set_worker(0, {});
     for (std::int64_t next = 1;;) {
-        // There is always a worker to start, so that cores and memory alone limit their number.
-        if (state.workers.empty() || state.workers.back().state != PlacementWorker::State::empty)
-            state.workers.emplace_back();
-        const PlacementDecision decision = place(state, machine);
+        const PlacementDecision decision = placement.decide();
         if (decision.kept_out && packing.kept_out.empty()) packing.kept_out = decision.kept_out->text;
-        for (const auto& never : decision.never)
-            std::erase_if(state.queue, [&](const PlacementTrial& trial) { return trial.trial == never.trial; });
+        for (const auto& never : decision.never) placement.dequeue(never.trial);
         if (!decision.never.empty()) continue;
         if (decision.start) {
-            take(reservation_of(state, *decision.start), machine, packing.pools);
-            apply(state, *decision.start);
-            PlacementWorker& worker = state.workers.at(decision.start->worker);
-            worker.state = PlacementWorker::State::ready;
+            const auto& [launch, index, opens] = *decision.start;
+            const TrialNeeds& needs = placement.needs_of(launch.trial);
+            const Reservation reservation = placement.reservation_of(*decision.start);
+            PlacementWorker worker = placement.worker(index);
+            if (opens) worker = {.state = PlacementWorker::State::ready, .device = launch.device, .more = launch.more};
             const bool has_slots = !question.on_device || worker.device != host_only;
             worker.slots = has_slots ? static_cast<std::size_t>(question.slots) : 1;
             worker.plans = true;
-            ++packing.at_once;
-            packing.workers += decision.start->opens ? 1 : 0;
+            worker.fusion_key = needs.fusion_key;
+            ++worker.trials;
+            placement.set_worker(index, std::move(worker));
+            // There is always a worker to start, so that cores and memory alone limit their number.
+            if (opens) placement.set_worker(index + 1, {});
+            placement.dequeue(launch.trial);
+            placement.hold(++packing.at_once, reservation);
+            packing.workers += opens ? 1 : 0;
+            take(reservation, machine, packing.pools);
+            placement.set_machine(machine);
             continue;
         }
         // With several slots the queue must not be longer than in a real run, since that decides which trials share a
         // worker. With one slot it may be longer, which saves rounds.
-        const std::size_t longest = question.slots == 1 ? std::max(max_queue, workers) : longest_queue(state, workers);
-        if (next > count || state.queue.size() >= longest) return packing;
-        const auto length = question.slots == 1 ? longest : state.queue.size() + 1;
-        for (; next <= count && state.queue.size() < length; ++next) {
+        const std::size_t longest =
+            question.slots == 1 ? std::max(max_queue, workers) : placement.longest_queue(workers);
+        if (next > count || placement.waiting() >= longest) return packing;
+        const auto length = question.slots == 1 ? longest : placement.waiting() + 1;
+        for (; next <= count && placement.waiting() < length; ++next) {
             const auto& trial = question.trials[static_cast<std::size_t>(next - 1) % question.trials.size()];
-            state.queue.push_back({.trial = next,
-                                   .footprint = trial.footprint,
-                                   .colocated = trial.colocated,
-                                   .fusion_key = trial.fusion_key,
-                                   .on_host = trial.on_host});
+            placement.enqueue({.trial = next,
+                               .footprint = trial.footprint,
+                               .devices = question.on_device && !trial.on_host ? question.devices : 0,
+                               .colocated = trial.colocated,
+                               .fusion_key = trial.fusion_key});
         }
     }
 }
@@ -168,9 +174,10 @@ Packing pack(const PackingQuestion& question) {
 
 std::optional<std::string> never_fits(const Machine& machine, const Footprint& footprint, bool on_device,
                                       std::size_t devices) {
-    const std::vector<Waiting> one{{1, footprint, on_device, false, {}, {}, devices}};
-    const Admission admission = admit(machine, {}, one, {});
-    return admission.never.empty() ? std::nullopt : std::optional(admission.never.front().text);
+    const TrialNeeds needs{.trial = 1, .footprint = footprint, .devices = on_device ? devices : 0};
+    const Admission admission(machine, {});
+    if (admission.fit_of(needs) != Admission::Fit::never) return std::nullopt;
+    return admission.too_large(needs);
 }
 
 }  // namespace hpo

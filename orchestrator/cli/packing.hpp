@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "hpo/footprint.hpp"
-#include "orchestrator/scheduling/plan.hpp"
+#include "orchestrator/scheduling/machine.hpp"
 
 namespace hpo {
 

@@ -18,7 +18,7 @@
 #include "orchestrator/engine/outbox.hpp"
 #include "orchestrator/execution/executor.hpp"
 #include "orchestrator/scheduling/device_concurrency.hpp"
-#include "orchestrator/scheduling/plan.hpp"
+#include "orchestrator/scheduling/machine.hpp"
 
 namespace hpo {
 

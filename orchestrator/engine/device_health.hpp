@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "hpo/clock.hpp"
-#include "orchestrator/scheduling/plan.hpp"
+#include "orchestrator/scheduling/machine.hpp"
 
 namespace hpo {
 

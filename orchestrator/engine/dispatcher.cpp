@@ -42,11 +42,11 @@ void Dispatcher::place_trials() {
         catch_up();
         choose_backends();
         PlacementDecision decision;
-        const bool any_waits = placer_.waiting() > 0;
+        const bool any_waits = placement_.waiting() > 0;
         if (any_waits) {
-            placer_.set_limits(limits());
+            placement_.set_limits(limits());
             (void)machine();
-            decision = placer_.decide();
+            decision = placement_.decide();
         }
         for (const auto& never : decision.never) refuse(never);
         if (uses_.context.closing()) return;
@@ -54,12 +54,12 @@ void Dispatcher::place_trials() {
             (decision.kept_out && try_other_side(decision.kept_out->trial)) || !wait_for_others(decision.kept_out);
         for (const std::size_t idle : decision.release)
             uses_.pool.end(static_cast<WorkerIndex>(idle), "makes way for a worker on another device");
-        if (decision.start) start(*decision.start, placer_.reservation_of(*decision.start));
+        if (decision.start) start(*decision.start, placement_.reservation_of(*decision.start));
         if (decision.start || !decision.release.empty()) is_read_ = false;
         if (!decision.never.empty() || decision.start || elsewhere) continue;
 
         // A smaller trial than the one that does not fit may be the next one.
-        const bool queue_is_full = placer_.waiting() + unanswered_.size() >= placer_.longest_queue(most);
+        const bool queue_is_full = placement_.waiting() + unanswered_.size() >= placement_.longest_queue(most);
         const std::int64_t next = queue_is_full ? 0 : next_trial();
         if (next == 0) {
             const bool stuck = (queue_is_full || any_waits) && !decision.joins_soon && !decision.limited;
@@ -83,55 +83,49 @@ void Dispatcher::catch_up() {
     }
     if (const auto diagnosed = uses_.diagnoses.take_changes(); !diagnosed.empty()) {
         trials.insert(trials.end(), diagnosed.begin(), diagnosed.end());
-        for (const std::int64_t order : std::exchange(diagnosed_, {})) placer_.release(order);
+        for (const std::int64_t order : std::exchange(diagnosed_, {})) placement_.release(order);
         for (const PendingDiagnosis& diagnosis : uses_.diagnoses.all()) diagnosed_.push_back(diagnosis.job.order);
     }
     for (const WorkerIndex worker : changed.workers) enter_worker(worker);
     // After the workers, one of which may have held it until a moment ago.
     for (const PendingDiagnosis& diagnosis : uses_.diagnoses.all())
-        placer_.hold(diagnosis.job.order, diagnosis.job.held.reservation);
+        placement_.hold(diagnosis.job.order, diagnosis.job.held.reservation);
     for (const std::int64_t trial : trials) enter_trial(trial);
 }
 
 void Dispatcher::enter_worker(WorkerIndex index) {
     const Worker& worker = std::as_const(uses_.pool).at(index);
     const auto at = static_cast<std::size_t>(index);
-    placer_.set_worker(at, {.state = worker.state,
-                            .device = worker.device,
-                            .more = worker.more,
-                            .fusion_key = worker.fusion_key,
-                            .slots = worker.slots,
-                            .trials = worker.jobs.size(),
-                            .plans = worker.plans,
-                            .asked = worker.planning != 0,
-                            .exclusive = std::any_of(worker.jobs.begin(), worker.jobs.end(), [&](const Job& job) {
-                                return uses_.requirements.wants_own_worker(job.id.trial);
-                            })});
+    placement_.set_worker(at, {.state = worker.state,
+                               .device = worker.device,
+                               .more = worker.more,
+                               .fusion_key = worker.fusion_key,
+                               .slots = worker.slots,
+                               .trials = worker.jobs.size(),
+                               .plans = worker.plans,
+                               .asked = worker.planning != 0,
+                               .exclusive = std::any_of(worker.jobs.begin(), worker.jobs.end(), [&](const Job& job) {
+                                   return uses_.requirements.wants_own_worker(job.id.trial);
+                               })});
     std::vector<Reserved> now;
     for (const Job& job : worker.jobs) now.push_back({job.order, job.held.reservation});
     if (at >= holds_.size()) holds_.resize(at + 1);
     if (holds_[at] == now) return;
-    for (const Reserved& before : holds_[at]) placer_.release(before.order);
-    for (const Reserved& held : now) placer_.hold(held.order, held.reservation);
+    for (const Reserved& before : holds_[at]) placement_.release(before.order);
+    for (const Reserved& held : now) placement_.hold(held.order, held.reservation);
     holds_[at] = std::move(now);
 }
 
 /// A queued trial that no worker has waits for one if its requirements are known.
 void Dispatcher::enter_trial(std::int64_t trial) {
     const bool waits = uses_.context.parts.ledger.queued().contains(trial) && !uses_.attempts.hold(trial);
-    const TrialRequirements* needs = waits ? uses_.requirements.known(trial) : nullptr;
+    const TrialNeeds* needs = waits ? uses_.requirements.known(trial) : nullptr;
     if (waits && !needs)
         unknown_.insert(trial);
     else
         unknown_.erase(trial);
-    if (!needs) return placer_.dequeue(trial);
-    placer_.enqueue(trial, {.trial = trial,
-                            .footprint = needs->footprint,
-                            .colocated = needs->colocated,
-                            .alone = needs->alone,
-                            .fusion_key = needs->fusion_key,
-                            .own_worker = needs->own_worker,
-                            .on_host = needs->on_host});
+    if (!needs) return placement_.dequeue(trial);
+    placement_.enqueue(*needs);
 }
 
 /// Where trials may compute on the host and on accelerators: chooses anew for all that wait.
@@ -159,10 +153,8 @@ Side Dispatcher::side_of(std::int64_t trial) const {
 
 PlacementLimits Dispatcher::limits() {
     const Study& study = uses_.context.parts.study;
-    const std::size_t slots = placer_.most_slots();
+    const std::size_t slots = placement_.most_slots();
     PlacementLimits limits;
-    limits.on_device = uses_.context.parts.on_device;
-    limits.devices = static_cast<std::size_t>(study.resources.trial.gpus);
     limits.parallel =
         most_at_once(study, static_cast<std::int64_t>(uses_.pool.workers().size()), static_cast<std::int64_t>(slots));
     limits.may_open = may_launch();
@@ -190,17 +182,17 @@ void Dispatcher::keep_cores_for_devices(PlacementLimits& limits) {
     limits.workers_on[host_only] = std::min(left, most.value_or(left));
 }
 
-/// As of the last start; placer_ has been given it.
+/// As of the last start; placement_ has been given it.
 const Machine& Dispatcher::machine() {
     const Machine* fixed = uses_.machine.unchanging();
     if (fixed) {
-        if (std::exchange(fixed_, fixed) != fixed) placer_.set_machine(*fixed);
+        if (std::exchange(fixed_, fixed) != fixed) placement_.set_machine(*fixed);
         return *fixed;
     }
     if (!std::exchange(is_read_, true) || fixed_) {
         fixed_ = nullptr;
         reading_ = uses_.machine.for_trials();
-        placer_.set_machine(reading_);
+        placement_.set_machine(reading_);
     }
     return reading_;
 }
@@ -362,7 +354,7 @@ std::int64_t Dispatcher::next_trial() {
 std::int64_t Dispatcher::work_left() {
     catch_up();
     const EngineParts& parts = uses_.context.parts;
-    auto work = static_cast<std::int64_t>(unknown_.size() + placer_.waiting());
+    auto work = static_cast<std::int64_t>(unknown_.size() + placement_.waiting());
     if (uses_.supply.may_propose())
         work += parts.study.budget.trials - static_cast<std::int64_t>(parts.ledger.record().trials.size());
     else if (uses_.supply.to_repeat())

@@ -13,7 +13,7 @@
 #include "orchestrator/engine/launch_failures.hpp"
 #include "orchestrator/engine/supply.hpp"
 #include "orchestrator/engine/throughput.hpp"
-#include "orchestrator/scheduling/placer.hpp"
+#include "orchestrator/scheduling/placement.hpp"
 
 namespace hpo {
 
@@ -87,15 +87,15 @@ class Dispatcher {
     Uses uses_;
 
     /// What placing has to know: the workers, what trials in them hold, and queued trials whose requirements are known.
-    Placer placer_;
+    Placement placement_;
     std::set<std::int64_t> unknown_;            ///< queued trials whose requirements are not
     std::set<std::int64_t> unanswered_;         ///< of them, those that no worker can be asked about at this moment
     std::vector<std::int64_t> queue_changes_;   ///< since catch_up()
-    std::vector<std::vector<Reserved>> holds_;  ///< what placer_ was told of each worker,
+    std::vector<std::vector<Reserved>> holds_;  ///< what placement_ was told of each worker,
     std::vector<std::int64_t> diagnosed_;       ///< and of those whose last attempt is not diagnosed
     Machine reading_;
     bool is_read_ = false;            ///< since a trial has started or a worker left
-    const Machine* fixed_ = nullptr;  ///< that placer_ was given
+    const Machine* fixed_ = nullptr;  ///< that placement_ was given
 
     std::string waits_;
     std::int64_t waiting_trial_ = 0;  ///< that other programs keep from starting,

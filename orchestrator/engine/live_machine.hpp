@@ -17,7 +17,7 @@
 #include "orchestrator/devices/tree_meter.hpp"
 #include "orchestrator/engine/session_machine.hpp"
 #include "orchestrator/engine/workers.hpp"
-#include "orchestrator/scheduling/plan.hpp"
+#include "orchestrator/scheduling/machine.hpp"
 
 namespace hpo {
 

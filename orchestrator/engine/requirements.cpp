@@ -34,6 +34,7 @@ RequirementsTable::RequirementsTable(const Study& study, Ledger& ledger, bool on
     : study_(study),
       ledger_(ledger),
       on_device_(on_device),
+      devices_(on_device ? static_cast<std::size_t>(study.resources.trial.gpus) : 0),
       model_(study.resources.trial, on_device),
       asks_(study.command.empty()),
       shrinks_(study.command.empty()) {}
@@ -51,9 +52,19 @@ const TrialRequirements* RequirementsTable::find(std::int64_t trial) const {
     return found == trials_.end() ? nullptr : &found->second;
 }
 
-const TrialRequirements* RequirementsTable::known(std::int64_t trial) const {
-    const auto found = trials_.find(trial);
-    return found == trials_.end() || !found->second.known ? nullptr : &found->second;
+const TrialNeeds* RequirementsTable::known(std::int64_t trial) const {
+    const TrialRequirements* found = find(trial);
+    return found && found->known ? found : nullptr;
+}
+
+TrialRequirements& RequirementsTable::of(std::int64_t trial) {
+    changes_.push_back(trial);
+    const auto [found, is_new] = trials_.try_emplace(trial);
+    if (is_new) {
+        found->second.trial = trial;
+        found->second.devices = devices_;
+    }
+    return found->second;
 }
 
 bool RequirementsTable::wants_own_worker(std::int64_t trial) const {
@@ -104,6 +115,7 @@ void RequirementsTable::choose(std::int64_t trial, bool on_host, double step, co
     needs.why = why;
     if (needs.on_host == on_host) return;
     needs.on_host = on_host;
+    needs.devices = on_host ? 0 : devices_;
     use_answer(needs);
 }
 

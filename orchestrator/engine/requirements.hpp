@@ -16,19 +16,15 @@
 #include "orchestrator/calibration/step_time.hpp"
 #include "orchestrator/engine/ledger.hpp"
 #include "orchestrator/engine/worker_pool.hpp"
+#include "orchestrator/scheduling/admission.hpp"
 #include "orchestrator/scheduling/footprints.hpp"
-#include "orchestrator/scheduling/plan.hpp"
 
 namespace hpo {
 
-/// What a trial that has not ended needs, as far as it is known.
-struct TrialRequirements {
-    bool known = false;
-    Footprint footprint;
-    bool alone = false;              ///< the footprint is a guess
-    std::string fusion_key;          ///< empty: no trial may share its worker, or (no plan) any may
-    Footprint colocated{0, 0, 0};    ///< in a worker with others of its fusion key
-    bool own_worker = false;         ///< it was in a worker that died with several trials, or ran out of memory in one
+/// What a trial that has not ended needs, as far as it is known, and why. It gets a worker of its own after it was in a
+/// worker that died with several trials, or ran out of memory in one.
+struct TrialRequirements : TrialNeeds {
+    bool known = false;              ///< what it needs; else a worker is to be asked, or it is to be predicted
     std::int64_t micro_batches = 0;  ///< of one update; 0: as configured
     std::string shrunk;              ///< why not as configured, for one notice
     Footprint minimum{0, 0, 0};      ///< at least so much, after it ran out of memory
@@ -68,14 +64,11 @@ class RequirementsTable {
     bool learn_capabilities(const Worker& worker);
 
     /// Of a trial that has not ended; made where there are none.
-    [[nodiscard]] TrialRequirements& of(std::int64_t trial) {
-        changes_.push_back(trial);
-        return trials_[trial];
-    }
+    [[nodiscard]] TrialRequirements& of(std::int64_t trial);
     /// As far as they are known; nullptr if nothing is.
     [[nodiscard]] const TrialRequirements* find(std::int64_t trial) const;
     /// nullptr: they are not known yet.
-    [[nodiscard]] const TrialRequirements* known(std::int64_t trial) const;
+    [[nodiscard]] const TrialNeeds* known(std::int64_t trial) const;
     [[nodiscard]] bool wants_own_worker(std::int64_t trial) const;
     /// Fixed keys and the trial's own, as the worker takes them.
     [[nodiscard]] Params configuration(std::int64_t trial) const;
@@ -126,6 +119,7 @@ class RequirementsTable {
     const Study& study_;
     Ledger& ledger_;
     bool on_device_;
+    std::size_t devices_;  ///< accelerators of each trial that does not compute on the host
     std::map<std::int64_t, TrialRequirements> trials_;
     std::vector<std::int64_t> changes_;
     FootprintModel model_;

@@ -13,7 +13,7 @@
 #include "orchestrator/devices/session_registry.hpp"
 #include "orchestrator/engine/worker_pool.hpp"
 #include "orchestrator/engine/workers.hpp"
-#include "orchestrator/scheduling/plan.hpp"
+#include "orchestrator/scheduling/machine.hpp"
 
 namespace hpo {
 

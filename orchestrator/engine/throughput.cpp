@@ -103,7 +103,7 @@ void Throughput::ending(WorkerIndex index, std::int64_t trial) {
 void Throughput::limit(PlacementLimits& limits, std::size_t most_slots) const {
     if (!context_.parts.concurrency) return;
     const ConcurrencyPlan& plan = *context_.parts.concurrency;
-    if (!limits.on_device || most_slots == 1) {
+    if (!context_.parts.on_device || most_slots == 1) {
         limits.workers_each = plan.workers.start;
         for (const auto& [device, remembered] : plan.remembered) limits.workers_on[device] = first_limit(device);
     }

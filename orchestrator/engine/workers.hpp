@@ -11,7 +11,7 @@
 #include "hpo/study.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/execution/executor.hpp"
-#include "orchestrator/scheduling/plan.hpp"
+#include "orchestrator/scheduling/machine.hpp"
 
 namespace hpo {
 

@@ -1,7 +1,7 @@
 // What a machine gives one trial, and what other programs use of it. Pure.
 #pragma once
 
-#include "orchestrator/scheduling/plan.hpp"
+#include "orchestrator/scheduling/machine.hpp"
 
 namespace hpo {
 

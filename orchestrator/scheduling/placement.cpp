@@ -1,9 +1,9 @@
 #include "orchestrator/scheduling/placement.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "orchestrator/scheduling/concurrency.hpp"
-#include "orchestrator/scheduling/placer.hpp"
 
 namespace hpo {
 
@@ -11,47 +11,235 @@ namespace {
 
 using State = PlacementWorker::State;
 
-const PlacementTrial& trial_of(const PlacementState& state, std::int64_t number) {
-    return *std::find_if(state.queue.begin(), state.queue.end(),
-                         [&](const PlacementTrial& trial) { return trial.trial == number; });
+bool is_on(const PlacementWorker& worker, const Admission::Launch& launch) {
+    return worker.device == launch.device && worker.more == launch.more;
+}
+
+bool contains(const std::vector<std::size_t>& workers, std::size_t worker) {
+    return std::find(workers.begin(), workers.end(), worker) != workers.end();
+}
+
+template <class Sets, class Key>
+void set_member(Sets& sets, const Key& key, std::size_t worker, bool in) {
+    if (in) {
+        sets[key].insert(worker);
+        return;
+    }
+    const auto found = sets.find(key);
+    if (found == sets.end()) return;
+    found->second.erase(worker);
+    if (found->second.empty()) sets.erase(found);
+}
+
+template <class Counts, class Key>
+void count_member(Counts& counts, const Key& key, bool in) {
+    auto& count = counts[key];
+    count += in ? 1 : -1;
+    if (count == 0) counts.erase(key);
 }
 
 }  // namespace
 
-PlacementDecision place(const PlacementState& state, const Machine& machine) {
-    Placer placer;
-    placer.set_limits(state);
-    placer.set_machine(machine);
-    for (std::size_t i = 0; i < state.workers.size(); ++i) placer.set_worker(i, state.workers[i]);
-    for (std::size_t i = 0; i < state.reservations.size(); ++i)
-        placer.hold(static_cast<std::int64_t>(i), state.reservations[i]);
-    for (std::size_t i = 0; i < state.queue.size(); ++i) placer.enqueue(static_cast<std::int64_t>(i), state.queue[i]);
-    return placer.decide();
+// ---- What changes.
+
+void Placement::set_machine(const Machine& machine) {
+    machine_ = &machine;
+    admission_.emplace(machine, limits_.parallel);
+    for (const auto& [order, reservation] : held_) admission_->hold(order, reservation);
+    admission_->refresh();
+    assess_all();
 }
 
-Reservation reservation_of(const PlacementState& state, const PlacementDecision::Start& start) {
-    const PlacementTrial& trial = trial_of(state, start.launch.trial);
-    return {trial.trial, start.launch.joins ? trial.colocated : trial.footprint, start.launch.device, trial.alone,
+void Placement::set_limits(PlacementLimits limits) {
+    const PlacementLimits before = std::exchange(limits_, std::move(limits));
+    if (before.parallel != limits_.parallel && machine_) set_machine(*machine_);
+}
+
+void Placement::set_worker(std::size_t worker, PlacementWorker now) {
+    if (worker >= workers_.size()) {
+        const std::size_t first = workers_.size();
+        workers_.resize(worker + 1);
+        for (std::size_t added = first; added <= worker; ++added) index(added, true);
+    }
+    if (workers_[worker] == now) return;
+    index(worker, false);
+    workers_[worker] = std::move(now);
+    index(worker, true);
+}
+
+void Placement::index(std::size_t worker, bool in) {
+    const PlacementWorker& one = workers_[worker];
+    const bool ready = one.state == State::ready;
+    if (one.plans) count_member(slots_, one.slots, in);
+    if (one.trials > 0) count_member(busy_on_, one.device, in);
+    const auto member = [&](Workers& workers) {
+        if (in)
+            workers.insert(worker);
+        else
+            workers.erase(worker);
+    };
+    if (one.state == State::empty) member(empty_);
+    if (one.idle()) member(idle_), set_member(idle_on_, one.device, worker, in);
+    if (ready && one.asked && one.slots > 1 && one.trials == 0) set_member(asked_on_, one.device, worker, in);
+    if (ready && !one.asked && one.trials > 0 && one.trials < one.slots && !one.exclusive)
+        set_member(open_on_, one.device, worker, in);
+    if (one.fusion_key.empty()) return;
+    member(with_key_);
+    if ((ready || one.state == State::starting) && one.trials > 0 && !one.exclusive)
+        set_member(by_key_, one.fusion_key, worker, in);
+}
+
+void Placement::hold(std::int64_t order, const Reservation& reservation) {
+    if (held_.emplace(order, reservation).second && admission_) admission_->hold(order, reservation);
+}
+
+void Placement::release(std::int64_t order) {
+    if (held_.erase(order) > 0 && admission_) admission_->release(order);
+}
+
+void Placement::enqueue(TrialNeeds needs) {
+    Queued& queued = queue_[needs.trial];
+    queued.needs = std::move(needs);
+    if (admission_) assess(queued);
+}
+
+void Placement::dequeue(std::int64_t trial) {
+    queue_.erase(trial);
+    never_.erase(trial);
+    kept_out_.erase(trial);
+}
+
+void Placement::assess(Queued& queued) {
+    const std::int64_t trial = queued.needs.trial;
+    queued.fit = admission_->fit_of(queued.needs);
+    never_.erase(trial);
+    kept_out_.erase(trial);
+    if (queued.fit == Admission::Fit::never) never_.insert(trial);
+    if (queued.fit == Admission::Fit::kept_out) kept_out_.insert(trial);
+}
+
+void Placement::assess_all() {
+    for (auto& [trial, queued] : queue_) assess(queued);
+}
+
+// ---- What follows.
+
+PlacementDecision Placement::decide() {
+    if (admission_->refresh()) assess_all();
+    PlacementDecision decision;
+    for (const std::int64_t trial : never_)
+        decision.never.push_back({trial, admission_->too_large(queue_.at(trial).needs)});
+    // Nothing starts then, but what waits for other programs is told.
+    const bool may_start = decision.never.empty();
+    for (const auto& [trial, queued] : queue_) {
+        if (!may_start && kept_out_.empty()) break;
+        if (decision.start && (decision.kept_out || kept_out_.empty())) break;
+        const Devices joinable = joinable_devices(queued.needs);
+        if (const auto launch = admission_->consider(queued.needs, queued.fit, joinable)) {
+            if (!may_start) continue;
+            decision.joins_soon = decision.joins_soon || launch->joins;
+            if (!decision.start) decision.start = worker_for(*launch, queued.needs, decision);
+        } else if (queued.fit == Admission::Fit::kept_out && !decision.kept_out) {
+            decision.kept_out = {trial, admission_->kept_out(queued.needs)};
+        }
+    }
+    admission_->forget();
+    return decision;
+}
+
+/// Devices of workers that could train the trial with others of its fusion key: now, or in a moment, when they have
+/// started or answered. It is worth waiting for one on a device that is less used.
+Devices Placement::joinable_devices(const TrialNeeds& trial) const {
+    Devices devices;
+    if (trial.fusion_key.empty() || trial.own_worker || trial.alone) return devices;
+    const auto alike = by_key_.find(trial.fusion_key);
+    if (alike == by_key_.end()) return devices;
+    std::size_t most = 1;
+    for (const PlacementWorker& worker : workers_)
+        if (worker.plans) most = std::max(most, slots_of(worker));
+    for (const std::size_t index : alike->second) {
+        const PlacementWorker& worker = workers_[index];
+        if (worker.trials < (worker.state == State::starting ? most : slots_of(worker)))
+            devices.push_back(worker.device);
+    }
+    return devices;
+}
+
+std::size_t Placement::slots_of(const PlacementWorker& worker) const {
+    if (worker.slots == 1) return 1;
+    const auto own = limits_.slots_on.find(worker.device);
+    const auto most = own == limits_.slots_on.end() ? limits_.slots_each : std::optional(own->second);
+    return std::min(worker.slots, most.value_or(worker.slots));
+}
+
+/// Whether a further worker may train on the device.
+bool Placement::may_use_another(int device) const {
+    const auto own = limits_.workers_on.find(device);
+    const auto most = own == limits_.workers_on.end() ? limits_.workers_each : std::optional(own->second);
+    const auto busy = busy_on_.find(device);
+    return !most || (busy == busy_on_.end() ? 0 : busy->second) < *most;
+}
+
+bool Placement::takes(const PlacementWorker& worker, const TrialNeeds& trial, const Admission::Launch& launch) const {
+    if (!is_on(worker, launch)) return false;
+    if (worker.trials == 0) return !launch.joins;
+    // Workers that do not answer what trials need have no fusion keys: any trials may share one.
+    const bool alike = launch.joins ? worker.fusion_key == trial.fusion_key : !worker.plans;
+    return alike && !trial.own_worker && worker.trials < slots_of(worker);
+}
+
+/// The first that is idle, where `another` may train on the device, else the first that trains and has a free slot.
+std::optional<std::size_t> Placement::worker_with_room(const Admission::Launch& launch, const TrialNeeds& trial,
+                                                       bool another, const std::vector<std::size_t>& released) const {
+    for (const auto* workers : {another ? &idle_on_ : nullptr, &open_on_}) {
+        if (!workers) continue;
+        const auto there = workers->find(launch.device);
+        if (there == workers->end()) continue;
+        for (const std::size_t worker : there->second)
+            if (takes(workers_[worker], trial, launch) && !contains(released, worker)) return worker;
+    }
+    return std::nullopt;
+}
+
+/// The worker for an admitted trial; nothing: none can take it now. An idle worker of another device is released then.
+std::optional<PlacementDecision::Start> Placement::worker_for(const Admission::Launch& launch, const TrialNeeds& trial,
+                                                              PlacementDecision& decision) const {
+    const bool another = may_use_another(launch.device);
+    if (const auto worker = worker_with_room(launch, trial, another, decision.release))
+        return PlacementDecision::Start{launch, *worker, false};
+    // One that is about to answer what a trial needs takes this one then.
+    if (launch.joins || asked_on_.contains(launch.device)) return std::nullopt;
+    if (!another) {
+        decision.limited = true;
+        return std::nullopt;
+    }
+    if (!empty_.empty()) {
+        if (!limits_.may_open) return std::nullopt;
+        return PlacementDecision::Start{launch, *empty_.begin(), true};
+    }
+    for (const std::size_t worker : idle_) {
+        if (is_on(workers_[worker], launch) || contains(decision.release, worker)) continue;
+        decision.release.push_back(worker);
+        break;
+    }
+    return std::nullopt;
+}
+
+Reservation Placement::reservation_of(const PlacementDecision::Start& start) const {
+    const TrialNeeds& needs = needs_of(start.launch.trial);
+    return {needs.trial, start.launch.joins ? needs.colocated : needs.footprint, start.launch.device, needs.alone,
             start.launch.more};
 }
 
-void apply(PlacementState& state, const PlacementDecision::Start& start) {
-    state.reservations.push_back(reservation_of(state, start));
-    const PlacementTrial& trial = trial_of(state, start.launch.trial);
-    PlacementWorker& worker = state.workers.at(start.worker);
-    if (start.opens) {
-        worker = {.state = State::starting, .device = start.launch.device, .more = start.launch.more};
-    }
-    worker.fusion_key = trial.fusion_key;
-    worker.exclusive = worker.exclusive || trial.own_worker;
-    ++worker.trials;
-    std::erase_if(state.queue, [&](const PlacementTrial& other) { return other.trial == start.launch.trial; });
+std::size_t Placement::most_slots() const {
+    return slots_.empty() ? 1 : std::max<std::size_t>(1, slots_.rbegin()->first);
 }
 
-std::size_t longest_queue(const PlacementState& state, std::size_t workers) {
+std::size_t Placement::longest_queue(std::size_t workers) const {
     std::size_t free = 0;
-    for (const PlacementWorker& worker : state.workers)
-        if (!worker.fusion_key.empty() && worker.slots > worker.trials) free += worker.slots - worker.trials;
+    for (const std::size_t worker : with_key_)
+        if (const std::size_t slots = slots_of(workers_[worker]); slots > workers_[worker].trials)
+            free += slots - workers_[worker].trials;
     return queue_length(workers, free);
 }
 

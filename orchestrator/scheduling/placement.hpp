@@ -1,15 +1,17 @@
 // Which waiting trial starts in which worker, and which worker is started or released for it: a state machine without
-// I/O and clock. `hpo check` drives it with what would follow, and `hpo run` (placer.hpp) with what workers report.
+// I/O and clock. `hpo run` and `hpo simulate` tell it what workers report, and `hpo check` what would follow.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "orchestrator/scheduling/plan.hpp"
+#include "orchestrator/scheduling/admission.hpp"
+#include "orchestrator/scheduling/machine.hpp"
 
 namespace hpo {
 
@@ -30,20 +32,7 @@ struct PlacementWorker {
     friend bool operator==(const PlacementWorker&, const PlacementWorker&) = default;
 };
 
-/// A trial that waits, and what it needs.
-struct PlacementTrial {
-    std::int64_t trial = 0;
-    Footprint footprint;
-    Footprint colocated{0, 0, 0};  ///< in a worker that trains others with its fusion key
-    bool alone = false;            ///< see Waiting::alone
-    std::string fusion_key{};      ///< empty: it joins no other trials
-    bool own_worker = false;       ///< it may share a worker with no other
-    bool on_host = false;          ///< it computes on the host although other trials need accelerators
-};
-
 struct PlacementLimits {
-    bool on_device = false;                  ///< each trial needs accelerators,
-    std::size_t devices = 1;                 ///< so many at once
     std::optional<std::int64_t> parallel{};  ///< trials at once; absent: as many as fit
     bool may_open = true;                    ///< a worker may be started now
     /// Workers with trials at once on a device, by its index, and on each other device; absent: as many as fit.
@@ -57,13 +46,7 @@ struct PlacementLimits {
     friend bool operator==(const PlacementLimits&, const PlacementLimits&) = default;
 };
 
-struct PlacementState : PlacementLimits {
-    std::vector<PlacementWorker> workers;
-    std::vector<Reservation> reservations{};  ///< of trials in workers, the oldest first
-    std::vector<PlacementTrial> queue{};      ///< in the order in which they should start
-};
-
-/// What follows from a state.
+/// What follows from what was told.
 struct PlacementDecision {
     struct Start {
         Admission::Launch launch;
@@ -78,19 +61,76 @@ struct PlacementDecision {
     bool joins_soon = false;                    ///< an admitted trial waits for a slot that is free in a moment
 };
 
-/// The next trial to start, by the admission rules of plan.hpp: in an idle worker, else in one with a free slot and the
-/// trial's fusion key, else in a new one. One start at a time, since each changes what the machine has left. The same
-/// state and machine always give the same decision.
-PlacementDecision place(const PlacementState& state, const Machine& machine);
+/// It is told only what changes, so that a decision costs about the same with ten devices and with ten thousand.
+class Placement {
+   public:
+    /// Sets the machine, which must outlive this object or the next call. Running and waiting trials stay.
+    void set_machine(const Machine& machine);
+    void set_limits(PlacementLimits limits);
+    void set_worker(std::size_t index, PlacementWorker worker);
+    /// Adds a trial that runs in a worker. `order` is the unique number of its launch.
+    void hold(std::int64_t order, const Reservation& reservation);
+    void release(std::int64_t order);
+    /// Adds a waiting trial, or replaces what it needs. Trials with a lower number start earlier.
+    void enqueue(TrialNeeds needs);
+    void dequeue(std::int64_t trial);
 
-/// The reservation that a start makes.
-Reservation reservation_of(const PlacementState& state, const PlacementDecision::Start& start);
+    /// The next trial to start, by the rules of admission: in an idle worker, else in one with a free slot and the
+    /// trial's fusion key, else in a new one. One start at a time, since each changes what the machine has left. The
+    /// machine must be set. What was told in another order gives the same decision.
+    [[nodiscard]] PlacementDecision decide();
+    /// Returns the reservation that a start makes.
+    [[nodiscard]] Reservation reservation_of(const PlacementDecision::Start& start) const;
 
-/// The state after a start: the trial has left the queue and is reserved for its worker, which is starting if it was
-/// opened.
-void apply(PlacementState& state, const PlacementDecision::Start& start);
+    [[nodiscard]] const PlacementWorker& worker(std::size_t index) const { return workers_.at(index); }
+    /// Returns what a waiting trial needs.
+    [[nodiscard]] const TrialNeeds& needs_of(std::int64_t trial) const { return queue_.at(trial).needs; }
+    [[nodiscard]] std::size_t waiting() const { return queue_.size(); }
+    /// Returns the largest number of slots of any worker that answers what trials need, without regard to the limits,
+    /// and at least 1.
+    [[nodiscard]] std::size_t most_slots() const;
+    /// Returns how many trials may wait before no further one is looked for (concurrency.hpp).
+    [[nodiscard]] std::size_t longest_queue(std::size_t workers) const;
 
-/// Trials that wait before no further one is looked for (concurrency.hpp).
-std::size_t longest_queue(const PlacementState& state, std::size_t workers);
+   private:
+    using Workers = std::set<std::size_t>;
+    struct Queued {
+        TrialNeeds needs;
+        Admission::Fit fit = Admission::Fit::yes;
+    };
+    void index(std::size_t worker, bool in);
+    void assess(Queued& queued);
+    void assess_all();
+    [[nodiscard]] Devices joinable_devices(const TrialNeeds& trial) const;
+    [[nodiscard]] std::size_t slots_of(const PlacementWorker& worker) const;
+    [[nodiscard]] bool may_use_another(int device) const;
+    [[nodiscard]] bool takes(const PlacementWorker& worker, const TrialNeeds& trial,
+                             const Admission::Launch& launch) const;
+    [[nodiscard]] std::optional<std::size_t> worker_with_room(const Admission::Launch& launch, const TrialNeeds& trial,
+                                                              bool another,
+                                                              const std::vector<std::size_t>& released) const;
+    std::optional<PlacementDecision::Start> worker_for(const Admission::Launch& launch, const TrialNeeds& trial,
+                                                       PlacementDecision& decision) const;
+
+    const Machine* machine_ = nullptr;
+    PlacementLimits limits_;
+    std::optional<Admission> admission_;
+    std::map<std::int64_t, Reservation> held_;  ///< by the order of launch
+
+    std::map<std::int64_t, Queued> queue_;  ///< by trial
+    std::set<std::int64_t> never_;          ///< trials that are too large for the empty machine,
+    std::set<std::int64_t> kept_out_;       ///< and those that other programs keep out
+
+    // Workers.
+    std::vector<PlacementWorker> workers_;
+    Workers empty_, idle_;
+    std::map<int, Workers> idle_on_;             ///< by device
+    std::map<int, Workers> open_on_;             ///< that train and may take a further trial
+    std::map<int, Workers> asked_on_;            ///< with several slots and no trial, that are about to answer
+    std::map<int, std::int64_t> busy_on_;        ///< with trials
+    std::map<std::string, Workers> by_key_;      ///< with trials of a fusion key, that others may join
+    Workers with_key_;                           ///< with a fusion key
+    std::map<std::size_t, std::int64_t> slots_;  ///< of workers that answer what trials need: how many have so many
+};
 
 }  // namespace hpo

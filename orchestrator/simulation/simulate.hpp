@@ -11,7 +11,7 @@
 #include "hpo/result.hpp"
 #include "hpo/study.hpp"
 #include "orchestrator/sampling/prior_study.hpp"
-#include "orchestrator/scheduling/plan.hpp"
+#include "orchestrator/scheduling/machine.hpp"
 #include "orchestrator/simulation/workload.hpp"
 
 namespace hpo {

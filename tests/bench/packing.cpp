@@ -15,8 +15,8 @@
 // - "count, safe": the largest number of trials on each device with which no trial of the study runs out of memory.
 // - "count, fastest": the number with the least time to finish, with killed trials retried. Both numbers are chosen in
 //   hindsight for each seed, from 1 to 24, and use all of the device's memory.
-// - "hpo, exact": the planner with known footprints, as native workers predict them. A tenth of each device stays free.
-// - "hpo, learned": the planner learns footprints from the peaks of trials, as for scripts, and raises the reservations
+// - "hpo, exact": admission with known footprints, as native workers predict them. A tenth of each device stays free.
+// - "hpo, learned": it learns footprints from the peaks of trials, as for scripts, and raises the reservations
 //   of trials that ran out of memory.
 #include <algorithm>
 #include <chrono>
@@ -30,8 +30,9 @@
 
 #include "hpo/random.hpp"
 #include "orchestrator/scheduling/footprints.hpp"
+#include "orchestrator/scheduling/machine.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
-#include "orchestrator/scheduling/plan.hpp"
+#include "tests/support/admit.hpp"
 
 namespace {
 
@@ -200,11 +201,11 @@ struct Packed : Scheduler {
             machine.accelerators.push_back(
                 {.id = std::to_string(i), .memory = std::int64_t(capacity), .reserve = std::int64_t(capacity / 10)});
     }
-    [[nodiscard]] Waiting ask(int trial) const {
+    [[nodiscard]] TrialNeeds ask(int trial) const {
         const Trial& t = study[std::size_t(trial)];
-        if (!learns) return {trial, {std::int64_t(t.bytes), 0, 1}, true};
+        if (!learns) return {trial, {std::int64_t(t.bytes), 0, 1}, 1};
         const Prediction prediction = model.predict(t.params);
-        Waiting waiting{trial, prediction.footprint, true, prediction.alone};
+        TrialNeeds waiting{trial, prediction.footprint, 1, prediction.alone};
         const auto room = std::int64_t(0.9 * capacity);
         waiting.footprint.device_bytes = std::min(waiting.footprint.device_bytes, room);
         if (const auto floor = floors.find(trial); floor != floors.end()) {
@@ -219,17 +220,17 @@ struct Packed : Scheduler {
         std::vector<Reservation> held;
         for (const Run& run : running) held.push_back(still[run.trial] = reservations.at(run.trial));
         reservations = still;
-        std::vector<Waiting> asks;
+        std::vector<TrialNeeds> asks;
         for (const int trial : waiting) asks.push_back(ask(trial));
         const auto begin = std::chrono::steady_clock::now();
-        const Admission admission = admit(machine, held, asks, {});
+        const testing::Admitted admission = testing::admit(machine, held, asks, {});
         microseconds += std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
         ++decisions;
         if (!admission.never.empty() || admission.kept_out) std::fprintf(stderr, "refused\n"), std::exit(1);
         std::vector<std::pair<int, int>> launches;
         for (const auto& [trial, device, joins, more] : admission.launch) {
             const auto& asked =
-                *std::find_if(asks.begin(), asks.end(), [&](const Waiting& w) { return w.trial == trial; });
+                *std::find_if(asks.begin(), asks.end(), [&](const TrialNeeds& w) { return w.trial == trial; });
             reservations[int(trial)] = {trial, asked.footprint, device, asked.alone};
             launches.emplace_back(int(trial), device);
         }
@@ -326,6 +327,5 @@ int main(int argc, char** argv) {
             "out of memory |\n|---|---|---|---|---|---|---|\n");
         for (const int devices : {1, 4, 8}) compare(devices, large, seeds, decisions);
     }
-    std::printf("\na decision of the planner with up to 200 waiting: %.0f us on average\n",
-                decisions.microseconds / decisions.number);
+    std::printf("\na decision with up to 200 waiting: %.0f us on average\n", decisions.microseconds / decisions.number);
 }

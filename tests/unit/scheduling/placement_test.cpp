@@ -3,125 +3,353 @@
 
 #include <gmock/gmock.h>
 
+#include <random>
+
+#include "tests/support/bytes.hpp"
+
 namespace hpo {
 namespace {
 
 using State = PlacementWorker::State;
 using ::testing::ElementsAre;
+using testing::GiB;
 using ::testing::IsEmpty;
 
-constexpr std::int64_t gib = std::int64_t{1} << 30;
+/// Returns the worker after a start: it has the trial, and is starting if it was opened.
+PlacementWorker after(const PlacementDecision::Start& start, const TrialNeeds& needs, PlacementWorker worker) {
+    if (start.opens) worker = {.state = State::starting, .device = start.launch.device, .more = start.launch.more};
+    worker.fusion_key = needs.fusion_key;
+    worker.exclusive = worker.exclusive || needs.own_worker;
+    ++worker.trials;
+    return worker;
+}
 
-class Placement : public ::testing::Test {
+class Placed : public ::testing::Test {
    protected:
-    Placement() {
+    Placed() {
         machine_.cores = 8;
-        machine_.memory = 16 * gib;
-        state_.workers.resize(2);
+        machine_.memory = 16 * GiB;
+        placement_.set_machine(machine_);
+        for (std::size_t worker : {0, 1}) placement_.set_worker(worker, {});
     }
-    void wait_for(std::int64_t trial, std::int64_t bytes, const std::string& fusion_key = {}) {
-        state_.queue.push_back(
-            {.trial = trial, .footprint = {0, bytes, 1}, .colocated = {0, gib / 4, 0}, .fusion_key = fusion_key});
+    void wait_for(std::int64_t trial, std::int64_t bytes, const std::string& fusion_key = {}, bool own_worker = false) {
+        placement_.enqueue({.trial = trial,
+                            .footprint = {0, bytes, 1},
+                            .colocated = {0, GiB / 4, 0},
+                            .fusion_key = fusion_key,
+                            .own_worker = own_worker});
     }
     /// Starts every trial that can start. Returns the trials with their workers, in order.
     std::vector<std::pair<std::int64_t, std::size_t>> start_all() {
         std::vector<std::pair<std::int64_t, std::size_t>> started;
-        for (auto decision = place(state_, machine_); decision.start; decision = place(state_, machine_)) {
-            started.emplace_back(decision.start->launch.trial, decision.start->worker);
-            apply(state_, *decision.start);
+        for (auto decision = placement_.decide(); decision.start; decision = placement_.decide()) {
+            const PlacementDecision::Start& start = *decision.start;
+            started.emplace_back(start.launch.trial, start.worker);
+            held_.push_back(placement_.reservation_of(start));
+            placement_.hold(static_cast<std::int64_t>(held_.size()), held_.back());
+            placement_.set_worker(
+                start.worker, after(start, placement_.needs_of(start.launch.trial), placement_.worker(start.worker)));
+            placement_.dequeue(start.launch.trial);
         }
         return started;
     }
-    void ready(std::size_t worker, std::size_t slots = 1) {
-        state_.workers[worker].state = State::ready;
-        state_.workers[worker].slots = slots;
-        state_.workers[worker].plans = true;
+    void ready(std::size_t index, std::size_t slots = 1, bool asked = false) {
+        PlacementWorker worker = placement_.worker(index);
+        worker.state = State::ready;
+        worker.slots = slots;
+        worker.plans = true;
+        worker.asked = asked;
+        placement_.set_worker(index, worker);
     }
 
     Machine machine_;
-    PlacementState state_;
+    Placement placement_;
+    std::vector<Reservation> held_;
 };
 
-TEST_F(Placement, OpensAWorkerForEachTrialUntilAllAreUsed) {
-    for (std::int64_t trial = 1; trial <= 3; ++trial) wait_for(trial, gib);
+TEST_F(Placed, OpensAWorkerForEachTrialUntilAllAreUsed) {
+    for (std::int64_t trial = 1; trial <= 3; ++trial) wait_for(trial, GiB);
     EXPECT_THAT(start_all(), ElementsAre(std::pair(1, 0u), std::pair(2, 1u)));
-    EXPECT_EQ(state_.queue.size(), 1u);
-    EXPECT_EQ(state_.workers[0].state, State::starting);
-    EXPECT_EQ(state_.reservations.size(), 2u);
+    EXPECT_EQ(placement_.waiting(), 1u);
 }
 
-TEST_F(Placement, TakesAnIdleWorkerBeforeItOpensOne) {
+TEST_F(Placed, TakesAnIdleWorkerBeforeItOpensOne) {
     ready(1);
-    wait_for(1, gib);
-    const auto decision = place(state_, machine_);
+    wait_for(1, GiB);
+    const auto decision = placement_.decide();
     ASSERT_TRUE(decision.start);
     EXPECT_EQ(decision.start->worker, 1u);
     EXPECT_FALSE(decision.start->opens);
 }
 
-TEST_F(Placement, OpensNoWorkerIfThatIsNotAllowed) {
-    state_.may_open = false;
-    wait_for(1, gib);
+TEST_F(Placed, OpensNoWorkerIfThatIsNotAllowed) {
+    placement_.set_limits({.may_open = false});
+    wait_for(1, GiB);
     EXPECT_THAT(start_all(), IsEmpty());
 }
 
-TEST_F(Placement, ATrialJoinsTheWorkerWithItsFusionKeyWithItsColocatedFootprint) {
-    wait_for(1, 2 * gib, "mlp");
+TEST_F(Placed, ATrialJoinsTheWorkerWithItsFusionKeyWithItsColocatedFootprint) {
+    wait_for(1, 2 * GiB, "mlp");
     EXPECT_THAT(start_all(), ElementsAre(std::pair(1, 0u)));
     ready(0, 2);
-    wait_for(2, 2 * gib, "mlp");
-    wait_for(3, 2 * gib, "other");
+    wait_for(2, 2 * GiB, "mlp");
+    wait_for(3, 2 * GiB, "other");
     EXPECT_THAT(start_all(), ElementsAre(std::pair(2, 0u), std::pair(3, 1u)));
-    EXPECT_EQ(state_.reservations[1].footprint.host_bytes, gib / 4);
-    EXPECT_EQ(state_.reservations[2].footprint.host_bytes, 2 * gib);
+    EXPECT_EQ(held_[1].footprint.host_bytes, GiB / 4);
+    EXPECT_EQ(held_[2].footprint.host_bytes, 2 * GiB);
 }
 
-TEST_F(Placement, ATrialThatNeedsAWorkerOfItsOwnSharesNone) {
-    wait_for(1, gib, "mlp");
-    state_.queue.back().own_worker = true;
+TEST_F(Placed, ATrialThatNeedsAWorkerOfItsOwnSharesNone) {
+    wait_for(1, GiB, "mlp", true);
     EXPECT_THAT(start_all(), ElementsAre(std::pair(1, 0u)));
     ready(0, 8);
-    wait_for(2, gib, "mlp");
+    wait_for(2, GiB, "mlp");
     EXPECT_THAT(start_all(), ElementsAre(std::pair(2, 1u)));
 }
 
-TEST_F(Placement, WaitsForTheAnswerToAPlanQuestion) {
-    ready(0, 8);
-    state_.workers[0].asked = true;
-    wait_for(1, gib, "mlp");
+TEST_F(Placed, WaitsForTheAnswerToAPlanQuestion) {
+    ready(0, 8, true);
+    wait_for(1, GiB, "mlp");
     EXPECT_THAT(start_all(), IsEmpty());
-    state_.workers[0].asked = false;
+    ready(0, 8);
     EXPECT_THAT(start_all(), ElementsAre(std::pair(1, 0u)));
 }
 
-TEST_F(Placement, AnIdleWorkerOfAnotherDeviceIsReleased) {
-    machine_.accelerators = {{.id = "GPU-0", .memory = 8 * gib}, {.id = "GPU-1", .memory = 8 * gib}};
-    machine_.accelerators[0].usable = false;
-    state_.on_device = true;
-    state_.workers.resize(1);
-    ready(0);
-    state_.workers[0].device = 0;
-    wait_for(1, gib);
-    const auto decision = place(state_, machine_);
+TEST_F(Placed, AnIdleWorkerOfAnotherDeviceIsReleased) {
+    machine_.accelerators = {{.id = "GPU-0", .memory = 8 * GiB, .usable = false}, {.id = "GPU-1", .memory = 8 * GiB}};
+    Placement placement;
+    placement.set_machine(machine_);
+    placement.set_worker(0, {.state = State::ready, .device = 0, .plans = true});
+    placement.enqueue({.trial = 1, .footprint = {0, GiB, 1}, .devices = 1});
+    const auto decision = placement.decide();
     EXPECT_FALSE(decision.start);
     EXPECT_THAT(decision.release, ElementsAre(0u));
 }
 
-TEST_F(Placement, ATrialTooLargeForTheEmptyMachineIsRefusedBeforeOthersStart) {
-    wait_for(1, gib);
-    wait_for(2, 64 * gib);
-    const auto decision = place(state_, machine_);
+TEST_F(Placed, ATrialTooLargeForTheEmptyMachineIsRefusedBeforeOthersStart) {
+    wait_for(1, GiB);
+    wait_for(2, 64 * GiB);
+    const auto decision = placement_.decide();
     EXPECT_FALSE(decision.start);
     ASSERT_EQ(decision.never.size(), 1u);
     EXPECT_EQ(decision.never[0].trial, 2);
 }
 
-TEST_F(Placement, TheQueueGrowsWithTheFreeSlots) {
-    EXPECT_EQ(longest_queue(state_, 2), 2u);
-    wait_for(1, gib, "mlp");
+TEST_F(Placed, TheQueueGrowsWithTheFreeSlots) {
+    EXPECT_EQ(placement_.longest_queue(2), 2u);
+    wait_for(1, GiB, "mlp");
     start_all();
     ready(0, 9);
-    EXPECT_EQ(longest_queue(state_, 2), 4u);
+    EXPECT_EQ(placement_.longest_queue(2), 4u);
+}
+
+TEST_F(Placed, FractionsOfCoresAddUpHoweverManyTrialsHaveComeAndGone) {
+    machine_.cores = 1;
+    placement_.set_machine(machine_);
+    const Reservation tenth{.trial = 1, .footprint = {0, 0, 0.1}};
+    for (int round = 0; round < 100'000; ++round) {
+        for (int i = 0; i < 3; ++i) placement_.hold(3 * round + i, tenth);
+        for (int i = 0; i < 3; ++i) placement_.release(3 * round + i);
+    }
+    placement_.enqueue({.trial = 2, .footprint = {0, 0, 1}});
+    EXPECT_TRUE(placement_.decide().start);
+}
+
+TEST(PlacementQueue, WorkersWithAFusionKeyLetMoreTrialsWait) {
+    Placement placement;
+    placement.set_worker(0, {.state = State::ready, .fusion_key = "mlp", .slots = 9, .trials = 1, .plans = true});
+    EXPECT_EQ(placement.longest_queue(2), 4u);
+    EXPECT_EQ(placement.most_slots(), 9u);
+    placement.set_limits({.slots_on = {{host_only, 5}}});
+    EXPECT_EQ(placement.longest_queue(2), 3u);
+    EXPECT_EQ(placement.most_slots(), 9u);
+    placement.set_limits({.slots_each = 5});
+    EXPECT_EQ(placement.longest_queue(2), 3u);
+    placement.set_limits({.slots_on = {{host_only, 9}}, .slots_each = 5});
+    EXPECT_EQ(placement.longest_queue(2), 4u) << "the device's own limit comes first";
+}
+
+/// A session of random trials and workers: a placement that is told each change decides as a new one that is told all
+/// that is left of them.
+class Session {
+   public:
+    Session(unsigned seed, bool live, bool fused) : random_(seed), live_(live), fused_(fused) {
+        machine_.cores = 16.3;
+        machine_.memory = 64 * GiB;
+        for (int i = 0; i < 4; ++i)
+            machine_.accelerators.push_back({.id = std::to_string(i), .memory = (8 + 8 * i) * GiB, .reserve = GiB});
+        machine_.accelerators[1].unified = seed % 3 == 0;
+        machine_.accelerators[2].parallel = 2;
+        devices_ = seed % 4 == 0 ? 0 : seed % 5 == 0 ? 2 : 1;
+        workers_.resize(7);
+        for (std::size_t i = 0; i < workers_.size(); ++i) told(i);
+        read_machine();
+    }
+
+    void change() {
+        switch (below(9)) {
+            case 0:
+            case 1:
+            case 2:
+                return wait();
+            case 3:
+                return end_a_trial();
+            case 4:
+                return get_ready();
+            case 5:
+                return leave();
+            case 6:
+                return ask();
+            case 7:
+                return set_limits();
+            default:
+                return read_machine();
+        }
+    }
+
+    /// Both decide the same, and what starts is started. Returns how many trials have started.
+    int decide() {
+        Placement anew;
+        anew.set_limits(limits_);
+        anew.set_machine(machine_);
+        for (std::size_t i = 0; i < workers_.size(); ++i) anew.set_worker(i, workers_[i]);
+        for (const auto& held : held_) anew.hold(held.order, held.reservation);
+        for (const auto& [trial, needs] : queue_) anew.enqueue(needs);
+
+        const PlacementDecision expected = anew.decide(), found = placement_.decide();
+        EXPECT_EQ(found.start.has_value(), expected.start.has_value());
+        EXPECT_EQ(found.release, expected.release);
+        EXPECT_EQ(texts(found.never), texts(expected.never));
+        EXPECT_EQ(found.kept_out ? found.kept_out->text : "", expected.kept_out ? expected.kept_out->text : "");
+        EXPECT_EQ(found.limited, expected.limited);
+        EXPECT_EQ(found.joins_soon, expected.joins_soon);
+        for (const auto& never : expected.never) drop(never.trial);
+        if (!expected.start || !found.start) return 0;
+        const PlacementDecision::Start& start = *found.start;
+        EXPECT_EQ(start.worker, expected.start->worker);
+        EXPECT_EQ(start.opens, expected.start->opens);
+        const Reservation reservation = placement_.reservation_of(start);
+        EXPECT_EQ(reservation, anew.reservation_of(*expected.start));
+        PlacementWorker& worker = workers_[start.worker];
+        worker = after(start, queue_.at(start.launch.trial), worker);
+        told(start.worker);
+        placement_.hold(++launches_, reservation);
+        held_.push_back({reservation, launches_, start.worker});
+        drop(start.launch.trial);
+        return 1;
+    }
+
+   private:
+    std::int64_t below(std::int64_t count) { return std::int64_t(random_() % std::uint64_t(count)); }
+    static std::string texts(const std::vector<Admission::Reason>& reasons) {
+        std::string text;
+        for (const auto& reason : reasons) text += std::to_string(reason.trial) + reason.text + '\n';
+        return text;
+    }
+
+    void wait() {
+        TrialNeeds needs{.trial = ++trials_, .footprint = {}};
+        needs.footprint = {below(10) * GiB, below(12) * GiB, double(below(4)) / 3};
+        if (below(30) == 0) needs.footprint.device_bytes = 100 * GiB;
+        needs.colocated = {GiB, 0, 0.1};
+        needs.alone = below(12) == 0;
+        needs.own_worker = below(12) == 0;
+        needs.devices = below(6) == 0 ? 0 : devices_;
+        if (fused_ && below(3) > 0) needs.fusion_key = below(2) ? "a" : "b";
+        queue_[needs.trial] = needs;
+        placement_.enqueue(needs);
+    }
+    void drop(std::int64_t trial) {
+        queue_.erase(trial);
+        placement_.dequeue(trial);
+    }
+    void end_a_trial() {
+        if (held_.empty()) return;
+        const auto which = held_.begin() + below(std::int64_t(held_.size()));
+        PlacementWorker& worker = workers_[which->worker];
+        if (--worker.trials == 0) worker.fusion_key.clear(), worker.exclusive = false;
+        placement_.release(which->order);
+        told(which->worker);
+        held_.erase(which);
+    }
+    void get_ready() {
+        const auto index = std::size_t(below(7));
+        PlacementWorker& worker = workers_[index];
+        if (worker.state != State::starting) return;
+        worker.state = State::ready;
+        worker.slots = fused_ ? 4 : 1;
+        worker.plans = fused_ || below(2) == 0;
+        told(index);
+    }
+    void leave() {
+        const auto index = std::size_t(below(7));
+        PlacementWorker& worker = workers_[index];
+        if (worker.trials > 0) return;
+        if (worker.state == State::leaving)
+            worker = {};
+        else if (worker.state == State::ready)
+            worker.state = State::leaving;
+        told(index);
+    }
+    void ask() {
+        const auto index = std::size_t(below(7));
+        PlacementWorker& worker = workers_[index];
+        if (worker.state == State::ready && worker.plans) worker.asked = !worker.asked;
+        told(index);
+    }
+    void set_limits() {
+        limits_.may_open = below(4) > 0;
+        limits_.parallel = below(3) ? std::optional<std::int64_t>() : 1 + below(6);
+        limits_.workers_each = below(2) ? std::optional<std::int64_t>() : 1 + below(3);
+        limits_.workers_on.clear();
+        if (below(2)) limits_.workers_on[0] = 1 + below(3);
+        limits_.slots_on.clear();
+        if (below(2)) limits_.slots_on[1] = std::size_t(1 + below(4));
+        limits_.slots_each = below(2) ? std::optional<std::size_t>() : std::size_t(1 + below(4));
+        placement_.set_limits(limits_);
+    }
+    void read_machine() {
+        machine_.memory_others = below(8) * GiB;
+        machine_.memory_free.reset();
+        if (live_) machine_.memory_free = (20 + below(40)) * GiB;
+        for (Accelerator& device : machine_.accelerators) {
+            device.others = below(3) * GiB;
+            device.usable = below(8) > 0;
+            device.free.reset();
+            if (live_ && below(2)) device.free = (4 + below(10)) * GiB;
+        }
+        placement_.set_machine(machine_);
+    }
+    void told(std::size_t worker) { placement_.set_worker(worker, workers_[worker]); }
+
+    struct Held {
+        Reservation reservation;
+        std::int64_t order = 0;
+        std::size_t worker = 0;
+    };
+    std::mt19937_64 random_;
+    bool live_, fused_;
+    std::size_t devices_ = 0;
+    Machine machine_;
+    PlacementLimits limits_;
+    std::vector<PlacementWorker> workers_;
+    std::map<std::int64_t, TrialNeeds> queue_;
+    Placement placement_;
+    std::vector<Held> held_;
+    std::int64_t trials_ = 0, launches_ = 0;
+};
+
+TEST(PlacementChanges, LeadToTheDecisionsOfAPlacementThatIsToldAllAtOnce) {
+    int started = 0;
+    for (unsigned seed = 1; seed <= 40; ++seed) {
+        Session session(seed, seed % 2 == 0, seed % 7 < 3);
+        for (int i = 0; i < 150 && !::testing::Test::HasFailure(); ++i) {
+            session.change();
+            started += session.decide();
+        }
+        ASSERT_FALSE(::testing::Test::HasFailure()) << "seed " << seed;
+    }
+    EXPECT_GT(started, 500);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Random schedules under a virtual clock. Trials take less memory than predicted, exactly as much, or more. Other
 // programs come, grow and go. Devices are lost and return. The invariants are checked after each event, with sums that
-// do not use the planner's code.
+// do not use the code of admission.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -8,8 +8,9 @@
 #include <map>
 
 #include "hpo/random.hpp"
+#include "orchestrator/scheduling/machine.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
-#include "orchestrator/scheduling/plan.hpp"
+#include "tests/support/admit.hpp"
 
 namespace hpo {
 namespace {
@@ -80,7 +81,7 @@ class Schedule {
         std::int64_t attempt = 0;
     };
     struct Trial {
-        Waiting asks;
+        TrialNeeds asks;
         Footprint real;          ///< with one micro-batch
         double batch_share = 0;  ///< share of the real bytes that shrinks with the micro-batch
         std::int64_t batch = 1, micro_batches = 1, deaths = 0, attempt = 0;
@@ -100,7 +101,7 @@ class Schedule {
     void add_trial(std::int64_t number, bool on_device, double largest) {
         Trial trial;
         trial.asks.trial = number;
-        trial.asks.on_device = on_device;
+        trial.asks.devices = on_device ? 1 : 0;
         double pool = double(machine_.memory - machine_.memory_reserve);
         if (on_device) {
             pool = 0;
@@ -126,13 +127,13 @@ class Schedule {
 
     [[nodiscard]] Footprint real(const Trial& trial) const {
         Footprint real = trial.real;
-        auto& main = trial.asks.on_device ? real.device_bytes : real.host_bytes;
+        auto& main = trial.asks.devices > 0 ? real.device_bytes : real.host_bytes;
         main = static_cast<std::int64_t>(double(main) *
                                          (1 - trial.batch_share + trial.batch_share / double(trial.micro_batches)));
         return real;
     }
 
-    // ---- Memory and cores in use, summed without the planner's code.
+    // ---- Memory and cores in use, summed without the code of admission.
 
     [[nodiscard]] bool unified(int device) const {
         return device != host_only && machine_.accelerators[std::size_t(device)].unified;
@@ -182,7 +183,7 @@ class Schedule {
         return pool == host_only ? machine_.memory_reserve : machine_.accelerators[std::size_t(pool)].reserve;
     }
     [[nodiscard]] std::vector<int> devices_for(const Trial& trial) const {
-        if (!trial.asks.on_device) return {host_only};
+        if (trial.asks.devices == 0) return {host_only};
         std::vector<int> devices;
         for (std::size_t i = 0; i < machine_.accelerators.size(); ++i)
             if (machine_.accelerators[i].usable) devices.push_back(int(i));
@@ -312,9 +313,9 @@ class Schedule {
         sum_up();
         std::vector<Reservation> running;
         for (const Trial* trial : running_) running.push_back(trial->reservation);
-        std::vector<Waiting> waiting;
+        std::vector<TrialNeeds> waiting;
         for (const auto number : waiting_) waiting.push_back(trials_.at(number).asks);
-        const auto admission = admit(machine_, running, waiting, parallel_);
+        const auto admission = testing::admit(machine_, running, waiting, parallel_);
         for (const auto& refused : admission.never) {
             Trial& trial = leave_queue(refused.trial);
             ++trial.ends;
@@ -356,7 +357,7 @@ class Schedule {
 
     // ---- Invariants.
 
-    void check(const Admission& admission) {
+    void check(const testing::Admitted& admission) {
         if (kind_.honest)
             for (int pool = host_only; pool < int(machine_.accelerators.size()); ++pool) {
                 EXPECT_LE(reserved(pool), capacity(pool) - reserve(pool));

@@ -1,10 +1,12 @@
-#include "orchestrator/scheduling/plan.hpp"
+// Which trials fit, when, and on which devices.
+#include "orchestrator/scheduling/admission.hpp"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <limits>
 
+#include "tests/support/admit.hpp"
 #include "tests/support/bytes.hpp"
 
 namespace hpo {
@@ -19,17 +21,18 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+using hpo::testing::admit;
 using hpo::testing::GiB;
 
-Waiting host(std::int64_t number, std::int64_t bytes, double cores = 1) { return {number, {0, bytes, cores}}; }
-Waiting on_gpu(std::int64_t number, std::int64_t device_bytes, std::int64_t host_bytes = 0) {
-    return {number, {device_bytes, host_bytes, 1}, true};
+TrialNeeds host(std::int64_t number, std::int64_t bytes, double cores = 1) { return {number, {0, bytes, cores}}; }
+TrialNeeds on_gpu(std::int64_t number, std::int64_t device_bytes, std::int64_t host_bytes = 0) {
+    return {number, {device_bytes, host_bytes, 1}, 1};
 }
-Waiting alone(Waiting waiting) {
+TrialNeeds alone(TrialNeeds waiting) {
     waiting.alone = true;
     return waiting;
 }
-Reservation held(const Waiting& waiting, int device = host_only) {
+Reservation held(const TrialNeeds& waiting, int device = host_only) {
     return {waiting.trial, waiting.footprint, device, waiting.alone};
 }
 
@@ -71,7 +74,7 @@ TEST(Admission, RunsAtMostParallelTrials) {
 
 TEST(Admission, FractionsOfCoresAddUp) {
     const Machine machine{1, 8 * GiB, 0, 0};
-    std::vector<Waiting> waiting;
+    std::vector<TrialNeeds> waiting;
     for (int i = 1; i <= 12; ++i) waiting.push_back(host(i, 0, 0.1));
     EXPECT_EQ(admit(machine, {}, waiting, {}).launch.size(), 10u);
 }
@@ -139,7 +142,7 @@ TEST(Admission, HugeFootprintsDoNotOverflow) {
 
 TEST(Devices, TrialsGoToTheDeviceWithTheFewestThenToTheLargestThenToTheFirst) {
     const Machine machine = gpus({gpu("A", 16 * GiB), gpu("B", 24 * GiB), gpu("C", 16 * GiB)});
-    std::vector<Waiting> waiting;
+    std::vector<TrialNeeds> waiting;
     for (int i = 1; i <= 5; ++i) waiting.push_back(on_gpu(i, 4 * GiB));
     EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1, 1), Is(2, 0), Is(3, 2), Is(4, 1), Is(5, 0)));
 }
@@ -153,7 +156,7 @@ TEST(Devices, ATrialTakesDeviceMemoryAndAlsoHostMemoryAndCores) {
     EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1, 0)));
     // Without a device, both kinds are in the host's memory.
     machine.memory = 5 * GiB;
-    EXPECT_THAT(admit(machine, {}, std::vector{Waiting{1, {3 * GiB, 3 * GiB, 1}}}, {}).never.size(), 1u);
+    EXPECT_THAT(admit(machine, {}, std::vector{TrialNeeds{1, {3 * GiB, 3 * GiB, 1}}}, {}).never.size(), 1u);
 }
 
 TEST(Devices, ReservesAndOtherProgramsCountOnTheirOwnDevice) {
@@ -166,7 +169,7 @@ TEST(Devices, EachDeviceMayHaveALimitOfItsOwn) {
     Machine machine = gpus({gpu("A", 16 * GiB), gpu("B", 16 * GiB)});
     machine.accelerators[0].parallel = 1;
     machine.accelerators[1].parallel = 2;
-    std::vector<Waiting> waiting;
+    std::vector<TrialNeeds> waiting;
     for (int i = 1; i <= 5; ++i) waiting.push_back(on_gpu(i, GiB));
     EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1, 0), Is(2, 1), Is(3, 1)));
     EXPECT_THAT(admit(machine, {}, waiting, 2).launch, ElementsAre(Is(1, 0), Is(2, 1)));
@@ -262,10 +265,8 @@ TEST(Alone, ItsDeviceDrainsWhileTheOthersContinue) {
 }
 
 /// Returns a trial that needs several devices at once.
-Waiting on_several(std::int64_t trial, std::int64_t bytes, std::size_t devices) {
-    Waiting waiting{trial, {bytes, 0, 1}, true};
-    waiting.devices = devices;
-    return waiting;
+TrialNeeds on_several(std::int64_t trial, std::int64_t bytes, std::size_t devices) {
+    return {trial, {bytes, 0, 1}, devices};
 }
 
 std::vector<int> devices_of(const Admission::Launch& launch) {

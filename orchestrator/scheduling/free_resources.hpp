@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "orchestrator/scheduling/plan.hpp"
+#include "orchestrator/scheduling/machine.hpp"
 
 namespace hpo {
 
@@ -49,35 +49,35 @@ struct Pool {
     [[nodiscard]] bool holds(double needed) const { return needed <= bytes && is_open(); }
 };
 
-class Room {
+class FreeResources {
    public:
     enum class Of { all, usable };  ///< the devices that best() considers
     /// The machine must outlive this object.
-    Room(const Machine& machine, std::optional<std::int64_t> parallel, Of devices);
+    FreeResources(const Machine& machine, std::optional<std::int64_t> parallel, Of devices);
 
     void take_others();
-    /// Limits the room to what live readings say is free: everywhere, or only on devices where `running` has no trial,
-    /// since a trial of ours may end.
-    void limit_to_free(const Room* running = nullptr);
+    /// Limits the resources to what live readings say is free: everywhere, or only on devices where `running` has no
+    /// trial, since a trial of ours may end.
+    void limit_to_free(const FreeResources* running = nullptr);
 
     void take(const Demand& demand, Where devices, int sign = 1);
     void give_back(const Demand& demand, Where devices) { take(demand, devices, -1); }
 
     [[nodiscard]] bool holds(const Demand& demand, Where devices) const;
-    /// Returns `count` devices, or the host without `on_device`, that have room for the demand, here and in the `other`
-    /// room. Devices with the fewest trials come first, then those with the most room. The result is empty if there are
+    /// Returns `count` devices, or the host if `count` is 0, that have room for the demand, here and in `other`.
+    /// Devices with the fewest trials come first, then those with the most room. The result is empty if there are
     /// fewer.
-    [[nodiscard]] Devices best(const Demand& demand, bool on_device, std::size_t count,
-                               const Room* other = nullptr) const;
+    [[nodiscard]] Devices best(const Demand& demand, std::size_t count, const FreeResources* other = nullptr) const;
     /// Returns the best one of `devices`.
-    [[nodiscard]] std::optional<int> best_of(const Demand& demand, Where devices, const Room* other = nullptr) const;
+    [[nodiscard]] std::optional<int> best_of(const Demand& demand, Where devices,
+                                             const FreeResources* other = nullptr) const;
 
     /// The host as a device of its own where a trial asks for none.
     [[nodiscard]] const Pool& pool_of(int device) const { return known(device) ? pool(device) : host_; }
     /// Which of the devices has the most bytes.
     [[nodiscard]] int largest(Where devices) const;
 
-    /// In what a trial is too large for this room, if it is by cores or bytes.
+    /// In what a trial is too large, if it is by cores or bytes.
     [[nodiscard]] std::string shortage(const Demand& demand, double cores, int device, bool empty) const;
 
    private:

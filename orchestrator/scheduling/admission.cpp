@@ -1,4 +1,4 @@
-#include "orchestrator/scheduling/planner.hpp"
+#include "orchestrator/scheduling/admission.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -14,8 +14,6 @@ bool is_live(const Machine& machine) {
                                               [](const Accelerator& device) { return device.free.has_value(); });
 }
 
-std::size_t count_of(const Waiting& trial) { return trial.on_device ? std::max<std::size_t>(1, trial.devices) : 1; }
-
 Devices devices_of(const Machine& machine, bool usable_only) {
     Devices devices;
     for (std::size_t i = 0; i < machine.accelerators.size(); ++i)
@@ -23,19 +21,19 @@ Devices devices_of(const Machine& machine, bool usable_only) {
     return devices;
 }
 
-Room room_beside_others(const Machine& machine, std::optional<std::int64_t> parallel) {
-    Room room(machine, parallel, Room::Of::usable);
-    room.take_others();
-    return room;
+FreeResources resources_beside_others(const Machine& machine, std::optional<std::int64_t> parallel) {
+    FreeResources resources(machine, parallel, FreeResources::Of::usable);
+    resources.take_others();
+    return resources;
 }
 
 }  // namespace
 
-Planner::Planner(const Machine& machine, std::optional<std::int64_t> parallel)
+Admission::Admission(const Machine& machine, std::optional<std::int64_t> parallel)
     : machine_(machine),
       live_(is_live(machine)),
-      empty_(machine, parallel, Room::Of::all),
-      beside_others_(room_beside_others(machine, parallel)),
+      empty_(machine, parallel, FreeResources::Of::all),
+      beside_others_(resources_beside_others(machine, parallel)),
       total_(beside_others_),
       free_(beside_others_),
       later_(beside_others_),
@@ -43,11 +41,11 @@ Planner::Planner(const Machine& machine, std::optional<std::int64_t> parallel)
 
 // ---- What runs.
 
-Planner::Held Planner::held_by(const Reservation& reservation) {
+Admission::Held Admission::held_by(const Reservation& reservation) {
     return {{reservation.footprint, reservation.alone}, hpo::devices_of(reservation)};
 }
 
-void Planner::hold(std::int64_t order, const Reservation& reservation) {
+void Admission::hold(std::int64_t order, const Reservation& reservation) {
     const auto [held, fresh] = held_.emplace(order, held_by(reservation));
     if (!fresh) return;
     outdated_ = live_;
@@ -56,7 +54,7 @@ void Planner::hold(std::int64_t order, const Reservation& reservation) {
     later_.take(held->second.demand, held->second.devices);
 }
 
-void Planner::release(std::int64_t order) {
+void Admission::release(std::int64_t order) {
     const auto held = held_.find(order);
     if (held == held_.end()) return;
     outdated_ = live_;
@@ -68,7 +66,7 @@ void Planner::release(std::int64_t order) {
 }
 
 /// What is free at this moment limits a device on which nothing of ours runs even if all trials end.
-bool Planner::refresh() {
+bool Admission::refresh() {
     if (!outdated_) return false;
     outdated_ = false;
     free_ = beside_others_;
@@ -83,66 +81,66 @@ bool Planner::refresh() {
 
 // ---- What waits.
 
-Planner::Prospect Planner::prospect(const Waiting& trial) const {
+Admission::Fit Admission::fit_of(const TrialNeeds& trial) const {
     const Demand demand{trial.footprint, trial.alone};
-    if (empty_.best(demand, trial.on_device, count_of(trial)).empty()) return Prospect::never;
-    return total_.best(demand, trial.on_device, count_of(trial)).empty() ? Prospect::kept_out : Prospect::fits;
+    if (empty_.best(demand, trial.devices).empty()) return Fit::never;
+    return total_.best(demand, trial.devices).empty() ? Fit::kept_out : Fit::yes;
 }
 
-std::optional<Admission::Launch> Planner::consider(const Waiting& trial, Prospect prospect) {
-    if (prospect == Prospect::never) return std::nullopt;
+std::optional<Admission::Launch> Admission::consider(const TrialNeeds& trial, Fit fit, Where joinable_on) {
+    if (fit == Fit::never) return std::nullopt;
     const Demand demand{trial.footprint, trial.alone};
-    if (!trial.joinable_on.empty())
-        if (const auto there = device_to_join(trial, demand))
+    if (!joinable_on.empty())
+        if (const auto there = device_to_join(trial, demand, joinable_on))
             return launch(trial, {{trial.colocated, false}, {*there}}, true);
-    if (prospect == Prospect::kept_out) return std::nullopt;
-    if (Devices devices = free_.best(demand, trial.on_device, count_of(trial), spare()); !devices.empty())
+    if (fit == Fit::kept_out) return std::nullopt;
+    if (Devices devices = free_.best(demand, trial.devices, spare()); !devices.empty())
         return launch(trial, {demand, std::move(devices)}, false);
     if (!reserved_) reserve(trial, demand);
     return std::nullopt;
 }
 
-void Planner::change(Room& room, const Held& held, int sign) {
-    room.take(held.demand, held.devices, sign);
-    changes_.push_back({&room, held, sign});
+void Admission::change(FreeResources& resources, const Held& held, int sign) {
+    resources.take(held.demand, held.devices, sign);
+    changes_.push_back({&resources, held, sign});
 }
 
-void Planner::forget() {
+void Admission::forget() {
     for (auto change = changes_.rbegin(); change != changes_.rend(); ++change)
-        change->room->take(change->held.demand, change->held.devices, -change->sign);
+        change->resources->take(change->held.demand, change->held.devices, -change->sign);
     changes_.clear();
     launched_.clear();
     reserved_ = false;
 }
 
-Admission::Launch Planner::launch(const Waiting& trial, Held held, bool joins) {
+Admission::Launch Admission::launch(const TrialNeeds& trial, Held held, bool joins) {
     change(free_, held, 1);
     change(later_, held, 1);
     launched_.push_back(held);
     return {trial.trial, held.devices.front(), joins, {held.devices.begin() + 1, held.devices.end()}};
 }
 
-std::optional<int> Planner::device_to_join(const Waiting& trial, const Demand& apart) const {
+std::optional<int> Admission::device_to_join(const TrialNeeds& trial, const Demand& apart, Where joinable_on) const {
     Devices there;
-    std::copy_if(trial.joinable_on.begin(), trial.joinable_on.end(), std::back_inserter(there), [&](int device) {
-        if (!trial.on_device || device < 0) return !trial.on_device && device == host_only;
+    std::copy_if(joinable_on.begin(), joinable_on.end(), std::back_inserter(there), [&](int device) {
+        if (trial.devices == 0 || device < 0) return trial.devices == 0 && device == host_only;
         return std::size_t(device) < machine_.accelerators.size() && machine_.accelerators[std::size_t(device)].usable;
     });
     if (there.empty()) return {};
-    const Devices unused = free_.best(apart, trial.on_device, 1, spare());
+    const Devices unused = free_.best(apart, std::min<std::size_t>(trial.devices, 1), spare());
     if (!unused.empty() && unused[0] != host_only && free_.pool_of(unused[0]).trials == 0) return {};
     return free_.best_of({trial.colocated, false}, there, spare());
 }
 
 /// It starts at the latest when the oldest of the running ones, as many as it needs, have ended: what goes before
 /// it must leave room beside those that are then still there.
-void Planner::reserve(const Waiting& trial, const Demand& demand) {
+void Admission::reserve(const TrialNeeds& trial, const Demand& demand) {
     reserved_ = true;
     const std::vector<Held> launched = launched_;
     auto running = held_.begin();
     auto launch = launched.begin();
     while (true) {
-        if (Devices best = later_.best(demand, trial.on_device, count_of(trial)); !best.empty())
+        if (Devices best = later_.best(demand, trial.devices); !best.empty())
             return change(later_, {demand, std::move(best)}, 1);
         if (running != held_.end())
             change(later_, (running++)->second, -1);
@@ -155,9 +153,9 @@ void Planner::reserve(const Waiting& trial, const Demand& demand) {
 
 // ---- Why not, with the numbers.
 
-std::string Planner::too_large(const Waiting& trial) const {
+std::string Admission::too_large(const TrialNeeds& trial) const {
     const Demand demand{trial.footprint, trial.alone};
-    if (!trial.on_device) return empty_.shortage(demand, trial.footprint.cores, host_only, true);
+    if (trial.devices == 0) return empty_.shortage(demand, trial.footprint.cores, host_only, true);
     const Devices devices = devices_of(machine_, false);
     if (devices.empty()) return "needs an accelerator, and this machine has none that may be used";
     if (trial.devices > 1) return too_few(trial, demand, empty_, devices, "this study may use ");
@@ -165,23 +163,23 @@ std::string Planner::too_large(const Waiting& trial) const {
 }
 
 /// Of a trial that needs several devices at once: the numbers.
-std::string Planner::too_few(const Waiting& trial, const Demand& demand, const Room& room, const Devices& where,
-                             const char* which) const {
+std::string Admission::too_few(const TrialNeeds& trial, const Demand& demand, const FreeResources& resources,
+                               const Devices& where, const char* which) const {
     const auto fitting = std::count_if(where.begin(), where.end(), [&](int device) {
-        return room.holds({trial.footprint, false}, only(device));
+        return resources.holds({trial.footprint, false}, only(device));
     });
     std::string text = "needs " + std::to_string(trial.devices) + " devices at once (resources.trial.gpus), " + which +
                        std::to_string(where.size());
     if (where.size() < trial.devices) return text;
-    const bool empty = &room == &empty_;
+    const bool empty = &resources == &empty_;
     if (const auto count = static_cast<std::size_t>(fitting); count < trial.devices && count > 0)
         return text + ", with " + bytes_text(demand.device_bytes) + " of memory for it: " + std::to_string(fitting);
-    return text + "; it " + room.shortage(demand, trial.footprint.cores, room.largest(where), empty);
+    return text + "; it " + resources.shortage(demand, trial.footprint.cores, resources.largest(where), empty);
 }
 
-std::string Planner::kept_out(const Waiting& trial) const {
+std::string Admission::kept_out(const TrialNeeds& trial) const {
     const Demand demand{trial.footprint, trial.alone};
-    if (!trial.on_device) return total_.shortage(demand, trial.footprint.cores, host_only, false);
+    if (trial.devices == 0) return total_.shortage(demand, trial.footprint.cores, host_only, false);
     const Devices usable = devices_of(machine_, true);
     if (trial.devices > 1) return too_few(trial, demand, total_, usable, "usable at the moment: ");
     Devices fitting;  // when empty
@@ -193,27 +191,6 @@ std::string Planner::kept_out(const Waiting& trial) const {
         if (empty_.holds(demand, only(device)))
             aside += (aside.empty() ? "" : ", ") + machine_.accelerators[std::size_t(device)].id;
     return "needs " + bytes_text(demand.device_bytes) + " of device memory; what it fits is set aside: " + aside;
-}
-
-// ---- All in one.
-
-Admission admit(const Machine& machine, std::span<const Reservation> running, std::span<const Waiting> waiting,
-                std::optional<std::int64_t> parallel) {
-    Planner planner(machine, parallel);
-    for (std::size_t i = 0; i < running.size(); ++i) planner.hold(static_cast<std::int64_t>(i), running[i]);
-    planner.refresh();
-    Admission admission;
-    for (const Waiting& trial : waiting) {
-        const Planner::Prospect prospect = planner.prospect(trial);
-        if (prospect == Planner::Prospect::never) {
-            admission.never.push_back({trial.trial, planner.too_large(trial)});
-        } else if (auto launch = planner.consider(trial, prospect)) {
-            admission.launch.push_back(std::move(*launch));
-        } else if (prospect == Planner::Prospect::kept_out && !admission.kept_out) {
-            admission.kept_out = {trial.trial, planner.kept_out(trial)};
-        }
-    }
-    return admission;
 }
 
 }  // namespace hpo

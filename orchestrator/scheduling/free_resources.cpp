@@ -1,4 +1,4 @@
-#include "orchestrator/scheduling/room.hpp"
+#include "orchestrator/scheduling/free_resources.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -38,7 +38,7 @@ Demand::Demand(const Footprint& footprint, bool alone_)
       device_bytes(double(std::max<std::int64_t>(footprint.device_bytes, 0))),
       alone(alone_) {}
 
-Room::Room(const Machine& machine, std::optional<std::int64_t> parallel, Of devices)
+FreeResources::FreeResources(const Machine& machine, std::optional<std::int64_t> parallel, Of devices)
     : machine_(&machine), considered_(devices), cores_(machine.cores), devices_(machine.accelerators.size()) {
     host_.bytes = double(machine.memory) - double(machine.memory_reserve);
     host_.slots = slots_of(parallel);
@@ -51,20 +51,20 @@ Room::Room(const Machine& machine, std::optional<std::int64_t> parallel, Of devi
     index();
 }
 
-void Room::index() {
+void FreeResources::index() {
     open_.clear();
     for (std::size_t i = 0; i < devices_.size(); ++i)
         if (devices_[i].is_open() && (considered_ == Of::all || machine_->accelerators[i].usable))
             open_.insert(key(static_cast<int>(i)));
 }
 
-void Room::take_others() {
+void FreeResources::take_others() {
     host_.bytes -= double(machine_->memory_others);
     for (std::size_t i = 0; i < devices_.size(); ++i) devices_[i].bytes -= double(machine_->accelerators[i].others);
     index();
 }
 
-void Room::limit_to_free(const Room* running) {
+void FreeResources::limit_to_free(const FreeResources* running) {
     const auto limit = [](Pool& pool, const Pool* ours, const std::optional<std::int64_t>& free, double reserve) {
         if (free && (!ours || ours->trials == 0)) pool.bytes = std::min(pool.bytes, double(*free) - reserve);
     };
@@ -76,7 +76,7 @@ void Room::limit_to_free(const Room* running) {
     index();
 }
 
-void Room::take(const Demand& demand, Where devices, int sign) {
+void FreeResources::take(const Demand& demand, Where devices, int sign) {
     cores_ -= sign * demand.cores;
     host_.take(host_bytes(demand, devices), demand.alone && shares_host(devices.front()), sign);
     for (const int device : devices) {
@@ -89,11 +89,11 @@ void Room::take(const Demand& demand, Where devices, int sign) {
     }
 }
 
-bool Room::host_holds(const Demand& demand, double bytes) const {
+bool FreeResources::host_holds(const Demand& demand, double bytes) const {
     return demand.cores <= cores_ + rounding && host_.holds(bytes);
 }
 
-bool Room::holds(const Demand& demand, Where devices) const {
+bool FreeResources::holds(const Demand& demand, Where devices) const {
     if (!host_holds(demand, host_bytes(demand, devices))) return false;
     return std::all_of(devices.begin(), devices.end(), [&](int device) {
         if (known(device) && !pool(device).holds(demand.device_bytes)) return false;
@@ -101,12 +101,12 @@ bool Room::holds(const Demand& demand, Where devices) const {
     });
 }
 
-Devices Room::best(const Demand& demand, bool on_device, std::size_t count, const Room* other) const {
+Devices FreeResources::best(const Demand& demand, std::size_t count, const FreeResources* other) const {
     const auto fits = [&](Where devices) {
         return holds(demand, devices) && (!other || other->holds(demand, devices));
     };
     static constexpr int host = host_only;
-    if (!on_device) return fits(only(host)) ? Devices{host} : Devices{};
+    if (count == 0) return fits(only(host)) ? Devices{host} : Devices{};
     // The host's share of it is the same on all devices, or more on those whose memory is the host's.
     if (!host_holds(demand, demand.host_bytes) || (other && !other->host_holds(demand, demand.host_bytes))) return {};
     Devices found;
@@ -124,7 +124,7 @@ Devices Room::best(const Demand& demand, bool on_device, std::size_t count, cons
     return count == 1 || fits(found) ? found : Devices{};
 }
 
-std::optional<int> Room::best_of(const Demand& demand, Where devices, const Room* other) const {
+std::optional<int> FreeResources::best_of(const Demand& demand, Where devices, const FreeResources* other) const {
     std::optional<int> best;
     for (const int& device : devices) {
         const Pool& one = pool_of(device);
@@ -137,16 +137,16 @@ std::optional<int> Room::best_of(const Demand& demand, Where devices, const Room
     return best;
 }
 
-int Room::largest(Where devices) const {
+int FreeResources::largest(Where devices) const {
     return *std::max_element(devices.begin(), devices.end(),
                              [&](int a, int b) { return pool_of(a).bytes < pool_of(b).bytes; });
 }
 
-bool Room::shares_host(int device) const {
+bool FreeResources::shares_host(int device) const {
     return !known(device) || machine_->accelerators[std::size_t(device)].unified;
 }
 
-double Room::host_bytes(const Demand& demand, Where devices) const {
+double FreeResources::host_bytes(const Demand& demand, Where devices) const {
     double bytes = demand.host_bytes;
     for (const int device : devices) {
         // What a device that is gone held was not the host's.
@@ -156,7 +156,7 @@ double Room::host_bytes(const Demand& demand, Where devices) const {
     return bytes;
 }
 
-std::string Room::shortage(const Demand& demand, double cores, int device, bool empty) const {
+std::string FreeResources::shortage(const Demand& demand, double cores, int device, bool empty) const {
     if (demand.cores > cores_ + rounding)
         return "needs " + number_of_cores(cores) + ", this machine gives " + number_of_cores(cores_);
     if (const double bytes = host_bytes(demand, only(device)); bytes > host_.bytes)
