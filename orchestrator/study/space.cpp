@@ -5,6 +5,7 @@
 
 #include "hpo/dimension_value.hpp"
 #include "orchestrator/study/sections.hpp"
+#include "orchestrator/study/study_file.hpp"
 
 namespace hpo::study {
 
