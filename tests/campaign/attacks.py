@@ -18,6 +18,10 @@ class Attack:
     def act(self, run):
         """Is called after the start, with the run (subjects.Run)."""
 
+    def evidence(self) -> str:
+        """Returns the place where the attack can be looked at, for the end of a sentence."""
+        return ""
+
 
 @dataclasses.dataclass(frozen=True)
 class Kill(Attack):

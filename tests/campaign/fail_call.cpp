@@ -1,23 +1,18 @@
 // Runs a command and makes one system call of one of its processes fail.
 //
-//   fail-call ROLE CALL ERROR NTH COMMAND...    the NTH call (from 1) of CALL fails with ERROR; with "NTH+", all from
-//   it on fail-call ROLE --count FILE COMMAND...      writes how often each call was made, "NUMBER COUNT" a line
+//   fail-call ROLE CALL ERROR NTH COMMAND...     the NTH call (from 1) of CALL fails with ERROR; "NTH+": all from it on
+//   fail-call ROLE --count FILE COMMAND...       writes how often each call was made, "NUMBER COUNT" a line
 //
 // CALL and ERROR are numbers, as the kernel knows them. ROLE is a word of the command line of the processes whose calls
 // count, all together, with their threads and with the children that they fork, until these run another program. Calls
 // of the dynamic loader do not count: its failures are not the program's. A call that fails is not made, but for
 // close(), which the kernel always carries out. The exit status is the command's own, or 128 and the number of the
-// signal that ended it, and 125 if it cannot be traced. See ptrace(2).
+// signal that ended it, and 125 if it cannot be traced.
 #include <elf.h>
-#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -28,6 +23,8 @@
 #include <map>
 #include <string>
 #include <string_view>
+
+#include "tracer.hpp"
 
 namespace {
 
@@ -48,9 +45,8 @@ struct Range {
 
 /// A thread that is traced.
 struct Thread {
-    bool watched = false;  ///< it belongs to the role
-    bool fails = false;    ///< it is inside a call that fails
-    Range loader = {};     ///< where the code of the dynamic loader lies
+    bool fails = false;  ///< it is inside a call that fails
+    Range loader = {};   ///< where the code of the dynamic loader lies
 };
 
 /// Replaces the number of the call that the stopped thread is about to make by one that does not exist.
@@ -100,89 +96,41 @@ Range loader_of(pid_t process) {
     return range;
 }
 
-class Tracer {
+class FailCall : public hpo::campaign::Tracer {
    public:
-    explicit Tracer(Order order) : order_(std::move(order)) {}
+    explicit FailCall(Order order) : order_(std::move(order)) {}
 
-    /// Runs the command to its end and returns its exit status.
-    int run(char** command) {
-        int gate[2];
-        if (::pipe(gate) != 0) return 125;
-        first_ = ::fork();
-        if (first_ == 0) {
-            char go;
-            ::close(gate[1]);
-            if (::read(gate[0], &go, 1) != 1) ::_exit(125);
-            ::close(gate[0]);
-            ::execvp(command[0], command);
-            std::perror(command[0]);
-            ::_exit(125);
-        }
-        constexpr long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |
-                                 PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
-        if (first_ < 0 || ::ptrace(PTRACE_SEIZE, first_, 0, options) != 0) return std::perror("fail-call"), 125;
-        ::close(gate[0]);
-        if (::write(gate[1], "g", 1) != 1) return 125;
-        ::close(gate[1]);
-        // Signals are for the command, which passes on its own end.
-        for (const int one : {SIGINT, SIGTERM, SIGQUIT, SIGHUP}) std::signal(one, SIG_IGN);
-        int status = 0;
-        for (pid_t thread; (thread = ::waitpid(-1, &status, __WALL)) > 0 || errno == EINTR;)
-            if (thread > 0) changed(thread, status);
-        if (!order_.count_file.empty()) {
-            std::ofstream file(order_.count_file);
-            for (const auto& [call, count] : counts_) file << call << ' ' << count << '\n';
-        }
-        return exit_;
+    void write_counts() const {
+        std::ofstream file(order_.count_file);
+        for (const auto& [call, count] : counts_) file << call << ' ' << count << '\n';
     }
 
    private:
-    void changed(pid_t thread, int status) {
-        if (WIFEXITED(status) || WIFSIGNALED(status)) {
-            if (thread == first_) exit_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-            threads_.erase(thread);
-            return;
-        }
-        const int signal = WSTOPSIG(status), event = status >> 16;
-        const bool is_new = threads_.count(thread) == 0;
-        Thread& state = threads_[thread];
-        if (is_new || event == PTRACE_EVENT_EXEC) {
-            state = {has_word(thread, order_.role)};
-            if (state.watched) state.loader = loader_of(thread);
-        }
-        int delivered = 0;
-        if (signal == (SIGTRAP | 0x80)) {
-            at_call(thread, state);
-        } else if (event == PTRACE_EVENT_STOP) {
-            const bool stopped = signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
-            if (stopped && !is_new) {
-                ::ptrace(PTRACE_LISTEN, thread, 0, 0);
-                return;
-            }
-        } else if (event == 0) {
-            delivered = signal;
-        }
-        ::ptrace(state.watched ? PTRACE_SYSCALL : PTRACE_CONT, thread, 0, static_cast<long>(delivered));
+    bool begins(pid_t thread) override {
+        Thread& state = threads_[thread] = {};
+        const bool watched = has_word(thread, order_.role);
+        if (watched) state.loader = loader_of(thread);
+        return watched;
     }
 
-    void at_call(pid_t thread, Thread& state) {
-        __ptrace_syscall_info info{};
-        if (::ptrace(PTRACE_GET_SYSCALL_INFO, thread, sizeof info, &info) <= 0) return;
-        if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
-            if (info.instruction_pointer >= state.loader.begin && info.instruction_pointer < state.loader.end) return;
-            const std::uint64_t made = ++counts_[info.entry.nr];
-            state.fails = order_.count_file.empty() && info.entry.nr == order_.call &&
-                          (made == order_.nth || (made > order_.nth && order_.from_then_on));
-            if (state.fails && order_.call != SYS_close) skip_call(thread);
-        } else if (info.op == PTRACE_SYSCALL_INFO_EXIT && state.fails) {
-            set_result(thread, -order_.error);
-            state.fails = false;
-        }
+    void enters(pid_t thread, const __ptrace_syscall_info& call) override {
+        Thread& state = threads_[thread];
+        if (call.instruction_pointer >= state.loader.begin && call.instruction_pointer < state.loader.end) return;
+        const std::uint64_t made = ++counts_[call.entry.nr];
+        state.fails = order_.count_file.empty() && call.entry.nr == order_.call &&
+                      (made == order_.nth || (made > order_.nth && order_.from_then_on));
+        if (state.fails && order_.call != SYS_close) skip_call(thread);
     }
+
+    void leaves(pid_t thread, const __ptrace_syscall_info&) override {
+        Thread& state = threads_[thread];
+        if (state.fails) set_result(thread, -order_.error);
+        state.fails = false;
+    }
+
+    void ends(pid_t thread) override { threads_.erase(thread); }
 
     Order order_;
-    pid_t first_ = 0;
-    int exit_ = 125;
     std::map<pid_t, Thread> threads_;
     std::map<std::uint64_t, std::uint64_t> counts_;  ///< by the number of the call
 };
@@ -204,5 +152,8 @@ int main(int argc, char** argv) {
         order.nth = std::strtoull(argv[4], nullptr, 10);
         order.from_then_on = argv[4][std::strlen(argv[4]) - 1] == '+';
     }
-    return Tracer(std::move(order)).run(argv + (counts ? 4 : 5));
+    FailCall tracer(std::move(order));
+    const int status = tracer.run(argv + (counts ? 4 : 5));
+    if (counts) tracer.write_counts();
+    return status;
 }

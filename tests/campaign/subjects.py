@@ -11,6 +11,7 @@ import time
 from typing import Dict, List
 
 import calls
+import power
 from attacks import Kill
 from harness import HPO, Case, processes_of, wait_for
 from reported import assert_seen, reported
@@ -24,7 +25,7 @@ study: attacked
 objective: {{metric: loss, direction: minimize}}
 space:
   x: {{type: float, low: 0.0, high: 1.0}}
-worker: {{command: [/bin/dash, -c, 'echo "$2" >>"$3"; echo "loss=$1"', sh, "{{x}}", "{{trial}}", "{folder}/trained", "{{params_file}}"]}}
+worker: {{command: [/bin/dash, -c, 'echo "$2" >>trained; echo "loss=$1"', sh, "{{x}}", "{{trial}}", "{{params_file}}"]}}
 budget: {{trials: {trials}, epochs: 1}}
 sampler: {{type: random}}
 stopping: []
@@ -60,15 +61,15 @@ stopping: []
 class Run(Case):
     """A folder with a study, whose runs may be attacked."""
 
-    def __init__(self, subject):
+    def __init__(self, subject, trials=TRIALS):
         super().__init__()
-        self.subject = subject
+        self.subject, self.trials = subject, trials
 
     def setUp(self):
         super().setUp()
         self.environment = {**os.environ, "XDG_RUNTIME_DIR": str(self.folder / "r"), "XDG_CACHE_HOME": str(self.folder / "c")}
         (self.folder / "r").mkdir(mode=0o700)
-        self.study(self.subject.text.format(folder=self.folder, trials=TRIALS))
+        self.study(self.subject.text.format(trials=self.trials))
         self.subject.prepare(self)
 
     def popen(self, prefix, arguments, name, **more):
@@ -157,6 +158,10 @@ class Subject:
         whole = run.text(f"{name}.out")
         return reported(whole[:whole.rfind("\n") + 1])
 
+    def told(self, run: Run, printed: str):
+        """Returns the ends that a recorded run has reported with the lines that it had printed."""
+        return reported(printed)
+
     @functools.lru_cache(maxsize=None)
     def reference(self):
         """Returns the value of each trial, and the seconds of a run, without an attack."""
@@ -208,6 +213,10 @@ class Asked(Subject):
         program.stdout.close()
         program.stdin = program.stdout = None
         return program
+
+    def told(self, run, printed):
+        answered = sum('"ok"' in line for line in printed.splitlines())
+        return reported("".join(run.text("run.out").splitlines(keepends=True)[:answered]))
 
 
 class Viewer(Subject):
@@ -272,11 +281,34 @@ def printed(subject):
         run.tearDown()
 
 
-def attacked(subject, attack, keep=False) -> Seen:
-    """Makes one attack on a run of the subject, in a folder of its own, and resumes the run."""
-    run = Run(subject)
+SESSIONS = {"one session": '"$@"', "two sessions": '"$@" --set budget.trials=5; "$@"', "a kill": 'timeout --signal KILL 0.6 "$@"; "$@"'}
+
+
+def losses(subject, sessions, number, dice):
+    """Records a run of the subject. Returns losses of power in it, this many, at random instants."""
+    run = Run(subject, trials=2 * TRIALS)
     run.setUp()
     try:
+        log = run.folder / "record"
+        shell = ["sh", "-c", SESSIONS[sessions], "sh"] if sessions != "one session" else []
+        if subject.start(run, [power.RECORD_WRITES, "runs", str(log), *shell], "run").wait() != 0:
+            raise RuntimeError(f"{subject.name}, recorded:\n{run.text('run.err')}")
+        recording = power.read(log)
+        expected = {t["trial"]: t["value"] for t in run.listed()}
+        told = lambda printed: subject.told(run, printed)
+        return [power.Loss(recording, sessions, cut, dice.getrandbits(32), told(recording.printed(cut)), expected)
+                for cut in dice.choices(recording.instants(), k=number)]
+    finally:
+        run.tearDown()
+
+
+def attacked(subject, attack, keep=False) -> Seen:
+    """Makes one attack on a run of the subject, in a folder of its own, and resumes the run."""
+    run = Run(subject, trials=2 * TRIALS if isinstance(attack, power.Loss) else TRIALS)
+    run.setUp()
+    try:
+        if isinstance(attack, power.Loss):
+            return _after_loss(subject, run, attack)
         if isinstance(subject, Viewer):
             return _attacked_viewer(subject, run, attack)
         return _attacked_run(subject, run, attack)
@@ -303,6 +335,19 @@ def _attacked_run(subject, run, attack):
     except AssertionError:
         seen.left = processes_of(run.folder)
     seen.reported = subject.ends(run, "run")
+    _see_and_resume(subject, run, seen)
+    return seen
+
+
+def _after_loss(subject, run, loss):
+    seen = Seen(trials=run.trials, expected=loss.expected, reported=loss.reported, exit=0)
+    loss.restore(run.folder / "runs")
+    _see_and_resume(subject, run, seen)
+    return seen
+
+
+def _see_and_resume(subject, run, seen):
+    """Looks for the reported ends in all viewers, and lets the next run complete the study."""
     if seen.reported:
         try:
             assert_seen(run, "attacked", seen.reported)
@@ -318,7 +363,6 @@ def _attacked_run(subject, run, attack):
     again = run.trained()[before:]
     seen.trained_after = sorted(set(again) & set(seen.reported))
     seen.final = {t["trial"]: (t["state"], t["value"]) for t in run.listed() if t["state"] in ("complete", "stopped", "diverged", "failed")}
-    return seen
 
 
 def _attacked_viewer(subject, run, attack):
