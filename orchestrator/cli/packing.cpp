@@ -61,23 +61,21 @@ Packing fill(const PackingQuestion& question) {
     for (std::int64_t next = 1;;) {
         const PlacementDecision decision = placement.decide();
         if (decision.kept_out && packing.kept_out.empty()) packing.kept_out = decision.kept_out->text;
-        for (const auto& never : decision.never) placement.dequeue(never.trial);
+        for (const auto& never : decision.never) placement.set_queued(never.trial, false);
         if (!decision.never.empty()) continue;
         if (decision.start) {
             const auto& [launch, index, opens] = *decision.start;
-            const TrialNeeds& needs = placement.needs_of(launch.trial);
             const Reservation reservation = placement.reservation_of(*decision.start);
             PlacementWorker worker = placement.worker(index);
             if (opens) worker = {.state = PlacementWorker::State::ready, .device = launch.device, .more = launch.more};
             const bool has_slots = !question.on_device || worker.device != host_only;
             worker.slots = has_slots ? static_cast<std::size_t>(question.slots) : 1;
             worker.plans = true;
-            worker.fusion_key = needs.fusion_key;
+            worker.fusion_key = placement.needs_of(launch.trial).fusion_key;
             ++worker.trials;
-            placement.set_worker(index, std::move(worker));
+            placement.set_worker(index, worker);
             // There is always a worker to start, so that cores and memory alone limit their number.
             if (opens) placement.set_worker(index + 1, {});
-            placement.dequeue(launch.trial);
             placement.hold(++packing.at_once, reservation);
             packing.workers += opens ? 1 : 0;
             take(reservation, machine, packing.pools);
@@ -92,11 +90,12 @@ Packing fill(const PackingQuestion& question) {
         const auto length = question.slots == 1 ? longest : placement.waiting() + 1;
         for (; next <= count && placement.waiting() < length; ++next) {
             const auto& trial = question.trials[static_cast<std::size_t>(next - 1) % question.trials.size()];
-            placement.enqueue({.trial = next,
-                               .footprint = trial.footprint,
-                               .devices = question.on_device && !trial.on_host ? question.devices : 0,
-                               .colocated = trial.colocated,
-                               .fusion_key = trial.fusion_key});
+            placement.set_queued(next, true);
+            placement.set_needs({.trial = next,
+                                 .footprint = trial.footprint,
+                                 .devices = question.on_device && !trial.on_host ? question.devices : 0,
+                                 .colocated = trial.colocated,
+                                 .fusion_key = trial.fusion_key});
         }
     }
 }

@@ -41,17 +41,13 @@ to_worker::Run run_message(const EngineContext& context, AttemptId id, Params pa
 void Attempts::begin(WorkerIndex index, Job& job) {
     EngineContext& context = uses_.context;
     const EngineParts& parts = context.parts;
-    Worker& worker = uses_.pool.at(index);
+    const Worker& worker = uses_.pool.at(index);
     const std::int64_t trial = job.id.trial;
     const Reservation& reservation = job.held.reservation;
-    TrialRequirements& needs = uses_.requirements.of(trial);
-    Allocation allocation{reservation.footprint,
-                          "",
-                          reservation.alone,
-                          needs.micro_batches,
-                          worker.environment,
-                          forecast(worker, trial),
-                          std::exchange(worker.start, Seconds(0)).count()};
+    const TrialRequirements& needs = uses_.requirements.of(trial);
+    Allocation allocation{
+        reservation.footprint, "", reservation.alone, needs.micro_batches, worker.environment, forecast(worker, trial),
+        worker.start.count()};
     std::string where = "cpu " + std::to_string(index);
     if (reservation.device != host_only) {
         where = "gpu ";
@@ -61,11 +57,8 @@ void Attempts::begin(WorkerIndex index, Job& job) {
             where += (first ? "" : "+") + std::to_string(device);
         }
     }
-    job.id = {trial, parts.ledger.launch(trial, where, std::move(allocation))};
-    job.phase = Job::Phase::running;
-    job.begun = job.heard = context.now();
-    job.taken = !std::exchange(worker.ailing, false);
-    if (const std::string why = std::exchange(needs.shrunk, {}); !why.empty())
+    uses_.pool.begin(index, job, {trial, parts.ledger.launch(trial, where, std::move(allocation))});
+    if (const std::string why = uses_.requirements.take_shrunk(trial); !why.empty())
         context.say(Notice::Level::info, trial,
                     std::string("its batch is trained in ") +
                         (uses_.requirements.may_recompute(trial) ? "the memory of " : "") +
@@ -79,7 +72,7 @@ StepForecast Attempts::forecast(const Worker& worker, std::int64_t trial) const 
     const auto& work = uses_.requirements.of(trial).work;
     if (!work || !worker.more.empty()) return {};
     StepSharing sharing;
-    for (const Worker& other : std::as_const(uses_.pool).workers())
+    for (const Worker& other : uses_.pool.workers())
         if (other.device == worker.device) sharing.others += static_cast<std::int64_t>(other.jobs.size());
     --sharing.others;  // the trial
     sharing.fused = static_cast<std::int64_t>(worker.jobs.size()) - 1;
@@ -137,7 +130,7 @@ void Attempts::reported(WorkerIndex index, const from_worker::Reported& message)
         uses_.throughput.ending(index, trial.number);
     }
     if (trial.state == TrialState::failed) {
-        uses_.requirements.of(trial.number).lasted = context.now() - job->begun;
+        uses_.requirements.set_lasted(trial.number, context.now() - job->begun);
         uses_.ends.failed_as_judged(trial.number);
     }
     job->complete = trial.state == TrialState::complete;
@@ -151,7 +144,7 @@ void Attempts::logged(WorkerIndex index, const from_worker::Log& message) {
 
 void Attempts::finished(WorkerIndex index, const from_worker::Finished& message) {
     EngineContext& context = uses_.context;
-    Worker& worker = uses_.pool.at(index);
+    const Worker& worker = uses_.pool.at(index);
     const Job* found = uses_.pool.find(index, message.id);
     if (!found || found->phase == Job::Phase::reserved || worker.state != Worker::State::ready) return;
     Job job = *found;
@@ -160,12 +153,11 @@ void Attempts::finished(WorkerIndex index, const from_worker::Finished& message)
     if (message.outcome == Outcome::out_of_memory && !shared)
         job.held.used.host_bytes = std::max(job.held.used.host_bytes, message.peak_bytes);
     if (Job* heir = uses_.pool.let_go(index, job.id)) {
-        Footprint& reserved = heir->held.reservation.footprint;
-        reserved = at_least(reserved, uses_.requirements.of(heir->id.trial).footprint);
+        const Reservation& held = heir->held.reservation;
+        uses_.pool.resize(*heir, at_least(held.footprint, uses_.requirements.of(heir->id.trial).footprint), held.alone);
     }
-    context.placement_due = true;
     sum_up(job);
-    worker.ailing = message.outcome == Outcome::failed || message.outcome == Outcome::out_of_memory;
+    uses_.pool.set_ailing(index, message.outcome == Outcome::failed || message.outcome == Outcome::out_of_memory);
     if (!gives_value(trial, message)) {
         // The trial's value once more is not kept.
         Metrics closing = message.values;
@@ -222,31 +214,37 @@ void Attempts::measure() {
     const EngineParts& parts = uses_.context.parts;
     if (!parts.usage) return;
     std::vector<std::int64_t> pids;
-    std::vector<Worker*> measured;
-    const auto& workers = std::as_const(uses_.pool).workers();
+    std::vector<WorkerIndex> measured;
+    const auto& workers = uses_.pool.workers();
     for (std::size_t index = 0; index < workers.size(); ++index) {
         if (!workers[index].pid || workers[index].jobs.empty()) continue;
         pids.push_back(workers[index].pid);
-        measured.push_back(&uses_.pool.at(static_cast<WorkerIndex>(index)));
+        measured.push_back(static_cast<WorkerIndex>(index));
     }
     if (pids.empty()) return;
     std::vector<Footprint> used = parts.usage(pids);
     for (std::size_t i = 0; i < measured.size() && i < used.size(); ++i) {
-        if (measured[i]->shared) continue;
-        Job& job = measured[i]->jobs.front();
+        const Worker& worker = uses_.pool.at(measured[i]);
+        if (worker.shared) continue;
+        Job& job = *uses_.pool.find(measured[i], worker.jobs.front().id);
         // Readings from before it began show what the worker's last trial held.
         if (uses_.context.now() - job.begun < read_anew_after) {
             used[i].device_bytes = 0;
-            if (measured[i]->warm) used[i].host_bytes = 0;
+            if (worker.warm) used[i].host_bytes = 0;
         }
         record_usage(job, used[i]);
     }
 }
 
 void Attempts::record_usage(Job& job, const Footprint& used) {
-    RequirementsTable& requirements = uses_.requirements;
-    if (requirements.record_usage(job, used)) uses_.context.placement_due = true;
-    if (job.last_step > 0) requirements.keep_peak(job, [this](std::int64_t trial) { return hold(trial); });
+    job.held.used = at_least(job.held.used, used);
+    const Reservation now = uses_.requirements.record_usage(job, job.held.used);
+    uses_.pool.resize(job, now.footprint, now.alone);
+    if (job.last_step > 0) keep_peak(job);
+}
+
+void Attempts::keep_peak(const Job& job) {
+    uses_.requirements.keep_peak(job, [this](std::int64_t trial) { return uses_.placement.holds(trial); });
 }
 
 void Attempts::sum_up(const Job& job) {
@@ -255,12 +253,10 @@ void Attempts::sum_up(const Job& job) {
     if (job.logged > most_log_lines)
         warn("of " + std::to_string(job.logged) + " lines for the log, " + std::to_string(most_log_lines) +
              " were kept");
-    uses_.requirements.keep_peak(job, [this](std::int64_t trial) { return hold(trial); });
+    keep_peak(job);
     if (job.last_step > 0 && !job.borrowed) uses_.forecasts.ended(uses_.context.trial(job.id.trial));
-    if (job.phase == Job::Phase::running) uses_.requirements.of(job.id.trial).lasted = uses_.context.now() - job.begun;
+    if (job.phase == Job::Phase::running) uses_.requirements.set_lasted(job.id.trial, uses_.context.now() - job.begun);
 }
-
-bool Attempts::hold(std::int64_t trial) const { return uses_.diagnoses.holds(trial) || uses_.pool.holds(trial); }
 
 /// Keeps what the user should know of a complete trial's end: its program failed after the last step, or had more to
 /// report, so that its reports may not be the steps that the study takes them for.

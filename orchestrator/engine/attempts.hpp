@@ -10,7 +10,6 @@
 #include "orchestrator/engine/device_health.hpp"
 #include "orchestrator/engine/machine_view.hpp"
 #include "orchestrator/engine/memory_failures.hpp"
-#include "orchestrator/engine/pending_diagnoses.hpp"
 #include "orchestrator/engine/requirements.hpp"
 #include "orchestrator/engine/step_forecasts.hpp"
 #include "orchestrator/engine/throughput.hpp"
@@ -30,7 +29,7 @@ class Attempts {
         RequirementsTable& requirements;
         TrialEnds& ends;
         MemoryFailures& memory;
-        PendingDiagnoses& diagnoses;
+        const Placement& placement;
         Throughput& throughput;
         StepForecasts& forecasts;
     };
@@ -50,14 +49,13 @@ class Attempts {
     /// Figures that an attempt leaves behind, however it ended.
     void sum_up(const Job& job);
 
-    /// Whether a worker holds the trial, or is asked about it, or what follows its last attempt is not decided yet.
-    [[nodiscard]] bool hold(std::int64_t trial) const;
     /// How many complete trials of this session have a remark on their end, as text; empty: none.
     [[nodiscard]] std::string about_remarks() const;
 
    private:
     [[nodiscard]] StepForecast forecast(const Worker& worker, std::int64_t trial) const;
     void record_usage(Job& job, const Footprint& used);
+    void keep_peak(const Job& job);
     void remark(std::int64_t trial, const std::string& text);
     void not_used(Job* job, std::int64_t trial, const std::string& why);
     [[nodiscard]] bool gives_value(std::int64_t trial, const from_worker::Finished& message) const;

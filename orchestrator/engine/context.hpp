@@ -91,7 +91,6 @@ struct EngineContext {
     Outbox executor{parts.executor};
     SessionEnd end = SessionEnd::none;
     std::string end_reason;
-    bool placement_due = true;  ///< something changed that may let a trial start
 
     void say(Notice::Level level, std::int64_t trial, const std::string& text) const {
         if (parts.notice) parts.notice({level, trial, text});

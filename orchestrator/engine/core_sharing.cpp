@@ -20,7 +20,7 @@ void CoreSharing::update() {
     constexpr Seconds long_enough{1};
     const auto& own = context_.parts.cores;
     if (own.empty() || context_.parts.on_device) return;  // workers on devices need the cores that are free
-    const auto& workers = std::as_const(pool_).workers();
+    const auto& workers = pool_.workers();
     const std::size_t count = std::min(own.size(), workers.size());
     free_since_.resize(count);
     std::vector<CoreUser> users(count);

@@ -28,7 +28,6 @@ void DeviceFailures::give_up(int device, const std::string& why) {
     health_.give_up(device, reason);
     context_.say(Notice::Level::warning, 0, reason + "\n  it is not used any more in this run");
     pool_.end_on_device(device, reason);
-    context_.placement_due = true;
     set_lost_aside();
 }
 
@@ -44,7 +43,6 @@ bool DeviceFailures::failed_under(std::span<const int> devices, std::span<const 
 }
 
 void DeviceFailures::start_failed(int device, const std::string& message) {
-    context_.placement_due = true;
     context_.say(Notice::Level::error, 0, message);
     const auto why = health_.start_failed(device, message, context_.now());
     if (why && !context_.closing()) give_up(device, *why);

@@ -19,12 +19,6 @@ constexpr double worth_sharing = 2e8;
 
 }  // namespace
 
-Dispatcher::Dispatcher(const Uses& uses) : uses_(uses) {
-    Ledger& ledger = uses_.context.parts.ledger;
-    queue_changes_.assign(ledger.queued().begin(), ledger.queued().end());
-    ledger.on_queue_change = [this](std::int64_t trial) { queue_changes_.push_back(trial); };
-}
-
 void Dispatcher::warm_up() {
     const EngineParts& parts = uses_.context.parts;
     if (!uses_.requirements.asks_workers() || (parts.on_device && !parts.host_too)) return;
@@ -39,14 +33,13 @@ void Dispatcher::place_trials() {
     unanswered_.clear();
     while (!uses_.context.closing() && uses_.pool.has_room(may_launch()) && uses_.throughput.has_room()) {
         if (first_trial_leads() && uses_.pool.with_trials() >= at_once()) return;
-        catch_up();
         choose_backends();
         PlacementDecision decision;
-        const bool any_waits = placement_.waiting() > 0;
+        const bool any_waits = uses_.placement.waiting() > 0;
         if (any_waits) {
-            placement_.set_limits(limits());
+            uses_.placement.set_limits(limits());
             (void)machine();
-            decision = placement_.decide();
+            decision = uses_.placement.decide();
         }
         for (const auto& never : decision.never) refuse(never);
         if (uses_.context.closing()) return;
@@ -54,12 +47,13 @@ void Dispatcher::place_trials() {
             (decision.kept_out && try_other_side(decision.kept_out->trial)) || !wait_for_others(decision.kept_out);
         for (const std::size_t idle : decision.release)
             uses_.pool.end(static_cast<WorkerIndex>(idle), "makes way for a worker on another device");
-        if (decision.start) start(*decision.start, placement_.reservation_of(*decision.start));
+        if (decision.start) start(*decision.start, uses_.placement.reservation_of(*decision.start));
         if (decision.start || !decision.release.empty()) is_read_ = false;
         if (!decision.never.empty() || decision.start || elsewhere) continue;
 
         // A smaller trial than the one that does not fit may be the next one.
-        const bool queue_is_full = placement_.waiting() + unanswered_.size() >= placement_.longest_queue(most);
+        const bool queue_is_full =
+            uses_.placement.waiting() + unanswered_.size() >= uses_.placement.longest_queue(most);
         const std::int64_t next = queue_is_full ? 0 : next_trial();
         if (next == 0) {
             const bool stuck = (queue_is_full || any_waits) && !decision.joins_soon && !decision.limited;
@@ -72,70 +66,13 @@ void Dispatcher::place_trials() {
 
 // ---- What placing has to know.
 
-/// Of the other parts only what has changed is read, so that a decision does not cost more the more there is.
-void Dispatcher::catch_up() {
-    WorkerPool::Changes changed = uses_.pool.take_changes();
-    std::vector<std::int64_t> trials = std::exchange(queue_changes_, {});
-    trials.insert(trials.end(), changed.trials.begin(), changed.trials.end());
-    for (const std::int64_t trial : uses_.requirements.take_changes()) {
-        trials.push_back(trial);
-        if (const auto worker = uses_.pool.worker_of(trial)) changed.workers.push_back(*worker);
-    }
-    if (const auto diagnosed = uses_.diagnoses.take_changes(); !diagnosed.empty()) {
-        trials.insert(trials.end(), diagnosed.begin(), diagnosed.end());
-        for (const std::int64_t order : std::exchange(diagnosed_, {})) placement_.release(order);
-        for (const PendingDiagnosis& diagnosis : uses_.diagnoses.all()) diagnosed_.push_back(diagnosis.job.order);
-    }
-    for (const WorkerIndex worker : changed.workers) enter_worker(worker);
-    // After the workers, one of which may have held it until a moment ago.
-    for (const PendingDiagnosis& diagnosis : uses_.diagnoses.all())
-        placement_.hold(diagnosis.job.order, diagnosis.job.held.reservation);
-    for (const std::int64_t trial : trials) enter_trial(trial);
-}
-
-void Dispatcher::enter_worker(WorkerIndex index) {
-    const Worker& worker = std::as_const(uses_.pool).at(index);
-    const auto at = static_cast<std::size_t>(index);
-    placement_.set_worker(at, {.state = worker.state,
-                               .device = worker.device,
-                               .more = worker.more,
-                               .fusion_key = worker.fusion_key,
-                               .slots = worker.slots,
-                               .trials = worker.jobs.size(),
-                               .plans = worker.plans,
-                               .asked = worker.planning != 0,
-                               .exclusive = std::any_of(worker.jobs.begin(), worker.jobs.end(), [&](const Job& job) {
-                                   return uses_.requirements.wants_own_worker(job.id.trial);
-                               })});
-    std::vector<Reserved> now;
-    for (const Job& job : worker.jobs) now.push_back({job.order, job.held.reservation});
-    if (at >= holds_.size()) holds_.resize(at + 1);
-    if (holds_[at] == now) return;
-    for (const Reserved& before : holds_[at]) placement_.release(before.order);
-    for (const Reserved& held : now) placement_.hold(held.order, held.reservation);
-    holds_[at] = std::move(now);
-}
-
-/// A queued trial that no worker has waits for one if its requirements are known.
-void Dispatcher::enter_trial(std::int64_t trial) {
-    const bool waits = uses_.context.parts.ledger.queued().contains(trial) && !uses_.attempts.hold(trial);
-    const TrialNeeds* needs = waits ? uses_.requirements.known(trial) : nullptr;
-    if (waits && !needs)
-        unknown_.insert(trial);
-    else
-        unknown_.erase(trial);
-    if (!needs) return placement_.dequeue(trial);
-    placement_.enqueue(*needs);
-}
-
 /// Where trials may compute on the host and on accelerators: chooses anew for all that wait.
 void Dispatcher::choose_backends() {
     if (!uses_.context.parts.host_too) return;
     std::vector<std::int64_t> waiting;
     for (const std::int64_t trial : uses_.context.parts.ledger.queued())
-        if (!uses_.attempts.hold(trial)) waiting.push_back(trial);
+        if (!uses_.placement.holds(trial)) waiting.push_back(trial);
     uses_.backends.choose(waiting, machine());
-    catch_up();
 }
 
 /// The trial cannot run where it is to compute. Returns false if it cannot run elsewhere either.
@@ -153,7 +90,7 @@ Side Dispatcher::side_of(std::int64_t trial) const {
 
 PlacementLimits Dispatcher::limits() {
     const Study& study = uses_.context.parts.study;
-    const std::size_t slots = placement_.most_slots();
+    const std::size_t slots = uses_.placement.most_slots();
     PlacementLimits limits;
     limits.parallel =
         most_at_once(study, static_cast<std::int64_t>(uses_.pool.workers().size()), static_cast<std::int64_t>(slots));
@@ -167,13 +104,14 @@ PlacementLimits Dispatcher::limits() {
 /// Trials on the host leave a core to each worker on a device that trains, or that is about to be asked, or to answer,
 /// what its first trial needs.
 void Dispatcher::keep_cores_for_devices(PlacementLimits& limits) {
-    const bool asks = std::any_of(unknown_.begin(), unknown_.end(),
-                                  [&](std::int64_t trial) { return side_of(trial) == Side::device; });
+    const auto& to_ask = uses_.placement.without_needs();
+    const bool asks =
+        std::any_of(to_ask.begin(), to_ask.end(), [&](std::int64_t trial) { return side_of(trial) == Side::device; });
     const auto takes_core = [&](const Worker& worker) {
         if (worker.state == Worker::State::empty || worker.device == host_only) return false;
         return worker.state == Worker::State::starting || worker.planning != 0 || !worker.jobs.empty() || asks;
     };
-    const auto& workers = std::as_const(uses_.pool).workers();
+    const auto& workers = uses_.pool.workers();
     const auto taken = std::count_if(workers.begin(), workers.end(), takes_core);
     if (taken == 0) return;
     const auto left = std::max<std::int64_t>(0, static_cast<std::int64_t>(machine().cores) - taken);
@@ -186,13 +124,13 @@ void Dispatcher::keep_cores_for_devices(PlacementLimits& limits) {
 const Machine& Dispatcher::machine() {
     const Machine* fixed = uses_.machine.unchanging();
     if (fixed) {
-        if (std::exchange(fixed_, fixed) != fixed) placement_.set_machine(*fixed);
+        if (std::exchange(fixed_, fixed) != fixed) uses_.placement.set_machine(*fixed);
         return *fixed;
     }
     if (!std::exchange(is_read_, true) || fixed_) {
         fixed_ = nullptr;
         reading_ = uses_.machine.for_trials();
-        placement_.set_machine(reading_);
+        uses_.placement.set_machine(reading_);
     }
     return reading_;
 }
@@ -262,34 +200,32 @@ void Dispatcher::launch(WorkerIndex index, int device, const std::vector<int>& m
 void Dispatcher::start(const PlacementDecision::Start& start, Reservation reservation) {
     const auto index = static_cast<WorkerIndex>(start.worker);
     if (start.opens) launch(index, start.launch.device, start.launch.more);
-    const std::string fusion_key = uses_.requirements.of(reservation.trial).fusion_key;
-    Job& job = uses_.pool.reserve(index, start.launch.joins, fusion_key, std::move(reservation));
+    const TrialNeeds& needs = uses_.requirements.of(reservation.trial);
+    Job& job = uses_.pool.reserve(index, start.launch.joins, needs, std::move(reservation));
     if (!start.opens) uses_.attempts.begin(index, job);
 }
 
 void Dispatcher::worker_ready(WorkerIndex index, const from_worker::Hello& hello) {
     uses_.launches.succeeded();
     if (!uses_.pool.greet(index, hello)) return;
-    Worker& worker = uses_.pool.at(index);
+    const Worker& worker = uses_.pool.at(index);
     if (worker.more.empty()) uses_.forecasts.greeted(worker.device, hello.identity);
     for (const int device : devices_of({.device = worker.device, .more = worker.more}))
         if (device != host_only) uses_.health.started(device);
-    uses_.context.placement_due = true;
     if (uses_.requirements.learn_capabilities(worker)) uses_.requirements.recall(uses_.machine.for_trials());
     if (worker.jobs.empty()) return;
-    Job& job = worker.jobs.front();
-    const std::int64_t trial = job.id.trial;
+    const AttemptId reserved = worker.jobs.front().id;
+    const std::int64_t trial = reserved.trial;
     if (uses_.context.trial(trial).state == TrialState::queued && uses_.requirements.known(trial))
-        return uses_.attempts.begin(index, job);
-    uses_.pool.let_go(index, job.id);
+        return uses_.attempts.begin(index, *uses_.pool.find(index, reserved));
+    uses_.pool.let_go(index, reserved);
     uses_.ends.announce(trial);  // a user may have stopped it meanwhile
 }
 
 void Dispatcher::planned(WorkerIndex index, const from_worker::PlanAnswer& answer) {
-    Worker& worker = uses_.pool.at(index);
+    const Worker& worker = uses_.pool.at(index);
     if (answer.id != worker.planning || worker.state != Worker::State::ready) return;
     uses_.pool.plan_answered(index);
-    uses_.context.placement_due = true;
     if (is_final(uses_.context.trial(answer.id).state)) return uses_.ends.announce(answer.id);
     const bool on_host = worker.device == host_only;
     if (!answer.error.empty()) {
@@ -343,18 +279,16 @@ void Dispatcher::refuse(const Admission::Reason& never) {
 
 /// A queued trial whose requirements are not known, else a further one. 0: none.
 std::int64_t Dispatcher::next_trial() {
-    catch_up();
-    for (const std::int64_t trial : unknown_)
+    for (const std::int64_t trial : uses_.placement.without_needs())
         if (!unanswered_.contains(trial)) return trial;
     const bool is_first = uses_.context.parts.ledger.record().trials.empty();
     if (!is_first && first_trial_leads() && !uses_.requirements.known(1)) return 0;  // that one is to start before
     return uses_.supply.further_trial();
 }
 
-std::int64_t Dispatcher::work_left() {
-    catch_up();
+std::int64_t Dispatcher::work_left() const {
     const EngineParts& parts = uses_.context.parts;
-    auto work = static_cast<std::int64_t>(unknown_.size() + placement_.waiting());
+    auto work = static_cast<std::int64_t>(uses_.placement.without_needs().size() + uses_.placement.waiting());
     if (uses_.supply.may_propose())
         work += parts.study.budget.trials - static_cast<std::int64_t>(parts.ledger.record().trials.size());
     else if (uses_.supply.to_repeat())

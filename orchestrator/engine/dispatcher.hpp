@@ -11,6 +11,7 @@
 #include "orchestrator/engine/attempts.hpp"
 #include "orchestrator/engine/backend_chooser.hpp"
 #include "orchestrator/engine/launch_failures.hpp"
+#include "orchestrator/engine/pending_diagnoses.hpp"
 #include "orchestrator/engine/supply.hpp"
 #include "orchestrator/engine/throughput.hpp"
 #include "orchestrator/scheduling/placement.hpp"
@@ -22,6 +23,7 @@ class Dispatcher {
     /// All references outlive it.
     struct Uses {
         EngineContext& context;
+        Placement& placement;
         WorkerPool& pool;
         const MachineView& machine;
         DeviceHealth& health;
@@ -35,7 +37,7 @@ class Dispatcher {
         StepForecasts& forecasts;
         BackendChooser& backends;
     };
-    explicit Dispatcher(const Uses& uses);
+    explicit Dispatcher(const Uses& uses) : uses_(uses) {}
     Dispatcher(const Dispatcher&) = delete;
     Dispatcher& operator=(const Dispatcher&) = delete;
 
@@ -54,22 +56,14 @@ class Dispatcher {
     /// The number of trials at once that the limits allow, or the number of workers if that is less.
     [[nodiscard]] std::int64_t at_once() const;
     /// Trials that some worker could start on now or soon; of promotions no more are counted than there are workers.
-    [[nodiscard]] std::int64_t work_left();
+    [[nodiscard]] std::int64_t work_left() const;
     /// What trials in workers, and those whose last attempt is not diagnosed yet, hold; in the order of their launch.
     [[nodiscard]] std::vector<HeldResources> held_resources() const;
     /// Which trial waits for what other programs use, with the numbers; empty: none does.
     [[nodiscard]] const std::string& waits() const { return waits_; }
 
    private:
-    struct Reserved {
-        std::int64_t order = 0;
-        Reservation reservation;
-        friend bool operator==(const Reserved&, const Reserved&) = default;
-    };
     [[nodiscard]] bool may_launch() const;
-    void catch_up();
-    void enter_worker(WorkerIndex index);
-    void enter_trial(std::int64_t trial);
     void choose_backends();
     [[nodiscard]] PlacementLimits limits();
     void keep_cores_for_devices(PlacementLimits& limits);
@@ -86,16 +80,10 @@ class Dispatcher {
 
     Uses uses_;
 
-    /// What placing has to know: the workers, what trials in them hold, and queued trials whose requirements are known.
-    Placement placement_;
-    std::set<std::int64_t> unknown_;            ///< queued trials whose requirements are not
-    std::set<std::int64_t> unanswered_;         ///< of them, those that no worker can be asked about at this moment
-    std::vector<std::int64_t> queue_changes_;   ///< since catch_up()
-    std::vector<std::vector<Reserved>> holds_;  ///< what placement_ was told of each worker,
-    std::vector<std::int64_t> diagnosed_;       ///< and of those whose last attempt is not diagnosed
+    std::set<std::int64_t> unanswered_;  ///< trials that no worker can be asked about at this moment
     Machine reading_;
     bool is_read_ = false;            ///< since a trial has started or a worker left
-    const Machine* fixed_ = nullptr;  ///< that placement_ was given
+    const Machine* fixed_ = nullptr;  ///< that placement was given
 
     std::string waits_;
     std::int64_t waiting_trial_ = 0;  ///< that other programs keep from starting,

@@ -17,25 +17,29 @@ constexpr double held_up_after = 3;         // seconds between two ticks, which 
 Engine::Engine(EngineParts parts, int workers)
     : context_{.parts = std::move(parts), .end_reason = {}},
       supply_(context_.parts.study, context_.parts.ledger, context_.parts.proposal_ready),
-      pool_(context_.parts.study.resources, context_.executor, context_.parts.clock, workers),
-      requirements_(context_.parts.study, context_.parts.ledger, context_.parts.on_device),
+      pool_(context_.parts.study.resources, context_.executor, context_.parts.clock, placement_, workers),
+      diagnoses_(placement_),
+      requirements_(context_.parts.study, context_.parts.ledger, placement_, context_.parts.on_device),
       machine_(context_, pool_, health_),
-      throughput_(context_, pool_),
+      throughput_(context_, pool_, placement_),
       forecasts_(context_),
       backends_(context_, pool_, requirements_, forecasts_),
       ends_(context_, pool_, requirements_),
       memory_(context_, machine_, requirements_, ends_, diagnoses_),
       devices_(context_, pool_, health_, machine_, launches_),
       attempts_(
-          {context_, pool_, machine_, health_, requirements_, ends_, memory_, diagnoses_, throughput_, forecasts_}),
+          {context_, pool_, machine_, health_, requirements_, ends_, memory_, placement_, throughput_, forecasts_}),
       worker_ends_({context_, pool_, machine_, health_, devices_, launches_, requirements_, ends_, memory_, diagnoses_,
                     attempts_}),
-      dispatcher_({context_, pool_, machine_, health_, launches_, requirements_, ends_, diagnoses_, attempts_, supply_,
-                   throughput_, forecasts_, backends_}),
+      dispatcher_({context_, placement_, pool_, machine_, health_, launches_, requirements_, ends_, diagnoses_,
+                   attempts_, supply_, throughput_, forecasts_, backends_}),
       core_sharing_(context_, pool_, dispatcher_),
       started_(context_.now()),
       seconds_before_(context_.parts.ledger.record().seconds) {
-    context_.parts.ledger.wait_for_commits();
+    Ledger& ledger = context_.parts.ledger;
+    ledger.wait_for_commits();
+    for (const std::int64_t trial : ledger.queued()) placement_.set_queued(trial, true);
+    ledger.on_queue_change = [this](std::int64_t trial, bool queued) { placement_.set_queued(trial, queued); };
 }
 
 // ---- The loop: events are taken in, and the end of the round does what follows from them.
@@ -97,16 +101,17 @@ void Engine::tick() {
         attempts_.measure();
         devices_.set_lost_aside();
         worker_ends_.diagnose_pending();
-        context_.placement_due = true;  // other programs may have freed memory
+        placement_.look_again();  // other programs may have freed memory
     });
 }
 
 void Engine::end_round() {
     guarded([this] {
-        if (!context_.closing() && std::exchange(context_.placement_due, false)) {
+        if (!context_.closing() && placement_.take_changed()) {
             throughput_.observe();
             dispatcher_.place_trials();
             core_sharing_.update();
+            (void)placement_.take_changed();  // by the trials that have just started
             throughput_.observe();
         }
         if (!context_.closing() && !has_work()) end_paused_trials();
@@ -195,7 +200,7 @@ std::vector<std::string> Engine::waiting_for() const {
     return hpo::waiting_for(pool_, state, context_.now());
 }
 
-void Engine::proposal_ready() { context_.placement_due = true; }
+void Engine::proposal_ready() { placement_.look_again(); }
 
 void Engine::flush() {
     guarded([this] { context_.parts.ledger.flush(); });
@@ -224,10 +229,9 @@ Result<void> Engine::stop_trial(std::int64_t number) {
         return Error{"trial " + std::to_string(number) + " has ended already: " + std::string(to_text(state))};
     guarded([&] {
         context_.parts.ledger.finish(number, TrialState::stopped, "user", "stopped by the user");
-        context_.placement_due = true;
         diagnoses_.drop(number);
         pool_.stop_trial(number);
-        if (!attempts_.hold(number)) ends_.announce(number);
+        if (!placement_.holds(number)) ends_.announce(number);
     });
     return {};
 }

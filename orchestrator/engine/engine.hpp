@@ -91,7 +91,8 @@ class Engine {
     EngineContext context_;
     Supply supply_;
 
-    // What is known.
+    // What is known. Those that change what may start where tell placement.
+    Placement placement_;
     WorkerPool pool_;
     DeviceHealth health_;
     LaunchFailures launches_;

@@ -232,7 +232,7 @@ void Ledger::set_queued(std::int64_t trial, bool queued) {
         queued_.insert(trial);
     else
         queued_.erase(trial);
-    if (on_queue_change) on_queue_change(trial);
+    if (on_queue_change) on_queue_change(trial, queued);
 }
 
 void Ledger::learn(const StoredEvent& stored) {

@@ -138,7 +138,7 @@ class Ledger {
 
     /// Called with each trial that joins or leaves queued(), also with replayed entries; maybe with one that does
     /// neither.
-    std::function<void(std::int64_t trial)> on_queue_change;
+    std::function<void(std::int64_t trial, bool queued)> on_queue_change;
 
     [[nodiscard]] const StudyRecord& record() const { return record_; }
     /// The record as the next session will read it: without what a store that has failed did not take.

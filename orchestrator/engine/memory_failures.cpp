@@ -20,7 +20,7 @@ void MemoryFailures::ran_out(const Job& job, const std::string& reported, bool d
 void MemoryFailures::ran_out_among_others(std::int64_t trial, const std::string& reported) {
     const std::string message = or_out_of_memory(reported);
     context_.parts.ledger.requeue(trial, Outcome::out_of_memory, false, message);
-    requirements_.of(trial).own_worker = true;
+    requirements_.use_own_worker(trial);
     context_.say(Notice::Level::warning, trial, message + "; queued again, in a worker of its own");
 }
 

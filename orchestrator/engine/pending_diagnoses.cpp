@@ -7,14 +7,22 @@
 
 namespace hpo {
 
+void PendingDiagnoses::add(PendingDiagnosis diagnosis) {
+    placement_.hold(diagnosis.job.order, diagnosis.job.held.reservation);
+    pending_.push_back(std::move(diagnosis));
+}
+
 void PendingDiagnoses::clear() {
-    for (const PendingDiagnosis& diagnosis : pending_) changes_.push_back(diagnosis.job.id.trial);
+    for (const PendingDiagnosis& diagnosis : pending_) placement_.release(diagnosis.job.order);
     pending_.clear();
 }
 
 void PendingDiagnoses::drop(std::int64_t trial) {
-    changes_.push_back(trial);
-    std::erase_if(pending_, [&](const PendingDiagnosis& diagnosis) { return diagnosis.job.id.trial == trial; });
+    std::erase_if(pending_, [&](const PendingDiagnosis& diagnosis) {
+        const bool dropped = diagnosis.job.id.trial == trial;
+        if (dropped) placement_.release(diagnosis.job.order);
+        return dropped;
+    });
 }
 
 void PendingDiagnoses::read(const Machine& machine) {
@@ -31,7 +39,7 @@ std::optional<PendingDiagnoses::Due> PendingDiagnoses::take_due(const DeviceHeal
         if (!lost && now < diagnosis->until) continue;
         Due due{std::move(*diagnosis), lost};
         pending_.erase(diagnosis);
-        changes_.push_back(due.diagnosis.job.id.trial);
+        placement_.release(due.diagnosis.job.order);
         return due;
     }
     return std::nullopt;
@@ -48,13 +56,8 @@ std::vector<PendingDiagnosis> PendingDiagnoses::take_deaths_with(
     std::vector<PendingDiagnosis> taken;
     std::copy_if(pending_.begin(), pending_.end(), std::back_inserter(taken), died_with_it);
     std::erase_if(pending_, died_with_it);
-    for (const PendingDiagnosis& diagnosis : taken) changes_.push_back(diagnosis.job.id.trial);
+    for (const PendingDiagnosis& diagnosis : taken) placement_.release(diagnosis.job.order);
     return taken;
-}
-
-bool PendingDiagnoses::holds(std::int64_t trial) const {
-    return std::any_of(pending_.begin(), pending_.end(),
-                       [&](const PendingDiagnosis& diagnosis) { return diagnosis.job.id.trial == trial; });
 }
 
 }  // namespace hpo

@@ -6,7 +6,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "hpo/clock.hpp"
@@ -29,10 +28,10 @@ struct PendingDiagnosis {
 
 class PendingDiagnoses {
    public:
-    void add(PendingDiagnosis diagnosis) {
-        changes_.push_back(diagnosis.job.id.trial);
-        pending_.push_back(std::move(diagnosis));
-    }
+    /// `placement` outlives it.
+    explicit PendingDiagnoses(Placement& placement) : placement_(placement) {}
+
+    void add(PendingDiagnosis diagnosis);
     /// The trial was ended by a user: nothing follows any more.
     void drop(std::int64_t trial);
     void clear();
@@ -51,14 +50,11 @@ class PendingDiagnoses {
                                                    const std::function<bool(std::int64_t trial)>& running);
 
     [[nodiscard]] bool empty() const { return pending_.empty(); }
-    [[nodiscard]] bool holds(std::int64_t trial) const;
     [[nodiscard]] const std::vector<PendingDiagnosis>& all() const { return pending_; }
-    /// Trials that were added or removed since the last call; some of them more than once.
-    std::vector<std::int64_t> take_changes() { return std::exchange(changes_, {}); }
 
    private:
+    Placement& placement_;
     std::vector<PendingDiagnosis> pending_;
-    std::vector<std::int64_t> changes_;
 };
 
 }  // namespace hpo

@@ -30,9 +30,10 @@ std::int64_t capped(std::int64_t bound, std::int64_t all, std::int64_t used,
 
 }  // namespace
 
-RequirementsTable::RequirementsTable(const Study& study, Ledger& ledger, bool on_device)
+RequirementsTable::RequirementsTable(const Study& study, Ledger& ledger, Placement& placement, bool on_device)
     : study_(study),
       ledger_(ledger),
+      placement_(placement),
       on_device_(on_device),
       devices_(on_device ? static_cast<std::size_t>(study.resources.trial.gpus) : 0),
       model_(study.resources.trial, on_device),
@@ -42,7 +43,7 @@ RequirementsTable::RequirementsTable(const Study& study, Ledger& ledger, bool on
 bool RequirementsTable::learn_capabilities(const Worker& worker) {
     shrinks_ = shrinks_ || worker.shrinks;
     if (!worker.plans || std::exchange(asks_, true)) return false;
-    for (const auto& [trial, needs] : trials_) changes_.push_back(trial);
+    for (const auto& [trial, needs] : trials_) placement_.forget_needs(trial);
     trials_.clear();
     return true;
 }
@@ -57,8 +58,13 @@ const TrialNeeds* RequirementsTable::known(std::int64_t trial) const {
     return found && found->known ? found : nullptr;
 }
 
-TrialRequirements& RequirementsTable::of(std::int64_t trial) {
-    changes_.push_back(trial);
+const TrialRequirements& RequirementsTable::of(std::int64_t trial) const {
+    static const TrialRequirements nothing;
+    const TrialRequirements* found = find(trial);
+    return found ? *found : nothing;
+}
+
+TrialRequirements& RequirementsTable::change(std::int64_t trial) {
     const auto [found, is_new] = trials_.try_emplace(trial);
     if (is_new) {
         found->second.trial = trial;
@@ -67,9 +73,16 @@ TrialRequirements& RequirementsTable::of(std::int64_t trial) {
     return found->second;
 }
 
-bool RequirementsTable::wants_own_worker(std::int64_t trial) const {
-    const auto found = trials_.find(trial);
-    return found != trials_.end() && found->second.own_worker;
+void RequirementsTable::tell(const TrialRequirements& needs) {
+    if (needs.known)
+        placement_.set_needs(needs);
+    else
+        placement_.forget_needs(needs.trial);
+}
+
+void RequirementsTable::forget(std::int64_t trial) {
+    trials_.erase(trial);
+    placement_.forget_needs(trial);
 }
 
 Params RequirementsTable::configuration(std::int64_t trial) const {
@@ -81,7 +94,7 @@ Params RequirementsTable::configuration(std::int64_t trial) const {
 }
 
 void RequirementsTable::answered(const from_worker::PlanAnswer& answer, bool on_host, bool unified) {
-    TrialRequirements& needs = of(answer.id);
+    TrialRequirements& needs = change(answer.id);
     from_worker::PlanAnswer& kept = needs.answers[on_host && on_device_] = answer;
     // On a unified device the process's memory holds the device's, which the planner adds.
     if (unified)
@@ -91,26 +104,29 @@ void RequirementsTable::answered(const from_worker::PlanAnswer& answer, bool on_
     use_answer(needs);
 }
 
-void RequirementsTable::use_answer(TrialRequirements& needs) const {
+void RequirementsTable::use_answer(TrialRequirements& needs) {
     const auto found = needs.answers.find(needs.on_host);
     needs.known = found != needs.answers.end();
-    if (!needs.known) return;
-    needs.footprint = at_least(found->second.footprint, needs.minimum);
-    needs.colocated = found->second.colocated;
-    needs.fusion_key = found->second.fusion_key;
-    needs.alone = needs.must_run_alone;
+    if (needs.known) {
+        needs.footprint = at_least(found->second.footprint, needs.minimum);
+        needs.colocated = found->second.colocated;
+        needs.fusion_key = found->second.fusion_key;
+        needs.alone = needs.must_run_alone;
+    }
+    tell(needs);
 }
 
 void RequirementsTable::ask_again(TrialRequirements& needs) {
     needs.known = false;
     needs.answers.clear();
     needs.not_on_host = needs.not_on_device = false;
+    tell(needs);
 }
 
 void RequirementsTable::choose(std::int64_t trial, bool on_host, double step, const std::string& why) {
     const TrialRequirements* now = find(trial);
     if (now && now->on_host == on_host && now->step == step && now->why == why) return;
-    TrialRequirements& needs = of(trial);
+    TrialRequirements& needs = change(trial);
     needs.step = step;
     needs.why = why;
     if (needs.on_host == on_host) return;
@@ -120,13 +136,13 @@ void RequirementsTable::choose(std::int64_t trial, bool on_host, double step, co
 }
 
 bool RequirementsTable::try_other_side(std::int64_t trial) {
-    TrialRequirements& needs = of(trial);
+    TrialRequirements& needs = change(trial);
     (needs.on_host ? needs.not_on_host : needs.not_on_device) = true;
     return !(needs.not_on_host && needs.not_on_device);
 }
 
 void RequirementsTable::predict(std::int64_t trial, const Machine& machine) {
-    TrialRequirements& needs = of(trial);
+    TrialRequirements& needs = change(trial);
     const Prediction prediction = model_.predict(configuration(trial));
     const Footprint capacity = capacity_of(machine), others = others_of(machine);
     const DeclaredFootprint& declared = study_.resources.trial;
@@ -140,6 +156,7 @@ void RequirementsTable::predict(std::int64_t trial, const Machine& machine) {
     footprint = at_least(footprint, needs.minimum);
     needs.alone = needs.must_run_alone || prediction.alone;
     needs.known = true;
+    tell(needs);
 }
 
 void RequirementsTable::recall(const Machine& machine) {
@@ -148,7 +165,7 @@ void RequirementsTable::recall(const Machine& machine) {
     for (const std::int64_t number : ledger_.unfinished()) {
         const TrialRecord& trial = ledger_.record().trial(number);
         if (trial.memory_deaths == 0) continue;
-        TrialRequirements& needs = of(number);
+        TrialRequirements& needs = change(number);
         needs.own_worker = true;
         needs.micro_batches = trial.allocation.micro_batches;
         needs.minimum = trial.allocation.footprint;
@@ -160,29 +177,28 @@ void RequirementsTable::recall(const Machine& machine) {
     }
 }
 
-bool RequirementsTable::record_usage(Job& job, const Footprint& used) {
-    job.held.used = at_least(job.held.used, used);
-    if (job.last_step == 0 || !is_measured(job.held.used)) return false;
-    TrialRequirements& needs = of(job.id.trial);
-    const Reservation before = job.held.reservation;
-    Footprint& reserved = job.held.reservation.footprint;
-    const Footprint with_error = with_measurement_error(job.held.used);
+Reservation RequirementsTable::record_usage(const Job& job, const Footprint& used) {
+    Reservation reservation = job.held.reservation;
+    if (job.last_step == 0 || !is_measured(used)) return reservation;
+    TrialRequirements& needs = change(job.id.trial);
+    Footprint& reserved = reservation.footprint;
+    const Footprint with_error = with_measurement_error(used);
     if (asks_) {
-        reserved = at_least(reserved, job.held.used);  // exact, unless it turns out not to be
+        reserved = at_least(reserved, used);  // exact, unless it turns out not to be
     } else {
-        if (job.held.used.host_bytes > 0) reserved.host_bytes = with_error.host_bytes;
-        if (job.held.used.device_bytes > 0) reserved.device_bytes = with_error.device_bytes;
+        if (used.host_bytes > 0) reserved.host_bytes = with_error.host_bytes;
+        if (used.device_bytes > 0) reserved.device_bytes = with_error.device_bytes;
         if (job.last_step > needs.ran_out_after) {
             needs.minimum = {0, 0, 0};
             needs.must_run_alone = false;
         }
         reserved = at_least(reserved, needs.minimum);
-        job.held.reservation.alone = needs.must_run_alone;
+        reservation.alone = needs.must_run_alone;
     }
     needs.footprint = reserved;
-    needs.alone = job.held.reservation.alone;
-    return before.alone != job.held.reservation.alone || before.footprint.host_bytes > reserved.host_bytes ||
-           before.footprint.device_bytes > reserved.device_bytes;
+    needs.alone = reservation.alone;
+    tell(needs);
+    return reservation;
 }
 
 void RequirementsTable::keep_peak(const Job& job, const std::function<bool(std::int64_t trial)>& assigned) {
@@ -197,7 +213,10 @@ void RequirementsTable::keep_peak(const Job& job, const std::function<bool(std::
     model_.measured(configuration(job.id.trial), used);
     if (asks_) return;
     for (auto& [trial, needs] : trials_)
-        if (!assigned(trial)) needs.known = false, changes_.push_back(trial);
+        if (!assigned(trial)) {
+            needs.known = false;
+            tell(needs);
+        }
 }
 
 Result<std::string> RequirementsTable::learn_from(std::int64_t trial, const OutOfMemory& what, const Machine& machine) {
@@ -223,7 +242,7 @@ Result<std::string> RequirementsTable::learn_from(std::int64_t trial, const OutO
     }
     const Result<NextTry> next = after_out_of_memory(death);
     if (!next) return next.error();
-    TrialRequirements& needs = of(trial);
+    TrialRequirements& needs = change(trial);
     needs.minimum = next->reservation;
     needs.must_run_alone = next->alone;
     needs.ran_out_after = record.steps();
@@ -242,15 +261,21 @@ bool RequirementsTable::may_recompute(std::int64_t trial) const {
 bool RequirementsTable::settle_for_less(std::int64_t trial) {
     const TrialRequirements* found = find(trial);
     if (!found || found->minimum == Footprint{0, 0, 0}) return false;
-    TrialRequirements& needs = of(trial);
+    TrialRequirements& needs = change(trial);
     needs.minimum = {0, 0, 0};
     needs.waited = true;
     ask_again(needs);
     return true;
 }
 
+void RequirementsTable::use_own_worker(std::int64_t trial) {
+    TrialRequirements& needs = change(trial);
+    needs.own_worker = true;
+    tell(needs);
+}
+
 void RequirementsTable::run_alone(std::int64_t trial) {
-    TrialRequirements& needs = of(trial);
+    TrialRequirements& needs = change(trial);
     needs.must_run_alone = true;
     ask_again(needs);
 }
@@ -260,7 +285,7 @@ bool RequirementsTable::shrink(std::int64_t trial, const std::string& why) {
     const Params params = configuration(trial);
     const auto more = next_accumulation(whole(params, "batch_size", 1), whole(params, "accumulation", 1));
     if (!more) return false;
-    TrialRequirements& needs = of(trial);
+    TrialRequirements& needs = change(trial);
     if (needs.shrunk.empty()) needs.shrunk = why;
     needs.micro_batches = *more;
     needs.minimum = {0, 0, 0};

@@ -16,8 +16,8 @@
 #include "orchestrator/calibration/step_time.hpp"
 #include "orchestrator/engine/ledger.hpp"
 #include "orchestrator/engine/worker_pool.hpp"
-#include "orchestrator/scheduling/admission.hpp"
 #include "orchestrator/scheduling/footprints.hpp"
+#include "orchestrator/scheduling/placement.hpp"
 
 namespace hpo {
 
@@ -54,8 +54,8 @@ struct OutOfMemory {
 
 class RequirementsTable {
    public:
-    /// Both references outlive it. `on_device`: trials need an accelerator each.
-    RequirementsTable(const Study& study, Ledger& ledger, bool on_device);
+    /// All references outlive it; `placement` is told what trials need. `on_device`: trials need an accelerator each.
+    RequirementsTable(const Study& study, Ledger& ledger, Placement& placement, bool on_device);
 
     /// Whether workers are asked what a trial needs; else it is predicted.
     [[nodiscard]] bool asks_workers() const { return asks_; }
@@ -63,23 +63,22 @@ class RequirementsTable {
     /// what was guessed, all of which is forgotten: then call recall().
     bool learn_capabilities(const Worker& worker);
 
-    /// Of a trial that has not ended; made where there are none.
-    [[nodiscard]] TrialRequirements& of(std::int64_t trial);
-    /// As far as they are known; nullptr if nothing is.
+    /// As far as they are known; nothing is of a trial that has ended.
+    [[nodiscard]] const TrialRequirements& of(std::int64_t trial) const;
+    /// nullptr: nothing is known.
     [[nodiscard]] const TrialRequirements* find(std::int64_t trial) const;
     /// nullptr: they are not known yet.
     [[nodiscard]] const TrialNeeds* known(std::int64_t trial) const;
-    [[nodiscard]] bool wants_own_worker(std::int64_t trial) const;
     /// Fixed keys and the trial's own, as the worker takes them.
     [[nodiscard]] Params configuration(std::int64_t trial) const;
     /// Whether the worker may keep fewer activations in place of smaller micro-batches (`checkpointing: auto`).
     [[nodiscard]] bool may_recompute(std::int64_t trial) const;
     /// The trial has ended.
-    void forget(std::int64_t trial) {
-        if (trials_.erase(trial) > 0) changes_.push_back(trial);
-    }
-    /// Trials whose requirements may have changed since the last call; some of them more than once.
-    std::vector<std::int64_t> take_changes() { return std::exchange(changes_, {}); }
+    void forget(std::int64_t trial);
+    /// Returns why the trial is not trained as configured, once.
+    std::string take_shrunk(std::int64_t trial) { return std::exchange(change(trial).shrunk, {}); }
+    /// How long its last attempt has lasted.
+    void set_lasted(std::int64_t trial, Seconds lasted) { change(trial).lasted = lasted; }
 
     /// What a worker on the host or on an accelerator answered. `unified`: its device's memory is the host's.
     void answered(const from_worker::PlanAnswer& answer, bool on_host, bool unified);
@@ -94,8 +93,9 @@ class RequirementsTable {
     void recall(const Machine& machine);
 
     /// A reservation gives way to what the trial takes as soon as that is known: after its first step, or, where it ran
-    /// out of memory, once it has got further than before. True: memory became free by it.
-    bool record_usage(Job& job, const Footprint& used);
+    /// out of memory, once it has got further than before. Returns the reservation that the job is to have, with `used`
+    /// the most that it was seen to take.
+    [[nodiscard]] Reservation record_usage(const Job& job, const Footprint& used);
     /// Stored when it is larger, so that the next session knows it and other trials' requirements are learned from it.
     /// What waits (is not `assigned`) is predicted anew then.
     void keep_peak(const Job& job, const std::function<bool(std::int64_t trial)>& assigned);
@@ -106,6 +106,8 @@ class RequirementsTable {
     /// A trial that ran out of memory has waited too long for other programs to free what it is reserved: it is tried
     /// with what they leave. False: what it waits for is no such reservation.
     bool settle_for_less(std::int64_t trial);
+    /// The next attempt is in a worker without other trials.
+    void use_own_worker(std::int64_t trial);
     /// The next attempt is with nothing beside it.
     void run_alone(std::int64_t trial);
     /// A trial that no empty machine has room for is trained in smaller micro-batches of the same batch. False: it
@@ -113,15 +115,17 @@ class RequirementsTable {
     bool shrink(std::int64_t trial, const std::string& why);
 
    private:
-    void use_answer(TrialRequirements& needs) const;
-    static void ask_again(TrialRequirements& needs);
+    TrialRequirements& change(std::int64_t trial);
+    void tell(const TrialRequirements& needs);
+    void use_answer(TrialRequirements& needs);
+    void ask_again(TrialRequirements& needs);
 
     const Study& study_;
     Ledger& ledger_;
+    Placement& placement_;
     bool on_device_;
     std::size_t devices_;  ///< accelerators of each trial that does not compute on the host
     std::map<std::int64_t, TrialRequirements> trials_;
-    std::vector<std::int64_t> changes_;
     FootprintModel model_;
     bool asks_;     ///< workers answer `plan`: footprints are exact
     bool shrinks_;  ///< workers can train a batch in micro-batches

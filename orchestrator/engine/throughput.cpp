@@ -44,7 +44,7 @@ std::int64_t Throughput::first_limit(int device) const {
 
 void Throughput::note_change(int device, std::int64_t before) {
     const DeviceConcurrency& search = devices_.at(device);
-    context_.placement_due = true;
+    placement_.look_again();
     if (settled_on(search) == before) return;
     const std::string where = device == host_only ? "" : " on gpu " + std::to_string(device);
     const std::string& text = search.workers().text().empty() ? search.fused().text() : search.workers().text();

@@ -16,8 +16,9 @@ namespace hpo {
 
 class Throughput {
    public:
-    /// Both references outlive it. Without EngineParts::concurrency it measures and limits nothing.
-    Throughput(EngineContext& context, const WorkerPool& pool) : context_(context), pool_(pool) {}
+    /// All references outlive it. Without EngineParts::concurrency it measures and limits nothing.
+    Throughput(EngineContext& context, const WorkerPool& pool, Placement& placement)
+        : context_(context), pool_(pool), placement_(placement) {}
 
     /// Trials may have started or ended in workers.
     void observe();
@@ -46,6 +47,7 @@ class Throughput {
 
     EngineContext& context_;
     const WorkerPool& pool_;
+    Placement& placement_;  ///< has to decide again when the limits change
     std::map<int, DeviceConcurrency> devices_;
     struct Read {
         std::optional<Seconds> at;

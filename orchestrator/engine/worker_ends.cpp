@@ -27,7 +27,6 @@ std::optional<int> signal_below(const execution::Exited& exited) {
 }  // namespace
 
 void WorkerEnds::exited(WorkerIndex index, const execution::Exited& exited) {
-    uses_.context.placement_due = true;
     End end{.worker = uses_.pool.remove(index), .exited = exited};
     end.cause = end.worker.kill_reason.empty() ? exited.cause : end.worker.kill_reason;
     end.how = !end.cause.empty() ? end.cause
@@ -106,7 +105,7 @@ void WorkerEnds::queue_uncharged(const End& end, AttemptId charged) {
     }
     for (const Job& job : end.held) {
         if (job.id == charged || uses_.context.trial(job.id.trial).state != TrialState::running) continue;
-        if (end.by_itself()) uses_.requirements.of(job.id.trial).own_worker = true;
+        if (end.by_itself()) uses_.requirements.use_own_worker(job.id.trial);
         uses_.ends.requeue_without_blame(job.id.trial, end.reason);
     }
     if (end.by_itself() && several)
@@ -139,14 +138,12 @@ void WorkerEnds::launch_failed(WorkerIndex index, const execution::LaunchFailed&
 }
 
 void WorkerEnds::start_failed(const std::string& message) {
-    uses_.context.placement_due = true;
     uses_.context.say(Notice::Level::error, 0, message);
     if (uses_.context.closing()) return;
     if (const auto why = uses_.launches.failed(message)) uses_.context.conclude(SessionEnd::failed, *why);
 }
 
 void WorkerEnds::ran_short(const std::string& message) {
-    uses_.context.placement_due = true;
     if (uses_.context.closing()) return;
     const auto shortage = uses_.launches.ran_short(message, !uses_.pool.running().empty(), uses_.context.now());
     if (shortage.begins)
@@ -193,7 +190,6 @@ bool WorkerEnds::died_together(const PendingDiagnosis& first) {
         uses_.requirements.run_alone(diagnosis.job.id.trial);
         uses_.ends.requeue_without_blame(diagnosis.job.id.trial, together + ": " + diagnosis.reason);
     }
-    uses_.context.placement_due = true;
     return true;
 }
 

@@ -29,51 +29,59 @@ AttemptId attempt_of(const WorkerMessage& message) {
 
 }  // namespace
 
-WorkerPool::WorkerPool(const Resources& resources, Executor& executor, const Clock& clock, int workers)
-    : resources_(resources), executor_(executor), clock_(clock), workers_(static_cast<std::size_t>(workers)) {
-    for (WorkerIndex index = 0; index < workers; ++index) touched_.push_back(index);
+WorkerPool::WorkerPool(const Resources& resources, Executor& executor, const Clock& clock, Placement& placement,
+                       int workers)
+    : resources_(resources),
+      executor_(executor),
+      clock_(clock),
+      placement_(placement),
+      workers_(static_cast<std::size_t>(workers)) {
+    known_.in.resize(workers_.size());
+    for (WorkerIndex index = 0; index < workers; ++index) changed(index);
 }
 
 Job* WorkerPool::find(WorkerIndex index, AttemptId id) {
-    std::vector<Job>& jobs = at(index).jobs;
+    std::vector<Job>& jobs = worker(index).jobs;
     const auto job = std::find_if(jobs.begin(), jobs.end(), [&](const Job& other) { return other.id == id; });
     return job == jobs.end() ? nullptr : &*job;
 }
 
 void WorkerPool::launch(WorkerIndex index, const LaunchSpec& spec, int device, const std::vector<int>& more) {
-    Worker worker;
-    worker.state = State::starting;
-    worker.device = device;
-    worker.more = more;
-    worker.heard = worker.start = clock_.now();
-    worker.environment = spec.description;
-    at(index) = std::move(worker);
+    Worker fresh;
+    fresh.state = State::starting;
+    fresh.device = device;
+    fresh.more = more;
+    fresh.heard = fresh.start = clock_.now();
+    fresh.environment = spec.description;
+    worker(index) = std::move(fresh);
+    changed(index);
     executor_.launch(index, spec);
 }
 
 bool WorkerPool::greet(WorkerIndex index, const from_worker::Hello& hello) {
-    Worker& worker = at(index);
-    if (worker.state != State::starting) return false;
-    worker.state = State::ready;
-    worker.greeted = true;
-    worker.start = clock_.now() - worker.start;
-    worker.pid = hello.pid;
-    worker.slots = static_cast<std::size_t>(std::clamp<std::int64_t>(hello.slots, 1, most_slots));
-    worker.plans = can(hello, "plan");
-    worker.checkpoints = can(hello, "checkpoint");
-    worker.shrinks = can(hello, "micro_batch");
-    worker.once = can(hello, "once");
-    worker.threads = can(hello, "cores");
+    Worker& greeted = worker(index);
+    if (greeted.state != State::starting) return false;
+    greeted.state = State::ready;
+    greeted.greeted = true;
+    greeted.start = clock_.now() - greeted.start;
+    greeted.pid = hello.pid;
+    greeted.slots = static_cast<std::size_t>(std::clamp<std::int64_t>(hello.slots, 1, most_slots));
+    greeted.plans = can(hello, "plan");
+    greeted.checkpoints = can(hello, "checkpoint");
+    greeted.shrinks = can(hello, "micro_batch");
+    greeted.once = can(hello, "once");
+    greeted.threads = can(hello, "cores");
+    changed(index);
     return true;
 }
 
 void WorkerPool::note_life(WorkerIndex index, const WorkerMessage& message) {
-    Worker& worker = workers_.at(static_cast<std::size_t>(index));  // nothing that a question is about changes
-    worker.heard = clock_.now();
+    Worker& living = worker(index);
+    living.heard = clock_.now();
     const AttemptId id = attempt_of(message);
-    for (Job& job : worker.jobs)
+    for (Job& job : living.jobs)
         if (job.phase == Job::Phase::running && (job.id == id || id.trial == 0))
-            job.heard = worker.heard, job.taken = job.taken || job.id == id;
+            job.heard = living.heard, job.taken = job.taken || job.id == id;
 }
 
 void WorkerPool::forgive_silence() {
@@ -84,34 +92,57 @@ void WorkerPool::forgive_silence() {
     }
 }
 
-Job& WorkerPool::reserve(WorkerIndex index, bool joins, std::string fusion_key, Reservation reservation) {
-    Worker& worker = at(index);
-    Job job;
+Job& WorkerPool::reserve(WorkerIndex index, bool joins, const TrialNeeds& needs, Reservation reservation) {
+    Worker& taking = worker(index);
+    taking.fusion_key = needs.fusion_key;
+    taking.exclusive = needs.own_worker;
+    taking.shared = !taking.jobs.empty();
+    ++taking.trials;
+    Job& job = taking.jobs.emplace_back();
     job.id = {reservation.trial, 0};
-    give(reservation.trial, index);
     job.joins = joins;
-    job.borrowed = worker.borrows;
+    job.borrowed = taking.borrows;
     job.order = ++launches_;
     job.held.reservation = std::move(reservation);
-    worker.shared = !worker.jobs.empty();
-    worker.fusion_key = std::move(fusion_key);
-    return worker.jobs.emplace_back(std::move(job));
+    changed(index);
+    placement_.hold(job.order, job.held.reservation);
+    return job;
+}
+
+void WorkerPool::begin(WorkerIndex index, Job& job, AttemptId id) {
+    Worker& training = worker(index);
+    training.start = Seconds(0);
+    job.id = id;
+    job.phase = Job::Phase::running;
+    job.begun = job.heard = clock_.now();
+    job.taken = !std::exchange(training.ailing, false);
+}
+
+void WorkerPool::resize(Job& job, const Footprint& footprint, bool alone) {
+    Reservation& held = job.held.reservation;
+    if (held.footprint == footprint && held.alone == alone) return;
+    held.footprint = footprint;
+    held.alone = alone;
+    placement_.release(job.order);
+    placement_.hold(job.order, held);
 }
 
 Job* WorkerPool::let_go(WorkerIndex index, AttemptId id) {
-    Worker& worker = at(index);
+    Worker& worker = this->worker(index);
     const auto job =
         std::find_if(worker.jobs.begin(), worker.jobs.end(), [&](const Job& other) { return other.id == id; });
     if (job == worker.jobs.end()) return nullptr;
     const bool carried = !job->joins;
+    placement_.release(job->order);
     worker.jobs.erase(job);
-    forget(id.trial, index);
+    --worker.trials;
     worker.warm = true;
     if (worker.jobs.empty()) {
         worker.fusion_key.clear();
-        worker.shared = false;
-        return nullptr;
+        worker.exclusive = worker.shared = false;
     }
+    changed(index);
+    if (worker.jobs.empty()) return nullptr;
     Job& heir = worker.jobs.front();
     if (!carried || !heir.joins) return nullptr;
     heir.joins = false;
@@ -119,24 +150,23 @@ Job* WorkerPool::let_go(WorkerIndex index, AttemptId id) {
 }
 
 void WorkerPool::ask_plan(WorkerIndex index, const to_worker::Plan& question) {
-    Worker& worker = at(index);
-    worker.planning = question.id;
-    give(question.id, index);
-    worker.heard = clock_.now();
+    worker(index).planning = question.id;
+    worker(index).heard = clock_.now();
+    changed(index);
     executor_.send(index, question);
 }
 
 void WorkerPool::plan_answered(WorkerIndex index) {
-    const std::int64_t trial = std::exchange(at(index).planning, 0);
-    changes_.trials.push_back(trial);
+    worker(index).planning = 0;
+    changed(index);
 }
 
 void WorkerPool::use_cores(WorkerIndex index, std::vector<int> cores, bool borrows) {
     executor_.send(index, to_worker::Cores{{cores.begin(), cores.end()}});
-    Worker& worker = workers_.at(static_cast<std::size_t>(index));  // nothing that a question is about changes
-    worker.cores = std::move(cores);
-    worker.borrows = borrows;
-    for (Job& job : worker.jobs) job.borrowed |= borrows;
+    Worker& told = worker(index);
+    told.cores = std::move(cores);
+    told.borrows = borrows;
+    for (Job& job : told.jobs) job.borrowed |= borrows;
 }
 
 void WorkerPool::stop_trial(std::int64_t trial) {
@@ -150,11 +180,12 @@ void WorkerPool::stop_trial(std::int64_t trial) {
 }
 
 void WorkerPool::end(WorkerIndex index, const std::string& reason, AttemptId culprit) {
-    Worker& worker = at(index);
-    if (worker.state == State::empty) return;
-    if (worker.kill_reason.empty()) worker.kill_reason = reason;
-    if (worker.state != State::leaving) worker.culprit = culprit;
-    worker.state = State::leaving;
+    Worker& leaving = worker(index);
+    if (leaving.state == State::empty) return;
+    if (leaving.kill_reason.empty()) leaving.kill_reason = reason;
+    if (leaving.state != State::leaving) leaving.culprit = culprit;
+    leaving.state = State::leaving;
+    changed(index);
     executor_.send(index, to_worker::Shutdown{});
     executor_.terminate(index, resources_.grace);
 }
@@ -210,9 +241,9 @@ void WorkerPool::end_silent() {
 }
 
 void WorkerPool::retire(WorkerIndex index) {
-    Worker& worker = at(index);
-    worker.state = State::leaving;
-    worker.spent = true;
+    worker(index).state = State::leaving;
+    worker(index).spent = true;
+    changed(index);
     executor_.send(index, to_worker::Shutdown{});
 }
 
@@ -222,53 +253,37 @@ void WorkerPool::kill_all() {
 }
 
 Worker WorkerPool::remove(WorkerIndex index) {
-    for (const Job& job : at(index).jobs) forget(job.id.trial, index);
-    forget(at(index).planning, index);
-    return std::exchange(at(index), {});
+    Worker gone = std::exchange(worker(index), {});
+    for (const Job& job : gone.jobs) placement_.release(job.order);
+    changed(index);
+    return gone;
 }
 
-void WorkerPool::give(std::int64_t trial, WorkerIndex index) {
-    given_to_[trial] = index;
-    changes_.trials.push_back(trial);
-}
-
-void WorkerPool::forget(std::int64_t trial, WorkerIndex index) {
-    changes_.trials.push_back(trial);
-    if (const auto found = given_to_.find(trial); found != given_to_.end() && found->second == index)
-        given_to_.erase(found);
-}
-
-const WorkerPool::Known& WorkerPool::know() const {
-    known_.in.resize(workers_.size());
-    for (const WorkerIndex index : touched_) {
-        const Worker& worker = workers_[static_cast<std::size_t>(index)];
-        const bool ready = worker.state == State::ready, starting = worker.state == State::starting;
-        // One with many slots answers while it trains.
-        const bool answers = worker.plans && ready && worker.planning == 0 && (worker.slots > 1 || worker.jobs.empty());
-        const std::pair<Known::Workers*, bool> members[] = {
-            {&known_.empty, worker.state == State::empty},
-            {&known_.idle, worker.idle()},
-            {&known_.starting, starting},
-            {&known_.with_free_slot, worker.has_free_slot()},
-            {&known_.answers, answers},
-            {&known_.answers_soon, starting || (ready && worker.plans && worker.slots > 1)},
-            {&known_.answers_idle, worker.idle() && worker.plans},
-        };
-        std::uint8_t now = 0;
-        for (std::size_t i = 0; i < std::size(members); ++i) now |= static_cast<std::uint8_t>(members[i].second << i);
-        std::uint8_t& before = known_.in[static_cast<std::size_t>(index)];
-        for (std::size_t i = 0; i < std::size(members); ++i) {
-            if (((now ^ before) >> i & 1) == 0) continue;
-            if (members[i].second)
-                members[i].first->insert(index);
-            else
-                members[i].first->erase(index);
-        }
-        before = now;
+void WorkerPool::changed(WorkerIndex index) {
+    const Worker& worker = at(index);
+    const bool ready = worker.state == State::ready, starting = worker.state == State::starting;
+    // One with many slots answers while it trains.
+    const bool answers = worker.plans && ready && worker.planning == 0 && (worker.slots > 1 || worker.jobs.empty());
+    const std::pair<Known::Workers*, bool> members[] = {
+        {&known_.empty, worker.state == State::empty},
+        {&known_.idle, worker.idle()},
+        {&known_.starting, starting},
+        {&known_.with_free_slot, worker.has_free_slot()},
+        {&known_.answers, answers},
+        {&known_.answers_soon, starting || (ready && worker.plans && worker.slots > 1)},
+        {&known_.answers_idle, worker.idle() && worker.plans},
+    };
+    std::uint8_t& in = known_.in[static_cast<std::size_t>(index)];
+    for (std::size_t i = 0; i < std::size(members); ++i) {
+        const auto [workers, is_member] = members[i];
+        if (is_member == ((in >> i & 1) != 0)) continue;
+        in ^= static_cast<std::uint8_t>(1U << i);
+        if (is_member)
+            workers->insert(index);
+        else
+            workers->erase(index);
     }
-    changes_.workers.insert(changes_.workers.end(), touched_.begin(), touched_.end());
-    touched_.clear();
-    return known_;
+    placement_.set_worker(static_cast<std::size_t>(index), worker);
 }
 
 std::optional<WorkerIndex> WorkerPool::first_on(Side side, const Known::Workers& workers) const {
@@ -287,24 +302,6 @@ std::int64_t WorkerPool::on_host() const {
     return std::count_if(workers_.begin(), workers_.end(), [](const Worker& worker) {
         return worker.state != State::empty && worker.device == host_only;
     });
-}
-
-WorkerPool::Changes WorkerPool::take_changes() {
-    (void)know();
-    return std::exchange(changes_, {});
-}
-
-std::optional<WorkerIndex> WorkerPool::worker_of(std::int64_t trial) const {
-    if (!holds(trial)) return std::nullopt;
-    return given_to_.at(trial);
-}
-
-bool WorkerPool::holds(std::int64_t trial) const {
-    const auto found = given_to_.find(trial);
-    if (found == given_to_.end()) return false;
-    const Worker& worker = at(found->second);
-    return worker.planning == trial ||
-           std::any_of(worker.jobs.begin(), worker.jobs.end(), [&](const Job& job) { return job.id.trial == trial; });
 }
 
 std::vector<std::int64_t> WorkerPool::running() const {

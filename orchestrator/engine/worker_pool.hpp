@@ -1,12 +1,11 @@
 // The workers of a session: which are there, what each trains, when its last message came, and how it is started and
-// ended. Why is decided by its callers.
+// ended. Why is decided by its callers. It tells placement each change that matters there.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "hpo/clock.hpp"
@@ -42,36 +41,27 @@ struct Job {
     HeldResources held;
 };
 
-struct Worker {
-    using State = PlacementWorker::State;
-    State state = State::empty;
-    int device = host_only;
-    std::vector<int> more;  ///< further devices
-    std::vector<Job> jobs;
-    std::size_t slots = 1;      ///< jobs at once
-    std::string fusion_key;     ///< that its jobs have in common; empty: they need none, or there are none
-    bool shared = false;        ///< had several jobs at once since it was idle: which of them holds what is unknown
-    std::int64_t planning = 0;  ///< trial it was asked about; 0: none
-    Seconds heard{0};           ///< starting, planning: last sign of life
-    Seconds start{0};           ///< starting: since when; then how long it took to start, until a trial has begun
-    std::int64_t pid = 0;       ///< from its hello
-    bool plans = false;         ///< can answer `plan`
-    bool checkpoints = false;   ///< writes checkpoints that a trial can resume from
-    bool shrinks = false;       ///< can train a batch in micro-batches
-    bool ailing = false;        ///< the last trial of it failed: it may be about to end
-    bool once = false;          ///< trains one trial, then exits
-    bool threads = false;       ///< can compute with several threads, on the cores that it is told
-    bool warm = false;          ///< has trained one before those that it has now
-    bool spent = false;         ///< leaving, after its one trial, at its own pace
-    bool greeted = false;       ///< it sent its hello
-    AttemptId culprit;          ///< leaving: the attempt that is charged for it; trial 0: none
-    std::vector<int> cores;     ///< that it was told last; none: its own, on one thread
-    bool borrows = false;       ///< some of them are those of other workers
-    std::string environment;    ///< its cores and variables, for people
-    std::string kill_reason;    ///< why we ended it, for the attempts' reason
+struct Worker : PlacementWorker {
+    std::vector<Job> jobs;     ///< as many as `trials`
+    bool shared = false;       ///< had several jobs at once since it was idle: which of them holds what is unknown
+    Seconds heard{0};          ///< starting, planning: last sign of life
+    Seconds start{0};          ///< starting: since when; then how long it took to start, until a trial has begun
+    std::int64_t pid = 0;      ///< from its hello
+    bool checkpoints = false;  ///< writes checkpoints that a trial can resume from
+    bool shrinks = false;      ///< can train a batch in micro-batches
+    bool ailing = false;       ///< the last trial of it failed: it may be about to end
+    bool once = false;         ///< trains one trial, then exits
+    bool threads = false;      ///< can compute with several threads, on the cores that it is told
+    bool warm = false;         ///< has trained one before those that it has now
+    bool spent = false;        ///< leaving, after its one trial, at its own pace
+    bool greeted = false;      ///< it sent its hello
+    AttemptId culprit;         ///< leaving: the attempt that is charged for it; trial 0: none
+    std::vector<int> cores;    ///< that it was told last; none: its own, on one thread
+    bool borrows = false;      ///< some of them are those of other workers
+    std::string environment;   ///< its cores and variables, for people
+    std::string kill_reason;   ///< why we ended it, for the attempts' reason
 
-    [[nodiscard]] bool idle() const { return state == State::ready && jobs.empty() && planning == 0; }
-    [[nodiscard]] bool has_free_slot() const { return state == State::ready && planning == 0 && jobs.size() < slots; }
+    [[nodiscard]] bool has_free_slot() const { return state == State::ready && planning == 0 && trials < slots; }
 };
 
 /// Where a worker computes: on the host, or on accelerators.
@@ -82,16 +72,11 @@ class WorkerPool {
     using State = Worker::State;
 
     /// All references outlive it. `workers`: so many at once.
-    WorkerPool(const Resources& resources, Executor& executor, const Clock& clock, int workers);
+    WorkerPool(const Resources& resources, Executor& executor, const Clock& clock, Placement& placement, int workers);
 
     [[nodiscard]] const std::vector<Worker>& workers() const { return workers_; }
-    /// Whatever is changed through it is taken in by the next question to the pool.
-    [[nodiscard]] Worker& at(WorkerIndex index) {
-        if (touched_.empty() || touched_.back() != index) touched_.push_back(index);
-        return workers_.at(static_cast<std::size_t>(index));
-    }
     [[nodiscard]] const Worker& at(WorkerIndex index) const { return workers_.at(static_cast<std::size_t>(index)); }
-    /// nullptr: the worker does not have it.
+    /// For the progress of its attempt. nullptr: the worker does not have it.
     [[nodiscard]] Job* find(WorkerIndex index, AttemptId id);
 
     // How a worker begins.
@@ -107,7 +92,13 @@ class WorkerPool {
 
     // What it trains.
 
-    Job& reserve(WorkerIndex index, bool joins, std::string fusion_key, Reservation reservation);
+    Job& reserve(WorkerIndex index, bool joins, const TrialNeeds& needs, Reservation reservation);
+    /// The attempt for which the job was reserved begins.
+    void begin(WorkerIndex index, Job& job, AttemptId id);
+    /// What the job holds from now on, on the same devices.
+    void resize(Job& job, const Footprint& footprint, bool alone);
+    /// Whether the worker may be about to end, since the trial that it trained last has failed.
+    void set_ailing(WorkerIndex index, bool ailing) { worker(index).ailing = ailing; }
     /// The job is over. The job that carries from now on what the worker takes whatever it trains, and did not before;
     /// nullptr: none does.
     Job* let_go(WorkerIndex index, AttemptId id);
@@ -141,41 +132,30 @@ class WorkerPool {
 
     // What there is.
 
-    [[nodiscard]] bool empty() const { return know().empty.size() == workers_.size(); }
+    [[nodiscard]] bool empty() const { return known_.empty.size() == workers_.size(); }
     /// A worker has a job, or does something else than wait for one.
-    [[nodiscard]] bool busy() const { return know().empty.size() + know().idle.size() < workers_.size(); }
-    [[nodiscard]] bool any_starting() const { return !know().starting.empty(); }
+    [[nodiscard]] bool busy() const { return known_.empty.size() + known_.idle.size() < workers_.size(); }
+    [[nodiscard]] bool any_starting() const { return !known_.starting.empty(); }
     /// A worker could take a trial or, where one `may_launch`, be started for one.
     [[nodiscard]] bool has_room(bool may_launch) const {
-        return (may_launch && !know().empty.empty()) || !know().with_free_slot.empty();
+        return (may_launch && !known_.empty.empty()) || !known_.with_free_slot.empty();
     }
     /// The first worker that could be started, and that can be asked what a trial needs; one of the latter that can be
     /// soon.
-    [[nodiscard]] std::optional<WorkerIndex> first_empty() const { return first(know().empty); }
+    [[nodiscard]] std::optional<WorkerIndex> first_empty() const { return first(known_.empty); }
     [[nodiscard]] std::optional<WorkerIndex> first_to_ask(Side side = Side::any) const {
-        return first_on(side, know().answers);
+        return first_on(side, known_.answers);
     }
     [[nodiscard]] bool any_to_ask_soon(Side side = Side::any) const {
-        return first_on(side, know().answers_soon).has_value();
+        return first_on(side, known_.answers_soon).has_value();
     }
-    [[nodiscard]] std::optional<WorkerIndex> first_idle(Side side) const { return first_on(side, know().idle); }
+    [[nodiscard]] std::optional<WorkerIndex> first_idle(Side side) const { return first_on(side, known_.idle); }
     /// Workers on the host that have not ended.
     [[nodiscard]] std::int64_t on_host() const;
     /// Workers that have a trial.
     [[nodiscard]] std::int64_t with_trials() const;
     /// An idle one among those that can be asked.
-    [[nodiscard]] bool any_idle_to_ask() const { return !know().answers_idle.empty(); }
-    /// Workers, and trials that were given to workers or let go, that have changed since the last call; some of them
-    /// more than once.
-    struct Changes {
-        std::vector<WorkerIndex> workers;
-        std::vector<std::int64_t> trials;
-    };
-    Changes take_changes();
-    /// The worker that has the trial, or is asked about it.
-    [[nodiscard]] std::optional<WorkerIndex> worker_of(std::int64_t trial) const;
-    /// A worker has the trial, or is asked about it.
-    [[nodiscard]] bool holds(std::int64_t trial) const;
+    [[nodiscard]] bool any_idle_to_ask() const { return !known_.answers_idle.empty(); }
     /// Trials that workers train at this moment, by number.
     [[nodiscard]] std::vector<std::int64_t> running() const;
     /// Processes of the living workers.
@@ -188,24 +168,21 @@ class WorkerPool {
         Workers empty, idle, starting, with_free_slot, answers, answers_soon, answers_idle;
         std::vector<std::uint8_t> in;  ///< of each worker: which of these it is in, a bit each
     };
-    const Known& know() const;
+    [[nodiscard]] Worker& worker(WorkerIndex index) { return workers_.at(static_cast<std::size_t>(index)); }
+    /// Takes in what a worker has become, and tells placement.
+    void changed(WorkerIndex index);
     static std::optional<WorkerIndex> first(const Known::Workers& workers) {
         return workers.empty() ? std::nullopt : std::optional(*workers.begin());
     }
     [[nodiscard]] std::optional<WorkerIndex> first_on(Side side, const Known::Workers& workers) const;
-    void give(std::int64_t trial, WorkerIndex index);
-    void forget(std::int64_t trial, WorkerIndex index);
 
     const Resources& resources_;
     Executor& executor_;
     const Clock& clock_;
+    Placement& placement_;
     std::vector<Worker> workers_;
     std::int64_t launches_ = 0;
-    /// The worker that was last given a trial, or asked about it. Entries of trials that it has let go are removed.
-    std::unordered_map<std::int64_t, WorkerIndex> given_to_;
-    mutable Known known_;
-    mutable std::vector<WorkerIndex> touched_;  ///< since known_ was true
-    mutable Changes changes_;                   ///< since take_changes()
+    Known known_;
 };
 
 }  // namespace hpo

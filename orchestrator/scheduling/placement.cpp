@@ -55,16 +55,20 @@ void Placement::set_limits(PlacementLimits limits) {
     if (before.parallel != limits_.parallel && machine_) set_machine(*machine_);
 }
 
-void Placement::set_worker(std::size_t worker, PlacementWorker now) {
+void Placement::set_worker(std::size_t worker, const PlacementWorker& now) {
     if (worker >= workers_.size()) {
         const std::size_t first = workers_.size();
         workers_.resize(worker + 1);
         for (std::size_t added = first; added <= worker; ++added) index(added, true);
     }
     if (workers_[worker] == now) return;
+    changed_ = true;
     index(worker, false);
-    workers_[worker] = std::move(now);
+    const std::int64_t asked = std::exchange(workers_[worker], now).planning;
     index(worker, true);
+    if (asked == now.planning) return;
+    if (asked != 0) count_held(asked, -1);
+    if (now.planning != 0) count_held(now.planning, 1);
 }
 
 void Placement::index(std::size_t worker, bool in) {
@@ -80,8 +84,8 @@ void Placement::index(std::size_t worker, bool in) {
     };
     if (one.state == State::empty) member(empty_);
     if (one.idle()) member(idle_), set_member(idle_on_, one.device, worker, in);
-    if (ready && one.asked && one.slots > 1 && one.trials == 0) set_member(asked_on_, one.device, worker, in);
-    if (ready && !one.asked && one.trials > 0 && one.trials < one.slots && !one.exclusive)
+    if (ready && one.planning != 0 && one.slots > 1 && one.trials == 0) set_member(asked_on_, one.device, worker, in);
+    if (ready && one.planning == 0 && one.trials > 0 && one.trials < one.slots && !one.exclusive)
         set_member(open_on_, one.device, worker, in);
     if (one.fusion_key.empty()) return;
     member(with_key_);
@@ -90,36 +94,83 @@ void Placement::index(std::size_t worker, bool in) {
 }
 
 void Placement::hold(std::int64_t order, const Reservation& reservation) {
-    if (held_.emplace(order, reservation).second && admission_) admission_->hold(order, reservation);
+    if (!held_.emplace(order, reservation).second) return;
+    if (admission_) admission_->hold(order, reservation);
+    count_held(reservation.trial, 1);
 }
 
 void Placement::release(std::int64_t order) {
-    if (held_.erase(order) > 0 && admission_) admission_->release(order);
+    const auto held = held_.find(order);
+    if (held == held_.end()) return;
+    changed_ = true;
+    const std::int64_t trial = held->second.trial;
+    held_.erase(held);
+    if (admission_) admission_->release(order);
+    count_held(trial, -1);
 }
 
-void Placement::enqueue(TrialNeeds needs) {
-    Queued& queued = queue_[needs.trial];
-    queued.needs = std::move(needs);
-    if (admission_) assess(queued);
+void Placement::set_queued(std::int64_t trial, bool queued) {
+    const auto found = trials_.try_emplace(trial).first;
+    if (found->second.queued != queued) changed_ = true;
+    found->second.queued = queued;
+    changed(found);
 }
 
-void Placement::dequeue(std::int64_t trial) {
-    queue_.erase(trial);
-    never_.erase(trial);
-    kept_out_.erase(trial);
+void Placement::set_needs(const TrialNeeds& needs) {
+    const auto found = trials_.try_emplace(needs.trial).first;
+    if (found->second.needs == needs) return;
+    changed_ = true;
+    found->second.needs = needs;
+    changed(found);
 }
 
-void Placement::assess(Queued& queued) {
-    const std::int64_t trial = queued.needs.trial;
-    queued.fit = admission_->fit_of(queued.needs);
-    never_.erase(trial);
-    kept_out_.erase(trial);
-    if (queued.fit == Admission::Fit::never) never_.insert(trial);
-    if (queued.fit == Admission::Fit::kept_out) kept_out_.insert(trial);
+void Placement::forget_needs(std::int64_t trial) {
+    const auto found = trials_.find(trial);
+    if (found == trials_.end() || !found->second.needs) return;
+    changed_ = true;
+    found->second.needs.reset();
+    changed(found);
+}
+
+void Placement::count_held(std::int64_t trial, int added) {
+    const auto found = trials_.try_emplace(trial).first;
+    found->second.held += added;
+    changed(found);
+}
+
+bool Placement::holds(std::int64_t trial) const {
+    const auto found = trials_.find(trial);
+    return found != trials_.end() && found->second.held > 0;
+}
+
+/// Places the trial in the set to which it belongs now.
+void Placement::changed(Trials::iterator trial) {
+    auto& [number, now] = *trial;
+    const bool waits = now.queued && now.held == 0;
+    if (waits && !now.needs)
+        without_needs_.insert(number);
+    else
+        without_needs_.erase(number);
+    if (waits && now.needs) {
+        queue_.emplace(number, &now);
+        if (admission_) assess(number, now);
+    } else if (queue_.erase(number) > 0) {
+        never_.erase(number);
+        kept_out_.erase(number);
+    }
+    if (!now.known()) trials_.erase(trial);
+}
+
+void Placement::assess(std::int64_t number, Trial& trial) {
+    trial.fit = admission_->fit_of(*trial.needs);
+    never_.erase(number);
+    kept_out_.erase(number);
+    if (trial.fit == Admission::Fit::never) never_.insert(number);
+    if (trial.fit == Admission::Fit::kept_out) kept_out_.insert(number);
 }
 
 void Placement::assess_all() {
-    for (auto& [trial, queued] : queue_) assess(queued);
+    for (const auto& [number, trial] : queue_) assess(number, *trial);
 }
 
 // ---- What follows.
@@ -127,20 +178,20 @@ void Placement::assess_all() {
 PlacementDecision Placement::decide() {
     if (admission_->refresh()) assess_all();
     PlacementDecision decision;
-    for (const std::int64_t trial : never_)
-        decision.never.push_back({trial, admission_->too_large(queue_.at(trial).needs)});
+    for (const std::int64_t number : never_)
+        decision.never.push_back({number, admission_->too_large(needs_of(number))});
     // Nothing starts then, but what waits for other programs is told.
     const bool may_start = decision.never.empty();
-    for (const auto& [trial, queued] : queue_) {
+    for (const auto& [number, trial] : queue_) {
         if (!may_start && kept_out_.empty()) break;
         if (decision.start && (decision.kept_out || kept_out_.empty())) break;
-        const Devices joinable = joinable_devices(queued.needs);
-        if (const auto launch = admission_->consider(queued.needs, queued.fit, joinable)) {
+        const TrialNeeds& needs = *trial->needs;
+        if (const auto launch = admission_->consider(needs, trial->fit, joinable_devices(needs))) {
             if (!may_start) continue;
             decision.joins_soon = decision.joins_soon || launch->joins;
-            if (!decision.start) decision.start = worker_for(*launch, queued.needs, decision);
-        } else if (queued.fit == Admission::Fit::kept_out && !decision.kept_out) {
-            decision.kept_out = {trial, admission_->kept_out(queued.needs)};
+            if (!decision.start) decision.start = worker_for(*launch, needs, decision);
+        } else if (trial->fit == Admission::Fit::kept_out && !decision.kept_out) {
+            decision.kept_out = {number, admission_->kept_out(needs)};
         }
     }
     admission_->forget();

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "orchestrator/scheduling/admission.hpp"
@@ -20,15 +21,15 @@ struct PlacementWorker {
     enum class State { empty, starting, ready, leaving };
     State state = State::empty;
     int device = host_only;
-    std::vector<int> more{};   ///< further devices
-    std::string fusion_key{};  ///< that its trials have in common; empty: they need none, or there are none
-    std::size_t slots = 1;     ///< trials at once
-    std::size_t trials = 0;    ///< that it trains, or that are reserved for it
-    bool plans = false;        ///< it answers what a trial needs
-    bool asked = false;        ///< it has not answered yet what a trial needs
-    bool exclusive = false;    ///< one of its trials shares a worker with no other
+    std::vector<int> more{};    ///< further devices
+    std::string fusion_key{};   ///< that its trials have in common; empty: they need none, or there are none
+    std::size_t slots = 1;      ///< trials at once
+    std::size_t trials = 0;     ///< that it trains, or that are reserved for it
+    bool plans = false;         ///< it can answer what a trial needs
+    std::int64_t planning = 0;  ///< trial that it was asked about and has not answered for yet; 0: none
+    bool exclusive = false;     ///< its trial shares a worker with no other
 
-    [[nodiscard]] bool idle() const { return state == State::ready && trials == 0 && !asked; }
+    [[nodiscard]] bool idle() const { return state == State::ready && trials == 0 && planning == 0; }
     friend bool operator==(const PlacementWorker&, const PlacementWorker&) = default;
 };
 
@@ -61,19 +62,27 @@ struct PlacementDecision {
     bool joins_soon = false;                    ///< an admitted trial waits for a slot that is free in a moment
 };
 
-/// It is told only what changes, so that a decision costs about the same with ten devices and with ten thousand.
+/// Each part tells it what changes there, so that a decision costs about the same with ten devices and with ten
+/// thousand. A trial waits for a worker while it is queued, its needs are known, and it is in no worker's hands.
 class Placement {
    public:
     /// Sets the machine, which must outlive this object or the next call. Running and waiting trials stay.
     void set_machine(const Machine& machine);
     void set_limits(PlacementLimits limits);
-    void set_worker(std::size_t index, PlacementWorker worker);
-    /// Adds a trial that runs in a worker. `order` is the unique number of its launch.
+    void set_worker(std::size_t index, const PlacementWorker& worker);
+    /// Reserves what a trial takes that runs in a worker, is about to, or has ended there without a diagnosis. `order`
+    /// is the unique number of its launch.
     void hold(std::int64_t order, const Reservation& reservation);
     void release(std::int64_t order);
-    /// Adds a waiting trial, or replaces what it needs. Trials with a lower number start earlier.
-    void enqueue(TrialNeeds needs);
-    void dequeue(std::int64_t trial);
+    /// Whether a trial is to start. Those with a lower number start earlier.
+    void set_queued(std::int64_t trial, bool queued);
+    void set_needs(const TrialNeeds& needs);
+    void forget_needs(std::int64_t trial);
+    /// What is told to no placement may have changed: a measurement, the time.
+    void look_again() { changed_ = true; }
+
+    /// Returns true if a trial may start because of what has changed since the last call.
+    bool take_changed() { return std::exchange(changed_, false); }
 
     /// The next trial to start, by the rules of admission: in an idle worker, else in one with a free slot and the
     /// trial's fusion key, else in a new one. One start at a time, since each changes what the machine has left. The
@@ -84,8 +93,12 @@ class Placement {
 
     [[nodiscard]] const PlacementWorker& worker(std::size_t index) const { return workers_.at(index); }
     /// Returns what a waiting trial needs.
-    [[nodiscard]] const TrialNeeds& needs_of(std::int64_t trial) const { return queue_.at(trial).needs; }
+    [[nodiscard]] const TrialNeeds& needs_of(std::int64_t trial) const { return *queue_.at(trial)->needs; }
     [[nodiscard]] std::size_t waiting() const { return queue_.size(); }
+    /// Queued trials in no worker's hands whose needs are not known.
+    [[nodiscard]] const std::set<std::int64_t>& without_needs() const { return without_needs_; }
+    /// Returns true if a worker has the trial or is asked about it, or something is reserved for it.
+    [[nodiscard]] bool holds(std::int64_t trial) const;
     /// Returns the largest number of slots of any worker that answers what trials need, without regard to the limits,
     /// and at least 1.
     [[nodiscard]] std::size_t most_slots() const;
@@ -94,12 +107,19 @@ class Placement {
 
    private:
     using Workers = std::set<std::size_t>;
-    struct Queued {
-        TrialNeeds needs;
-        Admission::Fit fit = Admission::Fit::yes;
+    struct Trial {
+        bool queued = false;
+        int held = 0;  ///< reservations for it, and workers that are asked about it
+        std::optional<TrialNeeds> needs;
+        Admission::Fit fit = Admission::Fit::yes;  ///< while it waits
+
+        [[nodiscard]] bool known() const { return queued || held > 0 || needs; }
     };
+    using Trials = std::map<std::int64_t, Trial>;
     void index(std::size_t worker, bool in);
-    void assess(Queued& queued);
+    void count_held(std::int64_t trial, int added);
+    void changed(Trials::iterator trial);
+    void assess(std::int64_t number, Trial& trial);
     void assess_all();
     [[nodiscard]] Devices joinable_devices(const TrialNeeds& trial) const;
     [[nodiscard]] std::size_t slots_of(const PlacementWorker& worker) const;
@@ -117,9 +137,12 @@ class Placement {
     std::optional<Admission> admission_;
     std::map<std::int64_t, Reservation> held_;  ///< by the order of launch
 
-    std::map<std::int64_t, Queued> queue_;  ///< by trial
-    std::set<std::int64_t> never_;          ///< trials that are too large for the empty machine,
-    std::set<std::int64_t> kept_out_;       ///< and those that other programs keep out
+    Trials trials_;                         ///< of which anything was told
+    std::map<std::int64_t, Trial*> queue_;  ///< of them, those that wait for a worker,
+    std::set<std::int64_t> without_needs_;  ///< and those that would if their needs were known
+    std::set<std::int64_t> never_;          ///< of queue_: too large for the empty machine,
+    std::set<std::int64_t> kept_out_;       ///< kept out by other programs
+    bool changed_ = true;                   ///< since take_changed()
 
     // Workers.
     std::vector<PlacementWorker> workers_;

@@ -15,6 +15,7 @@ class Diagnoses : public ::testing::Test {
     static PendingDiagnosis ended(std::int64_t trial, int device, double until) {
         PendingDiagnosis diagnosis{.until = Seconds(until)};
         diagnosis.job.id = {trial, 1};
+        diagnosis.job.order = trial;
         diagnosis.job.held.reservation = {.trial = trial, .device = device};
         return diagnosis;
     }
@@ -25,16 +26,17 @@ class Diagnoses : public ::testing::Test {
 
     Machine machine_;
     DeviceHealth health_;
-    PendingDiagnoses diagnoses_;
+    Placement placement_;
+    PendingDiagnoses diagnoses_{placement_};
 };
 
 TEST_F(Diagnoses, AreDueWhenTheirTimeHasComeAndThenAreHeldNoMore) {
     diagnoses_.add(ended(1, 0, 5));
     diagnoses_.add(ended(2, 1, 3));
-    EXPECT_TRUE(diagnoses_.holds(1));
+    EXPECT_TRUE(placement_.holds(1));
     EXPECT_EQ(due_at(2), 0);
     EXPECT_EQ(due_at(3), 2);
-    EXPECT_FALSE(diagnoses_.holds(2));
+    EXPECT_FALSE(placement_.holds(2));
     EXPECT_EQ(due_at(5), 1);
     EXPECT_TRUE(diagnoses_.empty());
 }
@@ -77,6 +79,7 @@ TEST_F(Diagnoses, ATrialThatAUserStoppedIsDropped) {
     diagnoses_.add(ended(1, 0, 5));
     diagnoses_.drop(1);
     EXPECT_TRUE(diagnoses_.empty());
+    EXPECT_FALSE(placement_.holds(1));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ class Needs : public ::testing::Test {
         ledger_.emplace(study_, store_, *Proposer::make(study_), *Rules::make(study_));
         EXPECT_TRUE(ledger_->replay());
         for (int n = 0; n < 3; ++n) ledger_->propose();
-        table_.emplace(study_, *ledger_, false);
+        table_.emplace(study_, *ledger_, placement_, false);
     }
     Job running(std::int64_t trial, std::int64_t reserved) {
         Job job;
@@ -36,6 +36,7 @@ class Needs : public ::testing::Test {
     Study study_;
     testing::MemoryStore store_;
     std::optional<Ledger> ledger_;
+    Placement placement_;
     std::optional<RequirementsTable> table_;
     const Machine machine_{.cores = 4, .memory = 4 * GiB};
 };
@@ -52,8 +53,11 @@ TEST_F(Needs, AreKnownOnceAWorkerHasAnswered) {
     ASSERT_NE(table_->known(1), nullptr);
     EXPECT_EQ(table_->known(1)->footprint.host_bytes, 5);
     EXPECT_EQ(table_->known(1)->fusion_key, "mlp");
+    placement_.set_queued(1, true);
+    EXPECT_EQ(placement_.needs_of(1).footprint.host_bytes, 5) << "placement is told";
     table_->forget(1);
     EXPECT_EQ(table_->known(1), nullptr);
+    EXPECT_EQ(placement_.waiting(), 0U);
 }
 
 TEST_F(Needs, OnAUnifiedDeviceTheHostsMemoryIsWhatTheDevicesLeaves) {
@@ -95,11 +99,12 @@ TEST_F(ScriptNeeds, ArePredictedAndTheFirstTrialRunsAloneUntilItsMemoryIsSeen) {
     table_->predict(2, machine_);
     EXPECT_TRUE(table_->known(1)->alone);
     Job job = running(1, 2 * GiB);
-    EXPECT_FALSE(table_->record_usage(job, {0, 100 * MiB, 0})) << "before its first step";
+    EXPECT_EQ(table_->record_usage(job, {0, 100 * MiB, 0}), job.held.reservation) << "before its first step";
     job.last_step = 1;
-    EXPECT_TRUE(table_->record_usage(job, {0, 200 * MiB, 0})) << "what it does not take becomes free";
-    EXPECT_EQ(job.held.reservation.footprint.host_bytes, 264 * MiB);
-    EXPECT_FALSE(job.held.reservation.alone);
+    job.held.used = {0, 200 * MiB, 0};
+    const Reservation now = table_->record_usage(job, job.held.used);
+    EXPECT_EQ(now.footprint.host_bytes, 264 * MiB) << "what it does not take becomes free";
+    EXPECT_FALSE(now.alone);
     table_->keep_peak(job, nobody);
     EXPECT_EQ(ledger_->record().trial(1).peak.host_bytes, 200 * MiB);
     EXPECT_EQ(table_->known(2), nullptr) << "what waits is predicted anew";

@@ -17,7 +17,7 @@ class WaitingFor : public ::testing::Test {
         EXPECT_TRUE(pool_.greet(index, {.pid = 7 + index, .slots = 2, .capabilities = {"plan"}}));
     }
     Job& give(WorkerIndex index, std::int64_t trial, Job::Phase phase) {
-        Job& job = pool_.reserve(index, true, "key", {.trial = trial});
+        Job& job = pool_.reserve(index, true, {}, {.trial = trial});
         job.phase = phase;
         job.begun = job.heard = clock_.now();
         return job;
@@ -29,7 +29,8 @@ class WaitingFor : public ::testing::Test {
     Resources resources_;
     testing::PlayedExecutor executor_;
     ManualClock clock_;
-    WorkerPool pool_{resources_, executor_, clock_, 3};
+    Placement placement_;
+    WorkerPool pool_{resources_, executor_, clock_, placement_, 3};
 };
 
 TEST_F(WaitingFor, EachTrialIsTherWithItsWorkerAndItsLastSignOfLife) {

@@ -22,7 +22,8 @@ class Pool : public ::testing::Test {
         EXPECT_TRUE(pool_.greet(index, {.pid = 7 + index, .slots = slots, .capabilities = std::move(capabilities)}));
     }
     Job& run(WorkerIndex index, std::int64_t trial, bool joins = false) {
-        Job& job = pool_.reserve(index, joins, "key", {.trial = trial});
+        Job& job =
+            pool_.reserve(index, joins, {.trial = trial, .footprint = {}, .fusion_key = "key"}, {.trial = trial});
         job.phase = Job::Phase::running;
         job.id.attempt = 1;
         job.begun = job.heard = clock_.now();
@@ -36,7 +37,8 @@ class Pool : public ::testing::Test {
     Resources resources_;
     testing::PlayedExecutor executor_;
     ManualClock clock_;
-    WorkerPool pool_{resources_, executor_, clock_, 2};
+    Placement placement_;
+    WorkerPool pool_{resources_, executor_, clock_, placement_, 2};
 };
 
 TEST_F(Pool, AWorkerIsReadyOnceItHasSaidHello) {
@@ -56,22 +58,43 @@ TEST_F(Pool, AWorkerIsReadyOnceItHasSaidHello) {
 TEST_F(Pool, HoldsATrialFromItsReservationUntilItIsLetGo) {
     greet(0);
     EXPECT_FALSE(pool_.busy());
-    pool_.reserve(0, false, "", {.trial = 3});
-    EXPECT_TRUE(pool_.holds(3));
+    pool_.reserve(0, false, {}, {.trial = 3});
+    EXPECT_TRUE(placement_.holds(3));
     EXPECT_TRUE(pool_.busy());
     EXPECT_THAT(pool_.running(), IsEmpty()) << "it has not begun";
     EXPECT_FALSE(pool_.has_room(false)) << "one slot, which is reserved";
     pool_.let_go(0, {3, 0});
-    EXPECT_FALSE(pool_.holds(3));
+    EXPECT_FALSE(placement_.holds(3));
     EXPECT_TRUE(pool_.at(0).warm);
 }
 
 TEST_F(Pool, ATrialThatIsAskedAboutIsHeld) {
     greet(0, 1, {"plan"});
     pool_.ask_plan(0, {.id = 4});
-    EXPECT_TRUE(pool_.holds(4));
+    EXPECT_TRUE(placement_.holds(4));
     EXPECT_FALSE(pool_.has_room(false));
     EXPECT_TRUE(executor_.take<to_worker::Plan>(0));
+}
+
+TEST_F(Pool, TellsPlacementWhatChanges) {
+    (void)placement_.take_changed();
+    pool_.launch(0, {}, 3, {4});
+    EXPECT_TRUE(placement_.take_changed());
+    EXPECT_EQ(placement_.worker(0), (PlacementWorker{.state = State::starting, .device = 3, .more = {4}}));
+    EXPECT_TRUE(pool_.greet(0, {.pid = 7, .slots = 4, .capabilities = {"plan"}}));
+    EXPECT_TRUE(placement_.worker(0).plans);
+    EXPECT_TRUE(placement_.worker(0).idle());
+    Job& job = pool_.reserve(0, false, {.trial = 1, .footprint = {}, .own_worker = true}, {.trial = 1});
+    EXPECT_EQ(placement_.worker(0).trials, 1U);
+    EXPECT_TRUE(placement_.worker(0).exclusive);
+    (void)placement_.take_changed();
+    pool_.resize(job, {}, false);
+    EXPECT_FALSE(placement_.take_changed()) << "it holds what it held";
+    pool_.resize(job, {1, 2, 3}, false);
+    EXPECT_TRUE(placement_.take_changed());
+    pool_.remove(0);
+    EXPECT_EQ(placement_.worker(0), PlacementWorker{});
+    EXPECT_FALSE(placement_.holds(1));
 }
 
 TEST_F(Pool, TheBaseMemoryOfAWorkerPassesToARemainingJob) {

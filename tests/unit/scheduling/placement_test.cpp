@@ -33,11 +33,12 @@ class Placed : public ::testing::Test {
         for (std::size_t worker : {0, 1}) placement_.set_worker(worker, {});
     }
     void wait_for(std::int64_t trial, std::int64_t bytes, const std::string& fusion_key = {}, bool own_worker = false) {
-        placement_.enqueue({.trial = trial,
-                            .footprint = {0, bytes, 1},
-                            .colocated = {0, GiB / 4, 0},
-                            .fusion_key = fusion_key,
-                            .own_worker = own_worker});
+        placement_.set_queued(trial, true);
+        placement_.set_needs({.trial = trial,
+                              .footprint = {0, bytes, 1},
+                              .colocated = {0, GiB / 4, 0},
+                              .fusion_key = fusion_key,
+                              .own_worker = own_worker});
     }
     /// Starts every trial that can start. Returns the trials with their workers, in order.
     std::vector<std::pair<std::int64_t, std::size_t>> start_all() {
@@ -46,19 +47,18 @@ class Placed : public ::testing::Test {
             const PlacementDecision::Start& start = *decision.start;
             started.emplace_back(start.launch.trial, start.worker);
             held_.push_back(placement_.reservation_of(start));
-            placement_.hold(static_cast<std::int64_t>(held_.size()), held_.back());
             placement_.set_worker(
                 start.worker, after(start, placement_.needs_of(start.launch.trial), placement_.worker(start.worker)));
-            placement_.dequeue(start.launch.trial);
+            placement_.hold(static_cast<std::int64_t>(held_.size()), held_.back());
         }
         return started;
     }
-    void ready(std::size_t index, std::size_t slots = 1, bool asked = false) {
+    void ready(std::size_t index, std::size_t slots = 1, std::int64_t planning = 0) {
         PlacementWorker worker = placement_.worker(index);
         worker.state = State::ready;
         worker.slots = slots;
         worker.plans = true;
-        worker.asked = asked;
+        worker.planning = planning;
         placement_.set_worker(index, worker);
     }
 
@@ -108,7 +108,7 @@ TEST_F(Placed, ATrialThatNeedsAWorkerOfItsOwnSharesNone) {
 }
 
 TEST_F(Placed, WaitsForTheAnswerToAPlanQuestion) {
-    ready(0, 8, true);
+    ready(0, 8, 9);
     wait_for(1, GiB, "mlp");
     EXPECT_THAT(start_all(), IsEmpty());
     ready(0, 8);
@@ -120,7 +120,8 @@ TEST_F(Placed, AnIdleWorkerOfAnotherDeviceIsReleased) {
     Placement placement;
     placement.set_machine(machine_);
     placement.set_worker(0, {.state = State::ready, .device = 0, .plans = true});
-    placement.enqueue({.trial = 1, .footprint = {0, GiB, 1}, .devices = 1});
+    placement.set_queued(1, true);
+    placement.set_needs({.trial = 1, .footprint = {0, GiB, 1}, .devices = 1});
     const auto decision = placement.decide();
     EXPECT_FALSE(decision.start);
     EXPECT_THAT(decision.release, ElementsAre(0u));
@@ -151,8 +152,47 @@ TEST_F(Placed, FractionsOfCoresAddUpHoweverManyTrialsHaveComeAndGone) {
         for (int i = 0; i < 3; ++i) placement_.hold(3 * round + i, tenth);
         for (int i = 0; i < 3; ++i) placement_.release(3 * round + i);
     }
-    placement_.enqueue({.trial = 2, .footprint = {0, 0, 1}});
+    placement_.set_queued(2, true);
+    placement_.set_needs({.trial = 2, .footprint = {0, 0, 1}});
     EXPECT_TRUE(placement_.decide().start);
+}
+
+TEST(PlacementQueue, ATrialWaitsWhileItIsQueuedWithNeedsAndInNoWorkersHands) {
+    Placement placement;
+    placement.set_worker(0, {.state = State::ready, .plans = true});
+    placement.set_needs({.trial = 1, .footprint = {}});
+    EXPECT_EQ(placement.waiting(), 0u) << "it is not queued";
+    placement.set_queued(1, true);
+    placement.set_queued(2, true);
+    EXPECT_EQ(placement.waiting(), 1u);
+    EXPECT_THAT(placement.without_needs(), ElementsAre(2));
+    placement.set_worker(0, {.state = State::ready, .plans = true, .planning = 2});
+    EXPECT_TRUE(placement.holds(2)) << "a worker is asked about it";
+    EXPECT_THAT(placement.without_needs(), IsEmpty());
+    placement.hold(7, {.trial = 1});
+    EXPECT_EQ(placement.waiting(), 0u);
+    placement.set_worker(0, {.state = State::ready, .plans = true});
+    placement.release(7);
+    EXPECT_EQ(placement.waiting(), 1u) << "it is to start again";
+    placement.forget_needs(1);
+    EXPECT_THAT(placement.without_needs(), ElementsAre(1, 2));
+    placement.set_queued(1, false);
+    EXPECT_THAT(placement.without_needs(), ElementsAre(2));
+}
+
+TEST(PlacementQueue, HasToBeLookedAtAgainOnceSomethingHasChanged) {
+    Placement placement;
+    EXPECT_TRUE(placement.take_changed()) << "nothing was decided yet";
+    EXPECT_FALSE(placement.take_changed());
+    placement.set_queued(1, true);
+    EXPECT_TRUE(placement.take_changed());
+    placement.set_queued(1, true);
+    placement.set_worker(0, {});
+    EXPECT_FALSE(placement.take_changed()) << "they are as they were";
+    placement.set_needs({.trial = 1, .footprint = {}});
+    EXPECT_TRUE(placement.take_changed());
+    placement.look_again();
+    EXPECT_TRUE(placement.take_changed());
 }
 
 TEST(PlacementQueue, WorkersWithAFusionKeyLetMoreTrialsWait) {
@@ -214,7 +254,10 @@ class Session {
         anew.set_machine(machine_);
         for (std::size_t i = 0; i < workers_.size(); ++i) anew.set_worker(i, workers_[i]);
         for (const auto& held : held_) anew.hold(held.order, held.reservation);
-        for (const auto& [trial, needs] : queue_) anew.enqueue(needs);
+        for (const auto& [trial, needs] : queue_) {
+            anew.set_needs(needs);
+            anew.set_queued(trial, true);
+        }
 
         const PlacementDecision expected = anew.decide(), found = placement_.decide();
         EXPECT_EQ(found.start.has_value(), expected.start.has_value());
@@ -235,7 +278,8 @@ class Session {
         told(start.worker);
         placement_.hold(++launches_, reservation);
         held_.push_back({reservation, launches_, start.worker});
-        drop(start.launch.trial);
+        queue_.erase(start.launch.trial);
+        if (launches_ % 2 == 0) placement_.set_queued(start.launch.trial, false);
         return 1;
     }
 
@@ -257,17 +301,19 @@ class Session {
         needs.devices = below(6) == 0 ? 0 : devices_;
         if (fused_ && below(3) > 0) needs.fusion_key = below(2) ? "a" : "b";
         queue_[needs.trial] = needs;
-        placement_.enqueue(needs);
+        placement_.set_queued(needs.trial, true);
+        placement_.set_needs(needs);
     }
     void drop(std::int64_t trial) {
         queue_.erase(trial);
-        placement_.dequeue(trial);
+        placement_.set_queued(trial, false);
     }
     void end_a_trial() {
         if (held_.empty()) return;
         const auto which = held_.begin() + below(std::int64_t(held_.size()));
         PlacementWorker& worker = workers_[which->worker];
         if (--worker.trials == 0) worker.fusion_key.clear(), worker.exclusive = false;
+        placement_.set_queued(which->reservation.trial, false);
         placement_.release(which->order);
         told(which->worker);
         held_.erase(which);
@@ -294,7 +340,7 @@ class Session {
     void ask() {
         const auto index = std::size_t(below(7));
         PlacementWorker& worker = workers_[index];
-        if (worker.state == State::ready && worker.plans) worker.asked = !worker.asked;
+        if (worker.state == State::ready && worker.plans) worker.planning = worker.planning == 0 ? asked_about : 0;
         told(index);
     }
     void set_limits() {
@@ -322,6 +368,7 @@ class Session {
     }
     void told(std::size_t worker) { placement_.set_worker(worker, workers_[worker]); }
 
+    static constexpr std::int64_t asked_about = 1'000'000;  ///< a trial that is not queued
     struct Held {
         Reservation reservation;
         std::int64_t order = 0;
