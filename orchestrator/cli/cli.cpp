@@ -68,6 +68,11 @@ constexpr std::array table{
             "hpo importance phase1           shares of the metric's variance, bounds, noise, ties\n"
             "hpo importance phase1 --json    for programs",
             commands::importance},
+    Command{"report", "Write a page about a study: one HTML file with charts, to keep or to send",
+            "hpo report phase1               writes phase1.html, which any browser shows without a network\n"
+            "hpo report phase1 -o week-12.html\n"
+            "hpo report phase1 --force       replace the page of yesterday, which is kept under another name",
+            commands::report},
     Command{"logs", "Print what a trial wrote",
             "hpo logs 7                      of the most recent study\n"
             "hpo logs phase1/7 -f            and follow it until it ends",

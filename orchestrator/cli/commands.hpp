@@ -34,6 +34,7 @@ CommandAction top(CLI::App& app);
 CommandAction stop(CLI::App& app);
 CommandAction best(CLI::App& app);
 CommandAction importance(CLI::App& app);
+CommandAction report(CLI::App& app);
 CommandAction devices(CLI::App& app);
 CommandAction doctor(CLI::App& app);
 CommandAction advise(CLI::App& app);

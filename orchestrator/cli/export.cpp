@@ -12,6 +12,7 @@
 #include "hpo/printable.hpp"
 #include "hpo/result.hpp"
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/or_fail.hpp"
 #include "orchestrator/cli/study_choice.hpp"
 #include "orchestrator/cli/study_snapshot.hpp"
 #include "orchestrator/export/output.hpp"
@@ -35,12 +36,6 @@ std::string printed_formats() {
     for (const Format* format : exporting::formats())
         if (format->print != nullptr) names += (names.empty() ? "" : " and ") + std::string(format->name);
     return names;
-}
-
-template <class T>
-T or_fail(Result<T> result) {
-    if (!result) throw Fatal(result.error().message);
-    if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
 exporting::WholeTrial whole_of(const StudySnapshot& snapshot) {

@@ -126,15 +126,9 @@ Insights insights_of(StudySnapshot& snapshot) {
     return insights;
 }
 
-namespace commands {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-struct ImportanceArguments {
-    std::string study;
-    bool json = false;
-};
 
 Json share_json(const analysis::Share& share) {
     return {{"share", share.share}, {"deviation", share.deviation}, {"sure", share.sure()}};
@@ -195,6 +189,7 @@ Json importance_json(const Study& study, const analysis::Importance& importance,
             {"pairs", std::move(pairs)},
             {"best_trials", importance.best},
             {"bounds", std::move(bounds)},
+            {"no_effects", importance.no_effects.empty() ? Json(nullptr) : Json(importance.no_effects)},
             {"noise", importance.noise
                           ? Json{{"deviation", importance.noise->deviation}, {"of", to_text(importance.noise->source)}}
                           : Json(nullptr)},
@@ -203,14 +198,31 @@ Json importance_json(const Study& study, const analysis::Importance& importance,
             {"next", importance.next}};
 }
 
-int run_importance(const ImportanceArguments& arguments) {
-    StudySnapshot snapshot = snapshot_or_fail(choose_study(arguments.study));
+}  // namespace
+
+Json importance_json(StudySnapshot& snapshot) {
     if (const auto read = read_analysed_steps(snapshot); !read) throw Fatal(read.error().message);
     const auto importance = analysis::importance_of(snapshot.study, snapshot.record, repeats_of(snapshot));
-    print(arguments.json ? importance_json(snapshot.study, importance, stopping_json(snapshot.study, snapshot.record))
-                                   .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
-                               '\n'
-                         : analysis::whole_text(snapshot.study, importance));
+    return importance_json(snapshot.study, importance, stopping_json(snapshot.study, snapshot.record));
+}
+
+namespace commands {
+namespace {
+
+struct ImportanceArguments {
+    std::string study;
+    bool json = false;
+};
+
+int run_importance(const ImportanceArguments& arguments) {
+    StudySnapshot snapshot = snapshot_or_fail(choose_study(arguments.study));
+    if (arguments.json) {
+        print(importance_json(snapshot).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
+        return 0;
+    }
+    if (const auto read = read_analysed_steps(snapshot); !read) throw Fatal(read.error().message);
+    print(analysis::whole_text(snapshot.study,
+                               analysis::importance_of(snapshot.study, snapshot.record, repeats_of(snapshot))));
     return 0;
 }
 

@@ -1,6 +1,7 @@
 // Computes what `hpo run` reports at its end besides the best trials.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,10 @@ struct Insights {
 /// be read, or if the trials have so many steps that computing them would keep the user waiting (`hpo importance` has
 /// no such limit). Reads the steps of the trials that are analysed into the snapshot.
 Insights insights_of(StudySnapshot& snapshot);
+
+/// Returns the object of `hpo importance --json` (docs/json.md), with "no_effects". Reads the steps of the trials that
+/// are analysed into the snapshot. Throws Fatal if they cannot be read.
+nlohmann::ordered_json importance_json(StudySnapshot& snapshot);
 
 /// Returns the insights for `hpo show STUDY`, whatever the study's size. Reads the steps of the trials that are
 /// analysed into the snapshot. Throws Fatal if they cannot be read.

@@ -139,6 +139,12 @@ void add_spared(Canvas& canvas, const StudyRecord& record, bool saved) {
 
 }  // namespace
 
+std::string savings_text(const Study& study, const StudyRecord& record) {
+    Canvas canvas({0, std::numeric_limits<int>::max(), false, true});
+    add_spared(canvas, record, add_savings(canvas, study, record));
+    return canvas.text();
+}
+
 std::string draw_report(const Study& study, const StudyRecord& record, const Moment& moment, const ReportFacts& facts,
                         const Screen& screen) {
     // Lines are not cut, since their commands and paths must be complete. The terminal wraps them.

@@ -23,4 +23,8 @@ struct ReportFacts {
 std::string draw_report(const Study& study, const StudyRecord& record, const Moment& moment, const ReportFacts& facts,
                         const Screen& screen);
 
+/// Returns what the report says of stopping: what it saved, by which rules, and what restarts cost. Empty if nothing is
+/// known to have been left out.
+std::string savings_text(const Study& study, const StudyRecord& record);
+
 }  // namespace hpo::view

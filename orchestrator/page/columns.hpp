@@ -1,0 +1,71 @@
+// Turns what is known of a study into the columns that the page shows (README.md lists them). Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "hpo/event.hpp"
+#include "hpo/study.hpp"
+#include "hpo/telemetry_row.hpp"
+#include "orchestrator/page/packed.hpp"
+
+namespace hpo::page {
+
+/// Returns a row a trial: its state, value, times, memory, speed, reason, parameters and metrics.
+Json trial_columns(const Study& study, const StudyRecord& record);
+
+/// Returns the dimensions of the space: name, kind, and range or choices.
+Json space_columns(const Study& study);
+
+/// Collects the curves of the objective's metric, thinned so that all of them together have a bounded size.
+class CurveColumns {
+   public:
+    /// `curves` is how many trials are added at most.
+    CurveColumns(std::string metric, std::size_t curves);
+    /// Adds a trial with all its steps.
+    void add(const TrialRecord& trial);
+    [[nodiscard]] Json json() const;
+
+    static constexpr std::size_t most_points = 320'000;  ///< of all curves
+    /// Curves of more trials are not shown: a picture with more would have no free spot.
+    static constexpr std::size_t most_curves = 10'000;
+
+   private:
+    std::string metric_;
+    std::size_t points_;  ///< of one curve
+    std::vector<std::uint32_t> trials_, ends_, steps_;
+    std::vector<float> values_;
+};
+
+/// Returns at most `most` indices of `values` in ascending order: the first, the last, and the least and the largest of
+/// equal parts, so that no peak is lost. The first NaN of each part comes on top, so that a gap is seen.
+std::vector<std::size_t> thinned(std::span<const double> values, std::size_t most);
+
+/// Collects the attempts of trials: where and when each ran, how it ended, and what was reserved.
+class AttemptColumns {
+   public:
+    /// Adds the next event; steps may be left out.
+    void add(const StoredEvent& stored);
+    /// Ends the attempts that still run, and returns the columns.
+    [[nodiscard]] Json json();
+
+   private:
+    struct Attempt {
+        std::int64_t trial = 0;
+        std::string where, end;
+        double begin = 0, until = 0, reserved = 0;
+    };
+    void close(std::int64_t trial, std::string_view how, double time);
+
+    std::vector<Attempt> attempts_;
+    std::map<std::int64_t, std::size_t> running_;  ///< index by trial
+    double last_ = 0;                              ///< time of the last event
+};
+
+/// Returns the load of devices over time: a list of source, quantity and unit with columns of at most about 500 times,
+/// averages and largest values.
+Json load_columns(std::span<const TelemetryRow> rows);
+
+}  // namespace hpo::page

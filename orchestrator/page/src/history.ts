@@ -1,0 +1,105 @@
+// The value of every trial, and the best so far, by number and over time.
+import { rangeOf, usefulRange } from "./axis.ts";
+import { bestSoFar } from "./best.ts";
+import { type ChartOptions, chart, mark, markOf, nearest, rowsOf } from "./chart.ts";
+import { numbers, stateColumn, trialColumn, trialText, valueColumn } from "./columns.ts";
+import { choice, h, section } from "./dom.ts";
+import { duration, plural, short } from "./format.ts";
+import type { Focus } from "./focus.ts";
+import type { Study } from "./study.ts";
+import { colour } from "./theme.ts";
+
+export function historySection(study: Study, focus: Focus): HTMLElement | null {
+    const { value, ended, started, counts } = study.columns;
+    const ranked = study.ranked();
+    if (ranked.length === 0) return null;
+    const sorted = ranked.map((row) => value[row]!);
+    const [low, high] = usefulRange(sorted);
+    const outside = sorted.filter((each) => each < low || each > high).length;
+    const begin = rangeOf(started)[0];
+    const byNumber = rowsOf(study.count).filter((row) => Number.isFinite(value[row]));
+    const byTime = byNumber.filter((row) => Number.isFinite(ended[row])).sort((a, b) => ended[a]! - ended[b]!);
+    const positive = low > 0;
+
+    const options = (over: string, log: boolean): ChartOptions => {
+        const rows = over === "time" ? byTime : byNumber;
+        const best = bestSoFar(rows, value, counts, (a, b) => study.better(a, b));
+        const bestOf = new Map(rows.map((row, i) => [row, best[i]!]));
+        const at = (row: number) => (over === "time" ? ended[row]! - begin : row + 1);
+        const last = rows.length > 0 ? at(rows[rows.length - 1]!) : 1;
+        return {
+            title: `${study.metric} of ${plural(rows.length, "trial")} ${over === "time" ? "over time" : "by number"}, and the best so far, which ends at ${short(best[best.length - 1] ?? NaN)}.`,
+            x: over === "time" ? { label: "time since the first trial", range: [0, last], format: duration } : { label: "trial", range: [1, Math.max(2, study.count)], whole: true },
+            y: { label: study.metric, range: [low, high], log },
+            draw: (area) => {
+                const { context, ratio } = area;
+                const small = rows.length > 2000;
+                context.lineWidth = 1.2 * ratio;
+                for (const row of rows) {
+                    const shape = markOf(study.state.at(row));
+                    context.fillStyle = context.strokeStyle = colour(shape === "cross" ? "bad" : "mild");
+                    mark(area, small ? "square" : shape, area.x(at(row)), area.y(value[row]!), small ? 1 : 3);
+                }
+                context.beginPath();
+                let before = NaN;
+                rows.forEach((row, i) => {
+                    const [x, y] = [area.x(at(row)), area.y(best[i]!)];
+                    if (Number.isNaN(best[i]!)) return;
+                    if (Number.isNaN(before)) context.moveTo(x, y);
+                    else {
+                        context.lineTo(x, before);
+                        context.lineTo(x, y);
+                    }
+                    before = y;
+                });
+                context.lineTo(area.left + area.width, before);
+                context.strokeStyle = colour("accent");
+                context.lineWidth = 2 * ratio;
+                context.stroke();
+                for (const row of focus.rows()) {
+                    if (!Number.isFinite(value[row])) continue;
+                    context.strokeStyle = colour(row + 1 === study.best ? "best" : "ink");
+                    mark(area, "ring", area.x(at(row)), area.y(value[row]!), 6);
+                }
+            },
+            near: (area, x, y) => {
+                const i = nearest(area, x, y, rows.length, (n) => [area.x(at(rows[n]!)), area.y(value[rows[n]!]!)]);
+                if (i < 0) return null;
+                const row = rows[i]!;
+                return { x: area.x(at(row)), y: area.y(value[row]!), text: trialText(study, row), row };
+            },
+            pick: focus.pick,
+            rows: study.count,
+            columns: [
+                trialColumn(),
+                numbers("ended after", Float64Array.from(ended, (each) => each - begin), duration),
+                stateColumn(study),
+                valueColumn(study),
+                { title: "best so far", text: (row) => short(bestOf.get(row) ?? NaN), value: (row) => bestOf.get(row) ?? NaN, number: true },
+            ],
+        };
+    };
+    let over = "number";
+    let log = false;
+    const drawn = chart(options(over, log));
+    focus.onChange(drawn.redraw);
+    const again = () => drawn.update(options(over, log));
+    return section(
+        "history",
+        "Best so far",
+        h(
+            "div",
+            { class: "choices" },
+            choice("Order", [["number", "by number"], ["time", "over time"]], over, (chosen) => ((over = chosen), again())),
+            positive && choice("Scale", [["linear", "linear"], ["log", "logarithmic"]], "linear", (chosen) => ((log = chosen === "log"), again())),
+        ),
+        drawn.element,
+        h(
+            "p",
+            { class: "note" },
+            `Line: the best so far. Full dots: complete; rings: stopped or unfinished; crosses: diverged or failed.${
+                outside > 0 ? ` ${plural(outside, "trial")} with worse values ${outside === 1 ? "lies" : "lie"} outside the picture.` : ""
+            } Drag to enlarge a part, double-click for all.`,
+        ),
+    );
+}

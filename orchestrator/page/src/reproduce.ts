@@ -1,0 +1,26 @@
+// What is needed to run the study again.
+import { copyButton, h, section } from "./dom.ts";
+import { plural } from "./format.ts";
+import type { Study } from "./study.ts";
+
+export function reproduceSection(study: Study): HTMLElement {
+    const { source, version, git, sessions, study: about } = study.document;
+    const facts = h("dl", { class: "facts" });
+    const fact = (name: string, ...content: (Node | string)[]) => facts.append(h("div", {}, h("dt", {}, name), h("dd", {}, ...content)));
+    fact("Folder", h("code", {}, about.folder));
+    fact("hpo", version, ", which wrote this page");
+    if (git) {
+        const changed = git.changed === null ? null : git.changed.split("\n").filter((line) => line.trim());
+        fact(
+            "Git",
+            h("code", {}, git.commit),
+            copyButton(git.commit, "the commit"),
+            git.branch ? ` on ${git.branch}` : "",
+            ` when this page was written: `,
+            changed === null ? "not known whether files were changed" : changed.length === 0 ? "no changed files" : h("details", {}, h("summary", {}, `${plural(changed.length, "changed file")} (a dirty tree)`), h("pre", {}, changed.join("\n"))),
+        );
+    } else fact("Git", "The study's folder is in no repository.");
+    if (sessions.length > 0)
+        fact("Sessions", h("ul", {}, ...sessions.map((session) => h("li", {}, `${session.started.slice(0, 19).replace("T", " ")} UTC on ${session.host}, hpo ${session.version}`))));
+    return section("reproduce", "To run it again", facts, h("h3", {}, "The study file"), h("div", { class: "code" }, copyButton(source, "the study file"), h("pre", { tabindex: 0 }, source)));
+}

@@ -1,0 +1,74 @@
+// A chart with a mark a trial.
+import { type Chart, chart, mark, markOf, nearest, type Scale } from "./chart.ts";
+import { stateColumn, trialColumn, trialText } from "./columns.ts";
+import type { Focus } from "./focus.ts";
+import type { Study } from "./study.ts";
+import type { Column } from "./table.ts";
+import { colour } from "./theme.ts";
+
+export interface ScatterOptions {
+    title: string;
+    x: Scale;
+    y: Scale;
+    /** Positions of a row; NaN: it has no mark. */
+    at(row: number): [number, number];
+    columns: Column[];
+    height?: number;
+    /** Rows that are marked strongly and joined by a line, in this order. */
+    strong?: number[];
+}
+
+export function scatter(study: Study, focus: Focus, options: ScatterOptions): Chart {
+    const rows: number[] = [];
+    for (let row = 0; row < study.count; row++) {
+        const [x, y] = options.at(row);
+        if (Number.isFinite(x) && Number.isFinite(y) && !(options.x.log && x <= 0) && !(options.y.log && y <= 0)) rows.push(row);
+    }
+    const drawn = chart({
+        title: options.title,
+        height: options.height ?? 260,
+        x: options.x,
+        y: options.y,
+        draw: (area) => {
+            const { context, ratio } = area;
+            const small = rows.length > 1500;
+            const place = (row: number): [number, number] => {
+                const [x, y] = options.at(row);
+                return [area.x(x), area.y(y)];
+            };
+            context.lineWidth = 1.2 * ratio;
+            context.globalAlpha = small ? 0.6 : 0.9;
+            for (const row of rows) {
+                const shape = markOf(study.state.at(row));
+                context.fillStyle = context.strokeStyle = colour(shape === "cross" ? "bad" : "mild");
+                mark(area, small ? "square" : shape, ...place(row), small ? 1 : 3);
+            }
+            context.globalAlpha = 1;
+            const strong = options.strong ?? [];
+            context.strokeStyle = context.fillStyle = colour("accent");
+            context.lineWidth = 2 * ratio;
+            context.beginPath();
+            strong.forEach((row) => context.lineTo(...place(row)));
+            context.stroke();
+            for (const row of strong) mark(area, "square", ...place(row), 4);
+            for (const row of focus.rows()) {
+                context.strokeStyle = colour(row + 1 === study.best ? "best" : "ink");
+                mark(area, "ring", ...place(row), 6);
+            }
+        },
+        near: (area, x, y) => {
+            const i = nearest(area, x, y, rows.length, (n) => {
+                const [left, down] = options.at(rows[n]!);
+                return [area.x(left), area.y(down)];
+            });
+            if (i < 0) return null;
+            const [left, down] = options.at(rows[i]!);
+            return { x: area.x(left), y: area.y(down), text: trialText(study, rows[i]!), row: rows[i]! };
+        },
+        pick: focus.pick,
+        rows: study.count,
+        columns: [trialColumn(), stateColumn(study), ...options.columns],
+    });
+    focus.onChange(drawn.redraw);
+    return drawn;
+}
