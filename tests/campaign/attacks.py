@@ -2,9 +2,12 @@
 import contextlib
 import dataclasses
 import os
+import pathlib
 import signal
 import time
-from typing import List, Tuple
+from typing import Dict, List, Tuple
+
+from verdict import End
 
 
 class Attack:
@@ -21,6 +24,18 @@ class Attack:
     def evidence(self) -> str:
         """Returns the place where the attack can be looked at, for the end of a sentence."""
         return ""
+
+
+class Loss(Attack):
+    """The power fails at an instant of a run that was recorded. `of`: the run, in words; `reported`: the ends by then; `expected`: the value of each
+    trial of the run."""
+    of: str
+    reported: Dict[int, End]
+    expected: Dict[int, float]
+
+    def restored(self, place: pathlib.Path):
+        """Returns a context in which the folder of all studies is as after the loss."""
+        raise NotImplementedError
 
 
 @dataclasses.dataclass(frozen=True)

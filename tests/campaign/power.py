@@ -5,6 +5,7 @@ Kept is all that was synchronised. Of the rest of a file, each block of 4096 byt
 longer than its data, with zeros. Of the names, a prefix of the changes may be there, as with a journal, or any part in which each change has those
 before it on which it depends. The synchronisation of a file keeps its name, too, as on ext4, xfs and btrfs. See Pillai et al., "All File Systems Are
 Not Created Equal" (OSDI 2014), and Mohan et al., "Finding Crash-Consistency Bugs with Bounded Black-Box Crash Testing" (OSDI 2018)."""
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -12,7 +13,7 @@ import random
 import tempfile
 from typing import Dict, List, NamedTuple, Tuple
 
-from attacks import Attack
+from attacks import Loss
 from calls import FAIL_CALL
 from verdict import End
 
@@ -176,20 +177,23 @@ def _kept_parts(change: Change, chance: float, tears: bool, dice: random.Random)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Loss(Attack):
-    """The power fails at an instant of a recorded run."""
+class FileLoss(Loss):
     recording: Recording
-    of: str  # the recorded run, in words
+    of: str
     cut: int
     seed: int
-    reported: Dict[int, End]  # by then
-    expected: Dict[int, float]  # the value of each trial
+    reported: Dict[int, End]
+    expected: Dict[int, float]
 
     def __str__(self):
         return f"{self.of}: power fails at instant {self.cut}, seed {self.seed}"
 
-    def restore(self, folder: pathlib.Path):
-        """Makes the folder that was recorded as it is after the loss."""
+    @contextlib.contextmanager
+    def restored(self, place):
+        self._restore(place)
+        yield
+
+    def _restore(self, folder: pathlib.Path):
         for path, kept in self.recording.after_loss(self.cut, random.Random(self.seed)).items():
             if kept.is_folder:
                 (folder / path).mkdir(parents=True, exist_ok=True)
@@ -199,5 +203,5 @@ class Loss(Attack):
 
     def evidence(self) -> str:
         folder = pathlib.Path(tempfile.mkdtemp(prefix="hpo-loss-"))
-        self.restore(folder)
+        self._restore(folder)
         return f" ({folder})"

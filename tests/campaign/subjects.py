@@ -11,8 +11,9 @@ import time
 from typing import Dict, List
 
 import calls
+import disks
 import power
-from attacks import Kill
+from attacks import Kill, Loss
 from harness import HPO, Case, processes_of, wait_for
 from reported import assert_seen, reported
 from verdict import Seen
@@ -155,8 +156,7 @@ class Subject:
 
     def ends(self, run: Run, name: str):
         """Returns the ends that this run has reported."""
-        whole = run.text(f"{name}.out")
-        return reported(whole[:whole.rfind("\n") + 1])
+        return _ends(run.text(f"{name}.out"))
 
     def told(self, run: Run, printed: str):
         """Returns the ends that a recorded run has reported with the lines that it had printed."""
@@ -284,30 +284,67 @@ def printed(subject):
 SESSIONS = {"one session": '"$@"', "two sessions": '"$@" --set budget.trials=5; "$@"', "a kill": 'timeout --signal KILL 0.6 "$@"; "$@"'}
 
 
+def _shell(sessions):
+    return ["sh", "-c", SESSIONS[sessions], "sh"] if sessions != "one session" else []
+
+
+def _ends(printed):
+    """Returns the ends in the whole lines of an output."""
+    return reported(printed[:printed.rfind("\n") + 1])
+
+
 def losses(subject, sessions, number, dice):
     """Records a run of the subject. Returns losses of power in it, this many, at random instants."""
     run = Run(subject, trials=2 * TRIALS)
     run.setUp()
     try:
         log = run.folder / "record"
-        shell = ["sh", "-c", SESSIONS[sessions], "sh"] if sessions != "one session" else []
-        if subject.start(run, [power.RECORD_WRITES, "runs", str(log), *shell], "run").wait() != 0:
+        if subject.start(run, [power.RECORD_WRITES, "runs", str(log), *_shell(sessions)], "run").wait() != 0:
             raise RuntimeError(f"{subject.name}, recorded:\n{run.text('run.err')}")
         recording = power.read(log)
         expected = {t["trial"]: t["value"] for t in run.listed()}
         told = lambda printed: subject.told(run, printed)
-        return [power.Loss(recording, sessions, cut, dice.getrandbits(32), told(recording.printed(cut)), expected)
+        return [power.FileLoss(recording, sessions, cut, dice.getrandbits(32), told(recording.printed(cut)), expected)
                 for cut in dice.choices(recording.instants(), k=number)]
+    finally:
+        run.tearDown()
+
+
+def disk_losses(subject, sessions, kind, number, dice):
+    """As losses(), of a run on a new file system of this kind."""
+    run = Run(subject, trials=2 * TRIALS)
+    run.setUp()
+    try:
+        (run.folder / "runs").mkdir()
+        seen = [(0, "")]  # instants, and what had been printed by then
+        with disks.recorded_disk(kind, run.folder / "runs", run.folder):
+            began = time.monotonic_ns()
+            child = subject.start(run, _shell(sessions), "run")
+            while child.poll() is None:
+                time.sleep(0.001)
+                printed = run.text("run.out")
+                if printed != seen[-1][1]:
+                    seen.append((time.monotonic_ns(), printed))
+            if child.returncode != 0:
+                raise RuntimeError(f"{subject.name} on {kind}:\n{run.text('run.err')}")
+            expected = {t["trial"]: t["value"] for t in run.listed()}
+        record = disks.Record(run.folder)
+        first = next(i for i, entry in enumerate(record.entries) if entry[0] > began)
+        losses = []
+        for cut in [dice.randint(first, len(record.entries)) for _ in range(number)]:
+            printed = [text for instant, text in seen if instant <= record.entries[cut - 1][0]][-1]
+            losses.append(disks.DiskLoss(record, kind, sessions, cut, dice.getrandbits(32), _ends(printed), expected))
+        return losses
     finally:
         run.tearDown()
 
 
 def attacked(subject, attack, keep=False) -> Seen:
     """Makes one attack on a run of the subject, in a folder of its own, and resumes the run."""
-    run = Run(subject, trials=2 * TRIALS if isinstance(attack, power.Loss) else TRIALS)
+    run = Run(subject, trials=2 * TRIALS if isinstance(attack, Loss) else TRIALS)
     run.setUp()
     try:
-        if isinstance(attack, power.Loss):
+        if isinstance(attack, Loss):
             return _after_loss(subject, run, attack)
         if isinstance(subject, Viewer):
             return _attacked_viewer(subject, run, attack)
@@ -341,8 +378,12 @@ def _attacked_run(subject, run, attack):
 
 def _after_loss(subject, run, loss):
     seen = Seen(trials=run.trials, expected=loss.expected, reported=loss.reported, exit=0)
-    loss.restore(run.folder / "runs")
-    _see_and_resume(subject, run, seen)
+    try:
+        with loss.restored(run.folder / "runs"):
+            _see_and_resume(subject, run, seen)
+            wait_for(lambda: not processes_of(run.folder))
+    except disks.Refused as refused:
+        seen.lost = f"the file system does not recover: {refused}"
     return seen
 
 
