@@ -18,7 +18,11 @@ class Outbox final : public Executor {
         receivers_.insert(receivers_.end(), messages.size(), index);
         messages_.insert(messages_.end(), messages.begin(), messages.end());
     }
-    void launch(WorkerIndex index, const LaunchSpec& spec) override { executor_.launch(index, spec); }
+    /// Drops messages to the worker that had the index before.
+    void launch(WorkerIndex index, const LaunchSpec& spec) override {
+        drop_for(index);
+        executor_.launch(index, spec);
+    }
     void log_to(WorkerIndex index, const std::filesystem::path& file) override { executor_.log_to(index, file); }
     void terminate(WorkerIndex index, double grace) override { executor_.terminate(index, grace); }
     void kill(WorkerIndex index) override { executor_.kill(index); }
@@ -38,6 +42,14 @@ class Outbox final : public Executor {
     }
 
    private:
+    void drop_for(WorkerIndex index) {
+        for (std::size_t i = receivers_.size(); i-- > 0;) {
+            if (receivers_[i] != index) continue;
+            receivers_.erase(receivers_.begin() + static_cast<std::ptrdiff_t>(i));
+            messages_.erase(messages_.begin() + static_cast<std::ptrdiff_t>(i));
+        }
+    }
+
     Executor& executor_;
     std::vector<WorkerIndex> receivers_;  ///< of each message
     std::vector<OrchestratorMessage> messages_;
