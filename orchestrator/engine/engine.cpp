@@ -35,6 +35,7 @@ Engine::Engine(EngineParts parts, int workers)
                    attempts_, supply_, throughput_, forecasts_, backends_}),
       core_sharing_(context_, pool_, dispatcher_),
       started_(context_.now()),
+      last_tick_(started_),
       seconds_before_(context_.parts.ledger.record().seconds) {
     Ledger& ledger = context_.parts.ledger;
     ledger.wait_for_commits();
@@ -153,7 +154,7 @@ double Engine::seconds() const { return seconds_before_ + (context_.now() - star
 
 void Engine::forgive_own_delay() {
     const Seconds now = context_.now();
-    if (last_tick_ && (now - *last_tick_).count() > held_up_after) pool_.forgive_silence();
+    if ((now - last_tick_).count() > held_up_after) pool_.forgive_silence();
     last_tick_ = now;
 }
 

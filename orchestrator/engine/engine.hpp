@@ -10,7 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -113,9 +112,8 @@ class Engine {
     CoreSharing core_sharing_;
 
     std::set<std::string> remarks_;  ///< that the user was given
-    Seconds started_{0};
-    double seconds_before_ = 0;  ///< of the study's earlier sessions
-    std::optional<Seconds> last_tick_;
+    Seconds started_{0}, last_tick_{0};
+    double seconds_before_ = 0;   ///< of the study's earlier sessions
     bool more_to_close_ = false;  ///< paused trials, at the end of the study
     bool wound_up_ = false;
 };
