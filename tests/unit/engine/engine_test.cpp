@@ -20,6 +20,26 @@ using ::testing::HasSubstr;
 
 class EngineTest : public hpo::testing::OneStore {};
 
+TEST_F(EngineTest, AMachineThatStandsStillBeforeTheFirstTickSilencesNoWorker) {
+    study.resources.progress_timeout = 60;
+    Played play(study, store, 1);
+    play.tick(Seconds(1000));
+    EXPECT_THAT(play.executor.terminated, ::testing::IsEmpty());
+}
+
+TEST(OutboxTest, AWorkerDoesNotGetMessagesToTheOneThatHadItsIndexBefore) {
+    hpo::testing::PlayedExecutor executor;
+    Outbox outbox(executor);
+    outbox.send(0, to_worker::Run{});
+    outbox.send(1, to_worker::Stop{});
+    outbox.launch(0, {});
+    outbox.send(0, to_worker::Shutdown{});
+    outbox.release();
+    ASSERT_EQ(executor.sent[0].size(), 1U);
+    EXPECT_TRUE(std::holds_alternative<to_worker::Shutdown>(executor.sent[0].front()));
+    EXPECT_EQ(executor.sent[1].size(), 1U);
+}
+
 TEST_F(EngineTest, RunsTheBudgetOneAfterTheOtherInAWarmWorker) {
     Played play(study, store, 1);
     ASSERT_EQ(play.executor.launched.size(), 1u);
