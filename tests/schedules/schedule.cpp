@@ -393,12 +393,15 @@ class Schedule {
         if (const auto* plan = std::get_if<to_worker::Plan>(&message))
             tell("ask worker " + std::to_string(index) + " for the needs of " + named(plan->id));
         if (const auto* run = std::get_if<to_worker::Run>(&message)) {
-            const std::int64_t trial = run->id.trial;
+            const std::int64_t trial = run->id.trial, stored_steps = record.trial(trial).steps();
             tell("run " + named(trial) + ", attempt " + std::to_string(run->id.attempt) + " in worker " +
                  std::to_string(index));
             // A trial that the user stops while its launch is stored is told to stop by the next message.
             if (is_final(record.trial(trial).state) && record.trial(trial).rule != "user")
                 violated(named(trial) + " has ended and is run again");
+            if (stored_steps >= study_.budget.epochs &&
+                std::isfinite(record.trial(trial).curve.back().metrics.at("loss")))
+                violated(named(trial) + " has all its steps and is run again");
             if (session_->workers->trains(trial)) violated(named(trial) + " trains in two workers");
             if (unwritten([&](const Event& event) {
                     const auto* launched = std::get_if<event::Launched>(&event);
@@ -406,8 +409,7 @@ class Schedule {
                 }))
                 violated(named(trial) + " is run before its launch is stored");
             const auto checkpoint = checkpoints_.find(trial);
-            const std::int64_t stored = record.trial(trial).steps();
-            if (run->resume && checkpoint != checkpoints_.end() && checkpoint->second > stored)
+            if (run->resume && checkpoint != checkpoints_.end() && checkpoint->second > stored_steps)
                 violated("the checkpoint of " + named(trial) + " is ahead of its stored steps");
         } else if (const auto* decision = std::get_if<to_worker::Decision>(&message)) {
             const std::int64_t trial = decision->id.trial;
@@ -437,7 +439,13 @@ class Schedule {
     }
 
     void check_the_end() {
-        for (const StoredEvent& stored : store_.kept()) apply(last_, stored, study_.objective);
+        for (const StoredEvent& stored : store_.kept()) {
+            apply(last_, stored, study_.objective);
+            const auto* again = std::get_if<event::Requeued>(&stored.event);
+            if (again && again->charged && again->outcome != Outcome::lost)
+                violated(named(again->trial) + " was charged for an attempt that was " +
+                         std::string(to_text(again->outcome)));
+        }
         check_announced(last_, "in the end");
         std::int64_t configurations = 0;
         for (const TrialRecord& trial : last_.trials) {

@@ -51,8 +51,13 @@ void Workers::send(WorkerIndex index, std::span<const OrchestratorMessage> messa
             continue;
         }
         if (const auto* decision = std::get_if<to_worker::Decision>(&message)) {
-            for (Attempt& attempt : found->second.attempts)
-                if (attempt.run.id == decision->id && attempt.step == decision->step) attempt.delivered = false;
+            for (Attempt& attempt : found->second.attempts) {
+                if (attempt.run.id != decision->id) continue;
+                if (const auto owed = std::find(attempt.owed.begin(), attempt.owed.end(), decision->step);
+                    owed != attempt.owed.end())
+                    attempt.owed.erase(owed);
+                attempt.over = attempt.over || decision->action != to_worker::Action::go_on;
+            }
         }
         found->second.in.push_back(message);
     }
@@ -294,8 +299,7 @@ std::optional<std::pair<WorkerIndex, execution::Event>> Workers::deliver() {
     if (const auto* received = std::get_if<execution::Received>(&event))
         if (const auto* report = std::get_if<from_worker::Reported>(&received->message))
             for (Attempt& attempt : worker.attempts)
-                if (attempt.waits && attempt.run.id == report->id && attempt.step == report->report.step)
-                    attempt.delivered = true;
+                if (attempt.run.id == report->id) attempt.owed.push_back(report->report.step);
     if (worker.gone && worker.out.empty()) workers_.erase(index);
     return std::pair(index, std::move(event));
 }
@@ -311,7 +315,7 @@ std::optional<AttemptId> Workers::unanswered() const {
     for (const auto& [index, worker] : workers_) {
         if (worker.gone || worker.asked_to_leave) continue;
         for (const Attempt& attempt : worker.attempts)
-            if (attempt.waits && attempt.delivered && !told_to_stop(worker, attempt.run.id)) return attempt.run.id;
+            if (!attempt.owed.empty() && !attempt.over && !told_to_stop(worker, attempt.run.id)) return attempt.run.id;
     }
     return std::nullopt;
 }

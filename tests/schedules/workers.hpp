@@ -80,7 +80,10 @@ class Workers final : public Executor {
     struct Attempt {
         to_worker::Run run;
         std::int64_t step = 0;  ///< the last one reported or in the checkpoint
-        bool started = false, reported = false, waits = false, delivered = false;
+        bool started = false, reported = false;
+        bool waits = false;              ///< for the answer to its last report
+        bool over = false;               ///< the engine has answered that it ends
+        std::vector<std::int64_t> owed;  ///< steps of its reports that were taken in and are not answered
     };
     struct Worker {
         bool says_hello = true, hello = false, hangs = false, stubborn = false, shut_down = false, killed = false;
