@@ -1,10 +1,12 @@
 // Fuzzes the protocol. Chunks of odd sizes are split into lines and decoded as messages of either side. A message that
-// was accepted must be encoded as a line that is decoded to the same message. No line may be longer than the limit.
+// was accepted must be encoded as a line that is decoded to the same message. The faster codec of reports must agree.
+// No line may be longer than the limit.
 #include <cstdint>
 #include <cstdlib>
 
 #include "hpo/lines.hpp"
 #include "hpo/wire.hpp"
+#include "orchestrator/execution/quick_wire.hpp"
 
 namespace {
 
@@ -39,6 +41,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         require(line.size() < limit && line.find('\n') == std::string_view::npos);
         round_trip(line, wire::decode_worker);
         round_trip(line, wire::decode_orchestrator);
+        if (const auto quick = wire::quick_report(line)) {
+            const auto message = wire::decode_worker(line);
+            require(message.ok() && wire::encode(WorkerMessage(*quick)) == wire::encode(*message));
+        }
     };
     std::size_t chunk = 1;
     while (!bytes.empty()) {
