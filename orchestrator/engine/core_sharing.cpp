@@ -11,7 +11,7 @@ namespace hpo {
 void CoreSharing::tell(WorkerIndex index, const std::vector<int>& cores) {
     const bool borrows = cores.size() > context_.parts.cores[static_cast<std::size_t>(index)].size();
     pool_.use_cores(index, cores, borrows);
-    if (!borrows || std::exchange(told_of_first_, true) || !dispatcher_.first_trial_leads()) return;
+    if (!borrows || std::exchange(told_of_first_, true) || !starts_.first_trial_leads()) return;
     context_.say(Notice::Level::info, 1, "trains on " + std::to_string(cores.size()) + " cores before others begin");
 }
 
@@ -24,7 +24,7 @@ void CoreSharing::update() {
     const std::size_t count = std::min(own.size(), workers.size());
     free_since_.resize(count);
     std::vector<CoreUser> users(count);
-    const bool all_have_begun = pool_.with_trials() >= dispatcher_.at_once();
+    const bool all_have_begun = pool_.with_trials() >= starts_.at_once();
     for (std::size_t i = 0; i < count; ++i) {
         const Worker& worker = workers[i];
         const bool free = worker.idle() || worker.state == Worker::State::empty;

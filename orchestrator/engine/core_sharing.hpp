@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "orchestrator/engine/context.hpp"
-#include "orchestrator/engine/dispatcher.hpp"
+#include "orchestrator/engine/trial_starts.hpp"
 #include "orchestrator/engine/worker_pool.hpp"
 
 namespace hpo {
@@ -13,8 +13,8 @@ namespace hpo {
 class CoreSharing {
    public:
     /// All references outlive it. Without EngineParts::cores, or where trials compute on devices, it does nothing.
-    CoreSharing(EngineContext& context, WorkerPool& pool, const Dispatcher& dispatcher)
-        : context_(context), pool_(pool), dispatcher_(dispatcher) {}
+    CoreSharing(EngineContext& context, WorkerPool& pool, const TrialStarts& starts)
+        : context_(context), pool_(pool), starts_(starts) {}
 
     /// Trials may have begun or ended in workers, or some time has passed.
     void update();
@@ -24,7 +24,7 @@ class CoreSharing {
 
     EngineContext& context_;
     WorkerPool& pool_;
-    const Dispatcher& dispatcher_;
+    const TrialStarts& starts_;
     bool told_of_first_ = false;
     std::vector<std::optional<Seconds>> free_since_;  ///< by worker; none: it has a trial, or is being started
 };

@@ -31,9 +31,9 @@ Engine::Engine(EngineParts parts, int workers)
           {context_, pool_, machine_, health_, requirements_, ends_, memory_, placement_, throughput_, forecasts_}),
       worker_ends_({context_, pool_, machine_, health_, devices_, launches_, requirements_, ends_, memory_, diagnoses_,
                     attempts_}),
-      dispatcher_({context_, placement_, pool_, machine_, health_, launches_, requirements_, ends_, diagnoses_,
-                   attempts_, supply_, throughput_, forecasts_, backends_}),
-      core_sharing_(context_, pool_, dispatcher_),
+      starts_({context_, placement_, pool_, machine_, health_, launches_, requirements_, ends_, diagnoses_, attempts_,
+               supply_, throughput_, forecasts_, backends_}),
+      core_sharing_(context_, pool_, starts_),
       started_(context_.now()),
       last_tick_(started_),
       seconds_before_(context_.parts.ledger.record().seconds) {
@@ -49,7 +49,7 @@ void Engine::start() {
     guarded([this] {
         finish_what_was_stored();
         requirements_.recall(machine_.for_trials());
-        dispatcher_.warm_up();
+        starts_.warm_up();
     });
 }
 
@@ -59,7 +59,7 @@ void Engine::on(WorkerIndex index, const execution::Event& event) {
                        [&](const execution::Ready& ready) {
                            for (const std::string& note : ready.hello.notes)
                                if (remarks_.insert(note).second) context_.say(Notice::Level::info, 0, note);
-                           dispatcher_.worker_ready(index, ready.hello);
+                           starts_.worker_ready(index, ready.hello);
                        },
                        [&](const execution::Received& received) { on_message(index, received.message); },
                        [&](const execution::Exited& exited) { worker_ends_.exited(index, exited); },
@@ -82,7 +82,7 @@ void Engine::on(WorkerIndex index, const execution::Event& event) {
 void Engine::on_message(WorkerIndex index, const WorkerMessage& message) {
     pool_.note_life(index, message);
     std::visit(Overloaded{
-                   [&](const from_worker::PlanAnswer& answer) { dispatcher_.planned(index, answer); },
+                   [&](const from_worker::PlanAnswer& answer) { starts_.planned(index, answer); },
                    [&](const from_worker::Started& started) { attempts_.started(index, started); },
                    [&](const from_worker::Reported& report) { attempts_.reported(index, report); },
                    [&](const from_worker::Finished& end) { attempts_.finished(index, end); },
@@ -108,18 +108,27 @@ void Engine::tick() {
 
 void Engine::end_round() {
     guarded([this] {
-        if (!context_.closing() && placement_.take_changed()) {
-            throughput_.observe();
-            dispatcher_.place_trials();
-            core_sharing_.update();
-            (void)placement_.take_changed();  // by the trials that have just started
-            throughput_.observe();
-        }
-        if (!context_.closing() && !has_work()) end_paused_trials();
-        if (context_.closing()) wind_up();
+        start_trials();
+        end_if_over();
         context_.parts.ledger.commit();
     });
     context_.executor.release();
+}
+
+/// Nothing is decided anew while nothing has changed.
+void Engine::start_trials() {
+    if (context_.closing() || !placement_.take_changed()) return;
+    throughput_.observe();
+    starts_.start_trials();
+    core_sharing_.update();
+    (void)placement_.take_changed();  // by the trials that have just started
+    throughput_.observe();
+}
+
+void Engine::end_if_over() {
+    const bool has_work = pool_.busy() || !diagnoses_.empty() || starts_.work_left() > 0;
+    if (!context_.closing() && !has_work) end_paused_trials();
+    if (context_.closing()) wind_up();
 }
 
 /// A store that fails ends the study: no worker is answered because of an event that was not stored.
@@ -158,8 +167,6 @@ void Engine::forgive_own_delay() {
     last_tick_ = now;
 }
 
-bool Engine::has_work() { return pool_.busy() || !diagnoses_.empty() || dispatcher_.work_left() > 0; }
-
 /// Paused trials that no rule promotes any more end with the study, some at a time; with the last of them it is over.
 void Engine::end_paused_trials() {
     const auto closed = context_.parts.ledger.close_paused(closed_at_once);
@@ -195,7 +202,7 @@ std::vector<std::string> Engine::waiting_for() const {
                        .queued = ledger.queued().size(),
                        .proposing = ledger.proposer().computing(),
                        .diagnoses = diagnoses_.all().size(),
-                       .waits = dispatcher_.waits()};
+                       .waits = starts_.waits()};
     for (const std::int64_t trial : ledger.unfinished())
         state.paused += context_.trial(trial).state == TrialState::paused ? 1U : 0U;
     return hpo::waiting_for(pool_, state, context_.now());

@@ -1,12 +1,12 @@
 // The loop of a study: events come in from workers and from time, decisions go out through the executor. It has no I/O
 // of its own, no threads, and no clock but the one it is given: tests move time by hand and play the workers.
 //
-// The loop runs in rounds. In a round any number of events are taken in; end_round() then starts trials, stores what
-// has happened as one transaction, and only after that sends workers their answers.
+// The loop runs in rounds: start trials, store what has happened as one transaction, and only after that send workers
+// their answers; wait; take in any number of events.
 //
 // The state is kept by parts without I/O: the pool of workers, the requirements of trials, the health of devices,
-// failures to launch, pending diagnoses. Other parts act on it: the dispatcher starts trials, attempts take in their
-// steps, and the ends of workers, of memory and of devices have a file each.
+// failures to launch, pending diagnoses. Other parts act on it: one starts trials, attempts take in their steps, and
+// the ends of workers, of memory and of devices have a file each.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 #include "orchestrator/engine/attempts.hpp"
 #include "orchestrator/engine/context.hpp"
 #include "orchestrator/engine/core_sharing.hpp"
-#include "orchestrator/engine/dispatcher.hpp"
+#include "orchestrator/engine/trial_starts.hpp"
 #include "orchestrator/engine/worker_ends.hpp"
 
 namespace hpo {
@@ -40,8 +40,8 @@ class Engine {
     /// Stores steps that wait to be stored with others, a few times a second.
     void flush();
 
-    /// Trials start where they fit, what has happened is stored, and workers are answered. Call it soon after each of
-    /// the above and of the below; one call does for many of them.
+    /// Starts trials where they fit, stores what has happened, and answers workers. Call it soon after each of the
+    /// above and of the below; one call does for many of them.
     void end_round();
     /// Whether the end of the round has put off work so that nobody waits for long: then call it again soon.
     [[nodiscard]] bool has_more() const { return more_to_close_ && !context_.closing(); }
@@ -65,25 +65,26 @@ class Engine {
     /// Trials that workers train at this moment, by number.
     [[nodiscard]] std::vector<std::int64_t> running() const { return pool_.running(); }
     /// What they hold, in the order of their launch.
-    [[nodiscard]] std::vector<HeldResources> held_resources() const { return dispatcher_.held_resources(); }
+    [[nodiscard]] std::vector<HeldResources> held_resources() const { return starts_.held_resources(); }
     /// Processes of the living workers.
     [[nodiscard]] std::vector<std::int64_t> workers() const { return pool_.pids(); }
     /// Trials at once that are allowed now, and what was measured of their throughput.
     [[nodiscard]] std::int64_t at_once() const { return throughput_.at_once(); }
     [[nodiscard]] std::vector<ConcurrencyFinding> concurrency() const { return throughput_.findings(); }
     /// Which trial waits for what other programs use, with the numbers; empty: none does.
-    [[nodiscard]] const std::string& waits() const { return dispatcher_.waits(); }
+    [[nodiscard]] const std::string& waits() const { return starts_.waits(); }
     /// What the session waits for, a line each, for people.
     [[nodiscard]] std::vector<std::string> waiting_for() const;
 
    private:
     template <class F>
     void guarded(F&& handle);
+    void start_trials();
+    void end_if_over();
     void on_message(WorkerIndex index, const WorkerMessage& message);
     void finish_what_was_stored();
     void forgive_own_delay();
     [[nodiscard]] bool out_of_time() const;
-    [[nodiscard]] bool has_work();
     void end_paused_trials();
     void wind_up();
 
@@ -108,7 +109,7 @@ class Engine {
     DeviceFailures devices_;
     Attempts attempts_;
     WorkerEnds worker_ends_;
-    Dispatcher dispatcher_;
+    TrialStarts starts_;
     CoreSharing core_sharing_;
 
     std::set<std::string> remarks_;  ///< that the user was given

@@ -48,6 +48,7 @@ using namespace std::chrono_literals;
 constexpr auto draw_every = 250ms;
 constexpr auto killed_within = 400ms;  ///< after the second signal
 constexpr auto left_within = 150ms;    ///< after that
+constexpr int most_events = 1000;      ///< that one round takes in
 constexpr auto flush_every = 50ms;     ///< what a kill may take of steps that come thick, and how late viewers are
 
 const std::string not_stored = "the study's database cannot be written: ";
@@ -92,21 +93,32 @@ class Session {
     /// `accept` makes the study this one, in its folder, once nothing can refuse it any more.
     Result<RunOutcome> run(HolderLock& lock, const std::function<Result<void>()>& accept) {
         lock_ = &lock;
+        if (const auto made = make_executor(); !made) return made.error();
+        if (const auto listens = listen_to_control(); !listens) return listens.error();
+        if (const auto accepted = accept(); !accepted) return accepted.error();
+        begin();
+        while (!is_over()) {
+            wait();
+            end_round();
+        }
+        if (!engine_->done()) leave_behind();
+        return end();
+    }
+
+   private:
+    Result<void> make_executor() {
         // A worker that is alive must have sent a sign of life before it counts as silent.
         ExecutorSetup setup{.tag = study_tag(folder_), .program = programs_.hpo};
         setup.alive_every = std::min(setup.alive_every, study_.resources.progress_timeout / 3);
-        auto executor =
-            platform_of(study_).make_executor(loop_, setup, [this](WorkerIndex index, const execution::Event& event) {
-                engine_->on(index, event);
-                happened();
-            });
+        auto executor = platform_of(study_).make_executor(
+            loop_, setup, [this](WorkerIndex index, const execution::Event& event) { engine_->on(index, event); });
         if (!executor) return executor.error();
         executor_ = std::move(*executor);
+        return {};
+    }
 
-        if (const auto listens = listen_to_control(); !listens) return listens.error();
-        if (const auto accepted = accept(); !accepted) return accepted.error();
-
-        ledger_.when_on_disk([this] { asio::post(loop_, [this] { happened(); }); });
+    void begin() {
+        ledger_.when_on_disk([this] { wake(); });
         announcements_.release(ledger_.results_on_disk());
         ledger_.on_event = [this](const StoredEvent& stored) {
             const std::string logged = log_line(study_, ledger_.record(), stored),
@@ -136,19 +148,80 @@ class Session {
         end_round();
         tick();
         draw();
-        if (!engine_->done()) loop_.run();
+        end_round();
+    }
 
-        if (!engine_->done()) {
-            const Doing ending("waits for processes that were killed");
-            leave_behind();
+    // ---- The loop.
+
+    [[nodiscard]] bool is_over() const { return engine_->done() || gives_up_; }
+
+    /// Waits until a worker, the clock or the user has something to say, and takes in all that has been said by then:
+    /// many events make one round. A flood of them makes several.
+    void wait() {
+        if (!engine_->has_more()) loop_.run_one();
+        for (int taken_in = 1; taken_in < most_events && loop_.poll_one() > 0;) ++taken_in;
+    }
+
+    /// Starts trials, stores what has happened, answers workers, and tells the user and other sessions.
+    void end_round() {
+        try_to_show_stored();
+        engine_->end_round();
+        publish_reservations();
+        flush_later();
+    }
+
+    /// From any thread: ends wait().
+    void wake() {
+        asio::post(loop_, [] {});
+    }
+
+    /// Shows what cannot be lost any more.
+    void show_stored() {
+        announcements_.drop_after(ledger_.results());
+        announcements_.release(ledger_.results_on_disk());
+    }
+    void try_to_show_stored() {
+        try {
+            show_stored();
+        } catch (const StoreFailed& failed) {
+            engine_->fail(not_stored + failed.what());
         }
+    }
 
+    /// Every second, and as soon as this session has looked at the registry and then reserved more, before others read.
+    void publish_reservations() {
+        const bool due = std::exchange(publication_due_, false);
+        if (due) {
+            lock_registry();
+            now_ = seen();
+        }
+        if (std::exchange(registry_locked_, false)) {
+            std::vector<DeviceReservation> holds = machine_->to_publish(now_, engine_->held_resources());
+            const auto more = [](const DeviceReservation& now, const DeviceReservation& before) {
+                return now.reserved > before.reserved;
+            };
+            if (due || !std::equal(holds.begin(), holds.end(), published_.begin(), published_.end(), std::not_fn(more)))
+                publish(std::move(holds));
+        }
+        registry_lock_.reset();
+    }
+
+    /// Steps that wait to be stored with others are stored soon.
+    void flush_later() {
+        if (!ledger_.waits() || std::exchange(flushes_, true)) return;
+        flusher_.expires_after(flush_every);
+        flusher_.async_wait([this](auto error) {
+            flushes_ = false;
+            if (!error) engine_->flush();
+        });
+    }
+
+    RunOutcome end() {
         if (!ended_with_study_.empty())
             announce([this, printed = observer_.ended_with_study(ledger_.record(), ended_with_study_)] {
                 log_->info("{}", end_with_study_line(ended_with_study_.size()));
                 observer_.print(printed);
             });
-
         RunOutcome outcome;
         outcome.folder_lost = folder_lost();
         outcome.end = outcome.folder_lost ? Engine::End::failed : engine_->end();
@@ -176,7 +249,6 @@ class Session {
         return outcome;
     }
 
-   private:
     EngineParts parts() {
         return {.study = study_,
                 .ledger = ledger_,
@@ -212,13 +284,7 @@ class Session {
                             keeper_.trial_ended(ledger_.record().trial(number));
                         });
                     },
-                .proposal_ready =
-                    [this] {
-                        asio::post(loop_, [this] {
-                            engine_->proposal_ready();
-                            happened();
-                        });
-                    },
+                .proposal_ready = [this] { asio::post(loop_, [this] { engine_->proposal_ready(); }); },
                 .on_device = machine_->on_device(),
                 .host_too = machine_->host_too(),
                 .cores = cores_of_workers(study_, plan_),
@@ -233,27 +299,18 @@ class Session {
                         end_round();
                         return stopped ? settle() : stopped;
                     },
-                .stop_study =
-                    [this] {
-                        engine_->interrupt("stopped by hpo stop");
-                        happened();
-                    },
+                .stop_study = [this] { engine_->interrupt("stopped by hpo stop"); },
                 .running = [this] { return static_cast<std::int64_t>(engine_->running().size()); }};
     }
 
     /// Does it once all that has happened until now cannot be lost any more.
     void announce(std::function<void()> what) { announcements_.add(ledger_.results(), std::move(what)); }
 
-    void release() {
-        announcements_.drop_after(ledger_.results());
-        announcements_.release(ledger_.results_on_disk());
-    }
-
     /// For somebody who waits for an answer.
     Result<void> settle() {
         try {
             ledger_.settle();
-            release();
+            show_stored();
             return {};
         } catch (const StoreFailed& failed) {
             return Error{not_stored + failed.what()};
@@ -282,6 +339,7 @@ class Session {
 
     /// Stuck in the kernel, or below a supervisor that is: the next run sweeps.
     void leave_behind() {
+        const Doing ending("waits for processes that were killed");
         std::string pids;
         for (const std::string& pid : executor_->end(left_within)) pids += (pids.empty() ? "" : ", ") + pid;
         if (!pids.empty())
@@ -309,10 +367,6 @@ class Session {
         for (const std::string& line : lines) text += "\n  " + printable(line);
         log_->info("{}", text);
         observer_.answer(text + '\n');
-    }
-
-    void finish_if_done() {
-        if (engine_->done()) loop_.stop();
     }
 
     /// The study's folder was moved or removed while it ran.
@@ -343,11 +397,7 @@ class Session {
         keep_folders();
         sample();
         engine_->tick();
-        engine_->end_round();
-        lock_registry();
-        now_ = seen();
-        publish(machine_->to_publish(now_, engine_->held_resources()));
-        end_round();
+        publication_due_ = true;
         ticker_.expires_after(1s);
         ticker_.async_wait([this](auto error) {
             if (!error) tick();
@@ -359,46 +409,6 @@ class Session {
         if (std::exchange(registry_locked_, true)) return;
         if (registry_) registry_lock_ = registry_->lock();
         machine_->take_other_sessions(registry_ ? registry_->others() : read_sessions());
-    }
-
-    /// The round ends once all that is ready to be read was read.
-    void happened() {
-        if (std::exchange(round_ends_, true)) return;
-        asio::post(loop_, [this] {
-            round_ends_ = false;
-            end_round();
-        });
-    }
-
-    /// A session that looked at the registry and then reserved more publishes that at once, before others read; all
-    /// else is published every second.
-    void end_round() {
-        try {
-            release();
-        } catch (const StoreFailed& failed) {
-            engine_->fail(not_stored + failed.what());
-        }
-        engine_->end_round();
-        if (std::exchange(registry_locked_, false)) {
-            std::vector<DeviceReservation> holds = machine_->to_publish(now_, engine_->held_resources());
-            const auto more = [](const DeviceReservation& now, const DeviceReservation& before) {
-                return now.reserved > before.reserved;
-            };
-            if (!std::equal(holds.begin(), holds.end(), published_.begin(), published_.end(), std::not_fn(more)))
-                publish(std::move(holds));
-        }
-        registry_lock_.reset();
-        finish_if_done();
-        if (engine_->has_more()) happened();
-        if (ledger_.waits() && !std::exchange(flushes_, true)) {
-            flusher_.expires_after(flush_every);
-            flusher_.async_wait([this](auto error) {
-                flushes_ = false;
-                if (error) return;
-                engine_->flush();
-                happened();
-            });
-        }
     }
 
     /// Without a registry it goes on.
@@ -473,7 +483,7 @@ class Session {
             engine_->kill();
             killer_.expires_after(killed_within);
             killer_.async_wait([this](auto error) {
-                if (!error) loop_.stop();
+                if (!error) gives_up_ = true;
             });
         } else if (signal_ == 0) {
             signal_ = number;
@@ -482,7 +492,6 @@ class Session {
                                                    : "the terminal was closed";
             engine_->interrupt(name);
         }
-        end_round();
     }
 
     const Study& study_;
@@ -507,7 +516,8 @@ class Session {
     asio::io_context loop_{1};
     asio::steady_timer ticker_{loop_};
     asio::steady_timer drawer_{loop_};
-    bool round_ends_ = false;  ///< soon
+    bool publication_due_ = false;  ///< of what this session holds
+    bool gives_up_ = false;         ///< on processes that do not end
     asio::steady_timer flusher_{loop_};
     bool flushes_ = false;
     asio::steady_timer killer_{loop_};

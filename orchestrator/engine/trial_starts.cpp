@@ -1,4 +1,4 @@
-#include "orchestrator/engine/dispatcher.hpp"
+#include "orchestrator/engine/trial_starts.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -19,7 +19,7 @@ constexpr double worth_sharing = 2e8;
 
 }  // namespace
 
-void Dispatcher::warm_up() {
+void TrialStarts::warm_up() {
     const EngineParts& parts = uses_.context.parts;
     if (!uses_.requirements.asks_workers() || (parts.on_device && !parts.host_too)) return;
     auto wanted = std::min(static_cast<std::int64_t>(uses_.pool.workers().size()), work_left());
@@ -27,47 +27,58 @@ void Dispatcher::warm_up() {
     for (std::int64_t index = 0; index < wanted; ++index) launch(static_cast<WorkerIndex>(index), host_only);
 }
 
-void Dispatcher::place_trials() {
-    const auto most = std::min(uses_.pool.workers().size(), static_cast<std::size_t>(uses_.throughput.at_once()));
+void TrialStarts::start_trials() {
     is_read_ = false;
     unanswered_.clear();
-    while (!uses_.context.closing() && uses_.pool.has_room(may_launch()) && uses_.throughput.has_room()) {
-        if (first_trial_leads() && uses_.pool.with_trials() >= at_once()) return;
-        choose_backends();
-        PlacementDecision decision;
-        const bool any_waits = uses_.placement.waiting() > 0;
-        if (any_waits) {
-            uses_.placement.set_limits(limits());
-            (void)machine();
-            decision = uses_.placement.decide();
-        }
-        for (const auto& never : decision.never) refuse(never);
-        if (uses_.context.closing()) return;
-        const bool elsewhere =
-            (decision.kept_out && try_other_side(decision.kept_out->trial)) || !wait_for_others(decision.kept_out);
-        for (const std::size_t idle : decision.release)
-            uses_.pool.end(static_cast<WorkerIndex>(idle), "makes way for a worker on another device");
-        if (decision.start) start(*decision.start, uses_.placement.reservation_of(*decision.start));
-        if (decision.start || !decision.release.empty()) is_read_ = false;
-        if (!decision.never.empty() || decision.start || elsewhere) continue;
-
-        // A smaller trial than the one that does not fit may be the next one.
-        const bool queue_is_full =
-            uses_.placement.waiting() + unanswered_.size() >= uses_.placement.longest_queue(most);
-        const std::int64_t next = queue_is_full ? 0 : next_trial();
-        if (next == 0) {
-            const bool stuck = (queue_is_full || any_waits) && !decision.joins_soon && !decision.limited;
-            if (stuck) uses_.pool.end_idle_but_one("frees memory for a waiting trial");
-            return;
-        }
-        if (!find_requirements(next) && !uses_.pool.any_idle_to_ask()) return;
+    while (may_start_more()) {
+        const PlacementDecision decision = find_work();
+        if (!act_on(decision) && !look_further(decision)) return;
     }
+}
+
+bool TrialStarts::may_start_more() const {
+    if (uses_.context.closing() || !uses_.pool.has_room(may_launch()) || !uses_.throughput.has_room()) return false;
+    return !first_trial_leads() || uses_.pool.with_trials() < at_once();
+}
+
+PlacementDecision TrialStarts::find_work() {
+    choose_backends();
+    if (uses_.placement.waiting() == 0) return {};
+    uses_.placement.set_limits(limits());
+    (void)machine();
+    return uses_.placement.decide();
+}
+
+/// Returns true if that leaves something to decide anew: a trial has started, was refused, or is to run elsewhere.
+bool TrialStarts::act_on(const PlacementDecision& decision) {
+    for (const auto& never : decision.never) refuse(never);
+    if (uses_.context.closing()) return true;
+    const auto& kept_out = decision.kept_out;
+    const bool elsewhere = (kept_out && try_other_side(kept_out->trial)) || !wait_for_others(kept_out);
+    for (const std::size_t idle : decision.release)
+        uses_.pool.end(static_cast<WorkerIndex>(idle), "makes way for a worker on another device");
+    if (decision.start) start(*decision.start);
+    if (decision.start || !decision.release.empty()) is_read_ = false;
+    return decision.start || !decision.never.empty() || elsewhere;
+}
+
+/// Nothing that waits can start now. A smaller trial than the one that does not fit may be the next one. Returns false
+/// if there is none, or a worker has to answer first.
+bool TrialStarts::look_further(const PlacementDecision& decision) {
+    const Placement& placement = uses_.placement;
+    const auto workers = std::min(uses_.pool.workers().size(), static_cast<std::size_t>(uses_.throughput.at_once()));
+    const bool queue_is_full = placement.waiting() + unanswered_.size() >= placement.longest_queue(workers);
+    const std::int64_t next = queue_is_full ? 0 : next_trial();
+    if (next != 0) return find_requirements(next) || uses_.pool.any_idle_to_ask();
+    const bool stuck = (queue_is_full || placement.waiting() > 0) && !decision.joins_soon && !decision.limited;
+    if (stuck) uses_.pool.end_idle_but_one("frees memory for a waiting trial");
+    return false;
 }
 
 // ---- What placing has to know.
 
 /// Where trials may compute on the host and on accelerators: chooses anew for all that wait.
-void Dispatcher::choose_backends() {
+void TrialStarts::choose_backends() {
     if (!uses_.context.parts.host_too) return;
     std::vector<std::int64_t> waiting;
     for (const std::int64_t trial : uses_.context.parts.ledger.queued())
@@ -76,19 +87,19 @@ void Dispatcher::choose_backends() {
 }
 
 /// The trial cannot run where it is to compute. Returns false if it cannot run elsewhere either.
-bool Dispatcher::try_other_side(std::int64_t trial) {
+bool TrialStarts::try_other_side(std::int64_t trial) {
     return uses_.context.parts.host_too && uses_.requirements.try_other_side(trial);
 }
 
 /// The workers that can answer what the trial needs: any, until one has answered what its work is.
-Side Dispatcher::side_of(std::int64_t trial) const {
+Side TrialStarts::side_of(std::int64_t trial) const {
     if (!uses_.context.parts.host_too) return Side::any;
     const TrialRequirements* needs = uses_.requirements.find(trial);
     if (!needs || (!needs->work && !needs->runs_on_one_side() && !needs->on_host)) return Side::any;
     return needs->on_host ? Side::host : Side::device;
 }
 
-PlacementLimits Dispatcher::limits() {
+PlacementLimits TrialStarts::limits() {
     const Study& study = uses_.context.parts.study;
     const std::size_t slots = uses_.placement.most_slots();
     PlacementLimits limits;
@@ -103,7 +114,7 @@ PlacementLimits Dispatcher::limits() {
 
 /// Trials on the host leave a core to each worker on a device that trains, or that is about to be asked, or to answer,
 /// what its first trial needs.
-void Dispatcher::keep_cores_for_devices(PlacementLimits& limits) {
+void TrialStarts::keep_cores_for_devices(PlacementLimits& limits) {
     const auto& to_ask = uses_.placement.without_needs();
     const bool asks =
         std::any_of(to_ask.begin(), to_ask.end(), [&](std::int64_t trial) { return side_of(trial) == Side::device; });
@@ -121,7 +132,7 @@ void Dispatcher::keep_cores_for_devices(PlacementLimits& limits) {
 }
 
 /// As of the last start; placement_ has been given it.
-const Machine& Dispatcher::machine() {
+const Machine& TrialStarts::machine() {
     const Machine* fixed = uses_.machine.unchanging();
     if (fixed) {
         if (std::exchange(fixed_, fixed) != fixed) uses_.placement.set_machine(*fixed);
@@ -138,7 +149,7 @@ const Machine& Dispatcher::machine() {
 /// Whether the study's first trial is to have a few cores before others begin. Its curve is what rules and samplers
 /// compare those of others with, and with the default sampler it is the middle of the space, which is a good
 /// configuration more often than not. Nothing is lost, since the cores compute all the time.
-bool Dispatcher::first_trial_leads() const {
+bool TrialStarts::first_trial_leads() const {
     const EngineParts& parts = uses_.context.parts;
     const auto& trials = parts.ledger.record().trials;
     if (parts.cores.size() < 2 || parts.on_device || parts.study.resources.parallel) return false;
@@ -150,12 +161,12 @@ bool Dispatcher::first_trial_leads() const {
     return !needs || !needs->work || needs->work->flops / std::max(1.0, needs->work->updates) >= worth_sharing;
 }
 
-std::int64_t Dispatcher::at_once() const {
+std::int64_t TrialStarts::at_once() const {
     const std::int64_t all = uses_.throughput.at_once();
     return first_trial_leads() ? std::max<std::int64_t>(1, all - cores_of_first_trial + 1) : all;
 }
 
-std::vector<HeldResources> Dispatcher::held_resources() const {
+std::vector<HeldResources> TrialStarts::held_resources() const {
     std::vector<const Job*> launched;
     for (const Worker& worker : uses_.pool.workers())
         for (const Job& job : worker.jobs) launched.push_back(&job);
@@ -167,13 +178,13 @@ std::vector<HeldResources> Dispatcher::held_resources() const {
     return all;
 }
 
-bool Dispatcher::may_launch() const {
+bool TrialStarts::may_launch() const {
     return uses_.launches.may_launch(uses_.pool.any_starting(), uses_.context.now());
 }
 
 /// Tells who waits once, when it has lasted: what has just ended may still be in the readings as others' use. Returns
 /// false if the trial waits no longer for memory that it ran out of: it is to be placed anew.
-bool Dispatcher::wait_for_others(const std::optional<Admission::Reason>& kept_out) {
+bool TrialStarts::wait_for_others(const std::optional<Admission::Reason>& kept_out) {
     const Seconds now = uses_.context.now();
     const std::int64_t trial = kept_out ? kept_out->trial : 0;
     if (std::exchange(waiting_trial_, trial) != trial) waits_since_ = now;
@@ -191,21 +202,22 @@ bool Dispatcher::wait_for_others(const std::optional<Admission::Reason>& kept_ou
     return false;
 }
 
-void Dispatcher::launch(WorkerIndex index, int device, const std::vector<int>& more) {
+void TrialStarts::launch(WorkerIndex index, int device, const std::vector<int>& more) {
     const LaunchSpec spec = uses_.context.parts.worker(index, devices_of({.device = device, .more = more}));
     uses_.pool.launch(index, spec, device, more);
 }
 
 /// In a worker that is ready, which begins at once, or in a new one, which begins after its hello.
-void Dispatcher::start(const PlacementDecision::Start& start, Reservation reservation) {
+void TrialStarts::start(const PlacementDecision::Start& start) {
     const auto index = static_cast<WorkerIndex>(start.worker);
+    Reservation reservation = uses_.placement.reservation_of(start);
     if (start.opens) launch(index, start.launch.device, start.launch.more);
     const TrialNeeds& needs = uses_.requirements.of(reservation.trial);
     Job& job = uses_.pool.reserve(index, start.launch.joins, needs, std::move(reservation));
     if (!start.opens) uses_.attempts.begin(index, job);
 }
 
-void Dispatcher::worker_ready(WorkerIndex index, const from_worker::Hello& hello) {
+void TrialStarts::worker_ready(WorkerIndex index, const from_worker::Hello& hello) {
     uses_.launches.succeeded();
     if (!uses_.pool.greet(index, hello)) return;
     const Worker& worker = uses_.pool.at(index);
@@ -222,7 +234,7 @@ void Dispatcher::worker_ready(WorkerIndex index, const from_worker::Hello& hello
     uses_.ends.announce(trial);  // a user may have stopped it meanwhile
 }
 
-void Dispatcher::planned(WorkerIndex index, const from_worker::PlanAnswer& answer) {
+void TrialStarts::planned(WorkerIndex index, const from_worker::PlanAnswer& answer) {
     const Worker& worker = uses_.pool.at(index);
     if (answer.id != worker.planning || worker.state != Worker::State::ready) return;
     uses_.pool.plan_answered(index);
@@ -237,7 +249,7 @@ void Dispatcher::planned(WorkerIndex index, const from_worker::PlanAnswer& answe
 }
 
 /// What the trial needs is known now, or (false) a worker was asked or has to come first.
-bool Dispatcher::find_requirements(std::int64_t trial) {
+bool TrialStarts::find_requirements(std::int64_t trial) {
     if (uses_.requirements.known(trial)) return true;
     if (uses_.requirements.asks_workers()) return ask_a_worker(trial), false;
     uses_.requirements.predict(trial, machine());
@@ -245,7 +257,7 @@ bool Dispatcher::find_requirements(std::int64_t trial) {
 }
 
 /// A worker that can be asked; else one is started, unless one that is there can be soon.
-void Dispatcher::ask_a_worker(std::int64_t trial) {
+void TrialStarts::ask_a_worker(std::int64_t trial) {
     const Study& study = uses_.context.parts.study;
     const Side side = side_of(trial);
     if (const auto free = uses_.pool.first_to_ask(side)) {
@@ -266,7 +278,7 @@ void Dispatcher::ask_a_worker(std::int64_t trial) {
 }
 
 /// Too large for the empty machine: in smaller micro-batches, else not at all.
-void Dispatcher::refuse(const Admission::Reason& never) {
+void TrialStarts::refuse(const Admission::Reason& never) {
     if (try_other_side(never.trial)) return;
     if (uses_.requirements.shrink(never.trial, never.text)) return;
     const std::int64_t micro_batches = uses_.requirements.of(never.trial).micro_batches;
@@ -278,7 +290,7 @@ void Dispatcher::refuse(const Admission::Reason& never) {
 }
 
 /// A queued trial whose requirements are not known, else a further one. 0: none.
-std::int64_t Dispatcher::next_trial() {
+std::int64_t TrialStarts::next_trial() {
     for (const std::int64_t trial : uses_.placement.without_needs())
         if (!unanswered_.contains(trial)) return trial;
     const bool is_first = uses_.context.parts.ledger.record().trials.empty();
@@ -286,7 +298,7 @@ std::int64_t Dispatcher::next_trial() {
     return uses_.supply.further_trial();
 }
 
-std::int64_t Dispatcher::work_left() const {
+std::int64_t TrialStarts::work_left() const {
     const EngineParts& parts = uses_.context.parts;
     auto work = static_cast<std::int64_t>(uses_.placement.without_needs().size() + uses_.placement.waiting());
     if (uses_.supply.may_propose())

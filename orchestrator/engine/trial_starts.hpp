@@ -1,4 +1,4 @@
-// Which trial goes where: what trials need is found out, placement (scheduling/placement.hpp) decides, and workers are
+// How trials start: what they need is found out, placement (scheduling/placement.hpp) decides, and workers are
 // launched, given trials, or released.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace hpo {
 
-class Dispatcher {
+class TrialStarts {
    public:
     /// All references outlive it.
     struct Uses {
@@ -37,15 +37,15 @@ class Dispatcher {
         StepForecasts& forecasts;
         BackendChooser& backends;
     };
-    explicit Dispatcher(const Uses& uses) : uses_(uses) {}
-    Dispatcher(const Dispatcher&) = delete;
-    Dispatcher& operator=(const Dispatcher&) = delete;
+    explicit TrialStarts(const Uses& uses) : uses_(uses) {}
+    TrialStarts(const TrialStarts&) = delete;
+    TrialStarts& operator=(const TrialStarts&) = delete;
 
     /// Starts workers that can be asked what trials need, before anything is known of any trial.
     void warm_up();
     /// Starts trials while some fit: one after the other, since each changes what is left. The machine is read again
     /// after each.
-    void place_trials();
+    void start_trials();
     /// A worker sent its hello: the trial that is reserved for it begins.
     void worker_ready(WorkerIndex index, const from_worker::Hello& hello);
     /// A worker answered what a trial needs, or why it cannot train it.
@@ -63,13 +63,17 @@ class Dispatcher {
     [[nodiscard]] const std::string& waits() const { return waits_; }
 
    private:
+    [[nodiscard]] bool may_start_more() const;
+    [[nodiscard]] PlacementDecision find_work();
+    bool act_on(const PlacementDecision& decision);
+    bool look_further(const PlacementDecision& decision);
     [[nodiscard]] bool may_launch() const;
     void choose_backends();
     [[nodiscard]] PlacementLimits limits();
     void keep_cores_for_devices(PlacementLimits& limits);
     const Machine& machine();
     void launch(WorkerIndex index, int device, const std::vector<int>& more = {});
-    void start(const PlacementDecision::Start& start, Reservation reservation);
+    void start(const PlacementDecision::Start& start);
     std::int64_t next_trial();
     bool find_requirements(std::int64_t trial);
     void ask_a_worker(std::int64_t trial);
