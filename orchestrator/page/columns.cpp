@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
+#include <queue>
 #include <set>
 #include <utility>
 
@@ -157,29 +159,68 @@ Json space_columns(const Study& study) {
     return space;
 }
 
-std::vector<std::size_t> thinned(std::span<const double> values, std::size_t most) {
-    std::vector<std::size_t> kept;
-    if (values.size() <= std::max<std::size_t>(most, 2)) {
-        for (std::size_t i = 0; i < values.size(); ++i) kept.push_back(i);
-        return kept;
-    }
+namespace {
+
+/// Returns the first, the last, and the least and the largest of `parts` equal parts, and the first NaN of each.
+std::vector<std::size_t> extremes_of_parts(std::span<const double> values, std::size_t parts) {
     std::set<std::size_t> chosen{0, values.size() - 1};
-    const std::size_t parts = most > 2 ? (most - 2) / 2 : 0;
     for (std::size_t part = 0; part < parts; ++part) {
         const std::size_t from = part * values.size() / parts, to = (part + 1) * values.size() / parts;
-        std::size_t least = from, largest = from;
-        const auto gap = std::find_if(values.begin() + static_cast<std::ptrdiff_t>(from),
-                                      values.begin() + static_cast<std::ptrdiff_t>(to),
-                                      [](double value) { return std::isnan(value); });
-        if (const auto at = static_cast<std::size_t>(gap - values.begin()); at < to) chosen.insert(at);
+        std::size_t least = from, largest = from, gap = to;
         for (std::size_t i = from; i < to; ++i) {
+            if (std::isnan(values[i])) gap = std::min(gap, i);
             if (values[i] < values[least] || std::isnan(values[least])) least = i;
             if (values[i] > values[largest] || std::isnan(values[largest])) largest = i;
         }
-        chosen.insert(least);
-        chosen.insert(largest);
+        chosen.insert({least, largest});
+        if (gap < to) chosen.insert(gap);
     }
-    kept.assign(chosen.begin(), chosen.end());
+    return {chosen.begin(), chosen.end()};
+}
+
+/// A line between two points, and the point between them that lies farthest from it.
+struct Span {
+    std::size_t from = 0, to = 0, farthest = 0;
+    double distance = -1;
+    bool operator<(const Span& other) const { return distance < other.distance; }
+};
+
+Span span_of(std::span<const double> values, const std::vector<std::size_t>& points, std::size_t from, std::size_t to) {
+    Span span{from, to};
+    const auto at = [&](std::size_t i) { return static_cast<double>(points[i]); };
+    double first = values[points[from]], last = values[points[to]];
+    if (std::isnan(first)) first = last;
+    if (std::isnan(last)) last = first;
+    const bool gap = std::isnan(first);  // at both ends
+    for (std::size_t i = from + 1; i < to; ++i) {
+        const double value = values[points[i]];
+        const double line = first + (last - first) * (at(i) - at(from)) / (at(to) - at(from));
+        double distance = std::abs(value - line);
+        if (std::isnan(distance)) distance = std::isnan(value) == gap ? 0 : std::numeric_limits<double>::infinity();
+        if (distance > span.distance) span.farthest = i, span.distance = distance;
+    }
+    return span;
+}
+
+}  // namespace
+
+std::vector<std::size_t> thinned(std::span<const double> values, std::size_t most) {
+    std::vector<std::size_t> points(values.size());
+    std::iota(points.begin(), points.end(), std::size_t{0});
+    if (values.size() <= std::max<std::size_t>(most, 2)) return points;
+    if (values.size() > 8 * most) points = extremes_of_parts(values, 4 * most);
+    std::priority_queue<Span> spans;
+    spans.push(span_of(values, points, 0, points.size() - 1));
+    std::vector<std::size_t> kept{0, points.size() - 1};
+    while (kept.size() < most && spans.top().distance > 0) {
+        const Span span = spans.top();
+        spans.pop();
+        kept.push_back(span.farthest);
+        spans.push(span_of(values, points, span.from, span.farthest));
+        spans.push(span_of(values, points, span.farthest, span.to));
+    }
+    std::sort(kept.begin(), kept.end());
+    for (std::size_t& index : kept) index = points[index];
     return kept;
 }
 

@@ -39,8 +39,9 @@ class CurveColumns {
     std::vector<float> values_;
 };
 
-/// Returns at most `most` indices of `values` in ascending order: the first, the last, and the least and the largest of
-/// equal parts, so that no peak is lost. The first NaN of each part comes on top, so that a gap is seen.
+/// Returns at most `most` (at least 2) indices of `values` in ascending order: the ends, and one after another those
+/// farthest from the line through the ones before (Ramer 1972, Douglas and Peucker 1973), so that no peak is lost and
+/// bends have most points. Of many values, the least and the largest of equal parts take part.
 std::vector<std::size_t> thinned(std::span<const double> values, std::size_t most);
 
 /// Collects the attempts of trials: where and when each ran, how it ended, and what was reserved.

@@ -32,7 +32,8 @@ export function answerSection(study: Study): HTMLElement {
     if (importance.no_effects) fact("What matters", importance.no_effects);
     else if (importance.explained >= 0.2 && sure.length > 0)
         fact("What matters", sure.slice(0, 4).map((each) => `${each.parameter} ${percent(each.share)} ± ${percent(each.deviation)}`).join(", "), " of the variance");
-    else if (importance.parameters.length > 0) fact("What matters", "Nothing that is certain: the trials do not predict each other.");
+    else if (importance.parameters.length > 0)
+        fact("What matters", importance.explained < 0.2 ? "Nothing that is certain: the trials do not predict each other." : "No share of a parameter is certain yet.");
 
     for (const bound of importance.bounds)
         fact("At a bound", `${bound.parameter}: ${bound.trials} of the best ${bound.of} lie at its ${bound.end === "high" ? "upper" : "lower"} end, ${String(bound.value)}`);
@@ -73,7 +74,8 @@ function configurationOf(study: Study): (HTMLElement | null)[] {
             {},
             h("summary", {}, "Ready to run"),
             h("div", { class: "code" }, copyButton(configuration.yaml, "best.yaml"), h("pre", { tabindex: 0 }, configuration.yaml)),
-            configuration.environment ? h("div", { class: "code" }, h("p", {}, "Environment that hpo set for its script:"), h("pre", {}, configuration.environment)) : null,
+            configuration.environment ? h("p", { class: "note" }, "The environment that hpo set for its script:") : null,
+            configuration.environment ? h("pre", { tabindex: 0 }, configuration.environment) : null,
         ),
     ];
 }

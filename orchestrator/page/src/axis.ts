@@ -21,9 +21,12 @@ interface AxisSource {
     low: number;
     high: number;
     log: boolean;
+    integer?: boolean;
     choices: string[] | null;
     /** The lower end is drawn at the top. */
     flipped?: boolean;
+    /** Before the label of the bottom, where lower values lie too. */
+    below?: string;
 }
 
 export function axis(source: AxisSource): Axis {
@@ -37,13 +40,14 @@ export function axis(source: AxisSource): Axis {
     const position = (value: number) => turn(Math.min(1, Math.max(0, ((log ? Math.log(value) : value) - from) / span)));
     const value = (at: number) => (log ? Math.exp(from + turn(at) * span) : from + turn(at) * span);
     const label = (number: number) => (choices ? (choices[Math.round(number)] ?? "–") : short(number));
-    const marked = choices ? choices.map((_, i) => i) : log ? logTicks(low, high) : [0, 0.25, 0.5, 0.75, 1].map((share) => low + share * (high - low));
+    const quarters = [0, 0.25, 0.5, 0.75, 1].map((share) => low + share * (high - low));
+    const marked = choices ? choices.map((_, i) => i) : log ? logTicks(low, high) : source.integer ? [...new Set(quarters.map(Math.round))] : quarters;
     return {
         name,
         values,
         at: Float32Array.from(values, position),
         label,
-        ticks: marked.map((number) => ({ at: position(number), text: label(number) })),
+        ticks: marked.map((number) => ({ at: position(number), text: `${position(number) === 0 ? (source.below ?? "") : ""}${label(number)}` })),
         position,
         value,
         choices,
@@ -78,15 +82,15 @@ export function rangeOf(values: Iterable<number>): [number, number] {
 }
 
 /**
- * The range of a chart of the objective that a few terrible values must not flatten: from the best to the worst, or to a
- * tenth beyond the worst of the best nine tenths where the worst lies far outside.
+ * The range of a chart of the objective that a few terrible values must not flatten. `sorted` has the best first. From
+ * the best to the worst, or to three times as far as the better three quarters reach where the worst lies far beyond.
  */
 export function usefulRange(sorted: number[]): [number, number] {
     if (sorted.length === 0) return [0, 1];
     const best = sorted[0]!;
-    const most = sorted[Math.floor((sorted.length - 1) * 0.9)]!;
     const worst = sorted[sorted.length - 1]!;
-    const end = Math.abs(worst - best) > 4 * Math.abs(most - best) && most !== best ? most + 0.1 * (most - best) : worst;
+    const reach = 3 * (sorted[Math.floor((sorted.length - 1) * 0.75)]! - best);
+    const end = reach !== 0 && Math.abs(worst - best) > 2 * Math.abs(reach) ? best + reach : worst;
     return best < end ? [best, end] : [end, best];
 }
 

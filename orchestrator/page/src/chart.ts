@@ -51,7 +51,7 @@ export interface ChartOptions {
 /** Marks of an axis that uPlot does not place well: names, and numbers on a logarithmic scale. */
 function splits({ names, log }: Scale): uPlot.Axis["splits"] | undefined {
     if (names) return () => names.map((_, i) => i);
-    return log ? (u, axis, low, high) => logMarks(low, high, (u.axes[axis]!.side === 3 ? u.height : u.width) / 90) : undefined;
+    return log ? (u, axis, low, high) => logMarks(low, high, (u.axes[axis]!.side === 3 ? u.height : u.width) / 70) : undefined;
 }
 
 function axis(scale: Scale, side: 2 | 3, width: number): uPlot.Axis {

@@ -110,7 +110,7 @@ export function curvesSection(study: Study, focus: Focus): HTMLElement | null {
             numbers("last step", study.columns.steps),
             numbers("best step", study.columns.best_step),
             valueColumn(study),
-            { title: "why it ended", text: (row) => study.reason.at(row) },
+            { title: "why it ended", text: (row) => study.reason.at(row), long: true },
         ],
     });
     const drawn = chart(options(false));

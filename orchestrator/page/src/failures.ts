@@ -22,6 +22,7 @@ function entry({ trial, state, attempts, reason, log }: Failure, open: boolean):
         { class: "failure", open: open && log !== "" },
         h("summary", {}, h("strong", {}, `Trial ${trial} ${state}`), attempts > 1 ? ` after ${attempts} attempts` : "", `: ${lines[0] ?? ""}`),
         lines.length > 1 ? h("pre", { tabindex: 0 }, lines.slice(1).join("\n")) : null,
-        log ? h("div", { class: "code" }, copyButton(log, `the end of the log of trial ${trial}`), h("p", { class: "note" }, "The end of its log:"), h("pre", { tabindex: 0 }, log)) : h("p", { class: "note" }, "It has no log."),
+        h("p", { class: "note" }, log ? "The end of its log:" : "It has no log."),
+        log ? h("div", { class: "code" }, copyButton(log, `the end of the log of trial ${trial}`), h("pre", { tabindex: 0 }, log)) : null,
     );
 }

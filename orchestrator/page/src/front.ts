@@ -1,6 +1,6 @@
 // The Pareto front of a study with several objectives: the first against each other one.
 import { usefulRange } from "./axis.ts";
-import { numbers } from "./columns.ts";
+import { numbers, parameterColumn } from "./columns.ts";
 import { h, section } from "./dom.ts";
 import { short } from "./format.ts";
 import type { Focus } from "./focus.ts";
@@ -46,10 +46,10 @@ export function frontSection(study: Study, focus: Focus): HTMLElement | null {
             columns: [
                 { title: "trial", text: (i) => String(front[i]!.trial), value: (i) => front[i]!.trial, number: true },
                 ...objectives.map((goal) => ({ title: goal.metric, text: (i: number) => short(front[i]!.values[goal.metric]!), value: (i: number) => front[i]!.values[goal.metric]!, number: true })),
-                ...study.parameters.map((parameter) => ({
-                    title: parameter.name,
-                    text: (i: number) => (parameter.choices ? (parameter.choices[parameter.values[rows[i]!]!] ?? "–") : short(parameter.values[rows[i]!]!)),
-                })),
+                ...study.parameters.map((parameter) => {
+                    const column = parameterColumn(parameter);
+                    return { ...column, text: (i: number) => column.text(rows[i]!), ...(column.value && { value: (i: number) => column.value!(rows[i]!) }), exact: (i: number) => (column.exact ?? column.text)(rows[i]!) };
+                }),
             ],
             pick: (i) => focus.pick(rows[i]!),
         }).element,

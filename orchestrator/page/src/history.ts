@@ -14,14 +14,14 @@ export function historySection(study: Study, focus: Focus): HTMLElement | null {
     const ranked = study.ranked();
     if (ranked.length === 0) return null;
     const sorted = ranked.map((row) => value[row]!);
-    const [low, high] = usefulRange(sorted);
-    const outside = sorted.filter((each) => each < low || each > high).length;
+    const useful = usefulRange(sorted);
+    const outside = sorted.filter((each) => each < useful[0] || each > useful[1]).length;
     const begin = rangeOf(started)[0];
     const byNumber = rowsOf(study.count).filter((row) => Number.isFinite(value[row]));
     const byTime = byNumber.filter((row) => Number.isFinite(ended[row])).sort((a, b) => ended[a]! - ended[b]!);
-    const positive = low > 0;
+    const positive = rangeOf(sorted)[0] > 0;
 
-    const options = (over: string, log: boolean): ChartOptions => {
+    const options = (over: string, log: boolean, all: boolean): ChartOptions => {
         const rows = over === "time" ? byTime : byNumber;
         const best = bestSoFar(rows, value, counts, (a, b) => study.better(a, b));
         const bestOf = new Map(rows.map((row, i) => [row, best[i]!]));
@@ -30,7 +30,7 @@ export function historySection(study: Study, focus: Focus): HTMLElement | null {
         return {
             title: `${study.metric} of ${plural(rows.length, "trial")} ${over === "time" ? "over time" : "by number"}, and the best so far, which ends at ${short(best[best.length - 1] ?? NaN)}.`,
             x: over === "time" ? { label: "time since the first trial", range: [0, last], format: duration } : { label: "trial", range: [1, Math.max(2, study.count)], whole: true },
-            y: { label: study.metric, range: [low, high], log },
+            y: { label: study.metric, range: all ? rangeOf(sorted) : useful, log },
             draw: (area) => {
                 const { context, ratio } = area;
                 const small = rows.length > 2000;
@@ -81,9 +81,10 @@ export function historySection(study: Study, focus: Focus): HTMLElement | null {
     };
     let over = "number";
     let log = false;
-    const drawn = chart(options(over, log));
+    let all = false;
+    const drawn = chart(options(over, log, all));
     focus.onChange(drawn.redraw);
-    const again = () => drawn.update(options(over, log));
+    const again = () => drawn.update(options(over, log, all));
     return section(
         "history",
         "Best so far",
@@ -91,6 +92,7 @@ export function historySection(study: Study, focus: Focus): HTMLElement | null {
             "div",
             { class: "choices" },
             choice("Order", [["number", "by number"], ["time", "over time"]], over, (chosen) => ((over = chosen), again())),
+            outside > 0 && choice("Values", [["better", "of the better trials"], ["all", "all"]], "better", (chosen) => ((all = chosen === "all"), again())),
             positive && choice("Scale", [["linear", "linear"], ["log", "logarithmic"]], "linear", (chosen) => ((log = chosen === "log"), again())),
         ),
         drawn.element,
@@ -98,7 +100,7 @@ export function historySection(study: Study, focus: Focus): HTMLElement | null {
             "p",
             { class: "note" },
             `Line: the best so far. Full dots: complete; rings: stopped or unfinished; crosses: diverged or failed.${
-                outside > 0 ? ` ${plural(outside, "trial")} with worse values ${outside === 1 ? "lies" : "lie"} outside the picture.` : ""
+                outside > 0 ? ` ${plural(outside, "trial")} with worse values ${outside === 1 ? "lies" : "lie"} outside the picture of the better trials.` : ""
             } Drag to enlarge a part, double-click for all.`,
         ),
     );

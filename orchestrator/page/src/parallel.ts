@@ -26,10 +26,12 @@ function shown(study: Study): Parameter[] {
 export function parallelSection(study: Study, focus: Focus): HTMLElement | null {
     if (study.count === 0 || study.parameters.length === 0) return null;
     const ranked = study.ranked();
-    const [low, high] = usefulRange(ranked.map((row) => study.columns.value[row]!));
+    const values = ranked.map((row) => study.columns.value[row]!);
+    const [low, high] = usefulRange(values);
+    const clipped = values.length > 0 && (values[values.length - 1]! < low || values[values.length - 1]! > high);
     const axes: Axis[] = shown(study).map((parameter) => axis(parameter));
     // The better end of the objective is drawn at the top, whatever the direction.
-    axes.push(axis({ name: study.metric, values: study.columns.value, low, high, log: false, choices: null, flipped: study.minimize }));
+    axes.push(axis({ name: study.metric, values: study.columns.value, low, high, log: false, choices: null, flipped: study.minimize, ...(clipped && { below: study.minimize ? "≥ " : "≤ " }) }));
     const selection = new Selection(axes, study.count);
     const order = ranked.concat(Array.from({ length: study.count }, (_, row) => row).filter((row) => !Number.isFinite(study.columns.value[row])));
 
@@ -50,8 +52,8 @@ export function parallelSection(study: Study, focus: Focus): HTMLElement | null 
 
     let ratio = 1;
     let width = 0;
-    let rest: Raster | null = null;
-    let chosen: Raster | null = null;
+    let chosen: Raster | null = null; // the selected lines
+    let behind: HTMLCanvasElement | null = null; // all lines, pale
     let picture: HTMLCanvasElement | null = null;
     let waiting = false;
     const x = (i: number) => (axes.length === 1 ? width / 2 : 56 + (i * (width - 112)) / (axes.length - 1));
@@ -71,28 +73,32 @@ export function parallelSection(study: Study, focus: Focus): HTMLElement | null 
         ratio = Math.min(2, devicePixelRatio);
         [canvas.width, canvas.height] = [Math.round(width * ratio), Math.round(height * ratio)];
         [canvas.style.width, canvas.style.height] = [`${width}px`, `${height}px`];
-        rest = new Raster(canvas.width, canvas.height);
         chosen = new Raster(canvas.width, canvas.height);
-        for (let row = 0; row < study.count; row++) add(selection.selected[row] ? chosen : rest, row, 1);
+        for (let row = 0; row < study.count; row++) add(chosen, row, 1);
+        behind = paint(document.createElement("canvas"), chosen, "line", alphaOf(study.count));
+        if (selection.filtered) addSelected();
         draw();
     };
-    /** Lines in one colour, as a picture. */
-    const painted = (raster: Raster, name: "mild" | "accent" | "line", alpha: number) => {
+    /** Paints lines in one colour on a canvas of their size. */
+    const paint = (target: HTMLCanvasElement, raster: Raster, name: "line" | "accent", alpha: number) => {
         const image = new ImageData(raster.width, raster.height);
         raster.paint(image, channels(name), alpha);
-        picture ??= document.createElement("canvas");
-        if (picture.width !== raster.width || picture.height !== raster.height) [picture.width, picture.height] = [raster.width, raster.height];
-        picture.getContext("2d")!.putImageData(image, 0, 0);
-        return picture;
+        if (target.width !== raster.width || target.height !== raster.height) [target.width, target.height] = [raster.width, raster.height];
+        target.getContext("2d")!.putImageData(image, 0, 0);
+        return target;
+    };
+    const addSelected = () => {
+        chosen!.clear();
+        for (let row = 0; row < study.count; row++) if (selection.selected[row]) add(chosen!, row, 1);
     };
     const draw = () => {
-        if (!rest || !chosen) return;
+        if (!chosen) return;
         const context = canvas.getContext("2d")!;
         context.setTransform(1, 0, 0, 1, 0, 0);
         context.clearRect(0, 0, canvas.width, canvas.height);
-        const alpha = alphaOf(study.count);
-        if (selection.size < study.count) context.drawImage(painted(rest, "line", alpha), 0, 0);
-        context.drawImage(painted(chosen, "accent", alphaOf(Math.max(selection.size, study.count / 8))), 0, 0);
+        if (selection.filtered && behind) context.drawImage(behind, 0, 0);
+        picture ??= document.createElement("canvas");
+        context.drawImage(paint(picture, chosen, "accent", alphaOf(selection.size)), 0, 0);
         context.setTransform(ratio, 0, 0, ratio, 0, 0);
         context.lineJoin = "round";
         for (const row of focus.rows()) {
@@ -148,11 +154,10 @@ export function parallelSection(study: Study, focus: Focus): HTMLElement | null 
         clear.disabled = !selection.filtered;
     };
     const filter = (i: number, range: Range | null) => {
-        selection.set(i, range, (row, enters) => {
-            if (!rest || !chosen) return;
-            add(enters ? rest : chosen, row, -1);
-            add(enters ? chosen : rest, row, 1);
-        });
+        const changed = selection.set(i, range);
+        // Whichever draws fewer lines: those that changed, or all that are selected now.
+        if (chosen && changed.length <= selection.size) for (const row of changed) add(chosen, row, selection.selected[row] ? 1 : -1);
+        else if (chosen) addSelected();
         later();
     };
     const settle = () => {
@@ -281,7 +286,7 @@ export function parallelSection(study: Study, focus: Focus): HTMLElement | null 
         new ResizeObserver(() => {
             if (scroll.clientWidth > 0 && Math.max(scroll.clientWidth, axes.length * 92) !== width) layout();
         }).observe(scroll);
-        whenColoursChange(draw);
+        whenColoursChange(layout);
     });
     focus.onChange(() => {
         draw();

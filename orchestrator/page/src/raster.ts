@@ -39,12 +39,20 @@ export class Raster {
         }
     }
 
-    /** Paints the lines in one colour. A single line has the opacity `alpha`; many come close to 1. */
+    /**
+     * Paints the lines in one colour, on which the opacity grows with the logarithm of the cover: `alpha` for a single
+     * line, and 1 where most lines meet. A lone line stays visible beside thousands.
+     */
     paint(image: ImageData, colour: readonly [number, number, number], alpha: number): void {
-        const steps = 1024;
+        let most = full;
+        for (const covered of this.cover) if (covered > most) most = covered;
+        const growth = Math.max(Math.log(most / full), 1);
+        const steps = 4096;
         const opacity = new Uint8ClampedArray(steps + 1);
-        // A pixel that is covered n times by layers of this opacity.
-        for (let i = 0; i <= steps; i++) opacity[i] = 255 * (1 - (1 - alpha) ** (i / 16));
+        for (let i = 1; i <= steps; i++) {
+            const lines = (i * 16) / full;
+            opacity[i] = 255 * (lines < 1 ? alpha * lines : alpha + (1 - alpha) * Math.min(1, Math.log(lines) / growth));
+        }
         const pixels = new Uint32Array(image.data.buffer);
         const plain = (colour[2] << 16) | (colour[1] << 8) | colour[0];
         for (let i = 0; i < this.cover.length; i++) {
@@ -59,7 +67,7 @@ export class Raster {
     }
 }
 
-/** The opacity of one of `count` lines. */
+/** The opacity of a single one of `count` lines. */
 export function alphaOf(count: number): number {
-    return Math.min(0.9, Math.max(0.04, 12 / Math.sqrt(Math.max(1, count) * 10)));
+    return Math.min(0.85, Math.max(0.12, 60 / Math.max(1, count)));
 }

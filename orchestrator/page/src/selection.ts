@@ -31,8 +31,9 @@ export class Selection {
         return [...this.ranges.keys()].sort((a, b) => a - b);
     }
 
-    /** Sets or, without a range, removes the range of an axis. Calls `changed` for each row that enters or leaves. */
-    set(axis: number, range: Range | null, changed: (row: number, enters: boolean) => void = () => {}): void {
+    /** Sets or, without a range, removes the range of an axis. Returns the rows that enter or leave. */
+    set(axis: number, range: Range | null): number[] {
+        const changed: number[] = [];
         if (range) this.ranges.set(axis, range);
         else this.ranges.delete(axis);
         const tests = [...this.ranges].map(([i, { low, high }]) => ({ at: this.axes[i]!.at, low: low - 1e-6, high: high + 1e-6 }));
@@ -48,7 +49,8 @@ export class Selection {
             if (meets === this.selected[row]) continue;
             this.selected[row] = meets;
             this.size += meets ? 1 : -1;
-            changed(row, meets === 1);
+            changed.push(row);
         }
+        return changed;
     }
 }

@@ -9,6 +9,8 @@ export interface Column {
     /** All digits, for the clipboard; default: the text. */
     exact?(row: number): string;
     number?: boolean;
+    /** Sentences, which are wrapped. */
+    long?: boolean;
 }
 
 export interface TableOptions {
@@ -84,7 +86,7 @@ export function table(options: TableOptions): Table {
                     "tr",
                     {},
                     ...columns.map((column, i) => {
-                        const cell = h(i === 0 ? "th" : "td", i === 0 ? { scope: "row" } : { class: column.number ? "number" : "" });
+                        const cell = h(i === 0 ? "th" : "td", i === 0 ? { scope: "row" } : { class: column.number ? "number" : column.long ? "long" : "", title: column.long ? false : column.text(row) });
                         if (i === 0 && pick) {
                             const button = h("button", { type: "button", class: "pick", "aria-pressed": options.picked?.() === row }, column.text(row));
                             button.addEventListener("click", () => pick(row));

@@ -1,6 +1,6 @@
 // Which trial ran where and when, and what the devices did meanwhile.
 import { rangeOf } from "./axis.ts";
-import { type Area, chart, rowsOf, type Scale } from "./chart.ts";
+import { type Area, chart, mark, rowsOf, type Scale } from "./chart.ts";
 import { h, section } from "./dom.ts";
 import { bytes, duration, plural, short } from "./format.ts";
 import type { Focus } from "./focus.ts";
@@ -137,7 +137,7 @@ function loads(study: Study, time: Scale, zero: number): (HTMLElement | null)[] 
             chart({
                 title: `${first.title} of ${lines.map((line) => line.source).join(", ")} over time`,
                 height: 170,
-                x: time,
+                x: { ...time, range: [0, Math.max(time.range[1], ...lines.map((line) => rangeOf(line.time)[1] - zero))] },
                 y: { label: first.unit === "B" ? "" : first.unit, range: [0, highest], ...(first.unit === "B" && { format: bytes }) },
                 draw: (area) => {
                     lines.forEach((line, n) => plot(area, line.time, line.average, zero, n));
@@ -157,7 +157,8 @@ function loads(study: Study, time: Scale, zero: number): (HTMLElement | null)[] 
 const dashes = [[], [6, 4], [2, 3], [8, 3, 2, 3]];
 const dashNames = ["full", "dashed", "dotted", "dash-dotted"];
 
-function plot({ context, ratio, x, y }: Area, time: Numbers, values: Numbers, zero: number, n: number): void {
+function plot(area: Area, time: Numbers, values: Numbers, zero: number, n: number): void {
+    const { context, ratio, x, y } = area;
     context.beginPath();
     for (let i = 0; i < time.length; i++) context.lineTo(x(time[i]! - zero), y(values[i]!));
     context.setLineDash(dashes[n % 4]!.map((length) => length * ratio));
@@ -165,4 +166,6 @@ function plot({ context, ratio, x, y }: Area, time: Numbers, values: Numbers, ze
     context.lineWidth = 1.5 * ratio;
     context.stroke();
     context.setLineDash([]);
+    context.fillStyle = context.strokeStyle;
+    if (time.length <= 60) for (let i = 0; i < time.length; i++) mark(area, "dot", x(time[i]! - zero), y(values[i]!), 2.5);
 }

@@ -1,6 +1,7 @@
 // The page of `hpo report`: packed columns, and the study inside the page.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "orchestrator/page/columns.hpp"
@@ -71,6 +72,17 @@ TEST(Curves, EndsPeaksAndGapsOfALongCurveAreKept) {
     EXPECT_TRUE(std::is_sorted(kept.begin(), kept.end()));
     for (const std::size_t index : {0, 333, 500, 700, 999}) EXPECT_THAT(kept, ::testing::Contains(index));
 }
+
+TEST(Curves, BendsHaveMostPointsAndStraightPartsNone) {
+    std::vector<double> values;
+    for (int i = 1; i <= 100; ++i) values.push_back(i <= 10 ? 1.0 / i : 0.1);
+    const auto kept = thinned(values, 12);
+    EXPECT_LE(kept.size(), 12U);
+    EXPECT_GE(std::count_if(kept.begin(), kept.end(), [](std::size_t index) { return index < 10; }), 8);
+    EXPECT_THAT(thinned(std::vector<double>(100, 1.0), 12), ElementsAre(0, 99));
+}
+
+TEST(Curves, OneThatIsAllGapsIsBounded) { EXPECT_LE(thinned(std::vector<double>(100'000, absent), 32).size(), 32U); }
 
 TEST(Curves, ThePointsOfAllTrialsAreBounded) {
     constexpr std::size_t trials = 10'000;
