@@ -72,9 +72,14 @@ class Recording:
     def __init__(self, changes: List[Change]):
         self.changes = changes
 
-    def instants(self) -> List[int]:
-        """Returns instants between which nothing changes: before and during each change, and after it."""
-        return sorted({instant for change in self.changes for instant in (change.begin, change.begin + 1, change.end + 1)})
+    def instant(self, dice: random.Random) -> int:
+        """Returns an instant before, during or after a change: half of them those of any file, which in its turn is chosen among all files."""
+        near = self.changes
+        if dice.random() < 0.5:
+            inode = dice.choice(sorted({change.inode for change in near}))
+            near = [change for change in near if change.inode == inode]
+        change = dice.choice(near)
+        return dice.choice([change.begin, change.begin + 1, change.end + 1])
 
     def printed(self, cut: int) -> str:
         """Returns the whole lines that may have been read before the instant."""

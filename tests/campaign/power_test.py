@@ -81,7 +81,7 @@ class Record(unittest.TestCase):
             done = subprocess.run([power.RECORD_WRITES, "runs", "record", sys.executable, "-c", program], cwd=folder, stdout=subprocess.PIPE)
             self.assertEqual((done.returncode, done.stdout), (0, b"done\n"))
             recording = power.read(folder / "record")
-            last = recording.instants()[-1]
+            last = max(change.end for change in recording.changes) + 1
             self.assertEqual(recording.printed(last), "done\n")
             kept = Recording([*recording.changes, Change(last, last, "sync")]).after_loss(last + 1, random.Random(1))
             there = {"."} | {str(path.relative_to(folder / "runs")) for path in (folder / "runs").rglob("*")}
