@@ -45,6 +45,17 @@ std::optional<StoredEnd> end_of(const std::string& line) {
     return end;
 }
 
+/// Where the line of this result begins; the end of the text: it has none.
+std::size_t begin_of(const std::string& text, const StoredEnd& result) {
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        const auto found = end_of(text.substr(begin, end - begin));
+        if (found && found->sequence == result.sequence) return begin;
+        begin = end + 1;
+    }
+    return text.size();
+}
+
 /// The text of a regular file; empty: there is none.
 std::string content_of(const fs::path& file) {
     std::error_code ignored;
@@ -85,7 +96,7 @@ std::vector<StoredEnd> ResultLog::missing(const std::function<bool(const StoredE
 Result<void> ResultLog::open(std::span<const StoredEnd> missing) {
     if (!missing.empty()) {
         const std::string text = content_of(file());
-        if (auto replaced = replace_file(file(), text.substr(0, text.find(line_of(missing.front())))); !replaced)
+        if (auto replaced = replace_file(file(), text.substr(0, begin_of(text, missing.front()))); !replaced)
             return replaced;
     }
     out_ =
