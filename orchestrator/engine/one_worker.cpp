@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "hpo/interrupted.hpp"
-#include "orchestrator/engine/platforms.hpp"
 #include "orchestrator/engine/text.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/execution/interrupts.hpp"
+#include "orchestrator/execution/local.hpp"
 
 namespace hpo {
 
@@ -66,10 +66,11 @@ Result<std::unique_ptr<OneWorker>> OneWorker::start(const Study& study, const Pr
     std::unique_ptr<OneWorker> one(new OneWorker);
     Impl& impl = *one->impl_;
     static int started = 0;  // what ends one worker must not end another
-    auto executor = platform_of(study).make_executor(
-        impl.loop,
-        {.tag = "hpo-one-" + std::to_string(getpid()) + "-" + std::to_string(++started), .program = programs.hpo},
-        [&impl](WorkerIndex, const execution::Event& event) { impl.listener(event); });
+    auto executor = LocalExecutor::make(impl.loop,
+                                        {.tag = "hpo-one-" + std::to_string(getpid()) + "-" + std::to_string(++started),
+                                         .program = programs.hpo,
+                                         .limits = raise_soft_limits()},
+                                        [&impl](WorkerIndex, const execution::Event& event) { impl.listener(event); });
     if (!executor) return executor.error();
     impl.executor = std::move(*executor);
     impl.executor->launch(0, worker_launch(study, programs, {}, 0, target));

@@ -23,15 +23,17 @@
 #include "orchestrator/engine/checkpoints.hpp"
 #include "orchestrator/engine/control.hpp"
 #include "orchestrator/engine/held_study.hpp"
+#include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/log_lines.hpp"
-#include "orchestrator/engine/platforms.hpp"
 #include "orchestrator/engine/session_concurrency.hpp"
 #include "orchestrator/engine/study_log.hpp"
 #include "orchestrator/engine/thread_time.hpp"
 #include "orchestrator/engine/waiting_for.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/execution/interrupts.hpp"
+#include "orchestrator/execution/local.hpp"
 #include "orchestrator/execution/own_threads.hpp"
+#include "orchestrator/execution/processes.hpp"
 #include "orchestrator/execution/questions.hpp"
 #include "orchestrator/store/holder_lock.hpp"
 #include "orchestrator/store/lock_owner.hpp"
@@ -69,15 +71,14 @@ double time_of_day() {
 class Session {
    public:
     Session(const Study& study, const StudyFolder& folder, const Programs& programs, RunObserver& observer,
-            Ledger ledger, std::unique_ptr<SessionMachine> machine, std::shared_ptr<spdlog::logger> log,
-            Questions& questions)
+            Ledger ledger, LiveMachine machine, std::shared_ptr<spdlog::logger> log, Questions& questions)
         : study_(study),
           folder_(folder),
           observer_(observer),
           log_(std::move(log)),
           ledger_(std::move(ledger)),
           programs_(programs),
-          machine_(std::move(machine)),
+          machine_(std::make_unique<LiveMachine>(std::move(machine))),
           plan_(plan_workers(study, machine_->host())),
           questions_(questions, loop_, [this] { answer(); }) {
         open_registry();
@@ -108,10 +109,10 @@ class Session {
    private:
     Result<void> make_executor() {
         // A worker that is alive must have sent a sign of life before it counts as silent.
-        ExecutorSetup setup{.tag = study_tag(folder_), .program = programs_.hpo};
-        setup.alive_every = std::min(setup.alive_every, study_.resources.progress_timeout / 3);
-        auto executor = platform_of(study_).make_executor(
-            loop_, setup, [this](WorkerIndex index, const execution::Event& event) { engine_->on(index, event); });
+        LocalOptions options{.tag = study_tag(folder_), .program = programs_.hpo, .limits = raise_soft_limits()};
+        options.alive_every = std::min(options.alive_every, study_.resources.progress_timeout / 3);
+        auto executor = LocalExecutor::make(
+            loop_, options, [this](WorkerIndex index, const execution::Event& event) { engine_->on(index, event); });
         if (!executor) return executor.error();
         executor_ = std::move(*executor);
         return {};
@@ -538,7 +539,8 @@ class Session {
 Result<void> could_begin(const Study& study, const Programs& programs) {
     if (const auto proposer = Proposer::make(study); !proposer) return proposer.error();
     if (const auto rules = Rules::make(study); !rules) return rules.error();
-    return platform_of(study).check_devices(study, programs);
+    if (const auto machine = LiveMachine::make(study, programs.hpo); !machine) return machine.error();
+    return {};
 }
 
 Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, const Programs& programs,
@@ -550,18 +552,18 @@ Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, cons
     auto held = HeldStudy::take(study, folder, accepted, warn);
     if (!held) return held.error();
 
-    const Platform& platform = platform_of(study);
+    const std::string tag = study_tag(folder);
     std::optional<Doing> doing(std::in_place, "ends processes that an earlier session has left");
-    if (const auto swept = platform.sweep(study_tag(folder)); !swept) return swept.error();
+    if (!sweep(tag)) return Error{"processes of an earlier run would not die; see ps for HPO_TAG=" + tag};
     doing.reset();
     doing.emplace("looks for the machine's devices");
     const auto notice = [&](Notice::Level level, const std::string& text) { observer.notice({level, 0, text}); };
-    auto machine = platform.open_machine(study, programs, [&](const DeviceNotice& device) {
+    auto machine = open_machine(study, programs, [&](const DeviceNotice& device) {
         notice(device.warning ? Notice::Level::warning : Notice::Level::info, device.text);
     });
     if (!machine) return machine.error();
     doing.reset();
-    Session session(study, folder, programs, observer, std::move((*held)->ledger), std::move(*machine),
+    Session session(study, folder, programs, observer, std::move((*held)->ledger), *std::move(machine),
                     open_study_log(folder.log()), questions);
     auto outcome = session.run((*held)->lock, [&] { return (*held)->begin(study, folder, warn); });
     if (outcome) outcome->store = std::move((*held)->store);

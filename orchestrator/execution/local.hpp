@@ -19,7 +19,9 @@ class io_context;
 namespace hpo {
 
 struct LocalOptions {
-    std::string tag;  ///< see ExecutorSetup
+    /// Tells this study's workers from all others', also after a crash: stable for its folder, without ':'. At most one
+    /// executor a tag at a time.
+    std::string tag;
     /// Program that is executed with `supervisor_command` as a supervisor; it calls run_supervisor().
     std::filesystem::path program = "/proc/self/exe";
     SoftLimits limits;                         ///< of workers

@@ -11,14 +11,6 @@
 
 namespace hpo {
 
-struct ExecutorSetup {
-    /// Tells this study's workers from all others', also after a crash: stable for its folder, without ':'. At most one
-    /// executor a tag at a time.
-    std::string tag;
-    std::filesystem::path program;  ///< hpo itself
-    double alive_every = 5;         ///< seconds, sent to workers
-};
-
 class SessionExecutor : public Executor {
    public:
     /// Kills everything and waits until it is gone, `within` and as long again for what does not die at once. What is
