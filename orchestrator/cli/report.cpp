@@ -23,6 +23,7 @@
 #include "orchestrator/cli/study_snapshot.hpp"
 #include "orchestrator/cli/trial_json.hpp"
 #include "orchestrator/cli/worker_output.hpp"
+#include "orchestrator/devices/host.hpp"
 #include "orchestrator/export/output.hpp"
 #include "orchestrator/page/columns.hpp"
 #include "orchestrator/page/page.hpp"
@@ -90,6 +91,12 @@ Json curves_of(const StudySnapshot& snapshot) {
     Json json = curves.json();
     json["of"] = with_curve.size();
     return json;
+}
+
+/// Returns the machine on which the page is written, which the study may have run on.
+Json machine() {
+    const Host host = read_host();
+    return {{"name", host_name()}, {"cpu", host.cpu_name}, {"cores", host.cores}, {"memory", host.memory}};
 }
 
 /// Adds where and when trials ran, and the sessions.
@@ -175,6 +182,7 @@ Json document_of(StudySnapshot& snapshot) {
     json["failures"] = failures_of(snapshot);
     json["source"] = snapshot.study.source;
     json["git"] = git_state(snapshot.study);
+    json["machine"] = machine();
     json["importance"] = importance_json(snapshot);  // last, as it reads steps into the snapshot
     return json;
 }

@@ -21,7 +21,8 @@ inline constexpr double absent = std::numeric_limits<double>::quiet_NaN();
 
 std::string base64(std::string_view bytes);
 
-/// Returns {"type": "f64", "data": ...}. An absent number is NaN.
+/// Returns {"type": "f64", "data": ...}. An absent number is NaN. Of more than eight equal numbers the data is one of
+/// them, and "times" their count.
 Json packed(std::span<const double> numbers);
 /// Returns the same with the type "f32", which keeps seven digits.
 Json packed(std::span<const float> numbers);

@@ -4,7 +4,9 @@ import hashlib
 import html.parser
 import json
 import re
+import shutil
 import struct
+import subprocess
 import sys
 import textwrap
 import unittest
@@ -19,7 +21,7 @@ def unpacked(column):
     """Returns the numbers of a packed column, or its texts."""
     data = base64.b64decode(column["data"])
     code = TYPES[column["type"]]
-    numbers = list(struct.unpack(f"<{len(data) // struct.calcsize(code)}{code}", data))
+    numbers = list(struct.unpack(f"<{len(data) // struct.calcsize(code)}{code}", data)) * column.get("times", 1)
     return [column["texts"][i] for i in numbers] if "texts" in column else numbers
 
 
@@ -143,6 +145,34 @@ class Report(Case):
         found = study_in(self.page("scripts"))
         self.assertEqual(found["study"]["best"], {"trial": 3, "value": 1.0})
         self.assertEqual([value for value in unpacked(found["trials"]["value"]) if value == value], [1.0])
+
+    @unittest.skipIf(shutil.which("git") is None, "needs git")
+    def test_the_commit_and_changed_files(self):
+        def git(*arguments):
+            subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments], cwd=self.folder, check=True, capture_output=True)
+
+        program = """
+            import sys
+            print("step 1 loss=1", flush=True)
+            """
+        study = self.script_study(program, trials=1)
+        self.hpo("run", study)
+        self.assertIsNone(study_in(self.page("scripts"))["git"])
+        git("init", "-q", "-b", "trunk")
+        git("add", "train.py")
+        git("commit", "-q", "-m", "first")
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=self.folder, capture_output=True, text=True).stdout.strip()
+        self.assertEqual(study_in(self.page("scripts"))["git"], {"commit": commit, "branch": "trunk", "changed": ""})
+        (self.folder / "train.py").write_text("changed")
+        self.assertEqual(study_in(self.page("scripts"))["git"]["changed"], " M train.py")
+
+    def test_a_study_without_trials_and_one_that_was_not_started(self):
+        self.study(SCRIPT.format(python=PYTHON, trials=1).replace("worker:", "# worker:").replace("resources:", "# resources:"), "asked.yaml")
+        self.hpo("ask-tell", "asked.yaml")
+        found = study_in(self.page("scripts"))
+        self.assertEqual((found["trials"]["count"], found["study"]["best"]), (0, None))
+        self.hpo("report", self.study(synthetic(name="later"), "later.yaml"), status=1)
+        self.assertIn("study later has not been run yet", self.error)
 
     def test_one_trial_and_the_default_name(self):
         self.hpo("run", self.study(synthetic(trials=1)))

@@ -83,14 +83,15 @@ export function rangeOf(values: Iterable<number>): [number, number] {
 
 /**
  * The range of a chart of the objective that a few terrible values must not flatten. `sorted` has the best first. From
- * the best to the worst, or to three times as far as the better three quarters reach where the worst lies far beyond.
+ * the best to the worst, or to three times as far as the better three quarters reach where the worst lies beyond `slack` times
+ * that.
  */
-export function usefulRange(sorted: number[]): [number, number] {
+export function usefulRange(sorted: number[], slack = 2): [number, number] {
     if (sorted.length === 0) return [0, 1];
     const best = sorted[0]!;
     const worst = sorted[sorted.length - 1]!;
     const reach = 3 * (sorted[Math.floor((sorted.length - 1) * 0.75)]! - best);
-    const end = reach !== 0 && Math.abs(worst - best) > 2 * Math.abs(reach) ? best + reach : worst;
+    const end = reach !== 0 && Math.abs(worst - best) > slack * Math.abs(reach) ? best + reach : worst;
     return best < end ? [best, end] : [end, best];
 }
 

@@ -19,7 +19,7 @@ export function curvesSection(study: Study, focus: Focus): HTMLElement | null {
 
     const finite = Array.from(value).filter(Number.isFinite);
     finite.sort((a, b) => (study.minimize ? a - b : b - a));
-    const [low, high] = usefulRange(finite);
+    const [low, high] = usefulRange(finite, 6);
     let first = Infinity;
     let last = 1;
     for (const each of step) (first = Math.min(first, each)), (last = Math.max(last, each));
@@ -85,7 +85,7 @@ export function curvesSection(study: Study, focus: Focus): HTMLElement | null {
                 if (at >= from(i)) {
                     context.font = `${12 * ratio}px system-ui, sans-serif`;
                     context.textAlign = area.x(step[at]!) > area.left + area.width * 0.8 ? "right" : "left";
-                    context.fillText(` ${row + 1} `, area.x(step[at]!), area.y(value[at]!) - 5 * ratio);
+                    context.fillText(` ${row + 1} `, area.x(step[at]!), area.y(value[at]!) - 8 * ratio);
                     mark(area, "dot", area.x(step[at]!), area.y(value[at]!), 3);
                 }
             }

@@ -10,7 +10,8 @@ import type { Study } from "./study.ts";
 import { colour } from "./theme.ts";
 
 export function historySection(study: Study, focus: Focus): HTMLElement | null {
-    const { value, ended, started, counts } = study.columns;
+    const { value, started, counts } = study.columns;
+    const { trained } = study;
     const ranked = study.ranked();
     if (ranked.length === 0) return null;
     const sorted = ranked.map((row) => value[row]!);
@@ -18,14 +19,14 @@ export function historySection(study: Study, focus: Focus): HTMLElement | null {
     const outside = sorted.filter((each) => each < useful[0] || each > useful[1]).length;
     const begin = rangeOf(started)[0];
     const byNumber = rowsOf(study.count).filter((row) => Number.isFinite(value[row]));
-    const byTime = byNumber.filter((row) => Number.isFinite(ended[row])).sort((a, b) => ended[a]! - ended[b]!);
+    const byTime = byNumber.filter((row) => Number.isFinite(trained[row])).sort((a, b) => trained[a]! - trained[b]!);
     const positive = rangeOf(sorted)[0] > 0;
 
     const options = (over: string, log: boolean, all: boolean): ChartOptions => {
         const rows = over === "time" ? byTime : byNumber;
         const best = bestSoFar(rows, value, counts, (a, b) => study.better(a, b));
         const bestOf = new Map(rows.map((row, i) => [row, best[i]!]));
-        const at = (row: number) => (over === "time" ? ended[row]! - begin : row + 1);
+        const at = (row: number) => (over === "time" ? trained[row]! - begin : row + 1);
         const last = rows.length > 0 ? at(rows[rows.length - 1]!) : 1;
         return {
             title: `${study.metric} of ${plural(rows.length, "trial")} ${over === "time" ? "over time" : "by number"}, and the best so far, which ends at ${short(best[best.length - 1] ?? NaN)}.`,
@@ -72,7 +73,7 @@ export function historySection(study: Study, focus: Focus): HTMLElement | null {
             rows: study.count,
             columns: [
                 trialColumn(),
-                numbers("ended after", Float64Array.from(ended, (each) => each - begin), duration),
+                numbers("trained until", trained.map((each) => each - begin), duration),
                 stateColumn(study),
                 valueColumn(study),
                 { title: "best so far", text: (row) => short(bestOf.get(row) ?? NaN), value: (row) => bestOf.get(row) ?? NaN, number: true },

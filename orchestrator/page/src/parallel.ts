@@ -31,7 +31,7 @@ export function parallelSection(study: Study, focus: Focus): HTMLElement | null 
     const clipped = values.length > 0 && (values[values.length - 1]! < low || values[values.length - 1]! > high);
     const axes: Axis[] = shown(study).map((parameter) => axis(parameter));
     // The better end of the objective is drawn at the top, whatever the direction.
-    axes.push(axis({ name: study.metric, values: study.columns.value, low, high, log: false, choices: null, flipped: study.minimize, ...(clipped && { below: study.minimize ? "≥ " : "≤ " }) }));
+    if (values.length > 0) axes.push(axis({ name: study.metric, values: study.columns.value, low, high, log: false, choices: null, flipped: study.minimize, ...(clipped && { below: study.minimize ? "≥ " : "≤ " }) }));
     const selection = new Selection(axes, study.count);
     const order = ranked.concat(Array.from({ length: study.count }, (_, row) => row).filter((row) => !Number.isFinite(study.columns.value[row])));
 
@@ -43,7 +43,7 @@ export function parallelSection(study: Study, focus: Focus): HTMLElement | null 
     });
 
     const canvas = h("canvas", { class: "parallel", "aria-hidden": "true" });
-    const scroll = h("div", { class: "scroll", tabindex: 0, role: "img", "aria-label": `Parallel coordinates of ${plural(study.count, "trial")}: a line a trial, an axis a parameter, the last axis ${study.metric}. The fields below filter by values.` }, canvas);
+    const scroll = h("div", { class: "scroll", tabindex: 0, role: "img", "aria-label": `Parallel coordinates of ${plural(study.count, "trial")}: a line a trial, an axis a parameter${values.length > 0 ? `, the last axis ${study.metric}` : ""}. The fields below filter by values.` }, canvas);
     const count = h("output", { class: "count" });
     const clear = h("button", { type: "button" }, "Clear the filters");
     const tip = h("div", { class: "tip" });
@@ -130,12 +130,13 @@ export function parallelSection(study: Study, focus: Focus): HTMLElement | null 
             context.font = "11px system-ui, sans-serif";
             if (range) {
                 label(context, rangeText(each, range), x(i), 32);
-                context.fillStyle = colour("accent");
+                const box = [x(i) - 8, y(range.high) - 3, 16, y(range.low) - y(range.high) + 6] as const;
+                context.fillStyle = context.strokeStyle = colour("accent");
                 context.globalAlpha = 0.25;
-                context.fillRect(x(i) - 8, y(range.high), 16, y(range.low) - y(range.high));
+                context.fillRect(...box);
                 context.globalAlpha = 1;
-                context.strokeStyle = colour("accent");
-                context.strokeRect(x(i) - 8, y(range.high), 16, y(range.low) - y(range.high));
+                context.lineWidth = 1.5;
+                context.strokeRect(...box);
             }
         });
     };
@@ -180,6 +181,7 @@ export function parallelSection(study: Study, focus: Focus): HTMLElement | null 
         const i = axisAt(left);
         if (i < 0) return;
         brush = { axis: i, from: atOf(down), moved: false };
+        tip.hidden = true;
         canvas.setPointerCapture(event.pointerId);
         event.preventDefault();
     });
@@ -218,7 +220,7 @@ export function parallelSection(study: Study, focus: Focus): HTMLElement | null 
         return found;
     };
     const hover = (left: number, down: number) => {
-        const row = lineAt(left, down);
+        const row = axisAt(left) >= 0 ? -1 : lineAt(left, down);
         tip.hidden = row < 0;
         if (row < 0) return;
         tip.textContent = trialText(study, row);
@@ -299,8 +301,8 @@ export function parallelSection(study: Study, focus: Focus): HTMLElement | null 
         h(
             "p",
             { class: "note" },
-            `A line a trial. Drag along an axis to filter the lines and the table; click the axis to remove its filter. Filters of several axes apply together. The better end of ${study.metric} is at the top.${
-                axes.length - 1 < study.parameters.length ? ` The ${axes.length - 1} parameters that matter most have an axis.` : ""
+            `A line a trial. Drag along an axis to filter the lines and the table; click the axis to remove its filter. Filters of several axes apply together.${values.length > 0 ? ` The better end of ${study.metric} is at the top.` : ""}${
+                study.parameters.length > most ? ` The ${most} parameters that matter most have an axis.` : ""
             }`,
         ),
         frame,

@@ -1,10 +1,10 @@
 // What is needed to run the study again.
 import { copyButton, h, section } from "./dom.ts";
-import { plural } from "./format.ts";
+import { bytes, plural } from "./format.ts";
 import type { Study } from "./study.ts";
 
 export function reproduceSection(study: Study): HTMLElement {
-    const { source, version, git, sessions, study: about } = study.document;
+    const { source, version, git, sessions, machine, study: about } = study.document;
     const facts = h("dl", { class: "facts" });
     const fact = (name: string, ...content: (Node | string)[]) => facts.append(h("div", {}, h("dt", {}, name), h("dd", {}, ...content)));
     fact("Folder", h("code", {}, about.folder));
@@ -22,5 +22,7 @@ export function reproduceSection(study: Study): HTMLElement {
     } else fact("Git", "The study's folder is in no repository.");
     if (sessions.length > 0)
         fact("Sessions", h("ul", {}, ...sessions.map((session) => h("li", {}, `${session.started.slice(0, 19).replace("T", " ")} UTC on ${session.host}, hpo ${session.version}`))));
+    const ranHere = sessions.some((session) => session.host === machine.name);
+    fact(ranHere ? "Machine" : "Page written on", `${machine.name}: ${machine.cpu}, ${plural(machine.cores, "core")}, ${bytes(machine.memory)} of memory`);
     return section("reproduce", "To run it again", facts, h("h3", {}, "The study file"), h("div", { class: "code" }, copyButton(source, "the study file"), h("pre", { tabindex: 0 }, source)));
 }

@@ -3,6 +3,8 @@
 export interface Packed {
     type: "f64" | "f32" | "u32" | "u16" | "u8";
     data: string;
+    /** Present if `data` has one number, which all are. */
+    times?: number;
 }
 export interface PackedTexts extends Packed {
     texts: string[];
@@ -15,7 +17,8 @@ export function unpack(packed: Packed): Numbers {
     const bytes = new Uint8Array(binary.length);
     for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
     const views = { f64: Float64Array, f32: Float32Array, u32: Uint32Array, u16: Uint16Array, u8: Uint8Array };
-    return new views[packed.type](bytes.buffer);
+    const numbers = new views[packed.type](bytes.buffer);
+    return packed.times === undefined ? numbers : new views[packed.type](packed.times).fill(numbers[0]!);
 }
 
 /** A column of texts. */
@@ -112,6 +115,7 @@ export interface Document {
     load: { source: string; quantity: string; title: string; unit: string; time: Packed; average: Packed; most: Packed }[];
     failures: Failure[];
     source: string;
+    machine: { name: string; cpu: string; cores: number; memory: number };
     git: { commit: string; branch: string | null; changed: string | null } | null;
     importance: Importance;
 }
@@ -177,6 +181,8 @@ export class Study {
     readonly minimize: boolean;
     /** Number of the best trial; 0 if there is none. */
     readonly best: number;
+    /** When a trial last trained: a paused one ends with the study, long after that. NaN if it never started. */
+    readonly trained: Float64Array;
 
     constructor(document: Document) {
         const { trials, curves } = document;
@@ -200,6 +206,9 @@ export class Study {
         this.metric = document.study.metric;
         this.minimize = document.study.direction === "minimize";
         this.best = document.study.best?.trial ?? 0;
+        this.trained = new Float64Array(this.count).fill(NaN);
+        const until = unpack(document.attempts.until);
+        Array.from(unpack(document.attempts.trial), (number, i) => (this.trained[number - 1] = until[i]!));
     }
 
     /** Whether `a` is better than `b`. */

@@ -9,6 +9,7 @@ test("columns are unpacked", () => {
     // The bytes that tests/unit/page writes.
     assert.deepEqual([...unpack({ type: "f64", data: "AAAAAAAA+D8AAAAAAAD4fw==" })], [1.5, NaN]);
     assert.deepEqual([...unpack({ type: "u16", data: "AAAsAQ==" })], [0, 300]);
+    assert.deepEqual([...unpack({ type: "u8", data: "Bw==", times: 3 })], [7, 7, 7]);
     assert.equal(new Texts({ type: "u8", data: "AQA=", texts: ["a", "<script>"] }).at(0), "<script>");
 });
 test("a choice that a trial does not have is absent", () => {

@@ -30,6 +30,14 @@ TEST(Packed, NumbersHaveTheBytesThatThePageReads) {
     EXPECT_EQ(packed(std::vector<std::uint32_t>{70000})["type"], "u32");
 }
 
+TEST(Packed, ManyEqualNumbersAreStoredOnce) {
+    EXPECT_EQ(packed(std::vector<std::uint32_t>(9, 7)).dump(), R"({"type":"u8","data":"Bw==","times":9})");
+    std::vector<double> numbers(9, absent);
+    EXPECT_EQ(packed(numbers)["times"], 9);
+    numbers.back() = 0;
+    EXPECT_FALSE(packed(numbers).contains("times"));
+}
+
 TEST(Packed, TextsAreStoredOnce) {
     TextColumn column;
     for (const char* text : {"a", "b", "a"}) column.add(text);
