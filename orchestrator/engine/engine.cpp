@@ -1,5 +1,6 @@
 #include "orchestrator/engine/engine.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "orchestrator/engine/text.hpp"
@@ -31,8 +32,8 @@ Engine::Engine(EngineParts parts, int workers)
           {context_, pool_, machine_, health_, requirements_, ends_, memory_, placement_, throughput_, forecasts_}),
       worker_ends_({context_, pool_, machine_, health_, devices_, launches_, requirements_, ends_, memory_, diagnoses_,
                     attempts_}),
-      starts_({context_, placement_, pool_, machine_, health_, launches_, requirements_, ends_, diagnoses_, attempts_,
-               supply_, throughput_, forecasts_, backends_}),
+      starts_({context_, placement_, pool_, machine_, health_, launches_, requirements_, ends_, attempts_, supply_,
+               throughput_, forecasts_, backends_}),
       core_sharing_(context_, pool_, starts_),
       started_(context_.now()),
       last_tick_(started_),
@@ -195,6 +196,18 @@ void Engine::wind_up() {
 }
 
 // ---- What others ask of it.
+
+std::vector<HeldResources> Engine::held_resources() const {
+    std::vector<const Job*> launched;
+    for (const Worker& worker : pool_.workers())
+        for (const Job& job : worker.jobs) launched.push_back(&job);
+    for (const PendingDiagnosis& diagnosis : diagnoses_.all()) launched.push_back(&diagnosis.job);
+    std::sort(launched.begin(), launched.end(), [](const Job* a, const Job* b) { return a->order < b->order; });
+    std::vector<HeldResources> all;
+    all.reserve(launched.size());
+    for (const Job* job : launched) all.push_back(job->held);
+    return all;
+}
 
 std::vector<std::string> Engine::waiting_for() const {
     const Ledger& ledger = context_.parts.ledger;

@@ -64,8 +64,8 @@ class Engine {
     [[nodiscard]] double seconds() const;
     /// Trials that workers train at this moment, by number.
     [[nodiscard]] std::vector<std::int64_t> running() const { return pool_.running(); }
-    /// What they hold, in the order of their launch.
-    [[nodiscard]] std::vector<HeldResources> held_resources() const { return starts_.held_resources(); }
+    /// What trials in workers, and those whose last attempt is not diagnosed yet, hold; in the order of their launch.
+    [[nodiscard]] std::vector<HeldResources> held_resources() const;
     /// Processes of the living workers.
     [[nodiscard]] std::vector<std::int64_t> workers() const { return pool_.pids(); }
     /// Trials at once that are allowed now, and what was measured of their throughput.

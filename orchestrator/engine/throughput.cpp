@@ -118,7 +118,7 @@ void Throughput::limit(PlacementLimits& limits, std::size_t most_slots) const {
     }
 }
 
-bool Throughput::has_room() const {
+bool Throughput::allows_another() const {
     if (!context_.parts.concurrency || context_.parts.on_device) return true;
     return pool_.with_trials() < at_once();
 }

@@ -31,7 +31,7 @@ class Throughput {
     /// Sets the limits of what may start now. `most_slots`: of any worker that answers what trials need.
     void limit(PlacementLimits& limits, std::size_t most_slots) const;
     /// Returns true if the limits allow a further trial on some device.
-    [[nodiscard]] bool has_room() const;
+    [[nodiscard]] bool allows_another() const;
     /// Returns the number of trials at once that the limits allow, or the number of workers if that is less.
     [[nodiscard]] std::int64_t at_once() const;
 

@@ -37,7 +37,8 @@ void TrialStarts::start_trials() {
 }
 
 bool TrialStarts::may_start_more() const {
-    if (uses_.context.closing() || !uses_.pool.has_room(may_launch()) || !uses_.throughput.has_room()) return false;
+    if (uses_.context.closing()) return false;
+    if (!uses_.pool.can_take_trial(may_launch()) || !uses_.throughput.allows_another()) return false;
     return !first_trial_leads() || uses_.pool.with_trials() < at_once();
 }
 
@@ -164,18 +165,6 @@ bool TrialStarts::first_trial_leads() const {
 std::int64_t TrialStarts::at_once() const {
     const std::int64_t all = uses_.throughput.at_once();
     return first_trial_leads() ? std::max<std::int64_t>(1, all - cores_of_first_trial + 1) : all;
-}
-
-std::vector<HeldResources> TrialStarts::held_resources() const {
-    std::vector<const Job*> launched;
-    for (const Worker& worker : uses_.pool.workers())
-        for (const Job& job : worker.jobs) launched.push_back(&job);
-    for (const PendingDiagnosis& diagnosis : uses_.diagnoses.all()) launched.push_back(&diagnosis.job);
-    std::sort(launched.begin(), launched.end(), [](const Job* a, const Job* b) { return a->order < b->order; });
-    std::vector<HeldResources> all;
-    all.reserve(launched.size());
-    for (const Job* job : launched) all.push_back(job->held);
-    return all;
 }
 
 bool TrialStarts::may_launch() const {

@@ -11,7 +11,6 @@
 #include "orchestrator/engine/attempts.hpp"
 #include "orchestrator/engine/backend_chooser.hpp"
 #include "orchestrator/engine/launch_failures.hpp"
-#include "orchestrator/engine/pending_diagnoses.hpp"
 #include "orchestrator/engine/supply.hpp"
 #include "orchestrator/engine/throughput.hpp"
 #include "orchestrator/scheduling/placement.hpp"
@@ -30,7 +29,6 @@ class TrialStarts {
         LaunchFailures& launches;
         RequirementsTable& requirements;
         TrialEnds& ends;
-        PendingDiagnoses& diagnoses;
         Attempts& attempts;
         Supply& supply;
         const Throughput& throughput;
@@ -57,8 +55,6 @@ class TrialStarts {
     [[nodiscard]] std::int64_t at_once() const;
     /// Trials that some worker could start on now or soon; of promotions no more are counted than there are workers.
     [[nodiscard]] std::int64_t work_left() const;
-    /// What trials in workers, and those whose last attempt is not diagnosed yet, hold; in the order of their launch.
-    [[nodiscard]] std::vector<HeldResources> held_resources() const;
     /// Which trial waits for what other programs use, with the numbers; empty: none does.
     [[nodiscard]] const std::string& waits() const { return waits_; }
 

@@ -137,7 +137,7 @@ class WorkerPool {
     [[nodiscard]] bool busy() const { return known_.empty.size() + known_.idle.size() < workers_.size(); }
     [[nodiscard]] bool any_starting() const { return !known_.starting.empty(); }
     /// A worker could take a trial or, where one `may_launch`, be started for one.
-    [[nodiscard]] bool has_room(bool may_launch) const {
+    [[nodiscard]] bool can_take_trial(bool may_launch) const {
         return (may_launch && !known_.empty.empty()) || !known_.with_free_slot.empty();
     }
     /// The first worker that could be started, and that can be asked what a trial needs; one of the latter that can be

@@ -240,8 +240,8 @@ bool Placement::takes(const PlacementWorker& worker, const TrialNeeds& trial, co
 }
 
 /// The first that is idle, where `another` may train on the device, else the first that trains and has a free slot.
-std::optional<std::size_t> Placement::worker_with_room(const Admission::Launch& launch, const TrialNeeds& trial,
-                                                       bool another, const std::vector<std::size_t>& released) const {
+std::optional<std::size_t> Placement::free_worker(const Admission::Launch& launch, const TrialNeeds& trial,
+                                                  bool another, const std::vector<std::size_t>& released) const {
     for (const auto* workers : {another ? &idle_on_ : nullptr, &open_on_}) {
         if (!workers) continue;
         const auto there = workers->find(launch.device);
@@ -256,7 +256,7 @@ std::optional<std::size_t> Placement::worker_with_room(const Admission::Launch& 
 std::optional<PlacementDecision::Start> Placement::worker_for(const Admission::Launch& launch, const TrialNeeds& trial,
                                                               PlacementDecision& decision) const {
     const bool another = may_use_another(launch.device);
-    if (const auto worker = worker_with_room(launch, trial, another, decision.release))
+    if (const auto worker = free_worker(launch, trial, another, decision.release))
         return PlacementDecision::Start{launch, *worker, false};
     // One that is about to answer what a trial needs takes this one then.
     if (launch.joins || asked_on_.contains(launch.device)) return std::nullopt;

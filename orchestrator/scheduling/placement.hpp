@@ -70,15 +70,16 @@ class Placement {
     void set_machine(const Machine& machine);
     void set_limits(PlacementLimits limits);
     void set_worker(std::size_t index, const PlacementWorker& worker);
-    /// Reserves what a trial takes that runs in a worker, is about to, or has ended there without a diagnosis. `order`
-    /// is the unique number of its launch.
+    /// Reserves the resources of a trial that runs in a worker or is about to, or whose end is not diagnosed yet.
+    /// `order` is the unique number of its launch.
     void hold(std::int64_t order, const Reservation& reservation);
     void release(std::int64_t order);
     /// Whether a trial is to start. Those with a lower number start earlier.
     void set_queued(std::int64_t trial, bool queued);
     void set_needs(const TrialNeeds& needs);
     void forget_needs(std::int64_t trial);
-    /// What is told to no placement may have changed: a measurement, the time.
+    /// Has take_changed() return true: something that is only read for a decision may have changed, such as the memory
+    /// of other programs or the limits.
     void look_again() { changed_ = true; }
 
     /// Returns true if a trial may start because of what has changed since the last call.
@@ -126,9 +127,8 @@ class Placement {
     [[nodiscard]] bool may_use_another(int device) const;
     [[nodiscard]] bool takes(const PlacementWorker& worker, const TrialNeeds& trial,
                              const Admission::Launch& launch) const;
-    [[nodiscard]] std::optional<std::size_t> worker_with_room(const Admission::Launch& launch, const TrialNeeds& trial,
-                                                              bool another,
-                                                              const std::vector<std::size_t>& released) const;
+    [[nodiscard]] std::optional<std::size_t> free_worker(const Admission::Launch& launch, const TrialNeeds& trial,
+                                                         bool another, const std::vector<std::size_t>& released) const;
     std::optional<PlacementDecision::Start> worker_for(const Admission::Launch& launch, const TrialNeeds& trial,
                                                        PlacementDecision& decision) const;
 

@@ -62,7 +62,7 @@ TEST_F(Pool, HoldsATrialFromItsReservationUntilItIsLetGo) {
     EXPECT_TRUE(placement_.holds(3));
     EXPECT_TRUE(pool_.busy());
     EXPECT_THAT(pool_.running(), IsEmpty()) << "it has not begun";
-    EXPECT_FALSE(pool_.has_room(false)) << "one slot, which is reserved";
+    EXPECT_FALSE(pool_.can_take_trial(false)) << "one slot, which is reserved";
     pool_.let_go(0, {3, 0});
     EXPECT_FALSE(placement_.holds(3));
     EXPECT_TRUE(pool_.at(0).warm);
@@ -72,7 +72,7 @@ TEST_F(Pool, ATrialThatIsAskedAboutIsHeld) {
     greet(0, 1, {"plan"});
     pool_.ask_plan(0, {.id = 4});
     EXPECT_TRUE(placement_.holds(4));
-    EXPECT_FALSE(pool_.has_room(false));
+    EXPECT_FALSE(pool_.can_take_trial(false));
     EXPECT_TRUE(executor_.take<to_worker::Plan>(0));
 }
 
