@@ -45,15 +45,17 @@ std::optional<StoredEnd> end_of(const std::string& line) {
     return end;
 }
 
-/// Where the line of this result begins; the end of the text: it has none.
-std::size_t begin_of(const std::string& text, const StoredEnd& result) {
-    for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
+/// Calls `take(begin, result)` for each valid line and where it begins, from the last to the first, until it returns
+/// false.
+template <class Take>
+void each_from_the_end(const std::string& text, Take&& take) {
+    for (std::size_t end = text.rfind('\n'); end != std::string::npos && end > 0;) {
+        const std::size_t before = text.rfind('\n', end - 1);
+        const std::size_t begin = before == std::string::npos ? 0 : before + 1;
         const auto found = end_of(text.substr(begin, end - begin));
-        if (found && found->sequence == result.sequence) return begin;
-        begin = end + 1;
+        if (found && !take(begin, *found)) return;
+        end = before;
     }
-    return text.size();
 }
 
 /// The text of a regular file; empty: there is none.
@@ -78,17 +80,12 @@ ResultLog::~ResultLog() {
 }
 
 std::vector<StoredEnd> ResultLog::missing(const std::function<bool(const StoredEnd&)>& held) const {
-    const std::string text = content_of(file());
     std::vector<StoredEnd> ends;
-    for (std::size_t end = text.rfind('\n'); end != std::string::npos && end > 0;) {
-        const std::size_t before = text.rfind('\n', end - 1);
-        const std::size_t begin = before == std::string::npos ? 0 : before + 1;
-        if (const auto found = end_of(text.substr(begin, end - begin))) {
-            if (held(*found)) break;
-            ends.push_back(*found);
-        }
-        end = before;
-    }
+    each_from_the_end(content_of(file()), [&](std::size_t, const StoredEnd& end) {
+        if (held(end)) return false;
+        ends.push_back(end);
+        return true;
+    });
     std::reverse(ends.begin(), ends.end());
     return ends;
 }
@@ -96,8 +93,12 @@ std::vector<StoredEnd> ResultLog::missing(const std::function<bool(const StoredE
 Result<void> ResultLog::open(std::span<const StoredEnd> missing) {
     if (!missing.empty()) {
         const std::string text = content_of(file());
-        if (auto replaced = replace_file(file(), text.substr(0, begin_of(text, missing.front()))); !replaced)
-            return replaced;
+        std::size_t left = missing.size(), whole = 0;
+        each_from_the_end(text, [&](std::size_t begin, const StoredEnd&) {
+            whole = begin;
+            return --left > 0;
+        });
+        if (auto replaced = replace_file(file(), text.substr(0, whole)); !replaced) return replaced;
     }
     out_ =
         Descriptor(::open(file().c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
