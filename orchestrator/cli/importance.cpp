@@ -83,16 +83,19 @@ std::vector<std::string> labelled_lines(const std::string& label, const std::str
     return lines;
 }
 
-namespace {
-
-/// Returns the first sentence of the verdict on what limited the machine while trials trained. Returns no lines if
-/// there are too few samples.
-std::vector<std::string> limit_of_machine(const StudySnapshot& snapshot) {
+std::string limit_of_machine(const StudySnapshot& snapshot) {
     const auto rows = snapshot.store->telemetry();
     if (!rows) return {};
     const TelemetrySummary summary = summarise(*rows);
     if (!enough_for_a_verdict(summary)) return {};
-    return labelled_lines("Machine", verdict(summary, {.cores = read_host().cores}).front());
+    return verdict(summary, {.cores = read_host().cores}).front();
+}
+
+namespace {
+
+std::vector<std::string> machine_lines(const StudySnapshot& snapshot) {
+    const std::string limit = limit_of_machine(snapshot);
+    return limit.empty() ? std::vector<std::string>() : labelled_lines("Machine", limit);
 }
 
 void add_importance(Insights& insights, StudySnapshot& snapshot) {
@@ -113,7 +116,7 @@ Insights whole_insights_of(StudySnapshot& snapshot) {
     if (const auto read = read_analysed_steps(snapshot); !read) throw Fatal(read.error().message);
     Insights insights;
     insights.stopping = analysis::stopping_text(snapshot.study, snapshot.record);
-    insights.lines = limit_of_machine(snapshot);
+    insights.lines = machine_lines(snapshot);
     insights.whole = analysis::whole_text(
         snapshot.study, analysis::importance_of(snapshot.study, snapshot.record, repeats_of(snapshot)));
     return insights;
@@ -122,7 +125,7 @@ Insights whole_insights_of(StudySnapshot& snapshot) {
 Insights insights_of(StudySnapshot& snapshot) {
     Insights insights;
     add_importance(insights, snapshot);
-    for (std::string& line : limit_of_machine(snapshot)) insights.lines.push_back(std::move(line));
+    for (std::string& line : machine_lines(snapshot)) insights.lines.push_back(std::move(line));
     return insights;
 }
 

@@ -28,6 +28,9 @@ struct Insights {
 /// no such limit). Reads the steps of the trials that are analysed into the snapshot.
 Insights insights_of(StudySnapshot& snapshot);
 
+/// Returns what limited the machine while trials trained, in a sentence or two. Empty if there are too few samples.
+std::string limit_of_machine(const StudySnapshot& snapshot);
+
 /// Returns the object of `hpo importance --json` (docs/json.md), with "no_effects". Reads the steps of the trials that
 /// are analysed into the snapshot. Throws Fatal if they cannot be read.
 nlohmann::ordered_json importance_json(StudySnapshot& snapshot);

@@ -63,6 +63,7 @@ Json answer_of(const StudySnapshot& snapshot) {
         {"step", step_name(snapshot.study)},
         {"states", view::states_text(snapshot.record)},
         {"stopping", view::savings_text(snapshot.study, snapshot.record)},
+        {"limit", text_or_nothing(limit_of_machine(snapshot))},
         {"constraints", text_or_nothing(view::constraints_text(snapshot.record, snapshot.study.objective))},
         {"front", snapshot.study.objective.further.empty() ? Json(nullptr)
                                                            : Json(view::front_text(snapshot.study, snapshot.record))},

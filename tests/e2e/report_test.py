@@ -3,6 +3,7 @@ import base64
 import hashlib
 import html.parser
 import json
+import os
 import re
 import shutil
 import struct
@@ -11,7 +12,7 @@ import sys
 import textwrap
 import unittest
 
-from harness import SOURCE, Case, synthetic
+from harness import SOURCE, Case, synthetic, wait_for
 
 PYTHON = sys.executable
 TYPES = {"f64": "d", "f32": "f", "u32": "I", "u16": "H", "u8": "B"}
@@ -173,6 +174,22 @@ class Report(Case):
         self.assertEqual((found["trials"]["count"], found["study"]["best"]), (0, None))
         self.hpo("report", self.study(synthetic(name="later"), "later.yaml"), status=1)
         self.assertIn("study later has not been run yet", self.error)
+
+    def test_a_study_that_runs(self):
+        os.mkfifo(self.folder / "hold")
+        study = self.script_study("""
+            print("step 1 loss=1", flush=True)
+            open("hold").close()
+            """, trials=1)
+        running = self.start("run", study)
+        wait_for(lambda: [trial for trial in self.trials_so_far("scripts") if trial["steps"] == 1])
+        found = study_in(self.page("scripts"))
+        self.assertIn("1 trials of scripts, which goes on, in page.html", self.error)
+        self.assertEqual((found["study"]["running"], found["answer"]["end"]), (True, "running"))
+        self.assertEqual(found["attempts"]["end"]["texts"], ["running"])
+        open(self.folder / "hold", "w").close()
+        running.communicate()
+        self.assertEqual(study_in(self.page("scripts"))["attempts"]["end"]["texts"], ["complete"])
 
     def test_one_trial_and_the_default_name(self):
         self.hpo("run", self.study(synthetic(trials=1)))

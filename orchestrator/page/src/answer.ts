@@ -50,6 +50,7 @@ export function answerSection(study: Study): HTMLElement {
             );
         if (lines.length > 0) fact("Was it right to stop?", ...lines.map((line) => h("div", {}, line)));
     }
+    if (answer.limit) fact("Machine", answer.limit);
     if (importance.next.length > 0) fact("Next", h("ul", {}, ...importance.next.map((line) => h("li", {}, line))));
 
     return section("answer", "The answer", facts, ...configurationOf(study));

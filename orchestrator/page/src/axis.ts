@@ -86,7 +86,7 @@ export function rangeOf(values: Iterable<number>): [number, number] {
  * the best to the worst, or to three times as far as the better three quarters reach where the worst lies beyond `slack` times
  * that.
  */
-export function usefulRange(sorted: number[], slack = 2): [number, number] {
+export function usefulRange(sorted: ArrayLike<number>, slack = 2): [number, number] {
     if (sorted.length === 0) return [0, 1];
     const best = sorted[0]!;
     const worst = sorted[sorted.length - 1]!;

@@ -17,9 +17,8 @@ export function curvesSection(study: Study, focus: Focus): HTMLElement | null {
     const curveOf = new Map<number, number>();
     for (let i = 0; i < curves.count; i++) curveOf.set(trial[i]! - 1, i);
 
-    const finite = Array.from(value).filter(Number.isFinite);
-    finite.sort((a, b) => (study.minimize ? a - b : b - a));
-    const [low, high] = usefulRange(finite, 6);
+    const finite = Float64Array.from(value).filter(Number.isFinite).sort();
+    const [low, high] = usefulRange(study.minimize ? finite : finite.reverse(), 6);
     let first = Infinity;
     let last = 1;
     for (const each of step) (first = Math.min(first, each)), (last = Math.max(last, each));

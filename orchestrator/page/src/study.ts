@@ -97,6 +97,7 @@ export interface Document {
         end: string;
         states: string;
         stopping: string;
+        limit: string | null;
         constraints: string | null;
         front: string | null;
         step: string;
@@ -216,12 +217,16 @@ export class Study {
         return this.minimize ? a < b : a > b;
     }
 
+    private order: number[] | null = null;
+
     /** Rows with a finite value, the best first. */
-    ranked(): number[] {
+    ranked(): readonly number[] {
+        if (this.order) return this.order;
         const value = this.columns.value;
         const rows: number[] = [];
         for (let row = 0; row < this.count; row++) if (Number.isFinite(value[row])) rows.push(row);
         const sign = this.minimize ? 1 : -1;
-        return rows.sort((a, b) => sign * (value[a]! - value[b]!) || a - b);
+        this.order = rows.sort((a, b) => sign * (value[a]! - value[b]!) || a - b);
+        return this.order;
     }
 }

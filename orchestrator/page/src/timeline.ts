@@ -133,7 +133,7 @@ function loads(study: Study, time: Scale, zero: number): (HTMLElement | null)[] 
         return h(
             "div",
             {},
-            h("h3", {}, `${first.title}, ${lines.map((line, n) => `${line.source} (${dashNames[n % 4]})`).join(", ")}`),
+            h("h3", {}, `${first.title[0]!.toUpperCase()}${first.title.slice(1)}: ${lines.map((line, n) => line.source + (lines.length > 1 ? ` (${dashNames[n % 4]})` : "")).join(", ")}`),
             chart({
                 title: `${first.title} of ${lines.map((line) => line.source).join(", ")} over time`,
                 height: 170,
