@@ -3,6 +3,7 @@
 //     node look.mjs REPORT.html                      times of opening and of brushing, five times
 //     node look.mjs REPORT.html --pictures PREFIX    PREFIX-light.png, PREFIX-dark.png, PREFIX-phone.png of the whole page
 //     node look.mjs REPORT.html --picture FILE.png   of its top, as in the README
+//     node look.mjs REPORT.html --brushed FILE.png   of the configurations, with a brush over the better values
 //
 // It speaks the DevTools protocol over a pipe, so that it needs no package.
 import { spawn } from "node:child_process";
@@ -11,8 +12,8 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 const [report, option, target] = process.argv.slice(2);
-if (!report || (option && !["--pictures", "--picture"].includes(option)) || (option && !target)) {
-    console.error("usage: node look.mjs REPORT.html [--pictures PREFIX | --picture FILE.png]");
+if (!report || (option && !["--pictures", "--picture", "--brushed"].includes(option)) || (option && !target)) {
+    console.error("usage: node look.mjs REPORT.html [--pictures PREFIX | --picture FILE.png | --brushed FILE.png]");
     process.exit(2);
 }
 
@@ -70,7 +71,7 @@ async function open({ width = 1280, height = 900, phone = false, dark = false },
     return result;
 }
 
-async function picture(file, { tell, evaluate }, most) {
+async function picture(file, { tell, evaluate }, most, section) {
     // Charts are drawn when they come near the screen.
     const [width, height] = await evaluate(async () => {
         for (let y = 0; y < document.body.scrollHeight; y += 400) {
@@ -81,10 +82,25 @@ async function picture(file, { tell, evaluate }, most) {
         await new Promise((done) => setTimeout(done, 300));
         return [document.documentElement.clientWidth, document.documentElement.scrollHeight];
     });
-    const clip = { x: 0, y: 0, width, height: Math.min(height, most), scale: 1 };
+    const { x, y } = section ? await evaluate(brush, section) : { x: 0, y: 0 };
+    const clip = { x, y, width: width - 2 * x, height: Math.min(height, most), scale: 1 };
     const { data } = await tell("Page.captureScreenshot", { format: "png", captureBeyondViewport: true, clip });
     writeFileSync(file, Buffer.from(data, "base64"));
-    console.log(`${file}: ${width} x ${clip.height}`);
+    console.log(`${file}: ${clip.width} x ${clip.height}`);
+}
+
+/** Brushes the upper third of the last axis, and returns where the section lies. In the page. */
+async function brush(section) {
+    const canvas = document.querySelector("canvas.parallel");
+    canvas.setPointerCapture = () => {};
+    const { left, top, width } = canvas.getBoundingClientRect();
+    const point = (type, y) => canvas.dispatchEvent(new PointerEvent(type, { clientX: left + width - 56, clientY: top + y, pointerId: 1, bubbles: true }));
+    point("pointerdown", 40);
+    point("pointermove", 110);
+    point("pointerup", 110);
+    await new Promise((done) => setTimeout(done, 300));
+    const box = document.querySelector(section).getBoundingClientRect();
+    return { x: box.left + scrollX, y: box.top + scrollY };
 }
 
 /**
@@ -124,6 +140,7 @@ function times() {
 
 try {
     if (option === "--picture") await open({ width: 1120 }, (tab) => picture(target, tab, 1000));
+    else if (option === "--brushed") await open({ width: 1120 }, (tab) => picture(target, tab, 640, "#trials"));
     else if (option === "--pictures") {
         for (const [name, how] of Object.entries({ light: {}, dark: { dark: true }, phone: { width: 390, height: 844, phone: true } }))
             await open(how, (tab) => picture(`${target}-${name}.png`, tab, 16000));
