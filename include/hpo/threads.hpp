@@ -4,15 +4,22 @@
 #include <pthread.h>
 
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 namespace hpo {
 
+inline constexpr const char* out_of_memory_message =
+    "out of memory: the system gives this process no more; free some, then run the same command again\n";
+
 /// Starts a thread that runs `work`, under a name of at most 15 characters. No signal is delivered to it: signals are
 /// for the thread that the process began with. Returns a thread that is not joinable if the system has none left
 /// (RLIMIT_NPROC, pids.max of the control group). The caller then does the work itself, or tries again later.
+/// If `work` throws std::bad_alloc, the process ends with status 1 and a message.
 template <class Work>
 std::thread start_thread(const char* name, Work work) {
     sigset_t all, before;
@@ -20,7 +27,14 @@ std::thread start_thread(const char* name, Work work) {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     std::thread thread;
     try {
-        thread = std::thread(std::move(work));
+        thread = std::thread([work = std::move(work)]() mutable {
+            try {
+                work();
+            } catch (const std::bad_alloc&) {
+                std::fputs(out_of_memory_message, stderr);
+                std::_Exit(1);
+            }
+        });
         pthread_setname_np(thread.native_handle(), name);
     } catch (const std::system_error&) {
     }

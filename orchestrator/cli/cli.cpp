@@ -18,6 +18,7 @@
 #include "hpo/interrupted.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/result.hpp"
+#include "hpo/threads.hpp"
 #include "hpo/version.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/devices/helper.hpp"
@@ -235,6 +236,10 @@ int run_cli(int argc, char** argv) {
     } catch (const Fatal& fatal) {
         if (*fatal.what()) complain("hpo: ", fatal.what());
         return fatal.exit_code();
+    } catch (const std::bad_alloc&) {
+        std::fputs("hpo: ", stderr);
+        std::fputs(out_of_memory_message, stderr);
+        return 1;
     } catch (const std::exception& error) {
         complain("hpo: ", error.what());
         return 1;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
@@ -35,6 +34,7 @@
 #include "orchestrator/execution/own_threads.hpp"
 #include "orchestrator/execution/processes.hpp"
 #include "orchestrator/execution/questions.hpp"
+#include "orchestrator/execution/wake_up.hpp"
 #include "orchestrator/store/holder_lock.hpp"
 #include "orchestrator/store/lock_owner.hpp"
 #include "orchestrator/telemetry/session_telemetry.hpp"
@@ -119,7 +119,7 @@ class Session {
     }
 
     void begin() {
-        ledger_.when_on_disk([this] { wake(); });
+        ledger_.when_on_disk([this] { on_disk_.wake(); });
         announcements_.release(ledger_.results_on_disk());
         ledger_.on_event = [this](const StoredEvent& stored) {
             const std::string logged = log_line(study_, ledger_.record(), stored),
@@ -169,11 +169,6 @@ class Session {
         engine_->end_round();
         publish_reservations();
         flush_later();
-    }
-
-    /// From any thread: ends wait().
-    void wake() {
-        asio::post(loop_, [] {});
     }
 
     /// Shows what cannot be lost any more.
@@ -285,7 +280,7 @@ class Session {
                             keeper_.trial_ended(ledger_.record().trial(number));
                         });
                     },
-                .proposal_ready = [this] { asio::post(loop_, [this] { engine_->proposal_ready(); }); },
+                .proposal_ready = [this] { proposed_.wake(); },
                 .on_device = machine_->on_device(),
                 .host_too = machine_->host_too(),
                 .cores = cores_of_workers(study_, plan_),
@@ -515,6 +510,8 @@ class Session {
     Announcements announcements_;
     CheckpointKeeper keeper_{study_, folder_, ledger_.record()};
     asio::io_context loop_{1};
+    WakeUp on_disk_{loop_, [] {}};  ///< ends wait()
+    WakeUp proposed_{loop_, [this] { engine_->proposal_ready(); }};
     asio::steady_timer ticker_{loop_};
     asio::steady_timer drawer_{loop_};
     bool publication_due_ = false;  ///< of what this session holds
