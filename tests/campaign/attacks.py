@@ -4,6 +4,7 @@ import dataclasses
 import os
 import pathlib
 import signal
+import subprocess
 import time
 from typing import Dict, List, Tuple
 
@@ -18,8 +19,18 @@ class Attack:
         """Returns the command that hpo is started by."""
         return []
 
+    def problem(self) -> str:
+        """Returns why the attack cannot be made on this machine, or nothing."""
+        return ""
+
+    def prepare(self, run):
+        """Is called before the start, with the run (subjects.Run)."""
+
     def act(self, run):
-        """Is called after the start, with the run (subjects.Run)."""
+        """Is called after the start."""
+
+    def undo(self, run):
+        """Is called when the run and its successor have ended."""
 
     def evidence(self) -> str:
         """Returns the place where the attack can be looked at, for the end of a sentence."""
@@ -100,6 +111,126 @@ class Limit(Attack):
         return ["prlimit", f"--{self.name}={self.most}"]
 
 
+@dataclasses.dataclass(frozen=True)
+class FullDisk(Attack):
+    """The studies lie on a file system of this size, which has room again before the next run."""
+    size: int
+    lasting = True
+
+    def __str__(self):
+        return f"a file system of {self.size >> 10} KiB"
+
+    def problem(self):
+        return "" if os.geteuid() == 0 else "only root may mount a file system"
+
+    def prepare(self, run):
+        (run.folder / "runs").mkdir()
+        _must("mount", "-t", "tmpfs", "-o", f"size={self.size}", "tmpfs", run.folder / "runs")
+        run.addCleanup(_must, "mount", "-o", "remount,size=64m", run.folder / "runs")
+
+    def undo(self, run):
+        _must("umount", "--lazy", run.folder / "runs")
+
+
+@dataclasses.dataclass(frozen=True)
+class Sandbox(Attack):
+    """Calls that a container's default profile refuses (sandbox.cpp)."""
+
+    def __str__(self):
+        return "the calls of a container"
+
+    def prefix(self):
+        return [str(_tool("sandbox"))]
+
+
+@dataclasses.dataclass(frozen=True)
+class OtherClock(Attack):
+    """The monotonic clock of the run is this number of seconds ahead of its successor's and its viewers'."""
+    ahead: int
+
+    def __str__(self):
+        return f"a monotonic clock {self.ahead} s ahead"
+
+    def problem(self):
+        return "" if subprocess.run(["unshare", "--time", "true"], capture_output=True).returncode == 0 else "no time namespace can be made"
+
+    def prefix(self):
+        return ["unshare", "--time", "--monotonic", str(self.ahead), "--boottime", str(self.ahead)]
+
+
+@dataclasses.dataclass(frozen=True)
+class ControlGroup(Attack):
+    """A control group of version 1 or 2 with this limit for hpo and all its processes."""
+    controller: str
+    limit: Dict[int, str]
+    most: int
+    lasting = True
+
+    def __str__(self):
+        return f"a control group with {self.limit[2]}={self.most}"
+
+    def __hash__(self):
+        return hash(str(self))
+
+    def _parent(self):
+        """Returns the version of the groups and the folder where one can be made, or nothing."""
+        for version, folder in ((1, pathlib.Path("/sys/fs/cgroup", self.controller)), (2, pathlib.Path("/sys/fs/cgroup"))):
+            with contextlib.suppress(OSError):
+                probe = folder / f"hpo-probe-{os.getpid()}"
+                probe.mkdir()
+                found = (probe / self.limit[version]).exists()
+                probe.rmdir()
+                if found:
+                    return version, folder
+        return None
+
+    def problem(self):
+        return "" if self._parent() else f"no control group with {self.limit[2]} can be made"
+
+    def _group(self, run):
+        return self._parent()[1] / f"hpo-{run.folder.name}"
+
+    def prepare(self, run):
+        group = self._group(run)
+        group.mkdir()
+        (group / self.limit[self._parent()[0]]).write_text(str(self.most))
+        run.environment["CAMPAIGN_GROUP"] = str(group)
+
+    def prefix(self):
+        return ["sh", "-c", 'echo $$ >"$CAMPAIGN_GROUP/cgroup.procs" && exec "$@"', "sh"]
+
+    def undo(self, run):
+        self._group(run).rmdir()
+
+
+@dataclasses.dataclass(frozen=True)
+class OtherUser(Attack):
+    """Another user, who may read the folder, tries to run, stop, resume and watch the study meanwhile."""
+
+    def __str__(self):
+        return "another user"
+
+    def problem(self):
+        return "" if os.geteuid() == 0 and _tool("../../bin/hpo").exists() else "only root may become another user"
+
+    def act(self, run):
+        for folder in [run.folder, *run.folder.glob("runs"), *run.folder.glob("runs/*")]:
+            folder.chmod(0o755)
+        other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "-u", "XDG_RUNTIME_DIR", "-u", "XDG_CACHE_HOME",
+                 "timeout", "10", str(_tool("../../bin/hpo"))]
+        for arguments in (["ls"], ["ls", "attacked"], ["top", "--once", "attacked"], ["run", "study.yaml"], ["stop", "attacked"],
+                          ["best", "attacked"], ["export", "attacked", "--to", "csv", "-"]):
+            subprocess.run(other + arguments, cwd=run.folder, stdin=subprocess.DEVNULL, capture_output=True)
+
+
+def _tool(name):
+    return pathlib.Path(os.environ.get("HPO_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build/release"), "tests/campaign", name)
+
+
+def _must(*command):
+    subprocess.run(command, check=True, capture_output=True)
+
+
 def _send(number, pids):
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
@@ -109,3 +240,7 @@ def _send(number, pids):
 # Without files at all no reason can be told, and with less of a stack no C++ program gets to its main().
 LIMITS = {"nofile": (8, 16, 20, 24, 32, 48, 64), "fsize": (4096, 16384, 65536, 262144, 1 << 20),
           "as": (20 << 20, 40 << 20, 80 << 20, 160 << 20, 320 << 20, 640 << 20), "stack": (256 << 10, 1 << 20)}
+SURROUNDINGS = [FullDisk(size << 10) for size in (16, 64, 96, 128, 160, 192, 256, 320, 512, 1024)] + [Sandbox(), OtherUser()]
+SURROUNDINGS += [OtherClock(ahead) for ahead in (100, 10**6, 10**9)]
+SURROUNDINGS += [ControlGroup("pids", {1: "pids.max", 2: "pids.max"}, most) for most in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)]
+SURROUNDINGS += [ControlGroup("memory", {1: "memory.limit_in_bytes", 2: "memory.max"}, most << 20) for most in (4, 8, 16, 32, 64, 128)]

@@ -353,6 +353,7 @@ def attacked(subject, attack, keep=False) -> Seen:
             return _attacked_viewer(subject, run, attack)
         return _attacked_run(subject, run, attack)
     finally:
+        attack.undo(run)
         if keep:
             kept = tempfile.mkdtemp(prefix="hpo-attack-")
             shutil.copytree(run.folder, kept, dirs_exist_ok=True, symlinks=True)
@@ -363,6 +364,7 @@ def attacked(subject, attack, keep=False) -> Seen:
 def _attacked_run(subject, run, attack):
     seen = Seen(trials=TRIALS, expected=subject.reference()[0])
     seen.lasting = attack.lasting
+    attack.prepare(run)
     child = subject.start(run, attack.prefix(), "run")
     attack.act(run)
     run.end_of(child, seen)

@@ -34,7 +34,9 @@ int main(int argc, char** argv) {
     }
     hpo::schedules::Counts counts;
     int broken = 0;
+    std::uint64_t played = 0;
     for (std::uint64_t seed = from; seed < from + seeds; ++seed) {
+        ++played;
         try {
             hpo::schedules::play(seed, counts, [&]() -> std::function<void(const std::string&)> {
                 if (!story) return {};
@@ -48,7 +50,7 @@ int main(int argc, char** argv) {
     std::printf(
         "%llu schedules from seed %llu: %lld sessions, %lld events, %lld trials, %lld kills, %lld power cuts, "
         "%lld failed writes, %lld interrupts; %d broke a promise\n",
-        static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(from),
+        static_cast<unsigned long long>(played), static_cast<unsigned long long>(from),
         static_cast<long long>(counts.sessions), static_cast<long long>(counts.events),
         static_cast<long long>(counts.trials), static_cast<long long>(counts.kills),
         static_cast<long long>(counts.power_cuts), static_cast<long long>(counts.failed_writes),
