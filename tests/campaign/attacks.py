@@ -243,4 +243,4 @@ LIMITS = {"nofile": (8, 16, 20, 24, 32, 48, 64), "fsize": (4096, 16384, 65536, 2
 SURROUNDINGS = [FullDisk(size << 10) for size in (16, 64, 96, 128, 160, 192, 256, 320, 512, 1024)] + [Sandbox(), OtherUser()]
 SURROUNDINGS += [OtherClock(ahead) for ahead in (100, 10**6, 10**9)]
 SURROUNDINGS += [ControlGroup("pids", {1: "pids.max", 2: "pids.max"}, most) for most in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)]
-SURROUNDINGS += [ControlGroup("memory", {1: "memory.limit_in_bytes", 2: "memory.max"}, most << 20) for most in (4, 8, 16, 32, 64, 128)]
+SURROUNDINGS += [ControlGroup("memory", {1: "memory.limit_in_bytes", 2: "memory.max"}, most << 20) for most in (16, 32, 64, 128)]  # with less, the kernel kills hpo itself
