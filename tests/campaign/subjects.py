@@ -202,7 +202,7 @@ class Asked(Subject):
                   "    answer = sys.stdin.readline()\n"
                   "    return json.loads(answer) if answer else sys.exit()\n"
                   f"told = open({str(run.folder / f'{name}.out')!r}, 'w', buffering=1)\n"
-                  "for _ in range(10000):\n"
+                  "while True:\n"
                   "    got = ask({'ask': 1})\n"
                   "    if got.get('done'): break\n"
                   "    for t in got.get('trials', []):\n"
