@@ -1,9 +1,13 @@
 #include "orchestrator/cli/study_source.hpp"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
+#include <vector>
 
+#include "hpo/nearest.hpp"
 #include "hpo/regular_file.hpp"
 #include "hpo/result.hpp"
 #include "orchestrator/cli/study_choice.hpp"
@@ -54,6 +58,23 @@ void settle_stopping(Study& study, bool fresh) {
     study.source = text ? *std::move(text) : write_study(study);
 }
 
+/// Returns the study file beside a missing one that was probably meant, or an empty path.
+fs::path meant_by(const fs::path& missing) {
+    std::error_code failed;
+    for (const char* ending : {".yaml", ".yml"})
+        if (fs::path with_ending = missing.string() + ending; fs::is_regular_file(with_ending, failed))
+            return with_ending;
+    std::vector<std::string> names;
+    for (fs::directory_iterator entry(missing.has_parent_path() ? missing.parent_path() : ".", failed), end;
+         !failed && entry != end; entry.increment(failed))
+        if (const fs::path& path = entry->path(); path.extension() == ".yaml" || path.extension() == ".yml")
+            names.push_back(path.filename().string());
+    std::sort(names.begin(), names.end());
+    const std::string missing_name = missing.filename().string();
+    const std::string_view name = nearest(missing_name, {names.begin(), names.end()});
+    return name.empty() ? fs::path() : missing.parent_path() / name;
+}
+
 }  // namespace
 
 /// Returns the file of a study that is given by its file or its name.
@@ -75,7 +96,11 @@ Study load_study(const std::string& name, const Overrides& overrides, NoWorker n
     std::error_code ignored;
     if (file != name && !fs::exists(file, ignored)) no_such_study(name, "no file and no study");
     auto study = read_study(file, overrides.set, known_parts());
-    if (!study) refuse(study.error().message, overrides);
+    if (!study) {
+        const bool missing = fs::status(file, ignored).type() == fs::file_type::not_found;
+        const fs::path meant = missing ? meant_by(file) : fs::path();
+        refuse(study.error().message + (meant.empty() ? "" : "; did you mean " + meant.string() + "?"), overrides);
+    }
     settle_stopping(*study, overrides.fresh);
     if (!has_worker(*study) && no_worker == NoWorker::refused)
         throw Refusal(error_at(study->source, file.string(), "study",

@@ -96,6 +96,15 @@ TEST_F(Commands, WrongUsageExitsWithTwoAndSuggestsTheCure) {
     EXPECT_EQ(hpo_command({"best", "--format", "xml"}).code, 2);
 }
 
+TEST_F(Commands, AMissingStudyFileIsRefusedWithTheOneThatWasProbablyMeant) {
+    const std::string folder = runs_.path().string() + "/";
+    for (const char* name : {"phase1.yaml", "notes.txt"}) std::ofstream(folder + name) << "study: x\n";
+    for (const char* missing : {"phase.yaml", "phase1.yml", "phase1"})
+        EXPECT_EQ(hpo_command({"check", folder + missing}).err,
+                  folder + missing + ": No such file or directory; did you mean " + folder + "phase1.yaml?\n");
+    EXPECT_EQ(hpo_command({"check", folder + "other.yaml"}).err, folder + "other.yaml: No such file or directory\n");
+}
+
 TEST_F(Commands, AWrongOptionValueExitsWithTwoAndIsQuotedAsTyped) {
     const std::string file = (runs_ / "file.yaml").string();
     std::ofstream(file) << testing::sample_yaml;
