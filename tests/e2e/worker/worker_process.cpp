@@ -45,7 +45,8 @@ std::vector<std::string> environment(const std::string& endpoint, const std::vec
     if (!endpoint.empty()) set("HPO_ENDPOINT=" + endpoint);
     set("HPO_TOKEN=secret");
     set("HPO_TUNING=off");  // the mock driver computes slowly
-    for (const std::string& entry : more) set(entry);
+    // The first of equal names counts.
+    for (auto entry = more.rbegin(); entry != more.rend(); ++entry) set(*entry);
     std::vector<std::string> all;
     for (const auto& [name, value] : values) all.push_back(name + value);
     return all;
