@@ -1,20 +1,16 @@
 // Fuzzes the requests of `hpo ask-tell`. Each gets one line of JSON as its answer, and a session that resumes the study
 // finds every trial as it was left.
 #include <cstdint>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "hpo/lines.hpp"
 #include "orchestrator/ask_tell/lines.hpp"
+#include "tests/fuzz/require.hpp"
 #include "tests/support/memory_store.hpp"
 
 namespace {
 
 using namespace hpo;
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
 
 Study asked_study() {
     Study study;

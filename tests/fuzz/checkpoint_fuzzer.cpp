@@ -4,13 +4,13 @@
 
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <vector>
 
 #include "tests/fuzz/memory_file.hpp"
+#include "tests/fuzz/require.hpp"
 #include "worker/training/checkpoint.hpp"
 
 namespace {
@@ -18,10 +18,6 @@ namespace {
 using namespace hpo;
 
 constexpr std::uint64_t binding = 0x6761666564636261;  // "abcdefag", so that a text may have it
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
 
 }  // namespace
 

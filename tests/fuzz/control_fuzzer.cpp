@@ -1,20 +1,12 @@
 // Fuzzes the control socket of a running study. Each line gets one line of JSON as its answer.
 #include <cstdint>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "hpo/lines.hpp"
 #include "orchestrator/engine/control.hpp"
-
-namespace {
+#include "tests/fuzz/require.hpp"
 
 using namespace hpo;
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const ControlActions actions{

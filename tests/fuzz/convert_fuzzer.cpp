@@ -2,7 +2,6 @@
 // that was understood must never lead to an invalid study. The text after a line "#other" is the file that the first
 // one may name. A line "#from " with the first letter of a tool forces that format.
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "orchestrator/import/registry.hpp"
 #include "orchestrator/study/study_file.hpp"
 #include "orchestrator/study/utf8.hpp"
+#include "tests/fuzz/require.hpp"
 
 namespace {
 
@@ -20,10 +20,6 @@ constexpr Option halving[] = {{"grace", OptionType::integer, 1, 1e9, "", "1", ""
 constexpr Option median[] = {{"grace", OptionType::integer, 1, 1e9, "", "1", ""}};
 constexpr PartOptions rules[] = {{"asha", "", halving}, {"median", "", median}};
 constexpr PartOptions samplers[] = {{"auto", "", {}}, {"random", "", {}}, {"sobol", "", {}}, {"tpe", "", {}}};
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
 
 void check_printable(const std::string& text) {
     for (std::string_view rest = text; !rest.empty();) {

@@ -2,19 +2,15 @@
 // are split into pieces. Records that are written again, in quotes, must be read unchanged.
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "tests/fuzz/require.hpp"
 #include "worker/data/csv.hpp"
 
 namespace {
 
 using namespace hpo;
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
 
 struct Outcome {
     std::vector<std::vector<std::string>> records;

@@ -2,19 +2,15 @@
 // and a start that is accepted must be packed as one that is read as the same.
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <stdexcept>
 #include <string>
 
 #include "orchestrator/execution/frames.hpp"
+#include "tests/fuzz/require.hpp"
 
 namespace {
 
 using namespace hpo;
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
 
 std::string frames_of(std::string_view bytes, std::size_t piece) {
     supervisor::FrameReader reader;

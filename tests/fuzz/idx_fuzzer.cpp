@@ -1,20 +1,12 @@
 // Fuzzes the reader of IDX files, plain and compressed. The items must add up to the shape of the header.
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 
 #include "tests/fuzz/memory_file.hpp"
+#include "tests/fuzz/require.hpp"
 #include "worker/data/idx.hpp"
 
-namespace {
-
 using namespace hpo;
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const fuzz::MemoryFile file({data, size});

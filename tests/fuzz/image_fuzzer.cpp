@@ -3,11 +3,11 @@
 #include <zlib.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "tests/fuzz/memory_file.hpp"
+#include "tests/fuzz/require.hpp"
 #include "worker/data/image_file.hpp"
 
 namespace {
@@ -15,10 +15,6 @@ namespace {
 using namespace hpo;
 
 constexpr std::int64_t most_bytes = 1 << 20;  // a few bytes may stand for millions of pixels
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
 
 std::uint32_t word(const std::vector<std::uint8_t>& bytes, std::size_t at) {
     return std::uint32_t{bytes[at]} << 24 | bytes[at + 1] << 16 | bytes[at + 2] << 8 | bytes[at + 3];

@@ -3,19 +3,15 @@
 // the reader of the known forms of output is used.
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <vector>
 
 #include "orchestrator/script/syntax/file_metrics.hpp"
 #include "orchestrator/script/syntax/steps.hpp"
+#include "tests/fuzz/require.hpp"
 
 namespace {
 
 using namespace hpo;
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
 
 /// With `file`, the bytes are those of a file of metrics.
 std::vector<Metrics> steps_of(std::unique_ptr<script::LineReader> reader, bool file, std::string_view bytes,

@@ -1,19 +1,15 @@
 // Fuzzes the reader of NPY headers. What it accepts must be consistent: a header that is written again from what was
 // read must be read as the same, and a truncated one must be an error.
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "tests/fuzz/require.hpp"
 #include "worker/data/npy.hpp"
 
 namespace {
 
 using namespace hpo;
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
 
 Result<NpyHeader> parse(const std::string& text) { return parse_npy(std::as_bytes(std::span(text))); }
 

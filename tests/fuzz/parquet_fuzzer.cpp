@@ -1,11 +1,11 @@
 // Fuzzes the reader of Parquet files. Its memory must stay bounded, and each column by itself must have the values that
 // it has beside the others.
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "tests/fuzz/require.hpp"
 #include "worker/data/parquet/file.hpp"
 
 namespace {
@@ -13,10 +13,6 @@ namespace {
 using namespace hpo;
 
 constexpr std::size_t most_rows = 2000;  // a few bytes may stand for billions
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
 
 parquet::Input input_of(std::span<const std::byte> bytes) {
     return {static_cast<std::int64_t>(bytes.size()), [bytes](std::int64_t offset, std::span<std::byte> to) {

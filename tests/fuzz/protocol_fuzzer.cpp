@@ -2,19 +2,15 @@
 // was accepted must be encoded as a line that is decoded to the same message. The faster codec of reports must agree.
 // No line may be longer than the limit.
 #include <cstdint>
-#include <cstdlib>
 
 #include "hpo/lines.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/execution/quick_wire.hpp"
+#include "tests/fuzz/require.hpp"
 
 namespace {
 
 using namespace hpo;
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
 
 template <class Decode>
 void round_trip(std::string_view line, Decode&& decode) {

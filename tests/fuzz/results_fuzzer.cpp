@@ -4,21 +4,17 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
 
 #include "orchestrator/store/database_file.hpp"
 #include "orchestrator/store/result_log.hpp"
+#include "tests/fuzz/require.hpp"
 
 namespace {
 
 using namespace hpo;
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
 
 std::string with_right_sums(const std::string& text) {
     std::string right;

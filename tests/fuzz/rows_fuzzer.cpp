@@ -1,20 +1,16 @@
 // Fuzzes what is stored in a study's database: events, steps, and the summary. The first byte chooses one of them. What
 // is read must be written as a row that is read as the same.
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 #include "hpo/protobuf.hpp"
 #include "orchestrator/store/event_codec.hpp"
 #include "orchestrator/store/packed.hpp"
+#include "tests/fuzz/require.hpp"
 
 namespace {
 
 using namespace hpo;
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
 
 template <class Decode, class Encode>
 void round_trip(std::string_view body, Decode&& decode, Encode&& encode) {

@@ -1,11 +1,11 @@
 // Fuzzes the parser of study files. It must end with a study or with printable errors. A study that was accepted must
 // be written as a file that is read as the same study. Leading lines "#set key=value" are overrides.
 #include <cstdint>
-#include <cstdlib>
 
 #include "hpo/worker_keys.hpp"
 #include "orchestrator/study/study_file.hpp"
 #include "orchestrator/study/utf8.hpp"
+#include "tests/fuzz/require.hpp"
 
 namespace {
 
@@ -18,10 +18,6 @@ constexpr Option options[] = {
     {"rungs", OptionType::list, 1, 100, "", "", ""},           {"strict", OptionType::flag, 0, 0, "", "false", ""},
 };
 constexpr PartOptions parts[] = {{"auto", "", {}}, {"plateau", "", options}, {"tpe", "", options}};
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
 
 void check_error(const std::string& text) {
     require(!text.empty() && text.size() < 64 * 1024);
