@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <optional>
-#include <set>
-#include <stdexcept>
 #include <vector>
 
 #include "orchestrator/engine/announcements.hpp"
 #include "orchestrator/engine/engine.hpp"
 #include "tests/schedules/dice.hpp"
 #include "tests/schedules/losable_store.hpp"
+#include "tests/schedules/oracle.hpp"
 #include "tests/schedules/workers.hpp"
 
 namespace hpo::schedules {
@@ -26,10 +24,6 @@ struct Troubles {
     double kill = 0, power_cut = 0, interrupt = 0, second_interrupt = 0, stop_trial = 0, lose_disk = 0;
     double writes_fail = 0;  ///< of each write
 };
-
-[[noreturn]] void violated(const std::string& what) { throw std::runtime_error(what); }
-
-std::string named(std::int64_t trial) { return "trial " + std::to_string(trial); }
 
 class Schedule {
    public:
@@ -46,16 +40,10 @@ class Schedule {
             if (end == SessionEnd::finished) break;
             if (!troubled_) violated("a session without troubles did not finish the study: " + why_);
         }
-        check_the_end();
-        counts_.trials += static_cast<std::int64_t>(last_.trials.size());
+        counts_.trials += oracle_.check_the_end(store_.kept());
     }
 
    private:
-    struct End {
-        TrialState state;
-        std::optional<double> value;
-    };
-
     void tell(const std::string& text) const {
         if (story_) story_(text);
     }
@@ -144,7 +132,7 @@ class Schedule {
         store_.begin_session();
         s.ledger.emplace(study_, store_, *Proposer::make(study_), *Rules::make(study_));
         if (const auto replayed = s.ledger->replay(); !replayed) violated(replayed.error().message);
-        check_announced(s.ledger->record(), "after the replay");
+        oracle_.check_announced(s.ledger->record(), "after the replay");
         tell("session, " + std::to_string(s.ledger->record().trials.size()) + " trials");
         if (trouble_.writes_fail > 0)
             store_.fail_writes([this] {
@@ -186,7 +174,7 @@ class Schedule {
     }
 
     void begin(Session& s) {
-        s.workers.emplace(dice_, clock_, habits_, abilities_, checkpoints_, harmed_, story_);
+        s.workers.emplace(dice_, clock_, habits_, abilities_, checkpoints_, oracle_.harmed, story_);
         s.workers->on_send = [this](WorkerIndex index, const OrchestratorMessage& message) {
             check_sent(index, message);
         };
@@ -241,7 +229,7 @@ class Schedule {
             const auto trial = dice_.between(1, study_.budget.trials);
             if (s.engine->stop_trial(trial)) {
                 tell("the user stops " + named(trial));
-                stopped_by_user_.insert(trial);
+                oracle_.stopped_by_user.insert(trial);
                 s.round_due = true;
             }
         } else if (befalls(trouble_.lose_disk)) {
@@ -314,7 +302,7 @@ class Schedule {
         } catch (const StoreFailed& failed) {
             tell(std::string("the end of the session was not stored: ") + failed.what());
         }
-        check_announced(s.ledger->stored_record(), "at the end of the session");
+        oracle_.check_announced(s.ledger->stored_record(), "at the end of the session");
     }
 
     SessionEnd end_of_process(SessionEnd end, const std::string& why) {
@@ -358,28 +346,18 @@ class Schedule {
         return text + "a message";
     }
 
-    // ---- The oracle.
+    // ---- What the oracle sees of a session.
 
     void happened(Session& s, const StoredEvent& stored) {
         const auto* finished = std::get_if<event::Finished>(&stored.event);
         if (!finished) return;
         const std::int64_t trial = finished->trial;
-        if (announced_.contains(trial)) violated(named(trial) + " ends again after its end was announced");
+        oracle_.check_first_end(trial);
         const TrialRecord& record = s.ledger->record().trial(trial);
-        s.announcements.add(s.ledger->results(), [this, trial, end = End{record.state, own_value(record)}] {
+        s.announcements.add(s.ledger->results(), [this, trial, end = AnnouncedEnd{record.state, own_value(record)}] {
             tell(named(trial) + " is announced: " + std::string(to_text(end.state)));
-            announced_.emplace(trial, end);
+            oracle_.announce(trial, end);
         });
-    }
-
-    void check_announced(const StudyRecord& record, const std::string& when) const {
-        for (const auto& [trial, end] : announced_) {
-            if (trial > static_cast<std::int64_t>(record.trials.size())) violated(named(trial) + " is lost " + when);
-            const TrialRecord& now = record.trial(trial);
-            if (now.state != end.state || own_value(now) != end.value)
-                violated(named(trial) + " was announced as " + std::string(to_text(end.state)) + " and is " +
-                         std::string(to_text(now.state)) + " " + when);
-        }
     }
 
     /// A worker hears of what is stored only.
@@ -438,54 +416,11 @@ class Schedule {
                 violated("reservations exceed the memory of device " + std::to_string(device));
     }
 
-    void check_the_end() {
-        for (const StoredEvent& stored : store_.kept()) {
-            apply(last_, stored, study_.objective);
-            const auto* again = std::get_if<event::Requeued>(&stored.event);
-            if (again && again->charged && again->outcome != Outcome::lost)
-                violated(named(again->trial) + " was charged for an attempt that was " +
-                         std::string(to_text(again->outcome)));
-        }
-        check_announced(last_, "in the end");
-        std::int64_t configurations = 0;
-        for (const TrialRecord& trial : last_.trials) {
-            configurations += trial.repeat_of == 0;
-            if (!is_final(trial.state)) violated(named(trial.number) + " has not ended with the study");
-            check_value(trial);
-            const bool bad = trial.state == TrialState::failed || trial.state == TrialState::diverged;
-            if (bad && !harmed_.contains(trial.number))
-                violated(named(trial.number) + " " + std::string(to_text(trial.state)) +
-                         " although nothing happened to it: " + trial.reason);
-            if (trial.rule == "user" && !stopped_by_user_.contains(trial.number))
-                violated(named(trial.number) + " was not stopped by the user");
-        }
-        if (static_cast<std::int64_t>(last_.trials.size()) > study_.budget.trials)
-            violated("there are more trials than the budget has");
-        if (study_.repeats == 1 && configurations != study_.budget.trials)
-            violated("the study ended with " + std::to_string(configurations) + " of " +
-                     std::to_string(study_.budget.trials) + " trials");
-    }
-
-    /// Steps are those that this trial's workers took, and its value follows from them.
-    void check_value(const TrialRecord& trial) const {
-        std::int64_t before = 0;
-        std::optional<double> value;
-        for (const Report& report : trial.curve) {
-            if (report.step <= before) violated(named(trial.number) + " has steps out of order");
-            before = report.step;
-            const double loss = report.metrics.at("loss");
-            if (!std::isfinite(loss)) continue;
-            if (loss != loss_of(trial.number, report.step)) violated(named(trial.number) + " has another one's step");
-            if (!value || study_.objective.at == Objective::At::last || loss < *value) value = loss;
-        }
-        if (trial.state == TrialState::complete && own_value(trial) != value)
-            violated(named(trial.number) + " has a value that its steps do not give");
-    }
-
     Dice dice_;
     Counts& counts_;
     std::function<void(const std::string&)> story_;
     Study study_;
+    Oracle oracle_{study_};
     Machine machine_;
     int workers_ = 1;
     Abilities abilities_;
@@ -496,10 +431,7 @@ class Schedule {
     LosableStore store_{clock_};
     std::optional<Session> session_;
     std::string why_;
-    std::map<std::int64_t, End> announced_;
     std::map<std::int64_t, std::int64_t> checkpoints_;  ///< the last step in each trial's checkpoint
-    std::set<std::int64_t> harmed_, stopped_by_user_;
-    StudyRecord last_;
 };
 
 }  // namespace
