@@ -8,6 +8,7 @@ import subprocess
 import time
 from typing import Dict, List, Tuple
 
+from harness import HPO
 from verdict import End
 
 
@@ -37,10 +38,13 @@ class Attack:
         return ""
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class Loss(Attack):
-    """The power fails at an instant of a run that was recorded. `of`: the run, in words; `reported`: the ends by then; `expected`: the value of each
-    trial of the run."""
+    """The power fails at an instant of a run that was recorded. `of`: the run, in words; `cut`: the instant, as the recording counts; `seed`: of the
+    choice among all that may be kept; `reported`: the ends by then; `expected`: the value of each trial of the run."""
     of: str
+    cut: int
+    seed: int
     reported: Dict[int, End]
     expected: Dict[int, float]
 
@@ -139,6 +143,9 @@ class Sandbox(Attack):
     def __str__(self):
         return "the calls of a container"
 
+    def problem(self):
+        return "" if subprocess.run([*self.prefix(), "true"], capture_output=True).returncode == 0 else "calls cannot be filtered"
+
     def prefix(self):
         return [str(_tool("sandbox"))]
 
@@ -210,17 +217,18 @@ class OtherUser(Attack):
     def __str__(self):
         return "another user"
 
+    def _tries(self, folder, *arguments):
+        other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "-u", "XDG_RUNTIME_DIR", "-u", "XDG_CACHE_HOME", "timeout", "10"]
+        return subprocess.run([*other, HPO, *arguments], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True).returncode
+
     def problem(self):
-        return "" if os.geteuid() == 0 and _tool("../../bin/hpo").exists() else "only root may become another user"
+        return "" if os.geteuid() == 0 and self._tries("/", "--version") == 0 else "no other user can run this hpo"
 
     def act(self, run):
-        for folder in [run.folder, *run.folder.glob("runs"), *run.folder.glob("runs/*")]:
-            folder.chmod(0o755)
-        other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "-u", "XDG_RUNTIME_DIR", "-u", "XDG_CACHE_HOME",
-                 "timeout", "10", str(_tool("../../bin/hpo"))]
+        run.folder.chmod(0o755)
         for arguments in (["ls"], ["ls", "attacked"], ["top", "--once", "attacked"], ["run", "study.yaml"], ["stop", "attacked"],
                           ["best", "attacked"], ["export", "attacked", "--to", "csv", "-"]):
-            subprocess.run(other + arguments, cwd=run.folder, stdin=subprocess.DEVNULL, capture_output=True)
+            self._tries(run.folder, *arguments)
 
 
 def _tool(name):

@@ -11,11 +11,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-from typing import Dict, List, Tuple
+from typing import List, Tuple
 
 import block_file
 from attacks import Loss
-from verdict import End
 
 BLOCK = 4096
 MIB = 1 << 20
@@ -127,11 +126,6 @@ class Record:
 class DiskLoss(Loss):
     record: Record
     kind: str  # the file system
-    of: str
-    cut: int
-    seed: int
-    reported: Dict[int, End]
-    expected: Dict[int, float]
 
     def __str__(self):
         return f"{self.kind}, {self.of}: power fails before entry {self.cut} of the disk, seed {self.seed}"

@@ -48,8 +48,9 @@ def _load(subject, viewers, seconds, stopped):
         samples, at_once = [], 0
         while time.monotonic() - began < seconds and child.poll() is None and not stopped.is_set():
             time.sleep(0.5)
-            samples.append((time.monotonic() - began, _held(child.pid)))
-            at_once = max(at_once, len(run.victims("sleep")) if viewers else 1)
+            if held := _held(child.pid):
+                samples.append((time.monotonic() - began, held))
+            at_once = max(at_once, len(run.victims("sleep")))
         took = time.monotonic() - began
         alive = sum(viewer.poll() is None for viewer, _ in screens)
         if child.poll() is None:
@@ -62,7 +63,7 @@ def _load(subject, viewers, seconds, stopped):
         late = samples[-1][1]
         for trial in lost[:3]:
             print(f"load {subject.name} | trial {trial} was reported as {reported[trial]} and is {listed.get(trial)}", flush=True)
-        return {"load": subject.name, "trials": len(reported), "trials/s": round(len(reported) / took, 1), "most at once": at_once, "viewers": alive,
+        return {"load": subject.name, "trials": len(reported), "trials/s": round(len(reported) / took, 1), "most at once": at_once or "-", "viewers": alive,
                 "MB, early and late": f"{early[0]}, {late[0]}", "descriptors": f"{early[1]}, {late[1]}", "threads": f"{early[2]}, {late[2]}",
                 "lost": len(lost)}
     finally:
@@ -91,10 +92,10 @@ def _viewer(run):
 
 
 def _held(pid):
-    """Returns the megabytes, descriptors and threads that the process holds, or zeros if it has ended."""
+    """Returns the megabytes, descriptors and threads that the process holds, or nothing if it has ended."""
     try:
         status = pathlib.Path("/proc", str(pid), "status").read_text()
         field = lambda name: int(next(line for line in status.splitlines() if line.startswith(name)).split()[1])
         return round(field("VmRSS:") / 1000), len(os.listdir(f"/proc/{pid}/fd")), field("Threads:")
     except (OSError, StopIteration):
-        return 0, 0, 0
+        return None

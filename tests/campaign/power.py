@@ -15,7 +15,6 @@ from typing import Dict, List, NamedTuple, Tuple
 
 from attacks import Loss
 from calls import FAIL_CALL
-from verdict import End
 
 RECORD_WRITES = str(pathlib.Path(FAIL_CALL).with_name("record-writes"))
 BLOCK, SECTOR = 4096, 512
@@ -184,11 +183,6 @@ def _kept_parts(change: Change, chance: float, tears: bool, dice: random.Random)
 @dataclasses.dataclass(frozen=True, eq=False)
 class FileLoss(Loss):
     recording: Recording
-    of: str
-    cut: int
-    seed: int
-    reported: Dict[int, End]
-    expected: Dict[int, float]
 
     def __str__(self):
         return f"{self.of}: power fails at instant {self.cut}, seed {self.seed}"

@@ -307,7 +307,7 @@ def losses(subject, sessions, number, dice):
         recording = power.read(log)
         expected = {t["trial"]: t["value"] for t in run.listed()}
         told = lambda printed: subject.told(run, printed)
-        return [power.FileLoss(recording, sessions, cut, dice.getrandbits(32), told(recording.printed(cut)), expected)
+        return [power.FileLoss(sessions, cut, dice.getrandbits(32), told(recording.printed(cut)), expected, recording)
                 for cut in [recording.instant(dice) for _ in range(number)]]
     finally:
         run.tearDown()
@@ -336,7 +336,7 @@ def disk_losses(subject, sessions, kind, number, dice):
         losses = []
         for cut in [dice.randint(first, len(record.entries)) for _ in range(number)]:
             printed = [text for instant, text in seen if instant <= record.entries[cut - 1][0]][-1]
-            losses.append(disks.DiskLoss(record, kind, sessions, cut, dice.getrandbits(32), _ends(printed), expected))
+            losses.append(disks.DiskLoss(sessions, cut, dice.getrandbits(32), _ends(printed), expected, record, kind))
         return losses
     finally:
         run.tearDown()
