@@ -8,7 +8,6 @@ import subprocess
 import time
 from typing import Dict, List, Tuple
 
-from harness import HPO
 from verdict import End
 
 
@@ -219,7 +218,7 @@ class OtherUser(Attack):
 
     def _tries(self, folder, *arguments):
         other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "-u", "XDG_RUNTIME_DIR", "-u", "XDG_CACHE_HOME", "timeout", "10"]
-        return subprocess.run([*other, HPO, *arguments], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True).returncode
+        return subprocess.run([*other, str(_tool("../../bin/hpo")), *arguments], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True).returncode
 
     def problem(self):
         return "" if os.geteuid() == 0 and self._tries("/", "--version") == 0 else "no other user can run this hpo"
