@@ -279,7 +279,7 @@ class Adviser {
             facts_.threads && static_cast<double>(*facts_.threads * facts_.at_once) > facts_.cores;
         // Trials that use few of the cores wait for other programs, whatever number of threads they have.
         const bool contention =
-            *used >= busy_host && waiting.value_or(0) >= contended && (!own || *own > facts_.cores / 2);
+            *used >= busy_host && waiting.value_or(0) >= contended && (!own || *own > facts_.cores / 4);
         if (own) {
             const double each = *own / static_cast<double>(facts_.at_once);
             char text[160];

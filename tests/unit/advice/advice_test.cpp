@@ -112,6 +112,19 @@ TEST(Advice, ASlowLoaderIsDataBoundAlthoughOtherProgramsKeepTheCpuBusy) {
     EXPECT_EQ(advice.changes[1].keys[0], std::pair(std::string("worker.params.num_workers"), std::string("4")));
 }
 
+TEST(Advice, TooManyThreadsAreFoundThoughOtherProgramsTookHalfTheCores) {
+    StudyFacts facts{.native = false, .at_once = 2, .cores = 2};
+    facts.telemetry[{"host", Quantity::utilization}] = constant(100);
+    facts.telemetry[{"host", Quantity::cpu_pressure}] = constant(90);
+    facts.telemetry[{"trials", Quantity::cores}] = constant(0.9);
+    facts.threads_key = "worker.environment.OMP_NUM_THREADS";
+    facts.threads = 4;
+    const Advice advice = advise(facts);
+    EXPECT_EQ(advice.bound, Bound::cpu) << all(advice.evidence);
+    ASSERT_EQ(advice.changes.size(), 1u);
+    EXPECT_EQ(advice.changes[0].keys[0], std::pair(facts.threads_key, std::string("1")));
+}
+
 TEST(Advice, ASlowDiskIsDataBoundAndMoreTrialsAreNotAdvised) {
     StudyFacts facts{.native = false, .at_once = 2, .cores = 4};
     facts.telemetry[{"host", Quantity::utilization}] = constant(10);
