@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hpo/random.hpp"
+#include "hpo/shell_word.hpp"
 #include "hpo/step_name.hpp"
 #include "hpo/units.hpp"
 #include "hpo/wire.hpp"
@@ -104,16 +105,6 @@ Params keys_for_shell(const Study& study, const TrialRecord& trial) {
 }
 
 }  // namespace
-
-std::string shell_word(const std::string& text) {
-    const bool bare = !text.empty() && text.find_first_not_of(
-                                           "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                           "0123456789._-+=/:,@%") == std::string::npos;
-    if (bare) return text;
-    std::string word = "'";
-    for (char c : text) c == '\'' ? word += "'\\''" : word += c;
-    return word + "'";
-}
 
 std::string best_config(const Study& study, const TrialRecord& trial, const std::string& format) {
     if (format == "yaml") return as_yaml(study, trial);

@@ -17,7 +17,4 @@ namespace hpo {
 ///   env   NAME=value lines, quoted for a POSIX shell
 std::string best_config(const Study& study, const TrialRecord& trial, const std::string& format);
 
-/// Quotes `text` as one word of a POSIX shell. A word that needs no quotes is returned unchanged.
-std::string shell_word(const std::string& text);
-
 }  // namespace hpo

@@ -11,13 +11,14 @@
 #include <nlohmann/json.hpp>
 
 #include "hpo/printable.hpp"
+#include "hpo/shell_word.hpp"
 #include "orchestrator/cli/best_config.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/importance.hpp"
 #include "orchestrator/cli/run_observers.hpp"
-#include "orchestrator/cli/script_ready.hpp"
 #include "orchestrator/cli/study_source.hpp"
 #include "orchestrator/cli/trial_json.hpp"
+#include "orchestrator/preview/script_ready.hpp"
 #include "orchestrator/store/holder_lock.hpp"
 #include "orchestrator/study/study_file.hpp"
 #include "orchestrator/view/report.hpp"

@@ -11,13 +11,13 @@
 #include "hpo/printable.hpp"
 #include "hpo/random.hpp"
 #include "hpo/units.hpp"
-#include "orchestrator/cli/check_samples.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/study_source.hpp"
 #include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/one_worker.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/export/output.hpp"
+#include "orchestrator/preview/samples.hpp"
 
 namespace hpo::commands {
 

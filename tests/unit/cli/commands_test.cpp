@@ -11,7 +11,6 @@
 #include <optional>
 #include <thread>
 
-#include "orchestrator/cli/best_config.hpp"
 #include "orchestrator/cli/cli.hpp"
 #include "orchestrator/cli/control_client.hpp"
 #include "orchestrator/devices/session_registry.hpp"
@@ -341,15 +340,6 @@ TEST_F(Commands, AdviseRefusesAnExistingFileBeforeItMeasures) {
     EXPECT_EQ(result.code, 2);
     EXPECT_EQ(result.out, "");
     EXPECT_THAT(result.err, HasSubstr("the file exists and is not replaced; give a new name"));
-}
-
-TEST(ShellWord, QuotesWhatAShellWouldInterpret) {
-    EXPECT_EQ(shell_word("--lr=0.001"), "--lr=0.001");
-    EXPECT_EQ(shell_word(""), "''");
-    EXPECT_EQ(shell_word("a b"), "'a b'");
-    EXPECT_EQ(shell_word(";$(touch x)"), "';$(touch x)'");
-    EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
-    EXPECT_EQ(shell_word("a\nb"), "'a\nb'");
 }
 
 /// A Unix socket that accepts one connection and answers it with `answer`. It never answers if `answer` is empty.

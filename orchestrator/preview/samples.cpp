@@ -1,4 +1,4 @@
-#include "orchestrator/cli/check_samples.hpp"
+#include "orchestrator/preview/samples.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "orchestrator/cli/script_ready.hpp"
+#include "orchestrator/preview/script_ready.hpp"
 
 #include <algorithm>
 #include <cctype>

@@ -1,4 +1,4 @@
-#include "orchestrator/cli/packing.hpp"
+#include "orchestrator/preview/packing.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,6 +1,7 @@
-// Plans and times sample configurations of a native worker's study, for `hpo check`.
+// Plans and times sample configurations of a native worker's study.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,8 +10,8 @@
 #include "hpo/messages.hpp"
 #include "hpo/study.hpp"
 #include "hpo/value.hpp"
-#include "orchestrator/cli/packing.hpp"
 #include "orchestrator/engine/one_worker.hpp"
+#include "orchestrator/preview/packing.hpp"
 
 namespace hpo {
 
@@ -38,6 +39,19 @@ struct Sample {
 };
 
 using Samples = std::vector<Sample>;
+
+/// A quantity of the samples.
+struct SampleRange {
+    double least = 0, typical = 0, most = 0;
+};
+
+template <class Quantity>
+SampleRange range_over(const Samples& samples, Quantity&& quantity) {
+    std::vector<double> numbers;
+    for (const Sample& sample : samples) numbers.push_back(static_cast<double>(quantity(sample)));
+    std::sort(numbers.begin(), numbers.end());
+    return {numbers.front(), numbers[numbers.size() / 2], numbers.back()};
+}
 
 /// The number of trials that the study will run. A study without a space has one configuration, hence one trial.
 std::int64_t trials_of(const Study& study);

@@ -1,4 +1,4 @@
-// Predicts how many trials of a study run side by side, for `hpo check`. Uses the same placement as `hpo run`. Pure.
+// Predicts how many trials of a study run side by side. Uses the same placement as `hpo run`. Pure.
 #pragma once
 
 #include <cstdint>

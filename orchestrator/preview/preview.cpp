@@ -1,0 +1,188 @@
+#include "orchestrator/preview/preview.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "hpo/result.hpp"
+#include "orchestrator/engine/live_machine.hpp"
+#include "orchestrator/engine/session_concurrency.hpp"
+#include "orchestrator/engine/warm_start.hpp"
+#include "orchestrator/preview/script_ready.hpp"
+#include "orchestrator/sampling/proposer.hpp"
+#include "orchestrator/scheduling/concurrency.hpp"
+#include "orchestrator/script/home.hpp"
+#include "orchestrator/script/syntax/metrics.hpp"
+#include "orchestrator/script/syntax/template.hpp"
+#include "orchestrator/script/terminal.hpp"
+#include "orchestrator/stopping/registry.hpp"
+#include "orchestrator/study/study_file.hpp"
+
+namespace hpo {
+
+namespace {
+
+template <class T>
+T value_or_fail(Result<T> result) {
+    if (!result) throw Fatal(result.error().message);
+    return std::move(*result);
+}
+
+SearchPreview search_of(const Study& study) {
+    SearchPreview search;
+    const auto priors = value_or_fail(prior_studies_of(study));
+    for (const PriorStudy& prior : priors) search.priors.push_back(describe(prior));
+    const Proposer proposer = value_or_fail(Proposer::make(study, priors));
+    search.allowed = proposer.allowed_share();
+    search.about_allowed = proposer.about_allowed();
+    search.sampler = proposer.about();
+    for (const PartSpec& spec : study.stopping) {
+        const auto rule = value_or_fail(make_rule(spec, study.objective, study.budget.epochs));
+        search.rules.push_back({spec.type, rule->plan(study.command.empty() && has_worker(study) ? "epoch" : "step")});
+    }
+    return search;
+}
+
+std::int64_t total_bytes(const PackingQuestion::Trial& trial) {
+    return trial.footprint.host_bytes + trial.footprint.device_bytes;
+}
+
+std::int64_t copies_at_once(PackingQuestion question, const PackingQuestion::Trial& trial) {
+    question.trials = {trial};
+    return pack(question).at_once;
+}
+
+/// Removes fusion keys that only one sample has, since hardly another trial of the study will share them.
+void drop_rare_fusion_keys(std::vector<PackingQuestion::Trial>& trials) {
+    std::map<std::string, int> count;
+    for (const PackingQuestion::Trial& trial : trials) ++count[trial.fusion_key];
+    for (PackingQuestion::Trial& trial : trials)
+        if (count[trial.fusion_key] == 1) trial.fusion_key.clear();
+}
+
+/// What all trials have in common; their needs are to be filled in.
+PackingQuestion question_of(const Study& study, const WorkerPlan& plan, const LiveMachine& machine) {
+    PackingQuestion question;
+    question.machine = machine.read();
+    question.on_device = machine.on_device();
+    question.workers = plan.workers;
+    question.parallel = study.resources.parallel;
+    if (cores_are_searched(study)) {
+        question.parallel = plan.workers;
+        question.parallel_by_default = true;
+    }
+    question.budget_trials = trials_of(study);
+    return question;
+}
+
+/// Plans samples in a worker and times the typical one beside as many as will train with it.
+NativePreview native_trials(const CheckedStudy& checked, const Programs& programs, const LiveMachine& machine,
+                            PackingQuestion question) {
+    const Study& study = checked.study;
+    const auto worker =
+        value_or_fail(OneWorker::start(study, programs, machine.target(machine.on_device() ? 0 : host_only)));
+    question.slots = slots_at_first(study, worker->slots());
+    question.slots_by_default = question.slots < worker->slots();
+    question.parallel = most_at_once(study, question.workers, question.slots);
+    question.parallel_by_default = question.parallel && !study.resources.parallel;
+
+    NativePreview native;
+    native.samples = plan_samples(checked, *worker, question.machine);
+    const Sample typical = typical_sample(native.samples);
+    if (machine.host_too()) native.backends = forecast_backends(native.samples, machine);
+    plan_on_cpu(study, programs, native.backends, native.samples);
+    native.data = value_or_fail(worker->explain_data(native.samples.front().params, study.seed));
+    for (const Sample& sample : native.samples)
+        if (sample.can_run()) question.trials.push_back(sample.reserved);
+    drop_rare_fusion_keys(question.trials);
+    native.packing = pack(question);
+
+    const auto workers = std::max<std::int64_t>(1, native.packing.workers);
+    native.side_by_side = std::max<std::int64_t>(1, (native.packing.at_once + workers - 1) / workers);
+    native.step_seconds = measured_step(study, *worker, typical, native.side_by_side);
+    native.parameters = range_over(native.samples, [](const Sample& sample) { return sample.answer.parameters; });
+    native.host_bytes =
+        range_over(native.samples, [](const Sample& sample) { return sample.answer.footprint.host_bytes; });
+    if (question.on_device)
+        native.device_bytes =
+            range_over(native.samples, [](const Sample& sample) { return sample.answer.footprint.device_bytes; });
+    std::vector<PackingQuestion::Trial> by_size = question.trials;
+    std::sort(by_size.begin(), by_size.end(),
+              [](const auto& a, const auto& b) { return total_bytes(a) < total_bytes(b); });
+    native.typical_at_once = copies_at_once(question, by_size[by_size.size() / 2]);
+    native.largest_at_once = copies_at_once(question, by_size.back());
+    return native;
+}
+
+bool prints_to_terminal(const Study& study) {
+    if (!study.metrics) return false;
+    return study.metrics->terminal == TerminalUse::on ||
+           (study.metrics->terminal == TerminalUse::automatic && study.preload.empty() &&
+            script::profits_from_terminal(study.command));
+}
+
+/// Takes what trials need from the study's declaration. Throws Fatal if they never fit.
+ScriptPreview script_trials(const Study& study, PackingQuestion question) {
+    ScriptPreview script;
+    script.home = script::home_of(study);
+    script.unused = script::unused_parameters(study);
+    script.shadowed = shadowed_files(study);
+    if (study.metrics)
+        for (const std::string& pattern : study.metrics->patterns)
+            if (const std::string warning = script::pattern_warning(pattern); !warning.empty())
+                script.pattern_warnings.push_back(warning);
+    script.terminal = prints_to_terminal(study);
+    script.needs = FootprintModel(study.resources.trial, question.on_device).predict({});
+    question.devices = static_cast<std::size_t>(study.resources.trial.gpus);
+    // A resource that is not declared counts as zero here.
+    if (const auto reason = never_fits(question.machine, script.needs.footprint, question.on_device, question.devices))
+        throw Fatal("no trial fits: each " + *reason);
+    if (cores_are_searched(study)) script.needs.footprint.cores = 0;
+    if (!script.needs.alone) question.trials = {{script.needs.footprint, {}, {}, false}};
+    script.packing = pack(question);
+    return script;
+}
+
+std::optional<ConcurrencyPreview> concurrency_of(const Study& study, const WorkerPlan& plan,
+                                                 const SessionMachine& machine) {
+    const auto search = concurrency_plan(study, plan, machine);
+    if (!search || search->workers.most == 1) return std::nullopt;
+    const auto found = search->remembered.find(machine.on_device() ? 0 : host_only);
+    const bool remembered = found != search->remembered.end();
+    const std::int64_t most = search->workers.most;
+    return ConcurrencyPreview{remembered ? std::min(found->second.workers.number, most) : search->workers.start, most,
+                              remembered};
+}
+
+std::optional<CoresPreview> cores_of(const Study& study, const WorkerPlan& plan, const SessionMachine& machine) {
+    const auto cores = cores_of_workers(study, plan);
+    if (cores.empty() || machine.on_device()) return std::nullopt;
+    return CoresPreview{static_cast<std::int64_t>(cores.front().size()), static_cast<std::int64_t>(cores.size())};
+}
+
+}  // namespace
+
+Preview preview(const CheckedStudy& checked, const Programs& programs,
+                const std::function<void(const DeviceNotice&)>& tell) {
+    const Study& study = checked.study;
+    if (has_worker(study)) refuse_unready_script(study, checked.as_written ? checked.file : "");
+    Preview preview{search_of(study), {}};
+    if (!has_worker(study)) return preview;
+    const LiveMachine machine = value_or_fail(open_machine(study, programs, tell));
+    const WorkerPlan plan = plan_workers(study, machine.host());
+    const PackingQuestion question = question_of(study, plan, machine);
+    MachinePreview& here = preview.machine.emplace();
+    here.host = machine.host();
+    here.on_device = machine.on_device();
+    if (study.command.empty())
+        here.trials = native_trials(checked, programs, machine, question);
+    else
+        here.trials = script_trials(study, question);
+    here.memory_free = available_memory();
+    here.fewer_than_asked = fewer_than_asked(study, machine.host());
+    here.concurrency = concurrency_of(study, plan, machine);
+    here.cores = cores_of(study, plan, machine);
+    return preview;
+}
+
+}  // namespace hpo
