@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
-#include <limits>
 #include <utility>
 
 #include "worker/training/muon.hpp"
@@ -19,20 +17,14 @@ Trainer::Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData
       arena_(arena),
       stream_(device.stream(arena, plan_.replicas)),
       window_(plan_.first_window),
+      feed_(device, *stream_, arena, plan_, data, clock),
       rates_(static_cast<std::size_t>(plan_.learning_rates.all_replicas(plan_.replicas).columns)),
       losses_(rates_.size()),
       norms_(rates_.size()),
       first_window_indices_(static_cast<std::size_t>(plan_.replicas)) {
     assert(arena.bytes() >= plan_.arena_bytes);
-    assert(data.staged() == static_cast<bool>(plan_.staged[0].bytes));
     if (plan_.fusion == Fusion::padded)
         for (auto* block : {&padded_, &unpadded_}) block->resize(static_cast<std::size_t>(plan_.weights.columns));
-    if (const Tensor& one = plan_.staged[0].bytes) {
-        stage_ = stream_->stage(one.all_replicas(plan_.replicas).bytes());
-        loading_wish_ = {plan_.shared.loader_threads, plan_.shared.prefetch, plan_.most_ahead, device.slots() == 1};
-        chooses_loading_ = loading_wish_.threads < 0;
-        if (!chooses_loading_) use(choose_loading(loading_wish_));
-    }
     plan_.model->write_constants(*stream_);
     replicas_.reserve(index(plan_.replicas));
     for (const ReplicaSpec& spec : replicas) begin(this->replicas(), spec, steps);
@@ -70,7 +62,7 @@ void Trainer::set_up(int replica, const ReplicaSpec& spec, std::int64_t steps, c
     rounded_from_ = nullptr;
     assert(replica <= replicas() && replica < plan_.replicas);
     assert(spec.training.batch_size <= plan_.shared.batch_size);
-    loads_training_ = false;
+    feed_.restart();
     if (replica == replicas()) replicas_.emplace_back();
     Replica& it = replicas_[index(replica)] = {};
     it.spec = spec;
@@ -119,7 +111,7 @@ void Trainer::adopt(const Trainer& other) {
 
 void Trainer::remove(int replica) {
     assert(replica < replicas() && replicas() > 1);
-    loads_training_ = false;
+    feed_.restart();
     const int last = replicas() - 1;
     if (replica < last) {
         rounded_from_ = nullptr;
@@ -208,13 +200,13 @@ bool Trainer::train_step(const ShouldContinue& should_continue) {
         prepare_window(count);
         for (std::int64_t i = 0; i < count; ++i) {
             if (!should_continue()) return false;
-            if (stage_) stage_batch();
+            if (feed_.stages()) feed_.send_batches(batch_orders());
             const Optimizers used = optimizers();  // `should_continue` may have deactivated replicas
             // The roots lie between gradients, whose padding is to be 0 again.
             if (std::exchange(in_backward_, used.in_backward) && !used.in_backward) stream_->fill(plan_.gradient, 0);
             const auto name = static_cast<std::uint64_t>((used.adamw ? 1 : 0) + (used.sgd ? 2 : 0) +
                                                          (used.lion ? 4 : 0) + (used.in_backward ? 8 : 0)) +
-                              16 * std::uint64_t{turn_};
+                              16 * std::uint64_t{feed_.place()};
             stream_->repeat(name, [this, used] { iterate(used); });
             for (Replica& replica : replicas_)
                 if (replica.alive) ++replica.progress.iteration;
@@ -222,7 +214,7 @@ bool Trainer::train_step(const ShouldContinue& should_continue) {
         read_window(count);
         const Seconds took = clock_.now() - begin;
         for (Replica& replica : replicas_) replica.progress.seconds += took.count();
-        if (chooses_loading_) choose_loading_after(count, took);
+        feed_.took(count, took);
         if (count >= window_) window_ = next_window(window_, took, plan_.window);
         if (end_steps()) break;
     }
@@ -315,13 +307,13 @@ void Trainer::iterate(Optimizers used) {
         const Tensor input = plan_.input.first_rows(rows);
         const Tensor targets = plan_.targets.first_rows(rows);
         const Write write = index == 0 ? Write::set : Write::add;
-        stream_->gather(source(data_.train), {.output = input,
-                                              .targets = targets,
-                                              .extent = training.extent,
-                                              .seed = plan_.seed,
-                                              .iteration = plan_.iteration,
-                                              .augment = plan_.augment,
-                                              .fold = plan_.fold});
+        stream_->gather(feed_.source(data_.train), {.output = input,
+                                                    .targets = targets,
+                                                    .extent = training.extent,
+                                                    .seed = plan_.seed,
+                                                    .iteration = plan_.iteration,
+                                                    .augment = plan_.augment,
+                                                    .fold = plan_.fold});
         const Tensor outputs = plan_.model->forward(*stream_, plan_.weights, input, &training);
         compute_loss({.outputs = outputs,
                       .targets = targets,
@@ -477,144 +469,14 @@ void Trainer::read_window(std::int64_t count) {
     }
 }
 
-/// Where a micro-batch is gathered from: the samples themselves, or the staged part of them.
-Samples Trainer::source(const Samples& samples) const {
-    if (!stage_) return samples;
-    const GroupPlan::Staged& sent = plan_.staged[turn_];
-    Samples staged{&arena_, sent.features, sent.targets, {}, sent.features.rows};
-    staged.scale = samples.scale;
-    staged.shift = samples.shift;
-    staged.staged = true;
-    return staged;
-}
-
-/// Copies a sample to row `row` of a replica's part.
-void Trainer::put(const Samples& from, int fold, std::int64_t sample, std::span<std::byte> part,
-                  std::int64_t row) const {
-    const std::byte* data = static_cast<const HostBuffer*>(from.buffer)->data();
-    std::int64_t position = sample;
-    if (from.rows) {
-        std::int32_t listed = 0;
-        std::memcpy(&listed, data + from.rows.replica(fold).offset + 4 * sample, 4);
-        position = listed;
-    }
-    const auto bytes = static_cast<std::size_t>(data_.shape.row_bytes());
-    const auto at = static_cast<std::size_t>(position), to = static_cast<std::size_t>(row);
-    const std::size_t target_bytes = from.targets.first_rows(1).bytes();
-    const std::size_t targets = plan_.staged[0].targets.offset - plan_.staged[0].bytes.offset;
-    const auto to_features = part.subspan(to * bytes, bytes);
-    const auto to_targets = part.subspan(targets + target_bytes * to, target_bytes);
-    if (const SampleReader* reader = data_.reader(fold)) {
-        const Part of = from.buffer == data_.test_buffer.get() ? Part::test : Part::train;
-        return reader->read(of, position, to_features, to_targets);
-    }
-    std::memcpy(to_features.data(), data + from.features.replica(fold).offset + at * bytes, bytes);
-    std::memcpy(to_targets.data(), data + from.targets.replica(fold).offset + target_bytes * at, target_bytes);
-}
-
-/// The k-th replica's part of what is staged.
-std::span<std::byte> Trainer::part_of(std::span<std::byte> host, int k) const {
-    const Tensor& one = plan_.staged[0].bytes;
-    return host.subspan(index(k) * one.replica_stride, one.bytes());
-}
-
-/// Sends what was put into the stage's next part to the target that was not read last.
-void Trainer::send_staged(int first, int count) {
-    turn_ = 1 - turn_;
-    stage_->send(plan_.staged[turn_].bytes.replica(first).all_replicas(count));
-}
-
-void Trainer::read_batch_orders() {
+std::span<const BatchOrder> Trainer::batch_orders() {
     orders_.clear();
     for (int k = 0; k < replicas(); ++k) {
         const Replica& replica = replicas_[index(k)];
         orders_.push_back({replica.spec.seed, replica.spec.training.batch_size, fold_of(k).train,
                            replica.progress.iteration, replica.spec.fold});
     }
-}
-
-/// The batch of every replica, `number` updates later, in the order that devices compute (see Gather).
-void Trainer::fill_batch(std::span<const BatchOrder> orders, std::int64_t number, std::span<std::byte> host) const {
-    for (std::size_t k = 0; k < orders.size(); ++k) {
-        const BatchOrder& its = orders[k];
-        const std::int64_t epoch = its.samples / its.batch, iteration = its.iteration + number;
-        const std::int64_t first = iteration % epoch * its.batch;
-        const EpochOrder order(its.seed, static_cast<std::uint64_t>(iteration / epoch),
-                               static_cast<std::uint32_t>(its.samples));
-        const auto part = part_of(host, static_cast<int>(k));
-        for (std::int64_t i = 0; i < its.batch; ++i)
-            put(data_.train, its.fold, order.at(static_cast<std::uint32_t>(first + i)), part, i);
-    }
-}
-
-/// The same rows for each replica, by its fold.
-void Trainer::fill_rows(const Samples& samples, std::int64_t from, std::int64_t rows, std::span<const int> folds,
-                        std::span<std::byte> host) const {
-    for (std::size_t k = 0; k < folds.size(); ++k)
-        for (std::int64_t i = 0; i < rows; ++i) put(samples, folds[k], from + i, part_of(host, static_cast<int>(k)), i);
-}
-
-/// Stages the next batch of every replica.
-void Trainer::stage_batch() {
-    const std::span<std::byte> host = stage_->next();
-    if (!loader_ || !loads_training_) read_batch_orders();
-    if (loader_) {
-        if (!std::exchange(loads_training_, true))
-            loader_->begin([this, orders = orders_](std::int64_t number,
-                                                    std::span<std::byte> to) { fill_batch(orders, number, to); },
-                           std::numeric_limits<std::int64_t>::max());
-        loader_->next(host);
-    } else {
-        const Seconds begin = clock_.now();
-        const auto ready = seconds_ready();
-        fill_batch(orders_, 0, host);
-        const double took = (clock_.now() - begin).count();
-        loading_times_.loading += took;
-        if (ready) loading_times_.waiting += std::max(0.0, took - (seconds_ready().value_or(*ready + took) - *ready));
-    }
-    send_staged(0, replicas());
-}
-
-/// Before stage_rows of all rows of an evaluation.
-void Trainer::begin_staging_rows(const Samples& samples, std::int64_t all, int first, int count) {
-    folds_.clear();
-    for (int k = first; k < first + count; ++k) folds_.push_back(replicas_[index(k)].spec.fold);
-    if (!loader_) return;
-    loads_training_ = false;
-    const auto fill = [this, samples, all, folds = folds_](std::int64_t number, std::span<std::byte> to) {
-        const std::int64_t from = number * plan_.rows;
-        fill_rows(samples, from, std::min(plan_.rows, all - from), folds, to);
-    };
-    loader_->begin(fill, (all + plan_.rows - 1) / plan_.rows);
-}
-
-/// Stages the same rows for each of these replicas.
-void Trainer::stage_rows(const Samples& samples, std::int64_t from, std::int64_t rows, int first, int count) {
-    const std::span<std::byte> host = stage_->next();
-    if (loader_)
-        loader_->next(host);
-    else
-        fill_rows(samples, from, rows, folds_, host);
-    send_staged(first, count);
-}
-
-void Trainer::choose_loading_after(std::int64_t updates, Seconds took) {
-    constexpr std::int64_t enough = 8;  // updates
-    if (!std::exchange(timed_before_, true)) {
-        loading_times_ = {};
-        return;
-    }
-    loading_times_.updates += updates;
-    loading_times_.update += took.count();
-    if (loading_times_.updates >= enough) use(choose_loading(loading_wish_, loading_times_));
-}
-
-void Trainer::use(const LoadingChoice& choice) {
-    chooses_loading_ = false;
-    loading_text_ = choice.text;
-    if (choice.threads > 0)
-        loader_ = std::make_unique<BatchLoader>(choice.threads, choice.ahead,
-                                                plan_.staged[0].bytes.all_replicas(plan_.replicas).bytes());
+    return orders_;
 }
 
 bool Trainer::evaluate_validation(const ShouldContinue& should_continue) {
@@ -662,14 +524,18 @@ bool Trainer::evaluate(const Samples& samples, std::int64_t all, int first, int 
     if (plan_.task != Task::regression && plan_.shared.class_metrics)
         tallies.assign(static_cast<std::size_t>(count), ClassTally(plan_.model->outputs(), plan_.ranks_classes));
     bool goes_on = true;
-    if (stage_) begin_staging_rows(samples, all, first, count);
+    if (feed_.stages()) {
+        folds_.clear();
+        for (int k = first; k < first + count; ++k) folds_.push_back(replicas_[index(k)].spec.fold);
+        feed_.begin_rows(samples, all, folds_);
+    }
     for (std::int64_t from = 0; from < all && (goes_on = should_continue()); from += plan_.rows) {
         const std::int64_t rows = std::min(plan_.rows, all - from);
         const Tensor input = plan_.input.first_rows(rows);
         const Tensor targets = plan_.targets.first_rows(rows);
-        if (stage_) stage_rows(samples, from, rows, first, count);
-        stream_->gather(source(samples),
-                        {.output = input, .targets = targets, .first = stage_ ? 0 : from, .fold = plan_.fold});
+        if (feed_.stages()) feed_.send_rows(samples, from, rows, first);
+        stream_->gather(feed_.source(samples),
+                        {.output = input, .targets = targets, .first = feed_.stages() ? 0 : from, .fold = plan_.fold});
         const Tensor outputs = plan_.model->forward(*stream_, plan_.evaluated(), input, nullptr);
         if (!tallies.empty())
             plan_.task == Task::classification ? tally<std::int32_t>(outputs, targets, first, tallies)

@@ -190,11 +190,11 @@ Metrics Trial::mean_metrics(Part part) const {
 }
 
 void Trial::tell_loading() {
-    if (trainer_->loading_text() == told_loading_) return;
-    told_loading_ = trainer_->loading_text();
+    if (trainer_->feed().loading_text() == told_loading_) return;
+    told_loading_ = trainer_->feed().loading_text();
     if (told_loading_.empty()) return;
     host_.log(told_loading_);
-    warns_of_loading_ = trainer_->loading_limits();
+    warns_of_loading_ = trainer_->feed().loading_limits();
 }
 
 Report Trial::measured(bool evaluated) {
