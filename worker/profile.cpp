@@ -44,7 +44,8 @@ void profile_training(WorkerContext& context, const to_worker::Run& run, std::in
     profile.recording = true;
     trainer.train_step(always);
 
-    if (!trainer.feed().loading_text().empty()) emit({{"measured", "loading"}, {"text", trainer.feed().loading_text()}});
+    if (!trainer.feed().loading_text().empty())
+        emit({{"measured", "loading"}, {"text", trainer.feed().loading_text()}});
     for (ProfiledOperation& one : profile.operations) {
         // An operation that is not in each update, such as one at the change of an epoch, has updates without it.
         one.updates.resize(static_cast<std::size_t>(updates), 0);

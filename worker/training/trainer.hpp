@@ -18,8 +18,11 @@
 #include "worker/backends/backend.hpp"
 #include "worker/data/device_data.hpp"
 #include "worker/training/batch_feed.hpp"
+#include "worker/training/evaluator.hpp"
 #include "worker/training/group_plan.hpp"
 #include "worker/training/replica.hpp"
+#include "worker/training/replica_state.hpp"
+#include "worker/training/updates.hpp"
 
 namespace hpo {
 
@@ -86,40 +89,12 @@ class Trainer {
         return index(replica) * table.replica_stride / sizeof(float);
     }
     void set_up(int replica, const ReplicaSpec& spec, std::int64_t steps, const ReplicaProgress& progress);
-    void initialise(int replica);
-    void write_per_replica(int replica);
     [[nodiscard]] std::int64_t iterations_ahead() const;
     void prepare_window(std::int64_t count);
-    /// The optimizers of live replicas: they determine which operations an update consists of.
-    struct Optimizers {
-        bool adamw = false;
-        bool sgd = false;
-        bool lion = false;
-        bool in_backward = false;  ///< AdamW updates weight matrices in the backward pass
-    };
-    [[nodiscard]] Optimizers optimizers() const;
     void iterate(Optimizers used);
-    /// The part of the task's loss that training and evaluation set differently.
-    struct LossOf {
-        Tensor outputs, targets;
-        Tensor gradient;  ///< none: not computed
-        Tensor smoothing, scale, weights, class_weights;
-        float weight = 1;  ///< of a target
-        Write write = Write::set;
-        Extent extent;
-    };
-    void compute_loss(const LossOf& of);
-    /// The parameters of a run, in each tensor of the block's size.
-    [[nodiscard]] Update update_of(std::size_t run) const;
-    [[nodiscard]] AdamW adamw_of(std::size_t run) const;
-    [[nodiscard]] Tensor roots() const;
     void use_weights(const Tensor& block);
-    void update(Optimizers used);
     void read_window(std::int64_t count);
     bool end_steps();
-    /// Adds the rows of a micro-batch that was evaluated to the tally of each replica from `first` on.
-    template <class Label>
-    void tally(const Tensor& logits, const Tensor& labels, int first, std::span<ClassTally> tallies);
     /// `samples` of the fold of the replicas, of which there are `all`.
     bool evaluate(const Samples& samples, std::int64_t all, int first, int count,
                   const ShouldContinue& should_continue);
@@ -127,10 +102,6 @@ class Trainer {
     [[nodiscard]] const FoldFacts& fold_of(int replica) const {
         return data_.folds[index(replicas_[index(replica)].spec.fold)];
     }
-    void read_block(const Tensor& block, int replica, std::span<float> to);
-    void write_block(const Tensor& block, int replica, std::span<const float> from);
-    template <class F>
-    void each_state_tensor(int replica, F&& visit) const;
 
     GroupPlan plan_;
     const DeviceData& data_;
@@ -138,15 +109,15 @@ class Trainer {
     Buffer& arena_;
     std::unique_ptr<Stream> stream_;
     std::int64_t window_;  ///< iterations of the next window, at most
+    ReplicaState state_;
     BatchFeed feed_;
+    Evaluator evaluator_;
     std::vector<BatchOrder> orders_;                   ///< of the next batch of each replica
-    std::vector<int> folds_;                           ///< of the replicas that are evaluated
     bool in_backward_ = false;                         ///< in the last update, see Optimizers
     const Tensor* rounded_from_ = nullptr;             ///< what Model::rounded_weights hold; none: not known
     std::vector<Replica> replicas_;                    ///< plan.replicas at most
     std::vector<float> rates_, losses_, norms_;        ///< the arena's tables of all replicas
     std::vector<std::uint32_t> first_window_indices_;  ///< 0 for each replica
-    std::vector<float> padded_, unpadded_;             ///< a block on its way to or from a padded replica
 };
 
 }  // namespace hpo
