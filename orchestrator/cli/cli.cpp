@@ -79,8 +79,8 @@ constexpr std::array table{
             "hpo logs phase1/7 -f            and follow it until it ends",
             commands::logs},
     Command{"top", "Watch a study live; show or stop its trials",
-            "hpo top                         the most recent study; q quits\n"
-            "hpo top phase1 --once           print the table and exit",
+            "hpo top                         the most recent study; ? lists the keys, q quits\n"
+            "hpo top phase1 --once           print the table of all trials, the best first, and exit",
             commands::top},
     Command{"stop", "End a trial or a running study",
             "hpo stop 7                      trial 7 of the running study\n"

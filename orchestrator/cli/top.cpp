@@ -4,10 +4,13 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/control_client.hpp"
@@ -37,9 +40,23 @@ view::Moment moment_of(const StudySnapshot& snapshot) {
     return moment;
 }
 
-std::string draw(const StudySnapshot& snapshot, const view::TopState& state, const view::Screen& screen) {
-    return view::draw_top(snapshot.study, snapshot.record, moment_of(snapshot), state,
-                          files_of(snapshot.folder, state.chosen), screen);
+/// The most trials whose steps are read for their curves where all rows are printed.
+constexpr std::size_t most_curves = 1000;
+
+/// Reads the curves of these trials. A running trial gets its steps in the record, which later events extend.
+Result<void> read_curves(StudySnapshot& snapshot, view::Curves& curves, const std::vector<std::int64_t>& trials) {
+    for (const std::int64_t number : trials) {
+        const TrialRecord& trial = snapshot.record.trial(number);
+        if (!trial.thinned || (is_final(trial.state) && curves.contains(number))) continue;
+        if (trial.state == TrialState::running) {
+            if (auto read = snapshot.read_steps(number); !read) return read;
+            continue;
+        }
+        const auto whole = snapshot.whole(trial);
+        if (!whole) return whole.error();
+        curves[number] = view::curve_of(*whole, snapshot.study.objective.metric);
+    }
+    return {};
 }
 
 /// Asks the holder to stop a trial. Returns the message for the user.
@@ -49,23 +66,45 @@ std::string stop_trial(const StudySnapshot& snapshot, std::int64_t trial) {
     return answer ? "trial " + std::to_string(trial) + " is stopping" : answer.error().message;
 }
 
+/// What a picture needs of the study. Does not change while it is used.
+struct Seen {
+    const StudySnapshot& snapshot;
+    const view::Curves& curves;
+    view::Moment moment;
+    view::TrialFiles files;
+
+    Seen(const StudySnapshot& study, const view::Curves& read, const view::TopState& state)
+        : snapshot(study), curves(read), moment(moment_of(study)), files(files_of(study.folder, state.chosen)) {}
+    [[nodiscard]] view::TopInput input() const { return {snapshot.study, snapshot.record, moment, curves, files}; }
+};
+
+/// Reads the steps that the page shows: those of its rows' curves, or of the chosen trial.
+Result<void> read_steps(StudySnapshot& snapshot, view::Curves& curves, const view::TopState& state,
+                        const view::Screen& screen) {
+    if (state.page == view::TopPage::trial && state.chosen > 0) return snapshot.read_steps(state.chosen);
+    if (state.page != view::TopPage::table) return {};
+    auto rows = view::shown_trials(Seen(snapshot, curves, state).input(), state, screen);
+    rows.resize(std::min(rows.size(), most_curves));
+    return read_curves(snapshot, curves, rows);
+}
+
 int watch(StudySnapshot snapshot, double interval) {
     view::TopState state;
+    view::Curves curves;
     std::string error;  // thrown once the terminal is restored
     {
         view::FullScreen terminal;
         for (;;) {
             const auto screen = view::screen_of_stdout();
-            if (state.in_details && state.chosen > 0) {
-                if (const auto read = snapshot.read_parameters(state.chosen); !read) throw Fatal(read.error().message);
-                if (const auto read = snapshot.read_steps(state.chosen); !read) throw Fatal(read.error().message);
+            if (const auto read = read_steps(snapshot, curves, state, screen); !read) {
+                error = read.error().message;
+                break;
             }
-            view::stop_at_the_end(state, snapshot.study, snapshot.record, files_of(snapshot.folder, state.chosen),
-                                  screen);
-            if (!terminal.show(draw(snapshot, state, screen))) return 0;
+            const Seen seen(snapshot, curves, state);
+            view::settle(state, seen.input(), screen);
+            if (!terminal.show(view::draw_top(seen.input(), state, screen))) return 0;
             const auto key = terminal.read_key(interval);
-            const auto request = view::on_key(state, key, snapshot.record, snapshot.study.objective, screen.height / 2,
-                                              snapshot.holder.has_value());
+            const auto request = view::on_key(state, key, seen.input(), screen);
             if (request == view::TopRequest::quit) return 0;
             if (request == view::TopRequest::stop_chosen) state.message = stop_trial(snapshot, state.chosen);
             if (const auto read = snapshot.refresh(); !read) {
@@ -78,8 +117,7 @@ int watch(StudySnapshot snapshot, double interval) {
 }
 
 int run_top(const TopArguments& arguments) {
-    const auto parameters = arguments.json ? Parameters::all : Parameters::none;
-    StudySnapshot snapshot = snapshot_or_fail(choose_study(arguments.study), parameters);
+    StudySnapshot snapshot = snapshot_or_fail(choose_study(arguments.study));
     if (arguments.json) {
         nlohmann::ordered_json json{{"schema", json_schema}};
         json.update(study_json(snapshot));
@@ -101,7 +139,9 @@ int run_top(const TopArguments& arguments) {
         return watch(std::move(snapshot), arguments.interval);
     auto screen = view::screen_of_stdout();
     screen.height = 0;
-    print(draw(snapshot, {}, screen));
+    view::Curves curves;
+    if (const auto read = read_steps(snapshot, curves, {}, screen); !read) throw Fatal(read.error().message);
+    print(view::draw_top(Seen(snapshot, curves, {}).input(), {}, screen));
     return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/units.hpp"
+#include "orchestrator/view/chart.hpp"
 #include "orchestrator/view/summary.hpp"
 
 namespace hpo::view {
@@ -201,21 +202,13 @@ void add_facts(Canvas& canvas, const Study& study, const TrialRecord& trial, con
     if (trial.curve.empty()) return;
     canvas.blank();
     for (const std::string& metric : {std::string("loss"), study.objective.metric})
-        if (const auto values = metric_curve(trial, metric); values.size() > 1)
+        if (const auto curve = curve_of(trial, metric); curve.size() > 1)
             add_fact(canvas, screen, metric,
-                     sparkline(values, std::clamp(screen.width - name_width, 10, 60), screen.utf8), Style::accent);
+                     sparkline_of(curve, std::clamp(screen.width - name_width, 10, 60), screen.utf8), Style::accent);
     canvas.blank();
 }
 
 }  // namespace
-
-std::vector<double> metric_curve(const TrialRecord& trial, const std::string& metric) {
-    std::vector<double> values;
-    for (const Report& report : trial.curve)
-        if (const auto found = report.metrics.find(metric); found != report.metrics.end())
-            values.push_back(found->second);
-    return values;
-}
 
 std::string draw_trial(const Study& study, const TrialRecord& trial, const TrialFiles& files, Screen screen,
                        std::int64_t above) {

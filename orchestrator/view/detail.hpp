@@ -24,7 +24,4 @@ std::string draw_trial(const Study& study, const TrialRecord& trial, const Trial
 /// Returns the number of lines that draw_trial() has on a screen of this width.
 std::int64_t trial_lines(const Study& study, const TrialRecord& trial, const TrialFiles& files, Screen screen);
 
-/// Returns the values of a metric at the steps that reported it.
-std::vector<double> metric_curve(const TrialRecord& trial, const std::string& metric);
-
 }  // namespace hpo::view

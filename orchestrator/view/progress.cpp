@@ -5,7 +5,7 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/units.hpp"
-#include "orchestrator/view/detail.hpp"
+#include "orchestrator/view/chart.hpp"
 #include "orchestrator/view/time_left.hpp"
 
 namespace hpo::view {
@@ -65,10 +65,8 @@ Line trial_line(const Study& study, const TrialRecord& trial, const Screen& scre
     if (screen.width > 0 && line.width() + 4 + columns(value) > screen.width) return short_line;
     const int available = screen.width > 0 ? screen.width - line.width() - columns(value) : curve_width;
     const int width = std::clamp(available, 4, curve_width);
-    line.add(
-        pad_right(sparkline(condensed_losses(trial, static_cast<std::size_t>(std::max(width, 1))), width, screen.utf8),
-                  width, screen),
-        Style::accent);
+    line.add(pad_right(sparkline_of(curve_of(trial, study.objective.metric), width, screen.utf8), width, screen),
+             Style::accent);
     return line.add(value);
 }
 

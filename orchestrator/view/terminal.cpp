@@ -196,7 +196,7 @@ Key FullScreen::read_key(double seconds) {
 }
 
 Key take_key(std::string& bytes) {
-    static constexpr std::array<std::pair<std::string_view, KeyCode>, 14> known{{
+    static constexpr std::array<std::pair<std::string_view, KeyCode>, 15> known{{
         {"\x1b[A", KeyCode::up},
         {"\x1bOA", KeyCode::up},
         {"\x1b[B", KeyCode::down},
@@ -211,6 +211,7 @@ Key take_key(std::string& bytes) {
         {"\x1b[4~", KeyCode::end},
         {"\r", KeyCode::enter},
         {"\n", KeyCode::enter},
+        {"\t", KeyCode::tab},
     }};
     if (bytes.empty()) return {};
     for (const auto& [sequence, code] : known)

@@ -52,7 +52,7 @@ class LiveBlock {
     std::string block_;
 };
 
-enum class KeyCode { none, character, up, down, page_up, page_down, home, end, enter, escape, closed };
+enum class KeyCode { none, character, up, down, page_up, page_down, home, end, enter, escape, tab, closed };
 struct Key {
     KeyCode code = KeyCode::none;  ///< none if no key came in time, or the window was resized
     char character = 0;

@@ -14,194 +14,22 @@
 namespace hpo::view {
 namespace {
 
-constexpr std::array<std::string_view, top_sorts> sort_names{"state", "trial", "value", "it/s", "loss", "memory"};
-
-std::optional<double> speed_of(const TrialRecord& trial) {
-    if (trial.curve.empty()) return std::nullopt;
-    const Report& last = trial.curve.back();
-    return trial.state == TrialState::running || !last.iterations_per_second_overall
-               ? last.iterations_per_second
-               : last.iterations_per_second_overall;
-}
-
-std::optional<double> last_of(const TrialRecord& trial, const std::string& metric) {
-    if (trial.curve.empty()) return std::nullopt;
-    const auto& metrics = trial.curve.back().metrics;
-    const auto found = metrics.find(metric);
-    return found == metrics.end() ? std::nullopt : std::optional(found->second);
-}
-
-std::optional<double> memory_of(const TrialRecord& trial) {
-    if (trial.curve.empty() || !trial.curve.back().peak_bytes) return std::nullopt;
-    return static_cast<double>(*trial.curve.back().peak_bytes);
-}
-
-/// Returns the position of the trial's group: running, paused, ended with a value that ranks it, other ended ones,
-/// queued. Of a configuration's seeds the first is ranked, by their mean.
-int group_of(const TrialRecord& trial, bool held) {
-    if (trial.state == TrialState::running) return 0;
-    if (trial.state == TrialState::paused && held) return 1;
-    if (trial.state == TrialState::queued) return 4;
-    const bool is_unranked = trial.state == TrialState::diverged || trial.state == TrialState::failed;
-    return trial.value && !is_unranked && trial.repeat_of == 0 ? 2 : 3;
-}
-
-/// Returns a key for sorting within a group in ascending order. Values that are absent or not finite come last.
-double sort_key(const TrialRecord& trial, const Objective& objective, TopSort sort, bool held) {
-    const double sign = objective.direction == Direction::maximize ? -1 : 1;
-    const auto or_last = [](std::optional<double> key, double factor) {
-        return key && std::isfinite(*key) ? factor * *key : std::numeric_limits<double>::infinity();
-    };
-    switch (sort) {
-        case TopSort::state:
-            return group_of(trial, held) == 2 ? or_last(trial.value, sign) : 0;
-        case TopSort::number:
-            return 0;
-        case TopSort::value:
-            return or_last(trial.repeat_of == 0 ? trial.value : std::nullopt, sign);
-        case TopSort::speed:
-            return or_last(speed_of(trial), -1);
-        case TopSort::loss:
-            return or_last(last_of(trial, "loss"), 1);
-        case TopSort::memory:
-            return or_last(memory_of(trial), -1);
-    }
-    return 0;
-}
-
-std::string number_or_dash(const std::optional<double>& number) { return number ? short_number(*number) : "-"; }
-
-/// Returns a size such as "93.0 MiB" in at most eight columns.
-std::string short_bytes(double bytes) {
-    const std::string text = bytes_text(bytes);
-    const auto blank = text.find(' ');
-    std::string digits = text.substr(0, std::min<std::size_t>(blank, 4));
-    if (digits.ends_with('.')) digits.pop_back();
-    return digits + text.substr(blank);
-}
-
-struct Column {
-    std::string title;
-    int width;
-    bool right;
-    int rank;  ///< on a narrow screen the columns of the highest rank are left out first
-    std::function<std::string(const Study&, const TrialRecord&, const Screen&)> cell;
-};
-
-constexpr int trial_curve_width = 8;
-
-using Trials = std::vector<const TrialRecord*>;
-
-bool contains(const Trials& trials, const TrialRecord& trial) {
-    return std::find(trials.begin(), trials.end(), &trial) != trials.end();
-}
-
-/// `best`: the best trial, or the Pareto front of a study with several objectives. Must outlive the columns.
-std::vector<Column> all_columns(const Study& study, const Trials& best, int max_metric_width) {
-    const auto metric_width = std::clamp(columns(study.objective.metric), 8, max_metric_width);
-    const int step_width = std::max<int>(4, columns(progress_text(study, study.budget.epochs)));
-    std::vector<Column> all{
-        {"TRIAL", 5, true, 0,
-         [](const Study&, const TrialRecord& t, const Screen&) { return std::to_string(t.number); }},
-        {"STATE", 8, false, 0,
-         [](const Study&, const TrialRecord& t, const Screen&) { return std::string(hpo::to_text(t.state)); }},
-        {"STEP", step_width, true, 1,
-         [](const Study& s, const TrialRecord& t, const Screen&) { return progress_text(s, t.steps()); }},
-        {"IT/S", 6, true, 3,
-         [](const Study&, const TrialRecord& t, const Screen&) { return number_or_dash(speed_of(t)); }},
-        {"LOSS", 9, true, 4,
-         [](const Study&, const TrialRecord& t, const Screen&) { return number_or_dash(last_of(t, "loss")); }},
-        {"CURVE", trial_curve_width, false, 5,
-         [](const Study&, const TrialRecord& t, const Screen& screen) {
-             return sparkline(condensed_losses(t), trial_curve_width, screen.utf8);
-         }},
-        {study.objective.metric, metric_width, true, 2,
-         [](const Study&, const TrialRecord& t, const Screen&) { return number_or_dash(t.value); }}};
-    for (const std::string& metric : judged_metrics(study.objective))
-        all.push_back({metric, std::clamp(columns(metric), 8, max_metric_width), true, 2,
-                       [metric](const Study&, const TrialRecord& t, const Screen&) {
-                           return number_or_dash(metric_that_counts(t, metric));
-                       }});
-    if (!study.objective.further.empty())
-        all.push_back({"FRONT", 5, false, 2, [&best](const Study&, const TrialRecord& t, const Screen&) {
-                           return std::string(contains(best, t) ? "yes" : "");
-                       }});
-    all.push_back({"MEMORY", 8, true, 6, [](const Study&, const TrialRecord& t, const Screen&) {
-                       const auto memory = memory_of(t);
-                       return memory ? short_bytes(*memory) : "-";
-                   }});
-    return all;
-}
-
-// Widths of the last column. With less than the minimum it is left out, with less than the title's width its title is
-// written without blanks. The metric's column is only widened if the preferred width remains.
-constexpr int min_reason_width = 12;
-constexpr int reason_title_width = 15;
-constexpr int preferred_reason_width = 50;
 constexpr int scroll_to_end = 1'000'000'000;
 
-/// Returns the columns that fit, in their order, without the last one.
-std::vector<Column> fitting_columns(const Study& study, const Trials& best, const Screen& screen) {
-    const int width = screen.width > 0 ? screen.width : std::numeric_limits<int>::max();
-    auto all = all_columns(study, best, 10);
-    const auto total = [&] {
-        int sum = 0;
-        for (const Column& column : all) sum += column.width + 1;
-        return sum;
-    };
-    if (const int spare = width - total() - preferred_reason_width; spare > 0)
-        all = all_columns(study, best, std::max(10, std::min(columns(study.objective.metric), 10 + spare)));
-    while (total() > width && all.size() > 2)
-        all.erase(
-            std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; }));
-    return all;
+/// The filter that applies: the one being typed as soon as it can be parsed, otherwise the accepted one.
+TrialFilter filter_of(const TopInput& input, const TopState& state) {
+    if (state.typing)
+        if (auto typed = parse_filter(*state.typing, input.study, input.record)) return *std::move(typed);
+    auto accepted = parse_filter(state.filter, input.study, input.record);
+    return accepted ? *std::move(accepted) : TrialFilter{};
 }
 
-Line head_line(const std::vector<Column>& shown, bool reason, const Screen& screen) {
-    Line line;
-    for (const Column& column : shown)
-        line.add((column.right ? pad_left(column.title, column.width, screen)
-                               : pad_right(column.title, column.width, screen)) +
-                     " ",
-                 Style::dim);
-    const bool spacious = screen.width == 0 || screen.width - line.width() >= reason_title_width;
-    if (reason) line.add(spacious ? "DEVICE / REASON" : "DEVICE/REASON", Style::dim);
-    return line;
+Trials rows_of(const TopInput& input, const TopState& state) {
+    return ordered(input.record, input.study.objective, state.order, input.moment.held, filter_of(input, state));
 }
 
-/// Returns the device of a running trial, or the reason for another trial's state.
-std::string device_or_reason(const TrialRecord& trial) {
-    if (trial.state == TrialState::running) return printable(trial.where);
-    if (trial.reason.empty() && trial.repeat_of != 0) return "another seed of trial " + std::to_string(trial.repeat_of);
-    if (trial.reason.empty() && !trial.seeds.empty()) return seeds_text(trial);
-    return (trial.rule.empty() ? "" : printable(trial.rule) + ": ") + printable_line(trial.reason);
-}
-
-Line trial_line(const Study& study, const TrialRecord& trial, const std::vector<Column>& shown, bool reason, bool best,
-                const Screen& screen) {
-    Line line;
-    for (const Column& column : shown) {
-        const std::string cell = column.cell(study, trial, screen);
-        Style style = Style::plain;
-        if (column.title == "STATE") style = state_style(trial.state);
-        if (column.title == "CURVE") style = Style::accent;
-        if (best && column.title == study.objective.metric) style = Style::good;
-        line.add(column.right ? pad_left(cell, column.width, screen) : pad_right(cell, column.width, screen), style);
-        line.add(" ");
-    }
-    if (reason) line.add(device_or_reason(trial), Style::dim);
-    return line;
-}
-
-/// Returns the best trial, if there is one, or the Pareto front of a study with several objectives.
-Trials best_of(const Study& study, const StudyRecord& record) {
-    if (!study.objective.further.empty()) return front_of(record, study.objective);
-    const TrialRecord* best = best_trial(record, study.objective);
-    return best ? Trials{best} : Trials{};
-}
-
-void add_head(Canvas& canvas, const Study& study, const StudyRecord& record, const Trials& best, const Moment& moment,
-              const Screen& screen) {
+void add_head(Canvas& canvas, const TopInput& input, const Trials& best, const Screen& screen) {
+    const auto& [study, record, moment, curves, files] = input;
     Line line;
     line.add(study.name, Style::strong);
     line.add(moment.held ? "  running" : "  not running", moment.held ? Style::good : Style::dim);
@@ -233,47 +61,343 @@ std::size_t first_row(std::size_t chosen, std::size_t count, std::size_t page) {
     return std::min(chosen - page / 2, count - page);
 }
 
-std::size_t index_of(const std::vector<const TrialRecord*>& trials, std::int64_t number) {
+std::size_t index_of(const Trials& trials, std::int64_t number) {
     const auto found = std::find_if(trials.begin(), trials.end(), [&](auto* trial) { return trial->number == number; });
     return found == trials.end() ? 0 : static_cast<std::size_t>(found - trials.begin());
 }
 
-Line help_line(const TopState& state, const Screen& screen) {
-    if (state.asking)
-        return Line().add("Stop trial " + std::to_string(state.chosen) + "? y: yes, any other key: no", Style::notice);
-    if (!state.message.empty()) return Line().add(printable(state.message), Style::notice);
-    const std::string arrows = screen.utf8 ? "↑↓" : "j k";
-    if (state.in_details) return Line().add(arrows + " scroll  esc back  x stop  q quit", Style::dim);
-    return Line().add(
-        arrows + " select  enter details  s sort: " + std::string(to_text(state.sort)) + "  x stop  q quit",
-        Style::dim);
+/// The screen without its last line, which has the keys.
+Screen above_bottom(Screen screen) {
+    screen.height = std::max(1, screen.height - 1);
+    return screen;
+}
+
+/// The table as laid out on a screen: what is drawn so far, and the rows below.
+struct Layout {
+    Canvas canvas;  ///< with the head and the titles
+    Trials best, rows;
+    std::vector<Column> columns;
+    std::size_t first = 0, page = 0, chosen = 0;
+
+    [[nodiscard]] std::size_t end() const { return std::min(rows.size(), first + page); }
+};
+
+/// `best` and `curves` must stay where they are while the result is used.
+Layout layout_of(const TopInput& input, const TopState& state, const Trials& best, Screen screen) {
+    const bool all = screen.height <= 0;
+    screen.height = all ? std::numeric_limits<int>::max() : above_bottom(screen).height;
+    Layout layout{Canvas(screen), best, rows_of(input, state), {}, 0, 0, 0};
+    add_head(layout.canvas, input, best, screen);
+    layout.columns =
+        fitting_columns(input.study, input.record, state.columns, state.hidden, best, input.curves, screen);
+    layout.canvas.add(head_line(layout.columns, state.order, input.study.objective, screen));
+    layout.page = static_cast<std::size_t>(std::max(0, layout.canvas.rows_left()));
+    layout.chosen = index_of(layout.rows, state.chosen);
+    layout.first = all ? 0 : first_row(layout.chosen, layout.rows.size(), layout.page);
+    return layout;
+}
+
+/// Returns "3/1500", and with a filter "3/12 of 1500".
+std::string position_text(const Layout& layout, const StudyRecord& record) {
+    const auto count = layout.rows.size();
+    std::string text = std::to_string(count == 0 ? 0 : layout.chosen + 1) + "/" + std::to_string(count);
+    if (count < record.trials.size()) text += " of " + std::to_string(record.trials.size());
+    return text;
+}
+
+/// Draws what the keys do, or what is asked or typed, and `right` at the right end.
+Line bottom_line(const TopInput& input, const TopState& state, const std::string& right, const Screen& screen) {
+    Line line;
+    if (state.asking) {
+        return line.add("Stop trial " + std::to_string(state.chosen) + "? y: yes, any other key: no", Style::notice);
+    }
+    if (state.typing) {
+        line.add("/ " + printable(*state.typing), Style::strong).add(screen.utf8 ? "▏" : "_");
+        if (state.typing->empty())
+            line.add("  such as " + (input.study.space.empty() ? "value" : printable(input.study.space[0].name)) +
+                         "<0.2 state=complete; enter accepts, esc cancels",
+                     Style::dim);
+        else if (const auto parsed = parse_filter(*state.typing, input.study, input.record); !parsed)
+            line.add("  " + parsed.error().message, Style::notice);
+    } else if (!state.message.empty()) {
+        line.add(printable(state.message), Style::notice);
+    } else {
+        const std::string arrows = screen.utf8 ? "↑↓" : "j k";
+        switch (state.page) {
+            case TopPage::trial:
+                line.add(arrows + " scroll  esc back  x stop  q quit", Style::dim);
+                break;
+            case TopPage::parameters:
+                line.add(arrows + " select  space shows or hides  a all  esc back", Style::dim);
+                break;
+            case TopPage::help:
+                line.add("any key: back", Style::dim);
+                break;
+            case TopPage::table:
+                if (!state.filter.empty()) line.add("/ " + printable(state.filter) + "  ", Style::accent);
+                line.add("? help  enter details  / filter  s sort  r reverse  tab columns  q quit", Style::dim);
+                break;
+        }
+    }
+    if (right.empty()) return line;
+    // The position stays visible if the text before it is too long.
+    const int room = screen.width - columns(right) - 1;
+    if (line.width() <= room) return line.to(room + 1).add(right);
+    Screen left = screen;
+    left.width = room;
+    return Line().add(line.render({left.width, 1, false, screen.utf8}), Style::dim).to(room + 1).add(right);
+}
+
+struct HelpEntry {
+    std::string_view keys, text;
+};
+constexpr std::array help_entries{
+    HelpEntry{"arrows, j k", "select a trial; page keys, g and G move further"},
+    HelpEntry{"enter", "all about the trial: curve, parameters, memory, steps"},
+    HelpEntry{"s  S", "sort by the next or previous column; r reverses"},
+    HelpEntry{"b", "best first again"},
+    HelpEntry{"/", "filter: NAME=VALUE, != < <= > >= or ~ (contains), or a word alone;"},
+    HelpEntry{"", "terms are separated by blanks: optimizer=adamw value<0.2 complete"},
+    HelpEntry{"", "names are parameters, metrics, trial, state, step, value, it/s,"},
+    HelpEntry{"", "time, memory, device and reason; esc shows all trials again"},
+    HelpEntry{"tab", "parameters, or speed, time, memory and device"},
+    HelpEntry{"o", "choose the parameters that are shown"},
+    HelpEntry{"x", "stop the trial, after a question"},
+    HelpEntry{"q", "back, or quit"},
+    HelpEntry{"", ""},
+    HelpEntry{"*", "the best trial, or one of the Pareto front"},
+    HelpEntry{"CURVE", "the objective's metric at the steps of the trial"},
+};
+
+/// Fills the screen above the last line, and adds that.
+std::string with_bottom(std::string text, const Line& bottom, const Screen& screen) {
+    const auto lines = std::count(text.begin(), text.end(), '\n');
+    text.append(static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, screen.height - 1 - lines)), '\n');
+    return text + bottom.render(screen) + '\n';
+}
+
+std::string draw_help(const TopState& state, const Screen& screen) {
+    Canvas canvas(above_bottom(screen), state.scrolled);
+    for (const HelpEntry& entry : help_entries)
+        canvas.add(Line().add(pad_right(entry.keys, 13, screen), Style::accent).add(entry.text));
+    return canvas.text();
+}
+
+std::string draw_parameters(const TopInput& input, const TopState& state, const Screen& screen) {
+    Canvas canvas(above_bottom(screen));
+    canvas.add("Parameters with a column, as far as the screen is wide enough:", Style::dim);
+    const auto count = input.study.space.size();
+    const auto page = static_cast<std::size_t>(std::max(0, canvas.rows_left()));
+    const std::size_t first = first_row(static_cast<std::size_t>(state.picked), count, page);
+    for (std::size_t i = first; i < std::min(count, first + page); ++i) {
+        const std::string& name = input.study.space[i].name;
+        const bool picked = i == static_cast<std::size_t>(state.picked);
+        canvas.add(Line().add((picked ? "> " : "  ") + std::string(state.hidden.contains(name) ? "[ ] " : "[x] ") +
+                              printable(name)),
+                   picked);
+    }
+    return canvas.text();
+}
+
+/// Removes the last character of UTF-8 text.
+void remove_last(std::string& text) {
+    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.pop_back();
+    if (!text.empty()) text.pop_back();
+}
+
+void type_filter(TopState& state, const Key& key, const TopInput& input) {
+    std::string& text = *state.typing;
+    if (key.code == KeyCode::escape) {
+        state.typing.reset();
+    } else if (key.code == KeyCode::enter) {
+        if (!parse_filter(text, input.study, input.record)) return;  // the line says why
+        state.filter = text;
+        state.typing.reset();
+    } else if (key.code == KeyCode::character) {
+        if (key.character == 0x7f || key.character == '\b')
+            text.empty() ? state.typing.reset() : remove_last(text);
+        else if (key.character == 'U' - '@')
+            text.clear();
+        else if (static_cast<unsigned char>(key.character) >= ' ')
+            text += key.character;
+    }
+}
+
+void choose_parameters(TopState& state, const Key& key, const TopInput& input) {
+    const auto& space = input.study.space;
+    const int last = static_cast<int>(space.size()) - 1;
+    const auto move = [&](int by) { state.picked = std::clamp(state.picked + by, 0, std::max(0, last)); };
+    switch (key.code) {
+        case KeyCode::up:
+            return move(-1);
+        case KeyCode::down:
+            return move(1);
+        case KeyCode::home:
+            return move(-last - 1);
+        case KeyCode::end:
+            return move(last + 1);
+        case KeyCode::escape:
+        case KeyCode::enter:
+            state.page = TopPage::table;
+            return;
+        case KeyCode::character:
+            break;
+        default:
+            return;
+    }
+    switch (key.character) {
+        case 'k':
+            return move(-1);
+        case 'j':
+            return move(1);
+        case 'q':
+        case 'o':
+            state.page = TopPage::table;
+            return;
+        case 'a':
+            state.hidden.clear();
+            return;
+        case ' ':
+            if (last < 0) return;
+            if (const std::string& name = space[static_cast<std::size_t>(state.picked)].name;
+                state.hidden.erase(name) == 0)
+                state.hidden.insert(name);
+            return;
+        default:
+            return;
+    }
+}
+
+/// Sorts by the next column that can be sorted by, or by the previous one.
+void sort_by_next(TopState& state, const std::vector<Column>& shown, int by) {
+    std::vector<TrialField> fields;
+    for (const Column& column : shown)
+        if (column.field) fields.push_back(*column.field);
+    if (fields.empty()) return;
+    const auto count = static_cast<std::ptrdiff_t>(fields.size());
+    const auto found = std::find(fields.begin(), fields.end(), state.order.field);
+    const auto at = found == fields.end() ? (by > 0 ? -1 : 0) : found - fields.begin();
+    state.order = {fields[static_cast<std::size_t>((at + by + count) % count)], false};
+}
+
+bool is_known(const TopInput& input, std::int64_t trial) {
+    return trial >= 1 && trial <= static_cast<std::int64_t>(input.record.trials.size());
+}
+
+void ask_to_stop_chosen(TopState& state, const TopInput& input) {
+    if (!is_known(input, state.chosen)) return;
+    if (is_final(input.record.trial(state.chosen).state))
+        state.message = "trial " + std::to_string(state.chosen) + " has already ended";
+    else
+        state.asking = true;
+}
+
+/// Returns how far a key moves: in rows, or beyond the end. 0 for other keys.
+std::int64_t movement(const Key& key, std::int64_t page) {
+    switch (key.code) {
+        case KeyCode::up:
+            return -1;
+        case KeyCode::down:
+            return 1;
+        case KeyCode::page_up:
+            return -page;
+        case KeyCode::page_down:
+            return page;
+        case KeyCode::home:
+            return -scroll_to_end;
+        case KeyCode::end:
+            return scroll_to_end;
+        case KeyCode::character:
+            return key.character == 'k'   ? -1
+                   : key.character == 'j' ? 1
+                   : key.character == 'g' ? -scroll_to_end
+                   : key.character == 'G' ? scroll_to_end
+                                          : 0;
+        default:
+            return 0;
+    }
+}
+
+void scroll(TopState& state, std::int64_t lines) {
+    state.scrolled = static_cast<int>(std::clamp<std::int64_t>(state.scrolled + lines, 0, scroll_to_end));
+}
+
+void on_trial_key(TopState& state, const Key& key, const TopInput& input, const Screen& screen) {
+    if (const auto lines = movement(key, std::max(1, screen.height / 2)); lines != 0) return scroll(state, lines);
+    if (key.code == KeyCode::escape || (key.code == KeyCode::character && key.character == 'q'))
+        state.page = TopPage::table;
+    else if (key.code == KeyCode::character && key.character == 'x')
+        ask_to_stop_chosen(state, input);
+}
+
+TopRequest on_table_key(TopState& state, const Key& key, const TopInput& input, const Screen& screen) {
+    const Trials best = best_of(input.study, input.record);
+    const Layout layout = layout_of(input, state, best, screen);
+    const auto count = static_cast<std::int64_t>(layout.rows.size());
+    const auto choose = [&](std::int64_t index) {
+        if (count > 0)
+            state.chosen = layout.rows[static_cast<std::size_t>(std::clamp<std::int64_t>(index, 0, count - 1))]->number;
+    };
+    const auto at = static_cast<std::int64_t>(layout.chosen);
+    if (const auto by = movement(key, std::max<std::int64_t>(1, static_cast<std::int64_t>(layout.page) - 1)); by != 0) {
+        choose(at + by);
+        return TopRequest::none;
+    }
+    switch (key.code) {
+        case KeyCode::enter:
+            choose(at);
+            if (count > 0) state.page = TopPage::trial, state.scrolled = 0;
+            return TopRequest::none;
+        case KeyCode::escape:
+            state.filter.clear();
+            return TopRequest::none;
+        case KeyCode::tab:
+            state.columns = state.columns == TopColumns::parameters ? TopColumns::resources : TopColumns::parameters;
+            return TopRequest::none;
+        case KeyCode::character:
+            break;
+        default:
+            return TopRequest::none;
+    }
+    switch (key.character) {
+        case 's':
+            sort_by_next(state, layout.columns, 1);
+            break;
+        case 'S':
+            sort_by_next(state, layout.columns, -1);
+            break;
+        case 'r':
+            state.order.reversed = !state.order.reversed;
+            break;
+        case 'b':
+            state.order = {};
+            choose(0);
+            break;
+        case '/':
+            state.typing = state.filter;
+            break;
+        case 'o':
+            state.page = TopPage::parameters, state.picked = 0;
+            break;
+        case '?':
+        case 'h':
+            state.page = TopPage::help, state.scrolled = 0;
+            break;
+        case 'x':
+            choose(at);
+            if (count > 0) ask_to_stop_chosen(state, input);
+            break;
+        case 'q':
+            return TopRequest::quit;
+        default:
+            break;
+    }
+    return TopRequest::none;
 }
 
 }  // namespace
 
-std::string_view to_text(TopSort sort) { return sort_names[static_cast<std::size_t>(sort)]; }
-
-std::vector<const TrialRecord*> sorted(const StudyRecord& record, const Objective& objective, TopSort sort, bool held) {
-    struct Row {
-        int group;
-        double key;
-        const TrialRecord* trial;
-    };
-    std::vector<Row> rows;
-    rows.reserve(record.trials.size());
-    for (const TrialRecord& trial : record.trials)
-        rows.push_back(
-            {sort == TopSort::state ? group_of(trial, held) : 0, sort_key(trial, objective, sort, held), &trial});
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const Row& a, const Row& b) { return a.group != b.group ? a.group < b.group : a.key < b.key; });
-    std::vector<const TrialRecord*> trials;
-    trials.reserve(rows.size());
-    for (const Row& row : rows) trials.push_back(row.trial);
-    return trials;
-}
-
-TopRequest on_key(TopState& state, Key key, const StudyRecord& record, const Objective& objective, int page,
-                  bool held) {
+TopRequest on_key(TopState& state, const Key& key, const TopInput& input, const Screen& screen) {
     if (key.code == KeyCode::none) return TopRequest::none;
     if (key.code == KeyCode::closed) return TopRequest::quit;
     state.message.clear();
@@ -281,126 +405,66 @@ TopRequest on_key(TopState& state, Key key, const StudyRecord& record, const Obj
         state.asking = false;
         return key.code == KeyCode::character && key.character == 'y' ? TopRequest::stop_chosen : TopRequest::none;
     }
-    const auto trials = sorted(record, objective, state.sort, held);
-    const auto count = static_cast<std::int64_t>(trials.size());
-    const auto at = static_cast<std::int64_t>(index_of(trials, state.chosen));
-    const auto choose = [&](std::int64_t index) {
-        // In the details of a trial, the same keys scroll the text.
-        if (state.in_details && key.code != KeyCode::enter) {
-            const auto lines = std::clamp<std::int64_t>(index - at, -scroll_to_end, scroll_to_end);
-            state.scrolled = static_cast<int>(std::clamp<std::int64_t>(state.scrolled + lines, 0, scroll_to_end));
-            return;
-        }
-        if (count > 0)
-            state.chosen = trials[static_cast<std::size_t>(std::clamp<std::int64_t>(index, 0, count - 1))]->number;
-    };
-    const std::int64_t to_start = at - scroll_to_end, to_end = at + scroll_to_end;
-    switch (key.code) {
-        case KeyCode::up:
-            choose(at - 1);
-            break;
-        case KeyCode::down:
-            choose(at + 1);
-            break;
-        case KeyCode::page_up:
-            choose(at - page);
-            break;
-        case KeyCode::page_down:
-            choose(at + page);
-            break;
-        case KeyCode::home:
-            choose(to_start);
-            break;
-        case KeyCode::end:
-            choose(to_end);
-            break;
-        case KeyCode::enter:
-            choose(at), state.in_details = count > 0, state.scrolled = 0;
-            break;
-        case KeyCode::escape:
-            state.in_details = false;
-            break;
-        case KeyCode::character:
-            switch (key.character) {
-                case 'k':
-                    choose(at - 1);
-                    break;
-                case 'j':
-                    choose(at + 1);
-                    break;
-                case 'g':
-                    choose(to_start);
-                    break;
-                case 'G':
-                    choose(to_end);
-                    break;
-                case 's':
-                    state.sort = static_cast<TopSort>((static_cast<int>(state.sort) + 1) % top_sorts);
-                    break;
-                case 'q':
-                    if (!state.in_details) return TopRequest::quit;
-                    state.in_details = false;
-                    break;
-                case 'x':
-                    choose(at);
-                    if (count > 0 && is_final(record.trial(state.chosen).state))
-                        state.message = "trial " + std::to_string(state.chosen) + " has already ended";
-                    else
-                        state.asking = count > 0;
-                    break;
-                default:
-                    break;
-            }
-            break;
-        case KeyCode::none:
-        case KeyCode::closed:
-            break;
+    if (state.typing) return type_filter(state, key, input), TopRequest::none;
+    switch (state.page) {
+        case TopPage::trial:
+            return on_trial_key(state, key, input, screen), TopRequest::none;
+        case TopPage::parameters:
+            return choose_parameters(state, key, input), TopRequest::none;
+        case TopPage::help:
+            if (const auto lines = movement(key, std::max(1, screen.height / 2)); lines != 0)
+                scroll(state, lines);
+            else
+                state.page = TopPage::table;
+            return TopRequest::none;
+        case TopPage::table:
+            return on_table_key(state, key, input, screen);
     }
     return TopRequest::none;
 }
 
-void stop_at_the_end(TopState& state, const Study& study, const StudyRecord& record, const TrialFiles& files,
-                     const Screen& screen) {
-    if (!state.in_details || state.chosen < 1 || state.chosen > static_cast<std::int64_t>(record.trials.size())) return;
-    const auto lines = trial_lines(study, record.trial(state.chosen), files, screen) - std::max(1, screen.height - 1);
+void settle(TopState& state, const TopInput& input, const Screen& screen) {
+    std::int64_t lines = 0;
+    if (state.page == TopPage::trial && is_known(input, state.chosen))
+        lines = trial_lines(input.study, input.record.trial(state.chosen), input.files, screen);
+    if (state.page == TopPage::help) lines = static_cast<std::int64_t>(help_entries.size());
+    lines -= above_bottom(screen).height;
     state.scrolled = static_cast<int>(std::clamp<std::int64_t>(lines, 0, state.scrolled));
 }
 
-std::string draw_top(const Study& study, const StudyRecord& record, const Moment& moment, const TopState& state,
-                     const TrialFiles& files, Screen screen) {
+std::string draw_top(const TopInput& input, const TopState& state, Screen screen) {
     const bool all = screen.height <= 0;
-    const bool known = state.chosen >= 1 && state.chosen <= static_cast<std::int64_t>(record.trials.size());
-    if (state.in_details && known && !all) {
-        Screen above = screen;
-        above.height = std::max(1, screen.height - 1);
-        std::string text = draw_trial(study, record.trial(state.chosen), files, above, state.scrolled);
-        text.append(static_cast<std::size_t>(
-                        std::max<std::ptrdiff_t>(0, above.height - std::count(text.begin(), text.end(), '\n'))),
-                    '\n');
-        return text + help_line(state, screen).render(screen) + '\n';
-    }
-    if (all) screen.height = std::numeric_limits<int>::max();
-    Canvas canvas(screen);
-    const Trials best = best_of(study, record);
-    add_head(canvas, study, record, best, moment, screen);
-    const auto shown = fitting_columns(study, best, screen);
-    int used = 0;
-    for (const Column& column : shown) used += column.width + 1;
-    const bool reason = screen.width <= 0 || screen.width - used >= min_reason_width;
-    canvas.add(head_line(shown, reason, screen));
-
-    const auto trials = sorted(record, study.objective, state.sort, moment.held);
-    const auto page = static_cast<std::size_t>(std::max(0, canvas.rows_left() - (all ? 0 : 1)));
-    const std::size_t chosen = index_of(trials, state.chosen);
-    const std::size_t first = all ? 0 : first_row(chosen, trials.size(), page);
-    for (std::size_t i = first; i < std::min(trials.size(), all ? trials.size() : first + page); ++i)
-        canvas.add(trial_line(study, *trials[i], shown, reason, contains(best, *trials[i]), screen),
-                   !all && i == chosen);
     if (!all) {
-        while (canvas.rows_left() > 1) canvas.blank();
-        canvas.add(help_line(state, screen));
+        if (state.page == TopPage::help)
+            return with_bottom(draw_help(state, screen), bottom_line(input, state, "", screen), screen);
+        if (state.page == TopPage::parameters)
+            return with_bottom(draw_parameters(input, state, screen), bottom_line(input, state, "", screen), screen);
+        if (state.page == TopPage::trial && is_known(input, state.chosen))
+            return with_bottom(draw_trial(input.study, input.record.trial(state.chosen), input.files,
+                                          above_bottom(screen), state.scrolled),
+                               bottom_line(input, state, "", screen), screen);
     }
-    return canvas.text();
+    const Trials best = best_of(input.study, input.record);
+    Layout layout = layout_of(input, state, best, screen);
+    for (std::size_t i = layout.first; i < layout.end(); ++i) {
+        const TrialRecord& trial = *layout.rows[i];
+        const bool chosen = !all && i == layout.chosen;
+        const bool leads = std::find(best.begin(), best.end(), &trial) != best.end();
+        layout.canvas.add(row_line(trial, layout.columns, leads && !all, chosen, screen), chosen);
+    }
+    if (all) return layout.canvas.text();
+    if (layout.rows.empty() && layout.page > 0 && !input.record.trials.empty())
+        layout.canvas.add("No trial matches the filter.", Style::notice);
+    return with_bottom(layout.canvas.text(), bottom_line(input, state, position_text(layout, input.record), screen),
+                       screen);
+}
+
+std::vector<std::int64_t> shown_trials(const TopInput& input, const TopState& state, const Screen& screen) {
+    const Trials best = best_of(input.study, input.record);
+    const Layout layout = layout_of(input, state, best, screen);
+    std::vector<std::int64_t> numbers;
+    for (std::size_t i = layout.first; i < layout.end(); ++i) numbers.push_back(layout.rows[i]->number);
+    return numbers;
 }
 
 }  // namespace hpo::view

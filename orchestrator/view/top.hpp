@@ -1,9 +1,10 @@
-// Draws `hpo top`, the live table of a study's trials. The picture and the effect of keys are pure functions of the
-// record and of TopState. terminal.hpp does the input and output.
+// Draws `hpo top`, the live table of a study's trials, and the pages that keys open from there. The picture and the
+// effect of keys are pure functions of TopInput and TopState. terminal.hpp does the input and output.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,44 +12,54 @@
 #include "hpo/event.hpp"
 #include "hpo/study.hpp"
 #include "orchestrator/view/canvas.hpp"
+#include "orchestrator/view/chart.hpp"
 #include "orchestrator/view/detail.hpp"
 #include "orchestrator/view/summary.hpp"
 #include "orchestrator/view/terminal.hpp"
+#include "orchestrator/view/top_table.hpp"
 
 namespace hpo::view {
 
-/// `state` lists running trials first, then paused ones, then ended ones with the best first, then queued ones. While
-/// no process runs the study, paused trials are listed among those that have ended.
-enum class TopSort { state, number, value, speed, loss, memory };
-inline constexpr int top_sorts = 6;
-std::string_view to_text(TopSort sort);
+/// What is known of the study at the moment of a picture. All members must outlive the call.
+struct TopInput {
+    const Study& study;
+    const StudyRecord& record;
+    const Moment& moment;
+    const Curves& curves;     ///< of trials of which the record lacks steps
+    const TrialFiles& files;  ///< of the chosen trial
+};
+
+enum class TopPage { table, trial, parameters, help };
 
 struct TopState {
-    TopSort sort = TopSort::state;
-    std::int64_t chosen = 0;  ///< number of the chosen trial; 0 for the first shown
-    bool in_details = false;  ///< true if the details of the chosen trial are shown
-    int scrolled = 0;         ///< number of lines of the details above the screen
-    bool asking = false;      ///< true if the user is asked whether to stop the chosen trial
-    std::string message;      ///< result of the last action, until the next key
+    TopPage page = TopPage::table;
+    TopColumns columns = TopColumns::parameters;
+    TopOrder order;
+    std::string filter;                 ///< as accepted; it can be parsed
+    std::optional<std::string> typing;  ///< the filter while the user types it
+    std::set<std::string> hidden;       ///< parameters without a column
+    std::int64_t chosen = 0;            ///< number of the chosen trial; 0 for the first shown
+    int picked = 0;                     ///< chosen row of a list of parameters
+    int scrolled = 0;                   ///< number of lines of a page above the screen
+    bool asking = false;                ///< true if the user is asked whether to stop the chosen trial
+    std::string message;                ///< result of the last action, until the next key
 };
 
 /// What the caller must do after a key.
 enum class TopRequest { none, quit, stop_chosen };
 
-/// Returns the trials in the order of `sort`, equal ones by number. `held` is true if a process runs the study.
-std::vector<const TrialRecord*> sorted(const StudyRecord& record, const Objective& objective, TopSort sort, bool held);
+/// Applies a key to `state` and returns what the caller must do.
+TopRequest on_key(TopState& state, const Key& key, const TopInput& input, const Screen& screen);
 
-/// Applies a key to `state` and returns what the caller must do. `page` is the number of rows that a page key moves.
-TopRequest on_key(TopState& state, Key key, const StudyRecord& record, const Objective& objective, int page,
-                  bool held = true);
+/// Adapts the state to what has changed in the study, or to the screen: limits scrolling to the end of a page. Must be
+/// called before drawing.
+void settle(TopState& state, const TopInput& input, const Screen& screen);
 
-/// Limits scrolling to the end of a trial's details. Must be called before drawing.
-void stop_at_the_end(TopState& state, const Study& study, const StudyRecord& record, const TrialFiles& files,
-                     const Screen& screen);
+/// Draws the current page, at most screen.height lines. With height 0 it draws the table of all trials without the help
+/// line, for a pipe or --once.
+std::string draw_top(const TopInput& input, const TopState& state, Screen screen);
 
-/// Draws the table or the details of a trial, at most screen.height lines. With height 0 it draws all trials without
-/// the help line, for a pipe or --once.
-std::string draw_top(const Study& study, const StudyRecord& record, const Moment& moment, const TopState& state,
-                     const TrialFiles& files, Screen screen);
+/// Returns the numbers of the trials in the table's rows on this screen.
+std::vector<std::int64_t> shown_trials(const TopInput& input, const TopState& state, const Screen& screen);
 
 }  // namespace hpo::view

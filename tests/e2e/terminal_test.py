@@ -84,7 +84,7 @@ class Terminal(Case):
         screen.until("TRIAL")
         screen.press("s")
         screen.press("\r")
-        screen.until("weight_decay")
+        screen.until("esc back")
         seen, screen.text = screen.text, ""
         screen.press("\x1b")
         screen.until("enter details")  # an escape and a letter that arrive together would be one key

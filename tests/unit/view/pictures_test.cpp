@@ -2,7 +2,6 @@
 // trials.
 #include <gmock/gmock.h>
 
-#include <chrono>
 #include <fstream>
 #include <sstream>
 
@@ -13,6 +12,7 @@
 #include "orchestrator/view/top.hpp"
 #include "tests/support/paths.hpp"
 #include "tests/support/sample_study.hpp"
+#include "tests/unit/view/drawn_top.hpp"
 
 namespace hpo::view {
 namespace {
@@ -71,13 +71,13 @@ void expect_picture(const std::string& name, const std::string& text) {
 }
 
 TEST(Pictures, TopAt80x24) {
-    const auto text = draw_top(sample_study(), sample_record(16), moment, {}, {}, {80, 24, false, true});
+    const auto text = draw_top(sample_study(), sample_record(16), moment, {}, {80, 24, false, true});
     EXPECT_EQ(lines_of(text).size(), 24u);
     EXPECT_THAT(widths_of(text), Each(Le(80)));
     expect_picture("top_80x24", text);
 }
 
-TEST(Top, OfSeveralObjectivesShowsAllOfThemAndTheParetoFront) {
+TEST(Pictures, TopOfSeveralObjectivesShowsAllOfThemAndTheParetoFront) {
     Study study = sample_study();
     study.objective = {"val_loss", Direction::minimize, Objective::At::best};
     study.objective.further = {{"latency", Direction::minimize}};
@@ -91,7 +91,7 @@ TEST(Top, OfSeveralObjectivesShowsAllOfThemAndTheParetoFront) {
         trial.curve.push_back({.step = 1, .metrics = {{"val_loss", loss}, {"latency", latency}}});
         record.trials.push_back(trial);
     }
-    const auto lines = lines_of(draw_top(study, record, moment, {}, {}, {120, 0, false, true}));
+    const auto lines = lines_of(draw_top(study, record, moment, {}, {120, 0, false, true}));
     EXPECT_THAT(lines[1], HasSubstr("Pareto front by val_loss and latency: 2 of 3 trials"));
     const auto head = std::find_if(lines.begin(), lines.end(),
                                    [](const std::string& line) { return line.find("TRIAL") != std::string::npos; });
@@ -103,7 +103,7 @@ TEST(Top, OfSeveralObjectivesShowsAllOfThemAndTheParetoFront) {
 }
 
 TEST(Pictures, TopAt40x10InAscii) {
-    const auto text = draw_top(sample_study(), sample_record(16), moment, {}, {}, {40, 10, false, false});
+    const auto text = draw_top(sample_study(), sample_record(16), moment, {}, {40, 10, false, false});
     EXPECT_EQ(lines_of(text).size(), 10u);
     EXPECT_THAT(widths_of(text), Each(Le(40)));
     for (char c : text) EXPECT_TRUE(c == '\n' || (c >= ' ' && c < 127));
@@ -210,57 +210,13 @@ TEST(Pictures, ALongReasonIsWrappedBelowItself) {
                                 "                ten eleven twelve\n"));
 }
 
-TEST(Pictures, TheDetailsOfATrialFillTheScreenAboveTheHelp) {
-    TopState state;
-    state.chosen = 12;
-    state.in_details = true;
-    const auto lines = lines_of(draw_top(sample_study(), sample_record(16), moment, state, {}, {80, 40, false, true}));
-    ASSERT_EQ(lines.size(), 40u);
-    EXPECT_EQ(lines.back(), "↑↓ scroll  esc back  x stop  q quit");
-}
-
-TEST(Pictures, TheDetailsOfATrialScrollToTheirEndOnASmallTerminal) {
-    const auto record = sample_record(16);
-    const Screen screen{40, 10, false, true};
-    TopState state;
-    state.chosen = 12;
-    state.in_details = true;
-    const auto press = [&](Key key) {
-        on_key(state, key, record, sample_study().objective, 5);
-        stop_at_the_end(state, sample_study(), record, {}, screen);
-        const auto lines = lines_of(draw_top(sample_study(), record, moment, state, {}, screen));
-        EXPECT_EQ(lines.size(), 10u);
-        return lines;
-    };
-    std::vector<std::string> first_lines = press({});
-    const auto all = lines_of(draw_trial(sample_study(), record.trial(12), {}, {40, 1000, false, true}));
-    EXPECT_EQ(trial_lines(sample_study(), record.trial(12), {}, screen), static_cast<std::int64_t>(all.size()));
-    EXPECT_EQ(press({KeyCode::down})[0], all[1]);
-    EXPECT_EQ(press({KeyCode::page_down})[0], all[6]);
-    EXPECT_EQ(press({KeyCode::end})[8], all.back());
-    EXPECT_EQ(press({KeyCode::down})[8], all.back());
-    EXPECT_EQ(press({KeyCode::up})[8], all[all.size() - 2]);
-    EXPECT_EQ(press({KeyCode::home}), first_lines);
-    EXPECT_EQ(state.chosen, 12);
-}
-
 TEST(Pictures, AWideTerminalShowsTheMetricsNameInFull) {
-    EXPECT_THAT(draw_top(sample_study(), sample_record(16), moment, {}, {}, {250, 24, false, true}),
-                HasSubstr("val_accuracy   MEMORY"));
-    EXPECT_THAT(draw_top(sample_study(), sample_record(16), moment, {}, {}, {0, 0, false, true}),
-                HasSubstr("val_accuracy   MEMORY"));
-    EXPECT_THAT(draw_top(sample_study(), sample_record(16), moment, {}, {}, {80, 24, false, true}),
-                HasSubstr("val_accur…   MEMORY"));
-}
-
-TEST(Pictures, AStudyThatIsNotRunningIsListedBestFirst) {
-    auto record = sample_record(16);
-    record.trial(13).value = 0.95;  // paused
-    EXPECT_EQ(sorted(record, sample_study().objective, TopSort::state, true)[0]->number, 14);
-    record.trial(14).state = record.trial(15).state = TrialState::queued;
-    const auto over = sorted(record, sample_study().objective, TopSort::state, false);
-    EXPECT_EQ(over[0]->number, 13);
-    EXPECT_EQ(over[1]->number, 12);
+    EXPECT_THAT(draw_top(sample_study(), sample_record(16), moment, {}, {250, 24, false, true}),
+                HasSubstr(" val_accuracy▼ CURVE"));
+    EXPECT_THAT(draw_top(sample_study(), sample_record(16), moment, {}, {0, 0, false, true}),
+                HasSubstr(" val_accuracy▼ CURVE"));
+    EXPECT_THAT(draw_top(sample_study(), sample_record(16), moment, {}, {80, 24, false, true}),
+                HasSubstr(" val_accu…▼ CURVE"));
 }
 
 TEST(Pictures, UnknownMemoryIsShownAsUnknown) {
@@ -275,7 +231,7 @@ TEST(Pictures, UnknownMemoryIsShownAsUnknown) {
 TEST(Pictures, AStudyWithoutTrialsIsDrawnByEveryView) {
     const StudyRecord nothing;
     const Screen screen{80, 24, false, true};
-    EXPECT_THAT(draw_top(sample_study(), nothing, {}, {}, {}, screen), HasSubstr("no trials yet"));
+    EXPECT_THAT(draw_top(sample_study(), nothing, {}, {}, screen), HasSubstr("no trials yet"));
     EXPECT_THAT(draw_progress(sample_study(), nothing, {}, screen), HasSubstr("no trials yet"));
     EXPECT_THAT(draw_report(sample_study(), nothing, {}, {}, screen),
                 HasSubstr("No trial completed or was stopped with a value of val_accuracy."));
@@ -303,7 +259,7 @@ TEST(Pictures, ColoursAreUsedOnlyOnRequest) {
     const auto record = sample_record(16);
     for (bool colour : {false, true}) {
         const Screen screen{80, 24, colour, true};
-        for (const auto& text : {draw_top(sample_study(), record, moment, {}, {}, screen),
+        for (const auto& text : {draw_top(sample_study(), record, moment, {}, screen),
                                  draw_progress(sample_study(), record, moment, screen),
                                  draw_report(sample_study(), record, moment, {}, screen)})
             EXPECT_EQ(text.find('\x1b') != std::string::npos, colour);
@@ -329,31 +285,15 @@ TEST(Pictures, ColoursDoNotChangeTheText) {
 TEST(Pictures, ControlCharactersInReasonsAreEscaped) {
     auto record = sample_record(16);
     record.trial(6).reason = "bad\x1b]0;title\x07 \xff and\nmore";
-    const auto text = draw_top(sample_study(), record, moment, {}, {}, {0, 0, false, true});
+    const auto text = draw_top(sample_study(), record, moment, {}, {0, 0, false, true});
     EXPECT_THAT(
         text, AllOf(HasSubstr("bad\\x1b]0;title\\x07 \\xff and more"), Not(HasSubstr("\x1b")), Not(HasSubstr("\x07"))));
 }
 
 TEST(Pictures, WithoutATerminalTopShowsAllTrialsAndWholeReasons) {
-    const auto text = draw_top(sample_study(), sample_record(16), moment, {}, {}, {0, 0, false, false});
+    const auto text = draw_top(sample_study(), sample_record(16), moment, {}, {0, 0, false, false});
     EXPECT_EQ(lines_of(text).size(), 3u + 16u);
     EXPECT_THAT(text, AllOf(HasSubstr("plateau: no better than 0.8 for 3 steps"), Not(HasSubstr("quit"))));
-}
-
-TEST(Pictures, TenThousandTrialsAreDrawnWithin200Milliseconds) {
-    const auto record = sample_record(10'000);
-    TopState state;
-    state.chosen = 5000;
-    const auto begin = std::chrono::steady_clock::now();
-    std::string text;
-    for (int i = 0; i < 5; ++i) {
-        state.sort = static_cast<TopSort>(i);
-        text = draw_top(sample_study(), record, moment, state, {}, {80, 24, true, true});
-    }
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    EXPECT_LT(took.count() / 5, 0.2);
-    EXPECT_EQ(lines_of(text).size(), 24u);
-    EXPECT_EQ(lines_of(draw_progress(sample_study(), record, moment, {80, 24, false, true})).size(), 5u);
 }
 
 TEST(Canvas, TextIsCutAndPaddedByColumnsNotBytes) {
@@ -570,34 +510,6 @@ TEST(Events, APromotedTrialResumesAndOnlyARetryIsAnotherAttempt) {
     trial.requeued = Outcome::lost;
     trial.failures = 1;
     EXPECT_EQ(line(event::Launched{13, 3, "cpu 0", {}}), "trial 13 starts again, attempt 2");
-}
-
-TEST(Top, KeysMoveTheSelectionSortAndConfirmBeforeStopping) {
-    const auto record = sample_record(16);
-    const Objective objective = sample_study().objective;
-    TopState state;
-    const auto press = [&](Key key) { return on_key(state, key, record, objective, 5); };
-    const auto letter = [&](char c) { return press({KeyCode::character, c}); };
-    press({KeyCode::down});
-    EXPECT_EQ(state.chosen, 15);  // the second running trial
-    letter('s');
-    EXPECT_EQ(state.sort, TopSort::number);
-    EXPECT_EQ(state.chosen, 15);  // the selection stays on its trial
-    letter('x');
-    EXPECT_TRUE(state.asking);
-    EXPECT_EQ(letter('n'), TopRequest::none);
-    letter('x');
-    EXPECT_EQ(letter('y'), TopRequest::stop_chosen);
-    press({KeyCode::home});
-    letter('x');
-    EXPECT_FALSE(state.asking);
-    EXPECT_EQ(state.message, "trial 1 has already ended");
-    press({KeyCode::enter});
-    EXPECT_TRUE(state.in_details);
-    EXPECT_EQ(letter('q'), TopRequest::none);
-    EXPECT_EQ(letter('q'), TopRequest::quit);
-    EXPECT_EQ(press({KeyCode::closed}), TopRequest::quit);
-    EXPECT_EQ(on_key(state, {KeyCode::down}, {}, objective, 5), TopRequest::none);
 }
 
 TEST(Terminal, BytesAreDecodedIntoKeysOneByOne) {

@@ -63,9 +63,9 @@ TEST_F(Seeds, AreCountedInTheReport) {
 
 TEST_F(Seeds, AreRankedInTopByTheFirst) {
     trains(0.5), trains(0.9), trains(0.1, 1), trains(0.4);
-    for (const TopSort sort : {TopSort::state, TopSort::value}) {
+    for (const auto field : {TrialField::Kind::state, TrialField::Kind::value}) {
         std::vector<std::int64_t> numbers;
-        for (const TrialRecord* trial : sorted(record_, study_.objective, sort, false))
+        for (const TrialRecord* trial : ordered(record_, study_.objective, {{field}}, false))
             numbers.push_back(trial->number);
         EXPECT_THAT(numbers, ::testing::ElementsAre(1, 4, 2, 3));
     }

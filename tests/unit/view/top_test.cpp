@@ -1,0 +1,265 @@
+// hpo top: keys and pictures.
+#include <gmock/gmock.h>
+
+#include "orchestrator/view/detail.hpp"
+#include "tests/support/sample_study.hpp"
+#include "tests/unit/view/drawn_top.hpp"
+
+namespace hpo::view {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Le;
+using ::testing::Not;
+
+Study top_study() {
+    Study study;
+    study.name = "sample";
+    study.worker = {{"data", std::string("fashion_mnist")}};
+    study.budget.trials = 16;
+    study.budget.epochs = 10;
+    study.space = {
+        {.name = "batch_size", .kind = Kind::integer, .low = 256, .high = 4096, .log = true},
+        {.name = "lr", .low = 3e-4, .high = 3e-2, .log = true},
+        {.name = "activation", .kind = Kind::categorical, .choices = {std::string("relu"), std::string("gelu")}}};
+    return study;
+}
+
+StudyRecord top_record(std::int64_t trials, const Study& study) {
+    StudyRecord record;
+    std::int64_t sequence = 0;
+    testing::make_sample_events(trials, [&](const Event& event) {
+        ++sequence;
+        apply(record, {sequence, 1000.0 + static_cast<double>(sequence), event}, study.objective);
+    });
+    return record;
+}
+
+class Top : public ::testing::Test {
+   protected:
+    Study study_ = top_study();
+    StudyRecord record_ = top_record(16, study_);
+    PlayedTop top_{study_, record_};
+
+    std::string bottom() { return top_.lines().back(); }
+};
+
+TEST_F(Top, ListsTheBestFirstAndTrialsWithoutAValueLast) {
+    record_.trial(15).value.reset();  // running, no step yet
+    EXPECT_THAT(top_.rows(), ElementsAre(12, 11, 10, 8, 4, 3, 2, 9, 7, 14, 1, 13, 15, 5, 6, 16));
+    study_.objective.direction = Direction::minimize;
+    EXPECT_EQ(top_.rows().front(), 13);
+    top_.press("r");
+    EXPECT_THAT(top_.rows(), ElementsAre(12, 11, 10, 8, 4, 3, 2, 9, 7, 14, 1, 13, 15, 5, 6, 16));
+}
+
+TEST_F(Top, ShowsTheCurveOfTheObjectiveWhateverItIsCalled) {
+    study_.objective = {"val_error", Direction::minimize, Objective::At::best};
+    StudyRecord record;
+    record.trials.resize(1);
+    TrialRecord& trial = record.trials[0];
+    trial.number = 1;
+    trial.state = TrialState::complete;
+    for (int step = 1; step <= 4; ++step) trial.curve.push_back({.step = step, .metrics = {{"val_error", 5.0 - step}}});
+    score(trial, study_.objective);
+    PlayedTop top{study_, record};
+    EXPECT_THAT(top.picture(), AllOf(HasSubstr("val_error▲ CURVE"), HasSubstr("1.000 █▆▃▁")));
+    // Of an ended trial the record has the best and the last step. The others are read.
+    thin(trial);
+    top.curves[1] = {{1, 1}, {2, 2}, {3, 3}, {4, 4}};
+    EXPECT_THAT(top.picture(), HasSubstr("1.000 ▁▃▆█"));
+}
+
+TEST_F(Top, HasAColumnForEachParameterThatFits) {
+    EXPECT_THAT(top_.lines()[2], HasSubstr(" batch_size       lr activation"));
+    EXPECT_THAT(top_.lines()[3], HasSubstr("       1024    0.006 gelu"));
+    top_.screen.width = 60;
+    EXPECT_THAT(top_.lines()[2], AllOf(HasSubstr("batch_size"), Not(HasSubstr("activation"))));
+    top_.screen.width = 120;
+    EXPECT_THAT(top_.lines()[2], HasSubstr("activation  DEVICE/REASON"));
+}
+
+TEST_F(Top, ChoosesTheParametersThatHaveAColumn) {
+    top_.press("o");
+    EXPECT_THAT(top_.picture(), AllOf(HasSubstr("> [x] batch_size\n  [x] lr\n"), HasSubstr("space shows or hides")));
+    top_.press(" j");
+    EXPECT_THAT(top_.picture(), HasSubstr("  [ ] batch_size\n> [x] lr\n"));
+    top_.press("o");
+    EXPECT_THAT(top_.lines()[2], AllOf(Not(HasSubstr("batch_size")), HasSubstr("lr activation")));
+    top_.press("oaq");
+    EXPECT_THAT(top_.lines()[2], HasSubstr("batch_size"));
+}
+
+TEST_F(Top, ShowsSpeedTimeMemoryAndDeviceByTab) {
+    top_.press("\t");
+    EXPECT_THAT(top_.lines()[2], HasSubstr("CURVE      IT/S    TIME   MEMORY DEVICE/REASON"));
+    EXPECT_THAT(top_.picture(), HasSubstr("121.5  15.0 s 93.0 MiB"));
+    top_.press("\t");
+    EXPECT_THAT(top_.lines()[2], HasSubstr("batch_size"));
+}
+
+TEST_F(Top, MarksTheColumnThatItSortsBy) {
+    EXPECT_THAT(top_.lines()[2], HasSubstr("val_accu…▼"));
+    top_.press("s");
+    EXPECT_THAT(top_.lines()[2], AllOf(HasSubstr("batch_size▲"), Not(HasSubstr("▼"))));
+    EXPECT_THAT(top_.rows(), ElementsAre(5, 10, 15, 1, 6, 11, 16, 2, 7, 12, 3, 8, 13, 4, 9, 14));
+    top_.press("ss");
+    EXPECT_THAT(top_.lines()[2], HasSubstr("activation▲"));
+    EXPECT_EQ(top_.rows().front(), 2) << "the first of gelu";
+    top_.press("r");
+    EXPECT_THAT(top_.lines()[2], HasSubstr("activation▼"));
+    EXPECT_EQ(top_.rows().front(), 1) << "the first of relu";
+    top_.press("sr");
+    EXPECT_THAT(top_.lines()[2], HasSubstr("TRIAL▼"));
+    EXPECT_EQ(top_.rows().front(), 16);
+    top_.press("S");
+    EXPECT_THAT(top_.lines()[2], HasSubstr("activation▲"));
+    top_.press("b");
+    EXPECT_EQ(top_.rows().front(), 12);
+    top_.screen.utf8 = false;
+    EXPECT_THAT(top_.lines()[2], HasSubstr("val_ac...v"));
+}
+
+TEST_F(Top, OrdersByStateAndByWhatOnlySomeTrialsHave) {
+    top_.state.order = {{TrialField::Kind::state}};
+    EXPECT_THAT(top_.rows(), ElementsAre(14, 15, 13, 12, 11, 10, 8, 4, 3, 2, 9, 7, 1, 5, 6, 16));
+    top_.moment.held = false;  // a paused trial is one that has ended
+    EXPECT_THAT(top_.rows(), ElementsAre(14, 15, 12, 11, 10, 8, 4, 3, 2, 9, 7, 1, 13, 5, 6, 16));
+    for (const std::int64_t without : {3, 8}) record_.trial(without).params.erase("lr");
+    top_.state.order = {{TrialField::Kind::parameter, "lr"}};
+    EXPECT_THAT(top_.rows(), ElementsAre(7, 14, 1, 15, 2, 9, 16, 10, 4, 11, 5, 12, 6, 13, 3, 8));
+    top_.press("r");
+    EXPECT_THAT(top_.rows(), ElementsAre(6, 13, 5, 12, 4, 11, 10, 2, 9, 16, 1, 15, 7, 14, 3, 8));
+}
+
+TEST_F(Top, FiltersWhileTheUserTypes) {
+    top_.press("/");
+    EXPECT_THAT(bottom(), HasSubstr("/ ▏  such as batch_size<0.2 state=complete"));
+    top_.press("activation=relu lr<");
+    EXPECT_EQ(top_.rows().size(), 16u) << "not readable yet";
+    EXPECT_EQ(bottom(), "/ activation=relu lr<▏  lr<: expected a number, such as <0.2                1/16");
+    top_.press("0.003");
+    EXPECT_THAT(top_.rows(), ElementsAre(15, 7, 1));
+    top_.press("\r");
+    EXPECT_THAT(bottom(), AllOf(HasSubstr("/ activation=relu lr<0.003"), HasSubstr("1/3 of 16")));
+    top_.press("/\x7f\x7f\x7f\x7f\x7f");
+    EXPECT_THAT(bottom(), HasSubstr("/ activation=relu lr<▏"));
+    top_.press("\x1b");
+    EXPECT_EQ(top_.rows().size(), 3u) << "esc keeps the filter as it was";
+    top_.press("\x1b");
+    EXPECT_EQ(top_.rows().size(), 16u);
+    top_.press("/nothing\r");
+    EXPECT_THAT(top_.picture(), HasSubstr("No trial matches the filter."));
+    EXPECT_EQ(top_.press("\r"), TopRequest::none);
+    EXPECT_EQ(top_.state.page, TopPage::table);
+}
+
+TEST_F(Top, AnUnknownNameInTheFilterIsSaidWithTheNearest) {
+    top_.screen.width = 120;
+    top_.press("/batchsize=256\r");
+    EXPECT_THAT(bottom(),
+                HasSubstr("no parameter, metric or column is called batchsize; the most similar is batch_size"));
+    EXPECT_TRUE(top_.state.typing);
+}
+
+TEST_F(Top, ShowsThePositionAndKeepsTheChosenTrial) {
+    EXPECT_THAT(bottom(), HasSubstr(" 1/16"));
+    top_.press("jj");
+    EXPECT_EQ(top_.state.chosen, 10);
+    EXPECT_THAT(bottom(), HasSubstr(" 3/16"));
+    top_.press("ss");
+    EXPECT_EQ(top_.state.chosen, 10);
+    EXPECT_THAT(top_.picture(), HasSubstr("\n>   10 complete"));
+    top_.press("G");
+    EXPECT_THAT(bottom(), HasSubstr(" 16/16"));
+}
+
+TEST_F(Top, AsksBeforeItStopsATrial) {
+    top_.state.chosen = 15;
+    top_.press("x");
+    EXPECT_THAT(bottom(), HasSubstr("Stop trial 15? y: yes, any other key: no"));
+    EXPECT_EQ(top_.press("n"), TopRequest::none);
+    EXPECT_EQ(top_.press("y"), TopRequest::none);
+    EXPECT_EQ(top_.press("xy"), TopRequest::stop_chosen);
+    top_.state.chosen = 1;
+    top_.press("x");
+    EXPECT_THAT(bottom(), HasSubstr("trial 1 has already ended"));
+    EXPECT_EQ(top_.press("\r"), TopRequest::none);
+    EXPECT_EQ(top_.press("q"), TopRequest::none);
+    EXPECT_EQ(top_.press("q"), TopRequest::quit);
+    EXPECT_EQ(top_.press({KeyCode::closed}), TopRequest::quit);
+}
+
+TEST_F(Top, ADetailsPageFillsTheScreenAboveTheHelp) {
+    top_.screen.height = 40;
+    top_.press("\r");
+    ASSERT_EQ(top_.lines().size(), 40u);
+    EXPECT_EQ(bottom(), "↑↓ scroll  esc back  x stop  q quit");
+}
+
+TEST_F(Top, ADetailsPageScrollsToItsEndOnASmallTerminal) {
+    top_.screen = {40, 10, false, true};
+    const auto press = [&](Key key) {
+        top_.press(key);
+        EXPECT_EQ(top_.lines().size(), 10u);
+        return top_.lines();
+    };
+    const auto first_lines = press({KeyCode::enter});
+    ASSERT_EQ(top_.state.chosen, 12);
+    TopState top_of_page = top_.state;
+    top_.screen.height = 1000;
+    const auto all = top_.lines();
+    const auto count = trial_lines(study_, record_.trial(12), {}, top_.screen);
+    top_.screen.height = 10;
+    EXPECT_EQ(press({KeyCode::down})[0], all[1]);
+    EXPECT_EQ(press({KeyCode::page_down})[0], all[6]);
+    EXPECT_EQ(press({KeyCode::end})[8], all[static_cast<std::size_t>(count) - 1]);
+    EXPECT_EQ(press({KeyCode::down})[8], all[static_cast<std::size_t>(count) - 1]);
+    EXPECT_EQ(press({KeyCode::up})[8], all[static_cast<std::size_t>(count) - 2]);
+    EXPECT_EQ(press({KeyCode::home}), first_lines);
+    EXPECT_EQ(top_.state.chosen, 12);
+}
+
+TEST_F(Top, ShowsItsKeysAndScrollsThemOnASmallTerminal) {
+    top_.press("?");
+    EXPECT_THAT(top_.picture(), AllOf(HasSubstr("/            filter: NAME=VALUE"), HasSubstr("any key: back")));
+    EXPECT_THAT(top_.lines(), Each(::testing::ResultOf(columns, Le(80))));
+    top_.screen.height = 10;
+    const auto first = top_.lines()[0];
+    top_.press("G");
+    EXPECT_NE(top_.lines()[0], first);
+    EXPECT_THAT(top_.picture(), HasSubstr("CURVE        the objective's metric"));
+    top_.press(" ");
+    EXPECT_EQ(top_.state.page, TopPage::table);
+}
+
+TEST_F(Top, DrawsEveryPageWithinTheScreen) {
+    for (const Screen screen : {Screen{40, 10, false, false}, Screen{80, 24, false, true}, Screen{120, 40, false, true},
+                                Screen{250, 60, false, false}, Screen{10, 3, false, true}})
+        for (const std::string keys : {"", "\t", "o", "?", "\r", "/", "/lr<", "/none\r", "x", "ss", "/lr<1\r"}) {
+            PlayedTop top{study_, record_, screen};
+            top.press(keys);
+            const auto lines = top.lines();
+            EXPECT_EQ(lines.size(), static_cast<std::size_t>(screen.height)) << keys;
+            EXPECT_THAT(lines, Each(::testing::ResultOf(columns, Le(screen.width)))) << keys;
+            if (!screen.utf8) {
+                EXPECT_THAT(top.picture(), Each(::testing::AnyOf('\n', AllOf(::testing::Ge(' '), Le('~'))))) << keys;
+            }
+        }
+}
+
+TEST_F(Top, OfAStudyWithoutTrialsTakesEveryKey) {
+    const StudyRecord nothing;
+    for (const std::string key :
+         {"\r", "s", "S", "r", "x", "o", " ", "/", "?", "\t", "b", "j", "G", "\x1b", "\x1b[A"}) {
+        PlayedTop top{study_, nothing};
+        EXPECT_EQ(top.press(key), TopRequest::none);
+        EXPECT_EQ(top.lines().size(), 24u);
+    }
+}
+
+}  // namespace
+}  // namespace hpo::view
