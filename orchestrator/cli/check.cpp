@@ -13,6 +13,7 @@
 #include "orchestrator/cli/prediction.hpp"
 #include "orchestrator/cli/study_source.hpp"
 #include "orchestrator/preview/preview.hpp"
+#include "orchestrator/study/study_file.hpp"
 #include "orchestrator/view/prediction.hpp"
 #include "orchestrator/view/preview.hpp"
 

@@ -50,11 +50,6 @@ std::string broken_text(const TrialRecord& trial, const Objective& objective);
 /// batch size is not known. Returns an empty text if no trial has reported its speed.
 std::string total_speed(const Study& study, const StudyRecord& record);
 
-/// Returns the seconds per step of each trial in the order of `record.trials`, or nothing for a trial where they are
-/// not known. They are the median of the times between steps. The start (an interpreter and its imports) does not
-/// count; for a trial with a single step it is estimated from the other trials.
-std::vector<std::optional<double>> step_seconds(const StudyRecord& record);
-
 /// What stopping rules have saved, among the trials that have started and ended. Steps that trials repeated and the
 /// start-ups of their later attempts (of a script that was resumed, or of a retry) are subtracted. Programs may end
 /// before the steps of the budget, so a stopped script counts as long as complete trials were on average.

@@ -7,9 +7,10 @@
 //     build/release/tests/bench/bench_time_left runs/debug/study.db runs/phase1/study.db
 #include <cstdio>
 
+#include "orchestrator/simulation/time_left.hpp"
 #include "orchestrator/store/store.hpp"
 #include "orchestrator/study/study_file.hpp"
-#include "orchestrator/view/time_left.hpp"
+#include "orchestrator/view/summary.hpp"
 
 namespace hpo {
 namespace {
@@ -48,7 +49,7 @@ void replay(const char* file) {
         apply(record, events[i], study->objective);
         if (held[i] < next || end - held[i] < end / 50) continue;
         next = held[i] + end / 40;
-        const auto said = view::time_left(*study, record, {held[i], 1, true});
+        const auto said = time_left(*study, record, held[i]);
         if (!said) continue;
         const double left = end - held[i], ratio = said->expected / left;
         std::printf("  %3.0f %%  %7.1f  %7.1f to %7.1f  %8.2f\n", 100 * held[i] / end, left, said->least, said->most,

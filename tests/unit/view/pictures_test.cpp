@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "hpo/units.hpp"
+#include "orchestrator/simulation/pace.hpp"
 #include "orchestrator/view/progress.hpp"
 #include "orchestrator/view/report.hpp"
 #include "orchestrator/view/table.hpp"

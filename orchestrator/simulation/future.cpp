@@ -1,4 +1,4 @@
-#include "orchestrator/view/future.hpp"
+#include "orchestrator/simulation/future.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,16 +8,16 @@
 #include "hpo/random.hpp"
 #include "orchestrator/stopping/restart.hpp"
 
-namespace hpo::view {
+namespace hpo {
 namespace {
 
 /// The maximum number of new trials that are simulated. Further trials are assumed to cost as much as the later half of
 /// these.
 constexpr std::int64_t max_simulated_trials = 300;
 
-class Simulation {
+class Future {
    public:
-    Simulation(const Study& study, const Past& past, std::uint64_t number)
+    Future(const Study& study, const Past& past, std::uint64_t number)
         : study_(study),
           past_(past),
           number_(number),
@@ -147,7 +147,7 @@ class Simulation {
         if (started_ - past_.trials == max_simulated_trials / 2) half_ = now_;
         last_ = now_;
         Trial trial{.number = 1'000'000 + static_cast<std::uint64_t>(started_)};
-        const Example& example = past_.examples[sample_[pick(trial.number, 1)]];
+        const PastTrial& example = past_.examples[sample_[pick(trial.number, 1)]];
         trial.pace = example.pace;
         if (example.loss) trial.loss = *example.loss, trial.ranked = true;
         advance(trial, true, -1, 0);
@@ -155,16 +155,16 @@ class Simulation {
     }
 
     /// Returns the number of trials that the rung promotes.
-    [[nodiscard]] static std::size_t quota(const Rung& rung) {
+    [[nodiscard]] static std::size_t quota(const PastRung& rung) {
         return static_cast<std::size_t>(static_cast<double>(rung.losses.size()) * rung.share + 1e-9);
     }
 
     /// Promotes the best trial that waits at rung `i`. Returns false if none may be promoted.
     bool promote(std::size_t i) {
-        Rung& rung = rungs_[i];
+        PastRung& rung = rungs_[i];
         const std::size_t promotions = may_start() ? quota(rung) : std::max<std::size_t>(quota(rung), 1);
         if (rung.waiting.empty() || promotions == 0 || (may_start() && rung.gone_on >= promotions)) return false;
-        const Rung::Waiting best = rung.waiting.front();
+        const PastRung::Waiting best = rung.waiting.front();
         if (best.loss > rung.losses[std::min(promotions, rung.losses.size()) - 1]) return false;
         rung.waiting.erase(rung.waiting.begin());
         ++rung.gone_on;
@@ -182,7 +182,7 @@ class Simulation {
     void arrive(std::size_t index) {
         Trial trial = trials_[index];
         if (trial.ends) return decide(trial);
-        Rung& rung = rungs_[trial.rungs];
+        PastRung& rung = rungs_[trial.rungs];
         trial.loss = next_loss(trial);
         trial.ranked = true;
         ++trial.rungs;
@@ -262,7 +262,7 @@ class Simulation {
     const Study& study_;
     const Past& past_;
     std::uint64_t number_;
-    std::vector<Rung> rungs_;
+    std::vector<PastRung> rungs_;
     std::vector<std::size_t> sample_;  ///< examples, drawn with replacement (bootstrap)
     std::vector<Trial> trials_;
     std::vector<Trial> queued_;
@@ -281,9 +281,9 @@ std::vector<double> draw_futures(const Study& study, const Past& past) {
                        static_cast<std::int64_t>(past.examples.size() / 10) + 10;
     const auto count = static_cast<std::uint64_t>(std::clamp<std::int64_t>(6000 / ahead, 11, 41));
     std::vector<double> seconds;
-    for (std::uint64_t number = 0; number < count; ++number) seconds.push_back(Simulation(study, past, number).run());
+    for (std::uint64_t number = 0; number < count; ++number) seconds.push_back(Future(study, past, number).run());
     std::sort(seconds.begin(), seconds.end());
     return seconds;
 }
 
-}  // namespace hpo::view
+}  // namespace hpo

@@ -1,12 +1,14 @@
-#include "orchestrator/view/past.hpp"
+#include "orchestrator/simulation/past.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "hpo/standing.hpp"
+#include "orchestrator/simulation/pace.hpp"
 #include "orchestrator/stopping/rules.hpp"
 
-namespace hpo::view {
+namespace hpo {
 namespace {
 
 bool is_under_way(const TrialRecord& trial) {
@@ -60,33 +62,33 @@ std::optional<std::int64_t> Survival::end(std::int64_t from, std::int64_t to, do
     return next->first;
 }
 
-Past::Past(const Study& study, const StudyRecord& record, const Moment& moment) {
+Past::Past(const Study& study, const StudyRecord& record, double held_seconds) {
     spares = !study.command.empty();
     find_rungs(study, record);
     find_full(study, record);
     bool measured = true;  // false if the pace of a trial is not known; all steps are then assumed to cost the same
-    double cost = 0, steps = 0, attempts = 0, running = 0;
+    double cost = 0, trained = 0, attempts = 0, running = 0;
     const auto paces = step_seconds(record);
     for (const TrialRecord& trial : record.trials) {
         const auto& pace = paces[static_cast<std::size_t>(trial.number - 1)];
         measured &= trial.steps() < 1 || pace;
         cost += pace.value_or(0) * static_cast<double>(trial.trained);
-        steps += static_cast<double>(trial.trained);
+        trained += static_cast<double>(trial.trained);
         attempts += static_cast<double>(trial.attempt);
         if (trial.state != TrialState::running) continue;
         ++running;
         cost += pace.value_or(0) / 2;  // its current step is half done on average
     }
-    const double seconds = std::max(moment.seconds, 1e-9);
+    const double seconds = std::max(held_seconds, 1e-9);
     parallel = static_cast<std::size_t>(std::max({1.0, running, measured ? std::ceil(cost / seconds - 0.1) : 0.0}));
     const double total = seconds * static_cast<double>(parallel);
     if (measured && attempts > 0) start = std::max(0.0, total - cost) / attempts;
     for (const TrialRecord& trial : record.trials)
         add(trial, study.objective, study.budget.epochs,
-            measured || steps <= 0 ? paces[static_cast<std::size_t>(trial.number - 1)].value_or(0) : total / steps);
+            measured || trained <= 0 ? paces[static_cast<std::size_t>(trial.number - 1)].value_or(0) : total / trained);
     survival.estimate();
     if (steps_before_pauses_ > 0) again = std::clamp(repeated_steps_ / steps_before_pauses_, 0.0, 1.0);
-    for (Rung& rung : rungs) {
+    for (PastRung& rung : rungs) {
         std::sort(rung.losses.begin(), rung.losses.end());
         std::sort(rung.passed.begin(), rung.passed.end());
         std::sort(rung.waiting.begin(), rung.waiting.end(),
@@ -143,7 +145,7 @@ void Past::find_full(const Study& study, const StudyRecord& record) {
 }
 
 bool Past::is_rung(std::int64_t step) const {
-    return std::any_of(rungs.begin(), rungs.end(), [&](const Rung& rung) { return rung.step == step; });
+    return std::any_of(rungs.begin(), rungs.end(), [&](const PastRung& rung) { return rung.step == step; });
 }
 
 /// Returns the number of rungs at which a script without checkpoints has paused. It repeats its steps after each pause,
@@ -159,22 +161,22 @@ std::size_t Past::rungs_before_again(const TrialRecord& trial) const {
 
 void Past::add(const TrialRecord& trial, const Objective& objective, std::int64_t epochs, double seconds_per_step) {
     ++trials;
-    const std::int64_t steps = trial.steps();
-    const double pace = steps < 1 ? 0 : seconds_per_step;
+    const std::int64_t taken = trial.steps();
+    const double pace = taken < 1 ? 0 : seconds_per_step;
     if (!is_under_way(trial)) ++decided;
     if (trial.attempt > 0 || is_final(trial.state)) {
-        survival.add_reached(steps);
-        const bool ended_at_rung = trial.state == TrialState::stopped && is_rung(steps);
-        if (is_final(trial.state) && !ended_at_rung && steps < epochs) survival.add_end(steps);
+        survival.add_reached(taken);
+        const bool ended_at_rung = trial.state == TrialState::stopped && is_rung(taken);
+        if (is_final(trial.state) && !ended_at_rung && taken < epochs) survival.add_end(taken);
     }
     const auto next_rung =
-        std::partition_point(rungs.begin(), rungs.end(), [&](const Rung& r) { return r.step <= steps; });
+        std::partition_point(rungs.begin(), rungs.end(), [&](const PastRung& r) { return r.step <= taken; });
     const auto reached = std::max(static_cast<std::size_t>(next_rung - rungs.begin()),
                                   is_under_way(trial) ? rungs_before_again(trial) : 0);
-    const bool rests = !is_under_way(trial) && reached > 0 && rungs[reached - 1].step == steps;
+    const bool rests = !is_under_way(trial) && reached > 0 && rungs[reached - 1].step == taken;
     const std::size_t passed = reached - (rests ? 1 : 0);
     if (trial.attempt > 1 && passed > 0) {
-        repeated_steps_ += static_cast<double>(trial.trained - steps);
+        repeated_steps_ += static_cast<double>(trial.trained - taken);
         for (std::size_t i = 0; i < passed; ++i) steps_before_pauses_ += static_cast<double>(rungs[i].step);
     }
     const bool is_full = full_trials_.contains(trial.number);
@@ -182,7 +184,7 @@ void Past::add(const TrialRecord& trial, const Objective& objective, std::int64_
     rank(trial, objective, reached, trial.state == TrialState::paused && rests, pace);
     if (pace > 0) examples.push_back({pace, reached > 0 ? loss_at(trial, rungs[0].step, objective) : std::nullopt});
     if (is_under_way(trial))
-        under_way.push_back({pace, steps, reached,
+        under_way.push_back({pace, taken, reached,
                              reached > 0 ? loss_at(trial, rungs[reached - 1].step, objective) : std::nullopt,
                              trial.state == TrialState::running, trial.attempt > 0, is_full});
 }
@@ -199,4 +201,4 @@ void Past::rank(const TrialRecord& trial, const Objective& objective, std::size_
     }
 }
 
-}  // namespace hpo::view
+}  // namespace hpo

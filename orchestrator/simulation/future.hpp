@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "hpo/study.hpp"
-#include "orchestrator/view/past.hpp"
+#include "orchestrator/simulation/past.hpp"
 
-namespace hpo::view {
+namespace hpo {
 
 /// Simulates the rest of the study several times. Returns the seconds that each simulation takes until the budget of
 /// trials is used up, in ascending order. Requires past.can_estimate().
@@ -18,4 +18,4 @@ namespace hpo::view {
 /// (stopping/asha.cpp). The result depends on `past` alone, and a trial draws the same random numbers in later calls.
 std::vector<double> draw_futures(const Study& study, const Past& past);
 
-}  // namespace hpo::view
+}  // namespace hpo

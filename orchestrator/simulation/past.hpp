@@ -11,9 +11,8 @@
 
 #include "hpo/event.hpp"
 #include "hpo/study.hpp"
-#include "orchestrator/view/summary.hpp"
 
-namespace hpo::view {
+namespace hpo {
 
 /// A Kaplan-Meier estimate of the share of trials that continue beyond each step. Pauses at rungs do not count as ends.
 class Survival {
@@ -41,7 +40,7 @@ class Survival {
 };
 
 /// A rung and the trials that reached it. A loss is the objective's value, negated if larger is better.
-struct Rung {
+struct PastRung {
     std::int64_t step = 0;
     double share = 1;                 ///< share of the trials that are promoted
     std::vector<double> losses = {};  ///< of all trials that reached it, best first
@@ -66,20 +65,21 @@ struct UnderWay {
 };
 
 /// An earlier trial, from which the simulation draws the cost of a new one.
-struct Example {
+struct PastTrial {
     double pace = 0;
     std::optional<double> loss = {};  ///< at the first rung
 };
 
 struct Past {
-    Past(const Study& study, const StudyRecord& record, const Moment& moment);
+    /// `held_seconds`: for which the study has run, in all sessions.
+    Past(const Study& study, const StudyRecord& record, double held_seconds);
 
     /// Returns true if the time left can be estimated: a trial has ended or paused, and its cost is known.
     [[nodiscard]] bool can_estimate() const { return decided > 0 && !examples.empty(); }
 
-    std::vector<Rung> rungs;
+    std::vector<PastRung> rungs;
     std::vector<UnderWay> under_way;
-    std::vector<Example> examples;
+    std::vector<PastTrial> examples;
     Survival survival;
     bool may_end = false;      ///< true if a rule may end a trial at any step
     std::int64_t trials = 0;   ///< number of trials that have started
@@ -106,4 +106,4 @@ struct Past {
     double repeated_steps_ = 0, steps_before_pauses_ = 0;
 };
 
-}  // namespace hpo::view
+}  // namespace hpo
