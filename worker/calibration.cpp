@@ -109,11 +109,11 @@ class Calibration {
         auto on = work(layout);
         if (!on) return;
         Json json{{"measured", "launch"}};
-        add_timing(json, time_of(*on->stream, clock_, options_.seconds, [&] { on->stream->fill(one, 1); }));
+        add_timing(json, time_of(*on->stream, clock_, options_.seconds, [&] { on->stream->enqueue(Fill{one, 1}); }));
         emit_(json);
         json = {{"measured", "launch_and_wait"}};
         add_timing(json, time_of(*on->stream, clock_, options_.seconds, [&] {
-                       on->stream->fill(one, 1);
+                       on->stream->enqueue(Fill{one, 1});
                        on->stream->synchronise();
                    }));
         emit_(json);
@@ -131,7 +131,7 @@ class Calibration {
         Activate relu;
         relu.activation = Activation::relu;
         relu.pre = relu.output = numbers;
-        const Timing timing = time_of(*on->stream, clock_, options_.seconds, [&] { on->stream->activate(relu); });
+        const Timing timing = time_of(*on->stream, clock_, options_.seconds, [&] { on->stream->enqueue(relu); });
         Json json{{"measured", "memory"}, {"bytes", 2 * numbers.bytes()}};
         add_timing(json, timing);
         emit_(json);
@@ -186,13 +186,13 @@ class Calibration {
         auto on = work(layout);
         if (!on) return leave_out("it needs " + std::to_string(layout.bytes() >> 20) + " MiB");
         for (int replica = 0; replica < shape.replicas; ++replica) on->stream->write(seed, replica, std::uint64_t{1});
-        on->stream->initialise(input, 1, seed, 0);
-        on->stream->initialise(weight, 1, seed, 1);
+        on->stream->enqueue(Initialise{input, 1, seed, 0});
+        on->stream->enqueue(Initialise{weight, 1, seed, 1});
         if (type != Type::f32) {
-            on->stream->round(input, linear.input);
-            on->stream->round(weight, linear.weight);
+            on->stream->enqueue(Round{input, linear.input});
+            on->stream->enqueue(Round{weight, linear.weight});
         }
-        const Timing timing = time_of(*on->stream, clock_, options_.seconds, [&] { on->stream->linear(linear); });
+        const Timing timing = time_of(*on->stream, clock_, options_.seconds, [&] { on->stream->enqueue(linear); });
         rate = shape.flops() / timing.median;
         add_timing(json, timing);
         emit_(json);

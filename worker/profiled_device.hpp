@@ -27,7 +27,7 @@ struct Profile {
     std::vector<ProfiledOperation> operations;
 };
 
-/// `device`, whose streams add what they compute to `profile` while that is recording. An update ends with `advance`.
+/// `device`, whose streams add what they compute to `profile` while that is recording. An update ends with Advance.
 /// All three references must outlive the result.
 std::unique_ptr<Device> profiled(Device& device, const Clock& clock, Profile& profile);
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "worker/backends/tensor.hpp"
+#include "worker/backends/work.hpp"
 
 namespace hpo {
 
@@ -33,6 +34,8 @@ struct BatchNorm {
 
     static constexpr float momentum = 0.1F;
     static constexpr std::int64_t part_rows = 512;  ///< whose sums are taken by themselves
+
+    [[nodiscard]] Work work() const { return moving(output, {input, output}); }
 };
 
 constexpr std::int64_t ghost_batches(std::int64_t rows, std::int64_t ghost) { return (rows + ghost - 1) / ghost; }
@@ -53,6 +56,8 @@ struct BatchNormBackward {
     Tensor shift_gradient;  ///< [1, C] by `write`
     Tensor parts;           ///< as in forward
     Write write = Write::set;
+
+    [[nodiscard]] Work work() const { return moving(gradient, {gradient, gradient, input}); }
 };
 
 }  // namespace hpo

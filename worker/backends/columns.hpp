@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "worker/backends/tensor.hpp"
+#include "worker/backends/work.hpp"
 
 namespace hpo {
 
@@ -27,6 +28,8 @@ struct EmbedColumns {
     Tensor columns;  ///< i32 [O, 4]: an EmbeddedColumn for each number; those of an embedding are neighbours
     Tensor weights;  ///< [1, P]
     Tensor output;   ///< [B, O] written
+
+    [[nodiscard]] Work work() const { return moving(output, {input, output}); }
 };
 
 struct EmbedColumnsBackward {
@@ -36,6 +39,8 @@ struct EmbedColumnsBackward {
     Tensor weight_gradients;       ///< [1, P]: those of the tables by `write`; the others are not touched
     std::int64_t most_levels = 0;  ///< of a column
     Write write = Write::set;
+
+    [[nodiscard]] Work work() const { return moving(output_gradient, {input, output_gradient}); }
 };
 
 }  // namespace hpo

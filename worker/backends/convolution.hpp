@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "worker/backends/tensor.hpp"
+#include "worker/backends/work.hpp"
 
 namespace hpo {
 
@@ -30,6 +31,8 @@ struct Unfold {
     Patches patches;
     Tensor input;   ///< [N * P, channels]
     Tensor output;  ///< [N * Q, E] written
+
+    [[nodiscard]] Work work() const { return moving(output, {input, output}); }
 };
 
 /// The gradient of Unfold: each element of an image becomes the sum over the patches that hold it.
@@ -37,16 +40,20 @@ struct Fold {
     Patches patches;
     Tensor input;   ///< [N * Q, E]
     Tensor output;  ///< [N * P, channels] written
+
+    [[nodiscard]] Work work() const { return moving(input, {input, output}); }
 };
 
-/// A convolution in float32 without its patches in memory: what `linear` makes of the weights and the patches of
-/// `unfold`, but for the order of the sums. N images of P pixels, Q pixels of the output, E elements of a patch.
+/// A convolution in float32 without its patches in memory: what Linear makes of the weights and the patches of
+/// Unfold, but for the order of the sums. N images of P pixels, Q pixels of the output, E elements of a patch.
 struct Convolve {
     Patches patches;
     Tensor input;      ///< [N * P, channels]
     Tensor weight;     ///< [O, E], ordered as patches are
     Tensor output;     ///< [N * Q, O] written
     Tensor workspace;  ///< [1, convolution_workspace(patches, O)]: its content afterwards is not defined
+
+    [[nodiscard]] Work work() const { return multiplying(output.rows, weight, 1, {input, weight, output}); }
 };
 
 struct ConvolveBackward {
@@ -58,6 +65,11 @@ struct ConvolveBackward {
     Tensor input_gradient;   ///< [N * P, channels] written; none for the first layer
     Tensor workspace;        ///< as in forward
     Write write = Write::set;
+
+    [[nodiscard]] Work work() const {
+        return multiplying(output_gradient.rows, weight, input_gradient ? 2 : 1,
+                           {input, weight, output_gradient, weight_gradient, input_gradient});
+    }
 };
 
 /// Channels are computed in blocks of so many at most.

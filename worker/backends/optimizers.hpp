@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "worker/backends/tensor.hpp"
+#include "worker/backends/work.hpp"
 
 namespace hpo {
 
@@ -30,6 +31,8 @@ struct GradientNorm {
     Tensor norm;      ///< [1, 1] written
     Tensor factor;    ///< [1, 1] written, for the optimizers
     LossScale scaling;
+
+    [[nodiscard]] Work work() const { return moving(gradient, {gradient}); }
 };
 
 /// The parameter block of each replica and what an optimizer needs to update it. Replicas that are not alive keep their
@@ -57,6 +60,11 @@ struct AdamW {
     Tensor beta2;          ///< per replica
     Tensor epsilon;        ///< per replica
     Tensor iteration;      ///< u32 per replica: updates done before this one
+
+    [[nodiscard]] Work work() const {
+        return moving(update.weights, {update.weights, update.weights, update.gradient, update.rounded, first_moment,
+                                       first_moment, second_moment, second_moment});
+    }
 };
 
 /// Stochastic gradient descent with the formulas of torch.optim.SGD: g += decay * w; velocity = momentum * velocity +
@@ -66,6 +74,11 @@ struct Sgd {
     Tensor velocity;  ///< [1, P] updated; 0 at the start
     Tensor momentum;  ///< per replica
     bool nesterov = false;
+
+    [[nodiscard]] Work work() const {
+        return moving(update.weights,
+                      {update.weights, update.weights, update.gradient, update.rounded, velocity, velocity});
+    }
 };
 
 /// Lion (Chen et al., "Symbolic discovery of optimization algorithms", 2023): w -= lr * (sign(beta1 * m + (1 - beta1) *
@@ -77,6 +90,11 @@ struct Lion {
     Tensor first_moment;  ///< [1, P] updated; 0 at the start
     Tensor beta1;         ///< per replica
     Tensor beta2;         ///< per replica
+
+    [[nodiscard]] Work work() const {
+        return moving(update.weights,
+                      {update.weights, update.weights, update.gradient, update.rounded, first_moment, first_moment});
+    }
 };
 
 /// to = (from_factor * from + to_factor * to) / (norm + 1e-7).
@@ -86,6 +104,8 @@ struct Combine {
     float from_factor = 0;
     float to_factor = 1;
     Tensor norm;  ///< [1, 1]; none: nothing is divided
+
+    [[nodiscard]] Work work() const { return moving(to, {from, to, to}); }
 };
 
 /// An exponential moving average of the weights, after an update: average += (1 - d) * (weights - average) with
@@ -97,6 +117,8 @@ struct Average {
     Tensor iteration;  ///< u32 per replica: updates done before this one
     Tensor alive;      ///< u8 per replica: others keep their average
     float decay = 0;
+
+    [[nodiscard]] Work work() const { return moving(weights, {weights, average, average}); }
 };
 
 /// The last operation of an update. The host writes the learning rates of W updates into a table and reads their losses
@@ -109,6 +131,8 @@ struct Advance {
     Tensor norm;          ///< [1, 1]
     Tensor losses;        ///< [1, W]: entry `window_index` is written with the loss
     Tensor norms;         ///< [1, W]: entry `window_index` is written with the norm
+
+    [[nodiscard]] Work work() const { return moving(loss, {}); }
 };
 
 }  // namespace hpo

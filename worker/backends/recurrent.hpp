@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "worker/backends/tensor.hpp"
+#include "worker/backends/work.hpp"
 
 namespace hpo {
 
@@ -14,6 +15,8 @@ struct SwapRows {
     Tensor input;            ///< [O * I, C]
     Tensor output;           ///< [O * I, C] written
     std::int64_t inner = 1;  ///< I, divides the rows
+
+    [[nodiscard]] Work work() const { return moving(input, {input, output}); }
 };
 
 /// One step of a gated recurrent unit (Cho et al. 2014) in the form of torch.nn.GRU, whose reset gate multiplies what
@@ -27,6 +30,8 @@ struct GruStep {
     Tensor before;          ///< [B, W] state
     Tensor candidate;       ///< [B, W] written: h_n
     Tensor output;          ///< [B, W] written: state
+
+    [[nodiscard]] Work work() const { return moving(gates, {gates, gates, recurrent, before, candidate, output}); }
 };
 
 struct GruStepBackward {
@@ -36,6 +41,10 @@ struct GruStepBackward {
     Tensor before;              ///< [B, W]
     Tensor recurrent_gradient;  ///< [B, 3 * W] written: the gradient of h
     Tensor before_gradient;     ///< [B, W] added to: without what goes through h; none for the first step
+
+    [[nodiscard]] Work work() const {
+        return moving(gates, {gradient, gates, gates, candidate, before, recurrent_gradient});
+    }
 };
 
 /// One step of a long short-term memory (Hochreiter and Schmidhuber 1997; with forget gates: Gers et al. 2000) without
@@ -48,6 +57,8 @@ struct LstmStep {
     Tensor cell_before;  ///< [B, W]
     Tensor cell;         ///< [B, W] written
     Tensor output;       ///< [B, W] written
+
+    [[nodiscard]] Work work() const { return moving(gates, {gates, gates, recurrent, cell_before, cell, output}); }
 };
 
 struct LstmStepBackward {
@@ -56,6 +67,10 @@ struct LstmStepBackward {
     Tensor gates;          ///< [B, 4 * W] as forward left it; becomes the gradient of x + h
     Tensor cell_before;    ///< [B, W]
     Tensor cell;           ///< [B, W]
+
+    [[nodiscard]] Work work() const {
+        return moving(gates, {gradient, cell_gradient, cell_gradient, gates, gates, cell_before, cell});
+    }
 };
 
 }  // namespace hpo

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "worker/backends/tensor.hpp"
+#include "worker/backends/work.hpp"
 
 namespace hpo {
 
@@ -14,6 +15,8 @@ struct Embed {
     Tensor tokens;  ///< [B, S]: whole numbers from 0 to V - 1
     Tensor table;   ///< [V, W]
     Tensor output;  ///< [B * S, W] written
+
+    [[nodiscard]] Work work() const { return moving(output, {tokens, output, output}); }
 };
 
 struct EmbedBackward {
@@ -21,6 +24,8 @@ struct EmbedBackward {
     Tensor output_gradient;  ///< [B * S, W]
     Tensor table_gradient;   ///< [V, W] by `write`: the sum over the places of each token
     Write write = Write::set;
+
+    [[nodiscard]] Work work() const { return moving(output_gradient, {tokens, output_gradient, table_gradient}); }
 };
 
 /// Rotary positions (Su et al., "RoFormer", 2021): in each head of D numbers, the numbers i and i + D / 2 of step s are
@@ -31,6 +36,8 @@ struct Rotate {
     std::int64_t width = 2;  ///< D, even
     Tensor values;           ///< [B * S, C]: the first heads * D columns are turned in place
     bool back = false;       ///< by the opposite angle, which is the gradient's way
+
+    [[nodiscard]] Work work() const { return moving(values, {values, values}); }
 };
 
 /// Softmax(scale * Q K^T) V for each sample and each of H heads of D numbers, computed in tiles, so that the S x S
@@ -52,6 +59,15 @@ struct Attention {
     [[nodiscard]] float score_scale() const {
         return scale > 0 ? scale : 1.0F / std::sqrt(static_cast<float>(width()));
     }
+
+    /// Of the products of queries with keys, and of their weights with values.
+    [[nodiscard]] Work work() const {
+        Work work = moving(output, {projections, output, log_sums});
+        work.shape = std::to_string(output.rows / steps) + " x " + std::to_string(steps) + " steps, " +
+                     std::to_string(heads) + " heads of " + std::to_string(width());
+        work.flops = 2 * product_flops(output.rows, output.columns, steps) / (causal ? 2 : 1);
+        return work;
+    }
 };
 
 struct AttentionBackward {
@@ -59,18 +75,30 @@ struct AttentionBackward {
     Tensor gradient;        ///< [B * S, H * D]: of the output
     Tensor deltas;          ///< [B * S, H] workspace: its content afterwards is not defined
     Tensor of_projections;  ///< [B * S, (H + 2 K) * D] written
+
+    /// Five products in place of two.
+    [[nodiscard]] Work work() const {
+        Work work = forward.work();
+        work.bytes = moving(gradient, {forward.projections, forward.output, gradient, of_projections}).bytes;
+        work.flops *= 2.5;
+        return work;
+    }
 };
 
 /// The gate of SwiGLU (Shazeer, "GLU variants improve transformer", 2020): silu(left half) * right half of each row.
 struct Gate {
     Tensor input;   ///< [B * S, 2 * W]
     Tensor output;  ///< [B * S, W] written
+
+    [[nodiscard]] Work work() const { return moving(input, {input, output}); }
 };
 
 struct GateBackward {
     Tensor input;            ///< [B * S, 2 * W]
     Tensor output_gradient;  ///< [B * S, W]
     Tensor input_gradient;   ///< [B * S, 2 * W] written
+
+    [[nodiscard]] Work work() const { return moving(input, {input, output_gradient, input_gradient}); }
 };
 
 }  // namespace hpo

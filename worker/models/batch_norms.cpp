@@ -77,23 +77,23 @@ void BatchNorms::forward(Stream& stream, const BatchNormLayer& layer, const Para
         norm.parts = parts_;
         norm.write = training->extent.micro_batch == 0 ? Write::set : Write::add;
     }
-    stream.batch_norm(norm);
+    stream.enqueue(norm);
 }
 
 void BatchNorms::backward(Stream& stream, const BatchNormLayer& layer, const ParameterBlock& block,
                           const Tensor& weights, const Tensor& gradients, const Tensor& input, const Tensor& gradient,
                           Write write) const {
     const std::int64_t ghost = ghost_ * layer.rows_per_sample, ghosts = ghost_batches(input.rows, ghost);
-    stream.batch_norm_backward({.ghost = ghost,
-                                .gradient = gradient,
-                                .input = input,
-                                .mean = layer.mean.first_rows(ghosts),
-                                .rstd = layer.rstd.first_rows(ghosts),
-                                .scale = parameter_of(block, layer.scale, weights),
-                                .scale_gradient = parameter_of(block, layer.scale, gradients),
-                                .shift_gradient = parameter_of(block, layer.shift, gradients),
-                                .parts = parts_,
-                                .write = write});
+    stream.enqueue(BatchNormBackward{.ghost = ghost,
+                                     .gradient = gradient,
+                                     .input = input,
+                                     .mean = layer.mean.first_rows(ghosts),
+                                     .rstd = layer.rstd.first_rows(ghosts),
+                                     .scale = parameter_of(block, layer.scale, weights),
+                                     .scale_gradient = parameter_of(block, layer.scale, gradients),
+                                     .shift_gradient = parameter_of(block, layer.shift, gradients),
+                                     .parts = parts_,
+                                     .write = write});
 }
 
 }  // namespace hpo

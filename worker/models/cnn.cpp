@@ -206,15 +206,18 @@ void Cnn::convolve(Stream& stream, const Convolution& it, const Tensor& weights,
                    std::int64_t samples) const {
     const Patches& p = it.patches;
     if (convolves(stream))
-        return stream.convolve({p, input.slice(0, samples * p.in_pixels(), p.channels), parameter(it.weight, weights),
-                                it.of(samples), workspace(it)});
+        return stream.enqueue(Convolve{.patches = p,
+                                       .input = input.slice(0, samples * p.in_pixels(), p.channels),
+                                       .weight = parameter(it.weight, weights),
+                                       .output = it.of(samples),
+                                       .workspace = workspace(it)});
     each_part(it, samples, [&](std::int64_t first, std::int64_t count) {
         const std::int64_t rows = count * p.out_pixels();
         const Tensor patches = patches_.slice(0, rows, p.elements());
         const Tensor part = input.slice(first * p.in_pixels() * p.channels, count * p.in_pixels(), p.channels);
-        stream.unfold({p, part, patches});
-        stream.linear({operand(stream, patches, rounded_patches_), operand(it.weight, weights),
-                       it.output.slice(first * p.out_pixels() * it.outputs, rows, it.outputs), precision_});
+        stream.enqueue(Unfold{p, part, patches});
+        stream.enqueue(Linear{operand(stream, patches, rounded_patches_), operand(it.weight, weights),
+                              it.output.slice(first * p.out_pixels() * it.outputs, rows, it.outputs), precision_});
     });
 }
 
@@ -223,23 +226,23 @@ void Cnn::normalise(Stream& stream, const Layer& layer, const Tensor& weights, s
     if (batch_norms_)
         return batch_norms_.forward(stream, layer.batch_norm, block_, weights, layer.convolution.of(samples),
                                     layer.in(layer.normed, samples), training);
-    stream.group_norm({.pixels = layer.convolution.patches.out_pixels(),
-                       .groups = shape_.groups,
-                       .input = layer.convolution.of(samples),
-                       .scale = parameter(layer.scale, weights),
-                       .shift = parameter(layer.shift, weights),
-                       .output = layer.in(layer.normed, samples),
-                       .mean = layer.mean.first_rows(samples),
-                       .rstd = layer.rstd.first_rows(samples)});
+    stream.enqueue(GroupNorm{.pixels = layer.convolution.patches.out_pixels(),
+                             .groups = shape_.groups,
+                             .input = layer.convolution.of(samples),
+                             .scale = parameter(layer.scale, weights),
+                             .shift = parameter(layer.shift, weights),
+                             .output = layer.in(layer.normed, samples),
+                             .mean = layer.mean.first_rows(samples),
+                             .rstd = layer.rstd.first_rows(samples)});
 }
 
 void Cnn::activate(Stream& stream, const Layer& layer, std::int64_t samples) const {
-    stream.activate({.activation = shape_.activation,
-                     .pre = layer.in(layer.normed, samples),
-                     .bias = {},
-                     .output = layer.in(layer.output, samples),
-                     .dropout = {},
-                     .activations = activations_});
+    stream.enqueue(Activate{.activation = shape_.activation,
+                            .pre = layer.in(layer.normed, samples),
+                            .bias = {},
+                            .output = layer.in(layer.output, samples),
+                            .dropout = {},
+                            .activations = activations_});
 }
 
 MaxPixels Cnn::pooling(const Block& block, const Tensor& input, std::int64_t samples) const {
@@ -261,34 +264,34 @@ Tensor Cnn::forward(Stream& stream, const Tensor& weights, const Tensor& input, 
     for (const Block& block : blocks_) {
         if (block.pooling.output) {
             const MaxPixels pool = pooling(block, current, samples);
-            stream.max_pixels(pool);
+            stream.enqueue(pool);
             current = pool.output;
         }
         run(block.first, current);
         activate(stream, block.first, samples);
         run(block.second, block.first.in(block.first.output, samples));
         if (block.projects) convolve(stream, block.shortcut, weights, current, samples);
-        stream.add(block.projects ? block.shortcut.of(samples) : current,
-                   block.second.in(block.second.normed, samples));
+        stream.enqueue(
+            Add{block.projects ? block.shortcut.of(samples) : current, block.second.in(block.second.normed, samples)});
         activate(stream, block.second, samples);
         current = block.second.in(block.second.output, samples);
     }
-    stream.mean_pixels({current, pooled_.first_rows(samples)});
-    stream.activate({.activation = Activation::none,
-                     .pre = pooled_.first_rows(samples),
-                     .bias = {},
-                     .output = dropped_.first_rows(samples),
-                     .dropout = training ? dropout(samples, *training) : Dropout{},
-                     .activations = {}});
+    stream.enqueue(MeanPixels{current, pooled_.first_rows(samples)});
+    stream.enqueue(Activate{.activation = Activation::none,
+                            .pre = pooled_.first_rows(samples),
+                            .bias = {},
+                            .output = dropped_.first_rows(samples),
+                            .dropout = training ? dropout(samples, *training) : Dropout{},
+                            .activations = {}});
     const Tensor logits = logits_.first_rows(samples);
-    stream.linear({operand(stream, dropped_.first_rows(samples), rounded_patches_), operand(head_weight_, weights),
-                   logits, precision_});
-    stream.activate({.activation = Activation::none,
-                     .pre = logits,
-                     .bias = parameter(head_bias_, weights),
-                     .output = logits,
-                     .dropout = {},
-                     .activations = {}});
+    stream.enqueue(Linear{operand(stream, dropped_.first_rows(samples), rounded_patches_),
+                          operand(head_weight_, weights), logits, precision_});
+    stream.enqueue(Activate{.activation = Activation::none,
+                            .pre = logits,
+                            .bias = parameter(head_bias_, weights),
+                            .output = logits,
+                            .dropout = {},
+                            .activations = {}});
     return logits;
 }
 
@@ -296,94 +299,96 @@ void Cnn::convolve_backward(const Pass& pass, const Convolution& it, const Tenso
                             const Tensor& input_gradient) const {
     const Patches& p = it.patches;
     if (convolves(pass.stream))
-        return pass.stream.convolve_backward({.patches = p,
-                                              .output_gradient = output_gradient,
-                                              .input = input.slice(0, pass.samples * p.in_pixels(), p.channels),
-                                              .weight = parameter(it.weight, pass.weights),
-                                              .weight_gradient = parameter(it.weight, pass.gradients),
-                                              .input_gradient = input_gradient,
-                                              .workspace = workspace(it),
-                                              .write = pass.write});
+        return pass.stream.enqueue(ConvolveBackward{.patches = p,
+                                                    .output_gradient = output_gradient,
+                                                    .input = input.slice(0, pass.samples * p.in_pixels(), p.channels),
+                                                    .weight = parameter(it.weight, pass.weights),
+                                                    .weight_gradient = parameter(it.weight, pass.gradients),
+                                                    .input_gradient = input_gradient,
+                                                    .workspace = workspace(it),
+                                                    .write = pass.write});
     each_part(it, pass.samples, [&](std::int64_t first, std::int64_t count) {
         const std::int64_t rows = count * p.out_pixels();
         const std::int64_t in_first = first * p.in_pixels() * p.channels;
         const Tensor patches = patches_.slice(0, rows, p.elements());
         const Tensor patch_gradients = input_gradient ? patch_gradients_.slice(0, rows, p.elements()) : Tensor{};
-        pass.stream.unfold({p, input.slice(in_first, count * p.in_pixels(), p.channels), patches});
+        pass.stream.enqueue(Unfold{p, input.slice(in_first, count * p.in_pixels(), p.channels), patches});
         const Tensor gradient = output_gradient.slice(first * p.out_pixels() * it.outputs, rows, it.outputs);
-        pass.stream.linear_backward({.output_gradient = operand(pass.stream, gradient, rounded_gradient_),
-                                     .input = operand(pass.stream, patches, rounded_patches_),
-                                     .weight = operand(it.weight, pass.weights),
-                                     .weight_gradient = parameter(it.weight, pass.gradients),
-                                     .input_gradient = patch_gradients,
-                                     .write = first == 0 ? pass.write : Write::add,
-                                     .precision = precision_});
+        pass.stream.enqueue(LinearBackward{.output_gradient = operand(pass.stream, gradient, rounded_gradient_),
+                                           .input = operand(pass.stream, patches, rounded_patches_),
+                                           .weight = operand(it.weight, pass.weights),
+                                           .weight_gradient = parameter(it.weight, pass.gradients),
+                                           .input_gradient = patch_gradients,
+                                           .write = first == 0 ? pass.write : Write::add,
+                                           .precision = precision_});
         if (input_gradient)
-            pass.stream.fold({p, patch_gradients, input_gradient.slice(in_first, count * p.in_pixels(), p.channels)});
+            pass.stream.enqueue(
+                Fold{p, patch_gradients, input_gradient.slice(in_first, count * p.in_pixels(), p.channels)});
     });
 }
 
 void Cnn::activate_backward(const Pass& pass, const Layer& layer, const Tensor& gradient) const {
-    pass.stream.activate_backward({.activation = shape_.activation,
-                                   .gradient = gradient,
-                                   .pre = layer.in(layer.normed, pass.samples),
-                                   .output = layer.in(layer.output, pass.samples),
-                                   .bias_gradient = {},
-                                   .dropout = {},
-                                   .write = Write::set,
-                                   .activations = activations_});
+    pass.stream.enqueue(ActivateBackward{.activation = shape_.activation,
+                                         .gradient = gradient,
+                                         .pre = layer.in(layer.normed, pass.samples),
+                                         .output = layer.in(layer.output, pass.samples),
+                                         .bias_gradient = {},
+                                         .dropout = {},
+                                         .write = Write::set,
+                                         .activations = activations_});
 }
 
 void Cnn::normalise_backward(const Pass& pass, const Layer& layer, const Tensor& gradient) const {
     if (batch_norms_)
         return batch_norms_.backward(pass.stream, layer.batch_norm, block_, pass.weights, pass.gradients,
                                      layer.convolution.of(pass.samples), gradient, pass.write);
-    pass.stream.group_norm_backward({.pixels = layer.convolution.patches.out_pixels(),
-                                     .groups = shape_.groups,
-                                     .gradient = gradient,
-                                     .input = layer.convolution.of(pass.samples),
-                                     .mean = layer.mean.first_rows(pass.samples),
-                                     .rstd = layer.rstd.first_rows(pass.samples),
-                                     .scale = parameter(layer.scale, pass.weights),
-                                     .scale_gradient = parameter(layer.scale, pass.gradients),
-                                     .shift_gradient = parameter(layer.shift, pass.gradients),
-                                     .sums = sums_.slice(0, pass.samples, 2 * layer.convolution.outputs),
-                                     .write = pass.write});
+    pass.stream.enqueue(GroupNormBackward{.pixels = layer.convolution.patches.out_pixels(),
+                                          .groups = shape_.groups,
+                                          .gradient = gradient,
+                                          .input = layer.convolution.of(pass.samples),
+                                          .mean = layer.mean.first_rows(pass.samples),
+                                          .rstd = layer.rstd.first_rows(pass.samples),
+                                          .scale = parameter(layer.scale, pass.weights),
+                                          .scale_gradient = parameter(layer.scale, pass.gradients),
+                                          .shift_gradient = parameter(layer.shift, pass.gradients),
+                                          .sums = sums_.slice(0, pass.samples, 2 * layer.convolution.outputs),
+                                          .write = pass.write});
 }
 
 void Cnn::backward(Stream& stream, const Tensor& weights, const Tensor& gradients, const Tensor& input,
                    const Tensor& output_gradient, const Training& training, Write write) {
     const std::int64_t samples = input.rows;
     const Pass pass{stream, weights, gradients, samples, write};
-    stream.activate_backward({.activation = Activation::none,
-                              .gradient = output_gradient,
-                              .pre = {},
-                              .output = {},
-                              .bias_gradient = parameter(head_bias_, gradients),
-                              .dropout = {},
-                              .write = write,
-                              .activations = {}});
+    stream.enqueue(ActivateBackward{.activation = Activation::none,
+                                    .gradient = output_gradient,
+                                    .pre = {},
+                                    .output = {},
+                                    .bias_gradient = parameter(head_bias_, gradients),
+                                    .dropout = {},
+                                    .write = write,
+                                    .activations = {}});
     const Tensor pooled_gradient = pooled_gradient_.first_rows(samples);
-    stream.linear_backward({.output_gradient = operand(stream, output_gradient, rounded_gradient_),
-                            .input = operand(stream, dropped_.first_rows(samples), rounded_patches_),
-                            .weight = operand(head_weight_, weights),
-                            .weight_gradient = parameter(head_weight_, gradients),
-                            .input_gradient = pooled_gradient,
-                            .write = write,
-                            .precision = precision_});
-    stream.activate_backward({.activation = Activation::none,
-                              .gradient = pooled_gradient,
-                              .pre = {},
-                              .output = {},
-                              .bias_gradient = {},
-                              .dropout = dropout(samples, training),
-                              .write = write,
-                              .activations = {}});
+    stream.enqueue(LinearBackward{.output_gradient = operand(stream, output_gradient, rounded_gradient_),
+                                  .input = operand(stream, dropped_.first_rows(samples), rounded_patches_),
+                                  .weight = operand(head_weight_, weights),
+                                  .weight_gradient = parameter(head_weight_, gradients),
+                                  .input_gradient = pooled_gradient,
+                                  .write = write,
+                                  .precision = precision_});
+    stream.enqueue(ActivateBackward{.activation = Activation::none,
+                                    .gradient = pooled_gradient,
+                                    .pre = {},
+                                    .output = {},
+                                    .bias_gradient = {},
+                                    .dropout = dropout(samples, training),
+                                    .write = write,
+                                    .activations = {}});
     // The gradient of the present layer is in gradient_[0], as [samples * pixels, channels] of that layer.
     const auto as = [&](const Tensor& gradient, const Tensor& like) {
         return gradient.slice(0, like.rows, like.columns);
     };
-    stream.mean_pixels_backward({pooled_gradient, as(gradient_[0], blocks_.back().second.convolution.of(samples))});
+    stream.enqueue(
+        MeanPixelsBackward{pooled_gradient, as(gradient_[0], blocks_.back().second.convolution.of(samples))});
     for (std::size_t i = blocks_.size(); i-- > 0;) {
         const Block& block = blocks_[i];
         const Layer& below = i > 0 ? blocks_[i - 1].second : stem_;
@@ -393,7 +398,7 @@ void Cnn::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
         const Tensor gradient = as(gradient_[0], block.second.convolution.of(samples));
         const Tensor skipped = as(gradient_[2], gradient);
         activate_backward(pass, block.second, gradient);
-        stream.copy(gradient, skipped);
+        stream.enqueue(Copy{gradient, skipped});
         normalise_backward(pass, block.second, gradient);
         const Tensor middle = as(gradient_[1], block.first.convolution.of(samples));
         convolve_backward(pass, block.second.convolution, block.first.in(block.first.output, samples), gradient,
@@ -408,11 +413,11 @@ void Cnn::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
             convolve_backward(pass, block.shortcut, block_input, skipped, through_shortcut);
         }
         if (pools) {
-            stream.add(input_gradient, through_shortcut);
-            stream.max_pixels_backward(
-                {pooling(block, below_output, samples), through_shortcut, as(gradient_[0], below_output)});
+            stream.enqueue(Add{input_gradient, through_shortcut});
+            stream.enqueue(MaxPixelsBackward{pooling(block, below_output, samples), through_shortcut,
+                                             as(gradient_[0], below_output)});
         } else {
-            stream.add(through_shortcut, input_gradient);
+            stream.enqueue(Add{through_shortcut, input_gradient});
         }
     }
     const Tensor gradient = as(gradient_[0], stem_.convolution.of(samples));

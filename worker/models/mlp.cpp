@@ -206,25 +206,25 @@ void Mlp::normalise_and_activate(Stream& stream, std::size_t index, const Tensor
     const Layer& layer = layers_[index];
     Tensor bias = parameter(layer.bias, weights);
     if (layer.mean) {
-        stream.layer_norm({.input = layer.linear.first_rows(rows),
-                           .bias = bias,
-                           .scale = parameter(layer.norm_scale, weights),
-                           .shift = parameter(layer.norm_shift, weights),
-                           .output = layer.normed.first_rows(rows),
-                           .mean = layer.mean.first_rows(rows),
-                           .rstd = layer.rstd.first_rows(rows),
-                           .extent = {.columns = layer.valid_outputs}});
+        stream.enqueue(LayerNorm{.input = layer.linear.first_rows(rows),
+                                 .bias = bias,
+                                 .scale = parameter(layer.norm_scale, weights),
+                                 .shift = parameter(layer.norm_shift, weights),
+                                 .output = layer.normed.first_rows(rows),
+                                 .mean = layer.mean.first_rows(rows),
+                                 .rstd = layer.rstd.first_rows(rows),
+                                 .extent = {.columns = layer.valid_outputs}});
         bias = {};
     }
     if (layer.batch_norm.scale >= 0)
         batch_norms_.forward(stream, layer.batch_norm, block_, weights, layer.linear.first_rows(rows),
                              layer.normed.first_rows(rows), training);
-    stream.activate({.activation = layer.hidden ? shape_.activation : Activation::none,
-                     .pre = layer.normed.first_rows(rows),
-                     .bias = bias,
-                     .output = layer.output.first_rows(rows),
-                     .dropout = layer.hidden && training ? dropout(index, rows, *training) : Dropout{},
-                     .activations = layer.hidden ? activations_ : Tensor{}});
+    stream.enqueue(Activate{.activation = layer.hidden ? shape_.activation : Activation::none,
+                            .pre = layer.normed.first_rows(rows),
+                            .bias = bias,
+                            .output = layer.output.first_rows(rows),
+                            .dropout = layer.hidden && training ? dropout(index, rows, *training) : Dropout{},
+                            .activations = layer.hidden ? activations_ : Tensor{}});
 }
 
 Tensor Mlp::first_input(const Tensor& input) const {
@@ -237,12 +237,12 @@ Tensor Mlp::forward(Stream& stream, const Tensor& weights, const Tensor& input, 
     Tensor current = first_input(input);
     if (embedded_) {
         const Tensor embedded = embedded_.first_rows(rows);
-        stream.embed_columns({input, columns_, weights, embedded});
+        stream.enqueue(EmbedColumns{input, columns_, weights, embedded});
         current = operand(stream, embedded, rounded_embedded_);
     }
     for (std::size_t i = 0; i < layers_.size(); ++i) {
         const Layer& layer = layers_[i];
-        stream.linear({current, operand(layer.weight, weights), layer.linear.first_rows(rows), precision_});
+        stream.enqueue(Linear{current, operand(layer.weight, weights), layer.linear.first_rows(rows), precision_});
         normalise_and_activate(stream, i, weights, rows, training);
         current = layer.output.first_rows(rows);
     }
@@ -261,34 +261,34 @@ void Mlp::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
         // What the products read. The last operation that computes the gradient rounds it.
         const Tensor read = rounds() ? rounded_gradient_.slice(0, rows, layer.outputs) : gradient;
         const bool rounds_here = rounds() && !normalised;
-        stream.activate_backward({.activation = layer.hidden ? shape_.activation : Activation::none,
-                                  .gradient = rounds_here ? read : gradient,
-                                  .pre = layer.normed.first_rows(rows),
-                                  .output = (rounds() ? layer.normed : layer.output).first_rows(rows),
-                                  .bias_gradient = layer.mean ? Tensor{} : bias_gradient,
-                                  .dropout = layer.hidden ? dropout(i, rows, training) : Dropout{},
-                                  .write = write,
-                                  .activations = layer.hidden ? activations_ : Tensor{},
-                                  .incoming = rounds_here ? gradient : Tensor{}});
-        if (layer.mean)
-            stream.layer_norm_backward({.gradient = gradient,
-                                        .input = layer.linear.first_rows(rows),
-                                        .mean = layer.mean.first_rows(rows),
-                                        .rstd = layer.rstd.first_rows(rows),
-                                        .scale = parameter(layer.norm_scale, weights),
-                                        .scale_gradient = parameter(layer.norm_scale, gradients),
-                                        .shift_gradient = parameter(layer.norm_shift, gradients),
-                                        .bias_gradient = rounds() ? Tensor{} : bias_gradient,
+        stream.enqueue(ActivateBackward{.activation = layer.hidden ? shape_.activation : Activation::none,
+                                        .gradient = rounds_here ? read : gradient,
+                                        .pre = layer.normed.first_rows(rows),
+                                        .output = (rounds() ? layer.normed : layer.output).first_rows(rows),
+                                        .bias_gradient = layer.mean ? Tensor{} : bias_gradient,
+                                        .dropout = layer.hidden ? dropout(i, rows, training) : Dropout{},
                                         .write = write,
-                                        .extent = {.columns = layer.valid_outputs}});
+                                        .activations = layer.hidden ? activations_ : Tensor{},
+                                        .incoming = rounds_here ? gradient : Tensor{}});
+        if (layer.mean)
+            stream.enqueue(LayerNormBackward{.gradient = gradient,
+                                             .input = layer.linear.first_rows(rows),
+                                             .mean = layer.mean.first_rows(rows),
+                                             .rstd = layer.rstd.first_rows(rows),
+                                             .scale = parameter(layer.norm_scale, weights),
+                                             .scale_gradient = parameter(layer.norm_scale, gradients),
+                                             .shift_gradient = parameter(layer.norm_shift, gradients),
+                                             .bias_gradient = rounds() ? Tensor{} : bias_gradient,
+                                             .write = write,
+                                             .extent = {.columns = layer.valid_outputs}});
         if (layer.batch_norm.scale >= 0)
             batch_norms_.backward(stream, layer.batch_norm, block_, weights, gradients, layer.linear.first_rows(rows),
                                   gradient, write);
         if (rounds() && layer.mean)
-            stream.activate_backward(
-                {.gradient = read, .bias_gradient = bias_gradient, .write = write, .incoming = gradient});
+            stream.enqueue(ActivateBackward{
+                .gradient = read, .bias_gradient = bias_gradient, .write = write, .incoming = gradient});
         else if (rounds() && normalised)
-            stream.round(gradient, read);
+            stream.enqueue(Round{gradient, read});
         const Tensor below = i > 0 ? layers_[i - 1].output.first_rows(rows) : first_input(input);
         const bool goes_on = i > 0 || !embeddings_.empty();
         const Tensor below_gradient = goes_on ? gradient_[i % 2].slice(0, rows, layer.inputs) : Tensor{};
@@ -312,13 +312,18 @@ void Mlp::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
             linear.roots = training.update->roots.slice(first_part, 1, parts);
             first_part += parts;
         }
-        stream.linear_backward(linear);
+        stream.enqueue(linear);
         gradient = below_gradient;
     }
     if (embeddings_.empty()) return;
     std::int64_t most_levels = 0;
     for (const Embedding& one : embeddings_) most_levels = std::max(most_levels, one.column.levels);
-    stream.embed_columns_backward({input, columns_, gradient, gradients, most_levels, write});
+    stream.enqueue(EmbedColumnsBackward{.input = input,
+                                        .columns = columns_,
+                                        .output_gradient = gradient,
+                                        .weight_gradients = gradients,
+                                        .most_levels = most_levels,
+                                        .write = write});
 }
 
 void normalise_mlp(const Params& given, Params& all) {

@@ -97,18 +97,18 @@ Tensor Model::operand(int index, const Tensor& weights) const {
 Tensor Model::operand(Stream& stream, const Tensor& of, const Tensor& to) {
     if (!to) return of;
     const Tensor rounded = to.slice(0, of.rows, of.columns);
-    stream.round(of, rounded);
+    stream.enqueue(Round{of, rounded});
     return rounded;
 }
 
 void Model::initialise(Stream& stream, const Tensor& weights, const Tensor& seed) const {
-    stream.fill(weights, 0);
+    stream.enqueue(Fill{weights, 0});
     std::uint32_t site = 0;
     for (const auto& parameter : block_.parameters) {
         if (parameter.bound > 0)
-            stream.initialise(parameter.in(weights), parameter.bound, seed, site);
+            stream.enqueue(Initialise{parameter.in(weights), parameter.bound, seed, site});
         else
-            stream.fill(parameter.in(weights), parameter.constant);
+            stream.enqueue(Fill{parameter.in(weights), parameter.constant});
         ++site;
     }
 }

@@ -69,7 +69,7 @@ struct UpdateInBackward {
     Tensor roots;  ///< [1, Model::gradient_parts()] written
 };
 
-/// What dropout needs in training, see Dropout in backend.hpp.
+/// What dropout needs in training, see Dropout in operations.hpp.
 struct Training {
     Tensor dropout;    ///< one number per replica: probability
     Tensor seed;       ///< u64 per replica
@@ -151,7 +151,7 @@ class Model {
     /// What the forward pass takes the samples' features as; known after `plan`.
     [[nodiscard]] virtual Type input_type() const { return Type::f32; }
     /// [1, ParameterBlock::decayed], in precisions of 16 bits: the weights of products as these read them, rounded. The
-    /// passes read them there; whoever changes the weights keeps them equal (Update::rounded, Stream::round).
+    /// passes read them there; whoever changes the weights keeps them equal (Update::rounded, Round).
     [[nodiscard]] const Tensor& rounded_weights() const { return rounded_weights_; }
     /// Numbers of UpdateInBackward::roots; 0: `backward` does not take an update. At most ParameterBlock::decayed.
     [[nodiscard]] virtual std::int64_t gradient_parts() const { return 0; }

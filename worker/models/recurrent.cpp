@@ -120,18 +120,19 @@ Dropout Recurrent::dropout(const Training& training, std::int64_t rows) const {
 }
 
 void Recurrent::multiply(const Pass& pass, const Tensor& input, int index, const Tensor& output) const {
-    pass.stream.linear({operand(pass.stream, input, rounded_input_), operand(index, pass.weights), output, precision_});
+    pass.stream.enqueue(
+        Linear{operand(pass.stream, input, rounded_input_), operand(index, pass.weights), output, precision_});
 }
 
 void Recurrent::multiply_backward(const Pass& pass, const Tensor& output_gradient, const Tensor& input, int index,
                                   bool weights, const Tensor& input_gradient) const {
-    pass.stream.linear_backward({.output_gradient = operand(pass.stream, output_gradient, rounded_gradient_),
-                                 .input = weights ? operand(pass.stream, input, rounded_input_) : input,
-                                 .weight = operand(index, pass.weights),
-                                 .weight_gradient = weights ? parameter(index, pass.gradients) : Tensor{},
-                                 .input_gradient = input_gradient,
-                                 .write = pass.write,
-                                 .precision = precision_});
+    pass.stream.enqueue(LinearBackward{.output_gradient = operand(pass.stream, output_gradient, rounded_gradient_),
+                                       .input = weights ? operand(pass.stream, input, rounded_input_) : input,
+                                       .weight = operand(index, pass.weights),
+                                       .weight_gradient = weights ? parameter(index, pass.gradients) : Tensor{},
+                                       .input_gradient = input_gradient,
+                                       .write = pass.write,
+                                       .precision = precision_});
 }
 
 Tensor Recurrent::input_of(const Pass& pass, std::size_t layer) const {
@@ -143,27 +144,27 @@ void Recurrent::run(const Pass& pass, std::size_t index) const {
     const Layer& layer = layers_[index];
     Stream& stream = pass.stream;
     multiply(pass, input_of(pass, index), layer.weight, pass.steps(layer.gates, 0, shape_.steps));
-    stream.fill(pass.step(layer.states, 0), 0);
-    if (layer.cells) stream.fill(pass.step(layer.cells, 0), 0);
+    stream.enqueue(Fill{pass.step(layer.states, 0), 0});
+    if (layer.cells) stream.enqueue(Fill{pass.step(layer.cells, 0), 0});
     const Tensor recurrent = pass.step(recurrent_, 0);
     for (std::int64_t step = 0; step < shape_.steps; ++step) {
         const Tensor before = pass.step(layer.states, step), after = pass.step(layer.states, step + 1);
         multiply(pass, before, layer.recurrent_weight, recurrent);
         if (layer.cells)
-            stream.lstm_step({.gates = pass.step(layer.gates, step),
-                              .recurrent = recurrent,
-                              .bias = parameter(layer.bias, pass.weights),
-                              .cell_before = pass.step(layer.cells, step),
-                              .cell = pass.step(layer.cells, step + 1),
-                              .output = after});
+            stream.enqueue(LstmStep{.gates = pass.step(layer.gates, step),
+                                    .recurrent = recurrent,
+                                    .bias = parameter(layer.bias, pass.weights),
+                                    .cell_before = pass.step(layer.cells, step),
+                                    .cell = pass.step(layer.cells, step + 1),
+                                    .output = after});
         else
-            stream.gru_step({.gates = pass.step(layer.gates, step),
-                             .recurrent = recurrent,
-                             .input_bias = parameter(layer.bias, pass.weights),
-                             .recurrent_bias = parameter(layer.recurrent_bias, pass.weights),
-                             .before = before,
-                             .candidate = pass.step(layer.candidates, step),
-                             .output = after});
+            stream.enqueue(GruStep{.gates = pass.step(layer.gates, step),
+                                   .recurrent = recurrent,
+                                   .input_bias = parameter(layer.bias, pass.weights),
+                                   .recurrent_bias = parameter(layer.recurrent_bias, pass.weights),
+                                   .before = before,
+                                   .candidate = pass.step(layer.candidates, step),
+                                   .output = after});
     }
 }
 
@@ -171,24 +172,24 @@ Tensor Recurrent::forward(Stream& stream, const Tensor& weights, const Tensor& i
     const Pass pass{stream, weights, input.rows};
     const std::int64_t steps = shape_.steps;
     const Tensor by_step = pass.steps(by_step_, 0, steps);
-    stream.swap_rows({input.slice(0, by_step.rows, by_step.columns), by_step, steps});
+    stream.enqueue(SwapRows{input.slice(0, by_step.rows, by_step.columns), by_step, steps});
     if (tokens_ >= 0)
-        stream.embed(
-            {by_step.slice(0, steps, pass.samples), parameter(tokens_, weights), pass.steps(entered_, 0, steps)});
+        stream.enqueue(
+            Embed{by_step.slice(0, steps, pass.samples), parameter(tokens_, weights), pass.steps(entered_, 0, steps)});
     for (std::size_t i = 0; i < layers_.size(); ++i) run(pass, i);
     Tensor features = pass.step(layers_.back().states, steps);
     if (by_sample_) {
         features = by_sample_.first_rows(by_step.rows);
-        stream.swap_rows({pass.steps(layers_.back().states, 1, steps), features, pass.samples});
+        stream.enqueue(SwapRows{pass.steps(layers_.back().states, 1, steps), features, pass.samples});
     }
     if (training) {
         const Tensor dropped = dropped_.first_rows(features.rows);
-        stream.activate({.pre = features, .output = dropped, .dropout = dropout(*training, features.rows)});
+        stream.enqueue(Activate{.pre = features, .output = dropped, .dropout = dropout(*training, features.rows)});
         features = dropped;
     }
     const Tensor outputs = outputs_.first_rows(features.rows);
     multiply(pass, features, head_, outputs);
-    stream.activate({.pre = outputs, .bias = parameter(head_bias_, weights), .output = outputs});
+    stream.enqueue(Activate{.pre = outputs, .bias = parameter(head_bias_, weights), .output = outputs});
     return outputs;
 }
 
@@ -199,36 +200,36 @@ void Recurrent::run_backward(const Pass& pass, std::size_t index) const {
     const bool gru = layer.recurrent_bias >= 0;
     // Of GRU, the gradients of what comes from the input and from the state differ.
     const Tensor& of_recurrent = gru ? recurrent_ : layer.gates;
-    if (!gru) stream.fill(pass.step(cell_gradient_, 0), 0);
+    if (!gru) stream.enqueue(Fill{pass.step(cell_gradient_, 0), 0});
     for (std::int64_t step = steps; step-- > 0;) {
         const Tensor gradient = pass.step(state_gradient_, step), before = pass.step(layer.states, step);
         const Tensor below = step > 0 ? pass.step(state_gradient_, step - 1) : Tensor{};
         if (gru)
-            stream.gru_step_backward({.gradient = gradient,
-                                      .gates = pass.step(layer.gates, step),
-                                      .candidate = pass.step(layer.candidates, step),
-                                      .before = before,
-                                      .recurrent_gradient = pass.step(recurrent_, step),
-                                      .before_gradient = below});
+            stream.enqueue(GruStepBackward{.gradient = gradient,
+                                           .gates = pass.step(layer.gates, step),
+                                           .candidate = pass.step(layer.candidates, step),
+                                           .before = before,
+                                           .recurrent_gradient = pass.step(recurrent_, step),
+                                           .before_gradient = below});
         else
-            stream.lstm_step_backward({.gradient = gradient,
-                                       .cell_gradient = pass.step(cell_gradient_, 0),
-                                       .gates = pass.step(layer.gates, step),
-                                       .cell_before = pass.step(layer.cells, step),
-                                       .cell = pass.step(layer.cells, step + 1)});
+            stream.enqueue(LstmStepBackward{.gradient = gradient,
+                                            .cell_gradient = pass.step(cell_gradient_, 0),
+                                            .gates = pass.step(layer.gates, step),
+                                            .cell_before = pass.step(layer.cells, step),
+                                            .cell = pass.step(layer.cells, step + 1)});
         if (step == 0) break;
         const Tensor carried = pass.step(carried_, 0);
         multiply_backward(pass, pass.step(of_recurrent, step), before, layer.recurrent_weight, false, carried);
-        stream.add(carried, below);
+        stream.enqueue(Add{carried, below});
     }
     const Tensor of_gates = pass.steps(layer.gates, 0, steps), all_recurrent = pass.steps(of_recurrent, 0, steps);
     multiply_backward(pass, all_recurrent, pass.steps(layer.states, 0, steps), layer.recurrent_weight, true, {});
-    stream.activate_backward(
-        {.gradient = of_gates, .bias_gradient = parameter(layer.bias, pass.gradients), .write = pass.write});
+    stream.enqueue(ActivateBackward{
+        .gradient = of_gates, .bias_gradient = parameter(layer.bias, pass.gradients), .write = pass.write});
     if (gru)
-        stream.activate_backward({.gradient = all_recurrent,
-                                  .bias_gradient = parameter(layer.recurrent_bias, pass.gradients),
-                                  .write = pass.write});
+        stream.enqueue(ActivateBackward{.gradient = all_recurrent,
+                                        .bias_gradient = parameter(layer.recurrent_bias, pass.gradients),
+                                        .write = pass.write});
     const bool goes_on = index > 0 || tokens_ >= 0;
     multiply_backward(pass, of_gates, input_of(pass, index), layer.weight, true,
                       goes_on ? pass.steps(below_gradient_, 0, steps) : Tensor{});
@@ -238,24 +239,24 @@ void Recurrent::backward(Stream& stream, const Tensor& weights, const Tensor& gr
                          const Tensor& output_gradient, const Training& training, Write write) {
     const Pass pass{stream, weights, input.rows, gradients, write};
     const std::int64_t steps = shape_.steps;
-    stream.activate_backward(
-        {.gradient = output_gradient, .bias_gradient = parameter(head_bias_, gradients), .write = write});
+    stream.enqueue(ActivateBackward{
+        .gradient = output_gradient, .bias_gradient = parameter(head_bias_, gradients), .write = write});
     const Tensor all = pass.steps(state_gradient_, 0, steps);
     const Tensor dropped = dropped_.first_rows(output_gradient.rows);
     // Where each step has a target, the gradient is swapped from the place of what went into the head.
     const Tensor of_features =
         by_sample_ ? by_sample_.first_rows(output_gradient.rows) : pass.step(state_gradient_, steps - 1);
-    if (!by_sample_) stream.fill(all, 0);
+    if (!by_sample_) stream.enqueue(Fill{all, 0});
     multiply_backward(pass, output_gradient, dropped, head_, true, of_features);
-    stream.activate_backward({.gradient = of_features, .dropout = dropout(training, of_features.rows)});
-    if (by_sample_) stream.swap_rows({of_features, all, steps});
+    stream.enqueue(ActivateBackward{.gradient = of_features, .dropout = dropout(training, of_features.rows)});
+    if (by_sample_) stream.enqueue(SwapRows{of_features, all, steps});
     for (std::size_t i = layers_.size(); i-- > 0;) {
         run_backward(pass, i);
-        if (i > 0) stream.copy(pass.steps(below_gradient_, 0, steps), all);
+        if (i > 0) stream.enqueue(Copy{pass.steps(below_gradient_, 0, steps), all});
     }
     if (tokens_ >= 0)
-        stream.embed_backward({pass.steps(by_step_, 0, steps).slice(0, steps, pass.samples),
-                               pass.steps(below_gradient_, 0, steps), parameter(tokens_, gradients), write});
+        stream.enqueue(EmbedBackward{pass.steps(by_step_, 0, steps).slice(0, steps, pass.samples),
+                                     pass.steps(below_gradient_, 0, steps), parameter(tokens_, gradients), write});
 }
 
 void normalise_recurrent(const Params&, Params& all) {

@@ -120,62 +120,63 @@ Attention Transformer::attention(const Pass& pass, const Block& block) const {
 }
 
 void Transformer::normalise(const Pass& pass, const Norm& norm, const Tensor& input) const {
-    pass.stream.layer_norm({.input = rows_of(input, pass),
-                            .scale = parameter(norm.scale, pass.weights),
-                            .shift = parameter(norm.shift, pass.weights),
-                            .output = rows_of(norm.output, pass),
-                            .mean = rows_of(norm.mean, pass),
-                            .rstd = rows_of(norm.rstd, pass),
-                            .centred = !shape_.rms});
+    pass.stream.enqueue(LayerNorm{.input = rows_of(input, pass),
+                                  .scale = parameter(norm.scale, pass.weights),
+                                  .shift = parameter(norm.shift, pass.weights),
+                                  .output = rows_of(norm.output, pass),
+                                  .mean = rows_of(norm.mean, pass),
+                                  .rstd = rows_of(norm.rstd, pass),
+                                  .centred = !shape_.rms});
 }
 
 void Transformer::normalise_backward(const Pass& pass, const Norm& norm, const Tensor& input, const Tensor& gradient,
                                      const Tensor& to) const {
-    pass.stream.layer_norm_backward({.gradient = gradient,
-                                     .input = rows_of(input, pass),
-                                     .mean = rows_of(norm.mean, pass),
-                                     .rstd = rows_of(norm.rstd, pass),
-                                     .scale = parameter(norm.scale, pass.weights),
-                                     .scale_gradient = parameter(norm.scale, pass.gradients),
-                                     .shift_gradient = parameter(norm.shift, pass.gradients),
-                                     .write = pass.write,
-                                     .centred = !shape_.rms,
-                                     .skipped_gradient = to});
+    pass.stream.enqueue(LayerNormBackward{.gradient = gradient,
+                                          .input = rows_of(input, pass),
+                                          .mean = rows_of(norm.mean, pass),
+                                          .rstd = rows_of(norm.rstd, pass),
+                                          .scale = parameter(norm.scale, pass.weights),
+                                          .scale_gradient = parameter(norm.scale, pass.gradients),
+                                          .shift_gradient = parameter(norm.shift, pass.gradients),
+                                          .write = pass.write,
+                                          .centred = !shape_.rms,
+                                          .skipped_gradient = to});
 }
 
 void Transformer::multiply(const Pass& pass, const Tensor& input, int index, const Tensor& output) const {
-    pass.stream.linear({operand(pass.stream, input, rounded_input_), operand(index, pass.weights), output, precision_});
+    pass.stream.enqueue(
+        Linear{operand(pass.stream, input, rounded_input_), operand(index, pass.weights), output, precision_});
 }
 
 void Transformer::multiply_backward(const Pass& pass, const Tensor& output_gradient, const Tensor& input, int index,
                                     const Tensor& input_gradient) const {
-    pass.stream.linear_backward({.output_gradient = operand(pass.stream, output_gradient, rounded_gradient_),
-                                 .input = operand(pass.stream, input, rounded_input_),
-                                 .weight = operand(index, pass.weights),
-                                 .weight_gradient = parameter(index, pass.gradients),
-                                 .input_gradient = input_gradient,
-                                 .write = pass.write,
-                                 .precision = precision_});
+    pass.stream.enqueue(LinearBackward{.output_gradient = operand(pass.stream, output_gradient, rounded_gradient_),
+                                       .input = operand(pass.stream, input, rounded_input_),
+                                       .weight = operand(index, pass.weights),
+                                       .weight_gradient = parameter(index, pass.gradients),
+                                       .input_gradient = input_gradient,
+                                       .write = pass.write,
+                                       .precision = precision_});
 }
 
 void Transformer::enter(const Pass& pass, const Tensor& input) const {
     const Tensor entered = rows_of(entered_, pass);
     Stream& stream = pass.stream;
     if (shape_.vocabulary > 0)
-        stream.embed({input, parameter(entry_, pass.weights), entered});
+        stream.enqueue(Embed{input, parameter(entry_, pass.weights), entered});
     else
         multiply(pass, input.slice(0, entered.rows, shape_.features), entry_, entered);
     if (positions_ >= 0) {  // a bias of all steps
         const Tensor by_sample = entered.slice(0, pass.samples, shape_.steps * shape_.width);
-        stream.activate({.pre = by_sample,
-                         .bias = parameter(positions_, pass.weights).slice(0, 1, by_sample.columns),
-                         .output = by_sample});
+        stream.enqueue(Activate{.pre = by_sample,
+                                .bias = parameter(positions_, pass.weights).slice(0, 1, by_sample.columns),
+                                .output = by_sample});
     }
     if (pass.training || entry_bias_ >= 0)
-        stream.activate({.pre = entered,
-                         .bias = parameter(entry_bias_, pass.weights),
-                         .output = entered,
-                         .dropout = dropout(pass, 0, entry_mask_)});
+        stream.enqueue(Activate{.pre = entered,
+                                .bias = parameter(entry_bias_, pass.weights),
+                                .output = entered,
+                                .dropout = dropout(pass, 0, entry_mask_)});
 }
 
 void Transformer::run(const Pass& pass, std::size_t index, bool again) const {
@@ -188,27 +189,27 @@ void Transformer::run(const Pass& pass, std::size_t index, bool again) const {
              rows_of(block.projections, pass));
     const Attention attended = attention(pass, block);
     if (shape_.positions == TransformerShape::Positions::rotary)
-        stream.rotate({.steps = shape_.steps,
-                       .heads = shape_.heads + shape_.kv_heads,
-                       .width = shape_.head_width(),
-                       .values = attended.projections});
-    stream.attention(attended);
+        stream.enqueue(Rotate{.steps = shape_.steps,
+                              .heads = shape_.heads + shape_.kv_heads,
+                              .width = shape_.head_width(),
+                              .values = attended.projections});
+    stream.enqueue(attended);
     multiply(pass, attended.output, block.mixing_weight, middle);
-    stream.activate(
-        {.pre = middle, .output = middle, .dropout = dropout(pass, 2 * index + 1, block.mask), .skipped = input});
+    stream.enqueue(Activate{
+        .pre = middle, .output = middle, .dropout = dropout(pass, 2 * index + 1, block.mask), .skipped = input});
     normalise(pass, block.before_perceptron, middle);
     const Tensor hidden = rows_of(block.hidden, pass), active = rows_of(block.active, pass);
     multiply(pass, rows_of(block.before_perceptron.output, pass), block.up_weight, hidden);
     if (shape_.gated)
-        stream.gate({hidden, active});
+        stream.enqueue(Gate{hidden, active});
     else
-        stream.activate({.activation = shape_.activation, .pre = hidden, .output = active});
+        stream.enqueue(Activate{.activation = shape_.activation, .pre = hidden, .output = active});
     if (again) return;
     multiply(pass, active, block.down_weight, output);
-    stream.activate({.pre = output,
-                     .output = output,
-                     .dropout = dropout(pass, 2 * index + 2, block.second_mask),
-                     .skipped = middle});
+    stream.enqueue(Activate{.pre = output,
+                            .output = output,
+                            .dropout = dropout(pass, 2 * index + 2, block.second_mask),
+                            .skipped = middle});
 }
 
 Tensor Transformer::forward(Stream& stream, const Tensor& weights, const Tensor& input, const Training* training) {
@@ -218,12 +219,13 @@ Tensor Transformer::forward(Stream& stream, const Tensor& weights, const Tensor&
     normalise(pass, last_, input_of(blocks_.size()));
     Tensor features = rows_of(last_.output, pass);
     if (pooled_) {
-        stream.mean_pixels({features, pooled_.first_rows(input.rows)});
+        stream.enqueue(MeanPixels{features, pooled_.first_rows(input.rows)});
         features = pooled_.first_rows(input.rows);
     }
     const Tensor outputs = outputs_.first_rows(features.rows);
     multiply(pass, features, head_, outputs);
-    if (head_bias_ >= 0) stream.activate({.pre = outputs, .bias = parameter(head_bias_, weights), .output = outputs});
+    if (head_bias_ >= 0)
+        stream.enqueue(Activate{.pre = outputs, .bias = parameter(head_bias_, weights), .output = outputs});
     return outputs;
 }
 
@@ -234,36 +236,36 @@ void Transformer::run_backward(const Pass& pass, std::size_t index) const {
     const Tensor gradient = rows_of(gradient_, pass), branch = rows_of(branch_gradient_, pass);
     const auto wide = [&](const Tensor& like) { return wide_gradient_.slice(0, gradient.rows, like.columns); };
     const Tensor of_hidden = wide(block.hidden), of_projections = wide(block.projections);
-    stream.activate_backward(
-        {.gradient = branch, .dropout = dropout(pass, 2 * index + 2, block.second_mask), .incoming = gradient});
+    stream.enqueue(ActivateBackward{
+        .gradient = branch, .dropout = dropout(pass, 2 * index + 2, block.second_mask), .incoming = gradient});
     const Tensor of_active = shape_.gated ? rows_of(active_gradient_, pass) : of_hidden;
     multiply_backward(pass, branch, rows_of(block.active, pass), block.down_weight, of_active);
     if (shape_.gated)
-        stream.gate_backward({rows_of(block.hidden, pass), of_active, of_hidden});
+        stream.enqueue(GateBackward{rows_of(block.hidden, pass), of_active, of_hidden});
     else
-        stream.activate_backward({.activation = shape_.activation,
-                                  .gradient = of_hidden,
-                                  .pre = rows_of(block.hidden, pass),
-                                  .output = rows_of(block.active, pass)});
+        stream.enqueue(ActivateBackward{.activation = shape_.activation,
+                                        .gradient = of_hidden,
+                                        .pre = rows_of(block.hidden, pass),
+                                        .output = rows_of(block.active, pass)});
     multiply_backward(pass, of_hidden, rows_of(block.before_perceptron.output, pass), block.up_weight, branch);
     normalise_backward(pass, block.before_perceptron, block.middle, branch, gradient);
 
-    stream.activate_backward(
-        {.gradient = branch, .dropout = dropout(pass, 2 * index + 1, block.mask), .incoming = gradient});
+    stream.enqueue(ActivateBackward{
+        .gradient = branch, .dropout = dropout(pass, 2 * index + 1, block.mask), .incoming = gradient});
     const Attention attended = attention(pass, block);
     // The gradient of the norm's output is not needed yet.
     const Tensor of_attended = rows_of(block.before_perceptron.output, pass);
     multiply_backward(pass, branch, attended.output, block.mixing_weight, of_attended);
-    stream.attention_backward({.forward = attended,
-                               .gradient = of_attended,
-                               .deltas = rows_of(deltas_, pass),
-                               .of_projections = of_projections});
+    stream.enqueue(AttentionBackward{.forward = attended,
+                                     .gradient = of_attended,
+                                     .deltas = rows_of(deltas_, pass),
+                                     .of_projections = of_projections});
     if (shape_.positions == TransformerShape::Positions::rotary)
-        stream.rotate({.steps = shape_.steps,
-                       .heads = shape_.heads + shape_.kv_heads,
-                       .width = shape_.head_width(),
-                       .values = of_projections,
-                       .back = true});
+        stream.enqueue(Rotate{.steps = shape_.steps,
+                              .heads = shape_.heads + shape_.kv_heads,
+                              .width = shape_.head_width(),
+                              .values = of_projections,
+                              .back = true});
     multiply_backward(pass, of_projections, rows_of(block.before_attention.output, pass), block.projections_weight,
                       branch);
     normalise_backward(pass, block.before_attention, input_of(index), branch, gradient);
@@ -272,19 +274,20 @@ void Transformer::run_backward(const Pass& pass, std::size_t index) const {
 void Transformer::enter_backward(const Pass& pass, const Tensor& input) const {
     const Tensor gradient = rows_of(gradient_, pass);
     Stream& stream = pass.stream;
-    stream.activate_backward({.gradient = gradient,
-                              .bias_gradient = parameter(entry_bias_, pass.gradients),
-                              .dropout = dropout(pass, 0, entry_mask_),
-                              .write = pass.write});
+    stream.enqueue(ActivateBackward{.gradient = gradient,
+                                    .bias_gradient = parameter(entry_bias_, pass.gradients),
+                                    .dropout = dropout(pass, 0, entry_mask_),
+                                    .write = pass.write});
     if (positions_ >= 0) {
         const Tensor by_sample = gradient.slice(0, pass.samples, shape_.steps * shape_.width);
-        stream.activate_backward({.gradient = by_sample,
-                                  .bias_gradient = parameter(positions_, pass.gradients).slice(0, 1, by_sample.columns),
-                                  .write = pass.write});
+        stream.enqueue(
+            ActivateBackward{.gradient = by_sample,
+                             .bias_gradient = parameter(positions_, pass.gradients).slice(0, 1, by_sample.columns),
+                             .write = pass.write});
     }
     if (shape_.vocabulary > 0)
-        stream.embed_backward(
-            {input, gradient, parameter(entry_, pass.gradients), shape_.tied ? Write::add : pass.write});
+        stream.enqueue(
+            EmbedBackward{input, gradient, parameter(entry_, pass.gradients), shape_.tied ? Write::add : pass.write});
     else
         multiply_backward(pass, gradient, input.slice(0, gradient.rows, shape_.features), entry_, {});
 }
@@ -293,17 +296,17 @@ void Transformer::backward(Stream& stream, const Tensor& weights, const Tensor& 
                            const Tensor& output_gradient, const Training& training, Write write) {
     const Pass pass{stream, weights, input.rows, &training, gradients, write};
     if (head_bias_ >= 0)
-        stream.activate_backward(
-            {.gradient = output_gradient, .bias_gradient = parameter(head_bias_, gradients), .write = write});
+        stream.enqueue(ActivateBackward{
+            .gradient = output_gradient, .bias_gradient = parameter(head_bias_, gradients), .write = write});
     const Tensor branch = rows_of(branch_gradient_, pass), gradient = rows_of(gradient_, pass);
     if (pooled_) {
         const Tensor pooled_gradient = pooled_gradient_.first_rows(input.rows);
         multiply_backward(pass, output_gradient, pooled_.first_rows(input.rows), head_, pooled_gradient);
-        stream.mean_pixels_backward({pooled_gradient, branch});
+        stream.enqueue(MeanPixelsBackward{pooled_gradient, branch});
     } else {
         multiply_backward(pass, output_gradient, rows_of(last_.output, pass), head_, branch);
     }
-    stream.fill(gradient, 0);
+    stream.enqueue(Fill{gradient, 0});
     normalise_backward(pass, last_, input_of(blocks_.size()), branch, gradient);
     for (std::size_t i = blocks_.size(); i-- > 0;) run_backward(pass, i);
     enter_backward(pass, input);

@@ -45,8 +45,11 @@ bool Evaluator::evaluate(const Samples& samples, std::int64_t all, int first, st
         const Tensor input = plan_.input.first_rows(rows);
         const Tensor targets = plan_.targets.first_rows(rows);
         if (feed_.stages()) feed_.send_rows(samples, from, rows, first);
-        stream_.gather(feed_.source(samples),
-                       {.output = input, .targets = targets, .first = feed_.stages() ? 0 : from, .fold = plan_.fold});
+        stream_.enqueue(Gather{.samples = feed_.source(samples),
+                               .output = input,
+                               .targets = targets,
+                               .first = feed_.stages() ? 0 : from,
+                               .fold = plan_.fold});
         const Tensor outputs = plan_.model->forward(stream_, plan_.evaluated(), input, nullptr);
         if (!tallies.empty())
             plan_.task == Task::classification ? tally<std::int32_t>(outputs, targets, first, tallies)

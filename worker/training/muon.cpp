@@ -34,23 +34,24 @@ void make_orthogonal(Stream& stream, const Tensor& matrix, const NewtonSchulz& w
     const std::int64_t side = std::min(matrix.rows, matrix.columns);
     const Tensor gram = work.gram.slice(0, side, side), squared = work.squared.slice(0, side, side);
     const Tensor product = work.product.slice(0, matrix.rows, matrix.columns);
-    stream.gradient_norm({matrix, work.zero, work.norm, work.factor, {}});
-    stream.combine({.to = matrix, .norm = work.norm});
+    stream.enqueue(
+        GradientNorm{.gradient = matrix, .limit = work.zero, .norm = work.norm, .factor = work.factor, .scaling = {}});
+    stream.enqueue(Combine{.to = matrix, .norm = work.norm});
     for (int i = 0; i < iterations; ++i) {
         const bool wide = matrix.rows <= matrix.columns;
         if (wide)
-            stream.linear({.input = matrix, .weight = matrix, .output = gram});
+            stream.enqueue(Linear{.input = matrix, .weight = matrix, .output = gram});
         else
-            stream.linear_backward(
-                {.output_gradient = matrix, .input = matrix, .weight = squared, .weight_gradient = gram});
-        stream.linear({.input = gram, .weight = gram, .output = squared});
-        stream.combine({.from = gram, .to = squared, .from_factor = cubic_term, .to_factor = quintic_term});
+            stream.enqueue(
+                LinearBackward{.output_gradient = matrix, .input = matrix, .weight = squared, .weight_gradient = gram});
+        stream.enqueue(Linear{.input = gram, .weight = gram, .output = squared});
+        stream.enqueue(Combine{.from = gram, .to = squared, .from_factor = cubic_term, .to_factor = quintic_term});
         if (wide)
-            stream.linear_backward(
-                {.output_gradient = squared, .input = matrix, .weight = matrix, .input_gradient = product});
+            stream.enqueue(LinearBackward{
+                .output_gradient = squared, .input = matrix, .weight = matrix, .input_gradient = product});
         else
-            stream.linear({.input = matrix, .weight = squared, .output = product});
-        stream.combine({.from = product, .to = matrix, .from_factor = 1, .to_factor = linear_term});
+            stream.enqueue(Linear{.input = matrix, .weight = squared, .output = product});
+        stream.enqueue(Combine{.from = product, .to = matrix, .from_factor = 1, .to_factor = linear_term});
     }
 }
 
@@ -73,7 +74,7 @@ void update_orthogonally(Stream& stream, const GroupPlan& plan, const RateRun& r
     const auto whole = [&](const Tensor& tensor) { return tensor.slice(0, 1, update.weights.columns); };
     const Tensor direction = work.direction.slice(0, 1, run.elements);
     // Momentum as SGD has it, whose step of -1 from 0 is the direction of Nesterov's momentum.
-    stream.fill(direction, 0);
+    stream.enqueue(Fill{direction, 0});
     Update momentum = update;
     momentum.weights = direction;
     momentum.decayed = 0;
@@ -81,7 +82,7 @@ void update_orthogonally(Stream& stream, const GroupPlan& plan, const RateRun& r
     momentum.learning_rates = work.minus_one;
     momentum.window_index = {};
     momentum.weight_decay = work.zero;
-    stream.sgd({momentum, plan.first_moment.slice(run.first, 1, run.elements), plan.momentum, true});
+    stream.enqueue(Sgd{momentum, plan.first_moment.slice(run.first, 1, run.elements), plan.momentum, true});
 
     const NewtonSchulz space{work.product, work.gram, work.squared, work.norm, work.factor, work.zero};
     const auto parts = matrices_of(parameter);
@@ -89,16 +90,16 @@ void update_orthogonally(Stream& stream, const GroupPlan& plan, const RateRun& r
         const MatrixPart& part = parts[i];
         const Tensor inside = direction.slice(part.first, part.rows, part.columns);
         const Tensor matrix = work.part.slice(0, part.rows, part.columns);  // aligned
-        stream.copy(inside, matrix);
+        stream.enqueue(Copy{inside, matrix});
         make_orthogonal(stream, matrix, space);
-        stream.combine({.to = matrix, .norm = work.divisors.at(*run.orthogonal + static_cast<std::int64_t>(i))});
-        stream.copy(matrix, inside);
+        stream.enqueue(Combine{.to = matrix, .norm = work.divisors.at(*run.orthogonal + static_cast<std::int64_t>(i))});
+        stream.enqueue(Copy{matrix, inside});
     }
     Update apply = update;
     apply.gradient = direction;
     apply.factor = {};
-    stream.fill(whole(work.product), 0);
-    stream.sgd({apply, whole(work.product), work.zero, false});
+    stream.enqueue(Fill{whole(work.product), 0});
+    stream.enqueue(Sgd{apply, whole(work.product), work.zero, false});
 }
 
 }  // namespace hpo

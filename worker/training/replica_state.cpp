@@ -78,14 +78,14 @@ void ReplicaState::write_end(int k) {
 void ReplicaState::initialise(int k, const Replica& replica) {
     stream_.select_replicas(k, 1);
     initialise_weights(k, replica);
-    if (plan_.average) stream_.copy(plan_.weights, plan_.average);
-    stream_.fill(plan_.first_moment, 0);
-    if (plan_.second_moment) stream_.fill(plan_.second_moment, 0);
+    if (plan_.average) stream_.enqueue(Copy{plan_.weights, plan_.average});
+    stream_.enqueue(Fill{plan_.first_moment, 0});
+    if (plan_.second_moment) stream_.enqueue(Fill{plan_.second_moment, 0});
     if (plan_.scaling.scale) {
-        stream_.fill(plan_.scaling.scale, LossScale::first);
-        stream_.fill(plan_.scaling.good, 0);
+        stream_.enqueue(Fill{plan_.scaling.scale, LossScale::first});
+        stream_.enqueue(Fill{plan_.scaling.good, 0});
     }
-    stream_.fill(plan_.gradient, 0);
+    stream_.enqueue(Fill{plan_.gradient, 0});
 }
 
 /// A padded replica's weights are drawn in the layout of its own model, in the memory of its gradient, and then padded.
@@ -123,7 +123,7 @@ void ReplicaState::write(int k, const Replica& replica, std::span<const float> s
         size > 1 ? write_block(tensor, k, replica, part) : stream_.write(tensor, k, part);
     });
     stream_.select_replicas(k, 1);
-    stream_.fill(plan_.gradient, 0);
+    stream_.enqueue(Fill{plan_.gradient, 0});
 }
 
 void ReplicaState::read(int k, const Replica& replica, std::span<float> state) {
@@ -144,14 +144,14 @@ void ReplicaState::read_weights(int k, const Replica& replica, std::span<float> 
 void ReplicaState::copy(int from, int to) {
     stream_.select_replicas(0, 1);
     for (const Tensor& tensor : tensors_of(plan_))
-        if (tensor) stream_.copy(tensor.replica(from), tensor.replica(to));
+        if (tensor) stream_.enqueue(Copy{tensor.replica(from), tensor.replica(to)});
 }
 
 void ReplicaState::copy_from(const Buffer& arena, const GroupPlan& plan) {
     const auto from = tensors_of(plan), to = tensors_of(plan_);
     for (std::size_t i = 0; i < to.size(); ++i)
         if (to[i]) stream_.copy_from(arena, from[i], to[i]);
-    stream_.fill(plan_.gradient, 0);
+    stream_.enqueue(Fill{plan_.gradient, 0});
 }
 
 /// Reads a block of weights or moments in the layout of the replica's own model.

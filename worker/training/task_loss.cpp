@@ -12,16 +12,16 @@ void compute_loss(Stream& stream, const GroupPlan& plan, const LossOf& of) {
     const Tensor targets = of.targets.slice(0, of.targets.rows * per_sample, of.targets.columns / per_sample);
     const float weight_of_number = of.weight / static_cast<float>(plan.model->outputs());
     if (plan.task == Task::regression) {
-        stream.squared_error({.predictions = of.outputs,
-                              .targets = targets,
-                              .loss = plan.loss,
-                              .absolute = plan.absolute,
-                              .gradient = of.gradient,
-                              .weight = weight_of_number,
-                              .write = of.write,
-                              .scale = of.scale,
-                              .weights = of.weights,
-                              .extent = extent});
+        stream.enqueue(SquaredError{.predictions = of.outputs,
+                                    .targets = targets,
+                                    .loss = plan.loss,
+                                    .absolute = plan.absolute,
+                                    .gradient = of.gradient,
+                                    .weight = weight_of_number,
+                                    .write = of.write,
+                                    .scale = of.scale,
+                                    .weights = of.weights,
+                                    .extent = extent});
         return;
     }
     const CrossEntropy arguments{.logits = of.outputs,
@@ -36,7 +36,7 @@ void compute_loss(Stream& stream, const GroupPlan& plan, const LossOf& of) {
                                  .weights = of.weights,
                                  .extent = extent,
                                  .class_weights = of.class_weights};
-    plan.task == Task::classification ? stream.cross_entropy(arguments) : stream.binary_cross_entropy(arguments);
+    plan.task == Task::classification ? stream.enqueue(arguments) : stream.enqueue(BinaryCrossEntropy{arguments});
 }
 
 }  // namespace hpo

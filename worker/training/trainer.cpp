@@ -101,7 +101,7 @@ void Trainer::use_weights(const Tensor& block) {
     if (!rounded || rounded_from_ == &block) return;
     rounded_from_ = &block;
     stream_->select_replicas(0, replicas());
-    stream_->round(block.slice(0, 1, rounded.columns), rounded);
+    stream_->enqueue(Round{block.slice(0, 1, rounded.columns), rounded});
 }
 
 bool Trainer::train_step(const ShouldContinue& should_continue) {
@@ -115,7 +115,8 @@ bool Trainer::train_step(const ShouldContinue& should_continue) {
             const Optimizers used =
                 optimizers_of(replicas_, plan_, *stream_);  // `should_continue` may have deactivated replicas
             // The roots lie between gradients, whose padding is to be 0 again.
-            if (std::exchange(in_backward_, used.in_backward) && !used.in_backward) stream_->fill(plan_.gradient, 0);
+            if (std::exchange(in_backward_, used.in_backward) && !used.in_backward)
+                stream_->enqueue(Fill{plan_.gradient, 0});
             stream_->repeat(16 * std::uint64_t{feed_.place()} + used.number(), [this, used] { iterate(used); });
             for (Replica& replica : replicas_)
                 if (replica.alive) ++replica.progress.iteration;
@@ -192,13 +193,14 @@ void Trainer::iterate(Optimizers used) {
         const Tensor input = plan_.input.first_rows(rows);
         const Tensor targets = plan_.targets.first_rows(rows);
         const Write write = index == 0 ? Write::set : Write::add;
-        stream_->gather(feed_.source(data_.train), {.output = input,
-                                                    .targets = targets,
-                                                    .extent = training.extent,
-                                                    .seed = plan_.seed,
-                                                    .iteration = plan_.iteration,
-                                                    .augment = plan_.augment,
-                                                    .fold = plan_.fold});
+        stream_->enqueue(Gather{.samples = feed_.source(data_.train),
+                                .output = input,
+                                .targets = targets,
+                                .extent = training.extent,
+                                .seed = plan_.seed,
+                                .iteration = plan_.iteration,
+                                .augment = plan_.augment,
+                                .fold = plan_.fold});
         const Tensor outputs = plan_.model->forward(*stream_, plan_.weights, input, &training);
         compute_loss(*stream_, plan_,
                      {.outputs = outputs,

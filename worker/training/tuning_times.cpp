@@ -122,9 +122,10 @@ std::optional<double> convolution_time(Device& device, const Clock& clock, std::
                 const std::int64_t count = std::min(part, images - first);
                 const std::int64_t in = count * patches.in_pixels(), out = count * patches.out_pixels();
                 const Tensor rows = unfolded.first_rows(out);
-                stream->unfold(
-                    {patches, input.slice(first * patches.in_pixels() * patches.channels, in, patches.channels), rows});
-                stream->linear({rows, weight, output.slice(first * patches.out_pixels() * outputs, out, outputs)});
+                stream->enqueue(Unfold{
+                    patches, input.slice(first * patches.in_pixels() * patches.channels, in, patches.channels), rows});
+                stream->enqueue(
+                    Linear{rows, weight, output.slice(first * patches.out_pixels() * outputs, out, outputs)});
             }
             stream->synchronise();
             const double seconds = (clock.now() - begin).count();
@@ -153,7 +154,7 @@ std::optional<double> product_time(Device& device, const Clock& clock, std::int6
         std::optional<double> least;
         for (int time = 0; time < times; ++time) {
             const Seconds begin = clock.now();
-            for (int product = 0; product < products; ++product) stream->linear({input, weight, output});
+            for (int product = 0; product < products; ++product) stream->enqueue(Linear{input, weight, output});
             stream->synchronise();
             const double seconds = (clock.now() - begin).count() / products;
             if (time > 0) least = std::min(least.value_or(seconds), seconds);

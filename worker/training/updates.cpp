@@ -73,8 +73,12 @@ void update_weights(Stream& stream, const GroupPlan& plan, Optimizers used) {
         return block.slice(first, 1, block.columns - first);
     };
     const std::int64_t decayed = plan.model->block().decayed;
-    stream.gradient_norm({used.in_backward ? from(plan.gradient, decayed - roots_of(plan).columns) : plan.gradient,
-                          plan.clip, plan.norm, plan.factor, plan.scaling});
+    stream.enqueue(GradientNorm{
+        .gradient = used.in_backward ? from(plan.gradient, decayed - roots_of(plan).columns) : plan.gradient,
+        .limit = plan.clip,
+        .norm = plan.norm,
+        .factor = plan.factor,
+        .scaling = plan.scaling});
     for (std::size_t run = 0; run < plan.runs.size(); ++run) {
         if (plan.runs[run].orthogonal) {
             update_orthogonally(stream, plan, plan.runs[run], update_of(plan, run));
@@ -90,16 +94,26 @@ void update_weights(Stream& stream, const GroupPlan& plan, Optimizers used) {
             adamw.update.decayed = 0;
             adamw.update.rounded = {};
         }
-        if (used.adamw) stream.adamw(adamw);
+        if (used.adamw) stream.enqueue(adamw);
         other.alive = plan.by_sgd;
-        if (used.sgd) stream.sgd({other, moment, plan.momentum, plan.shared.nesterov});
+        if (used.sgd) stream.enqueue(Sgd{other, moment, plan.momentum, plan.shared.nesterov});
         other.alive = plan.by_lion;
-        if (used.lion) stream.lion({other, moment, plan.beta1, plan.beta2});
+        if (used.lion) stream.enqueue(Lion{other, moment, plan.beta1, plan.beta2});
     }
     // After all updates, also those of the backward pass.
     if (plan.average)
-        stream.average({plan.weights, plan.average, plan.iteration, plan.alive, static_cast<float>(plan.shared.ema)});
-    stream.advance({plan.iteration, plan.alive, plan.window_index, plan.loss, plan.norm, plan.losses, plan.norms});
+        stream.enqueue(Average{.weights = plan.weights,
+                               .average = plan.average,
+                               .iteration = plan.iteration,
+                               .alive = plan.alive,
+                               .decay = static_cast<float>(plan.shared.ema)});
+    stream.enqueue(Advance{.iteration = plan.iteration,
+                           .alive = plan.alive,
+                           .window_index = plan.window_index,
+                           .loss = plan.loss,
+                           .norm = plan.norm,
+                           .losses = plan.losses,
+                           .norms = plan.norms});
 }
 
 }  // namespace hpo

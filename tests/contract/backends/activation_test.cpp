@@ -82,7 +82,11 @@ TEST(Activation, IsTheFunctionOfPrePlusBiasThenDropout) {
                     harness.start();
                     std::vector<Numbers> before;
                     for (int k = 0; k < harness.replicas(); ++k) before.push_back(harness.values(c.pre, k));
-                    harness.stream().activate({activation, c.pre, c.bias, c.output, c.dropout});
+                    harness.stream().enqueue(Activate{.activation = activation,
+                                                      .pre = c.pre,
+                                                      .bias = c.bias,
+                                                      .output = c.output,
+                                                      .dropout = c.dropout});
                     for (int k = 0; k < harness.replicas(); ++k)
                         expect_near(harness.values(c.output, k),
                                     reference(activation, shape, before[number(k)], harness.values(c.bias, k),
@@ -103,9 +107,18 @@ TEST(Activation, GradientsAgreeWithFiniteDifferences) {
                         before.push_back(harness.values(c.pre, k));
                         up.push_back(harness.values(c.gradient, k));
                     }
-                    harness.stream().activate({activation, c.pre, c.bias, c.output, c.dropout});
-                    harness.stream().activate_backward(
-                        {activation, c.gradient, c.pre, c.output, c.bias_gradient, c.dropout, Write::set});
+                    harness.stream().enqueue(Activate{.activation = activation,
+                                                      .pre = c.pre,
+                                                      .bias = c.bias,
+                                                      .output = c.output,
+                                                      .dropout = c.dropout});
+                    harness.stream().enqueue(ActivateBackward{.activation = activation,
+                                                              .gradient = c.gradient,
+                                                              .pre = c.pre,
+                                                              .output = c.output,
+                                                              .bias_gradient = c.bias_gradient,
+                                                              .dropout = c.dropout,
+                                                              .write = Write::set});
                     for (int k = 0; k < harness.replicas(); ++k) {
                         const Numbers bias = harness.values(c.bias, k);
                         const auto run = [&](const Numbers& pre, const Numbers& shift) {
@@ -139,7 +152,7 @@ TEST(Activation, AddsToTheBiasGradientOfEarlierMicroBatches) {
         backward.gradient = gradient;
         backward.bias_gradient = sum;
         backward.write = Write::add;
-        harness.stream().activate_backward(backward);
+        harness.stream().enqueue(backward);
         for (int k = 0; k < harness.replicas(); ++k) {
             Numbers wanted = before[number(k)];
             const Numbers g = harness.values(gradient, k);
@@ -157,7 +170,7 @@ TEST(Activation, SumsTheBiasGradientOfMoreRowsThanItTakesAtOnce) {
         backward.pre = harness.random(150, 40, -3, 3);
         backward.bias_gradient = harness.output(1, 40);
         harness.start();
-        harness.stream().activate_backward(backward);
+        harness.stream().enqueue(backward);
         for (int k = 0; k < harness.replicas(); ++k) {
             Numbers wanted(40);
             const Numbers g = harness.values(backward.gradient, k);
@@ -180,7 +193,7 @@ TEST(Activation, SumsTheBiasGradientOfThousandsOfRows) {
                 backward.bias_gradient = harness.floats(1, shape.columns, [](int, std::int64_t) { return 0.5; });
                 backward.write = write;
                 harness.start();
-                harness.stream().activate_backward(backward);
+                harness.stream().enqueue(backward);
                 for (int k = 0; k < harness.replicas(); ++k) {
                     Numbers wanted(number(shape.columns), write == Write::add ? 0.5 : 0);
                     for (std::int64_t i = 0; i < shape.rows * shape.columns; ++i)
@@ -198,9 +211,15 @@ TEST(Activation, HoldsFarFromZero) {
             harness.start();
             std::vector<Numbers> before;
             for (int k = 0; k < harness.replicas(); ++k) before.push_back(harness.values(c.pre, k));
-            harness.stream().activate({activation, c.pre, c.bias, c.output, c.dropout});
-            harness.stream().activate_backward(
-                {activation, c.gradient, c.pre, c.output, c.bias_gradient, c.dropout, Write::set});
+            harness.stream().enqueue(Activate{
+                .activation = activation, .pre = c.pre, .bias = c.bias, .output = c.output, .dropout = c.dropout});
+            harness.stream().enqueue(ActivateBackward{.activation = activation,
+                                                      .gradient = c.gradient,
+                                                      .pre = c.pre,
+                                                      .output = c.output,
+                                                      .bias_gradient = c.bias_gradient,
+                                                      .dropout = c.dropout,
+                                                      .write = Write::set});
             for (int k = 0; k < harness.replicas(); ++k) {
                 expect_near(harness.values(c.output, k),
                             reference(activation, {3, 65}, before[number(k)], harness.values(c.bias, k), c.dropout, k),
@@ -216,7 +235,8 @@ TEST(Activation, LetsNaNThrough) {
             const Layer c(harness, {1, 33}, activation, false);
             harness.start();
             harness.stream().write(c.bias.at(20), 0, std::numeric_limits<float>::quiet_NaN());
-            harness.stream().activate({activation, c.pre, c.bias, c.output, c.dropout});
+            harness.stream().enqueue(Activate{
+                .activation = activation, .pre = c.pre, .bias = c.bias, .output = c.output, .dropout = c.dropout});
             const Numbers y = harness.values(c.output, 0);
             for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(std::isnan(y[i]), i == 20) << i;
         });
@@ -231,8 +251,9 @@ TEST(Dropout, DropsTheShareAskedForAndKeepsTheMean) {
         dropout.seed = harness.per_replica<std::uint64_t>([](int) { return 9; });
         dropout.iteration = harness.per_replica<std::uint32_t>([](int) { return 0; });
         harness.start();
-        harness.stream().fill(ones, 1);
-        harness.stream().activate({Activation::relu, ones, {}, ones, dropout});
+        harness.stream().enqueue(Fill{ones, 1});
+        harness.stream().enqueue(
+            Activate{.activation = Activation::relu, .pre = ones, .bias = {}, .output = ones, .dropout = dropout});
         double zeros = 0, sum = 0;
         for (const double y : harness.values(ones, 0)) {
             zeros += y == 0;
@@ -258,9 +279,20 @@ TEST(Activation, IsEachReplicasOwnWhereReplicasDiffer) {
             before.push_back(harness.values(c.pre, k));
             up.push_back(harness.values(c.gradient, k));
         }
-        harness.stream().activate({Activation::none, c.pre, c.bias, c.output, c.dropout, activations});
-        harness.stream().activate_backward(
-            {Activation::none, c.gradient, c.pre, c.output, c.bias_gradient, c.dropout, Write::set, activations});
+        harness.stream().enqueue(Activate{.activation = Activation::none,
+                                          .pre = c.pre,
+                                          .bias = c.bias,
+                                          .output = c.output,
+                                          .dropout = c.dropout,
+                                          .activations = activations});
+        harness.stream().enqueue(ActivateBackward{.activation = Activation::none,
+                                                  .gradient = c.gradient,
+                                                  .pre = c.pre,
+                                                  .output = c.output,
+                                                  .bias_gradient = c.bias_gradient,
+                                                  .dropout = c.dropout,
+                                                  .write = Write::set,
+                                                  .activations = activations});
         for (int k = 0; k < harness.replicas(); ++k) {
             const int name = harness.value_index_of(k);
             const Numbers bias = harness.values(c.bias, k);
@@ -280,14 +312,16 @@ TEST(Dropout, DrawsMicroBatchesAsTheWholeBatch) {
         const Layer c(harness, {10, 70}, Activation::relu, true);
         const Tensor whole = harness.output(10, 70), parts = harness.output(10, 70);
         harness.start();
-        harness.stream().fill(whole, 1);
-        harness.stream().fill(parts, 1);
-        harness.stream().activate({Activation::relu, whole, {}, whole, c.dropout});
+        harness.stream().enqueue(Fill{whole, 1});
+        harness.stream().enqueue(Fill{parts, 1});
+        harness.stream().enqueue(
+            Activate{.activation = Activation::relu, .pre = whole, .bias = {}, .output = whole, .dropout = c.dropout});
         for (const std::int64_t first : {0, 4}) {
             Dropout dropout = c.dropout;
             dropout.extent.micro_batch += static_cast<std::uint32_t>(first);
             const Tensor part = parts.slice(first * 70, first == 0 ? 4 : 6, 70);
-            harness.stream().activate({Activation::relu, part, {}, part, dropout});
+            harness.stream().enqueue(
+                Activate{.activation = Activation::relu, .pre = part, .bias = {}, .output = part, .dropout = dropout});
         }
         for (int k = 0; k < harness.replicas(); ++k) EXPECT_EQ(harness.bytes(whole, k), harness.bytes(parts, k));
     });
@@ -309,8 +343,12 @@ TEST(Dropout, DrawsAnewForEachSiteIterationAndSeed) {
         draws[2].iteration = later;
         draws[3].seed = other_seed;
         for (std::size_t i = 0; i < 4; ++i) {
-            harness.stream().fill(outputs[i], 1);
-            harness.stream().activate({Activation::relu, outputs[i], {}, outputs[i], draws[i]});
+            harness.stream().enqueue(Fill{outputs[i], 1});
+            harness.stream().enqueue(Activate{.activation = Activation::relu,
+                                              .pre = outputs[i],
+                                              .bias = {},
+                                              .output = outputs[i],
+                                              .dropout = draws[i]});
         }
         for (std::size_t i = 0; i < 4; ++i)
             for (std::size_t j = 0; j < i; ++j) {
@@ -331,21 +369,30 @@ TEST(Activation, OfAResidualBlockAddsWhatWentAroundItAndLeavesTheIncomingGradien
                          incoming = harness.random(shape.rows, shape.columns),
                          outgoing = harness.output(shape.rows, shape.columns);
             harness.start();
-            harness.stream().copy(plain.pre, skipping.pre);
-            harness.stream().copy(plain.bias, skipping.bias);
-            harness.stream().activate({activation, plain.pre, plain.bias, plain.output, plain.dropout});
-            harness.stream().activate(
-                {activation, skipping.pre, skipping.bias, skipping.output, skipping.dropout, {}, skipped});
+            harness.stream().enqueue(Copy{plain.pre, skipping.pre});
+            harness.stream().enqueue(Copy{plain.bias, skipping.bias});
+            harness.stream().enqueue(Activate{.activation = activation,
+                                              .pre = plain.pre,
+                                              .bias = plain.bias,
+                                              .output = plain.output,
+                                              .dropout = plain.dropout});
+            harness.stream().enqueue(Activate{.activation = activation,
+                                              .pre = skipping.pre,
+                                              .bias = skipping.bias,
+                                              .output = skipping.output,
+                                              .dropout = skipping.dropout,
+                                              .activations = {},
+                                              .skipped = skipped});
             std::vector<Numbers> up;
             for (int k = 0; k < harness.replicas(); ++k) up.push_back(harness.values(incoming, k));
-            harness.stream().activate_backward({.activation = activation,
-                                                .gradient = outgoing,
-                                                .pre = plain.pre,
-                                                .dropout = plain.dropout,
-                                                .incoming = incoming});
-            harness.stream().copy(incoming, plain.gradient);
-            harness.stream().activate_backward(
-                {.activation = activation, .gradient = plain.gradient, .pre = plain.pre, .dropout = plain.dropout});
+            harness.stream().enqueue(ActivateBackward{.activation = activation,
+                                                      .gradient = outgoing,
+                                                      .pre = plain.pre,
+                                                      .dropout = plain.dropout,
+                                                      .incoming = incoming});
+            harness.stream().enqueue(Copy{incoming, plain.gradient});
+            harness.stream().enqueue(ActivateBackward{
+                .activation = activation, .gradient = plain.gradient, .pre = plain.pre, .dropout = plain.dropout});
             for (int k = 0; k < harness.replicas(); ++k) {
                 Numbers wanted = harness.values(plain.output, k);
                 const Numbers around = harness.values(skipped, k);

@@ -133,13 +133,13 @@ TEST(BatchNorm, NormalisesEachGhostBatchAndItsGradientFollows) {
             harness.start();
             std::vector<Numbers> g;
             for (int k = 0; k < harness.replicas(); ++k) g.push_back(harness.values(it.backward.gradient, k));
-            harness.stream().copy(it.backward.gradient, again);
-            harness.stream().batch_norm(it.forward);
-            harness.stream().batch_norm_backward(it.backward);
+            harness.stream().enqueue(Copy{it.backward.gradient, again});
+            harness.stream().enqueue(it.forward);
+            harness.stream().enqueue(it.backward);
             BatchNormBackward add = it.backward;
             add.gradient = again;
             add.write = Write::add;
-            harness.stream().batch_norm_backward(add);
+            harness.stream().enqueue(add);
             for (int k = 0; k < harness.replicas(); ++k) {
                 const Numbers x = harness.values(it.forward.input, k), scale = harness.values(it.forward.scale, k);
                 expect_near(harness.values(it.forward.output, k),
@@ -176,7 +176,7 @@ TEST(BatchNorm, RunningStatisticsFollowTheMeanOverTheGhostBatches) {
                     mean[i % mean.size()] += share * its.mean[i];
                     variance[i % mean.size()] += share * its.variance[i] * (rows > 1 ? rows / (rows - 1) : 1);
                 }
-                harness.stream().batch_norm(it.forward);
+                harness.stream().enqueue(it.forward);
                 expect_near(harness.values(it.forward.running_mean, 0), mean, 1e-4);
                 expect_near(harness.values(it.forward.running_variance, 0), variance, 1e-4);
             });
@@ -190,9 +190,9 @@ TEST(BatchNorm, MicroBatchesOfWholeGhostBatchesAreTheWholeBatchToTheBit) {
         const Tensor mean = harness.output(1, shape.columns), variance = harness.output(1, shape.columns),
                      output = harness.output(shape.rows, shape.columns);
         harness.start();
-        harness.stream().copy(whole.forward.running_mean, mean);
-        harness.stream().copy(whole.forward.running_variance, variance);
-        harness.stream().batch_norm(whole.forward);
+        harness.stream().enqueue(Copy{whole.forward.running_mean, mean});
+        harness.stream().enqueue(Copy{whole.forward.running_variance, variance});
+        harness.stream().enqueue(whole.forward);
         for (const std::int64_t first : {0, 8}) {
             const std::int64_t rows = first == 0 ? 8 : 3;
             BatchNorm part = whole.forward;
@@ -203,7 +203,7 @@ TEST(BatchNorm, MicroBatchesOfWholeGhostBatchesAreTheWholeBatchToTheBit) {
             part.running_mean = mean;
             part.running_variance = variance;
             part.write = first == 0 ? Write::set : Write::add;
-            harness.stream().batch_norm(part);
+            harness.stream().enqueue(part);
         }
         EXPECT_EQ(harness.values(output, 0), harness.values(whole.forward.output, 0));
         EXPECT_EQ(harness.values(mean, 0), harness.values(whole.forward.running_mean, 0));
@@ -219,7 +219,7 @@ TEST(BatchNorm, EvaluatesByTheRunningStatisticsAndLeavesThemAlone) {
             it.forward.ghost = 0;
             std::vector<Numbers> before;
             for (int k = 0; k < harness.replicas(); ++k) before.push_back(harness.values(it.forward.running_mean, k));
-            harness.stream().batch_norm(it.forward);
+            harness.stream().enqueue(it.forward);
             for (int k = 0; k < harness.replicas(); ++k) {
                 const Numbers mean = harness.values(it.forward.running_mean, k),
                               variance = harness.values(it.forward.running_variance, k),
@@ -240,7 +240,7 @@ TEST(BatchNorm, ManyRowsFarFromZeroKeepTheirVariance) {
     on_every_device([&](Harness& harness) {
         const BatchNormCase it(harness, shape, 0, 100);
         harness.start();
-        harness.stream().batch_norm(it.forward);
+        harness.stream().enqueue(it.forward);
         const Statistics its = statistics_of(shape, harness.values(it.forward.input, 0));
         const Numbers rstd = harness.values(it.forward.rstd, 0);
         for (std::size_t i = 0; i < rstd.size(); ++i)

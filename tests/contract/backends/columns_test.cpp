@@ -72,9 +72,19 @@ TEST(EmbedColumns, MultipliesTheFeaturesOfEachColumnByItsTable) {
                     before_set.push_back(harness.values(set, k));
                     before_add.push_back(harness.values(add, k));
                 }
-                harness.stream().embed_columns({input, columns, weights, output});
-                harness.stream().embed_columns_backward({input, columns, up, set, 9, Write::set});
-                harness.stream().embed_columns_backward({input, columns, up, add, 9, Write::add});
+                harness.stream().enqueue(EmbedColumns{input, columns, weights, output});
+                harness.stream().enqueue(EmbedColumnsBackward{.input = input,
+                                                              .columns = columns,
+                                                              .output_gradient = up,
+                                                              .weight_gradients = set,
+                                                              .most_levels = 9,
+                                                              .write = Write::set});
+                harness.stream().enqueue(EmbedColumnsBackward{.input = input,
+                                                              .columns = columns,
+                                                              .output_gradient = up,
+                                                              .weight_gradients = add,
+                                                              .most_levels = 9,
+                                                              .write = Write::add});
                 for (int k = 0; k < harness.replicas(); ++k) {
                     Numbers y(number(rows * outputs)), dw(number(Columns::block));
                     product(entries, rows, harness.values(input, k), harness.values(weights, k), harness.values(up, k),

@@ -47,8 +47,15 @@ TEST(CrossEntropy, AScaleIsOfTheGradientAlone) {
         const Tensor scale = harness.per_replica<float>([](int replica) { return replica == 1 ? 1024.0F : 8.0F; });
         harness.start();
         const auto with = [&](const Tensor& gradient, const Tensor& its_loss, const Tensor& its_scale) {
-            harness.stream().cross_entropy({plain.logits, plain.labels, plain.smoothing, its_loss, plain.correct,
-                                            gradient, 0.25F, Write::set, its_scale});
+            harness.stream().enqueue(CrossEntropy{.logits = plain.logits,
+                                                  .labels = plain.labels,
+                                                  .smoothing = plain.smoothing,
+                                                  .loss = its_loss,
+                                                  .correct = plain.correct,
+                                                  .gradient = gradient,
+                                                  .weight = 0.25F,
+                                                  .write = Write::set,
+                                                  .scale = its_scale});
         };
         with(plain.gradient, plain.loss, {});
         with(scaled, loss, scale);
@@ -67,8 +74,14 @@ TEST(CrossEntropy, AgreesWithItsDefinitionAndFiniteDifferences) {
             const Entropy c(harness, shape);
             harness.start();
             const float weight = 1.0F / static_cast<float>(shape.rows);
-            harness.stream().cross_entropy(
-                {c.logits, c.labels, c.smoothing, c.loss, c.correct, c.gradient, weight, Write::set});
+            harness.stream().enqueue(CrossEntropy{.logits = c.logits,
+                                                  .labels = c.labels,
+                                                  .smoothing = c.smoothing,
+                                                  .loss = c.loss,
+                                                  .correct = c.correct,
+                                                  .gradient = c.gradient,
+                                                  .weight = weight,
+                                                  .write = Write::set});
             for (int k = 0; k < harness.replicas(); ++k) {
                 const Numbers z = harness.values(c.logits, k);
                 const auto loss = [&](const Numbers& v) {
@@ -95,8 +108,17 @@ TEST(CrossEntropy, LeavesPaddingOutOfEachReplicasMean) {
                 .micro_batch = 1,
                 .rows_per_sample = per_sample};
             harness.start();
-            harness.stream().cross_entropy(
-                {c.logits, c.labels, c.smoothing, c.loss, c.correct, c.gradient, 99, Write::set, {}, weights, extent});
+            harness.stream().enqueue(CrossEntropy{.logits = c.logits,
+                                                  .labels = c.labels,
+                                                  .smoothing = c.smoothing,
+                                                  .loss = c.loss,
+                                                  .correct = c.correct,
+                                                  .gradient = c.gradient,
+                                                  .weight = 99,
+                                                  .write = Write::set,
+                                                  .scale = {},
+                                                  .weights = weights,
+                                                  .extent = extent});
             for (int k = 0; k < harness.replicas(); ++k) {
                 const int name = harness.value_index_of(k);
                 const Shape shape{valid_rows[name], classes};
@@ -119,7 +141,14 @@ TEST(CrossEntropy, CountsRowsWhoseFirstGreatestLogitIsTheLabels) {
     fused_and_alone([&](Harness& harness) {
         const Entropy c(harness, {17, 10});
         harness.start();
-        harness.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, {}, 1, Write::set});
+        harness.stream().enqueue(CrossEntropy{.logits = c.logits,
+                                              .labels = c.labels,
+                                              .smoothing = c.smoothing,
+                                              .loss = c.loss,
+                                              .correct = c.correct,
+                                              .gradient = {},
+                                              .weight = 1,
+                                              .write = Write::set});
         for (int k = 0; k < harness.replicas(); ++k) {
             const Numbers z = harness.values(c.logits, k);
             int wanted = 0;
@@ -128,11 +157,18 @@ TEST(CrossEntropy, CountsRowsWhoseFirstGreatestLogitIsTheLabels) {
                           label_of(harness.value_index_of(k), row, 10);
             EXPECT_EQ(harness.stream().read<std::int32_t>(c.correct, k), wanted);
         }
-        harness.stream().fill(c.logits, 1);
+        harness.stream().enqueue(Fill{c.logits, 1});
         const std::vector<std::int32_t> firsts(17, 0);
         for (int k = 0; k < harness.replicas(); ++k)
             harness.stream().write(c.labels, k, std::span<const std::int32_t>(firsts));
-        harness.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, {}, 1, Write::set});
+        harness.stream().enqueue(CrossEntropy{.logits = c.logits,
+                                              .labels = c.labels,
+                                              .smoothing = c.smoothing,
+                                              .loss = c.loss,
+                                              .correct = c.correct,
+                                              .gradient = {},
+                                              .weight = 1,
+                                              .write = Write::set});
         for (int k = 0; k < harness.replicas(); ++k) EXPECT_EQ(harness.stream().read<std::int32_t>(c.correct, k), 17);
     });
 }
@@ -143,7 +179,14 @@ TEST(CrossEntropy, IsTheMeanOfThousandsOfRows) {
         const Entropy c(harness, shape);
         harness.start();
         const float weight = 1.0F / 2345;
-        harness.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, {}, weight, Write::set});
+        harness.stream().enqueue(CrossEntropy{.logits = c.logits,
+                                              .labels = c.labels,
+                                              .smoothing = c.smoothing,
+                                              .loss = c.loss,
+                                              .correct = c.correct,
+                                              .gradient = {},
+                                              .weight = weight,
+                                              .write = Write::set});
         for (int k = 0; k < harness.replicas(); ++k) {
             const Numbers z = harness.values(c.logits, k);
             expect_near(harness.values(c.loss, k), {reference(shape, z, harness.value_index_of(k), weight)}, 2e-6);
@@ -160,8 +203,22 @@ TEST(CrossEntropy, WritesTheGradientOverTheLogitsIfAskedTo) {
     fused_and_alone([&](Harness& harness) {
         const Entropy c(harness, {7, 33});
         harness.start();
-        harness.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, c.gradient, 1, Write::set});
-        harness.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, c.logits, 1, Write::set});
+        harness.stream().enqueue(CrossEntropy{.logits = c.logits,
+                                              .labels = c.labels,
+                                              .smoothing = c.smoothing,
+                                              .loss = c.loss,
+                                              .correct = c.correct,
+                                              .gradient = c.gradient,
+                                              .weight = 1,
+                                              .write = Write::set});
+        harness.stream().enqueue(CrossEntropy{.logits = c.logits,
+                                              .labels = c.labels,
+                                              .smoothing = c.smoothing,
+                                              .loss = c.loss,
+                                              .correct = c.correct,
+                                              .gradient = c.logits,
+                                              .weight = 1,
+                                              .write = Write::set});
         for (int k = 0; k < harness.replicas(); ++k)
             EXPECT_EQ(harness.bytes(c.gradient, k), harness.bytes(c.logits, k));
     });
@@ -171,14 +228,28 @@ TEST(CrossEntropy, AddsLossAndCountOfLaterBatches) {
     fused_and_alone([&](Harness& harness) {
         const Entropy c(harness, {7, 10});
         harness.start();
-        harness.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, {}, 1, Write::set});
+        harness.stream().enqueue(CrossEntropy{.logits = c.logits,
+                                              .labels = c.labels,
+                                              .smoothing = c.smoothing,
+                                              .loss = c.loss,
+                                              .correct = c.correct,
+                                              .gradient = {},
+                                              .weight = 1,
+                                              .write = Write::set});
         std::vector<float> loss;
         std::vector<std::int32_t> correct;
         for (int k = 0; k < harness.replicas(); ++k) {
             loss.push_back(harness.stream().read<float>(c.loss, k));
             correct.push_back(harness.stream().read<std::int32_t>(c.correct, k));
         }
-        harness.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, {}, 1, Write::add});
+        harness.stream().enqueue(CrossEntropy{.logits = c.logits,
+                                              .labels = c.labels,
+                                              .smoothing = c.smoothing,
+                                              .loss = c.loss,
+                                              .correct = c.correct,
+                                              .gradient = {},
+                                              .weight = 1,
+                                              .write = Write::add});
         for (int k = 0; k < harness.replicas(); ++k) {
             EXPECT_FLOAT_EQ(harness.stream().read<float>(c.loss, k), 2 * loss[number(k)]);
             EXPECT_EQ(harness.stream().read<std::int32_t>(c.correct, k), 2 * correct[number(k)]);
@@ -190,14 +261,28 @@ TEST(CrossEntropy, StaysFiniteForLogitsInTheThousandsAndShowsNaN) {
     fused_and_alone([&](Harness& harness) {
         const Entropy c(harness, {7, 10}, 5000);
         harness.start();
-        harness.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, c.gradient, 1, Write::set});
+        harness.stream().enqueue(CrossEntropy{.logits = c.logits,
+                                              .labels = c.labels,
+                                              .smoothing = c.smoothing,
+                                              .loss = c.loss,
+                                              .correct = c.correct,
+                                              .gradient = c.gradient,
+                                              .weight = 1,
+                                              .write = Write::set});
         for (int k = 0; k < harness.replicas(); ++k) {
             expect_near(harness.values(c.loss, k),
                         {reference({7, 10}, harness.values(c.logits, k), harness.value_index_of(k), 1)}, 1e-5);
             for (const double g : harness.values(c.gradient, k)) EXPECT_TRUE(std::isfinite(g));
             harness.stream().write(c.logits.at(25), k, std::numeric_limits<float>::quiet_NaN());
         }
-        harness.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, {}, 1, Write::set});
+        harness.stream().enqueue(CrossEntropy{.logits = c.logits,
+                                              .labels = c.labels,
+                                              .smoothing = c.smoothing,
+                                              .loss = c.loss,
+                                              .correct = c.correct,
+                                              .gradient = {},
+                                              .weight = 1,
+                                              .write = Write::set});
         for (int k = 0; k < harness.replicas(); ++k) EXPECT_TRUE(std::isnan(harness.stream().read<float>(c.loss, k)));
     });
 }
@@ -216,14 +301,14 @@ TEST(CrossEntropy, CountsARowAsTheWeightOfItsLabel) {
         const Entropy c(harness, shape);
         const Tensor weights = class_weights(harness, shape.columns);
         harness.start();
-        harness.stream().cross_entropy({.logits = c.logits,
-                                        .labels = c.labels,
-                                        .smoothing = c.smoothing,
-                                        .loss = c.loss,
-                                        .correct = c.correct,
-                                        .gradient = c.gradient,
-                                        .weight = 0.125F,
-                                        .class_weights = weights});
+        harness.stream().enqueue(CrossEntropy{.logits = c.logits,
+                                              .labels = c.labels,
+                                              .smoothing = c.smoothing,
+                                              .loss = c.loss,
+                                              .correct = c.correct,
+                                              .gradient = c.gradient,
+                                              .weight = 0.125F,
+                                              .class_weights = weights});
         for (int k = 0; k < harness.replicas(); ++k) {
             const Numbers z = harness.values(c.logits, k);
             const int name = harness.value_index_of(k);
@@ -295,7 +380,7 @@ TEST(BinaryCrossEntropy, AgreesWithItsDefinitionAndFiniteDifferences) {
             CrossEntropy arguments = b.arguments(weight);
             arguments.class_weights = class_weights(harness, shape.columns);
             harness.start();
-            harness.stream().binary_cross_entropy(arguments);
+            harness.stream().enqueue(BinaryCrossEntropy{arguments});
             for (int k = 0; k < harness.replicas(); ++k) {
                 const Numbers z = harness.values(b.c.logits, k);
                 const int name = harness.value_index_of(k);
@@ -322,7 +407,7 @@ TEST(BinaryCrossEntropy, LeavesPaddingOutOfEachReplicasMeanAndScalesTheGradientA
         arguments.extent = {harness.per_replica<std::uint32_t>([&](int replica) { return batches[replica]; }),
                             harness.per_replica<std::uint32_t>([](int) { return 1000U; }), 1};
         harness.start();
-        harness.stream().binary_cross_entropy(arguments);
+        harness.stream().enqueue(BinaryCrossEntropy{arguments});
         for (int k = 0; k < harness.replicas(); ++k) {
             const int name = harness.value_index_of(k);
             const auto valid = number(valid_rows[name] * columns);
@@ -346,9 +431,9 @@ TEST(BinaryCrossEntropy, AddsLaterBatchesStaysFiniteForLogitsInTheThousandsAndSh
         const Binary b(harness, {345, 10}, 5000);
         harness.start();
         CrossEntropy arguments = b.arguments(0.5F);
-        harness.stream().binary_cross_entropy(arguments);
+        harness.stream().enqueue(BinaryCrossEntropy{arguments});
         arguments.write = Write::add;
-        harness.stream().binary_cross_entropy(arguments);
+        harness.stream().enqueue(BinaryCrossEntropy{arguments});
         for (int k = 0; k < harness.replicas(); ++k) {
             const Numbers z = harness.values(b.c.logits, k);
             const int name = harness.value_index_of(k);
@@ -357,12 +442,12 @@ TEST(BinaryCrossEntropy, AddsLaterBatchesStaysFiniteForLogitsInTheThousandsAndSh
             for (const double g : harness.values(b.c.gradient, k)) EXPECT_TRUE(std::isfinite(g));
         }
         arguments.gradient = b.c.logits;
-        harness.stream().binary_cross_entropy(arguments);
+        harness.stream().enqueue(BinaryCrossEntropy{arguments});
         for (int k = 0; k < harness.replicas(); ++k) {
             EXPECT_EQ(harness.bytes(b.c.gradient, k), harness.bytes(b.c.logits, k));
             harness.stream().write(b.c.logits.at(25), k, std::numeric_limits<float>::quiet_NaN());
         }
-        harness.stream().binary_cross_entropy(arguments);
+        harness.stream().enqueue(BinaryCrossEntropy{arguments});
         for (int k = 0; k < harness.replicas(); ++k) EXPECT_TRUE(std::isnan(harness.stream().read<float>(b.c.loss, k)));
     });
 }

@@ -46,8 +46,8 @@ TEST(Patches, UnfoldCopiesAndFoldSumsWhatWasCopied) {
             const Tensor gradient = harness.random(rows, patches.elements());
             const Tensor folded = harness.output(count * patches.in_pixels(), patches.channels);
             harness.start();
-            harness.stream().unfold({patches, input, unfolded});
-            harness.stream().fold({patches, gradient, folded});
+            harness.stream().enqueue(Unfold{patches, input, unfolded});
+            harness.stream().enqueue(Fold{patches, gradient, folded});
             for (int k = 0; k < harness.replicas(); ++k) {
                 const Numbers x = harness.values(input, k), g = harness.values(gradient, k);
                 Numbers copied(number(rows * patches.elements())), summed(x.size());
@@ -83,7 +83,8 @@ TEST(Convolution, IsTheProductOfThePatchesAndTheWeights) {
                 harness.start();
                 Stream& stream = harness.stream();
                 if (!stream.convolves()) return;
-                stream.convolve({patches, input, weight, output, workspace});
+                stream.enqueue(Convolve{
+                    .patches = patches, .input = input, .weight = weight, .output = output, .workspace = workspace});
                 ConvolveBackward backward{.patches = patches,
                                           .output_gradient = gradient,
                                           .input = input,
@@ -91,10 +92,10 @@ TEST(Convolution, IsTheProductOfThePatchesAndTheWeights) {
                                           .weight_gradient = of_weight,
                                           .input_gradient = of_input,
                                           .workspace = workspace};
-                stream.convolve_backward(backward);
+                stream.enqueue(backward);
                 backward.weight_gradient = of_weight_alone;
                 backward.input_gradient = {};
-                stream.convolve_backward(backward);
+                stream.enqueue(backward);
                 backward.weight_gradient = sums;
                 backward.write = Write::add;
                 for (int k = 0; k < harness.replicas(); ++k) {
@@ -119,7 +120,7 @@ TEST(Convolution, IsTheProductOfThePatchesAndTheWeights) {
                     EXPECT_EQ(harness.values(of_weight, k), harness.values(of_weight_alone, k));
                     expect_near(harness.values(of_input, k), dx, 1e-5);
                     stream.select_replicas(k, 1);
-                    stream.convolve_backward(backward);
+                    stream.enqueue(backward);
                     expect_near(harness.values(sums, k), added, 1e-5);
                 }
                 stream.select_replicas(0, harness.replicas());
@@ -169,24 +170,24 @@ TEST(GroupNorm, AgreesWithItsDefinitionAndFiniteDifferences) {
             harness.start();
             std::vector<Numbers> up;
             for (int k = 0; k < harness.replicas(); ++k) up.push_back(harness.values(gradient, k));
-            harness.stream().group_norm({.pixels = shape.pixels,
-                                         .groups = shape.groups,
-                                         .input = input,
-                                         .scale = scale,
-                                         .shift = shift,
-                                         .output = output,
-                                         .mean = mean,
-                                         .rstd = rstd});
-            harness.stream().group_norm_backward({.pixels = shape.pixels,
-                                                  .groups = shape.groups,
-                                                  .gradient = gradient,
-                                                  .input = input,
-                                                  .mean = mean,
-                                                  .rstd = rstd,
-                                                  .scale = scale,
-                                                  .scale_gradient = scale_gradient,
-                                                  .shift_gradient = shift_gradient,
-                                                  .sums = sums});
+            harness.stream().enqueue(GroupNorm{.pixels = shape.pixels,
+                                               .groups = shape.groups,
+                                               .input = input,
+                                               .scale = scale,
+                                               .shift = shift,
+                                               .output = output,
+                                               .mean = mean,
+                                               .rstd = rstd});
+            harness.stream().enqueue(GroupNormBackward{.pixels = shape.pixels,
+                                                       .groups = shape.groups,
+                                                       .gradient = gradient,
+                                                       .input = input,
+                                                       .mean = mean,
+                                                       .rstd = rstd,
+                                                       .scale = scale,
+                                                       .scale_gradient = scale_gradient,
+                                                       .shift_gradient = shift_gradient,
+                                                       .sums = sums});
             // A group of one number has a deviation of 0, which magnifies rounding errors.
             const double tolerance = shape.pixels * shape.channels / shape.groups < 4 ? 2e-2 : 5e-5;
             for (int k = 0; k < harness.replicas(); ++k) {
@@ -216,10 +217,30 @@ TEST(GroupNorm, AddsToTheGradientsOfEarlierMicroBatches) {
         for (int i = 0; i < 2; ++i) set.push_back(harness.output(1, 8));
         for (int i = 0; i < 2; ++i) add.push_back(harness.output(1, 8));
         harness.start();
-        harness.stream().copy(g1, g2);
-        for (const auto& tensor : add) harness.stream().fill(tensor, 1);
-        harness.stream().group_norm_backward({3, 2, g1, input, mean, rstd, scale, set[0], set[1], sums, Write::set});
-        harness.stream().group_norm_backward({3, 2, g2, input, mean, rstd, scale, add[0], add[1], sums, Write::add});
+        harness.stream().enqueue(Copy{g1, g2});
+        for (const auto& tensor : add) harness.stream().enqueue(Fill{tensor, 1});
+        harness.stream().enqueue(GroupNormBackward{.pixels = 3,
+                                                   .groups = 2,
+                                                   .gradient = g1,
+                                                   .input = input,
+                                                   .mean = mean,
+                                                   .rstd = rstd,
+                                                   .scale = scale,
+                                                   .scale_gradient = set[0],
+                                                   .shift_gradient = set[1],
+                                                   .sums = sums,
+                                                   .write = Write::set});
+        harness.stream().enqueue(GroupNormBackward{.pixels = 3,
+                                                   .groups = 2,
+                                                   .gradient = g2,
+                                                   .input = input,
+                                                   .mean = mean,
+                                                   .rstd = rstd,
+                                                   .scale = scale,
+                                                   .scale_gradient = add[0],
+                                                   .shift_gradient = add[1],
+                                                   .sums = sums,
+                                                   .write = Write::add});
         for (int k = 0; k < harness.replicas(); ++k)
             for (std::size_t i = 0; i < 2; ++i) {
                 Numbers wanted = harness.values(set[i], k);
@@ -235,8 +256,8 @@ TEST(MeanPixels, AveragesEachSampleAndSpreadsItsGradient) {
             const Tensor input = harness.random(samples * pixels, channels), output = harness.output(samples, channels);
             const Tensor up = harness.random(samples, channels), down = harness.output(samples * pixels, channels);
             harness.start();
-            harness.stream().mean_pixels({input, output});
-            harness.stream().mean_pixels_backward({up, down});
+            harness.stream().enqueue(MeanPixels{input, output});
+            harness.stream().enqueue(MeanPixelsBackward{up, down});
             for (int k = 0; k < harness.replicas(); ++k) {
                 const Numbers x = harness.values(input, k), g = harness.values(up, k);
                 Numbers means(g.size()), spread(x.size());
@@ -269,8 +290,8 @@ TEST(MaxPixels, TakesTheMaximumOfEachWindowAndSendsTheGradientThere) {
             const Tensor back = harness.output(images * height * width, channels);
             harness.start();
             const MaxPixels forward{.height = height, .width = width, .input = input, .output = output};
-            harness.stream().max_pixels(forward);
-            harness.stream().max_pixels_backward({forward, up, back});
+            harness.stream().enqueue(forward);
+            harness.stream().enqueue(MaxPixelsBackward{forward, up, back});
             for (int k = 0; k < harness.replicas(); ++k) {
                 const Numbers x = harness.values(input, k), g = harness.values(up, k);
                 Numbers greatest(g.size()), gradient(x.size());
@@ -304,7 +325,7 @@ TEST(Add, AddsEachElement) {
             harness.start();
             std::vector<Numbers> before;
             for (int k = 0; k < harness.replicas(); ++k) before.push_back(harness.values(to, k));
-            harness.stream().add(from, to);
+            harness.stream().enqueue(Add{from, to});
             for (int k = 0; k < harness.replicas(); ++k) {
                 Numbers wanted = harness.values(from, k);
                 for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] += before[number(k)][i];

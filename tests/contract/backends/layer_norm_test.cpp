@@ -43,9 +43,23 @@ TEST(LayerNorm, AgreesWithItsDefinitionAndFiniteDifferences) {
                 before.push_back(harness.values(input, k));
                 up.push_back(harness.values(gradient, k));
             }
-            harness.stream().layer_norm({input, bias, scale, shift, output, mean, rstd, static_cast<float>(epsilon)});
-            harness.stream().layer_norm_backward(
-                {gradient, input, mean, rstd, scale, scale_gradient, shift_gradient, bias_gradient, Write::set});
+            harness.stream().enqueue(LayerNorm{.input = input,
+                                               .bias = bias,
+                                               .scale = scale,
+                                               .shift = shift,
+                                               .output = output,
+                                               .mean = mean,
+                                               .rstd = rstd,
+                                               .epsilon = static_cast<float>(epsilon)});
+            harness.stream().enqueue(LayerNormBackward{.gradient = gradient,
+                                                       .input = input,
+                                                       .mean = mean,
+                                                       .rstd = rstd,
+                                                       .scale = scale,
+                                                       .scale_gradient = scale_gradient,
+                                                       .shift_gradient = shift_gradient,
+                                                       .bias_gradient = bias_gradient,
+                                                       .write = Write::set});
             for (int k = 0; k < harness.replicas(); ++k) {
                 const Numbers x = before[number(k)], b = harness.values(bias, k), s = harness.values(scale, k),
                               t = harness.values(shift, k), g = up[number(k)];
@@ -100,18 +114,25 @@ TEST(LayerNorm, LeavesPaddingOutOfMeansAndSetsItToNought) {
             before.push_back(unpadded(input, k));
             up.push_back(unpadded(gradient, k));
         }
-        harness.stream().layer_norm(
-            {input, bias, scale, shift, output, mean, rstd, static_cast<float>(epsilon), {.columns = valid}});
-        harness.stream().layer_norm_backward({gradient,
-                                              input,
-                                              mean,
-                                              rstd,
-                                              scale,
-                                              of_parameters[0],
-                                              of_parameters[1],
-                                              of_parameters[2],
-                                              Write::set,
-                                              {.columns = valid}});
+        harness.stream().enqueue(LayerNorm{.input = input,
+                                           .bias = bias,
+                                           .scale = scale,
+                                           .shift = shift,
+                                           .output = output,
+                                           .mean = mean,
+                                           .rstd = rstd,
+                                           .epsilon = static_cast<float>(epsilon),
+                                           .extent = {.columns = valid}});
+        harness.stream().enqueue(LayerNormBackward{.gradient = gradient,
+                                                   .input = input,
+                                                   .mean = mean,
+                                                   .rstd = rstd,
+                                                   .scale = scale,
+                                                   .scale_gradient = of_parameters[0],
+                                                   .shift_gradient = of_parameters[1],
+                                                   .bias_gradient = of_parameters[2],
+                                                   .write = Write::set,
+                                                   .extent = {.columns = valid}});
         for (int k = 0; k < harness.replicas(); ++k) {
             const Shape shape{rows, valid_of[harness.value_index_of(k)]};
             const Numbers b = unpadded(bias, k), s = unpadded(scale, k), t = unpadded(shift, k);
@@ -134,10 +155,26 @@ TEST(LayerNorm, AddsToTheGradientsOfEarlierMicroBatches) {
         for (int i = 0; i < 3; ++i) set.push_back(harness.output(1, 17));
         for (int i = 0; i < 3; ++i) add.push_back(harness.output(1, 17));
         harness.start();
-        harness.stream().copy(g1, g2);
-        for (const auto& tensor : add) harness.stream().fill(tensor, 1);
-        harness.stream().layer_norm_backward({g1, input, mean, rstd, scale, set[0], set[1], set[2], Write::set});
-        harness.stream().layer_norm_backward({g2, input, mean, rstd, scale, add[0], add[1], add[2], Write::add});
+        harness.stream().enqueue(Copy{g1, g2});
+        for (const auto& tensor : add) harness.stream().enqueue(Fill{tensor, 1});
+        harness.stream().enqueue(LayerNormBackward{.gradient = g1,
+                                                   .input = input,
+                                                   .mean = mean,
+                                                   .rstd = rstd,
+                                                   .scale = scale,
+                                                   .scale_gradient = set[0],
+                                                   .shift_gradient = set[1],
+                                                   .bias_gradient = set[2],
+                                                   .write = Write::set});
+        harness.stream().enqueue(LayerNormBackward{.gradient = g2,
+                                                   .input = input,
+                                                   .mean = mean,
+                                                   .rstd = rstd,
+                                                   .scale = scale,
+                                                   .scale_gradient = add[0],
+                                                   .shift_gradient = add[1],
+                                                   .bias_gradient = add[2],
+                                                   .write = Write::add});
         for (int k = 0; k < harness.replicas(); ++k)
             for (std::size_t i = 0; i < 3; ++i) {
                 Numbers wanted = harness.values(set[i], k);
@@ -172,14 +209,14 @@ TEST(LayerNorm, SumsTheGradientsOfThousandsOfRows) {
                         if (shifts) shifted.back()[i % columns] += up[i];
                     }
                 }
-                harness.stream().layer_norm_backward({.gradient = g,
-                                                      .input = input,
-                                                      .mean = mean,
-                                                      .rstd = rstd,
-                                                      .scale = scale,
-                                                      .scale_gradient = of_scale,
-                                                      .shift_gradient = shifts ? of_shift : Tensor{},
-                                                      .write = write});
+                harness.stream().enqueue(LayerNormBackward{.gradient = g,
+                                                           .input = input,
+                                                           .mean = mean,
+                                                           .rstd = rstd,
+                                                           .scale = scale,
+                                                           .scale_gradient = of_scale,
+                                                           .shift_gradient = shifts ? of_shift : Tensor{},
+                                                           .write = write});
                 for (int k = 0; k < harness.replicas(); ++k) {
                     expect_near(harness.values(of_scale, k), scales[number(k)], 1e-4);
                     expect_near(harness.values(of_shift, k), shifted[number(k)], 1e-4);
@@ -203,21 +240,21 @@ TEST(LayerNorm, RmsNormTakesNoMeanAndNeedsNoShift) {
                 up.push_back(harness.values(gradient, k));
                 before.push_back(harness.values(skipped, k));
             }
-            harness.stream().layer_norm({.input = input,
-                                         .scale = scale,
-                                         .output = output,
-                                         .mean = mean,
-                                         .rstd = rstd,
-                                         .epsilon = static_cast<float>(epsilon),
-                                         .centred = false});
-            harness.stream().layer_norm_backward({.gradient = gradient,
-                                                  .input = input,
-                                                  .mean = mean,
-                                                  .rstd = rstd,
-                                                  .scale = scale,
-                                                  .scale_gradient = scale_gradient,
-                                                  .centred = false,
-                                                  .skipped_gradient = skipped});
+            harness.stream().enqueue(LayerNorm{.input = input,
+                                               .scale = scale,
+                                               .output = output,
+                                               .mean = mean,
+                                               .rstd = rstd,
+                                               .epsilon = static_cast<float>(epsilon),
+                                               .centred = false});
+            harness.stream().enqueue(LayerNormBackward{.gradient = gradient,
+                                                       .input = input,
+                                                       .mean = mean,
+                                                       .rstd = rstd,
+                                                       .scale = scale,
+                                                       .scale_gradient = scale_gradient,
+                                                       .centred = false,
+                                                       .skipped_gradient = skipped});
             const auto normed = [&](const Numbers& x, const Numbers& s) {
                 Numbers y(x.size());
                 const auto columns = number(shape.columns);

@@ -28,7 +28,7 @@ TEST(Linear, IsInputTimesTransposedWeight) {
             const Tensor w = harness.random(size.outputs, size.inputs);
             const Tensor y = harness.output(size.batch, size.outputs);
             harness.start();
-            harness.stream().linear({x, w, y});
+            harness.stream().enqueue(Linear{x, w, y});
             for (int k = 0; k < harness.replicas(); ++k)
                 expect_near(harness.values(y, k), product(harness.values(x, k), harness.values(w, k), size), 1e-5);
         });
@@ -47,7 +47,12 @@ TEST(Linear, GradientsAreThoseOfTheProduct) {
                 harness.start();
                 std::vector<Numbers> before;
                 for (int k = 0; k < harness.replicas(); ++k) before.push_back(harness.values(dw, k));
-                harness.stream().linear_backward({dy, x, w, dw, dx, write});
+                harness.stream().enqueue(LinearBackward{.output_gradient = dy,
+                                                        .input = x,
+                                                        .weight = w,
+                                                        .weight_gradient = dw,
+                                                        .input_gradient = dx,
+                                                        .write = write});
                 for (int k = 0; k < harness.replicas(); ++k) {
                     const Numbers xs = harness.values(x, k), ws = harness.values(w, k), up = harness.values(dy, k);
                     Numbers wanted_w(ws.size()), wanted_x(xs.size());
@@ -74,7 +79,12 @@ TEST(Linear, GradientsAgreeWithFiniteDifferences) {
         const Tensor dw = harness.output(size.outputs, size.inputs);
         const Tensor dx = harness.output(size.batch, size.inputs);
         harness.start();
-        harness.stream().linear_backward({dy, x, w, dw, dx, Write::set});
+        harness.stream().enqueue(LinearBackward{.output_gradient = dy,
+                                                .input = x,
+                                                .weight = w,
+                                                .weight_gradient = dw,
+                                                .input_gradient = dx,
+                                                .write = Write::set});
         for (int k = 0; k < harness.replicas(); ++k) {
             const Numbers xs = harness.values(x, k), ws = harness.values(w, k), up = harness.values(dy, k);
             expect_near(harness.values(dw, k),
@@ -90,7 +100,12 @@ TEST(Linear, TheFirstLayerNeedsNoGradientOfItsInput) {
         const Tensor x = harness.random(3, 7), w = harness.random(5, 7), dy = harness.random(3, 5),
                      dw = harness.output(5, 7);
         harness.start();
-        harness.stream().linear_backward({dy, x, w, dw, {}, Write::set});
+        harness.stream().enqueue(LinearBackward{.output_gradient = dy,
+                                                .input = x,
+                                                .weight = w,
+                                                .weight_gradient = dw,
+                                                .input_gradient = {},
+                                                .write = Write::set});
         for (int k = 0; k < harness.replicas(); ++k) EXPECT_TRUE(std::isfinite(harness.values(dw, k)[0]));
     });
 }
@@ -118,7 +133,7 @@ struct Operand {
         rounded = type == Type::f32 ? exact : harness.rounded(rows, columns, type);
     }
     void round(Stream& stream) const {
-        if (rounded.type != Type::f32) stream.round(exact, rounded);
+        if (rounded.type != Type::f32) stream.enqueue(Round{exact, rounded});
     }
 };
 
@@ -143,8 +158,14 @@ TEST(Linear, In16BitsItIsTheProductOfTheRoundedOperandsSummedInFloat32) {
             for (const auto& [precision, x, w, dy, y, dw, dx] : cases) {
                 if (!harness.device().computes_in(precision)) continue;
                 for (const Operand* one : {&x, &w, &dy}) one->round(harness.stream());
-                harness.stream().linear({x.rounded, w.rounded, y, precision});
-                harness.stream().linear_backward({dy.rounded, x.rounded, w.rounded, dw, dx, Write::set, precision});
+                harness.stream().enqueue(Linear{x.rounded, w.rounded, y, precision});
+                harness.stream().enqueue(LinearBackward{.output_gradient = dy.rounded,
+                                                        .input = x.rounded,
+                                                        .weight = w.rounded,
+                                                        .weight_gradient = dw,
+                                                        .input_gradient = dx,
+                                                        .write = Write::set,
+                                                        .precision = precision});
                 for (int k = 0; k < harness.replicas(); ++k) {
                     const Numbers xs = rounded(harness.values(x.exact, k), precision),
                                   ws = rounded(harness.values(w.exact, k), precision);
@@ -177,7 +198,7 @@ TEST(Linear, ItsErrorIsThatOfThePrecision) {
             const Tensor y = harness.output(size.batch, size.outputs);
             harness.start();
             for (const Operand* operand : {&x, &w}) operand->round(harness.stream());
-            harness.stream().linear({x.rounded, w.rounded, y, wanted});
+            harness.stream().enqueue(Linear{x.rounded, w.rounded, y, wanted});
             const Numbers exact = product(harness.values(x.exact, 0), harness.values(w.exact, 0), size),
                           got = harness.values(y, 0);
             double largest = 0;
@@ -204,7 +225,7 @@ TEST(Round, RoundsEveryKindOfNumber) {
         const std::vector<float> given(kinds.begin(), kinds.end());
         harness.stream().write(x, 0, std::span<const float>(given));
         for (const auto& [precision, narrow] : all) {
-            harness.stream().round(x, narrow);
+            harness.stream().enqueue(Round{x, narrow});
             const auto raw = harness.bytes(narrow, 0);
             for (std::size_t i = 0; i < kinds.size(); ++i) {
                 std::uint16_t bits = 0;

@@ -90,7 +90,8 @@ void gathers_in_order(std::int64_t listed) {
         const Held<T> held(harness.device(), listed);
         Taken taken{harness};
         harness.start();
-        harness.stream().gather(held.samples, {.output = taken.output, .targets = taken.targets, .first = 20});
+        harness.stream().enqueue(
+            Gather{.samples = held.samples, .output = taken.output, .targets = taken.targets, .first = 20});
         std::vector<std::int64_t> numbers(11);
         std::iota(numbers.begin(), numbers.end(), 20);
         for (int k = 0; k < harness.replicas(); ++k) taken.expect(held, k, numbers);
@@ -111,13 +112,20 @@ TEST(Gather, TakesTargetsOfSeveralNumbers) {
         const auto number_of = [&](std::int64_t sample, std::int64_t i) {
             return static_cast<double>(held.target_numbers[number(held.rows[number(sample)] * outputs + i)]);
         };
-        harness.stream().gather(held.samples, {.output = output, .targets = targets, .first = 20});
+        harness.stream().enqueue(Gather{.samples = held.samples, .output = output, .targets = targets, .first = 20});
         for (int k = 0; k < harness.replicas(); ++k) {
             const Numbers got = harness.values(targets, k);
             for (std::int64_t i = 0; i < 11 * outputs; ++i)
                 EXPECT_EQ(got[number(i)], number_of(20 + i / outputs, i % outputs)) << i;
         }
-        harness.stream().gather(held.samples, {output, targets, 0, extent, seed, iteration, {}});
+        harness.stream().enqueue(Gather{.samples = held.samples,
+                                        .output = output,
+                                        .targets = targets,
+                                        .first = 0,
+                                        .extent = extent,
+                                        .seed = seed,
+                                        .iteration = iteration,
+                                        .augment = {}});
         for (int k = 0; k < harness.replicas(); ++k) {
             const auto name = number(harness.value_index_of(k));
             const std::uint32_t epoch = 37 / batches[name];
@@ -143,7 +151,7 @@ TEST(Gather, RoundsWhatGoesToAnOutputOf16Bits) {
                 Taken wide{harness}, narrow{harness};
                 narrow.output = harness.rounded(11, features_of_each, operand_type(precision));
                 const Tensor rounded = harness.rounded(11, features_of_each, operand_type(precision));
-                Gather gather{.output = wide.output, .targets = wide.targets, .first = 20};
+                Gather gather{.samples = held.samples, .output = wide.output, .targets = wide.targets, .first = 20};
                 if (training) {
                     gather.first = 0;
                     gather.extent = second_micro_batch(harness);
@@ -152,13 +160,13 @@ TEST(Gather, RoundsWhatGoesToAnOutputOf16Bits) {
                 }
                 harness.start();
                 if (!harness.device().computes_in(precision)) return;
-                harness.stream().gather(held.samples, gather);
+                harness.stream().enqueue(gather);
                 gather.output = narrow.output;
                 gather.targets = narrow.targets;
-                harness.stream().fill({narrow.output.offset, narrow.output.replica_stride, 11, features_of_each / 2},
-                                      7);
-                harness.stream().gather(held.samples, gather);
-                harness.stream().round(wide.output, rounded);
+                harness.stream().enqueue(
+                    Fill{{narrow.output.offset, narrow.output.replica_stride, 11, features_of_each / 2}, 7});
+                harness.stream().enqueue(gather);
+                harness.stream().enqueue(Round{wide.output, rounded});
                 for (int k = 0; k < harness.replicas(); ++k) {
                     EXPECT_EQ(harness.bytes(narrow.output, k), harness.bytes(rounded, k));
                     EXPECT_EQ(harness.bytes(narrow.targets, k), harness.bytes(wide.targets, k));
@@ -181,7 +189,14 @@ TEST(Gather, ShufflesAsTheDocumentedOrderSays) {
             const Tensor at = harness.per_replica<std::uint32_t>(iteration_of);
             const Extent extent = second_micro_batch(harness);
             harness.start();
-            harness.stream().gather(held.samples, {taken.output, taken.targets, 0, extent, seed, at, {}});
+            harness.stream().enqueue(Gather{.samples = held.samples,
+                                            .output = taken.output,
+                                            .targets = taken.targets,
+                                            .first = 0,
+                                            .extent = extent,
+                                            .seed = seed,
+                                            .iteration = at,
+                                            .augment = {}});
             for (int k = 0; k < harness.replicas(); ++k) {
                 const int name = harness.value_index_of(k);
                 const std::uint32_t epoch = 37 / batches[name];
@@ -209,7 +224,14 @@ TEST(Gather, ShiftsAndMirrorsImagesAsTheDocumentedDrawsSay) {
                 [](int replica) { return 70U + static_cast<std::uint32_t>(replica); });
             const Extent extent = second_micro_batch(harness);
             harness.start();
-            harness.stream().gather(held.samples, {taken.output, taken.targets, 0, extent, seed, at, augment});
+            harness.stream().enqueue(Gather{.samples = held.samples,
+                                            .output = taken.output,
+                                            .targets = taken.targets,
+                                            .first = 0,
+                                            .extent = extent,
+                                            .seed = seed,
+                                            .iteration = at,
+                                            .augment = augment});
             const std::int64_t channels = features_of_each / (augment.height * augment.width);
             for (int k = 0; k < harness.replicas(); ++k) {
                 const int name = harness.value_index_of(k);
@@ -298,9 +320,18 @@ TEST(Gather, TakesEachReplicasOwnPartOfTheSamples) {
                 for (std::int64_t i = 0; i < 4; ++i)
                     EXPECT_EQ(harness.stream().read<std::int32_t>(targets.at(i), k), wanted_targets[number(i)]);
             };
-            harness.stream().gather(samples, {.output = output, .targets = targets, .first = 1, .fold = fold});
+            harness.stream().enqueue(
+                Gather{.samples = samples, .output = output, .targets = targets, .first = 1, .fold = fold});
             for (int k = 0; k < harness.replicas(); ++k) expect(k, {1, 2, 3, 4});
-            harness.stream().gather(samples, {output, targets, 0, {batch, batch}, seed, at, {}, fold});
+            harness.stream().enqueue(Gather{.samples = samples,
+                                            .output = output,
+                                            .targets = targets,
+                                            .first = 0,
+                                            .extent = {batch, batch},
+                                            .seed = seed,
+                                            .iteration = at,
+                                            .augment = {},
+                                            .fold = fold});
             for (int k = 0; k < harness.replicas(); ++k) {
                 const int name = harness.value_index_of(k);
                 const EpochOrder order(5U + static_cast<unsigned>(name), 3, listed_of(name));
@@ -348,7 +379,14 @@ TEST(Stage, BringsEachReplicaItsOwnSamplesInTheOrderTheyLieIn) {
                 }
             }
             stage->send(all);
-            harness.stream().gather(samples, {output, targets, 0, {size, rows, 1}, seed, at, {}});
+            harness.stream().enqueue(Gather{.samples = samples,
+                                            .output = output,
+                                            .targets = targets,
+                                            .first = 0,
+                                            .extent = {size, rows, 1},
+                                            .seed = seed,
+                                            .iteration = at,
+                                            .augment = {}});
             for (int k = 0; k < harness.replicas(); ++k) {
                 Numbers wanted;
                 for (std::int64_t i = 4 * columns; i < 7 * columns; ++i)
@@ -368,7 +406,7 @@ TEST(Initialise, IsUniformByTheDocumentedDraws) {
         const Tensor seed = harness.per_replica<std::uint64_t>(
             [](int replica) { return (std::uint64_t{5} << 32) + static_cast<std::uint64_t>(replica); });
         harness.start();
-        harness.stream().initialise(weights, 0.25F, seed, 9);
+        harness.stream().enqueue(Initialise{weights, 0.25F, seed, 9});
         for (int k = 0; k < harness.replicas(); ++k) {
             Numbers wanted;
             for (std::uint64_t e = 0; e < 17 * 33; ++e) {
@@ -389,8 +427,8 @@ TEST(FillAndCopy, ReachEveryElementOfEveryReplica) {
                          to = harness.output(shape.rows, shape.columns);
             const Tensor filled = harness.output(shape.rows, shape.columns);
             harness.start();
-            harness.stream().copy(from, to);
-            harness.stream().fill(filled, 2.5F);
+            harness.stream().enqueue(Copy{from, to});
+            harness.stream().enqueue(Fill{filled, 2.5F});
             for (int k = 0; k < harness.replicas(); ++k) {
                 EXPECT_EQ(harness.bytes(from, k), harness.bytes(to, k));
                 expect_near(harness.values(filled, k), Numbers(number(shape.rows * shape.columns), 2.5), 0);
@@ -466,7 +504,7 @@ TEST(Advance, CountsTheLivingAndKeepsLossAndNormInTheirSlots) {
         c.losses = harness.output(1, 4);
         c.norms = harness.output(1, 4);
         harness.start();
-        for (int i = 0; i < 2; ++i) harness.stream().advance(c);
+        for (int i = 0; i < 2; ++i) harness.stream().enqueue(c);
         for (int k = 0; k < harness.replicas(); ++k) {
             const std::size_t first = harness.value_index_of(k) == 2 ? 1 : 0;
             EXPECT_EQ(harness.stream().read<std::uint32_t>(c.window_index, k), first + 2);
@@ -493,13 +531,13 @@ TEST(Repeat, DoesTheSameEachTimeOnWhatLiesInTheArenaThen) {
         int asked = 0;
         const auto operations = [&] {
             ++asked;
-            harness.stream().linear({x, w, y});
-            harness.stream().copy(y, kept);
-            harness.stream().activate({.activation = Activation::relu, .pre = y, .output = y});
-            harness.stream().advance({.iteration = iteration, .alive = alive});
+            harness.stream().enqueue(Linear{x, w, y});
+            harness.stream().enqueue(Copy{y, kept});
+            harness.stream().enqueue(Activate{.activation = Activation::relu, .pre = y, .output = y});
+            harness.stream().enqueue(Advance{.iteration = iteration, .alive = alive});
         };
         for (int time = 0; time < 5; ++time) {
-            harness.stream().fill(x, static_cast<float>(time) - 2);
+            harness.stream().enqueue(Fill{x, static_cast<float>(time) - 2});
             const std::uint64_t before = harness.device().launches();
             harness.stream().repeat(1, operations);
             if (harness.device().backend() == "cuda" && time >= 1) {
@@ -519,7 +557,7 @@ TEST(Repeat, DoesTheSameEachTimeOnWhatLiesInTheArenaThen) {
         }
         for (int k = 0; k < harness.replicas(); ++k) EXPECT_EQ(harness.stream().read<std::uint32_t>(iteration, k), 5U);
         // Another name gives another repetition.
-        harness.stream().repeat(2, [&] { harness.stream().fill(y, 3); });
+        harness.stream().repeat(2, [&] { harness.stream().enqueue(Fill{y, 3}); });
         EXPECT_EQ(harness.values(y, 0)[0], 3);
     });
 }

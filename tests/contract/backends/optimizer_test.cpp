@@ -45,8 +45,14 @@ TEST(AdamW, AgreesWithItsDefinition) {
                 m.push_back(harness.values(c.first, k));
                 v.push_back(harness.values(c.second, k));
             }
-            harness.stream().adamw({c.update, c.first, c.second, beta1, beta2, epsilon, c.iteration});
-            harness.stream().advance({.iteration = c.iteration, .alive = c.update.alive});
+            harness.stream().enqueue(AdamW{.update = c.update,
+                                           .first_moment = c.first,
+                                           .second_moment = c.second,
+                                           .beta1 = beta1,
+                                           .beta2 = beta2,
+                                           .epsilon = epsilon,
+                                           .iteration = c.iteration});
+            harness.stream().enqueue(Advance{.iteration = c.iteration, .alive = c.update.alive});
             for (int k = 0; k < harness.replicas(); ++k) {
                 const int replica = harness.value_index_of(k);
                 const double b1 = 0.9, b2 = replica == 1 ? 0.99 : 0.999, t = 10 * replica + 1 + step;
@@ -79,7 +85,7 @@ TEST(Sgd, AgreesWithItsDefinition) {
                 w.push_back(harness.values(c.update.weights, k));
                 u.push_back(harness.values(c.first, k));
             }
-            harness.stream().sgd({c.update, c.first, momentum, nesterov});
+            harness.stream().enqueue(Sgd{c.update, c.first, momentum, nesterov});
             for (int k = 0; k < harness.replicas(); ++k) {
                 const int replica = harness.value_index_of(k);
                 const double mu = replica == 0 ? 0 : 0.9;
@@ -108,7 +114,7 @@ TEST(Lion, AgreesWithItsDefinition) {
             w.push_back(harness.values(c.update.weights, k));
             m.push_back(harness.values(c.first, k));
         }
-        harness.stream().lion({c.update, c.first, beta1, beta2});
+        harness.stream().enqueue(Lion{c.update, c.first, beta1, beta2});
         for (int k = 0; k < harness.replicas(); ++k) {
             const int replica = harness.value_index_of(k);
             const double b2 = replica == 1 ? 0.95 : 0.99;
@@ -138,8 +144,9 @@ TEST(Combine, AddsMultiplesAndDividesByTheNorm) {
             before.push_back(harness.values(to, k));
             unscaled.push_back(harness.values(alone, k));
         }
-        harness.stream().combine({from, to, 0.5F, -3.0F, norm});
-        harness.stream().combine({.to = alone, .to_factor = 2});
+        harness.stream().enqueue(
+            Combine{.from = from, .to = to, .from_factor = 0.5F, .to_factor = -3.0F, .norm = norm});
+        harness.stream().enqueue(Combine{.to = alone, .to_factor = 2});
         for (int k = 0; k < harness.replicas(); ++k) {
             const Numbers other = harness.values(from, k);
             const double divisor = harness.values(norm, k)[0];
@@ -162,15 +169,15 @@ TEST(Lion, MovesEveryWeightByTheLearningRateWhateverTheSizeOfItsGradient) {
             c.update.decayed = 0;
             const Tensor beta = harness.per_replica<float>([](int) { return 0.9F; });
             harness.start();
-            harness.stream().fill(c.update.weights, 0);
-            harness.stream().fill(c.first, 0);
+            harness.stream().enqueue(Fill{c.update.weights, 0});
+            harness.stream().enqueue(Fill{c.first, 0});
             for (int k = 0; k < harness.replicas(); ++k) {
                 std::vector<float> gradient;
                 for (const double g : harness.values(c.update.gradient, k))
                     gradient.push_back(static_cast<float>(g) * size);
                 harness.stream().write(c.update.gradient, k, std::span<const float>(gradient));
             }
-            harness.stream().lion({c.update, c.first, beta, beta});
+            harness.stream().enqueue(Lion{c.update, c.first, beta, beta});
             for (int k = 0; k < harness.replicas(); ++k) {
                 const Numbers g = harness.values(c.update.gradient, k), w = harness.values(c.update.weights, k);
                 for (std::size_t i = 0; i < number(count); ++i)
@@ -197,7 +204,8 @@ TEST(Average, FollowsTheWeightsFastAtFirstAndByItsDecayLater) {
             for (std::size_t i = 0; i < number(count); ++i)
                 wanted.back()[i] = decay * wanted.back()[i] + (1 - decay) * w[i];
         }
-        harness.stream().average({weights, average, iteration, alive, 0.9F});
+        harness.stream().enqueue(
+            Average{.weights = weights, .average = average, .iteration = iteration, .alive = alive, .decay = 0.9F});
         for (int k = 0; k < harness.replicas(); ++k) expect_near(harness.values(average, k), wanted[number(k)], 1e-6);
     });
 }
@@ -209,11 +217,21 @@ TEST(Optimizers, LeaveReplicasThatAreNotAliveAsTheyAre) {
         harness.start();
         std::vector<std::vector<std::byte>> before;
         for (int k = 0; k < harness.replicas(); ++k) before.push_back(harness.replica_bytes(k));
-        harness.stream().adamw({c.update, c.first, c.second, half, half, half, c.iteration});
-        harness.stream().sgd({c.update, c.first, half, true});
-        harness.stream().lion({c.update, c.first, half, half});
-        harness.stream().average({c.update.weights, c.second, c.iteration, c.update.alive, 0.5F});
-        harness.stream().advance({.iteration = c.iteration, .alive = c.update.alive});
+        harness.stream().enqueue(AdamW{.update = c.update,
+                                       .first_moment = c.first,
+                                       .second_moment = c.second,
+                                       .beta1 = half,
+                                       .beta2 = half,
+                                       .epsilon = half,
+                                       .iteration = c.iteration});
+        harness.stream().enqueue(Sgd{c.update, c.first, half, true});
+        harness.stream().enqueue(Lion{c.update, c.first, half, half});
+        harness.stream().enqueue(Average{.weights = c.update.weights,
+                                         .average = c.second,
+                                         .iteration = c.iteration,
+                                         .alive = c.update.alive,
+                                         .decay = 0.5F});
+        harness.stream().enqueue(Advance{.iteration = c.iteration, .alive = c.update.alive});
         for (int k = 0; k < harness.replicas(); ++k)
             EXPECT_EQ(harness.replica_bytes(k) == before[number(k)], harness.value_index_of(k) == 1) << k;
     });
@@ -237,11 +255,17 @@ TEST(Optimizers, RoundTheDecayedWeightsAsRoundDoesAndLeaveThoseOfDeadReplicas) {
             if (!harness.device().computes_in(precision)) return;
             Stream& stream = harness.stream();
             const Weights &a = cases[0].weights, &b = cases[1].weights, &c = cases[2].weights;
-            stream.adamw({a.update, a.first, a.second, half, half, half, a.iteration});
-            stream.sgd({b.update, b.first, half, true});
-            stream.lion({c.update, c.first, half, half});
+            stream.enqueue(AdamW{.update = a.update,
+                                 .first_moment = a.first,
+                                 .second_moment = a.second,
+                                 .beta1 = half,
+                                 .beta2 = half,
+                                 .epsilon = half,
+                                 .iteration = a.iteration});
+            stream.enqueue(Sgd{b.update, b.first, half, true});
+            stream.enqueue(Lion{c.update, c.first, half, half});
             for (const auto& [weights, rounded] : cases) {
-                stream.round(weights.update.weights.slice(0, 1, decayed), rounded);
+                stream.enqueue(Round{weights.update.weights.slice(0, 1, decayed), rounded});
                 for (int k = 0; k < harness.replicas(); ++k) {
                     const std::vector<std::byte> none(rounded.bytes());
                     const bool dead = harness.value_index_of(k) == 1;
@@ -258,10 +282,16 @@ TEST(Optimizers, KeepPaddingOfZeroAtZero) {
         const Tensor half = harness.per_replica<float>([](int) { return 0.5F; });
         harness.start();
         for (const auto& tensor : {c.update.weights, c.update.gradient, c.first, c.second})
-            harness.stream().fill(tensor, 0);
-        harness.stream().adamw({c.update, c.first, c.second, half, half, half, c.iteration});
-        harness.stream().sgd({c.update, c.first, half, true});
-        harness.stream().lion({c.update, c.first, half, half});
+            harness.stream().enqueue(Fill{tensor, 0});
+        harness.stream().enqueue(AdamW{.update = c.update,
+                                       .first_moment = c.first,
+                                       .second_moment = c.second,
+                                       .beta1 = half,
+                                       .beta2 = half,
+                                       .epsilon = half,
+                                       .iteration = c.iteration});
+        harness.stream().enqueue(Sgd{c.update, c.first, half, true});
+        harness.stream().enqueue(Lion{c.update, c.first, half, half});
         for (int k = 0; k < harness.replicas(); ++k)
             expect_near(harness.values(c.update.weights, k), Numbers(number(count)), 0);
     });
@@ -276,7 +306,7 @@ TEST(GradientNorm, IsTheEuclideanNormAndTheFactorThatKeepsItsLimit) {
             });
             const Tensor norm = harness.output(1, 1), factor = harness.output(1, 1);
             harness.start();
-            harness.stream().gradient_norm({gradient, limit, norm, factor});
+            harness.stream().enqueue(GradientNorm{gradient, limit, norm, factor});
             for (int k = 0; k < harness.replicas(); ++k) {
                 const Numbers g = harness.values(gradient, k);
                 const double wanted = std::sqrt(dot(g, g));
@@ -308,7 +338,7 @@ TEST(LossScale, IsTakenOutOfTheGradientAndGrowsAfterManyGoodOnes) {
     fused_and_alone([&](Harness& harness) {
         const Scaled c(harness);
         harness.start();
-        harness.stream().gradient_norm(c.norm);
+        harness.stream().enqueue(c.norm);
         for (int k = 0; k < harness.replicas(); ++k) {
             const int replica = harness.value_index_of(k);
             const double scale = replica == 2 ? 1 : LossScale::first;
@@ -334,10 +364,16 @@ TEST(LossScale, HalvesAndLeavesTheUpdateOutWhereTheGradientIsNotFinite) {
             for (int k = 0; k < harness.replicas(); ++k) harness.stream().write(s.norm.gradient.at(217), k, wrong);
             std::vector<Numbers> before;
             for (int k = 0; k < harness.replicas(); ++k) before.push_back(harness.values(c.update.weights, k));
-            harness.stream().gradient_norm(s.norm);
-            harness.stream().adamw({c.update, c.first, c.second, half, half, half, c.iteration});
-            harness.stream().sgd({c.update, c.first, half, true});
-            harness.stream().lion({c.update, c.first, half, half});
+            harness.stream().enqueue(s.norm);
+            harness.stream().enqueue(AdamW{.update = c.update,
+                                           .first_moment = c.first,
+                                           .second_moment = c.second,
+                                           .beta1 = half,
+                                           .beta2 = half,
+                                           .epsilon = half,
+                                           .iteration = c.iteration});
+            harness.stream().enqueue(Sgd{c.update, c.first, half, true});
+            harness.stream().enqueue(Lion{c.update, c.first, half, half});
             for (int k = 0; k < harness.replicas(); ++k) {
                 expect_near(harness.values(s.norm.norm, k), {0}, 0);
                 expect_near(harness.values(s.norm.factor, k), {0}, 0);
@@ -375,13 +411,13 @@ TEST(AdamW, WithinTheBackwardPassUpdatesAsAfterIt) {
                 harness.start();
                 Stream& stream = harness.stream();
                 if (!stream.updates_in_backward() || !harness.device().computes_in(precision)) return;
-                stream.copy(w, own_w);
-                stream.copy(m, own_m);
-                stream.copy(v, own_v);
+                stream.enqueue(Copy{w, own_w});
+                stream.enqueue(Copy{m, own_m});
+                stream.enqueue(Copy{v, own_v});
                 if (rounds) {
-                    stream.round(dy, read_dy);
-                    stream.round(x, read_x);
-                    for (const Tensor& to : {read_w, read_own_w}) stream.round(w, to);
+                    stream.enqueue(Round{dy, read_dy});
+                    stream.enqueue(Round{x, read_x});
+                    for (const Tensor& to : {read_w, read_own_w}) stream.enqueue(Round{w, to});
                 }
                 LinearBackward backward{read_dy, read_x, read_w, dw, dx};
                 backward.precision = precision;
@@ -397,13 +433,19 @@ TEST(AdamW, WithinTheBackwardPassUpdatesAsAfterIt) {
                 updating.input_gradient = own_dx;
                 updating.adamw = &within;
                 updating.roots = roots;
-                stream.linear_backward(updating);
-                stream.linear_backward(backward);
+                stream.enqueue(updating);
+                stream.enqueue(backward);
                 update.weights = w;
                 update.gradient = dw;
                 update.rounded = {};
-                stream.adamw({update, m, v, beta1, beta2, epsilon, c.iteration});
-                if (rounds) stream.round(own_w, read_w);
+                stream.enqueue(AdamW{.update = update,
+                                     .first_moment = m,
+                                     .second_moment = v,
+                                     .beta1 = beta1,
+                                     .beta2 = beta2,
+                                     .epsilon = epsilon,
+                                     .iteration = c.iteration});
+                if (rounds) stream.enqueue(Round{own_w, read_w});
                 for (int k = 0; k < harness.replicas(); ++k) {
                     // Libraries add in another order.
                     expect_near(harness.values(own_dx, k), harness.values(dx, k), 2e-5);

@@ -16,8 +16,8 @@ TEST(SwapRows, TurnsSamplesOfStepsIntoStepsOfSamplesAndBack) {
                          swapped = harness.output(samples * steps, columns),
                          back = harness.output(samples * steps, columns);
             harness.start();
-            harness.stream().swap_rows({input, swapped, steps});
-            harness.stream().swap_rows({swapped, back, samples});
+            harness.stream().enqueue(SwapRows{input, swapped, steps});
+            harness.stream().enqueue(SwapRows{swapped, back, samples});
             for (int k = 0; k < harness.replicas(); ++k) {
                 const Numbers x = harness.values(input, k), y = harness.values(swapped, k);
                 for (std::int64_t sample = 0; sample < samples; ++sample)
@@ -62,7 +62,13 @@ TEST(GruStep, AgreesWithItsDefinitionAndFiniteDifferences) {
                 x.push_back(harness.values(gates, k));
                 sum.push_back(harness.values(of_before, k));
             }
-            harness.stream().gru_step({gates, recurrent, x_bias, h_bias, before, candidate, output});
+            harness.stream().enqueue(GruStep{.gates = gates,
+                                             .recurrent = recurrent,
+                                             .input_bias = x_bias,
+                                             .recurrent_bias = h_bias,
+                                             .before = before,
+                                             .candidate = candidate,
+                                             .output = output});
             for (int k = 0; k < harness.replicas(); ++k) {
                 std::vector<std::array<double, 4>> parts;
                 expect_near(harness.values(output, k),
@@ -78,7 +84,12 @@ TEST(GruStep, AgreesWithItsDefinitionAndFiniteDifferences) {
                     EXPECT_NEAR(through[i], parts[i][3], 1e-5);
                 }
             }
-            harness.stream().gru_step_backward({up, gates, candidate, before, of_recurrent, of_before});
+            harness.stream().enqueue(GruStepBackward{.gradient = up,
+                                                     .gates = gates,
+                                                     .candidate = candidate,
+                                                     .before = before,
+                                                     .recurrent_gradient = of_recurrent,
+                                                     .before_gradient = of_before});
             for (int k = 0; k < harness.replicas(); ++k) {
                 const Numbers h = harness.values(recurrent, k), a = harness.values(x_bias, k),
                               b = harness.values(h_bias, k), was = harness.values(before, k), g = harness.values(up, k);
@@ -131,14 +142,20 @@ TEST(LstmStep, AgreesWithItsDefinitionAndFiniteDifferences) {
                 x.push_back(harness.values(gates, k));
                 later.push_back(harness.values(of_cell, k));
             }
-            harness.stream().lstm_step({gates, recurrent, bias, before, cell, output});
+            harness.stream().enqueue(LstmStep{.gates = gates,
+                                              .recurrent = recurrent,
+                                              .bias = bias,
+                                              .cell_before = before,
+                                              .cell = cell,
+                                              .output = output});
             for (int k = 0; k < harness.replicas(); ++k) {
                 const LstmResult wanted = lstm(width, x[number(k)], harness.values(recurrent, k),
                                                harness.values(bias, k), harness.values(before, k));
                 expect_near(harness.values(output, k), wanted.output, 1e-5);
                 expect_near(harness.values(cell, k), wanted.cell, 1e-5);
             }
-            harness.stream().lstm_step_backward({up, of_cell, gates, before, cell});
+            harness.stream().enqueue(LstmStepBackward{
+                .gradient = up, .cell_gradient = of_cell, .gates = gates, .cell_before = before, .cell = cell});
             for (int k = 0; k < harness.replicas(); ++k) {
                 const Numbers h = harness.values(recurrent, k), b = harness.values(bias, k),
                               was = harness.values(before, k), g = harness.values(up, k);
@@ -159,13 +176,13 @@ TEST(LinearBackward, MayLeaveTheWeightsGradientOut) {
         const Tensor gradient = harness.random(5, 9), input = harness.random(5, 7), weight = harness.random(9, 7),
                      below = harness.output(5, 7), wanted = harness.output(5, 7), of_weight = harness.output(9, 7);
         harness.start();
-        harness.stream().linear_backward(
-            {.output_gradient = gradient, .input = input, .weight = weight, .input_gradient = below});
-        harness.stream().linear_backward({.output_gradient = gradient,
-                                          .input = input,
-                                          .weight = weight,
-                                          .weight_gradient = of_weight,
-                                          .input_gradient = wanted});
+        harness.stream().enqueue(
+            LinearBackward{.output_gradient = gradient, .input = input, .weight = weight, .input_gradient = below});
+        harness.stream().enqueue(LinearBackward{.output_gradient = gradient,
+                                                .input = input,
+                                                .weight = weight,
+                                                .weight_gradient = of_weight,
+                                                .input_gradient = wanted});
         for (int k = 0; k < harness.replicas(); ++k) EXPECT_EQ(harness.bytes(below, k), harness.bytes(wanted, k));
     });
 }

@@ -47,16 +47,21 @@ struct LayerTwice {
     void compute(Stream& stream, One& one) const {
         Dropout its = dropout;
         its.mask = one.mask;
-        stream.activate({activation, one.pre, bias, one.output, its, activations});
+        stream.enqueue(Activate{.activation = activation,
+                                .pre = one.pre,
+                                .bias = bias,
+                                .output = one.output,
+                                .dropout = its,
+                                .activations = activations});
         // Relu's backward needs the output in f32.
-        stream.activate_backward({.activation = activation,
-                                  .gradient = one.gradient,
-                                  .pre = one.pre,
-                                  .output = one.output.type == Type::f32 ? one.output : one.pre,
-                                  .bias_gradient = one.bias_gradient,
-                                  .dropout = its,
-                                  .activations = activations,
-                                  .incoming = incoming});
+        stream.enqueue(ActivateBackward{.activation = activation,
+                                        .gradient = one.gradient,
+                                        .pre = one.pre,
+                                        .output = one.output.type == Type::f32 ? one.output : one.pre,
+                                        .bias_gradient = one.bias_gradient,
+                                        .dropout = its,
+                                        .activations = activations,
+                                        .incoming = incoming});
     }
 };
 
@@ -67,13 +72,13 @@ void expect_rounded_activations(const Shape& shape, std::optional<Activation> ac
         harness.start();
         if (!harness.device().computes_in(precision)) return;
         Stream& stream = harness.stream();
-        stream.copy(layer.wide.pre, layer.narrow.pre);
+        stream.enqueue(Copy{layer.wide.pre, layer.narrow.pre});
         std::vector<std::vector<std::byte>> up;
         for (int k = 0; k < harness.replicas(); ++k) up.push_back(harness.bytes(layer.incoming, k));
         layer.compute(stream, layer.wide);
         layer.compute(stream, layer.narrow);
-        stream.round(layer.wide.output, layer.rounded_output);
-        stream.round(layer.wide.gradient, layer.rounded_gradient);
+        stream.enqueue(Round{layer.wide.output, layer.rounded_output});
+        stream.enqueue(Round{layer.wide.gradient, layer.rounded_gradient});
         for (int k = 0; k < harness.replicas(); ++k) {
             const auto bytes = [&](const Tensor& tensor) { return harness.bytes(tensor, k); };
             EXPECT_EQ(bytes(layer.narrow.output), bytes(layer.rounded_output));

@@ -102,8 +102,8 @@ struct AttentionCase {
         backward.of_projections = harness.output(h.rows(), h.columns());
         backward.forward = forward;
         harness.start();
-        harness.stream().attention(forward);
-        harness.stream().attention_backward(backward);
+        harness.stream().enqueue(forward);
+        harness.stream().enqueue(backward);
     }
 };
 
@@ -153,7 +153,7 @@ TEST(Attention, ACausalStepDoesNotDependOnLaterOnes) {
         for (const double x : harness.values(it.forward.projections, 0)) changed.push_back(static_cast<float>(x));
         for (std::size_t i = 50 * 24; i < changed.size(); ++i) changed[i] = 1e6F;
         harness.stream().write(it.forward.projections, 0, std::span<const float>(changed));
-        harness.stream().attention(it.forward);
+        harness.stream().enqueue(it.forward);
         const Numbers after = harness.values(it.forward.output, 0);
         for (std::size_t i = 0; i < 50 * 8; ++i) ASSERT_EQ(after[i], before[i]) << i;
         EXPECT_NE(after[50 * 8], before[50 * 8]);
@@ -175,9 +175,9 @@ TEST(Embed, CopiesTheRowsOfATableAndSumsTheirGradients) {
             harness.start();
             std::vector<Numbers> before;
             for (int k = 0; k < harness.replicas(); ++k) before.push_back(harness.values(add, k));
-            harness.stream().embed({tokens, table, output});
-            harness.stream().embed_backward({tokens, up, set, Write::set});
-            harness.stream().embed_backward({tokens, up, add, Write::add});
+            harness.stream().enqueue(Embed{tokens, table, output});
+            harness.stream().enqueue(EmbedBackward{tokens, up, set, Write::set});
+            harness.stream().enqueue(EmbedBackward{tokens, up, add, Write::add});
             for (int k = 0; k < harness.replicas(); ++k) {
                 const Numbers ids = harness.values(tokens, k), t = harness.values(table, k), g = harness.values(up, k);
                 Numbers rows(g.size()), sums(t.size());
@@ -207,9 +207,10 @@ TEST(Rotate, TurnsEachPairByItsStepAndBack) {
             harness.start();
             std::vector<Numbers> before;
             for (int k = 0; k < harness.replicas(); ++k) before.push_back(harness.values(values, k));
-            harness.stream().rotate({.steps = steps, .heads = heads, .width = width, .values = values});
-            harness.stream().copy(values, twice);
-            harness.stream().rotate({.steps = steps, .heads = heads, .width = width, .values = twice, .back = true});
+            harness.stream().enqueue(Rotate{.steps = steps, .heads = heads, .width = width, .values = values});
+            harness.stream().enqueue(Copy{values, twice});
+            harness.stream().enqueue(
+                Rotate{.steps = steps, .heads = heads, .width = width, .values = twice, .back = true});
             for (int k = 0; k < harness.replicas(); ++k) {
                 const Numbers& x = before[number(k)];
                 Numbers turned = x;
@@ -240,8 +241,8 @@ TEST(Gate, AgreesWithItsDefinitionAndFiniteDifferences) {
             const Tensor up = harness.random(shape.rows, shape.columns),
                          down = harness.output(shape.rows, 2 * shape.columns);
             harness.start();
-            harness.stream().gate({input, output});
-            harness.stream().gate_backward({input, up, down});
+            harness.stream().enqueue(Gate{input, output});
+            harness.stream().enqueue(GateBackward{input, up, down});
             const auto gated = [&](const Numbers& x) {
                 Numbers y(number(shape.rows * shape.columns));
                 for (std::size_t i = 0; i < y.size(); ++i) {

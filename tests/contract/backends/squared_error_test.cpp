@@ -42,7 +42,7 @@ TEST(SquaredError, AgreesWithItsDefinitionAndFiniteDifferences) {
             const Errors e(harness, shape);
             harness.start();
             const float weight = 1.0F / static_cast<float>(shape.rows * shape.columns);
-            harness.stream().squared_error(e.arguments(weight));
+            harness.stream().enqueue(e.arguments(weight));
             for (int k = 0; k < harness.replicas(); ++k) {
                 const Numbers p = harness.values(e.predictions, k), t = harness.values(e.targets, k);
                 const auto loss = [&](const Numbers& v) { return weight * squared_errors(v, t, v.size()); };
@@ -59,9 +59,9 @@ TEST(SquaredError, IsTheMeanOfThousandsOfRowsAndAddsLaterBatches) {
         harness.start();
         SquaredError arguments = e.arguments(1.0F / (3 * 12'345));
         arguments.gradient = {};
-        harness.stream().squared_error(arguments);
+        harness.stream().enqueue(arguments);
         arguments.write = Write::add;
-        harness.stream().squared_error(arguments);
+        harness.stream().enqueue(arguments);
         for (int k = 0; k < harness.replicas(); ++k) {
             const Numbers p = harness.values(e.predictions, k), t = harness.values(e.targets, k);
             expect_near(harness.values(e.loss, k), {2 * arguments.weight * squared_errors(p, t, p.size())}, 5e-6);
@@ -83,7 +83,7 @@ TEST(SquaredError, LeavesPaddingOutOfEachReplicasMean) {
         arguments.extent = {harness.per_replica<std::uint32_t>([&](int replica) { return batches[replica]; }),
                             harness.per_replica<std::uint32_t>([](int) { return 1000U; }), 1};
         harness.start();
-        harness.stream().squared_error(arguments);
+        harness.stream().enqueue(arguments);
         for (int k = 0; k < harness.replicas(); ++k) {
             const int name = harness.value_index_of(k);
             const auto valid = number(valid_rows[name] * outputs);
@@ -105,14 +105,14 @@ TEST(SquaredError, WritesTheGradientOverThePredictionsIfAskedToAndShowsNaN) {
         const Errors e(harness, {7, 3});
         harness.start();
         SquaredError arguments = e.arguments(1);
-        harness.stream().squared_error(arguments);
+        harness.stream().enqueue(arguments);
         arguments.gradient = e.predictions;
-        harness.stream().squared_error(arguments);
+        harness.stream().enqueue(arguments);
         for (int k = 0; k < harness.replicas(); ++k) {
             EXPECT_EQ(harness.bytes(e.gradient, k), harness.bytes(e.predictions, k));
             harness.stream().write(e.predictions.at(5), k, std::numeric_limits<float>::quiet_NaN());
         }
-        harness.stream().squared_error(arguments);
+        harness.stream().enqueue(arguments);
         for (int k = 0; k < harness.replicas(); ++k) EXPECT_TRUE(std::isnan(harness.stream().read<float>(e.loss, k)));
     });
 }

@@ -250,84 +250,15 @@ struct Entry {
     Call call;
     std::size_t argument_bytes;
 };
-#define ENTRY(name, Arguments)                                \
-    {                                                         \
-#name, {                                              \
-            [](u8* arena, u8* other, const void* arguments) { \
-                Arguments copy;                               \
-                std::memcpy(&copy, arguments, sizeof copy);   \
-                name(arena, other, copy);                     \
-            },                                                \
-                sizeof(Arguments)                             \
-        }                                                     \
-    }
-const std::map<std::string, Entry> kernels{
-    ENTRY(fill, FillArguments),
-    ENTRY(initialise, InitialiseArguments),
-    ENTRY(gather_f32, GatherArguments),
-    ENTRY(gather_u8, GatherArguments),
-    ENTRY(activate, ActivateArguments),
-    ENTRY(activate_backward, ActivateBackwardArguments),
-    ENTRY(column_totals, ColumnTotalsArguments),
-    ENTRY(layer_norm, LayerNormArguments),
-    ENTRY(layer_norm_backward_columns, LayerNormBackwardArguments),
-    ENTRY(layer_norm_backward_rows, LayerNormBackwardArguments),
-    ENTRY(add, AddArguments),
-    ENTRY(unfold, UnfoldArguments),
-    ENTRY(fold, UnfoldArguments),
-    ENTRY(group_norm, GroupNormArguments),
-    ENTRY(group_norm_backward_sums, GroupNormBackwardArguments),
-    ENTRY(group_norm_backward_parameters, GroupNormBackwardArguments),
-    ENTRY(group_norm_backward_input, GroupNormBackwardArguments),
-    ENTRY(batch_norm_parts, BatchNormArguments),
-    ENTRY(batch_norm_statistics, BatchNormArguments),
-    ENTRY(batch_norm_apply, BatchNormArguments),
-    ENTRY(batch_norm_backward_parts, BatchNormBackwardArguments),
-    ENTRY(batch_norm_backward_sums, BatchNormBackwardArguments),
-    ENTRY(batch_norm_backward_input, BatchNormBackwardArguments),
-    ENTRY(mean_pixels, MeanPixelsArguments),
-    ENTRY(mean_pixels_backward, MeanPixelsArguments),
-    ENTRY(max_pixels, MaxPixelsArguments),
-    ENTRY(max_pixels_backward, MaxPixelsArguments),
-    ENTRY(embed, EmbedArguments),
-    ENTRY(embed_backward, EmbedArguments),
-    ENTRY(embed_columns, EmbedColumnsArguments),
-    ENTRY(embed_columns_backward, EmbedColumnsArguments),
-    ENTRY(rotate_heads, RotateArguments),
-    ENTRY(attention, AttentionArguments),
-    ENTRY(attention_deltas, AttentionArguments),
-    ENTRY(attention_of_keys, AttentionArguments),
-    ENTRY(attention_of_queries, AttentionArguments),
-    ENTRY(gate, GateArguments),
-    ENTRY(gate_backward, GateArguments),
-    ENTRY(swap_rows, SwapRowsArguments),
-    ENTRY(gru_step, GruStepArguments),
-    ENTRY(gru_step_backward, GruStepBackwardArguments),
-    ENTRY(lstm_step, LstmStepArguments),
-    ENTRY(lstm_step_backward, LstmStepBackwardArguments),
-    ENTRY(cross_entropy_rows, CrossEntropyArguments),
-    ENTRY(cross_entropy_total, CrossEntropyArguments),
-    ENTRY(binary_cross_entropy_parts, CrossEntropyArguments),
-    ENTRY(squared_error_parts, SquaredErrorArguments),
-    ENTRY(squared_error_total, SquaredErrorArguments),
-    ENTRY(norm_parts, GradientNormArguments),
-    ENTRY(norm_total, GradientNormArguments),
-    ENTRY(adamw, AdamWArguments),
-    ENTRY(sgd, SgdArguments),
-    ENTRY(lion, LionArguments),
-    ENTRY(combine, CombineArguments),
-    ENTRY(average, AverageArguments),
-    ENTRY(advance, AdvanceArguments),
-    ENTRY(multiply, MultiplyArguments),
-    ENTRY(multiply_by_transposed, MultiplyArguments),
-    ENTRY(multiply_transposed, MultiplyArguments),
-    ENTRY(multiply_rounded, MultiplyArguments),
-    ENTRY(multiply_by_transposed_rounded, MultiplyArguments),
-    ENTRY(multiply_transposed_rounded, MultiplyArguments),
-    ENTRY(multiply_and_adamw, MultiplyAndAdamWArguments),
-    ENTRY(multiply_and_adamw_rounded, MultiplyAndAdamWArguments),
-    ENTRY(round_operand, RoundArguments),
-};
+#define ENTRY(name, Arguments)                          \
+    {#name,                                             \
+     {[](u8* arena, u8* other, const void* arguments) { \
+          Arguments copy;                               \
+          std::memcpy(&copy, arguments, sizeof copy);   \
+          name(arena, other, copy);                     \
+      },                                                \
+      sizeof(Arguments)}},
+const std::map<std::string, Entry> kernels{HPO_GPU_KERNELS(ENTRY)};
 
 // ---- The device ----
 

@@ -103,7 +103,7 @@ struct GpuStreamTest : ::testing::Test {
 };
 
 TEST_F(GpuStreamTest, WaitsForTheDeviceBeforeItsMemoryIsFreed) {
-    stream->fill({0, 0, 1, 4, Type::f32}, 1);
+    stream->enqueue(Fill{{0, 0, 1, 4, Type::f32}, 1});
     stream.reset();
     EXPECT_THAT(runtime.list, ElementsAre("fill", "synchronise", "release 2"));
 }
@@ -116,7 +116,7 @@ TEST_F(GpuStreamTest, AStagedCopyWaitsForWhatReadItsTargetAndForNothingLater) {
         for (std::size_t batch = 0; batch < 4; ++batch) {
             ASSERT_EQ(stage->next().size(), 64U);
             stage->send(targets[batch % 2]);
-            stream->fill({1024, 0, 1, 4, Type::f32}, 1);  // stands for what reads the target
+            stream->enqueue(Fill{{1024, 0, 1, 4, Type::f32}, 1});  // stands for what reads the target
         }
     }
     EXPECT_THAT(runtime.list,
@@ -140,7 +140,7 @@ TEST_F(GpuStreamTest, SumsOverManyRowsAreDividedAmongWorkGroups) {
         GpuStream on(runtime, *memory, buffer(workspace_bytes(1)), 1);
         runtime.list.clear();
         runtime.groups.clear();
-        on.activate_backward({.gradient = gradient, .bias_gradient = bias});
+        on.enqueue(ActivateBackward{.gradient = gradient, .bias_gradient = bias});
         EXPECT_LE(row_parts(rows, columns) * columns, std::max<std::int64_t>(columns, MAX_COLUMN_SUMS));
         return runtime.groups;
     };
@@ -172,7 +172,7 @@ TEST_F(GpuStreamTest, AnUpdateInTheBackwardPassMovesFewerBytes) {
             update.learning_rates = update.weight_decay = update.alive = one;
             return AdamW{update, firsts[i], seconds[i], one, one, one, one};
         };
-        for (std::size_t i = 0; i < 4; ++i) on.linear({outputs[i], weights[i], outputs[i + 1]});
+        for (std::size_t i = 0; i < 4; ++i) on.enqueue(Linear{outputs[i], weights[i], outputs[i + 1]});
         for (std::size_t i = 4; i-- > 0;) {
             const AdamW adamw = adamw_of(i);
             LinearBackward backward{outputs[i + 1], outputs[i], weights[i], gradients[i],
@@ -181,9 +181,13 @@ TEST_F(GpuStreamTest, AnUpdateInTheBackwardPassMovesFewerBytes) {
                 backward.adamw = &adamw;
                 backward.roots = roots.slice(0, 1, gradient_parts(widths[i + 1], widths[i]));
             }
-            on.linear_backward(backward);
-            on.gradient_norm({within ? backward.roots : gradients[i], one, one, one, {}});
-            if (!within) on.adamw(adamw);
+            on.enqueue(backward);
+            on.enqueue(GradientNorm{.gradient = within ? backward.roots : gradients[i],
+                                    .limit = one,
+                                    .norm = one,
+                                    .factor = one,
+                                    .scaling = {}});
+            if (!within) on.enqueue(adamw);
         }
         return runtime.bytes_of_weights / 1e6;
     };

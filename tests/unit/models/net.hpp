@@ -75,22 +75,28 @@ struct Net {
         const Training now = training(first);
         const Tensor logits = model.forward(*stream, weights, rows, &now);
         const std::int64_t targets = model.targets();
-        stream->cross_entropy({logits, labels.slice(first * targets, count * targets, 1), smoothing, loss, correct,
-                               logits, 1.0F / static_cast<float>(labels.rows), write});
+        stream->enqueue(CrossEntropy{.logits = logits,
+                                     .labels = labels.slice(first * targets, count * targets, 1),
+                                     .smoothing = smoothing,
+                                     .loss = loss,
+                                     .correct = correct,
+                                     .gradient = logits,
+                                     .weight = 1.0F / static_cast<float>(labels.rows),
+                                     .write = write});
         if (backward) model.backward(*stream, weights, gradients, rows, logits, now, write);
     }
 
     void step() {
         pass(0, input.rows, Write::set);
-        stream->gradient_norm({gradients, limit, norm, factor});
-        stream->adamw({{weights, gradients, model.block().decayed, rate, {}, decay, factor, alive},
-                       first_moment,
-                       second_moment,
-                       beta1,
-                       beta2,
-                       epsilon,
-                       iteration});
-        stream->advance({.iteration = iteration, .alive = alive});
+        stream->enqueue(GradientNorm{gradients, limit, norm, factor});
+        stream->enqueue(AdamW{.update = {weights, gradients, model.block().decayed, rate, {}, decay, factor, alive},
+                              .first_moment = first_moment,
+                              .second_moment = second_moment,
+                              .beta1 = beta1,
+                              .beta2 = beta2,
+                              .epsilon = epsilon,
+                              .iteration = iteration});
+        stream->enqueue(Advance{.iteration = iteration, .alive = alive});
     }
 
     std::vector<float> read(const Tensor& tensor, int replica) {

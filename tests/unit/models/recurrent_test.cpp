@@ -49,7 +49,8 @@ struct RecurrentNet : Net {
     /// Draws biases too.
     void randomise() {
         for (const Parameter& parameter : model.block().parameters)
-            stream->initialise(parameter.in(weights), 0.7F, seed, 77U + static_cast<std::uint32_t>(parameter.first));
+            stream->enqueue(
+                Initialise{parameter.in(weights), 0.7F, seed, 77U + static_cast<std::uint32_t>(parameter.first)});
     }
 };
 

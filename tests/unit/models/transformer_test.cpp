@@ -80,7 +80,8 @@ struct TransformerNet : Net {
     /// Draws scales and shifts too.
     void randomise() {
         for (const Parameter& parameter : model.block().parameters)
-            stream->initialise(parameter.in(weights), 0.5F, seed, 77U + static_cast<std::uint32_t>(parameter.first));
+            stream->enqueue(
+                Initialise{parameter.in(weights), 0.5F, seed, 77U + static_cast<std::uint32_t>(parameter.first)});
     }
 };
 

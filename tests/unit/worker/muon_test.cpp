@@ -90,7 +90,7 @@ TEST_P(MuonOn, SingularVectorsStayAndSingularValuesBecomeAboutOne) {
                 values[at],
                 matrix_of(wanted, at / static_cast<std::size_t>(columns), at % static_cast<std::size_t>(columns)), 2e-3)
                 << rows << " x " << columns << ", " << at;
-        stream->fill(matrix, 0);
+        stream->enqueue(Fill{matrix, 0});
         make_orthogonal(*stream, matrix, work);
         stream->read(matrix, 0, std::span<float>(values));
         EXPECT_THAT(values, ::testing::Each(0.0F));

@@ -82,13 +82,13 @@ TEST(Profile, TakesTheTimeOfTheClockAndOfEachUpdate) {
     Profile profile;
     const auto device = profiled(*worker.device, worker.clock, profile);
     const auto stream = device->stream(*arena, 2);
-    stream->fill(numbers, 1);
+    stream->enqueue(Fill{numbers, 1});
     EXPECT_TRUE(profile.operations.empty()) << "nothing is recorded yet";
     profile.recording = true;
     for (int update = 0; update < 3; ++update) {
-        stream->fill(numbers, 1);
-        stream->fill(numbers, 2);
-        stream->advance({.iteration = iteration, .alive = alive, .loss = loss, .norm = norm});
+        stream->enqueue(Fill{numbers, 1});
+        stream->enqueue(Fill{numbers, 2});
+        stream->enqueue(Advance{.iteration = iteration, .alive = alive, .loss = loss, .norm = norm});
     }
     ASSERT_EQ(profile.operations.size(), 2U);
     EXPECT_EQ(profile.operations[0].name, "fill");

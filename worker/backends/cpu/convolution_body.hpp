@@ -1,5 +1,5 @@
 // The kernels of convolutions without patches in memory: a part of kernels_body.hpp, which includes it inside of its
-// unnamed namespace. See Convolve in backend.hpp for what they compute.
+// unnamed namespace. See Convolve in convolution.hpp for what they compute.
 //
 // Each image is copied into a frame of zeros. There the elements of a patch that lie in one row of the kernel are
 // neighbours, so that a patch is a few runs of numbers, and a convolution is a matrix product whose left rows overlap.

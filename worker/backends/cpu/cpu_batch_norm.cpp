@@ -31,7 +31,7 @@ void CpuStream::follow_statistics(const BatchNorm& arguments, int replica) const
     }
 }
 
-void CpuStream::batch_norm(const BatchNorm& arguments) {
+void CpuStream::compute(const BatchNorm& arguments) {
     const Tensor& input = arguments.input;
     assert(arguments.output.elements() == input.elements());
     for (int replica = first_; replica < end_; ++replica) {
@@ -50,7 +50,7 @@ void CpuStream::batch_norm(const BatchNorm& arguments) {
     }
 }
 
-void CpuStream::batch_norm_backward(const BatchNormBackward& arguments) {
+void CpuStream::compute(const BatchNormBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
     for (int replica = first_; replica < end_; ++replica) {
         for (const Tensor* target : {&arguments.scale_gradient, &arguments.shift_gradient}) {

@@ -8,7 +8,7 @@ const EmbeddedColumn* CpuStream::columns_at(const Tensor& columns, int replica) 
     return reinterpret_cast<const EmbeddedColumn*>(at<std::int32_t>(columns, replica));
 }
 
-void CpuStream::embed_columns(const EmbedColumns& arguments) {
+void CpuStream::compute(const EmbedColumns& arguments) {
     const auto& [input, columns, weights, output] = arguments;
     assert(input.rows == output.rows && output.columns == columns.rows);
     for (int replica = first_; replica < end_; ++replica)
@@ -16,7 +16,7 @@ void CpuStream::embed_columns(const EmbedColumns& arguments) {
                                columns_at(columns, replica), at(weights, replica), at(output, replica));
 }
 
-void CpuStream::embed_columns_backward(const EmbedColumnsBackward& arguments) {
+void CpuStream::compute(const EmbedColumnsBackward& arguments) {
     const Tensor& input = arguments.input;
     const Tensor& gradient = arguments.output_gradient;
     assert(input.rows == gradient.rows && gradient.columns == arguments.columns.rows);

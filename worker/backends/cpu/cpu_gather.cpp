@@ -81,18 +81,19 @@ void write_rounded(std::int64_t rows, std::int64_t columns, std::uint16_t* to, F
 
 }  // namespace
 
-std::size_t CpuStream::part_of(const Samples& samples, const Gather& arguments, int replica) const {
-    if (samples.staged) return static_cast<std::size_t>(replica);
+std::size_t CpuStream::part_of(const Gather& arguments, int replica) const {
+    if (arguments.samples.staged) return static_cast<std::size_t>(replica);
     return arguments.fold.part ? value<std::uint32_t>(arguments.fold.part, replica) : 0;
 }
 
 template <class T>
-void CpuStream::gather_rows(const Samples& samples, const Gather& arguments, int replica, std::int64_t first,
-                            std::int64_t begin, std::span<const std::int32_t> rows, float* to) {
+void CpuStream::gather_rows(const Gather& arguments, int replica, std::int64_t first, std::int64_t begin,
+                            std::span<const std::int32_t> rows, float* to) {
+    const Samples& samples = arguments.samples;
     const std::int64_t columns = arguments.output.columns;
     const auto count = static_cast<std::int64_t>(rows.size());
     const std::byte* buffer = static_cast<const CpuBuffer*>(samples.buffer)->data();
-    const Tensor features = samples.features.replica(static_cast<int>(part_of(samples, arguments, replica)));
+    const Tensor features = samples.features.replica(static_cast<int>(part_of(arguments, replica)));
     const T* source = reinterpret_cast<const T*>(buffer + features.offset);
     const float scale = arguments.fold.part ? value(arguments.fold.scale, replica) : samples.scale;
     const float shift = arguments.fold.part ? value(arguments.fold.shift, replica) : samples.shift;
@@ -111,7 +112,8 @@ void CpuStream::gather_rows(const Samples& samples, const Gather& arguments, int
     }
 }
 
-void CpuStream::gather(const Samples& samples, const Gather& arguments) {
+void CpuStream::compute(const Gather& arguments) {
+    const Samples& samples = arguments.samples;
     const Tensor& output = arguments.output;
     const Extent& extent = arguments.extent;
     assert(output.columns == samples.features.columns && arguments.targets.rows == output.rows);
@@ -122,7 +124,7 @@ void CpuStream::gather(const Samples& samples, const Gather& arguments) {
     const std::byte* source = static_cast<const CpuBuffer*>(samples.buffer)->data();
     for (int replica = first_; replica < end_; ++replica) {
         Samples its = samples;
-        const auto part = static_cast<int>(part_of(samples, arguments, replica));
+        const auto part = static_cast<int>(part_of(arguments, replica));
         its.rows = samples.rows.replica(part);
         if (arguments.fold.part && extent.limits_rows())
             its.count = value<std::uint32_t>(arguments.fold.count, replica);
@@ -143,9 +145,9 @@ void CpuStream::gather(const Samples& samples, const Gather& arguments) {
                 const auto write = [&](float* there, std::int64_t row, std::int64_t some) {
                     const auto its_rows = rows.subspan(static_cast<std::size_t>(row), static_cast<std::size_t>(some));
                     if (samples.features.type == Type::u8)
-                        gather_rows<std::uint8_t>(samples, arguments, replica, first, begin + row, its_rows, there);
+                        gather_rows<std::uint8_t>(arguments, replica, first, begin + row, its_rows, there);
                     else
-                        gather_rows<float>(samples, arguments, replica, first, begin + row, its_rows, there);
+                        gather_rows<float>(arguments, replica, first, begin + row, its_rows, there);
                     return there;
                 };
                 if (output.type == Type::f32)

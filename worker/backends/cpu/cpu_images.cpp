@@ -14,7 +14,7 @@ PatchSizes sizes_of(const Patches& p) {
 
 }  // namespace
 
-void CpuStream::unfold(const Unfold& arguments) {
+void CpuStream::compute(const Unfold& arguments) {
     const auto& [patches, input, output] = arguments;
     assert(patches.kernel % 2 == 1 && input.columns == patches.channels && output.columns == patches.elements());
     assert(input.rows / patches.in_pixels() == output.rows / patches.out_pixels());
@@ -26,7 +26,7 @@ void CpuStream::unfold(const Unfold& arguments) {
         });
 }
 
-void CpuStream::fold(const Fold& arguments) {
+void CpuStream::compute(const Fold& arguments) {
     const auto& [patches, input, output] = arguments;
     assert(patches.kernel % 2 == 1 && output.columns == patches.channels && input.columns == patches.elements());
     assert(output.rows / patches.in_pixels() == input.rows / patches.out_pixels());
@@ -38,7 +38,7 @@ void CpuStream::fold(const Fold& arguments) {
         });
 }
 
-void CpuStream::convolve(const Convolve& arguments) {
+void CpuStream::compute(const Convolve& arguments) {
     const auto& [patches, input, weight, output, workspace] = arguments;
     assert(patches.kernel % 2 == 1 && input.columns == patches.channels && output.columns == weight.rows);
     assert(weight.columns == patches.elements());
@@ -74,7 +74,7 @@ float* CpuStream::workspace_of_thread(const Tensor& workspace, int replica) cons
     return own.data();
 }
 
-void CpuStream::convolve_backward(const ConvolveBackward& arguments) {
+void CpuStream::compute(const ConvolveBackward& arguments) {
     const Patches& patches = arguments.patches;
     const Tensor& gradient = arguments.output_gradient;
     assert(arguments.weight.rows == gradient.columns && arguments.weight.columns == patches.elements());
@@ -107,7 +107,7 @@ void CpuStream::convolve_backward(const ConvolveBackward& arguments) {
     }
 }
 
-void CpuStream::group_norm(const GroupNorm& arguments) {
+void CpuStream::compute(const GroupNorm& arguments) {
     const Tensor& input = arguments.input;
     assert(arguments.groups <= GroupNorm::most_groups && input.columns % arguments.groups == 0);
     assert(arguments.mean.rows * arguments.pixels == input.rows && arguments.mean.columns == arguments.groups);
@@ -122,7 +122,7 @@ void CpuStream::group_norm(const GroupNorm& arguments) {
         });
 }
 
-void CpuStream::group_norm_backward(const GroupNormBackward& arguments) {
+void CpuStream::compute(const GroupNormBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
     for (int replica = first_; replica < end_; ++replica) {
         for (const Tensor* target : {&arguments.scale_gradient, &arguments.shift_gradient}) {
@@ -143,7 +143,7 @@ void CpuStream::group_norm_backward(const GroupNormBackward& arguments) {
     }
 }
 
-void CpuStream::mean_pixels(const MeanPixels& arguments) {
+void CpuStream::compute(const MeanPixels& arguments) {
     const auto& [input, output] = arguments;
     assert(input.columns == output.columns && input.rows % output.rows == 0);
     for (int replica = first_; replica < end_; ++replica)
@@ -151,7 +151,7 @@ void CpuStream::mean_pixels(const MeanPixels& arguments) {
                              at(output, replica));
 }
 
-void CpuStream::mean_pixels_backward(const MeanPixelsBackward& arguments) {
+void CpuStream::compute(const MeanPixelsBackward& arguments) {
     const auto& [output, input] = arguments;
     assert(input.columns == output.columns && input.rows % output.rows == 0);
     for (int replica = first_; replica < end_; ++replica)
@@ -159,7 +159,7 @@ void CpuStream::mean_pixels_backward(const MeanPixelsBackward& arguments) {
                                       at(input, replica));
 }
 
-void CpuStream::max_pixels(const MaxPixels& arguments) {
+void CpuStream::compute(const MaxPixels& arguments) {
     const auto& [height, width, input, output] = arguments;
     const std::int64_t images = input.rows / (height * width);
     assert(input.columns == output.columns && output.rows == images * arguments.out_pixels());
@@ -171,7 +171,7 @@ void CpuStream::max_pixels(const MaxPixels& arguments) {
         });
 }
 
-void CpuStream::max_pixels_backward(const MaxPixelsBackward& arguments) {
+void CpuStream::compute(const MaxPixelsBackward& arguments) {
     const auto& [forward, output_gradient, input_gradient] = arguments;
     const std::int64_t images = forward.input.rows / (forward.height * forward.width);
     assert(input_gradient.elements() == forward.input.elements());

@@ -6,7 +6,7 @@
 
 namespace hpo {
 
-void CpuStream::gradient_norm(const GradientNorm& arguments) {
+void CpuStream::compute(const GradientNorm& arguments) {
     const LossScale& scaling = arguments.scaling;
     for (int replica = first_; replica < end_; ++replica) {
         const float scale = scaling.scale ? value(scaling.scale, replica) : 1.0F;
@@ -57,7 +57,7 @@ void CpuStream::share_update(const Update& update, const Step& step, float no_de
                    [&](std::int64_t first, std::int64_t count) { work(decayed + first, count, rest); });
 }
 
-void CpuStream::adamw(const AdamW& arguments) {
+void CpuStream::compute(const AdamW& arguments) {
     const Update& update = arguments.update;
     for (int replica = first_; replica < end_; ++replica) {
         if (!updates(update, replica)) continue;
@@ -83,7 +83,7 @@ void CpuStream::adamw(const AdamW& arguments) {
     }
 }
 
-void CpuStream::sgd(const Sgd& arguments) {
+void CpuStream::compute(const Sgd& arguments) {
     const Update& update = arguments.update;
     for (int replica = first_; replica < end_; ++replica) {
         if (!updates(update, replica)) continue;
@@ -102,7 +102,7 @@ void CpuStream::sgd(const Sgd& arguments) {
     }
 }
 
-void CpuStream::lion(const Lion& arguments) {
+void CpuStream::compute(const Lion& arguments) {
     const Update& update = arguments.update;
     for (int replica = first_; replica < end_; ++replica) {
         if (!updates(update, replica)) continue;
@@ -122,7 +122,7 @@ void CpuStream::lion(const Lion& arguments) {
     }
 }
 
-void CpuStream::combine(const Combine& arguments) {
+void CpuStream::compute(const Combine& arguments) {
     const auto& [from, to, from_factor, to_factor, norm] = arguments;
     assert(!from || from.elements() == to.elements());
     for (int replica = first_; replica < end_; ++replica) {
@@ -140,7 +140,7 @@ void CpuStream::combine(const Combine& arguments) {
     }
 }
 
-void CpuStream::average(const Average& arguments) {
+void CpuStream::compute(const Average& arguments) {
     for (int replica = first_; replica < end_; ++replica) {
         if (value<std::uint8_t>(arguments.alive, replica) == 0) continue;
         const auto t = static_cast<float>(value<std::uint32_t>(arguments.iteration, replica) + 1);
@@ -152,7 +152,7 @@ void CpuStream::average(const Average& arguments) {
     }
 }
 
-void CpuStream::advance(const Advance& arguments) {
+void CpuStream::compute(const Advance& arguments) {
     for (int replica = first_; replica < end_; ++replica) {
         if (arguments.window_index) {
             auto& window_index = *at<std::uint32_t>(arguments.window_index, replica);

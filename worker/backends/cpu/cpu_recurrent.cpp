@@ -3,14 +3,14 @@
 
 namespace hpo {
 
-void CpuStream::swap_rows(const SwapRows& arguments) {
+void CpuStream::compute(const SwapRows& arguments) {
     const auto& [input, output, inner] = arguments;
     assert(input.rows % inner == 0 && output.rows == input.rows && output.columns == input.columns);
     for (int replica = first_; replica < end_; ++replica)
         kernels_.swap_rows(input.rows / inner, inner, input.columns, at(input, replica), at(output, replica));
 }
 
-void CpuStream::gru_step(const GruStep& arguments) {
+void CpuStream::compute(const GruStep& arguments) {
     const Tensor& output = arguments.output;
     assert(arguments.gates.columns == 3 * output.columns && arguments.gates.rows == output.rows);
     for (int replica = first_; replica < end_; ++replica)
@@ -19,7 +19,7 @@ void CpuStream::gru_step(const GruStep& arguments) {
                           at(arguments.before, replica), at(arguments.candidate, replica), at(output, replica));
 }
 
-void CpuStream::gru_step_backward(const GruStepBackward& arguments) {
+void CpuStream::compute(const GruStepBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
     assert(arguments.gates.columns == 3 * gradient.columns && arguments.gates.rows == gradient.rows);
     for (int replica = first_; replica < end_; ++replica)
@@ -28,7 +28,7 @@ void CpuStream::gru_step_backward(const GruStepBackward& arguments) {
                                    at(arguments.recurrent_gradient, replica), at(arguments.before_gradient, replica));
 }
 
-void CpuStream::lstm_step(const LstmStep& arguments) {
+void CpuStream::compute(const LstmStep& arguments) {
     const Tensor& output = arguments.output;
     assert(arguments.gates.columns == 4 * output.columns && arguments.gates.rows == output.rows);
     for (int replica = first_; replica < end_; ++replica)
@@ -37,7 +37,7 @@ void CpuStream::lstm_step(const LstmStep& arguments) {
                            at(output, replica));
 }
 
-void CpuStream::lstm_step_backward(const LstmStepBackward& arguments) {
+void CpuStream::compute(const LstmStepBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
     assert(arguments.gates.columns == 4 * gradient.columns && arguments.gates.rows == gradient.rows);
     for (int replica = first_; replica < end_; ++replica)

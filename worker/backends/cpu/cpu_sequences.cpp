@@ -3,7 +3,7 @@
 
 namespace hpo {
 
-void CpuStream::embed(const Embed& arguments) {
+void CpuStream::compute(const Embed& arguments) {
     const auto& [tokens, table, output] = arguments;
     assert(output.rows == tokens.elements() && output.columns == table.columns);
     for (int replica = first_; replica < end_; ++replica)
@@ -13,7 +13,7 @@ void CpuStream::embed(const Embed& arguments) {
         });
 }
 
-void CpuStream::embed_backward(const EmbedBackward& arguments) {
+void CpuStream::compute(const EmbedBackward& arguments) {
     const Tensor& gradient = arguments.output_gradient;
     assert(gradient.rows == arguments.tokens.elements() && gradient.columns == arguments.table_gradient.columns);
     for (int replica = first_; replica < end_; ++replica) {
@@ -23,7 +23,7 @@ void CpuStream::embed_backward(const EmbedBackward& arguments) {
     }
 }
 
-void CpuStream::rotate(const Rotate& arguments) {
+void CpuStream::compute(const Rotate& arguments) {
     const Tensor& values = arguments.values;
     assert(arguments.width % 2 == 0 && arguments.width <= Attention::widest_head);
     assert(values.rows % arguments.steps == 0 && arguments.heads * arguments.width <= values.columns);
@@ -47,7 +47,7 @@ AttentionSizes sizes_of(const Attention& it) {
 
 }  // namespace
 
-void CpuStream::attention(const Attention& arguments) {
+void CpuStream::compute(const Attention& arguments) {
     const AttentionSizes sizes = sizes_of(arguments);
     for (int replica = first_; replica < end_; ++replica)
         share(arguments.output.rows / arguments.steps, sizes.steps * sizes.steps * sizes.heads,
@@ -60,7 +60,7 @@ void CpuStream::attention(const Attention& arguments) {
               });
 }
 
-void CpuStream::attention_backward(const AttentionBackward& arguments) {
+void CpuStream::compute(const AttentionBackward& arguments) {
     const Attention& forward = arguments.forward;
     const AttentionSizes sizes = sizes_of(forward);
     assert(arguments.gradient.elements() == forward.output.elements());
@@ -79,7 +79,7 @@ void CpuStream::attention_backward(const AttentionBackward& arguments) {
               });
 }
 
-void CpuStream::gate(const Gate& arguments) {
+void CpuStream::compute(const Gate& arguments) {
     const auto& [input, output] = arguments;
     assert(input.rows == output.rows && input.columns == 2 * output.columns);
     const std::int64_t columns = output.columns;
@@ -90,7 +90,7 @@ void CpuStream::gate(const Gate& arguments) {
         });
 }
 
-void CpuStream::gate_backward(const GateBackward& arguments) {
+void CpuStream::compute(const GateBackward& arguments) {
     const auto& [input, output_gradient, input_gradient] = arguments;
     assert(input.elements() == 2 * output_gradient.elements() && input_gradient.elements() == input.elements());
     const std::int64_t columns = output_gradient.columns;

@@ -75,7 +75,8 @@ void CpuStream::read_bytes(const Tensor& from, int replica, std::span<std::byte>
                 data.size());
 }
 
-void CpuStream::fill(const Tensor& to, float value) {
+void CpuStream::compute(const Fill& arguments) {
+    const auto& [to, value] = arguments;
     for (int replica = first_; replica < end_; ++replica) {
         float* target = at(to, replica);
         share_elements(to.elements(), [&](std::int64_t first, std::int64_t count) {
@@ -84,7 +85,8 @@ void CpuStream::fill(const Tensor& to, float value) {
     }
 }
 
-void CpuStream::copy(const Tensor& from, const Tensor& to) {
+void CpuStream::compute(const Copy& arguments) {
+    const auto& [from, to] = arguments;
     assert(from.elements() == to.elements() && from.type == to.type);
     for (int replica = first_; replica < end_; ++replica)
         std::memcpy(arena_.data() + to.offset + static_cast<std::size_t>(replica) * to.replica_stride,
@@ -99,7 +101,8 @@ void CpuStream::copy_from(const Buffer& arena, const Tensor& from, const Tensor&
                 static_cast<std::size_t>(end_ - first_ - 1) * from.replica_stride + from.bytes());
 }
 
-void CpuStream::add(const Tensor& from, const Tensor& to) {
+void CpuStream::compute(const Add& arguments) {
+    const auto& [from, to] = arguments;
     assert(from.elements() == to.elements());
     for (int replica = first_; replica < end_; ++replica) {
         const float* source = at(from, replica);
@@ -110,14 +113,16 @@ void CpuStream::add(const Tensor& from, const Tensor& to) {
     }
 }
 
-void CpuStream::initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) {
+void CpuStream::compute(const Initialise& arguments) {
+    const auto& [to, bound, seed, site] = arguments;
     for (int replica = first_; replica < end_; ++replica) {
         const auto key = value<std::uint64_t>(seed, replica);
         kernels_.initialise(to.elements(), bound, low_word(key), high_word(key), site, at(to, replica));
     }
 }
 
-void CpuStream::round(const Tensor& from, const Tensor& to) {
+void CpuStream::compute(const Round& arguments) {
+    const auto& [from, to] = arguments;
     assert(from.elements() == to.elements());
     for (int replica = first_; replica < end_; ++replica)
         share_elements(from.elements(), [&](std::int64_t first, std::int64_t count) {
@@ -130,7 +135,7 @@ Bfloat16Products& CpuStream::bfloat16() {
     return *bfloat16_;
 }
 
-void CpuStream::linear(const Linear& arguments) {
+void CpuStream::compute(const Linear& arguments) {
     const auto& [input, weight, output, precision] = arguments;
     assert(input.columns == weight.columns && output.rows == input.rows && output.columns == weight.rows);
     for (int replica = first_; replica < end_; ++replica) {
@@ -145,7 +150,7 @@ void CpuStream::linear(const Linear& arguments) {
     }
 }
 
-void CpuStream::linear_backward(const LinearBackward& arguments) {
+void CpuStream::compute(const LinearBackward& arguments) {
     assert(!arguments.adamw);
     const Tensor& gradient = arguments.output_gradient;
     const Tensor& input = arguments.input;
@@ -177,7 +182,7 @@ void CpuStream::linear_backward(const LinearBackward& arguments) {
     }
 }
 
-void CpuStream::activate(const Activate& arguments) {
+void CpuStream::compute(const Activate& arguments) {
     const auto& [activation, pre, bias, output, dropout, activations, skipped] = arguments;
     assert(!skipped || (skipped.elements() == output.elements() && output.type == Type::f32));
     assert(pre.elements() == output.elements() && (!bias || bias.elements() == pre.columns));
@@ -211,7 +216,7 @@ void CpuStream::activate(const Activate& arguments) {
     }
 }
 
-void CpuStream::activate_backward(const ActivateBackward& arguments) {
+void CpuStream::compute(const ActivateBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
     assert(gradient.type == Type::f32 || arguments.incoming);
     for (int replica = first_; replica < end_; ++replica) {
@@ -242,7 +247,7 @@ void CpuStream::activate_backward(const ActivateBackward& arguments) {
     }
 }
 
-void CpuStream::layer_norm(const LayerNorm& arguments) {
+void CpuStream::compute(const LayerNorm& arguments) {
     const Tensor& input = arguments.input;
     const std::int64_t columns = input.columns;
     for (int replica = first_; replica < end_; ++replica) {
@@ -256,7 +261,7 @@ void CpuStream::layer_norm(const LayerNorm& arguments) {
     }
 }
 
-void CpuStream::layer_norm_backward(const LayerNormBackward& arguments) {
+void CpuStream::compute(const LayerNormBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
     for (int replica = first_; replica < end_; ++replica) {
         for (const Tensor* target : {&arguments.scale_gradient, &arguments.shift_gradient, &arguments.bias_gradient}) {
@@ -310,17 +315,17 @@ void CpuStream::each_cross_entropy(const CrossEntropy& arguments, Kernel kernel)
     }
 }
 
-void CpuStream::cross_entropy(const CrossEntropy& arguments) {
+void CpuStream::compute(const CrossEntropy& arguments) {
     assert(arguments.labels.columns == 1);
     each_cross_entropy<std::int32_t>(arguments, kernels_.cross_entropy);
 }
 
-void CpuStream::binary_cross_entropy(const CrossEntropy& arguments) {
+void CpuStream::compute(const BinaryCrossEntropy& arguments) {
     assert(arguments.labels.columns == arguments.logits.columns);
     each_cross_entropy<float>(arguments, kernels_.binary_cross_entropy);
 }
 
-void CpuStream::squared_error(const SquaredError& arguments) {
+void CpuStream::compute(const SquaredError& arguments) {
     const Tensor& predictions = arguments.predictions;
     assert(arguments.targets.elements() == predictions.elements());
     for (int replica = first_; replica < end_; ++replica) {

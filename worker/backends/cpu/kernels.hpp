@@ -11,7 +11,7 @@
 
 namespace hpo {
 
-/// One replica's dropout, see Dropout in backend.hpp.
+/// One replica's dropout, see Dropout in operations.hpp.
 struct DropoutDraw {
     std::uint32_t threshold = 0;  ///< a 16-bit draw below it drops; 0: no dropout
     float scale = 1;              ///< of what is kept
@@ -49,7 +49,7 @@ struct LionStep {
     float beta2;
 };
 
-/// As Patches in backend.hpp, with the size of the output.
+/// As Patches in convolution.hpp, with the size of the output.
 struct PatchSizes {
     std::int64_t height, width, channels, kernel, stride, out_height, out_width;
 };
@@ -70,7 +70,7 @@ struct Kernels {
     void (*activate_backward[4])(std::int64_t rows, std::int64_t columns, float* gradient, const float* incoming,
                                  const float* pre, const float* output, float* bias_gradient,
                                  const DropoutDraw& dropout);
-    /// As LayerNorm in backend.hpp; columns from `valid` on are padding.
+    /// As LayerNorm in operations.hpp; columns from `valid` on are padding.
     void (*layer_norm)(std::int64_t rows, std::int64_t columns, std::int64_t valid, bool centred, float* input,
                        const float* bias, const float* scale, const float* shift, float* output, float* mean,
                        float* rstd, float epsilon);

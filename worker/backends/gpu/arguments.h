@@ -526,4 +526,72 @@ typedef struct {
 #define STEPS 16U        // of a tile of queries or keys
 #define WIDEST_HEAD 128  // numbers of a head, at most
 
+// The list of all kernels, each with its arguments, from which the host generates its enumeration and the names.
+#define HPO_GPU_KERNELS(K)                                        \
+    K(fill, FillArguments)                                        \
+    K(initialise, InitialiseArguments)                            \
+    K(gather_f32, GatherArguments)                                \
+    K(gather_u8, GatherArguments)                                 \
+    K(activate, ActivateArguments)                                \
+    K(activate_backward, ActivateBackwardArguments)               \
+    K(column_totals, ColumnTotalsArguments)                       \
+    K(layer_norm, LayerNormArguments)                             \
+    K(layer_norm_backward_columns, LayerNormBackwardArguments)    \
+    K(layer_norm_backward_rows, LayerNormBackwardArguments)       \
+    K(add, AddArguments)                                          \
+    K(unfold, UnfoldArguments)                                    \
+    K(fold, UnfoldArguments)                                      \
+    K(group_norm, GroupNormArguments)                             \
+    K(group_norm_backward_sums, GroupNormBackwardArguments)       \
+    K(group_norm_backward_parameters, GroupNormBackwardArguments) \
+    K(group_norm_backward_input, GroupNormBackwardArguments)      \
+    K(batch_norm_parts, BatchNormArguments)                       \
+    K(batch_norm_statistics, BatchNormArguments)                  \
+    K(batch_norm_apply, BatchNormArguments)                       \
+    K(batch_norm_backward_parts, BatchNormBackwardArguments)      \
+    K(batch_norm_backward_sums, BatchNormBackwardArguments)       \
+    K(batch_norm_backward_input, BatchNormBackwardArguments)      \
+    K(mean_pixels, MeanPixelsArguments)                           \
+    K(mean_pixels_backward, MeanPixelsArguments)                  \
+    K(max_pixels, MaxPixelsArguments)                             \
+    K(max_pixels_backward, MaxPixelsArguments)                    \
+    K(embed, EmbedArguments)                                      \
+    K(embed_backward, EmbedArguments)                             \
+    K(embed_columns, EmbedColumnsArguments)                       \
+    K(embed_columns_backward, EmbedColumnsArguments)              \
+    K(rotate_heads, RotateArguments)                              \
+    K(attention, AttentionArguments)                              \
+    K(attention_deltas, AttentionArguments)                       \
+    K(attention_of_keys, AttentionArguments)                      \
+    K(attention_of_queries, AttentionArguments)                   \
+    K(gate, GateArguments)                                        \
+    K(gate_backward, GateArguments)                               \
+    K(swap_rows, SwapRowsArguments)                               \
+    K(gru_step, GruStepArguments)                                 \
+    K(gru_step_backward, GruStepBackwardArguments)                \
+    K(lstm_step, LstmStepArguments)                               \
+    K(lstm_step_backward, LstmStepBackwardArguments)              \
+    K(cross_entropy_rows, CrossEntropyArguments)                  \
+    K(cross_entropy_total, CrossEntropyArguments)                 \
+    K(binary_cross_entropy_parts, CrossEntropyArguments)          \
+    K(squared_error_parts, SquaredErrorArguments)                 \
+    K(squared_error_total, SquaredErrorArguments)                 \
+    K(norm_parts, GradientNormArguments)                          \
+    K(norm_total, GradientNormArguments)                          \
+    K(adamw, AdamWArguments)                                      \
+    K(sgd, SgdArguments)                                          \
+    K(lion, LionArguments)                                        \
+    K(combine, CombineArguments)                                  \
+    K(average, AverageArguments)                                  \
+    K(advance, AdvanceArguments)                                  \
+    K(multiply, MultiplyArguments)                                \
+    K(multiply_by_transposed, MultiplyArguments)                  \
+    K(multiply_transposed, MultiplyArguments)                     \
+    K(multiply_rounded, MultiplyArguments)                        \
+    K(multiply_by_transposed_rounded, MultiplyArguments)          \
+    K(multiply_transposed_rounded, MultiplyArguments)             \
+    K(multiply_and_adamw, MultiplyAndAdamWArguments)              \
+    K(multiply_and_adamw_rounded, MultiplyAndAdamWArguments)      \
+    K(round_operand, RoundArguments)
+
 #endif

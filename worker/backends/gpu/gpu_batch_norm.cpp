@@ -3,28 +3,28 @@
 
 namespace hpo::gpu {
 
-void GpuStream::batch_norm(const BatchNorm& arguments) {
+void GpuStream::compute(const BatchNorm& arguments) {
     const Tensor& input = arguments.input;
     const std::int64_t ghost = arguments.ghost;
     assert(arguments.output.elements() == input.elements());
-    const BatchNormArguments all{ref(input),
-                                 ref(arguments.scale),
-                                 ref(arguments.shift),
-                                 ref(arguments.output),
-                                 ref(arguments.mean),
-                                 ref(arguments.rstd),
-                                 ref(arguments.running_mean),
-                                 ref(arguments.running_variance),
-                                 ref(arguments.iteration),
-                                 ref(arguments.parts),
-                                 word(input.rows),
-                                 word(input.columns),
-                                 word(ghost),
-                                 word(BatchNorm::part_rows),
-                                 word(arguments.batch),
-                                 arguments.write == Write::add,
-                                 BatchNorm::momentum,
-                                 arguments.epsilon};
+    const BatchNormArguments all{.input = ref(input),
+                                 .scale = ref(arguments.scale),
+                                 .shift = ref(arguments.shift),
+                                 .output = ref(arguments.output),
+                                 .mean = ref(arguments.mean),
+                                 .rstd = ref(arguments.rstd),
+                                 .running_mean = ref(arguments.running_mean),
+                                 .running_variance = ref(arguments.running_variance),
+                                 .iteration = ref(arguments.iteration),
+                                 .parts = ref(arguments.parts),
+                                 .rows = word(input.rows),
+                                 .columns = word(input.columns),
+                                 .ghost = word(ghost),
+                                 .part_rows = word(BatchNorm::part_rows),
+                                 .batch = word(arguments.batch),
+                                 .add = arguments.write == Write::add,
+                                 .momentum = BatchNorm::momentum,
+                                 .epsilon = arguments.epsilon};
     if (ghost > 0) {
         const std::int64_t columns = divide_up(input.columns, SUBGROUP_SIZE);
         const std::int64_t parts = batch_norm_parts(input.rows, ghost);
@@ -35,23 +35,23 @@ void GpuStream::batch_norm(const BatchNorm& arguments) {
     launch(Kernel::batch_norm_apply, groups_of_items(input.elements()), all);
 }
 
-void GpuStream::batch_norm_backward(const BatchNormBackward& arguments) {
+void GpuStream::compute(const BatchNormBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
     const std::int64_t ghost = arguments.ghost;
-    const BatchNormBackwardArguments all{ref(gradient),
-                                         ref(arguments.input),
-                                         ref(arguments.mean),
-                                         ref(arguments.rstd),
-                                         ref(arguments.scale),
-                                         ref(arguments.scale_gradient),
-                                         ref(arguments.shift_gradient),
-                                         ref(arguments.parts),
-                                         word(gradient.rows),
-                                         word(gradient.columns),
-                                         word(ghost),
-                                         word(BatchNorm::part_rows),
-                                         arguments.write == Write::add,
-                                         0};
+    const BatchNormBackwardArguments all{.gradient = ref(gradient),
+                                         .input = ref(arguments.input),
+                                         .mean = ref(arguments.mean),
+                                         .rstd = ref(arguments.rstd),
+                                         .scale = ref(arguments.scale),
+                                         .scale_gradient = ref(arguments.scale_gradient),
+                                         .shift_gradient = ref(arguments.shift_gradient),
+                                         .parts = ref(arguments.parts),
+                                         .rows = word(gradient.rows),
+                                         .columns = word(gradient.columns),
+                                         .ghost = word(ghost),
+                                         .part_rows = word(BatchNorm::part_rows),
+                                         .add = arguments.write == Write::add,
+                                         .unused = 0};
     const std::int64_t columns = divide_up(gradient.columns, SUBGROUP_SIZE);
     const std::int64_t parts = batch_norm_parts(gradient.rows, ghost);
     assert(arguments.parts.elements() >= parts * 2 * gradient.columns);

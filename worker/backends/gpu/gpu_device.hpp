@@ -1,4 +1,4 @@
-// The GPU backend: the operations of backend.hpp as launches of kernels on a runtime, OpenCL's or CUDA's.
+// The GPU backend: the operations as launches of kernels on a runtime, OpenCL's or CUDA's.
 #pragma once
 
 #include <memory>

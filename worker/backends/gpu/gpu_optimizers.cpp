@@ -3,20 +3,20 @@
 
 namespace hpo::gpu {
 
-void GpuStream::gradient_norm(const GradientNorm& arguments) {
+void GpuStream::compute(const GradientNorm& arguments) {
     const std::int64_t count = arguments.gradient.elements();
     const u32 parts = parts_of(divide_up(count, UPDATE_ELEMENTS));
     const LossScale& scaling = arguments.scaling;
-    const GradientNormArguments both{ref(arguments.gradient),
-                                     ref(arguments.limit),
-                                     ref(arguments.norm),
-                                     ref(arguments.factor),
-                                     ref(scaling.scale),
-                                     ref(scaling.good),
-                                     ref(scaling.valid),
-                                     count,
-                                     parts,
-                                     LossScale::growth};
+    const GradientNormArguments both{.gradient = ref(arguments.gradient),
+                                     .limit = ref(arguments.limit),
+                                     .norm = ref(arguments.norm),
+                                     .factor = ref(arguments.factor),
+                                     .scale = ref(scaling.scale),
+                                     .good = ref(scaling.good),
+                                     .valid = ref(scaling.valid),
+                                     .count = count,
+                                     .parts = parts,
+                                     .growth = LossScale::growth};
     launch(Kernel::norm_parts, parts, both);
     launch(Kernel::norm_total, 1, both);
 }
@@ -32,42 +32,57 @@ namespace {
 
 }  // namespace
 
-void GpuStream::adamw(const AdamW& arguments) {
+void GpuStream::compute(const AdamW& arguments) {
     assert(can_be_updated(arguments.update));
     launch(Kernel::adamw, divide_up(arguments.update.weights.elements(), UPDATE_ELEMENTS), ref(arguments));
 }
 
-void GpuStream::sgd(const Sgd& arguments) {
+void GpuStream::compute(const Sgd& arguments) {
     assert(can_be_updated(arguments.update));
     launch(Kernel::sgd, divide_up(arguments.update.weights.elements(), UPDATE_ELEMENTS),
            SgdArguments{ref(arguments.update), ref(arguments.velocity), ref(arguments.momentum), arguments.nesterov});
 }
 
-void GpuStream::lion(const Lion& arguments) {
+void GpuStream::compute(const Lion& arguments) {
     assert(can_be_updated(arguments.update));
     launch(
         Kernel::lion, divide_up(arguments.update.weights.elements(), UPDATE_ELEMENTS),
         LionArguments{ref(arguments.update), ref(arguments.first_moment), ref(arguments.beta1), ref(arguments.beta2)});
 }
 
-void GpuStream::combine(const Combine& arguments) {
+void GpuStream::compute(const Combine& arguments) {
     const auto& [from, to, from_factor, to_factor, norm] = arguments;
     assert(!from || from.elements() == to.elements());
     launch(Kernel::combine, groups_of_items(to.elements()),
-           CombineArguments{ref(from), ref(to), ref(norm), to.elements(), from_factor, to_factor});
+           CombineArguments{.from = ref(from),
+                            .to = ref(to),
+                            .norm = ref(norm),
+                            .count = to.elements(),
+                            .from_factor = from_factor,
+                            .to_factor = to_factor});
 }
 
-void GpuStream::average(const Average& arguments) {
+void GpuStream::compute(const Average& arguments) {
     assert(arguments.weights.offset % 16 == 0 && arguments.average.offset % 16 == 0);
     launch(Kernel::average, divide_up(arguments.weights.elements(), UPDATE_ELEMENTS),
-           AverageArguments{ref(arguments.weights), ref(arguments.average), ref(arguments.iteration),
-                            ref(arguments.alive), arguments.weights.elements(), arguments.decay, 0});
+           AverageArguments{.weights = ref(arguments.weights),
+                            .average = ref(arguments.average),
+                            .iteration = ref(arguments.iteration),
+                            .alive = ref(arguments.alive),
+                            .count = arguments.weights.elements(),
+                            .decay = arguments.decay,
+                            .unused = 0});
 }
 
-void GpuStream::advance(const Advance& arguments) {
+void GpuStream::compute(const Advance& arguments) {
     launch(Kernel::advance, 1,
-           AdvanceArguments{ref(arguments.iteration), ref(arguments.alive), ref(arguments.window_index),
-                            ref(arguments.loss), ref(arguments.norm), ref(arguments.losses), ref(arguments.norms)});
+           AdvanceArguments{.iteration = ref(arguments.iteration),
+                            .alive = ref(arguments.alive),
+                            .window_index = ref(arguments.window_index),
+                            .loss = ref(arguments.loss),
+                            .norm = ref(arguments.norm),
+                            .losses = ref(arguments.losses),
+                            .norms = ref(arguments.norms)});
     runtime_.flush();
 }
 

@@ -3,48 +3,77 @@
 
 namespace hpo::gpu {
 
-void GpuStream::swap_rows(const SwapRows& arguments) {
+void GpuStream::compute(const SwapRows& arguments) {
     const auto& [input, output, inner] = arguments;
     assert(input.rows % inner == 0 && output.rows == input.rows && output.columns == input.columns);
     launch(Kernel::swap_rows, groups_of_items(input.elements()),
-           SwapRowsArguments{ref(input), ref(output), input.elements(), word(inner), word(input.rows / inner),
-                             word(input.columns), 0});
+           SwapRowsArguments{.input = ref(input),
+                             .output = ref(output),
+                             .count = input.elements(),
+                             .inner = word(inner),
+                             .outer = word(input.rows / inner),
+                             .columns = word(input.columns),
+                             .unused = 0});
 }
 
-void GpuStream::gru_step(const GruStep& arguments) {
+void GpuStream::compute(const GruStep& arguments) {
     const Tensor& output = arguments.output;
     assert(arguments.gates.columns == 3 * output.columns && arguments.gates.rows == output.rows);
     launch(Kernel::gru_step, groups_of_items(output.elements()),
-           GruStepArguments{ref(arguments.gates), ref(arguments.recurrent), ref(arguments.input_bias),
-                            ref(arguments.recurrent_bias), ref(arguments.before), ref(arguments.candidate), ref(output),
-                            output.elements(), word(output.columns), 0});
+           GruStepArguments{.gates = ref(arguments.gates),
+                            .recurrent = ref(arguments.recurrent),
+                            .input_bias = ref(arguments.input_bias),
+                            .recurrent_bias = ref(arguments.recurrent_bias),
+                            .before = ref(arguments.before),
+                            .candidate = ref(arguments.candidate),
+                            .output = ref(output),
+                            .count = output.elements(),
+                            .width = word(output.columns),
+                            .unused = 0});
 }
 
-void GpuStream::gru_step_backward(const GruStepBackward& arguments) {
+void GpuStream::compute(const GruStepBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
     assert(arguments.gates.columns == 3 * gradient.columns && arguments.gates.rows == gradient.rows);
     launch(Kernel::gru_step_backward, groups_of_items(gradient.elements()),
-           GruStepBackwardArguments{ref(gradient), ref(arguments.gates), ref(arguments.candidate),
-                                    ref(arguments.before), ref(arguments.recurrent_gradient),
-                                    ref(arguments.before_gradient), gradient.elements(), word(gradient.columns), 0});
+           GruStepBackwardArguments{.gradient = ref(gradient),
+                                    .gates = ref(arguments.gates),
+                                    .candidate = ref(arguments.candidate),
+                                    .before = ref(arguments.before),
+                                    .recurrent_gradient = ref(arguments.recurrent_gradient),
+                                    .before_gradient = ref(arguments.before_gradient),
+                                    .count = gradient.elements(),
+                                    .width = word(gradient.columns),
+                                    .unused = 0});
 }
 
-void GpuStream::lstm_step(const LstmStep& arguments) {
+void GpuStream::compute(const LstmStep& arguments) {
     const Tensor& output = arguments.output;
     assert(arguments.gates.columns == 4 * output.columns && arguments.gates.rows == output.rows);
     launch(Kernel::lstm_step, groups_of_items(output.elements()),
-           LstmStepArguments{ref(arguments.gates), ref(arguments.recurrent), ref(arguments.bias),
-                             ref(arguments.cell_before), ref(arguments.cell), ref(output), output.elements(),
-                             word(output.columns), 0});
+           LstmStepArguments{.gates = ref(arguments.gates),
+                             .recurrent = ref(arguments.recurrent),
+                             .bias = ref(arguments.bias),
+                             .cell_before = ref(arguments.cell_before),
+                             .cell = ref(arguments.cell),
+                             .output = ref(output),
+                             .count = output.elements(),
+                             .width = word(output.columns),
+                             .unused = 0});
 }
 
-void GpuStream::lstm_step_backward(const LstmStepBackward& arguments) {
+void GpuStream::compute(const LstmStepBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
     assert(arguments.gates.columns == 4 * gradient.columns && arguments.gates.rows == gradient.rows);
     launch(Kernel::lstm_step_backward, groups_of_items(gradient.elements()),
-           LstmStepBackwardArguments{ref(gradient), ref(arguments.cell_gradient), ref(arguments.gates),
-                                     ref(arguments.cell_before), ref(arguments.cell), gradient.elements(),
-                                     word(gradient.columns), 0});
+           LstmStepBackwardArguments{.gradient = ref(gradient),
+                                     .cell_gradient = ref(arguments.cell_gradient),
+                                     .gates = ref(arguments.gates),
+                                     .cell_before = ref(arguments.cell_before),
+                                     .cell = ref(arguments.cell),
+                                     .count = gradient.elements(),
+                                     .width = word(gradient.columns),
+                                     .unused = 0});
 }
 
 }  // namespace hpo::gpu

@@ -25,82 +25,14 @@ using i64 = std::int64_t;
 
 #include "worker/backends/gpu/arguments.h"
 
-/// The list of all kernels, from which the enumeration and the names are generated.
-#define HPO_GPU_KERNELS(K)            \
-    K(fill)                           \
-    K(initialise)                     \
-    K(gather_f32)                     \
-    K(gather_u8)                      \
-    K(activate)                       \
-    K(activate_backward)              \
-    K(column_totals)                  \
-    K(layer_norm)                     \
-    K(layer_norm_backward_columns)    \
-    K(layer_norm_backward_rows)       \
-    K(add)                            \
-    K(unfold)                         \
-    K(fold)                           \
-    K(group_norm)                     \
-    K(group_norm_backward_sums)       \
-    K(group_norm_backward_parameters) \
-    K(group_norm_backward_input)      \
-    K(batch_norm_parts)               \
-    K(batch_norm_statistics)          \
-    K(batch_norm_apply)               \
-    K(batch_norm_backward_parts)      \
-    K(batch_norm_backward_sums)       \
-    K(batch_norm_backward_input)      \
-    K(mean_pixels)                    \
-    K(mean_pixels_backward)           \
-    K(max_pixels)                     \
-    K(max_pixels_backward)            \
-    K(embed)                          \
-    K(embed_backward)                 \
-    K(embed_columns)                  \
-    K(embed_columns_backward)         \
-    K(rotate_heads)                   \
-    K(attention)                      \
-    K(attention_deltas)               \
-    K(attention_of_keys)              \
-    K(attention_of_queries)           \
-    K(gate)                           \
-    K(gate_backward)                  \
-    K(swap_rows)                      \
-    K(gru_step)                       \
-    K(gru_step_backward)              \
-    K(lstm_step)                      \
-    K(lstm_step_backward)             \
-    K(cross_entropy_rows)             \
-    K(cross_entropy_total)            \
-    K(binary_cross_entropy_parts)     \
-    K(squared_error_parts)            \
-    K(squared_error_total)            \
-    K(norm_parts)                     \
-    K(norm_total)                     \
-    K(adamw)                          \
-    K(sgd)                            \
-    K(lion)                           \
-    K(combine)                        \
-    K(average)                        \
-    K(advance)                        \
-    K(multiply)                       \
-    K(multiply_by_transposed)         \
-    K(multiply_transposed)            \
-    K(multiply_rounded)               \
-    K(multiply_by_transposed_rounded) \
-    K(multiply_transposed_rounded)    \
-    K(multiply_and_adamw)             \
-    K(multiply_and_adamw_rounded)     \
-    K(round_operand)
-
 enum class Kernel : std::uint8_t {
-#define HPO_KERNEL_VALUE(name) name,
+#define HPO_KERNEL_VALUE(name, Arguments) name,
     HPO_GPU_KERNELS(HPO_KERNEL_VALUE)
 #undef HPO_KERNEL_VALUE
 };
 /// In the order of Kernel.
 inline constexpr const char* kernel_names[] = {
-#define HPO_KERNEL_NAME(name) #name,
+#define HPO_KERNEL_NAME(name, Arguments) #name,
     HPO_GPU_KERNELS(HPO_KERNEL_NAME)
 #undef HPO_KERNEL_NAME
 };

@@ -4,30 +4,44 @@
 
 namespace hpo::gpu {
 
-void GpuStream::embed(const Embed& arguments) {
+void GpuStream::compute(const Embed& arguments) {
     const auto& [tokens, table, output] = arguments;
     assert(output.rows == tokens.elements() && output.columns == table.columns);
     launch(Kernel::embed, groups_of_items(output.elements()),
-           EmbedArguments{ref(tokens), ref(table), ref(output), word(output.rows), word(output.columns), 0});
+           EmbedArguments{.tokens = ref(tokens),
+                          .table = ref(table),
+                          .output = ref(output),
+                          .rows = word(output.rows),
+                          .columns = word(output.columns),
+                          .add = 0});
 }
 
-void GpuStream::embed_backward(const EmbedBackward& arguments) {
+void GpuStream::compute(const EmbedBackward& arguments) {
     const Tensor& gradient = arguments.output_gradient;
     const Tensor& table = arguments.table_gradient;
     assert(gradient.rows == arguments.tokens.elements() && gradient.columns == table.columns);
     launch(Kernel::embed_backward, table.rows,
-           EmbedArguments{ref(arguments.tokens), ref(table), ref(gradient), word(gradient.rows), word(gradient.columns),
-                          arguments.write == Write::add});
+           EmbedArguments{.tokens = ref(arguments.tokens),
+                          .table = ref(table),
+                          .output = ref(gradient),
+                          .rows = word(gradient.rows),
+                          .columns = word(gradient.columns),
+                          .add = arguments.write == Write::add});
 }
 
-void GpuStream::rotate(const Rotate& arguments) {
+void GpuStream::compute(const Rotate& arguments) {
     const Tensor& values = arguments.values;
     assert(arguments.width % 2 == 0 && arguments.width <= Attention::widest_head);
     assert(values.rows % arguments.steps == 0 && arguments.heads * arguments.width <= values.columns);
     const std::int64_t pairs = values.rows * arguments.heads * arguments.width / 2;
     launch(Kernel::rotate_heads, groups_of_items(pairs),
-           RotateArguments{ref(values), pairs, word(arguments.steps), word(arguments.heads), word(arguments.width),
-                           word(values.columns), arguments.back});
+           RotateArguments{.values = ref(values),
+                           .count = pairs,
+                           .steps = word(arguments.steps),
+                           .heads = word(arguments.heads),
+                           .width = word(arguments.width),
+                           .columns = word(values.columns),
+                           .back = arguments.back});
 }
 
 static_assert(STEPS * STEPS == WORK_GROUP_SIZE && WIDEST_HEAD == Attention::widest_head);
@@ -36,19 +50,19 @@ AttentionArguments GpuStream::ref(const Attention& it) const {
     assert(it.heads % it.kv_heads == 0 && it.output.columns % it.heads == 0 && it.width() <= Attention::widest_head);
     assert(it.projections.columns == (it.heads + 2 * it.kv_heads) * it.width());
     assert(it.projections.rows == it.output.rows && it.output.rows % it.steps == 0);
-    return {ref(it.projections),
-            ref(it.output),
-            ref(it.log_sums),
-            {ABSENT, 0},
-            {ABSENT, 0},
-            {ABSENT, 0},
-            word(it.output.rows / it.steps),
-            word(it.steps),
-            word(it.heads),
-            word(it.kv_heads),
-            word(it.width()),
-            it.causal,
-            it.score_scale()};
+    return {.projections = ref(it.projections),
+            .output = ref(it.output),
+            .log_sums = ref(it.log_sums),
+            .gradient = {ABSENT, 0},
+            .deltas = {ABSENT, 0},
+            .of_projections = {ABSENT, 0},
+            .samples = word(it.output.rows / it.steps),
+            .steps = word(it.steps),
+            .heads = word(it.heads),
+            .kv_heads = word(it.kv_heads),
+            .width = word(it.width()),
+            .causal = it.causal,
+            .scale = it.score_scale()};
 }
 
 namespace {
@@ -60,11 +74,11 @@ std::int64_t tiles_of(const Attention& it, std::int64_t heads) {
 
 }  // namespace
 
-void GpuStream::attention(const Attention& arguments) {
+void GpuStream::compute(const Attention& arguments) {
     launch(Kernel::attention, tiles_of(arguments, arguments.heads), ref(arguments));
 }
 
-void GpuStream::attention_backward(const AttentionBackward& arguments) {
+void GpuStream::compute(const AttentionBackward& arguments) {
     const Attention& forward = arguments.forward;
     assert(arguments.gradient.elements() == forward.output.elements());
     assert(arguments.deltas.elements() == forward.log_sums.elements());
@@ -78,19 +92,26 @@ void GpuStream::attention_backward(const AttentionBackward& arguments) {
     launch(Kernel::attention_of_queries, tiles_of(forward, forward.heads), all);
 }
 
-void GpuStream::gate(const Gate& arguments) {
+void GpuStream::compute(const Gate& arguments) {
     const auto& [input, output] = arguments;
     assert(input.rows == output.rows && input.columns == 2 * output.columns);
     launch(Kernel::gate, groups_of_items(output.elements()),
-           GateArguments{ref(input), ref(output), {ABSENT, 0}, output.elements(), word(output.columns)});
+           GateArguments{.input = ref(input),
+                         .output = ref(output),
+                         .input_gradient = {ABSENT, 0},
+                         .count = output.elements(),
+                         .columns = word(output.columns)});
 }
 
-void GpuStream::gate_backward(const GateBackward& arguments) {
+void GpuStream::compute(const GateBackward& arguments) {
     const auto& [input, output_gradient, input_gradient] = arguments;
     assert(input.elements() == 2 * output_gradient.elements() && input_gradient.elements() == input.elements());
     launch(Kernel::gate_backward, groups_of_items(output_gradient.elements()),
-           GateArguments{ref(input), ref(output_gradient), ref(input_gradient), output_gradient.elements(),
-                         word(output_gradient.columns)});
+           GateArguments{.input = ref(input),
+                         .output = ref(output_gradient),
+                         .input_gradient = ref(input_gradient),
+                         .count = output_gradient.elements(),
+                         .columns = word(output_gradient.columns)});
 }
 
 }  // namespace hpo::gpu

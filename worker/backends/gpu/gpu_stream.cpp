@@ -52,20 +52,37 @@ ExtentArguments GpuStream::ref(const Extent& extent) const {
 
 DropoutArguments GpuStream::ref(const Dropout& dropout) const {
     if (!dropout.probability) return {{ABSENT, 0}, {ABSENT, 0}, {ABSENT, 0}, {ABSENT, 0}, ref(Extent{}), 0};
-    return {ref(dropout.probability), ref(dropout.seed),   ref(dropout.iteration),
-            ref(dropout.mask),        ref(dropout.extent), dropout.site};
+    return {.probability = ref(dropout.probability),
+            .seed = ref(dropout.seed),
+            .iteration = ref(dropout.iteration),
+            .mask = ref(dropout.mask),
+            .extent = ref(dropout.extent),
+            .site = dropout.site};
 }
 
 UpdateArguments GpuStream::ref(const Update& update) const {
-    return {ref(update.weights),       ref(update.gradient),     ref(update.learning_rates),
-            ref(update.window_index),  ref(update.weight_decay), ref(update.factor),
-            ref(update.alive),         ref(update.valid),        ref(update.rounded),
-            update.weights.elements(), update.decayed,           rounds_to(update.rounded)};
+    return {.weights = ref(update.weights),
+            .gradient = ref(update.gradient),
+            .learning_rates = ref(update.learning_rates),
+            .window_index = ref(update.window_index),
+            .weight_decay = ref(update.weight_decay),
+            .factor = ref(update.factor),
+            .alive = ref(update.alive),
+            .valid = ref(update.valid),
+            .rounded = ref(update.rounded),
+            .count = update.weights.elements(),
+            .decayed = update.decayed,
+            .rounds = rounds_to(update.rounded)};
 }
 
 AdamWArguments GpuStream::ref(const AdamW& adamw) const {
-    return {ref(adamw.update), ref(adamw.first_moment), ref(adamw.second_moment), ref(adamw.beta1),
-            ref(adamw.beta2),  ref(adamw.epsilon),      ref(adamw.iteration)};
+    return {.update = ref(adamw.update),
+            .first_moment = ref(adamw.first_moment),
+            .second_moment = ref(adamw.second_moment),
+            .beta1 = ref(adamw.beta1),
+            .beta2 = ref(adamw.beta2),
+            .epsilon = ref(adamw.epsilon),
+            .iteration = ref(adamw.iteration)};
 }
 
 void GpuStream::write_bytes(const Tensor& to, int replica, std::span<const std::byte> data) {
@@ -78,11 +95,13 @@ void GpuStream::read_bytes(const Tensor& from, int replica, std::span<std::byte>
     if (!data.empty()) runtime_.read(arena_.memory(), start_of(from, replica), data.data(), data.size());
 }
 
-void GpuStream::fill(const Tensor& to, float value) {
+void GpuStream::compute(const Fill& arguments) {
+    const auto& [to, value] = arguments;
     launch(Kernel::fill, groups_of_items(to.elements()), FillArguments{ref(to), to.elements(), value});
 }
 
-void GpuStream::copy(const Tensor& from, const Tensor& to) {
+void GpuStream::compute(const Copy& arguments) {
+    const auto& [from, to] = arguments;
     assert(from.elements() == to.elements() && from.type == to.type);
     for (int replica = first_replica_; replica < first_replica_ + replicas_; ++replica)
         runtime_.copy(arena_.memory(), start_of(from, replica), arena_.memory(), start_of(to, replica), from.bytes());
@@ -94,17 +113,21 @@ void GpuStream::copy_from(const Buffer& arena, const Tensor& from, const Tensor&
                   start_of(to, first_replica_), bytes_of_selected(from));
 }
 
-void GpuStream::add(const Tensor& from, const Tensor& to) {
+void GpuStream::compute(const Add& arguments) {
+    const auto& [from, to] = arguments;
     assert(from.elements() == to.elements());
     launch(Kernel::add, groups_of_items(to.elements()), AddArguments{ref(from), ref(to), to.elements()});
 }
 
-void GpuStream::initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) {
+void GpuStream::compute(const Initialise& arguments) {
+    const auto& [to, bound, seed, site] = arguments;
     launch(Kernel::initialise, groups_of_items(divide_up(to.elements(), 4)),
-           InitialiseArguments{ref(to), ref(seed), to.elements(), site, bound * 0x1.0p-23F});
+           InitialiseArguments{
+               .to = ref(to), .seed = ref(seed), .count = to.elements(), .site = site, .unit = bound * 0x1.0p-23F});
 }
 
-void GpuStream::gather(const Samples& samples, const Gather& arguments) {
+void GpuStream::compute(const Gather& arguments) {
+    const Samples& samples = arguments.samples;
     const Tensor& output = arguments.output;
     const Augment& augment = arguments.augment;
     const Extent& extent = arguments.extent;
@@ -119,45 +142,45 @@ void GpuStream::gather(const Samples& samples, const Gather& arguments) {
     const Gather::Fold& fold = arguments.fold;
     launch(samples.features.type == Type::u8 ? Kernel::gather_u8 : Kernel::gather_f32,
            divide_up(output.rows, SUBGROUPS),
-           GatherArguments{lying(samples.features),
-                           lying(samples.targets),
-                           samples.staged ? TensorRef{ABSENT, 0} : lying(samples.rows),
-                           ref(fold.part),
-                           ref(fold.count),
-                           ref(fold.scale),
-                           ref(fold.shift),
-                           ref(output),
-                           ref(arguments.targets),
-                           ref(arguments.seed),
-                           ref(arguments.iteration),
-                           ref(extent),
-                           word(samples.count),
-                           word(arguments.first),
-                           samples.staged ? 1U : 0U,
-                           word(output.rows),
-                           word(output.columns),
-                           word(arguments.targets.columns),
-                           word(augment.height),
-                           word(augment.width),
-                           word(augment.shift),
-                           augment.flip ? 1U : 0U,
-                           samples.scale,
-                           samples.shift,
-                           rounds_to(output),
-                           0},
+           GatherArguments{.features = lying(samples.features),
+                           .sample_targets = lying(samples.targets),
+                           .sample_rows = samples.staged ? TensorRef{ABSENT, 0} : lying(samples.rows),
+                           .part = ref(fold.part),
+                           .part_count = ref(fold.count),
+                           .part_scale = ref(fold.scale),
+                           .part_shift = ref(fold.shift),
+                           .output = ref(output),
+                           .targets = ref(arguments.targets),
+                           .seed = ref(arguments.seed),
+                           .iteration = ref(arguments.iteration),
+                           .extent = ref(extent),
+                           .count = word(samples.count),
+                           .first = word(arguments.first),
+                           .staged = samples.staged ? 1U : 0U,
+                           .rows = word(output.rows),
+                           .columns = word(output.columns),
+                           .target_columns = word(arguments.targets.columns),
+                           .height = word(augment.height),
+                           .width = word(augment.width),
+                           .most_shift = word(augment.shift),
+                           .flip = augment.flip ? 1U : 0U,
+                           .scale = samples.scale,
+                           .shift = samples.shift,
+                           .rounds = rounds_to(output),
+                           .unused = 0},
            static_cast<const GpuBuffer*>(samples.buffer)->memory());
 }
 
 void GpuStream::multiply(Form form, const Tensor& a, const Tensor& b, const Tensor& c, const Sizes& sizes, Write write,
                          Precision precision) {
-    const MultiplyArguments arguments{ref(a),
-                                      ref(b),
-                                      ref(c),
-                                      word(sizes.m),
-                                      word(sizes.n),
-                                      word(sizes.k),
-                                      write == Write::add,
-                                      static_cast<u32>(precision)};
+    const MultiplyArguments arguments{.a = ref(a),
+                                      .b = ref(b),
+                                      .c = ref(c),
+                                      .m = word(sizes.m),
+                                      .n = word(sizes.n),
+                                      .k = word(sizes.k),
+                                      .add = write == Write::add,
+                                      .precision = static_cast<u32>(precision)};
     if (runtime_.multiply(arena_.memory(), form, arguments, replicas_)) return;
     constexpr Kernel kernels[][2] = {{Kernel::multiply, Kernel::multiply_rounded},
                                      {Kernel::multiply_by_transposed, Kernel::multiply_by_transposed_rounded},
@@ -167,13 +190,14 @@ void GpuStream::multiply(Form form, const Tensor& a, const Tensor& b, const Tens
            arguments);
 }
 
-void GpuStream::round(const Tensor& from, const Tensor& to) {
+void GpuStream::compute(const Round& arguments) {
+    const auto& [from, to] = arguments;
     assert(to.elements() == from.elements());
     launch(Kernel::round_operand, divide_up(from.elements(), UPDATE_ELEMENTS),
            RoundArguments{ref(from), ref(to), from.elements(), rounds_to(to)});
 }
 
-void GpuStream::linear(const Linear& arguments) {
+void GpuStream::compute(const Linear& arguments) {
     const auto& [input, weight, output, precision] = arguments;
     assert(input.columns == weight.columns && output.rows == input.rows && output.columns == weight.rows);
     assert(input.type == operand_type(precision) && weight.type == input.type);
@@ -181,7 +205,7 @@ void GpuStream::linear(const Linear& arguments) {
              precision);
 }
 
-void GpuStream::linear_backward(const LinearBackward& arguments) {
+void GpuStream::compute(const LinearBackward& arguments) {
     const Precision precision = arguments.precision;
     const Tensor& gradient = arguments.output_gradient;
     const Tensor& input = arguments.input;
@@ -219,27 +243,43 @@ void GpuStream::linear_backward(const LinearBackward& arguments) {
                                      ref(arguments.roots)});
 }
 
-void GpuStream::activate(const Activate& arguments) {
+void GpuStream::compute(const Activate& arguments) {
     const auto& [activation, pre, bias, output, dropout, activations, skipped] = arguments;
     assert(!skipped || (skipped.elements() == output.elements() && output.type == Type::f32));
     assert(pre.elements() == output.elements() && (!bias || bias.elements() == pre.columns));
     assert(pre.offset != output.offset ||
            (!activations && (activation == Activation::none || activation == Activation::relu)));
     launch(Kernel::activate, groups_of_items(pre.rows * divide_up(pre.columns, 128) * 16),
-           ActivateArguments{ref(pre), ref(bias), ref(output), ref(activations), ref(skipped), ref(dropout),
-                             word(pre.rows), word(pre.columns), static_cast<u32>(activation), rounds_to(output)});
+           ActivateArguments{.pre = ref(pre),
+                             .bias = ref(bias),
+                             .output = ref(output),
+                             .activations = ref(activations),
+                             .skipped = ref(skipped),
+                             .dropout = ref(dropout),
+                             .rows = word(pre.rows),
+                             .columns = word(pre.columns),
+                             .activation = static_cast<u32>(activation),
+                             .rounds = rounds_to(output)});
 }
 
-void GpuStream::activate_backward(const ActivateBackward& arguments) {
+void GpuStream::compute(const ActivateBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
     assert(gradient.type == Type::f32 || arguments.incoming);
     const u32 parts = row_parts(gradient.rows, gradient.columns);
     launch(Kernel::activate_backward, divide_up(gradient.columns, SUBGROUP_SIZE) * parts,
-           ActivateBackwardArguments{
-               ref(gradient), ref(arguments.pre), ref(arguments.output), ref(arguments.bias_gradient),
-               ref(arguments.activations), ref(arguments.incoming ? arguments.incoming : gradient),
-               ref(arguments.dropout), word(gradient.rows), word(gradient.columns),
-               static_cast<u32>(arguments.activation), arguments.write == Write::add, rounds_to(gradient), parts});
+           ActivateBackwardArguments{.gradient = ref(gradient),
+                                     .pre = ref(arguments.pre),
+                                     .output = ref(arguments.output),
+                                     .bias_gradient = ref(arguments.bias_gradient),
+                                     .activations = ref(arguments.activations),
+                                     .incoming = ref(arguments.incoming ? arguments.incoming : gradient),
+                                     .dropout = ref(arguments.dropout),
+                                     .rows = word(gradient.rows),
+                                     .columns = word(gradient.columns),
+                                     .activation = static_cast<u32>(arguments.activation),
+                                     .add = arguments.write == Write::add,
+                                     .rounds = rounds_to(gradient),
+                                     .parts = parts});
     add_column_totals(arguments.bias_gradient, {}, gradient.columns, parts, arguments.write);
 }
 
@@ -248,37 +288,50 @@ void GpuStream::add_column_totals(const Tensor& first, const Tensor& second, std
                                   Write write) {
     if (parts == 1 || !first) return;
     launch(Kernel::column_totals, divide_up(columns, SUBGROUP_SIZE),
-           ColumnTotalsArguments{ref(first), ref(second), word(columns), parts, write == Write::add, 0});
+           ColumnTotalsArguments{.first = ref(first),
+                                 .second = ref(second),
+                                 .columns = word(columns),
+                                 .parts = parts,
+                                 .add = write == Write::add,
+                                 .unused = 0});
 }
 
-void GpuStream::layer_norm(const LayerNorm& arguments) {
+void GpuStream::compute(const LayerNorm& arguments) {
     const Tensor& input = arguments.input;
     launch(Kernel::layer_norm, divide_up(input.rows, SUBGROUPS),
-           LayerNormArguments{ref(input), ref(arguments.bias), ref(arguments.scale), ref(arguments.shift),
-                              ref(arguments.output), ref(arguments.mean), ref(arguments.rstd),
-                              ref(arguments.extent.columns), word(input.rows), word(input.columns), arguments.centred,
-                              arguments.epsilon});
+           LayerNormArguments{.input = ref(input),
+                              .bias = ref(arguments.bias),
+                              .scale = ref(arguments.scale),
+                              .shift = ref(arguments.shift),
+                              .output = ref(arguments.output),
+                              .mean = ref(arguments.mean),
+                              .rstd = ref(arguments.rstd),
+                              .valid_columns = ref(arguments.extent.columns),
+                              .rows = word(input.rows),
+                              .columns = word(input.columns),
+                              .centred = arguments.centred,
+                              .epsilon = arguments.epsilon});
 }
 
-void GpuStream::layer_norm_backward(const LayerNormBackward& arguments) {
+void GpuStream::compute(const LayerNormBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
     const bool add = arguments.write == Write::add;
     const u32 parts = row_parts(gradient.rows, gradient.columns);
-    const LayerNormBackwardArguments both{ref(gradient),
-                                          ref(arguments.input),
-                                          ref(arguments.mean),
-                                          ref(arguments.rstd),
-                                          ref(arguments.scale),
-                                          ref(arguments.scale_gradient),
-                                          ref(arguments.shift_gradient),
-                                          ref(arguments.skipped_gradient),
-                                          ref(arguments.extent.columns),
-                                          word(gradient.rows),
-                                          word(gradient.columns),
-                                          arguments.centred,
-                                          add,
-                                          parts,
-                                          0};
+    const LayerNormBackwardArguments both{.gradient = ref(gradient),
+                                          .input = ref(arguments.input),
+                                          .mean = ref(arguments.mean),
+                                          .rstd = ref(arguments.rstd),
+                                          .scale = ref(arguments.scale),
+                                          .scale_gradient = ref(arguments.scale_gradient),
+                                          .shift_gradient = ref(arguments.shift_gradient),
+                                          .skipped_gradient = ref(arguments.skipped_gradient),
+                                          .valid_columns = ref(arguments.extent.columns),
+                                          .rows = word(gradient.rows),
+                                          .columns = word(gradient.columns),
+                                          .centred = arguments.centred,
+                                          .add = add,
+                                          .parts = parts,
+                                          .unused = 0};
     launch(Kernel::layer_norm_backward_columns, divide_up(gradient.columns, SUBGROUP_SIZE) * parts, both);
     add_column_totals(arguments.scale_gradient, arguments.shift_gradient, gradient.columns, parts, arguments.write);
     launch(Kernel::layer_norm_backward_rows, divide_up(gradient.rows, SUBGROUPS), both);
@@ -287,7 +340,7 @@ void GpuStream::layer_norm_backward(const LayerNormBackward& arguments) {
     sums.gradient = gradient;
     sums.bias_gradient = arguments.bias_gradient;
     sums.write = arguments.write;
-    activate_backward(sums);
+    compute(sums);
 }
 
 namespace {
@@ -299,7 +352,7 @@ PatchArguments sizes_of(const Patches& p) {
 
 }  // namespace
 
-void GpuStream::unfold(const Unfold& arguments) {
+void GpuStream::compute(const Unfold& arguments) {
     const auto& [patches, input, output] = arguments;
     assert(patches.kernel % 2 == 1 && input.columns == patches.channels && output.columns == patches.elements());
     assert(input.rows / patches.in_pixels() == output.rows / patches.out_pixels());
@@ -307,7 +360,7 @@ void GpuStream::unfold(const Unfold& arguments) {
            UnfoldArguments{ref(input), ref(output), sizes_of(patches), output.elements()});
 }
 
-void GpuStream::fold(const Fold& arguments) {
+void GpuStream::compute(const Fold& arguments) {
     const auto& [patches, input, output] = arguments;
     assert(patches.kernel % 2 == 1 && output.columns == patches.channels && input.columns == patches.elements());
     assert(output.rows / patches.in_pixels() == input.rows / patches.out_pixels());
@@ -315,129 +368,152 @@ void GpuStream::fold(const Fold& arguments) {
            UnfoldArguments{ref(input), ref(output), sizes_of(patches), output.elements()});
 }
 
-void GpuStream::group_norm(const GroupNorm& arguments) {
+// Products of unfolded patches are faster here: see Stream::convolves.
+void GpuStream::compute(const Convolve& /*arguments*/) { assert(false); }
+void GpuStream::compute(const ConvolveBackward& /*arguments*/) { assert(false); }
+
+void GpuStream::compute(const GroupNorm& arguments) {
     const Tensor& input = arguments.input;
     assert(arguments.groups <= GroupNorm::most_groups && input.columns % arguments.groups == 0);
     const std::int64_t samples = input.rows / arguments.pixels;
     launch(Kernel::group_norm, samples * arguments.groups,
-           GroupNormArguments{ref(input), ref(arguments.scale), ref(arguments.shift), ref(arguments.output),
-                              ref(arguments.mean), ref(arguments.rstd), word(arguments.pixels), word(input.columns),
-                              word(arguments.groups), arguments.epsilon});
+           GroupNormArguments{.input = ref(input),
+                              .scale = ref(arguments.scale),
+                              .shift = ref(arguments.shift),
+                              .output = ref(arguments.output),
+                              .mean = ref(arguments.mean),
+                              .rstd = ref(arguments.rstd),
+                              .pixels = word(arguments.pixels),
+                              .channels = word(input.columns),
+                              .groups = word(arguments.groups),
+                              .epsilon = arguments.epsilon});
 }
 
-void GpuStream::group_norm_backward(const GroupNormBackward& arguments) {
+void GpuStream::compute(const GroupNormBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
     const std::int64_t samples = gradient.rows / arguments.pixels;
     assert(arguments.sums.elements() >= samples * 2 * gradient.columns);
-    const GroupNormBackwardArguments all{ref(gradient),
-                                         ref(arguments.input),
-                                         ref(arguments.mean),
-                                         ref(arguments.rstd),
-                                         ref(arguments.scale),
-                                         ref(arguments.scale_gradient),
-                                         ref(arguments.shift_gradient),
-                                         ref(arguments.sums),
-                                         word(samples),
-                                         word(arguments.pixels),
-                                         word(gradient.columns),
-                                         word(arguments.groups),
-                                         arguments.write == Write::add};
+    const GroupNormBackwardArguments all{.gradient = ref(gradient),
+                                         .input = ref(arguments.input),
+                                         .mean = ref(arguments.mean),
+                                         .rstd = ref(arguments.rstd),
+                                         .scale = ref(arguments.scale),
+                                         .scale_gradient = ref(arguments.scale_gradient),
+                                         .shift_gradient = ref(arguments.shift_gradient),
+                                         .sums = ref(arguments.sums),
+                                         .samples = word(samples),
+                                         .pixels = word(arguments.pixels),
+                                         .channels = word(gradient.columns),
+                                         .groups = word(arguments.groups),
+                                         .add = arguments.write == Write::add};
     const std::int64_t columns = divide_up(gradient.columns, SUBGROUP_SIZE);
     launch(Kernel::group_norm_backward_sums, samples * columns, all);
     launch(Kernel::group_norm_backward_parameters, columns, all);
     launch(Kernel::group_norm_backward_input, samples * arguments.groups, all);
 }
 
-void GpuStream::mean_pixels(const MeanPixels& arguments) {
+void GpuStream::compute(const MeanPixels& arguments) {
     const auto& [input, output] = arguments;
     assert(input.columns == output.columns && input.rows % output.rows == 0);
     launch(Kernel::mean_pixels, groups_of_items(output.elements()),
-           MeanPixelsArguments{ref(input), ref(output), word(output.rows), word(input.rows / output.rows),
-                               word(input.columns)});
+           MeanPixelsArguments{.input = ref(input),
+                               .output = ref(output),
+                               .samples = word(output.rows),
+                               .pixels = word(input.rows / output.rows),
+                               .channels = word(input.columns)});
 }
 
-void GpuStream::mean_pixels_backward(const MeanPixelsBackward& arguments) {
+void GpuStream::compute(const MeanPixelsBackward& arguments) {
     const auto& [output, input] = arguments;
     assert(input.columns == output.columns && input.rows % output.rows == 0);
     launch(Kernel::mean_pixels_backward, groups_of_items(input.elements()),
-           MeanPixelsArguments{ref(input), ref(output), word(output.rows), word(input.rows / output.rows),
-                               word(input.columns)});
+           MeanPixelsArguments{.input = ref(input),
+                               .output = ref(output),
+                               .samples = word(output.rows),
+                               .pixels = word(input.rows / output.rows),
+                               .channels = word(input.columns)});
 }
 
-void GpuStream::max_pixels(const MaxPixels& arguments) {
+void GpuStream::compute(const MaxPixels& arguments) {
     const auto& [height, width, input, output] = arguments;
     assert(input.columns == output.columns);
     assert(output.rows == input.rows / (height * width) * arguments.out_pixels());
     launch(Kernel::max_pixels, groups_of_items(output.elements()),
-           MaxPixelsArguments{ref(input),
-                              ref(output),
-                              {ABSENT, 0},
-                              output.elements(),
-                              word(height),
-                              word(width),
-                              word(input.columns),
-                              0});
+           MaxPixelsArguments{.input = ref(input),
+                              .output = ref(output),
+                              .input_gradient = {ABSENT, 0},
+                              .count = output.elements(),
+                              .height = word(height),
+                              .width = word(width),
+                              .channels = word(input.columns),
+                              .unused = 0});
 }
 
-void GpuStream::max_pixels_backward(const MaxPixelsBackward& arguments) {
+void GpuStream::compute(const MaxPixelsBackward& arguments) {
     const auto& [forward, output_gradient, input_gradient] = arguments;
     assert(input_gradient.elements() == forward.input.elements());
     launch(Kernel::max_pixels_backward, groups_of_items(input_gradient.elements()),
-           MaxPixelsArguments{ref(forward.input), ref(output_gradient), ref(input_gradient), input_gradient.elements(),
-                              word(forward.height), word(forward.width), word(forward.input.columns), 0});
+           MaxPixelsArguments{.input = ref(forward.input),
+                              .output = ref(output_gradient),
+                              .input_gradient = ref(input_gradient),
+                              .count = input_gradient.elements(),
+                              .height = word(forward.height),
+                              .width = word(forward.width),
+                              .channels = word(forward.input.columns),
+                              .unused = 0});
 }
 
 /// `first` leaves sums of `parts` work-groups.
 void GpuStream::each_cross_entropy(const CrossEntropy& arguments, Kernel first, u32 parts) {
     const Tensor& logits = arguments.logits;
     assert(arguments.labels.rows == logits.rows);
-    const CrossEntropyArguments both{ref(logits),
-                                     ref(arguments.labels),
-                                     ref(arguments.smoothing),
-                                     ref(arguments.loss),
-                                     ref(arguments.correct),
-                                     ref(arguments.gradient),
-                                     ref(arguments.scale),
-                                     ref(arguments.weights),
-                                     ref(arguments.class_weights),
-                                     ref(arguments.extent),
-                                     word(logits.rows),
-                                     word(logits.columns),
-                                     parts,
-                                     arguments.write == Write::add,
-                                     arguments.weight};
+    const CrossEntropyArguments both{.logits = ref(logits),
+                                     .labels = ref(arguments.labels),
+                                     .smoothing = ref(arguments.smoothing),
+                                     .loss = ref(arguments.loss),
+                                     .correct = ref(arguments.correct),
+                                     .gradient = ref(arguments.gradient),
+                                     .scale = ref(arguments.scale),
+                                     .weights = ref(arguments.weights),
+                                     .class_weights = ref(arguments.class_weights),
+                                     .extent = ref(arguments.extent),
+                                     .rows = word(logits.rows),
+                                     .columns = word(logits.columns),
+                                     .parts = parts,
+                                     .add = arguments.write == Write::add,
+                                     .weight = arguments.weight};
     launch(first, parts, both);
     launch(Kernel::cross_entropy_total, 1, both);
 }
 
-void GpuStream::cross_entropy(const CrossEntropy& arguments) {
+void GpuStream::compute(const CrossEntropy& arguments) {
     assert(arguments.labels.columns == 1);
     each_cross_entropy(arguments, Kernel::cross_entropy_rows, parts_of(divide_up(arguments.logits.rows, SUBGROUPS)));
 }
 
-void GpuStream::binary_cross_entropy(const CrossEntropy& arguments) {
+void GpuStream::compute(const BinaryCrossEntropy& arguments) {
     assert(arguments.labels.columns == arguments.logits.columns);
     each_cross_entropy(arguments, Kernel::binary_cross_entropy_parts,
                        parts_of(divide_up(arguments.logits.elements(), UPDATE_ELEMENTS)));
 }
 
-void GpuStream::squared_error(const SquaredError& arguments) {
+void GpuStream::compute(const SquaredError& arguments) {
     const Tensor& predictions = arguments.predictions;
     assert(arguments.targets.elements() == predictions.elements());
     const u32 parts = parts_of(divide_up(predictions.elements(), UPDATE_ELEMENTS));
-    const SquaredErrorArguments both{ref(predictions),
-                                     ref(arguments.targets),
-                                     ref(arguments.loss),
-                                     ref(arguments.absolute),
-                                     ref(arguments.gradient),
-                                     ref(arguments.scale),
-                                     ref(arguments.weights),
-                                     ref(arguments.extent),
-                                     word(predictions.rows),
-                                     word(predictions.columns),
-                                     parts,
-                                     arguments.write == Write::add,
-                                     arguments.weight};
+    const SquaredErrorArguments both{.predictions = ref(predictions),
+                                     .targets = ref(arguments.targets),
+                                     .loss = ref(arguments.loss),
+                                     .absolute = ref(arguments.absolute),
+                                     .gradient = ref(arguments.gradient),
+                                     .scale = ref(arguments.scale),
+                                     .weights = ref(arguments.weights),
+                                     .extent = ref(arguments.extent),
+                                     .rows = word(predictions.rows),
+                                     .columns = word(predictions.columns),
+                                     .parts = parts,
+                                     .add = arguments.write == Write::add,
+                                     .weight = arguments.weight};
     launch(Kernel::squared_error_parts, parts, both);
     launch(Kernel::squared_error_total, 1, both);
 }

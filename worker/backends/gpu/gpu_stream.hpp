@@ -69,58 +69,19 @@ class GpuStream : public Stream {
     void write_bytes(const Tensor& to, int replica, std::span<const std::byte> data) override;
     void read_bytes(const Tensor& from, int replica, std::span<std::byte> data) override;
     void synchronise() override { runtime_.synchronise(); }
-    void fill(const Tensor& to, float value) override;
-    void copy(const Tensor& from, const Tensor& to) override;
     void copy_from(const Buffer& arena, const Tensor& from, const Tensor& to) override;
-    void add(const Tensor& from, const Tensor& to) override;
-    void round(const Tensor& from, const Tensor& to) override;
-    void initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) override;
-    void gather(const Samples& samples, const Gather& arguments) override;
-    void linear(const Linear& arguments) override;
-    void linear_backward(const LinearBackward& arguments) override;
     [[nodiscard]] bool updates_in_backward() const override { return true; }
-    void activate(const Activate& arguments) override;
-    void activate_backward(const ActivateBackward& arguments) override;
-    void layer_norm(const LayerNorm& arguments) override;
-    void layer_norm_backward(const LayerNormBackward& arguments) override;
-    void unfold(const Unfold& arguments) override;
-    void fold(const Fold& arguments) override;
-    void group_norm(const GroupNorm& arguments) override;
-    void group_norm_backward(const GroupNormBackward& arguments) override;
-    void batch_norm(const BatchNorm& arguments) override;
-    void batch_norm_backward(const BatchNormBackward& arguments) override;
-    void mean_pixels(const MeanPixels& arguments) override;
-    void mean_pixels_backward(const MeanPixelsBackward& arguments) override;
-    void max_pixels(const MaxPixels& arguments) override;
-    void max_pixels_backward(const MaxPixelsBackward& arguments) override;
-    void embed(const Embed& arguments) override;
-    void embed_backward(const EmbedBackward& arguments) override;
-    void embed_columns(const EmbedColumns& arguments) override;
-    void embed_columns_backward(const EmbedColumnsBackward& arguments) override;
-    void rotate(const Rotate& arguments) override;
-    void attention(const Attention& arguments) override;
-    void attention_backward(const AttentionBackward& arguments) override;
-    void gate(const Gate& arguments) override;
-    void gate_backward(const GateBackward& arguments) override;
-    void swap_rows(const SwapRows& arguments) override;
-    void gru_step(const GruStep& arguments) override;
-    void gru_step_backward(const GruStepBackward& arguments) override;
-    void lstm_step(const LstmStep& arguments) override;
-    void lstm_step_backward(const LstmStepBackward& arguments) override;
-    void cross_entropy(const CrossEntropy& arguments) override;
-    void binary_cross_entropy(const CrossEntropy& arguments) override;
-    void squared_error(const SquaredError& arguments) override;
-    void gradient_norm(const GradientNorm& arguments) override;
-    void adamw(const AdamW& arguments) override;
-    void sgd(const Sgd& arguments) override;
-    void lion(const Lion& arguments) override;
-    void combine(const Combine& arguments) override;
-    void average(const Average& arguments) override;
-    void advance(const Advance& arguments) override;
+    void enqueue(const Operation& operation) override {
+        std::visit([this](const auto& arguments) { compute(arguments); }, operation);
+    }
     std::unique_ptr<Stage> stage(std::size_t bytes) override;
     void repeat(std::uint64_t name, const std::function<void()>& operations) override;
 
    private:
+#define HPO_DECLARE_COMPUTE(name, Structure) void compute(const Structure& arguments);
+    HPO_OPERATIONS(HPO_DECLARE_COMPUTE)
+#undef HPO_DECLARE_COMPUTE
+
     /// The state of `repeat` for a name and a range of replicas.
     struct Repeated {
         std::uint64_t name;
