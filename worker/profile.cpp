@@ -29,7 +29,7 @@ void profile_training(WorkerContext& context, const to_worker::Run& run, std::in
           {"identity", identity_of(context.device)},
           {"precision", to_text(configuration.training.precision)},
           {"batch_size", configuration.training.batch_size},
-          {"micro_batches", plan.micro_batches},
+          {"micro_batches", plan.pace.micro_batches},
           {"parameters", plan.model->block().count()},
           {"updates", updates}});
 

@@ -100,8 +100,8 @@ Measured measure(WorkerContext& context, const DeviceData& data, const std::vect
     const SplitSizes sizes = checked(split_sizes(trials[0].data, data.shape.train));
     const Configuration laid_out = resolve_auto(context, layout_configuration(context, trials[0]));
     GroupPlan plan = checked(plan_group(laid_out, data.shape, sizes, replicas, fusion));
-    const std::size_t bytes = plan.arena_bytes + device.stream_bytes(replicas);
-    const auto arena = checked(device.allocate(plan.arena_bytes));
+    const std::size_t bytes = plan.arena.bytes + device.stream_bytes(replicas);
+    const auto arena = checked(device.allocate(plan.arena.bytes));
     std::vector<GroupPlan> own;
     std::vector<ReplicaSpec> specs;
     for (const Configuration& trial : trials) {

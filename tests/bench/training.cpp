@@ -81,8 +81,8 @@ void measure(Params params, std::int64_t batch, std::int64_t epochs, std::uint64
     const auto data = checked(load_to_device(*device, configuration.data, 1));
     const auto sizes = checked(split_sizes(configuration.data, data->shape.train));
     GroupPlan plan = checked(plan_group(configuration, data->shape, sizes, 1));
-    const auto arena = checked(device->allocate(plan.arena_bytes));
-    const std::int64_t per_epoch = plan.pace.iterations_per_epoch;
+    const auto arena = checked(device->allocate(plan.arena.bytes));
+    const std::int64_t per_epoch = plan.pace.of_trial.iterations_per_epoch;
     const ReplicaSpec replica{configuration.training, seed};
     const SteadyClock clock;
     Trainer trainer(*device, *arena, std::move(plan), *data, {&replica, 1}, epochs, clock);

@@ -11,7 +11,7 @@ namespace hpo {
 BatchFeed::BatchFeed(Device& device, Stream& stream, const Buffer& arena, const GroupPlan& plan, const DeviceData& data,
                      const Clock& clock)
     : arena_(arena), plan_(plan), data_(data), clock_(clock) {
-    assert(data.staged() == static_cast<bool>(plan.staged[0].bytes));
+    assert(data.staged() == static_cast<bool>(plan.arena.staged[0].bytes));
     if (!data.staged()) return;
     stage_ = stream.stage(bytes());
     wish_ = {plan.shared.loader_threads, plan.shared.prefetch, plan.most_ahead, device.slots() == 1};
@@ -21,7 +21,7 @@ BatchFeed::BatchFeed(Device& device, Stream& stream, const Buffer& arena, const 
 
 Samples BatchFeed::source(const Samples& samples) const {
     if (!stage_) return samples;
-    const GroupPlan::Staged& sent = plan_.staged[place_];
+    const GroupArena::Staged& sent = plan_.arena.staged[place_];
     Samples staged{&arena_, sent.features, sent.targets, {}, sent.features.rows};
     staged.scale = samples.scale;
     staged.shift = samples.shift;
@@ -31,7 +31,7 @@ Samples BatchFeed::source(const Samples& samples) const {
 
 /// The k-th replica's part of what is staged.
 std::span<std::byte> BatchFeed::part_of(std::span<std::byte> host, std::size_t k) const {
-    const Tensor& one = plan_.staged[0].bytes;
+    const Tensor& one = plan_.arena.staged[0].bytes;
     return host.subspan(k * one.replica_stride, one.bytes());
 }
 
@@ -48,7 +48,7 @@ void BatchFeed::put(const Samples& from, int fold, std::int64_t sample, std::spa
     const auto bytes = static_cast<std::size_t>(data_.shape.row_bytes());
     const auto at = static_cast<std::size_t>(position), to = static_cast<std::size_t>(row);
     const std::size_t target_bytes = from.targets.first_rows(1).bytes();
-    const std::size_t targets = plan_.staged[0].targets.offset - plan_.staged[0].bytes.offset;
+    const std::size_t targets = plan_.arena.staged[0].targets.offset - plan_.arena.staged[0].bytes.offset;
     const auto to_features = part.subspan(to * bytes, bytes);
     const auto to_targets = part.subspan(targets + target_bytes * to, target_bytes);
     if (const SampleReader* reader = data_.reader(fold)) {
@@ -83,7 +83,7 @@ void BatchFeed::fill_rows(const Samples& samples, std::int64_t from, std::int64_
 /// Sends what was put into the stage's next part to the place that was not read last.
 void BatchFeed::send(int first, int count) {
     place_ = 1 - place_;
-    stage_->send(plan_.staged[place_].bytes.replica(first).all_replicas(count));
+    stage_->send(plan_.arena.staged[place_].bytes.replica(first).all_replicas(count));
 }
 
 void BatchFeed::send_batches(std::span<const BatchOrder> orders) {
@@ -110,10 +110,10 @@ void BatchFeed::begin_rows(const Samples& samples, std::int64_t all, std::span<c
     if (!loader_) return;
     loads_training_ = false;
     const auto fill = [this, samples, all, its = folds_](std::int64_t number, std::span<std::byte> to) {
-        const std::int64_t from = number * plan_.rows;
-        fill_rows(samples, from, std::min(plan_.rows, all - from), its, to);
+        const std::int64_t from = number * plan_.pace.rows;
+        fill_rows(samples, from, std::min(plan_.pace.rows, all - from), its, to);
     };
-    loader_->begin(fill, (all + plan_.rows - 1) / plan_.rows);
+    loader_->begin(fill, (all + plan_.pace.rows - 1) / plan_.pace.rows);
 }
 
 void BatchFeed::send_rows(const Samples& samples, std::int64_t from, std::int64_t rows, int first) {

@@ -39,7 +39,7 @@ class BatchFeed {
     [[nodiscard]] bool stages() const { return stage_ != nullptr; }
     /// Where a micro-batch is gathered from: `samples` themselves, or the part of them that was sent last.
     [[nodiscard]] Samples source(const Samples& samples) const;
-    /// Which of GroupPlan::staged was sent last.
+    /// Which of GroupArena::staged was sent last.
     [[nodiscard]] unsigned place() const { return place_; }
 
     /// Drops the batches that were loaded ahead: the next ones of some replica are others.
@@ -61,7 +61,7 @@ class BatchFeed {
     [[nodiscard]] bool loading_limits() const { return loader_ && wish_.threads < 0; }
 
    private:
-    [[nodiscard]] std::size_t bytes() const { return plan_.staged[0].bytes.all_replicas(plan_.replicas).bytes(); }
+    [[nodiscard]] std::size_t bytes() const { return plan_.arena.staged[0].bytes.all_replicas(plan_.replicas).bytes(); }
     [[nodiscard]] std::span<std::byte> part_of(std::span<std::byte> host, std::size_t k) const;
     void put(const Samples& from, int fold, std::int64_t sample, std::span<std::byte> part, std::int64_t row) const;
     void fill_batches(std::span<const BatchOrder> orders, std::int64_t number, std::span<std::byte> host) const;

@@ -40,36 +40,36 @@ bool Evaluator::evaluate(const Samples& samples, std::int64_t all, int first, st
         for (const Replica& replica : replicas) folds_.push_back(replica.spec.fold);
         feed_.begin_rows(samples, all, folds_);
     }
-    for (std::int64_t from = 0; from < all && (goes_on = should_continue()); from += plan_.rows) {
-        const std::int64_t rows = std::min(plan_.rows, all - from);
-        const Tensor input = plan_.input.first_rows(rows);
-        const Tensor targets = plan_.targets.first_rows(rows);
+    for (std::int64_t from = 0; from < all && (goes_on = should_continue()); from += plan_.pace.rows) {
+        const std::int64_t rows = std::min(plan_.pace.rows, all - from);
+        const Tensor input = plan_.arena.input.first_rows(rows);
+        const Tensor targets = plan_.arena.targets.first_rows(rows);
         if (feed_.stages()) feed_.send_rows(samples, from, rows, first);
         stream_.enqueue(Gather{.samples = feed_.source(samples),
                                .output = input,
                                .targets = targets,
                                .first = feed_.stages() ? 0 : from,
-                               .fold = plan_.fold});
-        const Tensor outputs = plan_.model->forward(stream_, plan_.evaluated(), input, nullptr);
+                               .fold = plan_.numbers.fold});
+        const Tensor outputs = plan_.model->forward(stream_, plan_.arena.evaluated(), input, nullptr);
         if (!tallies.empty())
             plan_.task == Task::classification ? tally<std::int32_t>(outputs, targets, first, tallies)
                                                : tally<float>(outputs, targets, first, tallies);
         compute_loss(stream_, plan_,
                      {.outputs = outputs,
                       .targets = targets,
-                      .smoothing = plan_.no_smoothing,
+                      .smoothing = plan_.numbers.no_smoothing,
                       .weight = 1.0F / static_cast<float>(targets_of_all),
                       .write = from == 0 ? Write::set : Write::add});
     }
     for (std::size_t i = 0; goes_on && i < replicas.size(); ++i) {
         const int k = first + static_cast<int>(i);
         Evaluation& evaluation = replicas[i].evaluation;
-        evaluation.loss = stream_.read<float>(plan_.loss, k);
+        evaluation.loss = stream_.read<float>(plan_.arena.loss, k);
         if (plan_.task == Task::regression)
-            evaluation.absolute = stream_.read<float>(plan_.absolute, k);
+            evaluation.absolute = stream_.read<float>(plan_.arena.absolute, k);
         else
             evaluation.accuracy =
-                static_cast<double>(stream_.read<std::int32_t>(plan_.correct, k)) /
+                static_cast<double>(stream_.read<std::int32_t>(plan_.arena.correct, k)) /
                 static_cast<double>(targets_of_all * (plan_.task == Task::multi_label ? plan_.model->outputs() : 1));
         if (!tallies.empty()) evaluation.of_classes = tallies[i].metrics();
     }

@@ -19,7 +19,7 @@ class Evaluator {
     Evaluator(Stream& stream, const GroupPlan& plan, BatchFeed& feed) : stream_(stream), plan_(plan), feed_(feed) {}
 
     /// Writes Replica::evaluation of `replicas`, which are those from number `first` on and whose folds have `all` of
-    /// `samples`. The model must read GroupPlan::evaluated(). Leaves these replicas selected. False: `should_continue`
+    /// `samples`. The model must read GroupArena::evaluated(). Leaves these replicas selected. False: `should_continue`
     /// ended it, and nothing was written.
     bool evaluate(const Samples& samples, std::int64_t all, int first, std::span<Replica> replicas,
                   const ShouldContinue& should_continue);

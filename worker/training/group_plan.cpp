@@ -128,6 +128,9 @@ Result<GroupPlan> lay_out_group(const Configuration& configuration, const DataSh
         return Error{"training.batch_size: model.norm: batch needs at least 2 samples: use another norm"};
 
     GroupPlan plan;
+    GroupPace& pace = plan.pace;
+    GroupArena& arena = plan.arena;
+    ReplicaNumbers& numbers = plan.numbers;
     plan.model = *std::move(model);
     plan.task = shape.task;
     plan.shared = training;
@@ -136,9 +139,9 @@ Result<GroupPlan> lay_out_group(const Configuration& configuration, const DataSh
     plan.folds = sizes.folds;
     plan.replicas = trials * plan.folds;
     if (augmented) plan.augment = {image->height, image->width, training.augment_shift, training.augment_flip};
-    plan.micro_batch = configured_micro_batch(training);
-    const bool short_of_memory = training.micro_batch > 0 && training.micro_batch < plan.micro_batch;
-    if (short_of_memory) plan.micro_batch = training.micro_batch;
+    pace.micro_batch = configured_micro_batch(training);
+    const bool short_of_memory = training.micro_batch > 0 && training.micro_batch < pace.micro_batch;
+    if (short_of_memory) pace.micro_batch = training.micro_batch;
     // Trials train alike however their batches are divided.
     const std::int64_t together = plan.model->indivisible(training.batch_size);
     if (together > 1 && configured_micro_batch(training) < together)
@@ -146,64 +149,65 @@ Result<GroupPlan> lay_out_group(const Configuration& configuration, const DataSh
             "training.accumulation: " + std::to_string(training.accumulation) + " micro-batches of a batch of " +
             std::to_string(training.batch_size) + " would divide the " + std::to_string(together) +
             " samples that model.norm: batch takes together: use a smaller model.ghost_batch, or another norm"};
-    plan.micro_batch = std::min((plan.micro_batch + together - 1) / together * together, training.batch_size);
-    plan.micro_batches = (training.batch_size + plan.micro_batch - 1) / plan.micro_batch;
+    pace.micro_batch = std::min((pace.micro_batch + together - 1) / together * together, training.batch_size);
+    pace.micro_batches = (training.batch_size + pace.micro_batch - 1) / pace.micro_batch;
     // Micro-batches mean that memory is short.
     const std::int64_t evaluated =
         training.accumulation > 1 || short_of_memory || little_memory ? least_evaluation_rows : evaluation_rows;
-    plan.rows = std::max(plan.micro_batch, std::min(evaluated, sizes.validation));
-    plan.pace = pace_of(training, sizes.epoch());
-    plan.window = std::min(most_window, plan.pace.iterations_per_step);
-    plan.first_window =
-        std::clamp(window_samples / training.batch_size, std::int64_t{1}, std::min(first_window, plan.window));
+    pace.rows = std::max(pace.micro_batch, std::min(evaluated, sizes.validation));
+    pace.of_trial = pace_of(training, sizes.epoch());
+    pace.window = std::min(most_window, pace.of_trial.iterations_per_step);
+    pace.first_window =
+        std::clamp(window_samples / training.batch_size, std::int64_t{1}, std::min(first_window, pace.window));
 
     Layout layout(plan.replicas);
     const std::int64_t parameters = plan.model->block().elements;
     const bool two_moments = has_two_moments(training.optimizer);
-    plan.weights = layout.add(Type::f32, 1, parameters);
-    plan.gradient = layout.add(Type::f32, 1, parameters);
-    plan.first_moment = layout.add(Type::f32, 1, parameters);
-    if (two_moments) plan.second_moment = layout.add(Type::f32, 1, parameters);
-    if (training.ema > 0) plan.average = layout.add(Type::f32, 1, parameters);
-    plan.model->plan(layout, {plan.rows, training.precision, fusion, training.part_bytes, training.checkpointing,
+    arena.weights = layout.add(Type::f32, 1, parameters);
+    arena.gradient = layout.add(Type::f32, 1, parameters);
+    arena.first_moment = layout.add(Type::f32, 1, parameters);
+    if (two_moments) arena.second_moment = layout.add(Type::f32, 1, parameters);
+    if (training.ema > 0) arena.average = layout.add(Type::f32, 1, parameters);
+    plan.model->plan(layout, {pace.rows, training.precision, fusion, training.part_bytes, training.checkpointing,
                               training.batch_size});
-    plan.input = layout.add(plan.model->input_type(), plan.rows, shape.features());
-    plan.targets = layout.add(target_type(shape.task), plan.rows, shape.target_columns());
+    arena.input = layout.add(plan.model->input_type(), pace.rows, shape.features());
+    arena.targets = layout.add(target_type(shape.task), pace.rows, shape.target_columns());
     plan.runs = rate_runs(plan.model->block(), training.optimizer, fusion);
     const auto runs = static_cast<std::int64_t>(plan.runs.size());
-    plan.learning_rates = layout.add(Type::f32, runs, plan.window);
-    plan.weight_decay = layout.add(Type::f32, 1, runs);
+    arena.learning_rates = layout.add(Type::f32, runs, pace.window);
+    arena.weight_decay = layout.add(Type::f32, 1, runs);
     if (training.optimizer == OptimizerKind::muon)
-        plan.orthogonal = add_orthogonal(layout, plan.model->block(), plan.runs);
-    for (Tensor* table : {&plan.losses, &plan.norms}) *table = layout.add(Type::f32, 1, plan.window);
-    for (Tensor* number : {&plan.loss, &plan.norm, &plan.factor}) *number = layout.add(Type::f32, 1, 1);
+        arena.orthogonal = add_orthogonal(layout, plan.model->block(), plan.runs);
+    for (Tensor* table : {&arena.losses, &arena.norms}) *table = layout.add(Type::f32, 1, pace.window);
+    for (Tensor* number : {&arena.loss, &arena.norm, &arena.factor}) *number = layout.add(Type::f32, 1, 1);
     if (plan.task == Task::regression)
-        plan.absolute = layout.add(Type::f32, 1, 1);
+        arena.absolute = layout.add(Type::f32, 1, 1);
     else
-        plan.correct = layout.add(Type::i32, 1, 1);
-    if (training.class_weights.any()) plan.class_weights = layout.add(Type::f32, 1, shape.outputs);
-    plan.seed = layout.add_per_replica(Type::u64);
-    plan.iteration = layout.add_per_replica(Type::u32);
-    for (Tensor* flag : {&plan.alive, &plan.by_adamw, &plan.by_sgd, &plan.by_lion})
+        arena.correct = layout.add(Type::i32, 1, 1);
+    if (training.class_weights.any()) arena.class_weights = layout.add(Type::f32, 1, shape.outputs);
+    numbers.seed = layout.add_per_replica(Type::u64);
+    numbers.iteration = layout.add_per_replica(Type::u32);
+    for (Tensor* flag : {&numbers.alive, &numbers.by_adamw, &numbers.by_sgd, &numbers.by_lion})
         *flag = layout.add_per_replica(Type::u8);
-    for (Tensor* number : {&plan.window_index, &plan.batch, &plan.batch_rows})
+    for (Tensor* number : {&numbers.window_index, &numbers.batch, &numbers.batch_rows})
         *number = layout.add_per_replica(Type::u32);
-    for (Tensor* array : {&plan.target_weight, &plan.dropout, &plan.smoothing, &plan.no_smoothing, &plan.clip,
-                          &plan.beta1, &plan.beta2, &plan.epsilon, &plan.momentum})
+    for (Tensor* array : {&numbers.target_weight, &numbers.dropout, &numbers.smoothing, &numbers.no_smoothing,
+                          &numbers.clip, &numbers.beta1, &numbers.beta2, &numbers.epsilon, &numbers.momentum})
         *array = layout.add_per_replica(Type::f32);
     if (plan.folds > 1) {
-        for (Tensor* whole : {&plan.fold.part, &plan.fold.count}) *whole = layout.add_per_replica(Type::u32);
-        for (Tensor* number : {&plan.fold.scale, &plan.fold.shift}) *number = layout.add_per_replica(Type::f32);
+        for (Tensor* whole : {&numbers.fold.part, &numbers.fold.count}) *whole = layout.add_per_replica(Type::u32);
+        for (Tensor* number : {&numbers.fold.scale, &numbers.fold.shift}) *number = layout.add_per_replica(Type::f32);
     }
     if (training.precision == Precision::float16) {
-        for (Tensor* array : {&plan.scaling.scale, &plan.scaling.good}) *array = layout.add_per_replica(Type::f32);
-        plan.scaling.valid = layout.add_per_replica(Type::u8);
+        for (Tensor* array : {&numbers.scaling.scale, &numbers.scaling.good})
+            *array = layout.add_per_replica(Type::f32);
+        numbers.scaling.valid = layout.add_per_replica(Type::u8);
     }
     if (is_staged(configuration.data.placement)) {
-        const std::int64_t rows = std::max(plan.rows, training.batch_size);
+        const std::int64_t rows = std::max(pace.rows, training.batch_size);
         const auto before = static_cast<std::int64_t>(aligned(static_cast<std::size_t>(rows * shape.row_bytes())));
         const std::int64_t target_columns = shape.target_columns();
-        for (auto& [bytes, features, targets] : plan.staged) {
+        for (auto& [bytes, features, targets] : arena.staged) {
             bytes = layout.add(Type::u8, 1, before + 4 * rows * target_columns);
             features = {bytes.offset, bytes.replica_stride, rows, shape.features(),
                         shape.pixels ? Type::u8 : Type::f32};
@@ -211,25 +215,25 @@ Result<GroupPlan> lay_out_group(const Configuration& configuration, const DataSh
                        target_type(shape.task)};
         }
     }
-    plan.arena_bytes = layout.bytes();
+    arena.bytes = layout.bytes();
     const std::int64_t parts = plan.model->gradient_parts();
-    plan.updates_in_backward = training.optimizer == OptimizerKind::adamw && runs == 1 && plan.micro_batches == 1 &&
-                               !plan.scaling.scale && plan.micro_batch <= training.backward_updates && parts > 0 &&
+    plan.updates_in_backward = training.optimizer == OptimizerKind::adamw && runs == 1 && pace.micro_batches == 1 &&
+                               !numbers.scaling.scale && pace.micro_batch <= training.backward_updates && parts > 0 &&
                                parts <= plan.model->block().decayed;
 
     plan.state_elements =
-        parameters * (2 + (two_moments ? 1 : 0) + (plan.average ? 1 : 0)) + (plan.scaling.scale ? 2 : 0);
+        parameters * (2 + (two_moments ? 1 : 0) + (arena.average ? 1 : 0)) + (numbers.scaling.scale ? 2 : 0);
     plan.host_bytes = plan.replicas * 4 * (plan.state_elements + parameters);
     if (padded) plan.host_bytes += 2 * 4 * parameters;
     plan.ranks_classes = training.class_metrics && ranks_classes(shape);
     if (plan.ranks_classes)  // the odds, labels and order of the rows
         plan.host_bytes += std::max(plan.replicas * sizes.validation, shape.test) * (4 * shape.outputs + 4 + 8);
-    if (const Tensor& batch = plan.staged[0].bytes) {
+    if (const Tensor& batch = arena.staged[0].bytes) {
         const std::int64_t bytes = batch.all_replicas(plan.replicas).columns;
         plan.most_ahead = most_batches_ahead(training.loader_threads, training.prefetch, bytes);
         plan.host_bytes += (2 + plan.most_ahead) * bytes;
     }
-    plan.flops_per_step = plan.folds * (static_cast<double>(plan.pace.iterations_per_step * training.batch_size) *
+    plan.flops_per_step = plan.folds * (static_cast<double>(pace.of_trial.iterations_per_step * training.batch_size) *
                                             (plan.model->forward_flops() + plan.model->backward_flops()) +
                                         static_cast<double>(sizes.validation) * plan.model->forward_flops());
     return plan;
@@ -238,7 +242,7 @@ Result<GroupPlan> lay_out_group(const Configuration& configuration, const DataSh
 /// The predicted time of an update, in operations of products at their full speed.
 double cost_of(const GroupPlan& plan, const DataShape& shape) {
     const std::int64_t steps = std::max<std::int64_t>(1, shape.steps());
-    const double rows = static_cast<double>(plan.micro_batch * steps);
+    const double rows = static_cast<double>(plan.pace.micro_batch * steps);
     const double flops = plan.model->forward_flops() + plan.model->backward_flops();
     return flops * (1 + plan.shared.rows_at_half_speed / rows);
 }
@@ -248,10 +252,10 @@ double cost_of(const GroupPlan& plan, const DataShape& shape) {
 Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape& shape, const SplitSizes& sizes,
                              int trials, Fusion fusion) {
     auto best = lay_out_group(configuration, shape, sizes, trials, fusion);
-    if (!best || !configuration.training.automatic_checkpointing || best->micro_batches == 1) return best;
-    const std::size_t most_bytes = best->arena_bytes;
-    const bool smallest = best->micro_batch == 1;
-    const std::int64_t asked = best->micro_batches;
+    if (!best || !configuration.training.automatic_checkpointing || best->pace.micro_batches == 1) return best;
+    const std::size_t most_bytes = best->arena.bytes;
+    const bool smallest = best->pace.micro_batch == 1;
+    const std::int64_t asked = best->pace.micro_batches;
     for (const Checkpointing checkpointing : {Checkpointing::alternate, Checkpointing::every}) {
         Configuration other = configuration;
         other.training.checkpointing = checkpointing;
@@ -261,14 +265,14 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
             auto plan = lay_out_group(other, shape, sizes, trials, fusion, true);
             if (!plan) return plan;
             const bool better = smallest
-                                    ? plan->arena_bytes < best->arena_bytes
-                                    : plan->arena_bytes <= most_bytes && cost_of(*plan, shape) < cost_of(*best, shape);
+                                    ? plan->arena.bytes < best->arena.bytes
+                                    : plan->arena.bytes <= most_bytes && cost_of(*plan, shape) < cost_of(*best, shape);
             if (better) best = std::move(plan);
             if (parts == asked) break;
         }
     }
     best->shared.accumulation = configuration.training.accumulation;
-    best->asked_micro_batches = asked;
+    best->pace.asked_micro_batches = asked;
     return best;
 }
 
@@ -276,13 +280,14 @@ std::string checkpointing_text(const GroupPlan& plan) {
     if (!plan.shared.automatic_checkpointing) return {};
     std::string text = "checkpointing: auto: ";
     if (plan.checkpointing == Checkpointing::none)
-        return text + (plan.asked_micro_batches > 1 ? "all activations are kept, since smaller micro-batches cost less"
-                                                    : "all activations are kept, since there is memory for them");
+        return text + (plan.pace.asked_micro_batches > 1
+                           ? "all activations are kept, since smaller micro-batches cost less"
+                           : "all activations are kept, since there is memory for them");
     text += "activations of every ";
     text += plan.checkpointing == Checkpointing::alternate ? "second block" : "block";
-    return text + " are computed again, in " + std::to_string(plan.micro_batches) +
-           (plan.micro_batches == 1 ? " micro-batch" : " micro-batches") + " in place of " +
-           std::to_string(plan.asked_micro_batches);
+    return text + " are computed again, in " + std::to_string(plan.pace.micro_batches) +
+           (plan.pace.micro_batches == 1 ? " micro-batch" : " micro-batches") + " in place of " +
+           std::to_string(plan.pace.asked_micro_batches);
 }
 
 }  // namespace hpo

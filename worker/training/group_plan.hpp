@@ -51,34 +51,32 @@ struct Orthogonal {
 /// not depend on the width): 1 without muP; with it, by table 3 of Yang et al. 2022.
 double rate_factor(const ParameterBlock& block, const Parameter& parameter, OptimizerKind optimizer);
 
-struct GroupPlan {
-    std::unique_ptr<Model> model;
-    Task task = Task::classification;
-    TrainingConfig shared;  ///< what all replicas have in common: accumulation, nesterov, ema, precision, augmentation
-                            ///< and memory target; and, unless they are padded, batch size and optimizer
-    Fusion fusion = Fusion::identical;
-    /// Replicas that all use AdamW without clipping update their weights in the backward pass where the device can: one
-    /// micro-batch of few samples, no loss scaling, and a model that takes it.
-    bool updates_in_backward = false;
-    bool ranks_classes = false;            ///< evaluations keep all logits, for the area under the curve
-    int folds = 1;                         ///< of a trial, each of which is a replica
-    int replicas = 1;                      ///< of all trials
+/// How the work of a group is cut.
+struct GroupPace {
     std::int64_t micro_batch = 0;          ///< samples of a micro-batch in training, at most
     std::int64_t micro_batches = 1;        ///< of an update; the last one has the remaining samples
     std::int64_t asked_micro_batches = 1;  ///< with `checkpointing: auto`, see plan_group
-    Checkpointing checkpointing = Checkpointing::none;
-    std::int64_t rows = 0;  ///< samples of the largest micro-batch; an evaluation uses this many
-    Pace pace;              ///< of a trial with the plan's own configuration
+    std::int64_t rows = 0;                 ///< samples of the largest micro-batch; an evaluation uses this many
+    Pace of_trial;                         ///< with the plan's own configuration
     /// Iterations whose rates and losses the arena holds. The host reads them once in a window, which has so many at
     /// most; the first window has `first_window` (see next_window).
     std::int64_t window = 0;
     std::int64_t first_window = 0;
+};
+
+/// Where the matrices of each replica lie. P elements of the parameter block.
+struct GroupArena {
+    /// With staged data: the bytes (u8 [1, B]) of a replica's samples of a batch, or of a micro-batch of an evaluation,
+    /// and inside of them the features ([rows, features], in the data's type) and the targets. One is filled while the
+    /// other is read.
+    struct Staged {
+        Tensor bytes, features, targets;
+    };
 
     Tensor weights, gradient, first_moment, second_moment;  ///< [1, P]; the first moment is SGD's velocity
     Tensor average;                                         ///< [1, P], with TrainingConfig::ema: of the weights
     Orthogonal orthogonal;                                  ///< with Muon
     Tensor input, targets;      ///< [rows, features] of Model::input_type, [rows, target columns]
-    std::vector<RateRun> runs;  ///< of the whole block; one without muP
     Tensor learning_rates;      ///< [runs, window]
     Tensor weight_decay;        ///< [1, runs]
     Tensor losses, norms;       ///< [1, window]
@@ -86,7 +84,15 @@ struct GroupPlan {
     Tensor correct;             ///< i32 [1, 1], of classes and labels
     Tensor class_weights;       ///< [1, classes], with training.class_weights
     Tensor absolute;            ///< [1, 1], of regression: the sum of absolute errors
-    // Numbers per replica.
+    std::array<Staged, 2> staged;
+    std::size_t bytes = 0;  ///< of everything, with the numbers per replica and what the model needs
+
+    /// The weights that are evaluated and saved.
+    [[nodiscard]] const Tensor& evaluated() const { return average ? average : weights; }
+};
+
+/// Where the numbers of each replica lie: one for each.
+struct ReplicaNumbers {
     Tensor seed, iteration, alive, window_index;
     Gather::Fold fold;                 ///< with folds
     Tensor batch, batch_rows;          ///< samples, see Extent
@@ -94,33 +100,41 @@ struct GroupPlan {
     Tensor by_adamw, by_sgd, by_lion;  ///< 1 for live replicas with this optimizer
     Tensor dropout, smoothing, no_smoothing, clip, beta1, beta2, epsilon, momentum;
     LossScale scaling;  ///< with float16 only
+};
+
+struct GroupPlan {
+    std::unique_ptr<Model> model;
+    Task task = Task::classification;
+    TrainingConfig shared;  ///< what all replicas have in common: accumulation, nesterov, ema, precision, augmentation
+                            ///< and memory target; and, unless they are padded, batch size and optimizer
+    Fusion fusion = Fusion::identical;
+    int folds = 1;     ///< of a trial, each of which is a replica
+    int replicas = 1;  ///< of all trials
+    Checkpointing checkpointing = Checkpointing::none;
+    /// Replicas that all use AdamW without clipping update their weights in the backward pass where the device can: one
+    /// micro-batch of few samples, no loss scaling, and a model that takes it.
+    bool updates_in_backward = false;
+    bool ranks_classes = false;  ///< evaluations keep all logits, for the area under the curve
     Augment augment;
+    std::vector<RateRun> runs;  ///< of the whole block; one without muP
 
-    /// With staged data: the bytes (u8 [1, B]) of a replica's samples of a batch, or of a micro-batch of an evaluation,
-    /// and inside of them the features ([rows, features], in the data's type) and the targets. One is filled while the
-    /// other is read.
-    struct Staged {
-        Tensor bytes, features, targets;
-    };
-    std::array<Staged, 2> staged;
-    std::int64_t most_ahead = 0;  ///< batches that loader threads may hold, each of staged[0] of all replicas
+    GroupPace pace;
+    GroupArena arena;
+    ReplicaNumbers numbers;
 
-    std::size_t arena_bytes = 0;
+    std::int64_t most_ahead = 0;  ///< batches that loader threads may hold, each of arena.staged[0] of all replicas
     /// Elements of one replica that a checkpoint holds: weights, moments, average, the state of loss scaling.
     std::int64_t state_elements = 0;
     double flops_per_step = 0;  ///< of the matrix products in training and in evaluation on the validation samples
-
     /// Host memory of a running group: for each replica a copy of its state on the way to a checkpoint, and the weights
     /// of its best step; two copies of staged samples, and those loaded ahead; two blocks where replicas are padded and
     /// unpadded.
     std::int64_t host_bytes = 0;
 
-    /// The weights that are evaluated and saved.
-    [[nodiscard]] const Tensor& evaluated() const { return average ? average : weights; }
     /// Valid rows of a micro-batch for a replica with a batch of `samples`, which is at most the group's. They are the
-    /// same fraction of its batch as micro_batch is of the group's.
+    /// same fraction of its batch as pace.micro_batch is of the group's.
     [[nodiscard]] std::int64_t micro_batch_of(std::int64_t samples) const {
-        return (samples * micro_batch + shared.batch_size - 1) / shared.batch_size;
+        return (samples * pace.micro_batch + shared.batch_size - 1) / shared.batch_size;
     }
 };
 

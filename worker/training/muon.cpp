@@ -62,14 +62,14 @@ void write_orthogonal_divisors(Stream& stream, int replica, const GroupPlan& pla
             for (const MatrixPart& part : matrices_of(model.block().parameters[run.parameter]))
                 divisors.push_back(static_cast<float>(
                     1 / (adamw_like * std::sqrt(static_cast<double>(std::max(part.rows, part.columns))))));
-    divisors.resize(static_cast<std::size_t>(plan.orthogonal.divisors.columns), 1.0F);
-    stream.write(plan.orthogonal.divisors, replica, std::span<const float>(divisors));
-    stream.write(plan.orthogonal.zero, replica, 0.0F);
-    stream.write(plan.orthogonal.minus_one, replica, -1.0F);
+    divisors.resize(static_cast<std::size_t>(plan.arena.orthogonal.divisors.columns), 1.0F);
+    stream.write(plan.arena.orthogonal.divisors, replica, std::span<const float>(divisors));
+    stream.write(plan.arena.orthogonal.zero, replica, 0.0F);
+    stream.write(plan.arena.orthogonal.minus_one, replica, -1.0F);
 }
 
 void update_orthogonally(Stream& stream, const GroupPlan& plan, const RateRun& run, const Update& update) {
-    const Orthogonal& work = plan.orthogonal;
+    const Orthogonal& work = plan.arena.orthogonal;
     const Parameter& parameter = plan.model->block().parameters[run.parameter];
     const auto whole = [&](const Tensor& tensor) { return tensor.slice(0, 1, update.weights.columns); };
     const Tensor direction = work.direction.slice(0, 1, run.elements);
@@ -82,7 +82,8 @@ void update_orthogonally(Stream& stream, const GroupPlan& plan, const RateRun& r
     momentum.learning_rates = work.minus_one;
     momentum.window_index = {};
     momentum.weight_decay = work.zero;
-    stream.enqueue(Sgd{momentum, plan.first_moment.slice(run.first, 1, run.elements), plan.momentum, true});
+    stream.enqueue(
+        Sgd{momentum, plan.arena.first_moment.slice(run.first, 1, run.elements), plan.numbers.momentum, true});
 
     const NewtonSchulz space{work.product, work.gram, work.squared, work.norm, work.factor, work.zero};
     const auto parts = matrices_of(parameter);

@@ -64,7 +64,7 @@ PrecisionRun short_training(Configuration configuration, Precision precision, De
     configuration.training.eval_every = iterations;
     auto plan = plan_group(configuration, data.shape, data.sizes, 1);
     if (!plan) throw Fatal(plan.error().message);
-    auto arena = device.allocate(plan->arena_bytes);
+    auto arena = device.allocate(plan->arena.bytes);
     if (!arena) throw OutOfMemory("measuring " + to_text(precision) + ": " + arena.error().message);
     const ReplicaSpec replica{configuration.training, 1};
     Trainer trainer(device, **arena, *std::move(plan), data, {&replica, 1}, steps, clock);

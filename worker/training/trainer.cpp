@@ -16,15 +16,15 @@ Trainer::Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData
       clock_(clock),
       arena_(arena),
       stream_(device.stream(arena, plan_.replicas)),
-      window_(plan_.first_window),
+      window_(plan_.pace.first_window),
       state_(*stream_, plan_, data),
       feed_(device, *stream_, arena, plan_, data, clock),
       evaluator_(*stream_, plan_, feed_),
-      rates_(static_cast<std::size_t>(plan_.learning_rates.all_replicas(plan_.replicas).columns)),
+      rates_(static_cast<std::size_t>(plan_.arena.learning_rates.all_replicas(plan_.replicas).columns)),
       losses_(rates_.size()),
       norms_(rates_.size()),
       first_window_indices_(static_cast<std::size_t>(plan_.replicas)) {
-    assert(arena.bytes() >= plan_.arena_bytes);
+    assert(arena.bytes() >= plan_.arena.bytes);
     plan_.model->write_constants(*stream_);
     replicas_.reserve(index(plan_.replicas));
     for (const ReplicaSpec& spec : replicas) begin(this->replicas(), spec, steps);
@@ -105,7 +105,7 @@ void Trainer::use_weights(const Tensor& block) {
 }
 
 bool Trainer::train_step(const ShouldContinue& should_continue) {
-    use_weights(plan_.weights);
+    use_weights(plan_.arena.weights);
     while (const std::int64_t count = iterations_ahead()) {
         const Seconds begin = clock_.now();
         prepare_window(count);
@@ -116,7 +116,7 @@ bool Trainer::train_step(const ShouldContinue& should_continue) {
                 optimizers_of(replicas_, plan_, *stream_);  // `should_continue` may have deactivated replicas
             // The roots lie between gradients, whose padding is to be 0 again.
             if (std::exchange(in_backward_, used.in_backward) && !used.in_backward)
-                stream_->enqueue(Fill{plan_.gradient, 0});
+                stream_->enqueue(Fill{plan_.arena.gradient, 0});
             stream_->repeat(16 * std::uint64_t{feed_.place()} + used.number(), [this, used] { iterate(used); });
             for (Replica& replica : replicas_)
                 if (replica.alive) ++replica.progress.iteration;
@@ -125,7 +125,7 @@ bool Trainer::train_step(const ShouldContinue& should_continue) {
         const Seconds took = clock_.now() - begin;
         for (Replica& replica : replicas_) replica.progress.seconds += took.count();
         feed_.took(count, took);
-        if (count >= window_) window_ = next_window(window_, took, plan_.window);
+        if (count >= window_) window_ = next_window(window_, took, plan_.pace.window);
         if (end_steps()) break;
     }
     return true;
@@ -166,53 +166,57 @@ bool Trainer::end_steps() {
 void Trainer::prepare_window(std::int64_t count) {
     for (int k = 0; k < replicas(); ++k) {
         const Replica& replica = replicas_[index(k)];
-        std::size_t first = first_of(plan_.learning_rates, k);
+        std::size_t first = first_of(plan_.arena.learning_rates, k);
         for (const double factor : replica.rate_factors) {
             const double scale = factor * replica.rate_scale;
             for (std::int64_t i = 0; i < count; ++i)
                 rates_[first + static_cast<std::size_t>(i)] =
                     static_cast<float>(scale * replica.schedule.at(replica.progress.iteration + i));
-            first += static_cast<std::size_t>(plan_.window);
+            first += static_cast<std::size_t>(plan_.pace.window);
         }
     }
     const auto write_all = [this](const Tensor& table, const auto& values) {
         const Tensor all = table.all_replicas(replicas());
         stream_->write(all, 0, std::span(values).first(static_cast<std::size_t>(all.columns)));
     };
-    write_all(plan_.learning_rates, rates_);
-    write_all(plan_.window_index, first_window_indices_);
+    write_all(plan_.arena.learning_rates, rates_);
+    write_all(plan_.numbers.window_index, first_window_indices_);
 }
 
 /// One update of every replica. With the same optimizers it consists of the same operations each time.
 void Trainer::iterate(Optimizers used) {
-    Training training{plan_.dropout, plan_.seed, plan_.iteration, {plan_.batch, plan_.batch_rows, 0}};
+    Training training{plan_.numbers.dropout,
+                      plan_.numbers.seed,
+                      plan_.numbers.iteration,
+                      {plan_.numbers.batch, plan_.numbers.batch_rows, 0}};
     const UpdateInBackward in_backward = update_in_backward(plan_);
     if (used.in_backward) training.update = &in_backward;
-    for (std::uint32_t& index = training.extent.micro_batch; index < plan_.micro_batches; ++index) {
-        const std::int64_t rows = std::min(plan_.micro_batch, plan_.shared.batch_size - index * plan_.micro_batch);
-        const Tensor input = plan_.input.first_rows(rows);
-        const Tensor targets = plan_.targets.first_rows(rows);
+    for (std::uint32_t& index = training.extent.micro_batch; index < plan_.pace.micro_batches; ++index) {
+        const std::int64_t rows =
+            std::min(plan_.pace.micro_batch, plan_.shared.batch_size - index * plan_.pace.micro_batch);
+        const Tensor input = plan_.arena.input.first_rows(rows);
+        const Tensor targets = plan_.arena.targets.first_rows(rows);
         const Write write = index == 0 ? Write::set : Write::add;
         stream_->enqueue(Gather{.samples = feed_.source(data_.train),
                                 .output = input,
                                 .targets = targets,
                                 .extent = training.extent,
-                                .seed = plan_.seed,
-                                .iteration = plan_.iteration,
+                                .seed = plan_.numbers.seed,
+                                .iteration = plan_.numbers.iteration,
                                 .augment = plan_.augment,
-                                .fold = plan_.fold});
-        const Tensor outputs = plan_.model->forward(*stream_, plan_.weights, input, &training);
+                                .fold = plan_.numbers.fold});
+        const Tensor outputs = plan_.model->forward(*stream_, plan_.arena.weights, input, &training);
         compute_loss(*stream_, plan_,
                      {.outputs = outputs,
                       .targets = targets,
                       .gradient = outputs,
-                      .smoothing = plan_.smoothing,
-                      .scale = plan_.scaling.scale,
-                      .weights = plan_.target_weight,
-                      .class_weights = plan_.class_weights,
+                      .smoothing = plan_.numbers.smoothing,
+                      .scale = plan_.numbers.scaling.scale,
+                      .weights = plan_.numbers.target_weight,
+                      .class_weights = plan_.arena.class_weights,
                       .write = write,
                       .extent = training.extent});
-        plan_.model->backward(*stream_, plan_.weights, plan_.gradient, input, outputs, training, write);
+        plan_.model->backward(*stream_, plan_.arena.weights, plan_.arena.gradient, input, outputs, training, write);
     }
     update_weights(*stream_, plan_, used);
 }
@@ -224,8 +228,8 @@ void Trainer::read_window(std::int64_t count) {
         const Tensor all = table.all_replicas(replicas());
         stream_->read(all, 0, std::span(values).first(static_cast<std::size_t>(all.columns)));
     };
-    read_all(plan_.losses, losses_);
-    read_all(plan_.norms, norms_);
+    read_all(plan_.arena.losses, losses_);
+    read_all(plan_.arena.norms, norms_);
     const auto of_replica = [&](const std::vector<float>& all, const Tensor& table, int replica) {
         return std::span<const float>(all).subspan(first_of(table, replica), static_cast<std::size_t>(count));
     };
@@ -234,7 +238,7 @@ void Trainer::read_window(std::int64_t count) {
         if (!replica.alive) continue;
         ReplicaProgress& progress = replica.progress;
         ReplicaStep& sums = progress.sums;
-        const auto losses = of_replica(losses_, plan_.losses, k);
+        const auto losses = of_replica(losses_, plan_.arena.losses, k);
         const auto bad = std::find_if(losses.begin(), losses.end(), [](float loss) { return !std::isfinite(loss); });
         auto done = static_cast<std::int64_t>(bad - losses.begin());
         for (const float loss : losses.first(static_cast<std::size_t>(done))) {
@@ -247,7 +251,7 @@ void Trainer::read_window(std::int64_t count) {
             sums.diverged_at = progress.iteration - 1;
             deactivate(k);
         }
-        for (const float norm : of_replica(norms_, plan_.norms, k).first(static_cast<std::size_t>(done))) {
+        for (const float norm : of_replica(norms_, plan_.arena.norms, k).first(static_cast<std::size_t>(done))) {
             sums.norms.mean += norm;
             sums.norms.largest = std::max(sums.norms.largest, static_cast<double>(norm));
         }
@@ -284,7 +288,7 @@ bool Trainer::evaluate_test(int replica, const ShouldContinue& should_continue) 
 
 bool Trainer::evaluate(const Samples& samples, std::int64_t all, int first, int count,
                        const ShouldContinue& should_continue) {
-    use_weights(plan_.evaluated());
+    use_weights(plan_.arena.evaluated());
     const bool evaluated = evaluator_.evaluate(
         samples, all, first, std::span(replicas_).subspan(index(first), index(count)), should_continue);
     stream_->select_replicas(0, replicas());

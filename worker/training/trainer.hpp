@@ -28,7 +28,7 @@ namespace hpo {
 
 class Trainer {
    public:
-    /// `arena` has at least plan.arena_bytes; its content does not matter. `data` and `arena` must outlive the trainer.
+    /// `arena` has at least plan.arena.bytes; its content does not matter. `data` and `arena` must outlive the trainer.
     /// The replicas of `replicas` (plan.replicas of them at most) are added; `steps` is the whole budget of each.
     Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData& data,
             std::span<const ReplicaSpec> replicas, std::int64_t steps, const Clock& clock);
@@ -54,8 +54,8 @@ class Trainer {
 
     /// Trains until at least one replica completes its step. False: `should_continue` ended it, and the replicas are of
     /// no further use but to be replaced. A replica whose loss stops being finite is deactivated, which completes its
-    /// step; its weights stay as they are. The loss of every iteration is checked, plan.window iterations at a time at
-    /// most.
+    /// step; its weights stay as they are. The loss of every iteration is checked, plan.pace.window iterations at a
+    /// time at most.
     bool train_step(const ShouldContinue& should_continue);
     /// Whether the replica is between two steps.
     [[nodiscard]] bool at_end(int replica) const { return replicas_[index(replica)].at_end(); }

@@ -118,7 +118,7 @@ void Trial::enter_trainer(Trainer& trainer, int replica) {
     trainer_ = &trainer;
     replica_ = replica;
     if (std::exchange(started_, true)) return;
-    host_.log(configuration_line(run_, configuration_, plan_, trainer.plan().arena_bytes, *context_.data,
+    host_.log(configuration_line(run_, configuration_, plan_, trainer.plan().arena.bytes, *context_.data,
                                  context_.device.name()));
     if (const std::string text = checkpointing_text(trainer.plan()); !text.empty()) host_.log(text);
     if (const std::string remark = context_.device.remark(); !remark.empty()) host_.log("warning: " + remark);

@@ -206,12 +206,12 @@ void TrialGroup::adapt_micro_batch() {
     const auto left = memory_left(context_.device);
     if (!left) return;
     const std::int64_t before = pressure_->samples();
-    const std::size_t bytes_now = trainer_->plan().arena_bytes;
+    const std::size_t bytes_now = trainer_->plan().arena.bytes;
     const std::int64_t samples = pressure_->read(left->use);
     if (samples == before) return;
     const GroupPlan plan = plan_for(size());
-    if (samples > before && plan.arena_bytes > bytes_now + left->free / 2) return pressure_->refuse_growth();
-    if (plan.micro_batch == trainer_->plan().micro_batch) return;
+    if (samples > before && plan.arena.bytes > bytes_now + left->free / 2) return pressure_->refuse_growth();
+    if (plan.pace.micro_batch == trainer_->plan().pace.micro_batch) return;
     for (const Member& trial : trials_) {
         const std::int64_t now = plan.micro_batch_of(trial->batch());
         const std::int64_t was = trainer_->plan().micro_batch_of(trial->batch());
@@ -288,8 +288,8 @@ bool TrialGroup::move_within_device() {
     if (!any) return false;
     GroupPlan plan = plan_for(size());
     const auto left = memory_left(context_.device);
-    if (!left || plan.arena_bytes > left->free / 2) return false;
-    auto arena = context_.device.allocate(plan.arena_bytes);
+    if (!left || plan.arena.bytes > left->free / 2) return false;
+    auto arena = context_.device.allocate(plan.arena.bytes);
     if (!arena) return false;
     try {
         auto wider = std::make_unique<Trainer>(context_.device, **arena, std::move(plan), *context_.data,

@@ -51,7 +51,7 @@ std::string configuration_line(const to_worker::Run& run, const Configuration& c
                    static_cast<long long>(data.sizes.validation), static_cast<long long>(data.shape.test));
     if (plan.folds > 1) line += format(", in %d folds", plan.folds);
     line += format("; %lld steps of %lld iterations; arena ", static_cast<long long>(run.steps),
-                   static_cast<long long>(plan.pace.iterations_per_step));
+                   static_cast<long long>(plan.pace.of_trial.iterations_per_step));
     return line + mebibytes(static_cast<std::int64_t>(arena_bytes)) + ", data " + mebibytes(data.bytes()) + "; " +
            device;
 }

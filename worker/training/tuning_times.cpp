@@ -71,8 +71,8 @@ class UpdateTimer {
         }
         auto plan = plan_group(configuration, data_->shape, data_->sizes, tuned_replicas, Fusion::padded);
         auto alone = plan_group(configuration, data_->shape, data_->sizes, 1);
-        if (!plan || !alone || !may_take(device_, plan->arena_bytes)) return std::nullopt;
-        auto arena = device_.allocate(plan->arena_bytes);
+        if (!plan || !alone || !may_take(device_, plan->arena.bytes)) return std::nullopt;
+        auto arena = device_.allocate(plan->arena.bytes);
         if (!arena) return std::nullopt;
         std::vector<ReplicaSpec> replicas;
         for (std::uint64_t seed = 1; seed <= tuned_replicas; ++seed)

@@ -38,30 +38,30 @@ Update update_of(const GroupPlan& plan, std::size_t index) {
     const RateRun& run = plan.runs[index];
     const auto row = static_cast<std::int64_t>(index);
     const Tensor& rounded = plan.model->rounded_weights();
-    return {.weights = plan.weights.slice(run.first, 1, run.elements),
-            .gradient = plan.gradient.slice(run.first, 1, run.elements),
+    return {.weights = plan.arena.weights.slice(run.first, 1, run.elements),
+            .gradient = plan.arena.gradient.slice(run.first, 1, run.elements),
             .decayed = run.decayed,
-            .learning_rates = plan.learning_rates.slice(row * plan.window, 1, plan.window),
-            .window_index = plan.window_index,
-            .weight_decay = plan.weight_decay.at(row),
-            .factor = plan.factor,
-            .alive = plan.by_adamw,
-            .valid = plan.scaling.valid,
+            .learning_rates = plan.arena.learning_rates.slice(row * plan.pace.window, 1, plan.pace.window),
+            .window_index = plan.numbers.window_index,
+            .weight_decay = plan.arena.weight_decay.at(row),
+            .factor = plan.arena.factor,
+            .alive = plan.numbers.by_adamw,
+            .valid = plan.numbers.scaling.valid,
             .rounded = rounded && run.decayed > 0 ? rounded.slice(run.first, 1, run.decayed) : Tensor{}};
 }
 
 AdamW adamw_of(const GroupPlan& plan, std::size_t index) {
     const RateRun& run = plan.runs[index];
     const auto of = [&](const Tensor& block) { return block ? block.slice(run.first, 1, run.elements) : Tensor{}; };
-    return {update_of(plan, index), of(plan.first_moment), of(plan.second_moment), plan.beta1, plan.beta2,
-            plan.epsilon,           plan.iteration};
+    return {update_of(plan, index), of(plan.arena.first_moment), of(plan.arena.second_moment), plan.numbers.beta1,
+            plan.numbers.beta2,     plan.numbers.epsilon,        plan.numbers.iteration};
 }
 
 /// With updates in the backward pass the gradients of the weight matrices are not written. The roots take the end of
 /// their place, in front of the other gradients, so that one norm counts both.
 Tensor roots_of(const GroupPlan& plan) {
     const std::int64_t parts = plan.model->gradient_parts();
-    return parts > 0 ? plan.gradient.slice(plan.model->block().decayed - parts, 1, parts) : Tensor{};
+    return parts > 0 ? plan.arena.gradient.slice(plan.model->block().decayed - parts, 1, parts) : Tensor{};
 }
 
 }  // namespace
@@ -73,12 +73,13 @@ void update_weights(Stream& stream, const GroupPlan& plan, Optimizers used) {
         return block.slice(first, 1, block.columns - first);
     };
     const std::int64_t decayed = plan.model->block().decayed;
-    stream.enqueue(GradientNorm{
-        .gradient = used.in_backward ? from(plan.gradient, decayed - roots_of(plan).columns) : plan.gradient,
-        .limit = plan.clip,
-        .norm = plan.norm,
-        .factor = plan.factor,
-        .scaling = plan.scaling});
+    stream.enqueue(GradientNorm{.gradient = used.in_backward
+                                                ? from(plan.arena.gradient, decayed - roots_of(plan).columns)
+                                                : plan.arena.gradient,
+                                .limit = plan.numbers.clip,
+                                .norm = plan.arena.norm,
+                                .factor = plan.arena.factor,
+                                .scaling = plan.numbers.scaling});
     for (std::size_t run = 0; run < plan.runs.size(); ++run) {
         if (plan.runs[run].orthogonal) {
             update_orthogonally(stream, plan, plan.runs[run], update_of(plan, run));
@@ -95,25 +96,25 @@ void update_weights(Stream& stream, const GroupPlan& plan, Optimizers used) {
             adamw.update.rounded = {};
         }
         if (used.adamw) stream.enqueue(adamw);
-        other.alive = plan.by_sgd;
-        if (used.sgd) stream.enqueue(Sgd{other, moment, plan.momentum, plan.shared.nesterov});
-        other.alive = plan.by_lion;
-        if (used.lion) stream.enqueue(Lion{other, moment, plan.beta1, plan.beta2});
+        other.alive = plan.numbers.by_sgd;
+        if (used.sgd) stream.enqueue(Sgd{other, moment, plan.numbers.momentum, plan.shared.nesterov});
+        other.alive = plan.numbers.by_lion;
+        if (used.lion) stream.enqueue(Lion{other, moment, plan.numbers.beta1, plan.numbers.beta2});
     }
     // After all updates, also those of the backward pass.
-    if (plan.average)
-        stream.enqueue(Average{.weights = plan.weights,
-                               .average = plan.average,
-                               .iteration = plan.iteration,
-                               .alive = plan.alive,
+    if (plan.arena.average)
+        stream.enqueue(Average{.weights = plan.arena.weights,
+                               .average = plan.arena.average,
+                               .iteration = plan.numbers.iteration,
+                               .alive = plan.numbers.alive,
                                .decay = static_cast<float>(plan.shared.ema)});
-    stream.enqueue(Advance{.iteration = plan.iteration,
-                           .alive = plan.alive,
-                           .window_index = plan.window_index,
-                           .loss = plan.loss,
-                           .norm = plan.norm,
-                           .losses = plan.losses,
-                           .norms = plan.norms});
+    stream.enqueue(Advance{.iteration = plan.numbers.iteration,
+                           .alive = plan.numbers.alive,
+                           .window_index = plan.numbers.window_index,
+                           .loss = plan.arena.loss,
+                           .norm = plan.arena.norm,
+                           .losses = plan.arena.losses,
+                           .norms = plan.arena.norms});
 }
 
 }  // namespace hpo

@@ -26,7 +26,7 @@ Optimizers optimizers_of(std::span<const Replica> replicas, const GroupPlan& pla
 
 /// For the backward pass, with Optimizers::in_backward.
 UpdateInBackward update_in_backward(const GroupPlan& plan);
-/// Ends an iteration: updates the weights with GroupPlan::gradient, and counts the iteration.
+/// Ends an iteration: updates the weights with GroupArena::gradient, and counts the iteration.
 void update_weights(Stream& stream, const GroupPlan& plan, Optimizers used);
 
 }  // namespace hpo

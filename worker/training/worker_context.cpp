@@ -30,7 +30,7 @@ std::string too_large_a_piece(const DeviceMemory& memory, const GroupPlan& plan,
         return std::string(what) + " takes " + mebibytes(bytes) + " in one piece, and the device gives at most " +
                mebibytes(most) + " in one: " + cure;
     };
-    if (const auto arena = static_cast<std::int64_t>(plan.arena_bytes); arena > most)
+    if (const auto arena = static_cast<std::int64_t>(plan.arena.bytes); arena > most)
         return limit("the trial", arena, "a smaller batch or training.accumulation, or a smaller model");
     const auto pieces = data_pieces(shape, sizes);
     const std::int64_t largest = std::max(pieces[0], pieces[1]);
@@ -43,7 +43,7 @@ std::string too_large_a_piece(const DeviceMemory& memory, const GroupPlan& plan,
 std::string memory_text(const GroupPlan& plan) {
     const std::vector<MemoryPart> parts = plan.model->memory_parts();
     if (parts.empty()) return {};
-    std::size_t rest = plan.arena_bytes;
+    std::size_t rest = plan.arena.bytes;
     std::string text = "memory of such a trial:";
     for (const MemoryPart& part : parts) {
         text += " " + std::string(part.name) + " " + mebibytes(static_cast<std::int64_t>(part.bytes)) + ",";
@@ -161,11 +161,11 @@ std::optional<MemoryUse> memory_left(Device& device) {
 bool arena_fits(const WorkerContext& context, const GroupPlan& plan) {
     // A device's own memory is reserved to the byte, and so is the memory of trials that share a worker.
     const std::size_t slack = context.device.memory().of_its_own || context.slots > 1 ? 0 : arena_slack;
-    return context.arena && fits(context.arena->bytes(), plan.arena_bytes, slack);
+    return context.arena && fits(context.arena->bytes(), plan.arena.bytes, slack);
 }
 
 void check_host_memory(const WorkerContext& context, const GroupPlan& plan) {
-    const std::int64_t here = in_host_memory(context.device) ? static_cast<std::int64_t>(plan.arena_bytes) : 0;
+    const std::int64_t here = in_host_memory(context.device) ? static_cast<std::int64_t>(plan.arena.bytes) : 0;
     const std::int64_t needed = here + plan.host_bytes;
     if (const auto available = available_bytes(); available && needed > *available)
         throw OutOfMemory("the trial needs " + mebibytes(needed) + "; the machine has " + mebibytes(*available) +
@@ -175,7 +175,7 @@ void check_host_memory(const WorkerContext& context, const GroupPlan& plan) {
 Buffer& ensure_arena(WorkerContext& context, const GroupPlan& plan) {
     if (arena_fits(context, plan)) return *context.arena;
     context.arena.reset();
-    auto arena = context.device.allocate(plan.arena_bytes);
+    auto arena = context.device.allocate(plan.arena.bytes);
     if (!arena) throw OutOfMemory("the trial's arena: " + arena.error().message);
     context.arena = *std::move(arena);
     return *context.arena;
@@ -184,7 +184,7 @@ Buffer& ensure_arena(WorkerContext& context, const GroupPlan& plan) {
 void drop_unfitting_spares(WorkerContext& context, const GroupPlan& plan) {
     std::erase_if(context.spare, [&](const HostBuffers& buffers) {
         return !fits(buffers.state, plan.folds * plan.state_elements) ||
-               !fits(buffers.best, plan.folds * plan.weights.columns);
+               !fits(buffers.best, plan.folds * plan.arena.weights.columns);
     });
 }
 
@@ -195,7 +195,7 @@ HostBuffers acquire_buffers(WorkerContext& context, const GroupPlan& plan) {
         context.spare.pop_back();
     }
     for (const auto& [floats, count] : {std::pair(&buffers.state, plan.folds * plan.state_elements),
-                                        std::pair(&buffers.best, plan.folds * plan.weights.columns)}) {
+                                        std::pair(&buffers.best, plan.folds * plan.arena.weights.columns)}) {
         if (!fits(*floats, count)) std::vector<float>().swap(*floats);
         floats->resize(static_cast<std::size_t>(count));
     }
@@ -214,7 +214,7 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, WorkerConte
         const SplitSizes sizes = value_or_throw(split_sizes(configuration.data, shape));
         const GroupPlan alone = value_or_throw(plan_group(asked, shape, sizes, 1));
         const GroupPlan plan = value_or_throw(plan_replicas(context, configuration, shape, sizes, 1));
-        answer.arena_bytes = static_cast<std::int64_t>(plan.arena_bytes);
+        answer.arena_bytes = static_cast<std::int64_t>(plan.arena.bytes);
         const Placement placement = configuration.data.placement;
         if (placement == Placement::files && !shape.not_in_files.empty())
             throw InvalidTrial("data.placement: files: " + shape.not_in_files);
@@ -235,7 +235,7 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, WorkerConte
         if (on_host || staged) answer.footprint.host_bytes += answer.data_bytes;
         if (placement == Placement::files) answer.footprint.host_bytes += reader_bytes(shape, sizes);
         if (memory.of_its_own)
-            answer.footprint.device_bytes = taken(plan.arena_bytes) + taken(context.device.stream_bytes(sizes.folds)) +
+            answer.footprint.device_bytes = taken(plan.arena.bytes) + taken(context.device.stream_bytes(sizes.folds)) +
                                             (staged ? 0 : samples_on_device()) +
                                             static_cast<std::int64_t>(memory.context_bytes);
         if (question.explain_data) {
@@ -248,7 +248,7 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, WorkerConte
         }
         answer.footprint.cores = 1;
         answer.parameters = alone.model->block().count();
-        answer.iterations_per_step = alone.pace.iterations_per_step;
+        answer.iterations_per_step = alone.pace.of_trial.iterations_per_step;
         answer.flops_per_step = alone.flops_per_step;
         if (context.slots > 1) {
             const GroupPlan two = value_or_throw(plan_replicas(context, configuration, shape, sizes, 2));
@@ -258,14 +258,14 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, WorkerConte
                 static_cast<unsigned long long>(checkpoint_binding(fusion_key(laid_out, question.data_seed))));
             answer.fusion_key = name;
             answer.colocated.host_bytes = two.host_bytes - plan.host_bytes;
-            if (on_host) answer.colocated.host_bytes += static_cast<std::int64_t>(two.arena_bytes - plan.arena_bytes);
+            if (on_host) answer.colocated.host_bytes += static_cast<std::int64_t>(two.arena.bytes - plan.arena.bytes);
             // Rounded up for each replica, so that the sum for any number of them is never less than what they take.
             const auto stream_bytes = [&](int trials) { return context.device.stream_bytes(trials * sizes.folds); };
             const std::size_t first = stream_bytes(1), second = stream_bytes(2);
             const bool in_one_piece = taken(stream_bytes(context.slots)) == taken(first);
             if (memory.of_its_own)
                 answer.colocated.device_bytes =
-                    taken(two.arena_bytes - plan.arena_bytes) + (in_one_piece ? 0 : taken(second - first));
+                    taken(two.arena.bytes - plan.arena.bytes) + (in_one_piece ? 0 : taken(second - first));
             answer.colocated.cores = 0;  // one thread drives the device for all
         }
     } catch (const std::exception& error) {

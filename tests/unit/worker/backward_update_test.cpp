@@ -109,7 +109,7 @@ class TwoGroups {
         return gpu::make_device(std::make_unique<CountingRuntime>(*std::move(runtime), counts_));
     }
     /// Whether what is evaluated are not the weights that train: then both are rounded in turn.
-    [[nodiscard]] bool averages() const { return static_cast<bool>(within.trainer->plan().average); }
+    [[nodiscard]] bool averages() const { return static_cast<bool>(within.trainer->plan().arena.average); }
     [[nodiscard]] int count(Kernel kernel) const { return counts_[static_cast<std::size_t>(kernel)]; }
 
     CountingRuntime::Counts counts_{};
@@ -161,7 +161,7 @@ TEST(BackwardUpdate, TheAverageIsOfTheUpdatedWeights) {
         TwoGroups both(
             {unclipped({{"ema", decay}, {"precision", std::string(precision)}, {"eval_every", std::int64_t{1}}})});
         Group& group = both.within;
-        const auto size = static_cast<std::size_t>(group.trainer->plan().weights.columns);
+        const auto size = static_cast<std::size_t>(group.trainer->plan().arena.weights.columns);
         std::vector<float> before = group.state(0);
         for (int t = 1; t <= 6; ++t) {
             ASSERT_TRUE(both.step_is_equal());

@@ -96,12 +96,12 @@ TEST(BatchNormTrial, MicroBatchesHaveWholeGhostBatches) {
         configuration.training.micro_batch = micro_batch;
         return plan_group(configuration, *shape, *sizes, 1);
     };
-    EXPECT_EQ(plan(1, 0)->micro_batch, 64);
-    EXPECT_EQ(plan(2, 0)->micro_batch, 32);
-    EXPECT_EQ(plan(3, 0)->micro_batch, 32);
-    EXPECT_EQ(plan(4, 0)->micro_batches, 4);
-    EXPECT_EQ(plan(1, 17)->micro_batch, 32);  // where memory runs short
-    EXPECT_EQ(plan(1, 1)->micro_batch, 16);
+    EXPECT_EQ(plan(1, 0)->pace.micro_batch, 64);
+    EXPECT_EQ(plan(2, 0)->pace.micro_batch, 32);
+    EXPECT_EQ(plan(3, 0)->pace.micro_batch, 32);
+    EXPECT_EQ(plan(4, 0)->pace.micro_batches, 4);
+    EXPECT_EQ(plan(1, 17)->pace.micro_batch, 32);  // where memory runs short
+    EXPECT_EQ(plan(1, 1)->pace.micro_batch, 16);
     EXPECT_EQ(
         plan(5, 0).error().message,
         "training.accumulation: 5 micro-batches of a batch of 64 would divide the 16 samples that model.norm: batch "

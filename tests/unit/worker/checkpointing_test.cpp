@@ -35,24 +35,24 @@ constexpr double like_a_gpu = 2048, like_a_core = 16;
 TEST(AutomaticCheckpointing, KeepsAllActivationsWhileThereIsMemory) {
     const GroupPlan plan = plan_of(sequences(1, "auto"), like_a_gpu);
     EXPECT_EQ(plan.checkpointing, Checkpointing::none);
-    EXPECT_EQ(plan.arena_bytes, plan_of(sequences(1, "none"), like_a_gpu).arena_bytes);
+    EXPECT_EQ(plan.arena.bytes, plan_of(sequences(1, "none"), like_a_gpu).arena.bytes);
     EXPECT_THAT(checkpointing_text(plan), HasSubstr("since there is memory for them"));
     EXPECT_EQ(checkpointing_text(plan_of(sequences(1, "every"), like_a_gpu)), "");
 }
 
 TEST(AutomaticCheckpointing, ComputesAgainWhereThatCostsLessThanSmallerMicroBatches) {
     for (const std::int64_t asked : {2, 4, 8}) {
-        const std::size_t most = plan_of(sequences(asked, "none"), like_a_gpu).arena_bytes;
+        const std::size_t most = plan_of(sequences(asked, "none"), like_a_gpu).arena.bytes;
         const GroupPlan gpu = plan_of(sequences(asked, "auto"), like_a_gpu);
         EXPECT_NE(gpu.checkpointing, Checkpointing::none) << asked;
-        EXPECT_LT(gpu.micro_batches, asked);
-        EXPECT_LE(gpu.arena_bytes, most);
+        EXPECT_LT(gpu.pace.micro_batches, asked);
+        EXPECT_LE(gpu.arena.bytes, most);
         EXPECT_THAT(checkpointing_text(gpu), HasSubstr("are computed again, in "));
         EXPECT_THAT(checkpointing_text(gpu), HasSubstr("in place of " + std::to_string(asked)));
         // Products with fewer rows are hardly slower there.
         const GroupPlan core = plan_of(sequences(asked, "auto"), like_a_core);
         EXPECT_EQ(core.checkpointing, Checkpointing::none);
-        EXPECT_EQ(core.arena_bytes, most);
+        EXPECT_EQ(core.arena.bytes, most);
         EXPECT_THAT(checkpointing_text(core), HasSubstr("since smaller micro-batches cost less"));
     }
 }
@@ -61,15 +61,15 @@ TEST(AutomaticCheckpointing, KeepsTheActivationsOfEverySecondBlockWhereThatSuffi
     // As when other programs take memory, and the micro-batch of 64 shrinks to 51.
     const GroupPlan plan = plan_of(sequences(1, "auto"), like_a_gpu, 51);
     EXPECT_EQ(plan.checkpointing, Checkpointing::alternate);
-    EXPECT_EQ(plan.micro_batch, 64);
-    EXPECT_LE(plan.arena_bytes, plan_of(sequences(1, "none"), like_a_gpu, 51).arena_bytes);
+    EXPECT_EQ(plan.pace.micro_batch, 64);
+    EXPECT_LE(plan.arena.bytes, plan_of(sequences(1, "none"), like_a_gpu, 51).arena.bytes);
 }
 
 TEST(AutomaticCheckpointing, OfMicroBatchesOfOneSampleItTakesTheLeastMemory) {
     const GroupPlan plan = plan_of(sequences(64, "auto"), like_a_core);
-    EXPECT_EQ(plan.micro_batch, 1);
+    EXPECT_EQ(plan.pace.micro_batch, 1);
     EXPECT_EQ(plan.checkpointing, Checkpointing::every);
-    EXPECT_LT(plan.arena_bytes, plan_of(sequences(64, "none"), like_a_core).arena_bytes);
+    EXPECT_LT(plan.arena.bytes, plan_of(sequences(64, "none"), like_a_core).arena.bytes);
 }
 
 TEST(AutomaticCheckpointing, PlansOfMoreReplicasDecideAsThatOfOne) {
@@ -79,7 +79,7 @@ TEST(AutomaticCheckpointing, PlansOfMoreReplicasDecideAsThatOfOne) {
     const SplitSizes sizes = *split_sizes(configuration.data, shape);
     const auto one = *plan_group(configuration, shape, sizes, 1), many = *plan_group(configuration, shape, sizes, 5);
     EXPECT_EQ(one.checkpointing, many.checkpointing);
-    EXPECT_EQ(one.micro_batch, many.micro_batch);
+    EXPECT_EQ(one.pace.micro_batch, many.pace.micro_batch);
 }
 
 TEST(AutomaticCheckpointing, DecidesByWhatWasMeasuredOfTheDevice) {

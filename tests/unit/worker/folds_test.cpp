@@ -68,7 +68,7 @@ std::vector<double> fold_alone(WorkerFixture& worker, const to_worker::Run& run,
     const auto data = *load_to_device(*worker.device, configuration.data, run.data_seed);
     GroupPlan plan = *plan_group(configuration, data->shape, data->sizes, 1);
     EXPECT_EQ(plan.replicas, 3);
-    const auto arena = *worker.device->allocate(plan.arena_bytes);
+    const auto arena = *worker.device->allocate(plan.arena.bytes);
     const ReplicaSpec spec{configuration.training, run.seed + static_cast<std::uint64_t>(fold) * 0x9E3779B97F4A7C15U,
                            nullptr, fold};
     Trainer trainer(*worker.device, *arena, std::move(plan), *data, {&spec, 1}, run.steps, worker.clock);

@@ -26,7 +26,7 @@ struct Group {
         const auto configuration = resolve_auto(worker.context, *read_configuration(replicas[0]));
         auto plan = *plan_group(fusion == Fusion::padded ? bucket_of(configuration) : configuration, data->shape,
                                 data->sizes, static_cast<int>(replicas.size()), fusion);
-        arena = *worker.device->allocate(plan.arena_bytes);
+        arena = *worker.device->allocate(plan.arena.bytes);
         for (std::size_t k = 0; k < replicas.size(); ++k) {
             const auto configuration_alone = *read_configuration(replicas[k]);
             plans_alone.push_back(*plan_group(configuration_alone, data->shape, data->sizes, 1));
@@ -47,7 +47,7 @@ struct Group {
     }
     std::vector<float> weights(int replica) {
         std::vector<float> got(
-            static_cast<std::size_t>(plans_alone[static_cast<std::size_t>(replica)].weights.columns));
+            static_cast<std::size_t>(plans_alone[static_cast<std::size_t>(replica)].arena.weights.columns));
         trainer->read_weights(replica, got);
         return got;
     }

@@ -192,7 +192,7 @@ TEST(Placement, IsTheDevicesMemoryWhereNothingHasDecided) {
     ASSERT_EQ(configuration.data.placement, Placement::automatic);
     const auto data = *load_to_device(*worker.device, configuration.data, 5);
     EXPECT_FALSE(data->staged());
-    EXPECT_FALSE(plan_group(configuration, data->shape, data->sizes, 1)->staged[0].bytes);
+    EXPECT_FALSE(plan_group(configuration, data->shape, data->sizes, 1)->arena.staged[0].bytes);
 }
 
 TEST_P(LoadingOn, ThreadsAndPlacesChangeNoBit) {

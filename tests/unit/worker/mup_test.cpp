@@ -139,17 +139,17 @@ double change_of_outputs(const Params& params) {
     Group group({params}, 1);
     const GroupPlan& plan = group.plans_alone[0];
     const auto outputs = [&] {
-        const auto arena = *group.worker.device->allocate(plan.arena_bytes);
+        const auto arena = *group.worker.device->allocate(plan.arena.bytes);
         const auto stream = group.worker.device->stream(*arena, 1);
         const auto weights = group.weights(0);
-        stream->write(plan.weights, 0, std::span<const float>(weights));
-        std::vector<float> input(static_cast<std::size_t>(plan.input.elements()));
+        stream->write(plan.arena.weights, 0, std::span<const float>(weights));
+        std::vector<float> input(static_cast<std::size_t>(plan.arena.input.elements()));
         for (std::size_t i = 0; i < input.size(); ++i)
             input[i] = static_cast<float>(draw_unit(9, Purpose::synthetic, 1, i) * 2 - 1);
         if (std::get<std::string>(params.at("format")) == "synthetic" && params.contains("vocabulary"))
             for (float& token : input) token = std::floor((token + 1) * 2.9F);
-        stream->write(plan.input, 0, std::span<const float>(input));
-        const Tensor tensor = plan.model->forward(*stream, plan.weights, plan.input, nullptr);
+        stream->write(plan.arena.input, 0, std::span<const float>(input));
+        const Tensor tensor = plan.model->forward(*stream, plan.arena.weights, plan.arena.input, nullptr);
         std::vector<float> values(static_cast<std::size_t>(tensor.elements()));
         stream->read(tensor, 0, std::span(values));
         return values;

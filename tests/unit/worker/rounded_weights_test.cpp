@@ -94,7 +94,7 @@ TEST_P(RoundedWeightsOn, FollowReplicasToAnotherArena) {
         ASSERT_TRUE(group.trainer->train_step(always));
         const auto configuration = resolve_auto(group.worker.context, *read_configuration(params));
         auto plan = *plan_group(configuration, group.data->shape, group.data->sizes, 3);
-        const auto arena = *group.worker.device->allocate(plan.arena_bytes);
+        const auto arena = *group.worker.device->allocate(plan.arena.bytes);
         Trainer wider(*group.worker.device, *arena, std::move(plan), *group.data, {}, steps_of_all, group.worker.clock);
         wider.adopt(*group.trainer);
         expect_goes_on_as_one_that_begins_anew(wider, params, group.specs, GetParam());

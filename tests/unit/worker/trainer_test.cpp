@@ -171,7 +171,8 @@ void padding_stays_nought(const std::string& backend, const std::string& precisi
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(all.trainer->train_step(always));
     const GroupPlan& plan = all.trainer->plan();
     const auto stream = all.worker.device->stream(*all.arena, plan.replicas);
-    for (const Tensor& block : {plan.weights, plan.gradient, plan.first_moment, plan.second_moment})
+    for (const Tensor& block :
+         {plan.arena.weights, plan.arena.gradient, plan.arena.first_moment, plan.arena.second_moment})
         for (int replica = 0; replica < 4; ++replica) {
             std::vector<float> there(static_cast<std::size_t>(block.columns)), again(there.size());
             stream->read(block, replica, std::span(there));
