@@ -7,8 +7,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -129,6 +131,18 @@ inline const TrialRecord* best_trial(const StudyRecord& record, const Objective&
     for (const TrialRecord& trial : record.trials)
         if ((!best || comes_before(trial, *best, objective)) && may_be_best(trial, objective)) best = &trial;
     return best;
+}
+
+/// Counts trials by state, indexed by TrialState.
+inline std::array<std::int64_t, 7> count_states(const StudyRecord& record) {
+    std::array<std::int64_t, 7> counts{};
+    for (const TrialRecord& trial : record.trials) ++counts[static_cast<std::size_t>(trial.state)];
+    return counts;
+}
+
+inline std::int64_t count_ended(const StudyRecord& record) {
+    return std::count_if(record.trials.begin(), record.trials.end(),
+                         [](const TrialRecord& trial) { return is_final(trial.state); });
 }
 
 /// The best trial of a record that grows. Unlike best_trial() it does not look at all trials each time.

@@ -10,10 +10,10 @@
 #include "hpo/user_cache.hpp"
 #include "hpo/worker_key_defaults.hpp"
 #include "orchestrator/calibration/kept_concurrency.hpp"
-#include "orchestrator/cli/worker_output.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/session_concurrency.hpp"
+#include "orchestrator/engine/worker_output.hpp"
 #include "orchestrator/preview/samples.hpp"
 #include "orchestrator/telemetry/session_telemetry.hpp"
 

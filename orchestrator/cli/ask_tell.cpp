@@ -23,11 +23,11 @@
 #include "hpo/shortage.hpp"
 #include "hpo/version.hpp"
 #include "orchestrator/cli/commands.hpp"
-#include "orchestrator/cli/study_source.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/engine/held_study.hpp"
 #include "orchestrator/engine/warm_start.hpp"
 #include "orchestrator/execution/questions.hpp"
+#include "orchestrator/lookup/study_source.hpp"
 #include "orchestrator/store/no_store.hpp"
 
 namespace hpo::commands {

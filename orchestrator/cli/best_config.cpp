@@ -8,7 +8,7 @@
 #include "hpo/units.hpp"
 #include "hpo/wire.hpp"
 #include "hpo/worker_key_defaults.hpp"
-#include "orchestrator/export/trial_json.hpp"
+#include "orchestrator/output/trial_json.hpp"
 #include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/study/entries.hpp"
 #include "orchestrator/study/study_file.hpp"

@@ -11,7 +11,7 @@
 #include "hpo/printable.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/prediction.hpp"
-#include "orchestrator/cli/study_source.hpp"
+#include "orchestrator/lookup/study_source.hpp"
 #include "orchestrator/preview/preview.hpp"
 #include "orchestrator/study/study_file.hpp"
 #include "orchestrator/view/prediction.hpp"

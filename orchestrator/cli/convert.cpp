@@ -16,10 +16,10 @@
 #include "hpo/printable.hpp"
 #include "hpo/result.hpp"
 #include "orchestrator/cli/commands.hpp"
-#include "orchestrator/cli/study_source.hpp"
-#include "orchestrator/export/output.hpp"
 #include "orchestrator/import/convert.hpp"
 #include "orchestrator/import/registry.hpp"
+#include "orchestrator/lookup/study_source.hpp"
+#include "orchestrator/output/output_path.hpp"
 
 namespace hpo::commands {
 
@@ -47,9 +47,9 @@ Result<std::string> read_file(const fs::path& file) {
 }
 
 void write_file(const ConvertArguments& arguments, const std::string& yaml) {
-    auto output = exporting::Output::at(arguments.path, exporting::Output::Kind::file, arguments.force);
+    auto output = OutputPath::at(arguments.path, OutputPath::Kind::file, arguments.force);
     if (!output) throw Fatal(output.error().message);
-    auto file = exporting::FileWriter::create(output->temporary(), output->path());
+    auto file = FileWriter::create(output->temporary(), output->path());
     if (!file) throw Fatal(file.error().message);
     auto written = file->write(yaml);
     if (written) written = file->close(true);

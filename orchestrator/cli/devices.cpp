@@ -13,7 +13,7 @@
 #include "orchestrator/cli/machine_reading.hpp"
 #include "orchestrator/devices/assess.hpp"
 #include "orchestrator/devices/selection.hpp"
-#include "orchestrator/export/trial_json.hpp"
+#include "orchestrator/output/trial_json.hpp"
 #include "orchestrator/view/table.hpp"
 #include "orchestrator/view/terminal.hpp"
 

@@ -13,17 +13,16 @@
 #include "hpo/result.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/or_fail.hpp"
-#include "orchestrator/cli/study_choice.hpp"
-#include "orchestrator/cli/study_snapshot.hpp"
-#include "orchestrator/export/output.hpp"
 #include "orchestrator/export/registry.hpp"
+#include "orchestrator/lookup/study_choice.hpp"
+#include "orchestrator/lookup/study_snapshot.hpp"
+#include "orchestrator/output/output_path.hpp"
 
 namespace hpo::commands {
 
 namespace {
 
 using exporting::Format;
-using exporting::Output;
 
 struct ExportArguments {
     std::string study, to, path;
@@ -69,7 +68,7 @@ int export_command(const ExportArguments& arguments) {
         write_to_stdout(format, snapshot);
         return 0;
     }
-    Output output = or_fail(Output::at(arguments.path, format.kind, arguments.force));
+    OutputPath output = or_fail(OutputPath::at(arguments.path, format.kind, arguments.force));
     or_fail(exporting::write(format, snapshot.study, snapshot.record, whole_of(snapshot), output.temporary(),
                              output.path()));
     const auto aside = or_fail(output.finish());

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "orchestrator/analysis/importance.hpp"
-#include "orchestrator/cli/study_snapshot.hpp"
+#include "orchestrator/lookup/study_snapshot.hpp"
 
 namespace hpo {
 

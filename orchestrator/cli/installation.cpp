@@ -7,7 +7,7 @@
 #include "hpo/units.hpp"
 #include "orchestrator/devices/assess.hpp"
 #include "orchestrator/devices/selection.hpp"
-#include "orchestrator/export/trial_json.hpp"
+#include "orchestrator/output/trial_json.hpp"
 
 namespace hpo {
 

@@ -12,7 +12,7 @@
 #include "hpo/result.hpp"
 #include "hpo/worker_keys.hpp"
 #include "orchestrator/cli/commands.hpp"
-#include "orchestrator/cli/trial_json.hpp"
+#include "orchestrator/output/study_json.hpp"
 #include "orchestrator/sampling/registry.hpp"
 #include "orchestrator/stopping/registry.hpp"
 #include "orchestrator/study/fields.hpp"

@@ -12,9 +12,9 @@
 #include "hpo/printable.hpp"
 #include "hpo/result.hpp"
 #include "orchestrator/cli/commands.hpp"
-#include "orchestrator/cli/study_choice.hpp"
-#include "orchestrator/cli/study_snapshot.hpp"
-#include "orchestrator/cli/trial_choice.hpp"
+#include "orchestrator/lookup/study_choice.hpp"
+#include "orchestrator/lookup/study_snapshot.hpp"
+#include "orchestrator/lookup/trial_choice.hpp"
 #include "orchestrator/view/terminal.hpp"
 
 namespace hpo::commands {

@@ -7,9 +7,9 @@
 #include "hpo/printable.hpp"
 #include "hpo/units.hpp"
 #include "orchestrator/cli/commands.hpp"
-#include "orchestrator/cli/study_choice.hpp"
-#include "orchestrator/cli/study_snapshot.hpp"
-#include "orchestrator/cli/trial_json.hpp"
+#include "orchestrator/lookup/study_choice.hpp"
+#include "orchestrator/lookup/study_snapshot.hpp"
+#include "orchestrator/output/study_json.hpp"
 #include "orchestrator/view/summary.hpp"
 #include "orchestrator/view/table.hpp"
 #include "orchestrator/view/terminal.hpp"
@@ -25,7 +25,7 @@ std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error
 /// Returns true if every trial that has begun has ended. A study may finish before its budget of trials is used up:
 /// when its space or its patience is exhausted.
 bool all_ended(const StudyRecord& record) {
-    return !record.trials.empty() && view::count_ended(record) == static_cast<std::int64_t>(record.trials.size());
+    return !record.trials.empty() && count_ended(record) == static_cast<std::int64_t>(record.trials.size());
 }
 
 /// "val_loss, latency" of several objectives.
@@ -64,7 +64,7 @@ int list_all(bool as_json) {
         }
         studies.push_back(study_json(*snapshot));
         const TrialRecord* best = best_trial(snapshot->record, snapshot->study.objective);
-        const auto ended = view::count_ended(snapshot->record);
+        const auto ended = count_ended(snapshot->record);
         table.add({snapshot->study.name,
                    snapshot->holder                                                        ? "running"
                    : ended >= snapshot->study.budget.trials || all_ended(snapshot->record) ? "finished"

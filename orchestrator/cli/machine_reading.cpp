@@ -5,9 +5,9 @@
 
 #include "hpo/clock.hpp"
 #include "hpo/printable.hpp"
-#include "orchestrator/cli/worker_output.hpp"
 #include "orchestrator/devices/monitor.hpp"
 #include "orchestrator/devices/nvml.hpp"
+#include "orchestrator/engine/worker_output.hpp"
 #include "orchestrator/engine/workers.hpp"
 
 namespace hpo {

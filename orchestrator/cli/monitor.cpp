@@ -21,15 +21,15 @@
 #include "hpo/units.hpp"
 #include "orchestrator/cli/child_program.hpp"
 #include "orchestrator/cli/commands.hpp"
-#include "orchestrator/cli/study_choice.hpp"
-#include "orchestrator/cli/study_snapshot.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/devices/monitor.hpp"
 #include "orchestrator/devices/nvml.hpp"
 #include "orchestrator/devices/session_registry.hpp"
 #include "orchestrator/engine/workers.hpp"
-#include "orchestrator/export/output.hpp"
-#include "orchestrator/export/trial_json.hpp"
+#include "orchestrator/lookup/study_choice.hpp"
+#include "orchestrator/lookup/study_snapshot.hpp"
+#include "orchestrator/output/output_path.hpp"
+#include "orchestrator/output/trial_json.hpp"
 #include "orchestrator/study/fields.hpp"
 #include "orchestrator/telemetry/rates.hpp"
 #include "orchestrator/telemetry/sampler.hpp"
@@ -89,7 +89,7 @@ class StudyRates {
 class CsvWriter {
    public:
     explicit CsvWriter(const std::string& path) {
-        auto file = exporting::FileWriter::create(path, path);
+        auto file = FileWriter::create(path, path);
         if (!file) throw Fatal("--csv " + file.error().message);
         file_ = std::move(*file);
         write("time,source,quantity,value,unit,possible\n");
@@ -115,7 +115,7 @@ class CsvWriter {
     void write(const std::string& text) {
         if (const auto written = file_->write(text); !written) throw Fatal("--csv " + written.error().message);
     }
-    std::optional<exporting::FileWriter> file_;
+    std::optional<FileWriter> file_;
 };
 
 /// Shows samples while they are taken, in place on a terminal and otherwise as lines. A silent view shows nothing. It

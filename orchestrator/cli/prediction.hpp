@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "orchestrator/cli/study_snapshot.hpp"
+#include "orchestrator/lookup/study_snapshot.hpp"
 #include "orchestrator/simulation/predict.hpp"
 
 namespace hpo {

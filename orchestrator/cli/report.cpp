@@ -19,12 +19,12 @@
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/importance.hpp"
 #include "orchestrator/cli/or_fail.hpp"
-#include "orchestrator/cli/study_choice.hpp"
-#include "orchestrator/cli/study_snapshot.hpp"
-#include "orchestrator/cli/trial_json.hpp"
-#include "orchestrator/cli/worker_output.hpp"
 #include "orchestrator/devices/host.hpp"
-#include "orchestrator/export/output.hpp"
+#include "orchestrator/engine/worker_output.hpp"
+#include "orchestrator/lookup/study_choice.hpp"
+#include "orchestrator/lookup/study_snapshot.hpp"
+#include "orchestrator/output/output_path.hpp"
+#include "orchestrator/output/study_json.hpp"
 #include "orchestrator/page/columns.hpp"
 #include "orchestrator/page/page.hpp"
 #include "orchestrator/view/report.hpp"
@@ -197,10 +197,10 @@ int report_command(const ReportArguments& arguments) {
         print(page::with_study(document_of(snapshot)));
         return 0;
     }
-    auto output = or_fail(exporting::Output::at(path, exporting::Output::Kind::file, arguments.force));
+    auto output = or_fail(OutputPath::at(path, OutputPath::Kind::file, arguments.force));
     StudySnapshot snapshot = snapshot_or_fail(folder);
     const std::string text = page::with_study(document_of(snapshot));
-    auto file = or_fail(exporting::FileWriter::create(output.temporary(), output.path()));
+    auto file = or_fail(FileWriter::create(output.temporary(), output.path()));
     or_fail(file.write(text));
     or_fail(file.close(true));
     const auto aside = or_fail(output.finish());

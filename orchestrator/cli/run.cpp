@@ -16,8 +16,8 @@
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/importance.hpp"
 #include "orchestrator/cli/run_observers.hpp"
-#include "orchestrator/cli/study_source.hpp"
-#include "orchestrator/cli/trial_json.hpp"
+#include "orchestrator/lookup/study_source.hpp"
+#include "orchestrator/output/study_json.hpp"
 #include "orchestrator/preview/script_ready.hpp"
 #include "orchestrator/store/holder_lock.hpp"
 #include "orchestrator/study/study_file.hpp"
@@ -123,7 +123,7 @@ void print_json_end(const Study& study, const RunOutcome& outcome) {
                                {"reason", outcome.reason},
                                {"seconds", outcome.seconds},
                                {"begun", outcome.record.trials.size()},
-                               {"ended", view::count_ended(outcome.record)},
+                               {"ended", count_ended(outcome.record)},
                                {"best", best ? trial_json(*best) : nlohmann::ordered_json(nullptr)}};
     add_front(end, outcome.record, study.objective);
     print(end.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
@@ -184,7 +184,7 @@ int run_command(const RunArguments& arguments) {
         const bool can_resume =
             outcome->end != Engine::End::finished ||
             (study.budget.seconds && outcome->seconds >= *study.budget.seconds &&
-             view::count_ended(outcome->record) < study.budget.trials) ||
+             count_ended(outcome->record) < study.budget.trials) ||
             std::any_of(trials.begin(), trials.end(), [](const TrialRecord& trial) { return !is_final(trial.state); });
         view::ReportFacts facts{folder.path.string(), outcome->reason, can_resume,
                                 resume_arguments(arguments, outcome->end != Engine::End::finished)};

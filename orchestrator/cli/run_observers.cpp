@@ -12,8 +12,8 @@
 #include "hpo/standing.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/cli/session_pools.hpp"
-#include "orchestrator/cli/trial_json.hpp"
 #include "orchestrator/engine/log_lines.hpp"
+#include "orchestrator/output/study_json.hpp"
 #include "orchestrator/store/event_codec.hpp"
 #include "orchestrator/view/output.hpp"
 #include "orchestrator/view/progress.hpp"
@@ -59,7 +59,7 @@ std::string greeting(const Study& study, const SessionView& view) {
     if (begun == 0) return {};
     // The budget may have been lowered below the number of trials that have begun.
     const auto budget = std::max(study.budget.trials, static_cast<std::int64_t>(begun));
-    const std::int64_t finished = view::count_ended(view.record);
+    const std::int64_t finished = count_ended(view.record);
     if (finished >= study.budget.trials)
         return study.name + " is complete (" + std::to_string(finished) + "/" + std::to_string(budget) +
                "); `--trials " + std::to_string(2 * budget) + "` adds more\n";

@@ -10,7 +10,7 @@
 #include "hpo/printable.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/prediction.hpp"
-#include "orchestrator/export/trial_json.hpp"
+#include "orchestrator/output/trial_json.hpp"
 #include "orchestrator/view/prediction.hpp"
 
 namespace hpo::commands {

@@ -5,8 +5,8 @@
 #include "hpo/result.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/control_client.hpp"
-#include "orchestrator/cli/study_choice.hpp"
-#include "orchestrator/cli/trial_choice.hpp"
+#include "orchestrator/lookup/study_choice.hpp"
+#include "orchestrator/lookup/trial_choice.hpp"
 #include "orchestrator/store/holder_lock.hpp"
 
 namespace hpo::commands {

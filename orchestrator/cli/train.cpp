@@ -12,11 +12,11 @@
 #include "hpo/random.hpp"
 #include "hpo/units.hpp"
 #include "orchestrator/cli/commands.hpp"
-#include "orchestrator/cli/study_source.hpp"
 #include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/one_worker.hpp"
 #include "orchestrator/engine/workers.hpp"
-#include "orchestrator/export/output.hpp"
+#include "orchestrator/lookup/study_source.hpp"
+#include "orchestrator/output/output_path.hpp"
 #include "orchestrator/preview/samples.hpp"
 
 namespace hpo::commands {
@@ -77,9 +77,9 @@ Params that_fits(const Study& study, const TrainArguments& arguments, OneWorker&
 
 /// Opens the output file for the weights. This comes before training, so that no training is lost to a file that cannot
 /// be written. Throws Fatal if it cannot.
-exporting::Output open_output(const TrainArguments& arguments) {
+OutputPath open_output(const TrainArguments& arguments) {
     if (arguments.output.empty()) throw Fatal("-o: the name of a file for the weights is missing", 2);
-    auto output = exporting::Output::at(arguments.output, exporting::Output::Kind::file, arguments.force);
+    auto output = OutputPath::at(arguments.output, OutputPath::Kind::file, arguments.force);
     if (!output) throw Fatal("-o " + output.error().message);
     if (const auto valid = check_utf8(output->path()); !valid) throw Fatal("-o " + valid.error().message);
     return std::move(*output);

@@ -9,9 +9,9 @@
 #include "hpo/standing.hpp"
 #include "hpo/version.hpp"
 #include "hpo/wire.hpp"
-#include "orchestrator/export/output.hpp"
 #include "orchestrator/export/registry.hpp"
-#include "orchestrator/export/trial_json.hpp"
+#include "orchestrator/output/output_path.hpp"
+#include "orchestrator/output/trial_json.hpp"
 #include "orchestrator/store/sqlite.hpp"
 
 namespace hpo::exporting {

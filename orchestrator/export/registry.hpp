@@ -11,7 +11,7 @@
 
 #include "hpo/event.hpp"
 #include "hpo/study.hpp"
-#include "orchestrator/export/output.hpp"
+#include "orchestrator/output/output_path.hpp"
 
 namespace hpo::exporting {
 
@@ -25,7 +25,7 @@ inline Result<TrialRecord> as_it_is(const TrialRecord& trial) { return trial; }
 struct Format {
     std::string_view name;         ///< for --to
     std::string_view description;  ///< for the help: "one row per trial"
-    Output::Kind kind = Output::Kind::file;
+    OutputPath::Kind kind = OutputPath::Kind::file;
     /// Prints a text format, which may be written to standard output. nullptr for other formats.
     Result<void> (*print)(const Study& study, const StudyRecord& record, const WholeTrial& whole,
                           const Sink& sink) = nullptr;

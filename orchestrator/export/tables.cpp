@@ -6,7 +6,7 @@
 
 #include "hpo/random.hpp"
 #include "orchestrator/export/registry.hpp"
-#include "orchestrator/export/trial_json.hpp"
+#include "orchestrator/output/trial_json.hpp"
 
 namespace hpo::exporting {
 

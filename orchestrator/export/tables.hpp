@@ -3,8 +3,8 @@
 
 #include "hpo/event.hpp"
 #include "hpo/study.hpp"
-#include "orchestrator/export/output.hpp"
 #include "orchestrator/export/registry.hpp"
+#include "orchestrator/output/output_path.hpp"
 
 namespace hpo::exporting {
 

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "hpo/protobuf.hpp"
-#include "orchestrator/export/output.hpp"
 #include "orchestrator/export/records.hpp"
 #include "orchestrator/export/registry.hpp"
+#include "orchestrator/output/output_path.hpp"
 
 namespace hpo::exporting {
 
@@ -198,7 +198,7 @@ Result<void> write_tensorboard(const Study& study, const StudyRecord& record, co
 
 const Format tensorboard_format{.name = "tensorboard",
                                 .description = "a folder of event files",
-                                .kind = Output::Kind::folder,
+                                .kind = OutputPath::Kind::folder,
                                 .write = write_tensorboard};
 
 }  // namespace hpo::exporting

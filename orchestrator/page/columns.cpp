@@ -10,7 +10,7 @@
 
 #include "hpo/standing.hpp"
 #include "hpo/wire.hpp"
-#include "orchestrator/export/trial_json.hpp"
+#include "orchestrator/output/trial_json.hpp"
 #include "orchestrator/telemetry/quantity.hpp"
 #include "orchestrator/view/summary.hpp"
 

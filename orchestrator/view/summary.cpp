@@ -19,17 +19,6 @@ Moment moment_of(const StudyRecord& record, double now, bool held) {
     return moment;
 }
 
-std::array<std::int64_t, 7> count_states(const StudyRecord& record) {
-    std::array<std::int64_t, 7> counts{};
-    for (const TrialRecord& trial : record.trials) ++counts[static_cast<std::size_t>(trial.state)];
-    return counts;
-}
-
-std::int64_t count_ended(const StudyRecord& record) {
-    return std::count_if(record.trials.begin(), record.trials.end(),
-                         [](const TrialRecord& trial) { return is_final(trial.state); });
-}
-
 std::string count_text(const Study& study, const StudyRecord& record) {
     const auto started = std::count_if(record.trials.begin(), record.trials.end(), [](const TrialRecord& trial) {
         return trial.attempt > 0 || is_final(trial.state);

@@ -29,9 +29,6 @@ struct Moment {
 /// Returns the moment for a viewer at `now`, in seconds since the epoch. `held` is true if a process runs the study.
 Moment moment_of(const StudyRecord& record, double now, bool held);
 
-/// Counts trials by state, indexed by TrialState.
-std::array<std::int64_t, 7> count_states(const StudyRecord& record);
-std::int64_t count_ended(const StudyRecord& record);
 /// Returns "31 started, 2 finished of 64". Paused trials do not count as finished, since they may resume.
 std::string count_text(const Study& study, const StudyRecord& record);
 

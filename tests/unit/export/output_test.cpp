@@ -1,5 +1,5 @@
 // Outputs appear whole or not at all, and replace nothing unless they are forced to.
-#include "orchestrator/export/output.hpp"
+#include "orchestrator/output/output_path.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -15,21 +15,22 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::string refusal(const std::filesystem::path& path, Output::Kind kind = Output::Kind::file, bool force = false) {
-    const auto output = Output::at(path, kind, force);
+std::string refusal(const std::filesystem::path& path, OutputPath::Kind kind = OutputPath::Kind::file,
+                    bool force = false) {
+    const auto output = OutputPath::at(path, kind, force);
     return output ? "(accepted)" : output.error().message;
 }
 
 TEST(Output, AFileGetsItsNameOnlyWhenItIsFinished) {
     const TemporaryFolder folder;
     {
-        auto output = Output::at(folder / "out.csv", Output::Kind::file, false);
+        auto output = OutputPath::at(folder / "out.csv", OutputPath::Kind::file, false);
         ASSERT_TRUE(output);
         put(output->temporary(), "half");
         EXPECT_FALSE(std::filesystem::exists(folder / "out.csv"));
     }
     EXPECT_THAT(names_in(folder), IsEmpty());
-    auto output = Output::at(folder / "out.csv", Output::Kind::file, false);
+    auto output = OutputPath::at(folder / "out.csv", OutputPath::Kind::file, false);
     put(output->temporary(), "whole");
     EXPECT_EQ(*output->finish(), "");
     EXPECT_THAT(names_in(folder), ElementsAre("out.csv"));
@@ -40,7 +41,7 @@ TEST(Output, AnExistingFileIsRefusedOrSetAsideWithForce) {
     const TemporaryFolder folder;
     put(folder / "out.csv", "old");
     EXPECT_THAT(refusal(folder / "out.csv"), HasSubstr("out.csv: already exists; choose another name, or add --force"));
-    auto output = Output::at(folder / "out.csv", Output::Kind::file, true);
+    auto output = OutputPath::at(folder / "out.csv", OutputPath::Kind::file, true);
     ASSERT_TRUE(output);
     put(output->temporary(), "new");
     const auto aside = output->finish();
@@ -53,7 +54,7 @@ TEST(Output, ForcedSeveralTimesInASecondKeepsAllOlderFiles) {
     const TemporaryFolder folder;
     put(folder / "out", "0");
     for (const char* text : {"1", "2", "3"}) {
-        auto output = Output::at(folder / "out", Output::Kind::file, true);
+        auto output = OutputPath::at(folder / "out", OutputPath::Kind::file, true);
         put(output->temporary(), text);
         ASSERT_TRUE(output->finish());
     }
@@ -63,7 +64,7 @@ TEST(Output, ForcedSeveralTimesInASecondKeepsAllOlderFiles) {
 
 TEST(Output, AFileThatAppearedMeanwhileIsLeftAlone) {
     const TemporaryFolder folder;
-    auto output = Output::at(folder / "out", Output::Kind::file, false);
+    auto output = OutputPath::at(folder / "out", OutputPath::Kind::file, false);
     put(output->temporary(), "mine");
     put(folder / "out", "theirs");
     EXPECT_THAT(output->finish().error().message, HasSubstr("another program has created it meanwhile"));
@@ -74,7 +75,7 @@ TEST(Output, FollowsALink) {
     const TemporaryFolder folder;
     put(folder / "target", "old");
     std::filesystem::create_symlink("target", folder / "link");
-    auto output = Output::at(folder / "link", Output::Kind::file, true);
+    auto output = OutputPath::at(folder / "link", OutputPath::Kind::file, true);
     put(output->temporary(), "new");
     ASSERT_TRUE(output->finish());
     EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
@@ -84,12 +85,12 @@ TEST(Output, FollowsALink) {
 TEST(Output, AnEmptyFolderIsUsedAndAFullOneRefused) {
     const TemporaryFolder folder;
     std::filesystem::create_directory(folder / "logs");
-    auto output = Output::at(folder / "logs/", Output::Kind::folder, false);
+    auto output = OutputPath::at(folder / "logs/", OutputPath::Kind::folder, false);
     ASSERT_TRUE(output);
     put(output->temporary() / "a", "");
     EXPECT_EQ(*output->finish(), "");
     EXPECT_TRUE(std::filesystem::exists(folder / "logs/a"));
-    EXPECT_THAT(refusal(folder / "logs", Output::Kind::folder), HasSubstr("already exists"));
+    EXPECT_THAT(refusal(folder / "logs", OutputPath::Kind::folder), HasSubstr("already exists"));
 }
 
 TEST(Output, AnUnusablePathIsRefusedWithTheReason) {
@@ -97,11 +98,12 @@ TEST(Output, AnUnusablePathIsRefusedWithTheReason) {
     std::filesystem::create_directory(folder / "folder");
     put(folder / "file", "");
     ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-    EXPECT_THAT(refusal(folder / "folder", Output::Kind::file, true), HasSubstr("folder: is a folder; name a file"));
-    EXPECT_THAT(refusal(folder / "file", Output::Kind::folder, true), HasSubstr("file: is a file; name a folder"));
-    EXPECT_THAT(refusal(folder / "pipe", Output::Kind::file, true), HasSubstr("is neither a file nor a folder"));
+    EXPECT_THAT(refusal(folder / "folder", OutputPath::Kind::file, true),
+                HasSubstr("folder: is a folder; name a file"));
+    EXPECT_THAT(refusal(folder / "file", OutputPath::Kind::folder, true), HasSubstr("file: is a file; name a folder"));
+    EXPECT_THAT(refusal(folder / "pipe", OutputPath::Kind::file, true), HasSubstr("is neither a file nor a folder"));
     EXPECT_THAT(refusal(folder / "no/such"), HasSubstr("no: No such file or directory"));
-    EXPECT_THAT(refusal(folder / "no/such", Output::Kind::folder), HasSubstr("no: No such file or directory"));
+    EXPECT_THAT(refusal(folder / "no/such", OutputPath::Kind::folder), HasSubstr("no: No such file or directory"));
     EXPECT_THAT(refusal(folder / "file/below"), HasSubstr("Not a directory"));
     EXPECT_THAT(refusal(".."), HasSubstr("'..' is not a name"));
 }

@@ -27,7 +27,7 @@ TEST(ExportFormats, CanAllBeWrittenToAPath) {
     for (const Format* format : formats()) {
         const hpo::testing::TemporaryFolder folder;
         const auto path = folder / "out";
-        if (format->kind == Output::Kind::folder) std::filesystem::create_directory(path);
+        if (format->kind == OutputPath::Kind::folder) std::filesystem::create_directory(path);
         const auto written = write(*format, small_study(), record, as_it_is, path, path);
         EXPECT_TRUE(written) << format->name << ": " << (written ? "" : written.error().message);
         EXPECT_FALSE(std::filesystem::is_empty(path)) << format->name;

@@ -1,4 +1,4 @@
-#include "orchestrator/cli/study_choice.hpp"
+#include "orchestrator/lookup/study_choice.hpp"
 
 #include <system_error>
 #include <vector>

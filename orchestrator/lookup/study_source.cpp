@@ -1,4 +1,4 @@
-#include "orchestrator/cli/study_source.hpp"
+#include "orchestrator/lookup/study_source.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include "hpo/nearest.hpp"
 #include "hpo/regular_file.hpp"
 #include "hpo/result.hpp"
-#include "orchestrator/cli/study_choice.hpp"
+#include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/sampling/registry.hpp"
 #include "orchestrator/stopping/registry.hpp"
 #include "orchestrator/store/study_folder.hpp"

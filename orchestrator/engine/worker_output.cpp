@@ -1,22 +1,13 @@
-#include "orchestrator/cli/worker_output.hpp"
+#include "orchestrator/engine/worker_output.hpp"
 
 #include <sys/wait.h>
 
 #include <cstdio>
 
+#include "hpo/shell_word.hpp"
 #include "orchestrator/engine/workers.hpp"
 
 namespace hpo {
-
-namespace {
-
-std::string quoted(const std::string& text) {
-    std::string result = "'";
-    for (const char c : text) result += c == '\'' ? "'\\''" : std::string(1, c);
-    return result + "'";
-}
-
-}  // namespace
 
 WorkerOutput worker_output(const std::vector<std::string>& arguments,
                            const std::map<std::string, std::string>& environment, bool with_errors,
@@ -30,8 +21,8 @@ WorkerOutput program_output(const std::vector<std::string>& program,
                             const std::map<std::string, std::string>& environment, bool with_errors,
                             const std::function<void(std::string_view)>& on_line) {
     std::string command = "exec env";
-    for (const auto& [name, value] : environment) command += ' ' + quoted(name + "=" + value);
-    for (const std::string& word : program) command += ' ' + quoted(word);
+    for (const auto& [name, value] : environment) command += ' ' + shell_word(name + "=" + value);
+    for (const std::string& word : program) command += ' ' + shell_word(word);
     command += with_errors ? " 2>&1 </dev/null" : " 2>/dev/null </dev/null";
 
     WorkerOutput output;

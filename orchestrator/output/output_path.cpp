@@ -1,4 +1,4 @@
-#include "orchestrator/export/output.hpp"
+#include "orchestrator/output/output_path.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <ctime>
 #include <system_error>
 
-namespace hpo::exporting {
+namespace hpo {
 
 namespace {
 
@@ -26,11 +26,12 @@ fs::path spare_name(const fs::path& path) {
     return spare;
 }
 
-bool is_free(const fs::path& path, Output::Kind kind) {
+bool is_free(const fs::path& path, OutputPath::Kind kind) {
     std::error_code failed;
     const auto type = fs::symlink_status(path, failed).type();
     if (type == fs::file_type::not_found) return true;
-    return kind == Output::Kind::folder && type == fs::file_type::directory && fs::is_empty(path, failed) && !failed;
+    return kind == OutputPath::Kind::folder && type == fs::file_type::directory && fs::is_empty(path, failed) &&
+           !failed;
 }
 
 }  // namespace
@@ -42,7 +43,7 @@ Error write_error(const fs::path& path, int code) {
     return {path.string() + ": " + std::strerror(code)};
 }
 
-Result<Output> Output::at(const fs::path& given, Kind kind, bool force) {
+Result<OutputPath> OutputPath::at(const fs::path& given, Kind kind, bool force) {
     std::error_code failed;
     fs::path path = given.lexically_normal();
     if (path.filename().empty()) path = path.parent_path();  // "out/"
@@ -67,10 +68,10 @@ Result<Output> Output::at(const fs::path& given, Kind kind, bool force) {
     fs::remove_all(temporary, failed);  // a killed process with the same pid may have left it
     if (kind == Kind::folder && !fs::create_directory(temporary, failed)) return write_error(parent, failed.value());
     if (kind == Kind::file && ::access(parent.c_str(), W_OK | X_OK) != 0) return write_error(parent, errno);
-    return Output(std::move(path), std::move(temporary), force);
+    return OutputPath(std::move(path), std::move(temporary), force);
 }
 
-Result<fs::path> Output::finish() {
+Result<fs::path> OutputPath::finish() {
     std::error_code failed;
     fs::path aside;
     if (fs::symlink_status(path_, failed).type() != fs::file_type::not_found) {
@@ -93,12 +94,12 @@ Result<fs::path> Output::finish() {
     return aside;
 }
 
-Output::~Output() {
+OutputPath::~OutputPath() {
     std::error_code ignored;
     if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
 }
 
-Output::Output(Output&& other) noexcept
+OutputPath::OutputPath(OutputPath&& other) noexcept
     : path_(std::move(other.path_)), temporary_(std::move(other.temporary_)), force_(other.force_) {
     other.temporary_.clear();
 }
@@ -121,4 +122,4 @@ Result<void> FileWriter::close(bool durable) {
     return {};
 }
 
-}  // namespace hpo::exporting
+}  // namespace hpo

@@ -1,11 +1,11 @@
-// Converts studies to the JSON of docs/json.md; export/trial_json.hpp converts trials. Keys come in the documented
+// Converts studies to the JSON of docs/json.md; trial_json.hpp converts trials. Keys come in the documented
 // order, absent values are null, and numbers that are not finite are the strings "nan", "inf" and "-inf".
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "orchestrator/cli/study_snapshot.hpp"
-#include "orchestrator/export/trial_json.hpp"
+#include "orchestrator/lookup/study_snapshot.hpp"
+#include "orchestrator/output/trial_json.hpp"
 
 namespace hpo {
 

@@ -1,4 +1,4 @@
-#include "orchestrator/export/trial_json.hpp"
+#include "orchestrator/output/trial_json.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -9,7 +9,6 @@
 #include "orchestrator/store/holder_lock.hpp"
 #include "orchestrator/store/store.hpp"
 #include "orchestrator/store/study_folder.hpp"
-#include "orchestrator/view/detail.hpp"
 
 namespace hpo {
 
@@ -34,9 +33,6 @@ struct StudySnapshot {
     /// Returns the trial. Throws Fatal with the range of existing numbers if there is no such trial.
     [[nodiscard]] const TrialRecord& trial(std::int64_t number) const;
 };
-
-/// Returns the paths of a trial's log and folder. The path of a missing one is empty.
-view::TrialFiles files_of(const StudyFolder& folder, std::int64_t trial);
 
 /// What is read of each trial: without its parameters, reading takes half the time. Running trials have theirs.
 enum class Parameters { all, none };

@@ -1,4 +1,4 @@
-#include "orchestrator/cli/study_snapshot.hpp"
+#include "orchestrator/lookup/study_snapshot.hpp"
 
 #include <cstdio>
 
@@ -105,14 +105,6 @@ StudySnapshot snapshot_or_fail(const StudyFolder& folder, Parameters parameters)
     if (const std::string missing = snapshot->store->missing_results(); !missing.empty())
         std::fprintf(stderr, "hpo: warning: %s. hpo run repeats these trials\n", printable(missing).c_str());
     return std::move(*snapshot);
-}
-
-view::TrialFiles files_of(const StudyFolder& folder, std::int64_t trial) {
-    const auto if_exists = [](const std::filesystem::path& path) {
-        std::error_code ignored;
-        return std::filesystem::exists(path, ignored) ? path.string() : std::string();
-    };
-    return {if_exists(folder.trial_log(trial)), if_exists(folder.checkpoints(trial))};
 }
 
 }  // namespace hpo

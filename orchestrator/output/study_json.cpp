@@ -1,9 +1,9 @@
-#include "orchestrator/cli/trial_json.hpp"
+#include "orchestrator/output/study_json.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include "hpo/standing.hpp"
 #include "hpo/wire.hpp"
-#include "orchestrator/view/summary.hpp"
 
 namespace hpo {
 
@@ -16,7 +16,7 @@ Json trials_json(const StudySnapshot& snapshot) {
 }
 
 Json study_json(const StudySnapshot& snapshot) {
-    const auto counts = view::count_states(snapshot.record);
+    const auto counts = count_states(snapshot.record);
     Json states = Json::object();
     for (std::size_t i = 0; i < counts.size(); ++i) states[std::string(trial_state_names[i])] = counts[i];
     Json best = nullptr;
@@ -31,7 +31,7 @@ Json study_json(const StudySnapshot& snapshot) {
               {"states", std::move(states)},
               {"budget", {{"trials", budget.trials}, {"epochs", epochs}, {"seconds", seconds}, {"patience", patience}}},
               {"begun", snapshot.record.trials.size()},
-              {"ended", view::count_ended(snapshot.record)},
+              {"ended", count_ended(snapshot.record)},
               {"metric", snapshot.study.objective.metric},
               {"direction", snapshot.study.objective.direction == Direction::minimize ? "minimize" : "maximize"},
               {"best", std::move(best)},

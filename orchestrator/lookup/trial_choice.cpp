@@ -1,4 +1,4 @@
-#include "orchestrator/cli/trial_choice.hpp"
+#include "orchestrator/lookup/trial_choice.hpp"
 
 #include <charconv>
 #include <string_view>

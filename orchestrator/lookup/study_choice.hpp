@@ -1,0 +1,18 @@
+// Finds the study that a command's argument names.
+#pragma once
+
+#include <string>
+
+#include "orchestrator/store/study_folder.hpp"
+
+namespace hpo {
+
+/// Returns the folder of the study that `argument` names: a study's name, its folder, or its YAML file. An empty
+/// argument selects the most recent study. Throws Fatal with the existing studies and the most similar name if there is
+/// no such study.
+StudyFolder choose_study(const std::string& argument);
+
+/// Throws Fatal with "`problem` 'argument'", the most similar name and the existing studies.
+[[noreturn]] void no_such_study(const std::string& argument, const std::string& problem = "no study");
+
+}  // namespace hpo
