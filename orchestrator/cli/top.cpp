@@ -6,8 +6,10 @@
 #include <CLI/Validators.hpp>
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,11 +62,32 @@ Result<void> read_curves(StudySnapshot& snapshot, view::Curves& curves, const st
     return {};
 }
 
-/// Asks the holder to stop a trial. Returns the message for the user.
-std::string stop_trial(const StudySnapshot& snapshot, std::int64_t trial) {
+/// Asks the holder to stop a trial, or the study. Returns the message for the user.
+std::string stop(const StudySnapshot& snapshot, std::optional<std::int64_t> trial) {
     if (!snapshot.holder) return "the study is not running";
     const auto answer = ask_to_stop(*snapshot.holder, trial);
-    return answer ? "trial " + std::to_string(trial) + " is stopping" : answer.error().message;
+    if (!answer) return answer.error().message;
+    return (trial ? "trial " + std::to_string(*trial) : "the study") + " is stopping";
+}
+
+/// Returns the last lines of a log, at most 64 KiB.
+std::vector<std::string> last_lines(const std::string& path) {
+    constexpr std::streamoff most = 64 << 10;
+    std::ifstream file(path, std::ios::binary | std::ios::ate);
+    if (!file) return {};
+    const std::streamoff size = file.tellg();
+    file.seekg(std::max<std::streamoff>(0, size - most));
+    std::vector<std::string> lines;
+    std::string line;
+    if (size > most) std::getline(file, line);  // a part of a line
+    while (std::getline(file, line)) lines.push_back(line);
+    return lines;
+}
+
+std::vector<std::string> names_of_studies() {
+    std::vector<std::string> names;
+    for (const StudyFolder& folder : list_studies(runs_folder())) names.push_back(folder.name());
+    return names;
 }
 
 /// What a picture needs of the study. Does not change while it is used.
@@ -73,17 +96,28 @@ struct Seen {
     const view::Curves& curves;
     view::Moment moment;
     view::TrialFiles files;
+    std::vector<std::string> studies;
 
     Seen(const StudySnapshot& study, const view::Curves& read, const view::TopState& state)
-        : snapshot(study), curves(read), moment(moment_of(study)), files(files_of(study.folder, state.chosen)) {}
-    [[nodiscard]] view::TopInput input() const { return {snapshot.study, snapshot.record, moment, curves, files}; }
+        : snapshot(study), curves(read), moment(moment_of(study)) {
+        using view::TopPage;
+        if (state.page == TopPage::trial || state.page == TopPage::log) {
+            files = files_of(study.folder, state.chosen);
+            if (!files.log.empty()) files.log_lines = last_lines(files.log);
+        }
+        if (state.page == TopPage::studies) studies = names_of_studies();
+    }
+    [[nodiscard]] view::TopInput input() const {
+        return {snapshot.study, snapshot.record, moment, curves, files, studies};
+    }
 };
 
 /// Reads the steps that the page shows: those of its rows' curves, or of the chosen trial.
 Result<void> read_steps(StudySnapshot& snapshot, view::Curves& curves, const view::TopState& state,
                         const view::Screen& screen) {
-    if (state.page == view::TopPage::trial && state.chosen > 0) return snapshot.read_steps(state.chosen);
-    if (state.page != view::TopPage::table) return {};
+    const bool of_a_trial = state.page == view::TopPage::trial || state.page == view::TopPage::comparison;
+    if (of_a_trial && state.chosen > 0)
+        if (auto read = snapshot.read_steps(state.chosen); !read) return read;
     auto rows = view::shown_trials(Seen(snapshot, curves, state).input(), state, screen);
     rows.resize(std::min(rows.size(), most_curves));
     return read_curves(snapshot, curves, rows);
@@ -107,7 +141,16 @@ int watch(StudySnapshot snapshot, double interval) {
             const auto key = terminal.read_key(interval);
             const auto request = view::on_key(state, key, seen.input(), screen);
             if (request == view::TopRequest::quit) return 0;
-            if (request == view::TopRequest::stop_chosen) state.message = stop_trial(snapshot, state.chosen);
+            if (request == view::TopRequest::stop_chosen) state.message = stop(snapshot, state.chosen);
+            if (request == view::TopRequest::stop_study) state.message = stop(snapshot, std::nullopt);
+            if (request == view::TopRequest::open_study) {
+                auto other = take_snapshot(study_folder(seen.studies[static_cast<std::size_t>(state.picked)]));
+                if (other)
+                    snapshot = *std::move(other), curves.clear(), state = {.columns = state.columns};
+                else
+                    state.message = other.error().message;
+                continue;
+            }
             if (const auto read = snapshot.refresh(); !read) {
                 error = read.error().message;
                 break;

@@ -10,9 +10,38 @@
 namespace hpo::view {
 namespace {
 
-/// Returns true for code points that take no column of their own.
-bool is_combining(std::uint32_t code) {
-    return (code >= 0x300 && code < 0x370) || (code >= 0x200b && code <= 0x200f) || (code >= 0xfe00 && code <= 0xfe0f);
+struct Range {
+    std::uint32_t first, last;
+};
+
+bool is_in(std::span<const Range> ranges, std::uint32_t code) {
+    const auto after = std::upper_bound(ranges.begin(), ranges.end(), code,
+                                        [](std::uint32_t value, const Range& range) { return value < range.first; });
+    return after != ranges.begin() && code <= (after - 1)->last;
+}
+
+/// Returns the columns that a terminal gives a code point: two for those that are wide (Unicode's annex 11, and emoji),
+/// none for marks that combine with the one before.
+int columns_of(std::uint32_t code) {
+    static constexpr Range combining[] = {{0x300, 0x36f},   {0x483, 0x489},   {0x591, 0x5bd},   {0x610, 0x61a},
+                                          {0x64b, 0x65f},   {0x900, 0x902},   {0x93c, 0x93c},   {0x941, 0x948},
+                                          {0x94d, 0x94d},   {0xe31, 0xe31},   {0xe34, 0xe3a},   {0xe47, 0xe4e},
+                                          {0x1160, 0x11ff}, {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff}, {0x200b, 0x200f},
+                                          {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}};
+    static constexpr Range wide[] = {
+        {0x1100, 0x115f},   {0x231a, 0x231b},   {0x2329, 0x232a},   {0x23e9, 0x23ec},   {0x23f0, 0x23f0},
+        {0x23f3, 0x23f3},   {0x25fd, 0x25fe},   {0x2614, 0x2615},   {0x2648, 0x2653},   {0x267f, 0x267f},
+        {0x2693, 0x2693},   {0x26a1, 0x26a1},   {0x26aa, 0x26ab},   {0x26bd, 0x26be},   {0x26c4, 0x26c5},
+        {0x26ce, 0x26ce},   {0x26d4, 0x26d4},   {0x26ea, 0x26ea},   {0x26f2, 0x26f3},   {0x26f5, 0x26f5},
+        {0x26fa, 0x26fa},   {0x26fd, 0x26fd},   {0x2705, 0x2705},   {0x270a, 0x270b},   {0x2728, 0x2728},
+        {0x274c, 0x274c},   {0x274e, 0x274e},   {0x2753, 0x2755},   {0x2757, 0x2757},   {0x2795, 0x2797},
+        {0x27b0, 0x27b0},   {0x27bf, 0x27bf},   {0x2b1b, 0x2b1c},   {0x2b50, 0x2b50},   {0x2b55, 0x2b55},
+        {0x2e80, 0x303e},   {0x3041, 0x4dbf},   {0x4e00, 0xa4cf},   {0xa960, 0xa97f},   {0xac00, 0xd7a3},
+        {0xf900, 0xfaff},   {0xfe10, 0xfe19},   {0xfe30, 0xfe6f},   {0xff00, 0xff60},   {0xffe0, 0xffe6},
+        {0x16fe0, 0x18cff}, {0x1b000, 0x1b2ff}, {0x1f004, 0x1f004}, {0x1f0cf, 0x1f0cf}, {0x1f18e, 0x1f18e},
+        {0x1f191, 0x1f19a}, {0x1f200, 0x1f265}, {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f7e0, 0x1f7eb},
+        {0x1f900, 0x1faff}, {0x20000, 0x3fffd}};
+    return is_in(combining, code) ? 0 : is_in(wide, code) ? 2 : 1;
 }
 
 /// Returns true if each byte takes a column.
@@ -25,6 +54,21 @@ std::string shortened(std::string_view text, int width, const Screen& screen) {
     if (columns(text) <= width) return std::string(text);
     const std::string_view ellipsis = screen.utf8 ? "…" : width > 3 ? "..." : "";
     return std::string(cut(text, width - columns(ellipsis))).append(ellipsis);
+}
+
+/// Returns the text for a terminal that shows ASCII alone: a question mark for each column of other characters.
+std::string in_ascii(std::string_view text) {
+    std::string shown;
+    while (!text.empty()) {
+        std::uint32_t code = 0;
+        const auto length = std::max<std::size_t>(1, detail::utf8_sequence(text, code));
+        if (static_cast<unsigned char>(text[0]) < 0x80)
+            shown += text[0];
+        else
+            shown.append(static_cast<std::size_t>(columns_of(code)), '?');
+        text.remove_prefix(length);
+    }
+    return shown;
 }
 
 std::string_view escape(Style style) {
@@ -58,7 +102,7 @@ std::string_view cut(std::string_view text, int width) {
     while (at < text.size()) {
         std::uint32_t code = 0;
         const auto length = std::max<std::size_t>(1, detail::utf8_sequence(text.substr(at), code));
-        const int taken = is_combining(code) ? 0 : 1;
+        const int taken = columns_of(code);
         if (used + taken > width) break;
         used += taken;
         at += length;
@@ -72,7 +116,7 @@ int columns(std::string_view text) {
     while (!text.empty()) {
         std::uint32_t code = 0;
         const auto length = std::max<std::size_t>(1, detail::utf8_sequence(text, code));
-        if (!is_combining(code)) ++count;
+        count += columns_of(code);
         text.remove_prefix(length);
     }
     return count;
@@ -112,7 +156,7 @@ std::string Line::render(const Screen& screen, bool chosen) const {
         left -= columns(shown);
         const auto code = screen.colour && !chosen ? escape(pieces_[i].style) : "";
         text += code;
-        text += shown;
+        text += screen.utf8 || screen.width <= 0 ? shown : in_ascii(shown);
         if (!code.empty()) text += "\x1b[0m";
     }
     if (chosen && screen.colour && screen.width > 0) {

@@ -15,12 +15,13 @@ struct Screen {
     int width = 80;  ///< columns; 0 if lines may have any length
     int height = 24;
     bool colour = false;
-    bool utf8 = true;  ///< otherwise ASCII only
+    bool utf8 = true;  ///< otherwise ASCII only; on a terminal (width > 0) names, too
 };
 
 enum class Style { plain, strong, dim, good, notice, bad, accent, chosen };
 
-/// Returns the number of columns that UTF-8 text takes: one for each code point, none for combining marks.
+/// Returns the number of columns that UTF-8 text takes: one for each code point, two for wide ones, none for combining
+/// marks.
 int columns(std::string_view text);
 
 /// Returns the longest prefix of `text` that takes at most `width` columns.

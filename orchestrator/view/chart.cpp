@@ -122,13 +122,17 @@ void add_chart(Canvas& canvas, const Curve& own, const Curve& other, int height,
                                                       : "";
         Line text;
         text.add(pad_left(label, label_width, screen) + (screen.utf8 ? " │" : " |"), Style::dim);
+        // Neighbours of one style are one piece, so that a terminal over a slow line gets fewer codes.
+        std::string run;
+        Style style = Style::accent;
         for (int column = 0; column < width; ++column) {
-            const std::string dot = line.at(column, row, "*");
-            if (!dot.empty())
-                text.add(dot, Style::accent);
-            else
-                text.add(points.at(column, row, ".").empty() ? " " : screen.utf8 ? "·" : ".", Style::notice);
+            std::string dot = line.at(column, row, "*");
+            const Style wanted = dot.empty() ? Style::notice : Style::accent;
+            if (dot.empty()) dot = points.at(column, row, ".").empty() ? " " : screen.utf8 ? "·" : ".";
+            if (wanted != style) text.add(run, style), run.clear(), style = wanted;
+            run += dot;
         }
+        text.add(run, style);
         canvas.add(text);
     }
     const std::string last = std::to_string(extent.last_step);

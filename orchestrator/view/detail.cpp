@@ -8,6 +8,7 @@
 #include "hpo/units.hpp"
 #include "orchestrator/view/chart.hpp"
 #include "orchestrator/view/summary.hpp"
+#include "orchestrator/view/trial_field.hpp"
 
 namespace hpo::view {
 namespace {
@@ -156,9 +157,51 @@ void add_steps(Canvas& canvas, const Study& study, const TrialRecord& trial, con
     }
 }
 
+/// Returns "3, 1 failed, 1 ran out of memory", or an empty text for a trial with one attempt.
+std::string attempts_text(const TrialRecord& trial) {
+    if (trial.attempt < 2) return {};
+    std::string text = std::to_string(trial.attempt);
+    if (trial.failures > 0) text += ", " + std::to_string(trial.failures) + " failed";
+    if (trial.memory_deaths > 0) text += ", " + std::to_string(trial.memory_deaths) + " ran out of memory";
+    return text;
+}
+
+constexpr int chart_height = 8;
+constexpr std::size_t most_log_lines = 8;
+
+/// Adds the curve with axes, and the rival's curve beside it.
+void add_curves(Canvas& canvas, const Study& study, const TrialRecord& trial, const Rival& rival,
+                const Screen& screen) {
+    const Curve own = curve_of(trial, study.objective.metric);
+    if (own.empty()) return;
+    Line title;
+    title.add(printable(study.objective.metric), Style::strong);
+    if (rival.number != 0)
+        title.add(screen.utf8 ? "   · trial " : "   . trial ", Style::notice)
+            .add(std::to_string(rival.number), Style::notice);
+    canvas.add(title);
+    add_chart(canvas, own, rival.curve, chart_height, screen);
+    canvas.blank();
+}
+
+void add_log(Canvas& canvas, const TrialFiles& files) {
+    if (files.log_lines.empty()) return;
+    canvas.add("log, its end", Style::dim);
+    const std::size_t count = files.log_lines.size();
+    for (std::size_t i = count - std::min(count, most_log_lines); i < count; ++i)
+        canvas.add("  " + printable(files.log_lines[i]));
+    canvas.blank();
+}
+
+void add_surroundings(Canvas& canvas, const TrialRecord& trial, const TrialFiles& files, const Screen& screen) {
+    add_lines(canvas, "environment", trial.allocation.environment, screen);
+    add_fact(canvas, screen, "log", printable(files.log));
+    add_fact(canvas, screen, "checkpoints", printable(files.checkpoints));
+}
+
 /// Draws everything except the table of steps.
 void add_facts(Canvas& canvas, const Study& study, const TrialRecord& trial, const TrialFiles& files,
-               const Screen& screen) {
+               const Screen& screen, const Rival* rival) {
     canvas.add(Line()
                    .add("trial " + std::to_string(trial.number), Style::strong)
                    .add(" of " + study.name + "  ")
@@ -190,15 +233,22 @@ void add_facts(Canvas& canvas, const Study& study, const TrialRecord& trial, con
         add_fact(canvas, screen, "speed", speed);
     }
     add_fact(canvas, screen, "a step", step_text(trial));
+    add_fact(canvas, screen, "attempts", attempts_text(trial));
     add_memory(canvas, trial, screen);
     add_fact(canvas, screen, "runs on", printable(trial.where));
     add_fact(canvas, screen, "device", printable(trial.allocation.device));
     add_fact(canvas, screen, "chosen", printable(trial.allocation.forecast.why));
-    add_lines(canvas, "environment", trial.allocation.environment, screen);
-    add_fact(canvas, screen, "log", printable(files.log));
-    add_fact(canvas, screen, "checkpoints", printable(files.checkpoints));
+    if (!rival) add_surroundings(canvas, trial, files, screen);
     canvas.blank();
     add_parameters(canvas, trial, screen);
+    if (rival) {
+        canvas.blank();
+        add_curves(canvas, study, trial, *rival, screen);
+        add_log(canvas, files);
+        add_surroundings(canvas, trial, files, screen);  // the curve is asked for more often
+        canvas.blank();
+        return;
+    }
     if (trial.curve.empty()) return;
     canvas.blank();
     for (const std::string& metric : {std::string("loss"), study.objective.metric})
@@ -211,20 +261,81 @@ void add_facts(Canvas& canvas, const Study& study, const TrialRecord& trial, con
 }  // namespace
 
 std::string draw_trial(const Study& study, const TrialRecord& trial, const TrialFiles& files, Screen screen,
-                       std::int64_t above) {
+                       std::int64_t above, const Rival* rival) {
     if (screen.height <= 0) screen.height = std::numeric_limits<int>::max();
     Canvas canvas(screen, above);
-    add_facts(canvas, study, trial, files, screen);
+    add_facts(canvas, study, trial, files, screen, rival);
     if (!trial.curve.empty()) add_steps(canvas, study, trial, screen);
     return canvas.text();
 }
 
-std::int64_t trial_lines(const Study& study, const TrialRecord& trial, const TrialFiles& files, Screen screen) {
+std::int64_t trial_lines(const Study& study, const TrialRecord& trial, const TrialFiles& files, Screen screen,
+                         const Rival* rival) {
     screen.height = std::numeric_limits<int>::max();
     Canvas canvas(screen);
-    add_facts(canvas, study, trial, files, screen);
+    add_facts(canvas, study, trial, files, screen, rival);
     const auto lines = std::count(canvas.text().begin(), canvas.text().end(), '\n');
     return lines + (trial.curve.empty() ? 0 : 1 + static_cast<std::int64_t>(trial.curve.size()));
+}
+
+std::string draw_comparison(const Study& study, const TrialRecord& one, const TrialRecord& other, const Curve& own,
+                            const Curve& others, Screen screen) {
+    screen.height = std::numeric_limits<int>::max();
+    Canvas canvas(screen);
+    const int cell = std::clamp((screen.width - name_width - 4) / 2, 8, 24);
+    const auto add = [&](const std::string& name, const std::string& left, const std::string& right, bool marks) {
+        const bool differs = marks && left != right;
+        if (left.empty() && right.empty()) return;
+        canvas.add(Line()
+                       .add(pad_right(name, name_width, screen), Style::dim)
+                       .add(differs ? "* " : "  ", Style::notice)
+                       .add(pad_right(left, cell, screen) + "  " + pad_right(right, cell, screen),
+                            differs ? Style::strong : Style::plain));
+    };
+    const auto add_of = [&](const std::string& name, auto&& text) { add(name, text(one), text(other), false); };
+    const auto number = [](const std::optional<double>& value) {
+        return value ? short_number(*value) : std::string("-");
+    };
+    canvas.add(Line()
+                   .add(pad_right("", name_width + 2, screen))
+                   .add(pad_right("trial " + std::to_string(one.number), cell, screen) + "  ", Style::accent)
+                   .add(pad_right("trial " + std::to_string(other.number), cell, screen), Style::notice));
+    add_of("state", [](const TrialRecord& trial) { return std::string(to_text(trial.state)); });
+    add_of(printable(study.objective.metric), [&](const TrialRecord& trial) { return number(trial.value); });
+    for (const std::string& metric : judged_metrics(study.objective))
+        add_of(printable(metric), [&](const TrialRecord& trial) { return number(metric_that_counts(trial, metric)); });
+    add_of(step_name(study), [&](const TrialRecord& trial) {
+        return progress_text(study, trial.steps()) +
+               (trial.best_step > 0 ? ", best at " + std::to_string(trial.best_step) : "");
+    });
+    add_of("time", [](const TrialRecord& trial) {
+        const auto seconds = training_seconds(trial);
+        return seconds ? duration_text(*seconds) : std::string("-");
+    });
+    add_of("it/s", [&](const TrialRecord& trial) { return number(speed_of(trial)); });
+    add_of("memory", [](const TrialRecord& trial) {
+        const auto memory = memory_of(trial);
+        return memory ? bytes_text(*memory) : std::string("-");
+    });
+    canvas.blank();
+    std::set<std::string> names;
+    for (const TrialRecord* trial : {&one, &other})
+        for (const auto& [name, value] : trial->params) names.insert(name);
+    const auto value = [](const TrialRecord& trial, const std::string& name) {
+        const auto found = trial.params.find(name);
+        return found == trial.params.end() ? std::string("-") : value_text(found->second);
+    };
+    for (const bool differing : {true, false})
+        for (const std::string& name : names)
+            if (const std::string left = value(one, name), right = value(other, name); (left != right) == differing)
+                add(printable(name), left, right, true);
+    canvas.blank();
+    canvas.add(Line()
+                   .add(printable(study.objective.metric), Style::strong)
+                   .add("   trial " + std::to_string(one.number), Style::accent)
+                   .add((screen.utf8 ? "   · trial " : "   . trial ") + std::to_string(other.number), Style::notice));
+    add_chart(canvas, own, others, chart_height, screen);
+    return canvas.text();
 }
 
 }  // namespace hpo::view

@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 #include "orchestrator/view/output.hpp"
@@ -52,7 +54,8 @@ bool breaks_lines() {
 // These codes enclose a synchronized update, so that the terminal never shows half a picture. Terminals without that
 // feature ignore them.
 constexpr std::string_view begin_update = "\x1b[?2026h", end_update = "\x1b[?2026l";
-constexpr std::string_view enter_screen = "\x1b[?1049h\x1b[?25l", leave_screen = "\x1b[?25h\x1b[?1049l";
+constexpr std::string_view enter_screen = "\x1b[?1049h\x1b[?25l\x1b[?1000h\x1b[?1006h",
+                           leave_screen = "\x1b[?1006l\x1b[?1000l\x1b[?25h\x1b[?1049l";
 constexpr std::array ending_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 termios original;
@@ -187,13 +190,40 @@ Key FullScreen::read_key(double seconds) {
     if (pending_.empty()) {
         pollfd ready{STDIN_FILENO, POLLIN, 0};
         if (::poll(&ready, 1, static_cast<int>(seconds * 1000)) <= 0) return {};
-        char bytes[64];
+        char bytes[4096];
         const auto size = ::read(STDIN_FILENO, bytes, sizeof bytes);
         if (size <= 0) return {size == 0 || errno == EIO ? KeyCode::closed : KeyCode::none};
         pending_.assign(bytes, static_cast<std::size_t>(size));
     }
     return take_key(pending_);
 }
+
+namespace {
+
+/// Reads the report of a mouse, such as ESC [ < 0 ; 12 ; 5 M: the button, the column and the row from 1, and M if it
+/// was pressed or m if it was released. Returns nothing if `bytes` begins with something else.
+std::optional<Key> take_mouse(std::string& bytes) {
+    if (!bytes.starts_with("\x1b[<")) return std::nullopt;
+    int numbers[3] = {};
+    const char *at = bytes.data() + 3, *const end = bytes.data() + bytes.size();
+    for (int i = 0; i < 3; ++i) {
+        const auto [after, status] = std::from_chars(at, end, numbers[i]);
+        if (status != std::errc() || after == end) return std::nullopt;
+        at = after + (i < 2 ? 1 : 0);
+    }
+    const bool pressed = *at == 'M';
+    bytes.erase(0, static_cast<std::size_t>(at + 1 - bytes.data()));
+    Key key{KeyCode::mouse};
+    key.column = numbers[1] - 1, key.row = numbers[2] - 1;
+    if (pressed)
+        key.mouse = numbers[0] == 0    ? Key::Mouse::press
+                    : numbers[0] == 64 ? Key::Mouse::wheel_up
+                    : numbers[0] == 65 ? Key::Mouse::wheel_down
+                                       : Key::Mouse::none;
+    return key.mouse == Key::Mouse::none ? Key{} : key;
+}
+
+}  // namespace
 
 Key take_key(std::string& bytes) {
     static constexpr std::array<std::pair<std::string_view, KeyCode>, 15> known{{
@@ -214,6 +244,7 @@ Key take_key(std::string& bytes) {
         {"\t", KeyCode::tab},
     }};
     if (bytes.empty()) return {};
+    if (const auto mouse = take_mouse(bytes)) return *mouse;
     for (const auto& [sequence, code] : known)
         if (bytes.starts_with(sequence)) return bytes.erase(0, sequence.size()), Key{code};
     const char first = bytes[0];

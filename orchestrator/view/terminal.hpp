@@ -52,18 +52,20 @@ class LiveBlock {
     std::string block_;
 };
 
-enum class KeyCode { none, character, up, down, page_up, page_down, home, end, enter, escape, tab, closed };
+enum class KeyCode { none, character, up, down, page_up, page_down, home, end, enter, escape, tab, mouse, closed };
 struct Key {
     KeyCode code = KeyCode::none;  ///< none if no key came in time, or the window was resized
     char character = 0;
+    enum class Mouse { none, press, wheel_up, wheel_down } mouse = Mouse::none;
+    int column = 0, row = 0;  ///< of the mouse, from 0
 };
 
 /// Removes the first key from the bytes that a terminal has sent, and returns it.
 Key take_key(std::string& bytes);
 
-/// Takes over the whole screen during its lifetime: alternate screen, no cursor, unbuffered keys. The destructor
-/// restores the terminal, and so do the signals that end the process (INT, TERM, HUP, QUIT). Only one object may exist
-/// at a time.
+/// Takes over the whole screen during its lifetime: alternate screen, no cursor, unbuffered keys, reports of the mouse.
+/// The destructor restores the terminal, and so do the signals that end the process (INT, TERM, HUP, QUIT). Only one
+/// object may exist at a time.
 class FullScreen {
    public:
     FullScreen();

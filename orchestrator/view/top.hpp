@@ -25,28 +25,31 @@ struct TopInput {
     const Study& study;
     const StudyRecord& record;
     const Moment& moment;
-    const Curves& curves;     ///< of trials of which the record lacks steps
-    const TrialFiles& files;  ///< of the chosen trial
+    const Curves& curves;                     ///< of trials of which the record lacks steps
+    const TrialFiles& files;                  ///< of the chosen trial
+    const std::vector<std::string>& studies;  ///< names of the studies to which one can switch
 };
 
-enum class TopPage { table, trial, parameters, help };
+enum class TopPage { table, trial, log, comparison, parameters, studies, help };
+enum class TopQuestion { none, stop_trial, stop_study };
 
 struct TopState {
     TopPage page = TopPage::table;
     TopColumns columns = TopColumns::parameters;
     TopOrder order;
-    std::string filter;                 ///< as accepted; it can be parsed
-    std::optional<std::string> typing;  ///< the filter while the user types it
-    std::set<std::string> hidden;       ///< parameters without a column
-    std::int64_t chosen = 0;            ///< number of the chosen trial; 0 for the first shown
-    int picked = 0;                     ///< chosen row of a list of parameters
-    int scrolled = 0;                   ///< number of lines of a page above the screen
-    bool asking = false;                ///< true if the user is asked whether to stop the chosen trial
-    std::string message;                ///< result of the last action, until the next key
+    std::string filter;                        ///< as accepted; it can be parsed
+    std::optional<std::string> typing;         ///< the filter while the user types it
+    std::set<std::string> hidden;              ///< parameters without a column
+    std::int64_t chosen = 0;                   ///< number of the chosen trial; 0 for the first shown
+    std::int64_t marked = 0;                   ///< number of the trial to compare with; 0: the best
+    int picked = 0;                            ///< chosen row of a list of parameters or studies
+    int scrolled = 0;                          ///< lines of a page above the screen; of a log, below it
+    TopQuestion question = TopQuestion::none;  ///< that the next key answers
+    std::string message;                       ///< result of the last action, until the next key
 };
 
-/// What the caller must do after a key.
-enum class TopRequest { none, quit, stop_chosen };
+/// What the caller must do after a key. `open_study` is about the picked one of TopInput::studies.
+enum class TopRequest { none, quit, stop_chosen, stop_study, open_study };
 
 /// Applies a key to `state` and returns what the caller must do.
 TopRequest on_key(TopState& state, const Key& key, const TopInput& input, const Screen& screen);
@@ -59,7 +62,8 @@ void settle(TopState& state, const TopInput& input, const Screen& screen);
 /// line, for a pipe or --once.
 std::string draw_top(const TopInput& input, const TopState& state, Screen screen);
 
-/// Returns the numbers of the trials in the table's rows on this screen.
+/// Returns the numbers of the trials whose curves the page shows: those in the rows of the table on this screen, or the
+/// one with which the chosen trial is compared.
 std::vector<std::int64_t> shown_trials(const TopInput& input, const TopState& state, const Screen& screen);
 
 }  // namespace hpo::view

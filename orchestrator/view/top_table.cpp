@@ -317,12 +317,16 @@ Line head_line(const std::vector<Column>& columns, const TopOrder& order, const 
     return line;
 }
 
-Line row_line(const TrialRecord& trial, const std::vector<Column>& columns, bool best, bool chosen,
+Line row_line(const TrialRecord& trial, const std::vector<Column>& columns, bool best, bool marked, bool chosen,
               const Screen& screen) {
     Line line;
     for (const Column& column : columns) {
         // The number has no cell of its own, since its mark depends on more than the trial.
-        std::string cell = column.cell ? column.cell(trial) : (best ? "*" : "") + std::to_string(trial.number);
+        std::string cell = column.cell ? column.cell(trial)
+                                       : (marked ? "+"
+                                          : best ? "*"
+                                                 : "") +
+                                             std::to_string(trial.number);
         if (!column.cell && chosen && !screen.colour) cell = ">" + pad_left(cell, column.width - 1, screen);
         Style style = column.style;
         if (column.title == "STATE") style = state_style(trial.state);

@@ -66,8 +66,9 @@ int reason_width(const std::vector<Column>& columns, const Screen& screen);
 Line head_line(const std::vector<Column>& columns, const TopOrder& order, const Objective& objective,
                const Screen& screen);
 
-/// Draws a trial. Its number has a mark if it is among the best, and another one if it is chosen and colours are off.
-Line row_line(const TrialRecord& trial, const std::vector<Column>& columns, bool best, bool chosen,
+/// Draws a trial. Its number has a mark if it is among the best or marked by the user, and another one if it is chosen
+/// and colours are off.
+Line row_line(const TrialRecord& trial, const std::vector<Column>& columns, bool best, bool marked, bool chosen,
               const Screen& screen);
 
 }  // namespace hpo::view

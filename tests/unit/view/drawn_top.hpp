@@ -11,7 +11,7 @@ namespace hpo::view {
 
 inline std::string draw_top(const Study& study, const StudyRecord& record, const Moment& moment, const TopState& state,
                             const Screen& screen) {
-    return draw_top({study, record, moment, {}, {}}, state, screen);
+    return draw_top({study, record, moment, {}, {}, {}}, state, screen);
 }
 
 /// A user before hpo top. `study` and `record` must outlive the object.
@@ -22,9 +22,10 @@ struct PlayedTop {
     Moment moment{125, 2, true};
     Curves curves = {};
     TrialFiles files = {};
+    std::vector<std::string> studies = {};
     TopState state = {};
 
-    [[nodiscard]] TopInput input() const { return {study, record, moment, curves, files}; }
+    [[nodiscard]] TopInput input() const { return {study, record, moment, curves, files, studies}; }
     TopRequest press(Key key) {
         const TopRequest request = on_key(state, key, input(), screen);
         settle(state, input(), screen);

@@ -45,6 +45,8 @@ class Top : public ::testing::Test {
     PlayedTop top_{study_, record_};
 
     std::string bottom() { return top_.lines().back(); }
+    std::string titles() { return top_.lines()[3]; }
+    std::string first() { return top_.lines()[4]; }
 };
 
 TEST_F(Top, ListsTheBestFirstAndTrialsWithoutAValueLast) {
@@ -74,12 +76,12 @@ TEST_F(Top, ShowsTheCurveOfTheObjectiveWhateverItIsCalled) {
 }
 
 TEST_F(Top, HasAColumnForEachParameterThatFits) {
-    EXPECT_THAT(top_.lines()[2], HasSubstr(" batch_size       lr activation"));
-    EXPECT_THAT(top_.lines()[3], HasSubstr("       1024    0.006 gelu"));
+    EXPECT_THAT(titles(), HasSubstr(" batch_size       lr activation"));
+    EXPECT_THAT(first(), HasSubstr("       1024    0.006 gelu"));
     top_.screen.width = 60;
-    EXPECT_THAT(top_.lines()[2], AllOf(HasSubstr("batch_size"), Not(HasSubstr("activation"))));
+    EXPECT_THAT(titles(), AllOf(HasSubstr("batch_size"), Not(HasSubstr("activation"))));
     top_.screen.width = 120;
-    EXPECT_THAT(top_.lines()[2], HasSubstr("activation  DEVICE/REASON"));
+    EXPECT_THAT(titles(), HasSubstr("activation  DEVICE/REASON"));
 }
 
 TEST_F(Top, ChoosesTheParametersThatHaveAColumn) {
@@ -88,39 +90,39 @@ TEST_F(Top, ChoosesTheParametersThatHaveAColumn) {
     top_.press(" j");
     EXPECT_THAT(top_.picture(), HasSubstr("  [ ] batch_size\n> [x] lr\n"));
     top_.press("o");
-    EXPECT_THAT(top_.lines()[2], AllOf(Not(HasSubstr("batch_size")), HasSubstr("lr activation")));
+    EXPECT_THAT(titles(), AllOf(Not(HasSubstr("batch_size")), HasSubstr("lr activation")));
     top_.press("oaq");
-    EXPECT_THAT(top_.lines()[2], HasSubstr("batch_size"));
+    EXPECT_THAT(titles(), HasSubstr("batch_size"));
 }
 
 TEST_F(Top, ShowsSpeedTimeMemoryAndDeviceByTab) {
     top_.press("\t");
-    EXPECT_THAT(top_.lines()[2], HasSubstr("CURVE      IT/S    TIME   MEMORY DEVICE/REASON"));
+    EXPECT_THAT(titles(), HasSubstr("CURVE      IT/S    TIME   MEMORY DEVICE/REASON"));
     EXPECT_THAT(top_.picture(), HasSubstr("121.5  15.0 s 93.0 MiB"));
     top_.press("\t");
-    EXPECT_THAT(top_.lines()[2], HasSubstr("batch_size"));
+    EXPECT_THAT(titles(), HasSubstr("batch_size"));
 }
 
 TEST_F(Top, MarksTheColumnThatItSortsBy) {
-    EXPECT_THAT(top_.lines()[2], HasSubstr("val_accu…▼"));
+    EXPECT_THAT(titles(), HasSubstr("val_accu…▼"));
     top_.press("s");
-    EXPECT_THAT(top_.lines()[2], AllOf(HasSubstr("batch_size▲"), Not(HasSubstr("▼"))));
+    EXPECT_THAT(titles(), AllOf(HasSubstr("batch_size▲"), Not(HasSubstr("▼"))));
     EXPECT_THAT(top_.rows(), ElementsAre(5, 10, 15, 1, 6, 11, 16, 2, 7, 12, 3, 8, 13, 4, 9, 14));
     top_.press("ss");
-    EXPECT_THAT(top_.lines()[2], HasSubstr("activation▲"));
+    EXPECT_THAT(titles(), HasSubstr("activation▲"));
     EXPECT_EQ(top_.rows().front(), 2) << "the first of gelu";
     top_.press("r");
-    EXPECT_THAT(top_.lines()[2], HasSubstr("activation▼"));
+    EXPECT_THAT(titles(), HasSubstr("activation▼"));
     EXPECT_EQ(top_.rows().front(), 1) << "the first of relu";
     top_.press("sr");
-    EXPECT_THAT(top_.lines()[2], HasSubstr("TRIAL▼"));
+    EXPECT_THAT(titles(), HasSubstr("TRIAL▼"));
     EXPECT_EQ(top_.rows().front(), 16);
     top_.press("S");
-    EXPECT_THAT(top_.lines()[2], HasSubstr("activation▲"));
+    EXPECT_THAT(titles(), HasSubstr("activation▲"));
     top_.press("b");
     EXPECT_EQ(top_.rows().front(), 12);
     top_.screen.utf8 = false;
-    EXPECT_THAT(top_.lines()[2], HasSubstr("val_ac...v"));
+    EXPECT_THAT(titles(), HasSubstr("val_ac...v"));
 }
 
 TEST_F(Top, OrdersByStateAndByWhatOnlySomeTrialsHave) {
@@ -197,7 +199,7 @@ TEST_F(Top, ADetailsPageFillsTheScreenAboveTheHelp) {
     top_.screen.height = 40;
     top_.press("\r");
     ASSERT_EQ(top_.lines().size(), 40u);
-    EXPECT_EQ(bottom(), "↑↓ scroll  esc back  x stop  q quit");
+    EXPECT_EQ(bottom(), "↑↓ scroll  n p next, previous  l log  c compare  x stop  esc back");
 }
 
 TEST_F(Top, ADetailsPageScrollsToItsEndOnASmallTerminal) {
@@ -209,29 +211,150 @@ TEST_F(Top, ADetailsPageScrollsToItsEndOnASmallTerminal) {
     };
     const auto first_lines = press({KeyCode::enter});
     ASSERT_EQ(top_.state.chosen, 12);
-    TopState top_of_page = top_.state;
-    top_.screen.height = 1000;
+    const Rival rival;
+    const auto count = trial_lines(study_, record_.trial(12), {}, top_.screen, &rival);
+    top_.screen.height = static_cast<int>(count) + 1;
     const auto all = top_.lines();
-    const auto count = trial_lines(study_, record_.trial(12), {}, top_.screen);
     top_.screen.height = 10;
     EXPECT_EQ(press({KeyCode::down})[0], all[1]);
     EXPECT_EQ(press({KeyCode::page_down})[0], all[6]);
-    EXPECT_EQ(press({KeyCode::end})[8], all[static_cast<std::size_t>(count) - 1]);
-    EXPECT_EQ(press({KeyCode::down})[8], all[static_cast<std::size_t>(count) - 1]);
-    EXPECT_EQ(press({KeyCode::up})[8], all[static_cast<std::size_t>(count) - 2]);
+    const auto last = static_cast<std::size_t>(count) - 1;
+    EXPECT_THAT(all[last], HasSubstr("     1    120.6"));
+    EXPECT_EQ(press({KeyCode::end})[8], all[last]);
+    EXPECT_EQ(press({KeyCode::down})[8], all[last]);
+    EXPECT_EQ(press({KeyCode::up})[8], all[last - 1]);
     EXPECT_EQ(press({KeyCode::home}), first_lines);
     EXPECT_EQ(top_.state.chosen, 12);
 }
 
+TEST_F(Top, ATrialsPageHasItsCurveWithTheBestsItsLogAndItsAttempts) {
+    top_.files = {"runs/sample/logs/trial-0011.log", "", {"epoch 9", "epoch \x1b[2J10"}};
+    record_.trial(11).attempt = 3;
+    record_.trial(11).failures = 1;
+    record_.trial(11).memory_deaths = 1;
+    top_.screen.height = 60;
+    top_.press("j\r");
+    EXPECT_THAT(top_.picture(), AllOf(HasSubstr("val_accuracy   · trial 12\n    0.8975 │"), HasSubstr("└───"),
+                                      HasSubstr("log, its end\n  epoch 9\n  epoch \\x1b[2J10\n"),
+                                      HasSubstr("attempts        3, 1 failed, 1 ran out of memory")));
+    top_.press("n");
+    EXPECT_EQ(top_.state.chosen, 10);
+    top_.press("pp");
+    EXPECT_EQ(top_.state.chosen, 12);
+    EXPECT_THAT(top_.picture(), AllOf(HasSubstr("val_accuracy\n"), Not(HasSubstr("·")))) << "the best alone";
+}
+
+TEST_F(Top, ALogIsFollowedUntilTheUserScrollsUp) {
+    top_.screen.height = 6;
+    for (int i = 1; i <= 20; ++i) top_.files.log_lines.push_back("line " + std::to_string(i));
+    top_.press("l");
+    EXPECT_EQ(top_.lines()[4], "line 20");
+    top_.files.log_lines.push_back("line 21");
+    EXPECT_EQ(top_.lines()[4], "line 21");
+    top_.press("kk");
+    EXPECT_EQ(top_.lines()[4], "line 19");
+    top_.press("g");
+    EXPECT_EQ(top_.lines()[1], "line 1");
+    top_.press("G");
+    EXPECT_EQ(top_.lines()[4], "line 21");
+}
+
+TEST_F(Top, ComparesATrialWithTheMarkedOneOrTheBest) {
+    top_.press("c");
+    EXPECT_THAT(top_.picture(), HasSubstr("This is the best trial. Mark another one"));
+    top_.press("qqj");
+    top_.press("c");
+    EXPECT_THAT(top_.picture(), AllOf(HasSubstr("trial 11                  trial 12"),
+                                      HasSubstr("val_accuracy      0.8944                    0.8975\n"),
+                                      HasSubstr("\nactivation      * relu                      gelu\n"),
+                                      HasSubstr("val_accuracy   trial 11   · trial 12")));
+    top_.press("qqjj ");
+    EXPECT_THAT(top_.picture(), HasSubstr(">   +8 complete"));
+    top_.press("jc");
+    EXPECT_THAT(top_.picture(), AllOf(HasSubstr("trial 4                   trial 8"),
+                                      HasSubstr("\nactivation        gelu                      gelu\n")));
+}
+
+TEST_F(Top, AsksBeforeItStopsTheStudy) {
+    top_.press("X");
+    EXPECT_THAT(bottom(), HasSubstr("Stop the study? hpo run resumes it."));
+    EXPECT_EQ(top_.press("n"), TopRequest::none);
+    EXPECT_EQ(top_.press("Xy"), TopRequest::stop_study);
+    top_.moment.held = false;
+    EXPECT_EQ(top_.press("Xy"), TopRequest::none);
+}
+
+TEST_F(Top, SwitchesToAnotherStudy) {
+    top_.studies = {"other", "sample", "third"};
+    top_.press("w");
+    EXPECT_THAT(top_.picture(), HasSubstr("> other\n  sample  (shown)\n  third\n"));
+    EXPECT_EQ(top_.press("jj\r"), TopRequest::open_study);
+    EXPECT_EQ(top_.state.picked, 2);
+    top_.press("w");
+    EXPECT_EQ(top_.press("q"), TopRequest::none);
+    EXPECT_EQ(top_.state.page, TopPage::table);
+}
+
+TEST_F(Top, TakesClicksOnRowsAndTitlesAndTheWheel) {
+    const auto click = [&](int column, int row) {
+        top_.press("\x1b[<0;" + std::to_string(column) + ";" + std::to_string(row) + "M\x1b[<0;1;1m");
+    };
+    click(10, 7);  // the third row below titles in row 4
+    EXPECT_EQ(top_.state.chosen, 10);
+    EXPECT_EQ(top_.state.page, TopPage::table);
+    top_.press("\x1b[<65;1;1M");
+    EXPECT_EQ(top_.state.chosen, 3);
+    top_.press("\x1b[<64;1;1M");
+    EXPECT_EQ(top_.state.chosen, 10);
+    click(3, 4);
+    EXPECT_EQ(top_.rows().front(), 1) << "by the trial's number";
+    click(3, 4);
+    EXPECT_EQ(top_.rows().front(), 16);
+    click(10, 5), click(10, 5);
+    EXPECT_EQ(top_.state.page, TopPage::trial);
+    EXPECT_EQ(top_.state.chosen, 16);
+    top_.press("q");
+    click(10, 24), click(200, 200), click(1, 1);
+    EXPECT_EQ(top_.state.chosen, 16);
+}
+
+TEST_F(Top, ShowsTheBestSoFarAndTheBestByParameter) {
+    EXPECT_EQ(top_.lines()[2], "best so far 0.803 ▁▆▆▆▆▇▇█████ 0.897   by batch_size ▇█ █▅▁  lr  ▅██▁");
+    top_.screen.height = 15;
+    EXPECT_THAT(top_.picture(), Not(HasSubstr("best so far")));
+}
+
+TEST_F(Top, WideCharactersKeepTheColumnsInLine) {
+    study_.space[2].choices = {std::string("最適化"), std::string("gelu")};
+    record_.trial(12).params["activation"] = std::string("最適化");
+    study_.space[1].name = "学習率";
+    top_.screen.width = 120;
+    for (const auto& line : {titles(), first()}) EXPECT_LE(columns(line), 120) << line;
+    EXPECT_EQ(columns("学習率"), 6);
+    EXPECT_EQ(columns("e\u0301"), 1);
+    EXPECT_EQ(cut("学習率", 3), "学");
+    EXPECT_EQ(columns(pad_right("学習率", 4, top_.screen)), 4);
+    top_.screen.utf8 = false;
+    EXPECT_THAT(titles(), HasSubstr("??????"));
+}
+
+TEST_F(Top, AnyBytesAreTakenAsKeys) {
+    for (const std::string bytes :
+         {"\x1b[<0;1", "\x1b[<", "\x1b[<0;0;0M", "\x1b[<99;1;1M", "\x1b[<0;99999999999;1M", "\x1b[", "\xff\xfe"}) {
+        top_.press(bytes);
+        EXPECT_EQ(top_.lines().size(), 24u);
+    }
+}
+
 TEST_F(Top, ShowsItsKeysAndScrollsThemOnASmallTerminal) {
     top_.press("?");
-    EXPECT_THAT(top_.picture(), AllOf(HasSubstr("/            filter: NAME=VALUE"), HasSubstr("any key: back")));
+    EXPECT_THAT(top_.picture(), AllOf(HasSubstr("/            filter: NAME=VALUE"), HasSubstr("any other key: back")));
     EXPECT_THAT(top_.lines(), Each(::testing::ResultOf(columns, Le(80))));
     top_.screen.height = 10;
     const auto first = top_.lines()[0];
     top_.press("G");
     EXPECT_NE(top_.lines()[0], first);
-    EXPECT_THAT(top_.picture(), HasSubstr("CURVE        the objective's metric"));
+    EXPECT_THAT(top_.picture(), HasSubstr("by lr        the best value in each part"));
     top_.press(" ");
     EXPECT_EQ(top_.state.page, TopPage::table);
 }
@@ -239,7 +362,8 @@ TEST_F(Top, ShowsItsKeysAndScrollsThemOnASmallTerminal) {
 TEST_F(Top, DrawsEveryPageWithinTheScreen) {
     for (const Screen screen : {Screen{40, 10, false, false}, Screen{80, 24, false, true}, Screen{120, 40, false, true},
                                 Screen{250, 60, false, false}, Screen{10, 3, false, true}})
-        for (const std::string keys : {"", "\t", "o", "?", "\r", "/", "/lr<", "/none\r", "x", "ss", "/lr<1\r"}) {
+        for (const std::string keys :
+             {"", "\t", "o", "?", "\r", "/", "/lr<", "/none\r", "x", "ss", "/lr<1\r", "jc", "l", "w", "X", " "}) {
             PlayedTop top{study_, record_, screen};
             top.press(keys);
             const auto lines = top.lines();
@@ -254,7 +378,7 @@ TEST_F(Top, DrawsEveryPageWithinTheScreen) {
 TEST_F(Top, OfAStudyWithoutTrialsTakesEveryKey) {
     const StudyRecord nothing;
     for (const std::string key :
-         {"\r", "s", "S", "r", "x", "o", " ", "/", "?", "\t", "b", "j", "G", "\x1b", "\x1b[A"}) {
+         {"\r", "s", "S", "r", "x", "o", " ", "/", "?", "\t", "b", "j", "G", "c", "l", "w", "X", "\x1b", "\x1b[A"}) {
         PlayedTop top{study_, nothing};
         EXPECT_EQ(top.press(key), TopRequest::none);
         EXPECT_EQ(top.lines().size(), 24u);
