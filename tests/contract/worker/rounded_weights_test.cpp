@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "tests/unit/worker/group.hpp"
+#include "tests/contract/worker/group.hpp"
 
 namespace hpo::test {
 namespace {

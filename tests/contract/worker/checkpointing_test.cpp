@@ -1,7 +1,7 @@
 // checkpointing: auto computes activations again where that is the cheapest way to take as little memory.
 #include <gmock/gmock.h>
 
-#include "tests/unit/worker/fused_trials.hpp"
+#include "tests/contract/worker/fused_trials.hpp"
 
 namespace hpo::test {
 namespace {

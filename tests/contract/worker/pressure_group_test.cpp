@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "tests/unit/worker/fixture.hpp"
+#include "tests/contract/worker/fixture.hpp"
 #include "worker/training/trial_group.hpp"
 
 namespace hpo {

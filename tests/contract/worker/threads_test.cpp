@@ -1,5 +1,5 @@
 // Trials on several threads of the CPU; those of convolution networks are in cnn_trial_test.cpp.
-#include "tests/unit/worker/threads.hpp"
+#include "tests/contract/worker/threads.hpp"
 
 namespace hpo::test {
 namespace {

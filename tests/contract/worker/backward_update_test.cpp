@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "tests/unit/worker/group.hpp"
+#include "tests/contract/worker/group.hpp"
 
 namespace hpo::test {
 namespace {
@@ -138,21 +138,20 @@ TEST(BackwardUpdate, ChangesNoBitAndIsNotUsedWhileAReplicaClips) {
 }
 
 TEST(BackwardUpdate, IsNotUsedWhileAReplicaHasAnotherOptimizer) {
-    for (const char* optimizer : {"lion", "sgd"})
-        for (const double ema : {0.0, 0.9}) {
-            const Params adamw = unclipped({{"ema", ema}});
-            const Params other = with(adamw, {{"optimizer", std::string(optimizer)}, {"lr", 0.002}});
-            TwoGroups both({adamw, other, with(adamw, {{"batch_size", std::int64_t{47}}})}, Fusion::padded);
-            EXPECT_TRUE(both.within.trainer->plan().updates_in_backward);
-            EXPECT_FALSE(both.step_is_equal()) << optimizer;
-            both.deactivate(1);
-            EXPECT_TRUE(both.step_is_equal()) << "the others go on with AdamW, after " << optimizer;
-            both.begin(1, both.within.specs[1]);
-            EXPECT_FALSE(both.step_is_equal()) << optimizer << " came later";
-            TwoGroups alone({other});
-            EXPECT_FALSE(alone.within.trainer->plan().updates_in_backward);
-            EXPECT_FALSE(alone.step_is_equal()) << optimizer;
-        }
+    for (const auto& [optimizer, ema] : {std::pair("lion", 0.0), std::pair("sgd", 0.9)}) {
+        const Params adamw = unclipped({{"ema", ema}});
+        const Params other = with(adamw, {{"optimizer", std::string(optimizer)}, {"lr", 0.002}});
+        TwoGroups both({adamw, other, with(adamw, {{"batch_size", std::int64_t{47}}})}, Fusion::padded);
+        EXPECT_TRUE(both.within.trainer->plan().updates_in_backward);
+        EXPECT_FALSE(both.step_is_equal()) << optimizer;
+        both.deactivate(1);
+        EXPECT_TRUE(both.step_is_equal()) << "the others go on with AdamW, after " << optimizer;
+        both.begin(1, both.within.specs[1]);
+        EXPECT_FALSE(both.step_is_equal()) << optimizer << " came later";
+        TwoGroups alone({other});
+        EXPECT_FALSE(alone.within.trainer->plan().updates_in_backward);
+        EXPECT_FALSE(alone.step_is_equal()) << optimizer;
+    }
 }
 
 TEST(BackwardUpdate, TheAverageIsOfTheUpdatedWeights) {

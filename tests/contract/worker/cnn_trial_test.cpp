@@ -5,8 +5,8 @@
 #include <fstream>
 
 #include "hpo/random.hpp"
+#include "tests/contract/worker/threads.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tests/unit/worker/threads.hpp"
 #include "worker/training/fusion.hpp"
 
 namespace hpo::test {
@@ -101,8 +101,11 @@ TEST_P(CnnTrialOn, TrialsInCompanyTrainAsEachWouldAloneStagedOrNot) {
     for (const auto& [placement, downsampling] :
          {std::pair("device", "stride"), std::pair("staged", "stride"), std::pair("device", "max")})
         expect_the_curves_that_each_has_alone(GetParam(), 2, [&](std::int64_t number) {
+            // Whole epochs once, since they take long; otherwise a few updates a step.
+            const std::int64_t updates = std::string_view(placement) == "staged" ? 0 : 1 + number;
             return params({{"lr", 0.002 * static_cast<double>(number)},
                            {"batch_size", 20 + number},
+                           {"eval_every", updates},
                            {"activation", std::string(number % 2 == 0 ? "relu" : "silu")},
                            {"optimizer", std::string(number == 2 ? "sgd" : "adamw")},
                            {"augment_shift", std::int64_t{1}},
@@ -113,7 +116,7 @@ TEST_P(CnnTrialOn, TrialsInCompanyTrainAsEachWouldAloneStagedOrNot) {
 
 TEST_P(CnnTrialOn, ThePlanIsWhatIsAllocatedToTheByte) {
     for (const auto& [slots, activation] : {std::pair(1, "relu"), std::pair(1, "gelu"), std::pair(4, "relu")}) {
-        const Params all = params({{"activation", std::string(activation)}});
+        const Params all = params({{"activation", std::string(activation)}, {"eval_every", std::int64_t{2}}});
         WorkerFixture worker(GetParam());
         worker.context.slots = slots;
         const auto answer = answer_plan({1, all, 1, 5}, worker.context);

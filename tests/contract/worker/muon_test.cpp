@@ -7,9 +7,9 @@
 #include <filesystem>
 
 #include "hpo/random.hpp"
+#include "tests/contract/worker/fused_trials.hpp"
+#include "tests/contract/worker/group.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tests/unit/worker/fused_trials.hpp"
-#include "tests/unit/worker/group.hpp"
 #include "worker/models/registry.hpp"
 
 namespace hpo::test {

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/contract/worker/fixture.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tests/unit/worker/fixture.hpp"
 #include "worker/backends/cpu/cpu_device.hpp"
 #include "worker/training/trial_group.hpp"
 

@@ -5,9 +5,9 @@
 #include <fstream>
 #include <thread>
 
+#include "tests/contract/worker/fixture.hpp"
+#include "tests/contract/worker/fused_trials.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tests/unit/worker/fixture.hpp"
-#include "tests/unit/worker/fused_trials.hpp"
 #include "worker/training/group_plan.hpp"
 
 namespace hpo {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/contract/worker/fused_trials.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tests/unit/worker/fused_trials.hpp"
 
 namespace hpo::test {
 

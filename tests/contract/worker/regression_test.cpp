@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/contract/worker/fused_trials.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tests/unit/worker/fused_trials.hpp"
 
 namespace hpo {
 namespace {

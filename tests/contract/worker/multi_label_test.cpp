@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/contract/worker/fused_trials.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tests/unit/worker/fused_trials.hpp"
 
 namespace hpo::test {
 namespace {

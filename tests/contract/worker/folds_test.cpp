@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/contract/worker/fused_trials.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tests/unit/worker/fused_trials.hpp"
 #include "worker/training/trial_messages.hpp"
 
 namespace hpo::test {

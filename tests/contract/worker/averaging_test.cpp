@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
+#include "tests/contract/worker/fused_trials.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tests/unit/worker/fused_trials.hpp"
 
 namespace hpo::test {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <map>
 
+#include "tests/contract/worker/fused_trials.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tests/unit/worker/fused_trials.hpp"
 #include "worker/models/padding.hpp"
 #include "worker/models/registry.hpp"
 #include "worker/training/fusion.hpp"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "tests/unit/worker/fused_trials.hpp"
+#include "tests/contract/worker/fused_trials.hpp"
 
 namespace hpo::test {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <fstream>
 
+#include "tests/contract/worker/fused_trials.hpp"
 #include "tests/support/no_threads.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tests/unit/worker/fused_trials.hpp"
 #include "worker/training/batch_loader.hpp"
 
 namespace hpo::test {

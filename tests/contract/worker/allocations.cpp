@@ -1,5 +1,5 @@
 // A separate file, since compilers that see these operators and their calls together warn of mismatched new and delete.
-#include "tests/unit/worker/allocations.hpp"
+#include "tests/contract/worker/allocations.hpp"
 
 #include <atomic>
 #include <cstdlib>

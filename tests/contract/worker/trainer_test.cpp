@@ -6,8 +6,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "tests/unit/worker/allocations.hpp"
-#include "tests/unit/worker/group.hpp"
+#include "tests/contract/worker/allocations.hpp"
+#include "tests/contract/worker/group.hpp"
 
 namespace hpo {
 namespace {

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/contract/worker/fixture.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tests/unit/worker/fixture.hpp"
 
 namespace hpo {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "tests/contract/worker/fused_trials.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tests/unit/worker/fused_trials.hpp"
 #include "worker/training/fusion.hpp"
 
 namespace hpo::test {

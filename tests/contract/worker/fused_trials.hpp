@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/unit/worker/fixture.hpp"
+#include "tests/contract/worker/fixture.hpp"
 
 namespace hpo::test {
 

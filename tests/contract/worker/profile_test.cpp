@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/unit/worker/fixture.hpp"
+#include "tests/contract/worker/fixture.hpp"
 #include "worker/profiled_device.hpp"
 
 namespace hpo::test {

@@ -7,8 +7,8 @@
 #include <future>
 #include <sstream>
 
+#include "tests/contract/worker/fixture.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tests/unit/worker/fixture.hpp"
 #include "worker/training/background.hpp"
 
 namespace hpo {
