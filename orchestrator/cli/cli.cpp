@@ -80,8 +80,9 @@ constexpr std::array table{
             commands::logs},
     Command{"top", "Watch a study live; show or stop its trials",
             "hpo top                         the most recent study; ? lists the keys, q quits\n"
-            "hpo top phase1                  / filters, as in: optimizer=adamw value<0.2 complete\n"
-            "hpo top phase1 --once           print the table of all trials, the best first, and exit",
+            "hpo top phase1 --filter 'optimizer=adamw value<0.2'    / changes the filter\n"
+            "hpo top phase1 --once           print the table of all trials, the best first, and exit\n"
+            "hpo top phase1 --once --sort lr --filter failed",
             commands::top},
     Command{"stop", "End a trial or a running study",
             "hpo stop 7                      trial 7 of the running study\n"

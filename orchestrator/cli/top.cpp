@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "hpo/printable.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/control_client.hpp"
 #include "orchestrator/cli/session_pools.hpp"
@@ -29,7 +30,7 @@ namespace hpo::commands {
 namespace {
 
 struct TopArguments {
-    std::string study;
+    std::string study, filter, sort;
     bool once = false;
     bool json = false;
     double interval = 1;
@@ -123,8 +124,20 @@ Result<void> read_steps(StudySnapshot& snapshot, view::Curves& curves, const vie
     return read_curves(snapshot, curves, rows);
 }
 
-int watch(StudySnapshot snapshot, double interval) {
+/// Returns the state in which the table is shown first. Throws Fatal if the filter or the column is not known.
+view::TopState first_state(const TopArguments& arguments, const StudySnapshot& snapshot) {
     view::TopState state;
+    if (const auto filter = view::parse_filter(arguments.filter, snapshot.study, snapshot.record); !filter)
+        throw Fatal("--filter: " + filter.error().message, 2);
+    state.filter = arguments.filter;
+    if (arguments.sort.empty()) return state;
+    const auto field = view::field_named(arguments.sort, snapshot.study, snapshot.record);
+    if (!field) throw Fatal("--sort: no parameter, metric or column is called " + printable(arguments.sort), 2);
+    state.order = {*field};
+    return state;
+}
+
+int watch(StudySnapshot snapshot, view::TopState state, double interval) {
     view::Curves curves;
     std::string error;  // thrown once the terminal is restored
     {
@@ -179,13 +192,14 @@ int run_top(const TopArguments& arguments) {
         print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
         return 0;
     }
+    view::TopState state = first_state(arguments, snapshot);
     if (!arguments.once && view::is_terminal(STDOUT_FILENO) && view::is_terminal(STDIN_FILENO))
-        return watch(std::move(snapshot), arguments.interval);
+        return watch(std::move(snapshot), std::move(state), arguments.interval);
     auto screen = view::screen_of_stdout();
     screen.height = 0;
     view::Curves curves;
-    if (const auto read = read_steps(snapshot, curves, {}, screen); !read) throw Fatal(read.error().message);
-    print(view::draw_top(Seen(snapshot, curves, {}).input(), {}, screen));
+    if (const auto read = read_steps(snapshot, curves, state, screen); !read) throw Fatal(read.error().message);
+    print(view::draw_top(Seen(snapshot, curves, state).input(), state, screen));
     return 0;
 }
 
@@ -195,7 +209,9 @@ CommandAction top(CLI::App& app) {
     const auto arguments = std::make_shared<TopArguments>();
     app.add_option("STUDY", arguments->study, "A study's name, folder or YAML file; default: the most recent one");
     app.add_flag("--once", arguments->once, "Print the table of all trials once and exit");
-    app.add_flag("--json", arguments->json, "Print the same as JSON and exit");
+    app.add_option("--filter", arguments->filter, "Only trials that match, as in 'optimizer=adamw value<0.2 complete'");
+    app.add_option("--sort", arguments->sort, "Sort by this parameter, metric or column; default: the best first");
+    app.add_flag("--json", arguments->json, "Print all trials as JSON and exit");
     app.add_option("--interval", arguments->interval, "Refresh interval (s)")
         ->check(CLI::Range(0.1, 3600.0))
         ->capture_default_str();

@@ -26,7 +26,8 @@ Line state_line(const TopInput& input, const Screen& screen) {
     line.add(moment.held ? "  running" : "  not running", moment.held ? Style::good : Style::dim);
     line.add("  " + count_text(study, record));
     line.add("  " + duration_text(moment.seconds));
-    if (const auto left = time_left(study, record, moment); left && moment.held) line.add(", " + time_left_text(*left));
+    if (moment.held)
+        if (const auto left = time_left(study, record, moment)) line.add(", " + time_left_text(*left));
     if (const auto speed = total_speed(study, record);
         !speed.empty() && (screen.width <= 0 || line.width() + 2 + columns(speed) <= screen.width))
         line.add("  " + speed);

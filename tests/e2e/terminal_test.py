@@ -2,6 +2,7 @@
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -92,6 +93,56 @@ class Terminal(Case):
         self.assertEqual(screen.wait(), 0)
         self.assertIn("\x1b[?1049h", seen)
         self.assertIn("\x1b[?1049l", screen.text)
+
+
+    def test_top_overwrites_the_whole_screen_after_a_resize(self):
+        self.hpo("run", self.study(synthetic(trials=4)))
+        screen = Screen(self.folder, "top", "small", environment={"NO_COLOR": "1"})
+        screen.until("1/4")
+        for height, width in ((10, 40), (60, 250), (24, 80)):
+            screen.text = ""
+            fcntl.ioctl(screen.fd, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+            # A frame that was on its way may come first.
+            wait_for(lambda: screen.read() or any(frame.count("\r\n") == height - 1 for frame in frames(screen.text)))
+            frame = next(frame for frame in frames(screen.text) if frame.count("\r\n") == height - 1)
+            rows = drawn(frame, height, width)
+            self.assertNotIn("#", "".join(rows), "every cell is written or erased")
+            self.assertTrue(rows[-1].rstrip().endswith("1/4"), rows)
+        screen.press("q")
+        self.assertEqual(screen.wait(), 0)
+
+    def test_top_filters_and_sorts_what_it_prints(self):
+        self.hpo("run", self.study(synthetic(trials=4)))
+        rows = [line.split() for line in self.hpo("top", "small", "--once", "--sort", "trial", "--filter", "trial>1").splitlines()]
+        self.assertEqual([row[0] for row in rows if row and row[0].isdigit()], ["2", "3", "4"])
+        self.hpo("top", "small", "--once", "--filter", "trail=1", status=2)
+        self.assertIn("the most similar is trial", self.error)
+        self.hpo("top", "small", "--sort", "lrr", status=2)
+        self.assertIn("no parameter, metric or column is called lrr", self.error)
+
+
+def frames(text):
+    """The complete pictures in what a terminal was sent."""
+    return re.findall(r"\x1b\[\?2026h(.*?)\x1b\[\?2026l", text, re.DOTALL)
+
+
+def drawn(frame, height, width):
+    """The rows of a terminal that was full of # before the frame."""
+    rows = [["#"] * width for _ in range(height)]
+    y = x = 0
+    for code, letter in re.findall(r"(\x1b\[[?0-9;]*[A-Za-z])|(.)", frame, re.DOTALL):
+        if code == "\x1b[H":
+            y = x = 0
+        elif code == "\x1b[2K":
+            rows[y] = [" "] * width
+        elif letter == "\r":
+            x = 0
+        elif letter == "\n":
+            y += 1
+        elif letter:
+            rows[y][x] = letter
+            x += 1
+    return ["".join(row) for row in rows]
 
 
 if __name__ == "__main__":
