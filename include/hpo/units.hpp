@@ -1,6 +1,7 @@
 // Formats numbers for people, with four significant digits and units.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -8,17 +9,22 @@
 
 namespace hpo {
 
-/// Returns 0.8953, 12.34, 4821, 1.230e-07, "nan", "inf", "-inf". Trailing zeros are kept, so that columns do not jump.
+/// Returns 0.8953, 12.34, 4821, 3.100e-4, "nan", "inf", "-inf". Trailing zeros are kept, so that columns do not jump.
 inline std::string short_number(double number) {
     if (std::isnan(number)) return "nan";
     if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
     const double size = std::abs(number);
     char text[40];
-    if (number == 0)
-        return "0";
-    else if (size < 1e-4 || size >= 1e7)
+    if (number == 0) return "0";
+    if (size < 1e-3 || size >= 1e7) {
         std::snprintf(text, sizeof text, "%.3e", number);
-    else if (size >= 1000)
+        std::string shown = text;
+        const std::size_t exponent = shown.find('e') + 2;
+        while (shown[exponent] == '0' && exponent + 1 < shown.size()) shown.erase(exponent, 1);
+        if (shown[exponent - 1] == '+') shown.erase(exponent - 1, 1);
+        return shown;
+    }
+    if (size >= 1000)
         std::snprintf(text, sizeof text, "%.0f", number);
     else if (size >= 1)
         std::snprintf(text, sizeof text, "%.*f",
@@ -28,14 +34,18 @@ inline std::string short_number(double number) {
                                        : 3,
                       number);
     else
-        std::snprintf(text, sizeof text, "%.*f",
-                      size >= 0.99995 ? 3
-                      : size >= 0.1   ? 4
-                      : size >= 0.01  ? 5
-                      : size >= 0.001 ? 6
-                                      : 7,
-                      number);
+        std::snprintf(text, sizeof text, "%.*f", size >= 0.99995 ? 3 : size >= 0.1 ? 4 : size >= 0.01 ? 5 : 6, number);
     return text;
+}
+
+/// Returns short_number() without trailing zeros, for numbers that somebody chose: 0.35, 0.001, 1e-4, 256.
+inline std::string trimmed_number(double number) {
+    std::string text = short_number(number);
+    const std::size_t exponent = std::min(text.find('e'), text.size());
+    if (text.find('.') == std::string::npos) return text;
+    std::size_t end = text.find_last_not_of('0', exponent - 1);
+    if (text[end] == '.') --end;
+    return text.erase(end + 1, exponent - end - 1);
 }
 
 /// Returns 512 B, 3.250 MiB, 22.94 GiB.

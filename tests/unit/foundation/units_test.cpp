@@ -13,9 +13,9 @@ TEST(Units, NumbersHaveFourSignificantDigits) {
     EXPECT_EQ(short_number(12.344), "12.34");
     EXPECT_EQ(short_number(-123.44), "-123.4");
     EXPECT_EQ(short_number(4821.4), "4821");
-    EXPECT_EQ(short_number(0.00031), "0.0003100");
-    EXPECT_EQ(short_number(1.23e-7), "1.230e-07");
-    EXPECT_EQ(short_number(12345678), "1.235e+07");
+    EXPECT_EQ(short_number(0.00031), "3.100e-4");
+    EXPECT_EQ(short_number(1.23e-7), "1.230e-7");
+    EXPECT_EQ(short_number(12345678), "1.235e7");
     EXPECT_EQ(short_number(0), "0");
     EXPECT_EQ(short_number(std::numeric_limits<double>::quiet_NaN()), "nan");
     EXPECT_EQ(short_number(-std::numeric_limits<double>::infinity()), "-inf");
@@ -26,6 +26,19 @@ TEST(Units, RoundingUpDoesNotAddADigit) {
     EXPECT_EQ(short_number(99.999), "100.0");
     EXPECT_EQ(short_number(999.99), "1000");
     EXPECT_EQ(short_number(0.99999), "1.000");
+}
+
+TEST(Units, NumbersThatSomebodyChoseLoseTrailingZeros) {
+    EXPECT_EQ(trimmed_number(0.35), "0.35");
+    EXPECT_EQ(trimmed_number(0.001), "0.001");
+    EXPECT_EQ(trimmed_number(1e-4), "1e-4");
+    EXPECT_EQ(trimmed_number(1.5e-100), "1.5e-100");
+    EXPECT_EQ(trimmed_number(2e10), "2e10");
+    EXPECT_EQ(trimmed_number(256), "256");
+    EXPECT_EQ(trimmed_number(1000), "1000");
+    EXPECT_EQ(trimmed_number(-0.5), "-0.5");
+    EXPECT_EQ(trimmed_number(0), "0");
+    EXPECT_EQ(trimmed_number(std::numeric_limits<double>::infinity()), "inf");
 }
 
 TEST(Units, Bytes) {
