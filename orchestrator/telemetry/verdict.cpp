@@ -163,9 +163,16 @@ class Judge {
         const auto cores = of("program", Quantity::cores);
         const std::string used = value_text(Quantity::utilization, utilization->average);
         const auto trials = of("trials", Quantity::cores), &own = trials ? trials : cores;
+        const double others = own ? utilization->average / 100 * context_.cores - own->average : 0;
+        const std::string own_text = own ? (trials ? "the trials used " : "this one used ") +
+                                               value_text(Quantity::cores, own->average) + " of " +
+                                               cores_text(context_.cores) + " cores"
+                                         : "";
         if (utilization->average >= busy && own && own->average < context_.cores / 2)
-            add("The CPU is busy (" + used + ") with other programs: " + (trials ? "the trials" : "this one") +
-                " used " + value_text(Quantity::cores, own->average) + " of " + cores_text(context_.cores) + " cores.");
+            add("The CPU is busy (" + used + ") with other programs: " + own_text + ".");
+        else if (utilization->average >= busy && others > context_.cores / 4)
+            add("The CPU is busy (" + used + ") also with other programs: " + own_text + ", others " +
+                value_text(Quantity::cores, others) + ".");
         else if (utilization->average >= busy && waiting > cpu_contention)
             add("The CPU is busy (" + used + ") and processes waited for it in " +
                 value_text(Quantity::cpu_pressure, waiting) +

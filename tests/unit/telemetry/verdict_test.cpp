@@ -103,6 +103,14 @@ TEST(Verdict, ThatOtherProgramsKeepTheCpuBusyIsNoAdviceToUseFewerThreads) {
                 ElementsAre(HasSubstr("Use fewer threads")));
 }
 
+TEST(Verdict, OtherProgramsThatTakeManyOfTheCoresAreNamedBeforeTheTrialsOwnThreads) {
+    const auto advice = verdict(steady({host(Quantity::utilization, 99), host(Quantity::cpu_pressure, 80),
+                                        measurement("trials", Quantity::cores, 1.2)}),
+                                {.cores = 2});
+    EXPECT_THAT(advice,
+                ElementsAre(AllOf(HasSubstr("the trials used 1.2 of 2 cores, others 0.8"), Not(HasSubstr("threads")))));
+}
+
 TEST(Verdict, AProgramOnOneOfManyCoresCouldRunSeveralTimes) {
     EXPECT_THAT(
         verdict(steady({host(Quantity::utilization, 13), measurement("program", Quantity::cores, 1.0)}), {.cores = 8}),
