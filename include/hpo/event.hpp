@@ -90,6 +90,18 @@ using Event =
     std::variant<event::SessionStarted, event::SessionEnded, event::Proposed, event::Launched, event::Reported,
                  event::Paused, event::Requeued, event::Finished, event::Measured, event::Closing, event::Spared>;
 
+/// Returns the number of the trial that an event is about, or 0 for an event of the study.
+inline std::int64_t trial_of(const Event& event) {
+    return std::visit(
+        [](const auto& e) -> std::int64_t {
+            if constexpr (requires { e.trial; })
+                return e.trial;
+            else
+                return 0;
+        },
+        event);
+}
+
 /// The state of a trial after a step, for readers that skip the steps before it.
 struct SoFar {
     std::optional<double> value;  ///< of the objective

@@ -324,7 +324,7 @@ std::string noise_text(const Study& study, const Noise& noise) {
 }  // namespace
 
 std::vector<std::string> short_text(const Study& study, const Importance& importance) {
-    constexpr std::size_t most_lines = 6, most_named = 4;
+    constexpr std::size_t most_lines = 5, most_named = 4;
     std::vector<std::string> lines;
     std::string text;
     std::size_t named = 0;

@@ -79,7 +79,7 @@ Importance importance_of(const Study& study, const StudyRecord& record, const Re
 /// Returns a text such as "width: 4 of the best 5 lie at its upper end, 512".
 std::string bound_text(const AtBound& bound);
 
-/// Returns at most six lines for the end of `hpo run`, with significant findings only.
+/// Returns at most five lines for the end of `hpo run`, with significant findings only.
 std::vector<std::string> short_text(const Study& study, const Importance& importance);
 
 /// Returns the full report of `hpo importance`.

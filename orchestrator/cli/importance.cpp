@@ -98,16 +98,15 @@ std::vector<std::string> machine_lines(const StudySnapshot& snapshot) {
     return limit.empty() ? std::vector<std::string>() : labelled_lines("Machine", limit);
 }
 
-void add_importance(Insights& insights, StudySnapshot& snapshot) {
+std::vector<std::string> importance_lines(StudySnapshot& snapshot) {
     constexpr std::int64_t max_steps = 200'000;
-    if (!snapshot.study.objective.further.empty()) return;  // there is no single best trial
+    if (!snapshot.study.objective.further.empty()) return {};  // there is no single best trial
     std::int64_t steps = 0;
     for (const std::int64_t trial : analysis::analysed_trials(snapshot.study, snapshot.record))
         steps += snapshot.record.trial(trial).trained;
-    if (steps > max_steps || !read_analysed_steps(snapshot)) return;
-    const auto importance = analysis::importance_of(snapshot.study, snapshot.record, repeats_of(snapshot));
-    insights.lines = analysis::short_text(snapshot.study, importance);
-    insights.stopping = analysis::stopping_text(snapshot.study, snapshot.record);
+    if (steps > max_steps || !read_analysed_steps(snapshot)) return {};
+    return analysis::short_text(snapshot.study,
+                                analysis::importance_of(snapshot.study, snapshot.record, repeats_of(snapshot)));
 }
 
 }  // namespace
@@ -122,11 +121,14 @@ Insights whole_insights_of(StudySnapshot& snapshot) {
     return insights;
 }
 
-Insights insights_of(StudySnapshot& snapshot) {
-    Insights insights;
-    add_importance(insights, snapshot);
-    for (std::string& line : machine_lines(snapshot)) insights.lines.push_back(std::move(line));
-    return insights;
+std::vector<std::string> insights_of(StudySnapshot& snapshot) {
+    std::vector<std::string> lines = importance_lines(snapshot);
+    const auto& trials = snapshot.record.trials;
+    // Programs that failed before their first step did not load the machine.
+    if (std::none_of(trials.begin(), trials.end(), [](const TrialRecord& trial) { return trial.trained > 0; }))
+        return lines;
+    for (std::string& line : machine_lines(snapshot)) lines.push_back(std::move(line));
+    return lines;
 }
 
 namespace {

@@ -17,16 +17,20 @@ analysis::Repeats repeats_of(const StudySnapshot& snapshot);
 /// Wraps the text at 80 columns. The first line begins with `label`, the others are indented.
 std::vector<std::string> labelled_lines(const std::string& label, const std::string& text);
 
-struct Insights {
-    std::vector<std::string> stopping;  ///< what is known of each rule that stopped trials
-    std::vector<std::string> lines;     ///< findings about parameters, bounds and ties, then what limited the machine
-    std::string whole;                  ///< what `hpo importance` prints, in place of its findings in `lines`
-};
+/// Returns lines about a study that has ended: findings about parameters, bounds and ties, advice, then what limited the
+/// machine. They are empty if nothing is certain enough, if the steps cannot be read, or if the trials have so many
+/// steps that computing them would keep the user waiting (`hpo importance` has no such limit). Reads the steps of the
+/// trials that are analysed into the snapshot.
+std::vector<std::string> insights_of(StudySnapshot& snapshot);
 
-/// Returns the insights about a study that has ended. They are empty if nothing is certain enough, if the steps cannot
-/// be read, or if the trials have so many steps that computing them would keep the user waiting (`hpo importance` has
-/// no such limit). Reads the steps of the trials that are analysed into the snapshot.
-Insights insights_of(StudySnapshot& snapshot);
+struct Insights {
+    std::vector<std::string> stopping;  ///< findings about each rule that stopped trials
+    std::vector<std::string> lines;     ///< what limited the machine
+    std::string whole;                  ///< what `hpo importance` prints
+};
+/// Returns the insights for `hpo show STUDY`, whatever the study's size. Reads the steps of the trials that are
+/// analysed into the snapshot. Throws Fatal if they cannot be read.
+Insights whole_insights_of(StudySnapshot& snapshot);
 
 /// Returns what limited the machine while trials trained, in a sentence or two. Empty if there are too few samples.
 std::string limit_of_machine(const StudySnapshot& snapshot);
@@ -34,9 +38,5 @@ std::string limit_of_machine(const StudySnapshot& snapshot);
 /// Returns the object of `hpo importance --json` (docs/json.md), with "no_effects". Reads the steps of the trials that
 /// are analysed into the snapshot. Throws Fatal if they cannot be read.
 nlohmann::ordered_json importance_json(StudySnapshot& snapshot);
-
-/// Returns the insights for `hpo show STUDY`, whatever the study's size. Reads the steps of the trials that are
-/// analysed into the snapshot. Throws Fatal if they cannot be read.
-Insights whole_insights_of(StudySnapshot& snapshot);
 
 }  // namespace hpo

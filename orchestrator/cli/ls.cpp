@@ -28,6 +28,10 @@ bool all_ended(const StudyRecord& record) {
     return !record.trials.empty() && count_ended(record) == static_cast<std::int64_t>(record.trials.size());
 }
 
+bool has_failed(const TrialRecord& trial) {
+    return trial.state == TrialState::failed || trial.state == TrialState::diverged;
+}
+
 /// "val_loss, latency" of several objectives.
 std::string metrics_text(const Objective& objective) {
     std::string text = objective.metric;
@@ -65,10 +69,13 @@ int list_all(bool as_json) {
         studies.push_back(study_json(*snapshot));
         const TrialRecord* best = best_trial(snapshot->record, snapshot->study.objective);
         const auto ended = count_ended(snapshot->record);
+        const bool finished = ended >= snapshot->study.budget.trials || all_ended(snapshot->record);
+        const bool failed = std::all_of(snapshot->record.trials.begin(), snapshot->record.trials.end(), has_failed);
         table.add({snapshot->study.name,
-                   snapshot->holder                                                        ? "running"
-                   : ended >= snapshot->study.budget.trials || all_ended(snapshot->record) ? "finished"
-                                                                                           : "interrupted",
+                   snapshot->holder ? "running"
+                   : !finished      ? "interrupted"
+                   : failed         ? "failed"
+                                    : "finished",
                    std::to_string(ended) + "/" + std::to_string(snapshot->study.budget.trials),
                    best ? short_number(*best->value) : "-", metrics_text(snapshot->study.objective),
                    best ? trials_text(*snapshot, *best) : "-", printable(folder.path.string())});

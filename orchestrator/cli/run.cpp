@@ -190,10 +190,8 @@ int run_command(const RunArguments& arguments) {
                                 resume_arguments(arguments, outcome->end != Engine::End::finished)};
         if (!outcome->signal && !outcome->folder_lost) {
             StudySnapshot snapshot{folder, study, std::move(outcome->record), std::nullopt, std::move(outcome->store)};
-            Insights insights = insights_of(snapshot);
+            facts.insights = insights_of(snapshot);
             outcome->record = std::move(snapshot.record);
-            facts.stopping = std::move(insights.stopping);
-            facts.insights = std::move(insights.lines);
             for (const std::string& found : outcome->concurrency)
                 for (std::string& line : labelled_lines("At once", found)) facts.insights.push_back(std::move(line));
         }

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
-#include "hpo/standing.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/cli/session_pools.hpp"
 #include "orchestrator/engine/log_lines.hpp"
@@ -19,6 +19,7 @@
 #include "orchestrator/view/progress.hpp"
 #include "orchestrator/view/summary.hpp"
 #include "orchestrator/view/terminal.hpp"
+#include "orchestrator/view/trial_lines.hpp"
 
 namespace hpo {
 
@@ -113,16 +114,16 @@ class OnTerminal final : public Answering {
 
 class InLines final : public Answering {
    public:
-    explicit InLines(const Study& study) : study_(study), best_(study.objective) {}
+    explicit InLines(const Study& study) : study_(study), lines_(study) {}
 
     void begun(const SessionView& view) override {
         out_.write(greeting(study_, view));
-        best_.update(view.record);
+        lines_.start(view.record);
+        spoke_at_ = view.seconds;
     }
     std::string happened(const StudyRecord& record, const StoredEvent& stored) override {
-        const std::int64_t trial = hpo::trial_of(stored.event);
-        const TrialRecord* best = trial ? best_.update(record, trial) : best_.update(record);
-        const auto line = view::event_line(stored, record, study_, best);
+        const auto line = lines_.line(stored, record);
+        spoke_ |= !line.empty();
         return line.empty() ? line : line + '\n';
     }
     std::string ended_with_study(const StudyRecord&, std::span<const StoredEvent> ends) override {
@@ -134,11 +135,27 @@ class InLines final : public Answering {
         if (notice.trial && notice.level == Notice::Level::error) return;
         if (notice.level != Notice::Level::info) (void)view::write_to(STDERR_FILENO, with_level(notice));
     }
-    bool draw(const std::string&) override { return out_.alive(); }
+    /// A session of long trials says from time to time how far it is.
+    std::string picture(const SessionView& view) override {
+        if (std::exchange(spoke_, false)) spoke_at_ = view.seconds;
+        if (view.seconds - spoke_at_ < longest_silence) return {};
+        spoke_at_ = view.seconds;
+        Moment now = moment(view);
+        now.waits = view.waits;
+        return view::running_line(study_, view.record, now) + '\n';
+    }
+    bool draw(const std::string& picture) override {
+        if (!picture.empty()) out_.write(picture);
+        return out_.alive();
+    }
 
    private:
+    static constexpr double longest_silence = 600;  // seconds
+
     const Study& study_;
-    BestSoFar best_;
+    view::TrialLines lines_;
+    bool spoke_ = false;   ///< since the last picture
+    double spoke_at_ = 0;  ///< seconds of the study
     Output out_;
 };
 

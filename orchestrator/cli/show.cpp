@@ -38,7 +38,7 @@ Json predicted_step_json(const TrialRecord& trial) {
             {"why", forecast.why.empty() ? Json(nullptr) : Json(forecast.why)}};
 }
 
-/// Prints the report of `hpo run` and all that `hpo importance` finds.
+/// Prints the report of `hpo run`, the details of stopping, and all that `hpo importance` finds.
 int show_study(StudySnapshot snapshot, bool json) {
     if (json)
         throw Fatal("for programs: hpo ls " + snapshot.study.name + " --json, hpo importance " + snapshot.study.name +
@@ -47,10 +47,12 @@ int show_study(StudySnapshot snapshot, bool json) {
     const Insights insights = whole_insights_of(snapshot);
     const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     const auto moment = view::moment_of(snapshot.record, now, snapshot.holder.has_value());
-    const view::ReportFacts facts{
-        snapshot.folder.path.string(), snapshot.holder ? "running" : "", false, "", insights.stopping, insights.lines};
-    print(view::draw_report(snapshot.study, snapshot.record, moment, facts, view::screen_of_stdout()) + '\n' +
-          insights.whole);
+    const view::ReportFacts facts{snapshot.folder.path.string(), snapshot.holder ? "running" : "", false, "",
+                                  insights.lines};
+    print(view::draw_report(snapshot.study, snapshot.record, moment, facts, view::screen_of_stdout()) +
+          view::savings_text(snapshot.study, snapshot.record));
+    for (const std::string& line : insights.stopping) print("  " + printable(line) + '\n');
+    print('\n' + insights.whole);
     return 0;
 }
 

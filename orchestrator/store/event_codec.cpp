@@ -141,17 +141,6 @@ Event from_body(int kind, std::int64_t trial, std::int64_t attempt, const Json& 
 
 }  // namespace
 
-std::int64_t trial_of(const Event& event) {
-    return std::visit(
-        [](const auto& e) -> std::int64_t {
-            if constexpr (requires { e.trial; })
-                return e.trial;
-            else
-                return 0;
-        },
-        event);
-}
-
 bool is_durable(const Event& event) {
     return std::holds_alternative<event::Finished>(event) || std::holds_alternative<event::SessionEnded>(event);
 }

@@ -23,9 +23,6 @@ EventRow to_row(const Event& event);
 /// The way back, bit for bit, non-finite numbers included. An Error says what is wrong with the row.
 Result<Event> to_event(int kind, std::int64_t trial, std::int64_t attempt, std::string_view body);
 
-/// The trial an event speaks of; 0: of the study.
-std::int64_t trial_of(const Event& event);
-
 /// Whether the loss of power must not lose it once it is acknowledged: results. What leads to them may fall back to an
 /// earlier state of the same study, and a result takes along all that was appended before it.
 bool is_durable(const Event& event);

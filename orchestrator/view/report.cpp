@@ -13,77 +13,167 @@ namespace {
 
 constexpr std::size_t max_shown = 5, max_front_shown = 12;  ///< trials
 
-/// Adds a table with a column for each trial and a row for each property. It has as many trials as fit the width.
-/// Returns their number.
-std::size_t add_best(Canvas& canvas, const Study& study, const std::vector<const TrialRecord*>& ranked,
-                     const Screen& screen) {
-    struct Row {
-        std::string name;
-        std::vector<std::string> cells;
-        Style style = Style::plain;
+struct TableColumn {
+    std::string title;
+    std::vector<std::string> cells = {};
+    Style style = Style::plain;
+};
+
+/// Returns what is measured of the trials: number, values, seeds, the step of the best value, and time.
+std::vector<TableColumn> measured_columns(const Study& study, const std::vector<const TrialRecord*>& trials,
+                                          const TrialRecord* best) {
+    const auto column = [&](const std::string& title, Style style, const auto& cell) {
+        TableColumn one{title, {}, style};
+        for (const TrialRecord* trial : trials) one.cells.push_back(cell(*trial));
+        return one;
     };
-    const auto count = std::min(ranked.size(), study.objective.further.empty() ? max_shown : max_front_shown);
-    std::vector<Row> rows{{"trial", {}, Style::dim},
-                          {study.objective.metric, {}, Style::strong},
-                          {"best " + step_name(study), {}},
-                          {"time", {}}};
+    const auto number_or_dash = [](const std::optional<double>& number) {
+        return number ? short_number(*number) : std::string("-");
+    };
+    std::vector<TableColumn> all;
+    all.push_back(column("TRIAL", Style::plain, [&](const TrialRecord& trial) {
+        return (&trial == best ? "*" : "") + std::to_string(trial.number);
+    }));
+    all.push_back(column(study.objective.metric, Style::strong,
+                         [](const TrialRecord& trial) { return short_number(*trial.value); }));
     auto others = judged_metrics(study.objective);
-    if (const std::string error = standard_error_of(study.objective.metric);
-        count > 0 && metric_that_counts(*ranked[0], error))
+    if (const std::string error = standard_error_of(study.objective.metric); metric_that_counts(*trials[0], error))
         others.push_back(error);
-    rows.insert(rows.begin() + 2, others.size(), {});
-    for (std::size_t m = 0; m < others.size(); ++m) {
-        Row& row = rows[2 + m];
-        row = {others[m], {}, m < study.objective.further.size() ? Style::strong : Style::plain};
-        for (std::size_t i = 0; i < count; ++i) {
-            const auto value = metric_that_counts(*ranked[i], others[m]);
-            row.cells.push_back(value ? short_number(*value) : "-");
-        }
+    for (std::size_t m = 0; m < others.size(); ++m)
+        all.push_back(column(others[m], m < study.objective.further.size() ? Style::strong : Style::plain,
+                             [&](const TrialRecord& t) { return number_or_dash(metric_that_counts(t, others[m])); }));
+    if (std::any_of(trials.begin(), trials.end(), [](const TrialRecord* trial) { return !trial->seeds.empty(); })) {
+        all.push_back(column("SEEDS", Style::plain, [](const TrialRecord& trial) {
+            return std::to_string(std::max<std::size_t>(1, trial.seeds.size()));
+        }));
+        all.push_back(column("DEVIATION", Style::plain,
+                             [&](const TrialRecord& trial) { return number_or_dash(deviation_of_seeds(trial)); }));
     }
-    Row &best_step = rows[2 + others.size()], &time = rows[3 + others.size()];
-    for (std::size_t i = 0; i < count; ++i) {
-        const TrialRecord& trial = *ranked[i];
-        rows[0].cells.push_back(std::to_string(trial.number));
-        rows[1].cells.push_back(short_number(*trial.value));
-        best_step.cells.push_back(progress_text(study, trial.best_step));
+    all.push_back(column(study.command.empty() && has_worker(study) ? "EPOCH" : "STEP", Style::plain,
+                         [&](const TrialRecord& trial) { return progress_text(study, trial.best_step); }));
+    all.push_back(column("TIME", Style::plain, [](const TrialRecord& trial) {
         const auto seconds = training_seconds(trial);
-        time.cells.push_back(seconds ? duration_text(*seconds) : "-");
-    }
-    if (std::any_of(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(count),
-                    [](const TrialRecord* trial) { return !trial->seeds.empty(); })) {
-        Row seeds{"seeds", {}}, deviation{"deviation", {}};
-        for (std::size_t i = 0; i < count; ++i) {
-            seeds.cells.push_back(std::to_string(std::max<std::size_t>(1, ranked[i]->seeds.size())));
-            const auto known = deviation_of_seeds(*ranked[i]);
-            deviation.cells.push_back(known ? short_number(*known) : "-");
-        }
-        rows.insert(rows.begin() + 2, {std::move(seeds), std::move(deviation)});
-    }
+        return seconds ? duration_text(*seconds) : std::string("-");
+    }));
+    return all;
+}
+
+/// Returns a column for each parameter that differs among the trials. The others are added to `same`, as text.
+std::vector<TableColumn> parameter_columns(const Study& study, const std::vector<const TrialRecord*>& trials,
+                                           std::string& same) {
+    std::vector<TableColumn> all;
     for (const Dimension& dimension : study.space) {
-        Row row{dimension.name, {}};
-        for (std::size_t i = 0; i < count; ++i) {
-            const auto found = ranked[i]->params.find(dimension.name);
-            row.cells.push_back(found == ranked[i]->params.end() ? "-" : value_text(found->second));
+        TableColumn one{dimension.name};
+        for (const TrialRecord* trial : trials) {
+            const auto found = trial->params.find(dimension.name);
+            one.cells.push_back(found == trial->params.end() ? "-" : value_text(found->second));
         }
-        rows.push_back(std::move(row));
+        const bool differs = std::any_of(one.cells.begin(), one.cells.end(),
+                                         [&](const std::string& cell) { return cell != one.cells.front(); });
+        if (differs || trials.size() == 1)
+            all.push_back(std::move(one));
+        else if (one.cells.front() != "-")
+            same += (same.empty() ? "" : ", ") + dimension.name + " " + one.cells.front();
     }
-    int name_width = 0, cell_width = 8;
-    for (const Row& row : rows) {
-        name_width = std::max(name_width, columns(row.name));
-        for (const auto& cell : row.cells) cell_width = std::max(cell_width, columns(cell));
+    return all;
+}
+
+/// Adds a table of the first trials of `ranked`, with as many parameters as fit the screen's width. `best` has a mark.
+/// Returns the number of trials.
+std::size_t add_best(Canvas& canvas, const Study& study, std::vector<const TrialRecord*> ranked,
+                     const TrialRecord* best, const Screen& screen) {
+    constexpr int widest = 24;
+    ranked.resize(std::min(ranked.size(), study.objective.further.empty() ? max_shown : max_front_shown));
+    auto table = measured_columns(study, ranked, best);
+    const std::size_t measured = table.size();
+    std::string same;
+    for (TableColumn& column : parameter_columns(study, ranked, same)) table.push_back(std::move(column));
+    std::vector<int> widths;
+    int used = 0;
+    for (const TableColumn& column : table) {
+        int width = columns(column.title);
+        for (const std::string& cell : column.cells) width = std::max(width, columns(cell));
+        width = std::min(width, widest);
+        if (screen.width > 0 && widths.size() >= measured && used + 2 + width > screen.width) break;
+        widths.push_back(width);
+        used += 2 + width;
     }
-    name_width = std::min(name_width, 24);
-    cell_width = std::min(cell_width, 14);
-    const int fitting =
-        screen.width <= 0 ? static_cast<int>(count) : std::max(1, (screen.width - 2 - name_width) / (cell_width + 2));
-    const std::size_t shown = std::min(count, static_cast<std::size_t>(fitting));
-    for (const Row& row : rows) {
+    Line head;
+    for (std::size_t c = 0; c < widths.size(); ++c)
+        head.add("  " + pad_left(printable(table[c].title), widths[c], screen), Style::dim);
+    canvas.add(head);
+    for (std::size_t row = 0; row < ranked.size(); ++row) {
         Line line;
-        line.add("  " + pad_right(row.name, name_width, screen), Style::dim);
-        for (std::size_t i = 0; i < shown; ++i) line.add("  " + pad_left(row.cells[i], cell_width, screen), row.style);
+        for (std::size_t c = 0; c < widths.size(); ++c)
+            line.add("  " + pad_left(table[c].cells[row], widths[c], screen), table[c].style);
         canvas.add(line);
     }
-    return shown;
+    if (!same.empty()) canvas.add("  all with " + same, Style::dim);
+    if (const std::size_t more = table.size() - widths.size(); more > 0)
+        canvas.add("  and " + std::to_string(more) + (more == 1 ? " more parameter" : " more parameters") +
+                       ": hpo show " + study.name + "/" + std::to_string(ranked.front()->number),
+                   Style::dim);
+    return ranked.size();
+}
+
+std::int64_t count_spared(const StudyRecord& record) {
+    return std::count_if(record.trials.begin(), record.trials.end(),
+                         [](const TrialRecord& trial) { return trial.spared; });
+}
+
+/// Returns what stopping saved as one line, or an empty text if nothing is known to have been left out.
+std::string savings_line(const Study& study, const StudyRecord& record) {
+    const auto saved = savings(study, record);
+    const std::int64_t spared = count_spared(record);
+    const std::string not_paused =
+        spared == 0 ? "" : std::to_string(spared) + " not paused, as a restart takes longer than the rest";
+    if (!saved || saved->left == 0) return not_paused.empty() ? "" : "Stopping      " + not_paused;
+    const auto share = std::lround(100.0 * static_cast<double>(saved->left) / static_cast<double>(saved->of));
+    std::string rules;
+    std::int64_t trials = 0;
+    for (const auto& [rule, by] : saved->rules)
+        rules += (rules.empty() ? "" : " and ") + printable(rule), trials += by.trials;
+    const std::string left_out = std::to_string(saved->left) + " of " + steps_text(study, saved->of) + " (" +
+                                 std::to_string(share) + " %) left out in " + std::to_string(trials) +
+                                 (trials == 1 ? " trial by " : " trials by ") + rules +
+                                 (not_paused.empty() ? "" : "; ") + not_paused;
+    if (!saved->timed) return "Stopping      " + left_out;
+    if (saved->seconds() > 0)
+        return "Stopping      saved " + duration_text(saved->seconds()) + " of training: " + left_out;
+    return "Stopping      saved no time, as restarts took longer: " + left_out;
+}
+
+/// Returns the answer: "early: best val_loss 0.2057 (trial 38) from 40 trials in 6.6 s", or that there is none.
+Line head_line(const Study& study, const StudyRecord& record, const Moment& moment) {
+    const std::size_t trials = record.trials.size();
+    const std::string extent =
+        std::to_string(trials) + (trials == 1 ? " trial in " : " trials in ") + duration_text(moment.seconds);
+    Line head;
+    head.add(study.name, Style::strong).add(": ");
+    if (!study.objective.further.empty()) return head.add(extent);
+    const TrialRecord* best = best_trial(record, study.objective);
+    if (!best) return head.add("no best " + study.objective.metric + " from " + extent);
+    const std::string seeds = seeds_text(*best);
+    return head.add("best " + study.objective.metric + " ")
+        .add(short_number(*best->value), Style::strong)
+        .add(" (trial " + std::to_string(best->number) + (seeds.empty() ? "" : ", " + seeds) + ") from " + extent);
+}
+
+/// Adds the folder and the commands that come next.
+void add_commands(Canvas& canvas, const Study& study, const TrialRecord* best, const ReportFacts& facts) {
+    const auto command = [&](const char* label, const std::string& text) {
+        canvas.add(Line().add(label).add(text, Style::accent));
+    };
+    if (best && !study.objective.further.empty()) {
+        command("Keep one      ", "hpo best " + study.name + "/" + std::to_string(best->number) + " > best.yaml");
+    } else if (best) {
+        command("Keep the best ", "hpo best " + study.name + " > best.yaml");
+        if (study.command.empty() && has_worker(study))
+            command("Train it      ", "hpo train best.yaml -o model.safetensors");
+    }
+    command("Look at it    ", "hpo top " + study.name + ", hpo report " + study.name);
+    if (facts.may_continue) command("Resume        ", "hpo run " + facts.source);
+    canvas.add(Line().add("Stored in     ").add(printable(facts.folder)));
 }
 
 /// Adds what stopping saved: the time of the steps that were left out, less that of restarts. For scripts that start
@@ -127,8 +217,7 @@ bool add_savings(Canvas& canvas, const Study& study, const StudyRecord& record) 
 
 /// Adds how many trials went on although a rule would have paused them. `saved` is true below what stopping saved.
 void add_spared(Canvas& canvas, const StudyRecord& record, bool saved) {
-    const auto spared = std::count_if(record.trials.begin(), record.trials.end(),
-                                      [](const TrialRecord& trial) { return trial.spared; });
+    const std::int64_t spared = count_spared(record);
     if (spared == 0) return;
     if (!saved) canvas.blank();
     canvas.add((saved ? "  " : "Stopping      ") + std::to_string(spared) +
@@ -149,17 +238,14 @@ std::string draw_report(const Study& study, const StudyRecord& record, const Mom
                         const Screen& screen) {
     // Lines are not cut, since their commands and paths must be complete. The terminal wraps them.
     Canvas canvas({0, std::numeric_limits<int>::max(), screen.colour, screen.utf8});
-    Line head;
-    head.add(study.name, Style::strong).add(": " + duration_text(moment.seconds));
+    canvas.add(head_line(study, record, moment));
     // Only the first line of the reason is shown. Lines of a log may follow, which were printed when it happened.
-    if (!facts.end_reason.empty()) head.add(", " + printable(facts.end_reason.substr(0, facts.end_reason.find('\n'))));
-    canvas.add(head);
-    canvas.add("  " + states_text(record), Style::plain);
+    const std::string reason = printable(facts.end_reason.substr(0, facts.end_reason.find('\n')));
+    canvas.add("  " + reason + (reason.empty() ? "" : ": ") + states_text(record));
 
     // Trials that break constraints are shown only where no trial keeps them.
     const auto front = front_of(record, study.objective);
     auto ranked = study.objective.further.empty() || front.empty() ? ranking(record, study.objective) : front;
-    const std::size_t all = ranked.size();
     if (const std::string note = constraints_text(record, study.objective); !note.empty()) {
         canvas.blank();
         canvas.add(note);
@@ -172,39 +258,22 @@ std::string draw_report(const Study& study, const StudyRecord& record, const Mom
         canvas.add("No trial completed or was stopped with a value of " + study.objective.metric + ".");
     } else if (!study.objective.further.empty() && !front.empty()) {
         canvas.add(front_text(study, record));
-        if (const std::size_t shown = add_best(canvas, study, front, screen); shown < front.size())
+        if (const std::size_t shown = add_best(canvas, study, front, nullptr, screen); shown < front.size())
             canvas.add("  " + std::to_string(shown) + " of them are shown", Style::dim);
     } else {
-        canvas.add(ranked.size() == 1 ? "Best by " + study.objective.metric
-                                      : "Top " + std::to_string(std::min(ranked.size(), max_shown)) + " of " +
-                                            std::to_string(all) + " by " + study.objective.metric);
-        add_best(canvas, study, ranked, screen);
+        add_best(canvas, study, ranked, best_trial(record, study.objective), screen);
     }
-    add_spared(canvas, record, add_savings(canvas, study, record));
-    for (const std::string& line : facts.stopping) canvas.add("  " + printable(line), Style::dim);
-    if (!facts.insights.empty()) canvas.blank();
-    for (const std::string& line : facts.insights) canvas.add(printable(line));
+
+    auto insights = facts.insights;
+    if (std::string saved = savings_line(study, record); !saved.empty())
+        insights.insert(std::find_if(insights.begin(), insights.end(),
+                                     [](const std::string& line) { return line.starts_with("Next"); }),
+                        std::move(saved));
+    if (!insights.empty()) canvas.blank();
+    for (const std::string& line : insights) canvas.add(printable(line));
 
     canvas.blank();
-    canvas.add(Line().add("Database, logs and checkpoints  ").add(printable(facts.folder)));
-    if (!front.empty() && !study.objective.further.empty()) {
-        canvas.add(Line()
-                       .add("Write one of the front          ")
-                       .add("hpo best " + study.name + "/" + std::to_string(front.front()->number) + " > best.yaml",
-                            Style::accent));
-    } else if (!front.empty()) {
-        const bool native = study.command.empty() && has_worker(study);
-        canvas.add(Line()
-                       .add(native ? "Train the best                  " : "Keep the best                   ")
-                       .add("hpo best " + study.name + " > best.yaml", Style::accent));
-        if (native)
-            canvas.add(Line()
-                           .add("                                ")
-                           .add("hpo train best.yaml -o model.safetensors", Style::accent));
-    }
-    canvas.add(Line().add("Show the trials                 ").add("hpo top " + study.name, Style::accent));
-    if (facts.may_continue)
-        canvas.add(Line().add("Resume                          ").add("hpo run " + facts.source, Style::accent));
+    add_commands(canvas, study, front.empty() ? nullptr : front.front(), facts);
     return canvas.text();
 }
 

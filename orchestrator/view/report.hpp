@@ -14,12 +14,11 @@ struct ReportFacts {
     std::string end_reason;                  ///< why the session ended
     bool may_continue = false;               ///< true if `hpo run` would resume the study
     std::string source;                      ///< arguments of the `hpo run` that resumes it
-    std::vector<std::string> stopping = {};  ///< what is known of each rule that stopped trials
     std::vector<std::string> insights = {};  ///< findings about the parameters, one per line
 };
 
-/// Returns the five best trials with their parameters, the epochs and the time that stopping saved, the study's folder,
-/// and the next commands. The report is as long as necessary; the screen's height is ignored.
+/// Returns the best value, the five best trials with their parameters, findings, what stopping saved, the next commands
+/// and the study's folder. The report is as long as necessary; the screen's height is ignored.
 std::string draw_report(const Study& study, const StudyRecord& record, const Moment& moment, const ReportFacts& facts,
                         const Screen& screen);
 

@@ -173,7 +173,7 @@ std::string states_text(const StudyRecord& record) {
         if (const auto count = counts[static_cast<std::size_t>(state)]; count > 0) {
             if (!text.empty()) text += ", ";
             text += std::to_string(count) + " ";
-            text += to_text(state);
+            text += state == TrialState::stopped ? "stopped early" : to_text(state);
         }
     return text.empty() ? "no trials yet" : text;
 }
@@ -197,7 +197,7 @@ Style state_style(TrialState state) {
 }
 
 std::string value_text(const Value& value) {
-    if (const auto* number = std::get_if<double>(&value)) return short_number(*number);
+    if (const auto* number = std::get_if<double>(&value)) return trimmed_number(*number);
     return printable(to_text(value));
 }
 
@@ -244,97 +244,12 @@ std::string NewBests::line(const StoredEvent& stored, const StudyRecord& record)
 
 std::int64_t tries(const TrialRecord& trial) { return 1 + trial.failures + trial.memory_deaths; }
 
-namespace {
-/// Returns true if the last attempt is a retry, since the one before was lost or ran out of memory.
-bool is_retry(const TrialRecord& trial) {
-    return trial.requeued == Outcome::lost || trial.requeued == Outcome::out_of_memory;
-}
-}  // namespace
-
 std::optional<double> training_seconds(const TrialRecord& trial) {
     if (trial.curve.empty() || !trial.curve.back().seconds) return std::nullopt;
     const Report& last = trial.curve.back();
     const bool measures_itself = last.iteration.has_value();
     if (measures_itself || trial.attempt > 1) return last.seconds;
     return std::max(*last.seconds, trial.ended_at - trial.started_at);
-}
-
-std::string event_line(const StoredEvent& stored, const StudyRecord& record, const Study& study,
-                       const TrialRecord* best) {
-    const auto of_trial = [&](std::int64_t number, const std::string& text) {
-        return "trial " + std::to_string(number) + " " + text;
-    };
-    // Only the first line of the reason is shown, since the lines of a log may follow.
-    const auto because = [](const std::string& rule, const std::string& reason) {
-        std::string text = rule.empty() ? "" : " by " + printable(rule);
-        std::string first = reason.substr(0, reason.find('\n'));
-        while (!first.empty() && (first.back() == ':' || first.back() == ' ')) first.pop_back();
-        if (!first.empty()) text += ": " + printable(first);
-        return text;
-    };
-    const auto value = [&](const TrialRecord& trial) {
-        std::string text;
-        if (trial.value)
-            text += ", " + study.objective.metric + " " + short_number(*trial.value) + " at " + step_name(study) + " " +
-                    std::to_string(trial.best_step);
-        if (const auto seconds = training_seconds(trial)) text += ", " + duration_text(*seconds);
-        for (const Goal& goal : study.objective.further)
-            if (const auto other = metric_that_counts(trial, goal.metric))
-                text += ", " + goal.metric + " " + short_number(*other);
-        if (const std::string broken = broken_text(trial, study.objective); !broken.empty())
-            return text + ", breaks a constraint: " + broken;
-        if (!study.objective.further.empty()) return text;
-        if (trial.repeat_of != 0)
-            if (const TrialRecord& first = record.trial(trial.repeat_of); !first.seeds.empty())
-                text += "; trial " + std::to_string(first.number) + " now has " + short_number(*first.value) + ", " +
-                        seeds_text(first);
-        if (best && best->number == trial.number) return text + ", the best so far";
-        if (best) text += " (best " + short_number(*best->value) + ", trial " + std::to_string(best->number) + ")";
-        return text;
-    };
-    return std::visit(
-        Overloaded{
-            [&](const event::Launched& e) {
-                const TrialRecord& trial = record.trial(e.trial);
-                if (e.attempt == 1)
-                    return of_trial(e.trial, trial.repeat_of == 0
-                                                 ? "starts"
-                                                 : "starts: another seed for trial " + std::to_string(trial.repeat_of));
-                if (is_retry(trial)) return of_trial(e.trial, "starts again, attempt " + std::to_string(tries(trial)));
-                return of_trial(e.trial, trial.curve.empty() ? "starts again"
-                                                             : "resumes after " + steps_text(study, trial.steps()));
-            },
-            [&](const event::Paused& e) {
-                const TrialRecord& trial = record.trial(e.trial);
-                std::string facts = value(trial);
-                if (!facts.empty()) facts[0] = facts[0] == ',' ? ';' : facts[0];
-                const std::string by = e.rule.empty() ? "" : " by " + printable(e.rule);
-                return of_trial(e.trial, "paused" + by + " after " + steps_text(study, trial.steps()) +
-                                             because("", e.reason) + facts);
-            },
-            [&](const event::Requeued& e) {
-                // The engine's warning about these says what it does next.
-                if (e.outcome == Outcome::out_of_memory || e.charged) return std::string();
-                if (e.outcome == Outcome::paused) return of_trial(e.trial, printable(e.reason));  // "promoted"
-                return of_trial(e.trial, "is queued again" + because("", e.reason));
-            },
-            [&](const event::Finished& e) {
-                const TrialRecord& trial = record.trial(e.trial);
-                const std::string reason = because(e.rule, e.reason);
-                std::string facts = value(trial);
-                if (!reason.empty() && facts.starts_with(',')) facts[0] = ';';
-                return of_trial(e.trial, std::string(to_text(e.state)) + " after " + steps_text(study, trial.steps()) +
-                                             reason + facts);
-            },
-            [&](const event::Closing& e) {
-                std::string facts;
-                for (const auto& [name, number] : e.values)
-                    facts += (facts.empty() ? "" : ", ") + printable(name) + " " + short_number(number);
-                return of_trial(e.trial, "reports at its end: " + facts);
-            },
-            [](const auto&) { return std::string(); },
-        },
-        stored.event);
 }
 
 }  // namespace hpo::view

@@ -77,7 +77,7 @@ std::string states_text(const StudyRecord& record);
 /// Returns the style in which a state is shown.
 Style state_style(TrialState state);
 
-/// Returns a parameter's value as tables show it: numbers with four digits, text made printable.
+/// Returns a parameter's value as tables show it: numbers with at most four digits, text made printable.
 std::string value_text(const Value& value);
 
 /// Returns "mean of 3 seeds, +- 0.012", with their standard deviation, for a configuration that was trained with
@@ -109,11 +109,6 @@ class NewBests {
 /// Returns the number of attempts that a user counts: one, plus one for each attempt that failed or ran out of memory.
 /// A trial that resumes after a pause or in another session continues its attempt.
 std::int64_t tries(const TrialRecord& trial);
-
-/// Returns the line that a log or a pipe shows for an event, or an empty text if the event is not shown. `record` must
-/// include the event, and `best` is its best trial, if there is one.
-std::string event_line(const StoredEvent& stored, const StudyRecord& record, const Study& study,
-                       const TrialRecord* best);
 
 /// Returns the seconds of a trial's training so far, or nothing if its worker did not measure them. A script that is
 /// run as it is may report before its work is done: its only attempt counts up to its end.

@@ -89,7 +89,7 @@ class AskTell(Case):
         self.assertIn("x:", self.hpo("best", "requests"))
         self.assertIn("x=", self.hpo("ls", "requests"))
         shown = self.hpo("show", "requests")
-        self.assertRegex(shown, r"(?s)Top 5 of \d+ by loss.*requests: what loss depends on")
+        self.assertRegex(shown, r"(?s)requests: best loss .*TRIAL +loss +STEP.*requests: what loss depends on")
         self.hpo("show", "requests", "--json", status=2)
         self.hpo("run", "study.yaml", status=1)
         self.assertIn("'worker' is missing", self.error)

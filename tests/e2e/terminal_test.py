@@ -63,7 +63,7 @@ class Terminal(Case):
         self.assertEqual(screen.wait(), 0)
         self.assertIn("\x1b[", screen.text)
         self.assertIn("finished of 6", screen.text)
-        self.assertIn(" by val_loss", screen.text)
+        self.assertIn(": best val_loss ", screen.text)
 
     def test_no_color_disables_colours(self):
         screen = Screen(self.folder, "run", self.study(synthetic(trials=3)), environment={"NO_COLOR": "1"})

@@ -1,8 +1,6 @@
 // What stopping saved, as the report tells it: never more than the time that was saved.
 #include <gmock/gmock.h>
 
-#include <sstream>
-
 #include "orchestrator/view/report.hpp"
 
 namespace hpo::view {
@@ -37,16 +35,10 @@ struct PlayedScript {
     void end(std::int64_t trial, TrialState state) {
         happens(event::Finished{trial, 1, state, state == TrialState::stopped ? "asha" : "", ""});
     }
-    /// Returns the lines of the report that tell of stopping.
+    /// Returns the lines about stopping, below a blank line.
     [[nodiscard]] std::string told() const {
-        std::string text, all = draw_report(study, record, {}, {}, {0, 0, false, true});
-        std::istringstream lines(all);
-        bool stopping = false;
-        for (std::string line; std::getline(lines, line);) {
-            stopping = line.starts_with("Stopping") || (stopping && line.starts_with("  "));
-            if (stopping) text += line + "\n";
-        }
-        return text;
+        const std::string text = savings_text(study, record);
+        return text.starts_with('\n') ? text.substr(1) : text;
     }
 
     Study study;
@@ -73,6 +65,9 @@ TEST(Savings, AreLessTheStartsOfResumedScripts) {
               "  trials stopped by asha 1 (44 steps)\n"
               "  less 2.6 s for 1 restart after a pause, a failure or an interruption, with 6 steps that trials "
               "repeated\n");
+    EXPECT_THAT(draw_report(played.study, played.record, {}, {}, {0, 0, false, true}),
+                ::testing::HasSubstr("\nStopping      saved 1.8 s of training: 44 of 150 steps (29 %) left out in 1 "
+                                     "trial by asha\n"));
 }
 
 TEST(Savings, AreNoneWhereRestartsTookLongerThanTheStepsThatWereLeftOut) {
@@ -123,6 +118,8 @@ TEST(Savings, ASparedTrialIsTold) {
               "Stopping      1 trial was not paused: its restart would have taken longer than the remaining steps "
               "(hpo.log has "
               "the times)\n");
+    EXPECT_THAT(draw_report(played.study, played.record, {}, {}, {0, 0, false, true}),
+                ::testing::HasSubstr("\nStopping      1 not paused, as a restart takes longer than the rest\n"));
 }
 
 }  // namespace

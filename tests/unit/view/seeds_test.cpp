@@ -4,6 +4,7 @@
 #include "orchestrator/view/report.hpp"
 #include "orchestrator/view/summary.hpp"
 #include "orchestrator/view/top.hpp"
+#include "orchestrator/view/trial_lines.hpp"
 
 namespace hpo::view {
 namespace {
@@ -24,8 +25,7 @@ class Seeds : public ::testing::Test {
     std::string happens(const Event& event) {
         const StoredEvent stored{record_.sequence + 1, 0, event, {}};
         apply(record_, stored, study_.objective);
-        const std::string line = event_line(stored, record_, study_, best_trial(record_, study_.objective)) + '\n';
-        return line + bests_.line(stored, record_);
+        return lines_.line(stored, record_) + '\n' + bests_.line(stored, record_);
     }
     std::string trains(double loss, std::int64_t repeat_of = 0) {
         const auto trial = static_cast<std::int64_t>(record_.trials.size()) + 1;
@@ -37,14 +37,14 @@ class Seeds : public ::testing::Test {
 
     Study study_;
     StudyRecord record_;
+    TrialLines lines_{study_};
     NewBests bests_{study_};
 };
 
 TEST_F(Seeds, OfAConfigurationAreToldWithItsMean) {
     EXPECT_THAT(trains(0.4), HasSubstr("new best 0.4000 loss, trial 1"));
     const std::string lines = trains(0.44, 1);
-    EXPECT_THAT(lines, HasSubstr("trial 2 starts: another seed for trial 1\n"));
-    EXPECT_THAT(lines, HasSubstr("trial 1 now has 0.4200, mean of 2 seeds, +- 0.02828"));
+    EXPECT_THAT(lines, HasSubstr("another seed for trial 1, which now has 0.4200, mean of 2 seeds, +- 0.02828"));
     EXPECT_THAT(lines, Not(HasSubstr("new best")));
     EXPECT_EQ(seeds_text(record_.trial(1)), "mean of 2 seeds, +- 0.02828");
     EXPECT_EQ(seeds_text(record_.trial(2)), "");
@@ -56,9 +56,11 @@ TEST_F(Seeds, OfAConfigurationAreToldWithItsMean) {
 TEST_F(Seeds, AreCountedInTheReport) {
     trains(0.4), trains(0.9), trains(0.44, 1);
     const std::string report = draw_report(study_, record_, {}, {}, {});
-    EXPECT_THAT(report, HasSubstr("Top 2 of 2 by loss")) << "a seed is no configuration of its own";
-    EXPECT_THAT(report, HasSubstr("seeds             2         1"));
-    EXPECT_THAT(report, HasSubstr("deviation   0.02828         -"));
+    EXPECT_THAT(report, HasSubstr("noisy: best loss 0.4200 (trial 1, mean of 2 seeds, +- 0.02828) from 3 trials"));
+    EXPECT_THAT(report, HasSubstr("  TRIAL    loss  SEEDS  DEVIATION  STEP"));
+    EXPECT_THAT(report, HasSubstr("     *1  0.4200      2    0.02828   1/1"));
+    EXPECT_THAT(report, HasSubstr("      2  0.9000      1          -   1/1"));
+    EXPECT_THAT(report, Not(HasSubstr("\n      3"))) << "a seed is no configuration of its own";
 }
 
 TEST_F(Seeds, AreRankedInTopByTheFirst) {
