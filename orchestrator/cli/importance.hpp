@@ -17,8 +17,8 @@ analysis::Repeats repeats_of(const StudySnapshot& snapshot);
 /// Wraps the text at 80 columns. The first line begins with `label`, the others are indented.
 std::vector<std::string> labelled_lines(const std::string& label, const std::string& text);
 
-/// Returns lines about a study that has ended: findings about parameters, bounds and ties, advice, then what limited the
-/// machine. They are empty if nothing is certain enough, if the steps cannot be read, or if the trials have so many
+/// Returns lines about a study that has ended: findings about parameters, bounds and ties, advice, then what limited
+/// the machine. They are empty if nothing is certain enough, if the steps cannot be read, or if the trials have so many
 /// steps that computing them would keep the user waiting (`hpo importance` has no such limit). Reads the steps of the
 /// trials that are analysed into the snapshot.
 std::vector<std::string> insights_of(StudySnapshot& snapshot);
