@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "hpo/or_fail.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/result.hpp"
 #include "orchestrator/cli/commands.hpp"
-#include "orchestrator/cli/or_fail.hpp"
 #include "orchestrator/export/registry.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/lookup/study_snapshot.hpp"

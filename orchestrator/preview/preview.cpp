@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "hpo/or_fail.hpp"
 #include "hpo/result.hpp"
 #include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/session_concurrency.hpp"
@@ -22,22 +23,16 @@ namespace hpo {
 
 namespace {
 
-template <class T>
-T value_or_fail(Result<T> result) {
-    if (!result) throw Fatal(result.error().message);
-    return std::move(*result);
-}
-
 SearchPreview search_of(const Study& study) {
     SearchPreview search;
-    const auto priors = value_or_fail(prior_studies_of(study));
+    const auto priors = or_fail(prior_studies_of(study));
     for (const PriorStudy& prior : priors) search.priors.push_back(describe(prior));
-    const Proposer proposer = value_or_fail(Proposer::make(study, priors));
+    const Proposer proposer = or_fail(Proposer::make(study, priors));
     search.allowed = proposer.allowed_share();
     search.about_allowed = proposer.about_allowed();
     search.sampler = proposer.about();
     for (const PartSpec& spec : study.stopping) {
-        const auto rule = value_or_fail(make_rule(spec, study.objective, study.budget.epochs));
+        const auto rule = or_fail(make_rule(spec, study.objective, study.budget.epochs));
         search.rules.push_back({spec.type, rule->plan(study.command.empty() && has_worker(study) ? "epoch" : "step")});
     }
     return search;
@@ -79,8 +74,7 @@ PackingQuestion question_of(const Study& study, const WorkerPlan& plan, const Li
 NativePreview native_trials(const CheckedStudy& checked, const Programs& programs, const LiveMachine& machine,
                             PackingQuestion question) {
     const Study& study = checked.study;
-    const auto worker =
-        value_or_fail(OneWorker::start(study, programs, machine.target(machine.on_device() ? 0 : host_only)));
+    const auto worker = or_fail(OneWorker::start(study, programs, machine.target(machine.on_device() ? 0 : host_only)));
     question.slots = slots_at_first(study, worker->slots());
     question.slots_by_default = question.slots < worker->slots();
     question.parallel = most_at_once(study, question.workers, question.slots);
@@ -91,7 +85,7 @@ NativePreview native_trials(const CheckedStudy& checked, const Programs& program
     const Sample typical = typical_sample(native.samples);
     if (machine.host_too()) native.backends = forecast_backends(native.samples, machine);
     plan_on_cpu(study, programs, native.backends, native.samples);
-    native.data = value_or_fail(worker->explain_data(native.samples.front().params, study.seed));
+    native.data = or_fail(worker->explain_data(native.samples.front().params, study.seed));
     for (const Sample& sample : native.samples)
         if (sample.can_run()) question.trials.push_back(sample.reserved);
     drop_rare_fusion_keys(question.trials);
@@ -168,7 +162,7 @@ Preview preview(const CheckedStudy& checked, const Programs& programs,
     if (has_worker(study)) refuse_unready_script(study, checked.as_written ? checked.file : "");
     Preview preview{search_of(study), {}};
     if (!has_worker(study)) return preview;
-    const LiveMachine machine = value_or_fail(open_machine(study, programs, tell));
+    const LiveMachine machine = or_fail(open_machine(study, programs, tell));
     const WorkerPlan plan = plan_workers(study, machine.host());
     const PackingQuestion question = question_of(study, plan, machine);
     MachinePreview& here = preview.machine.emplace();

@@ -5,7 +5,7 @@
 
 #include "hpo/result.hpp"
 
-namespace hpo::commands {
+namespace hpo {
 
 /// Returns the value of a result. Throws Fatal with the message of an error.
 template <class T>
@@ -14,4 +14,4 @@ T or_fail(Result<T> result) {
     if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-}  // namespace hpo::commands
+}  // namespace hpo

@@ -1,0 +1,101 @@
+#include "orchestrator/page/study_parts.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "hpo/or_fail.hpp"
+#include "hpo/printable.hpp"
+#include "hpo/standing.hpp"
+#include "orchestrator/devices/host.hpp"
+#include "orchestrator/output/trial_json.hpp"
+
+namespace hpo::page {
+
+namespace {
+
+/// Returns the end of a file as at most `lines` lines of printable text.
+std::string end_of_file(const std::filesystem::path& path, std::size_t lines) {
+    constexpr std::streamoff most_bytes = 8192;
+    std::ifstream stream(path, std::ios::binary | std::ios::ate);
+    if (!stream) return {};
+    const std::streamoff size = stream.tellg();
+    stream.seekg(std::max<std::streamoff>(0, size - most_bytes));
+    std::string text{std::istreambuf_iterator<char>(stream), {}};
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    std::size_t from = text.size();
+    for (std::size_t i = 0; i < lines && from != std::string::npos && from > 0; ++i) from = text.rfind('\n', from - 1);
+    if (from != std::string::npos && from > 0) text.erase(0, from + 1);
+    return printable(text, true);
+}
+
+}  // namespace
+
+Json curves_of(const StudySnapshot& snapshot) {
+    std::vector<std::int64_t> with_curve;
+    for (const TrialRecord& trial : snapshot.record.trials)
+        if (!trial.curve.empty()) with_curve.push_back(trial.number);
+    std::vector<std::int64_t> shown = with_curve;
+    if (with_curve.size() > CurveColumns::most_curves) {
+        shown.clear();
+        for (const TrialRecord* trial : ranking(snapshot.record, snapshot.study.objective)) {
+            if (shown.size() == CurveColumns::most_curves / 10) break;
+            shown.push_back(trial->number);
+        }
+        const std::size_t others = CurveColumns::most_curves - shown.size();
+        for (std::size_t i = 0; i < others; ++i) shown.push_back(with_curve[i * with_curve.size() / others]);
+        std::sort(shown.begin(), shown.end());
+        shown.erase(std::unique(shown.begin(), shown.end()), shown.end());
+    }
+    CurveColumns curves(snapshot.study.objective.metric, shown.size());
+    for (const std::int64_t number : shown) curves.add(or_fail(snapshot.whole(snapshot.record.trial(number))));
+    Json json = curves.json();
+    json["of"] = with_curve.size();
+    return json;
+}
+
+void add_events(Json& json, const StudySnapshot& snapshot) {
+    constexpr std::size_t batch = 4096, most_sessions = 20;
+    AttemptColumns attempts;
+    std::vector<Json> sessions;
+    for (std::int64_t sequence = 0;;) {
+        const auto events = or_fail(snapshot.store->events_to_resume(sequence, batch));
+        for (const StoredEvent& stored : events) {
+            sequence = stored.sequence;
+            attempts.add(stored);
+            if (const auto* session = std::get_if<event::SessionStarted>(&stored.event))
+                sessions.push_back(
+                    {{"host", session->host}, {"version", session->version}, {"started", utc_text(stored.time)}});
+        }
+        if (events.size() < batch || sequence >= snapshot.record.sequence) break;
+    }
+    json["attempts"] = attempts.json();
+    if (sessions.size() > most_sessions)
+        sessions.erase(sessions.begin(), sessions.end() - static_cast<std::ptrdiff_t>(most_sessions));
+    json["sessions"] = std::move(sessions);
+}
+
+Json failures_of(const StudySnapshot& snapshot) {
+    constexpr std::size_t most = 100, log_lines = 30;
+    Json failures = Json::array();
+    const auto& trials = snapshot.record.trials;
+    for (auto trial = trials.rbegin(); trial != trials.rend() && failures.size() < most; ++trial)
+        if (trial->state == TrialState::failed || trial->state == TrialState::diverged)
+            failures.push_back({{"trial", trial->number},
+                                {"state", to_text(trial->state)},
+                                {"attempts", trial->attempt},
+                                {"reason", printable(trial->reason, true)},
+                                {"log", end_of_file(snapshot.folder.trial_log(trial->number), log_lines)}});
+    return failures;
+}
+
+Json machine() {
+    const Host host = read_host();
+    return {{"name", host_name()}, {"cpu", host.cpu_name}, {"cores", host.cores}, {"memory", host.memory}};
+}
+
+}  // namespace hpo::page
