@@ -4,7 +4,6 @@
 #include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -12,12 +11,11 @@
 #include <nlohmann/json.hpp>
 
 #include "hpo/printable.hpp"
-#include "orchestrator/cli/advice_facts.hpp"
+#include "orchestrator/advice/facts.hpp"
+#include "orchestrator/advice/report.hpp"
 #include "orchestrator/cli/commands.hpp"
-#include "orchestrator/engine/warm_start.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/lookup/study_source.hpp"
-#include "orchestrator/output/trial_json.hpp"
 #include "orchestrator/study/edit.hpp"
 #include "orchestrator/view/advice.hpp"
 #include "orchestrator/view/terminal.hpp"
@@ -26,49 +24,12 @@ namespace hpo::commands {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct AdviseArguments {
     std::string study;
     std::string apply;
     bool measure = false;
     bool json = false;
 };
-
-/// Returns the seconds of the whole search with a change. Nothing if its gain is not known, or it cannot be simulated.
-std::optional<PredictedRange> search_time(const MeasuredStudy& measured, const std::vector<PriorStudy>& priors,
-                                          const StepLaw& law, const Change& change) {
-    if (!change.gain) return std::nullopt;
-    const bool more_at_once = change.group == "parallel";
-    const double gain = more_at_once ? 1 : *change.gain;
-    Hardware hardware = hardware_of(measured.study, measured.run);
-    hardware.speed = Span{gain, gain};
-    for (DeviceGroup& group : hardware.groups) group.speed = hardware.speed;
-    Study study = measured.study;
-    study.resources.parallel = measured.run.workers;
-    if (more_at_once) {
-        study.resources.parallel = std::llround(static_cast<double>(measured.run.workers) * *change.gain);
-        hardware.cores *= *change.gain;
-    }
-    const auto prediction =
-        predict(study, priors, hardware, measured.run,
-                [&](std::uint64_t draw) { return std::make_unique<RecordedWorkload>(study, measured.run, law, draw); },
-                {.simulations = 8, .patience = 3});
-    if (!prediction) return std::nullopt;
-    return prediction->seconds;
-}
-
-/// The changes to make: all that are known to gain, or the first of those that are not known, if there is none.
-std::vector<KeyAndValue> chosen(const Advice& advice) {
-    std::vector<KeyAndValue> keys;
-    const auto take = [&](const Change& change) { keys.insert(keys.end(), change.keys.begin(), change.keys.end()); };
-    for (const Change& change : advice.changes)
-        if (change.group == "together") return change.keys;
-    for (const Change& change : advice.changes)
-        if (change.gain) take(change);
-    if (keys.empty() && !advice.changes.empty()) take(advice.changes.front());
-    return keys;
-}
 
 /// Of --measure, if it has not measured what it was asked for: why. Else empty.
 std::string what_was_measured(const StudyFacts& facts) {
@@ -104,37 +65,11 @@ void apply(const Study& study, std::vector<KeyAndValue> changes, const std::stri
     if (!stream) throw Fatal(printable(file) + " cannot be written: " + std::strerror(errno));
 }
 
-Json to_json(const view::AdviceReport& report) {
-    const auto range = [](const std::optional<PredictedRange>& seconds) {
-        return seconds ? Json{seconds->low, seconds->middle, seconds->high} : Json(nullptr);
-    };
-    Json changes = Json::array();
-    for (std::size_t i = 0; i < report.advice.changes.size(); ++i) {
-        const Change& change = report.advice.changes[i];
-        Json keys = Json::object();
-        for (const auto& [key, value] : change.keys) keys[key] = value;
-        changes.push_back({{"kind", change.group},
-                           {"keys", std::move(keys)},
-                           {"gain", change.gain ? Json(*change.gain) : Json(nullptr)},
-                           {"seconds", range(report.changed[i])},
-                           {"basis", change.basis},
-                           {"why", change.why}});
-    }
-    return {{"schema", json_schema},
-            {"study", report.study},
-            {"bound", to_text(report.advice.bound)},
-            {"evidence", report.advice.evidence},
-            {"seconds", range(report.now)},
-            {"changes", std::move(changes)},
-            {"largest_batch", report.facts.largest_batch ? Json(*report.facts.largest_batch) : Json(nullptr)},
-            {"not_known", report.advice.to_measure}};
-}
-
 int advise_command(const AdviseArguments& arguments) {
     if (!arguments.apply.empty()) refuse_existing(arguments.apply);  // before minutes of measuring
     const StudySnapshot snapshot = snapshot_or_fail(choose_study(arguments.study));
     const MeasuredStudy measured = read_measured(snapshot);
-    view::AdviceReport report;
+    AdviceReport report;
     report.study = measured.study.name;
     report.facts = facts_of(snapshot, measured);
     if (arguments.measure && !report.facts.native)
@@ -155,18 +90,13 @@ int advise_command(const AdviseArguments& arguments) {
     if (arguments.measure) report.advice.to_measure.push_back(what_was_measured(report.facts));
     std::erase(report.advice.to_measure, "");
 
-    const StepLaw law(measured.study.space, measured.run);
-    const auto priors = prior_studies_of(measured.study);
-    if (!priors) throw Fatal(priors.error().message);
-    report.now = search_time(measured, *priors, law, {.gain = 1});
-    for (const Change& change : report.advice.changes)
-        report.changed.push_back(search_time(measured, *priors, law, change));
-    for (const auto& [key, value] : chosen(report.advice)) report.lines.push_back(key + ": " + value);
+    add_search_times(report, measured);
+    for (const auto& [key, value] : chosen_keys(report.advice)) report.lines.push_back(key + ": " + value);
 
-    print(arguments.json ? to_json(report).dump(2, ' ', false, Json::error_handler_t::replace) + '\n'
+    print(arguments.json ? to_json(report).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n'
                          : view::draw_advice(report, view::screen_of_stdout()));
     if (!arguments.apply.empty()) {
-        apply(measured.study, chosen(report.advice), arguments.apply);
+        apply(measured.study, chosen_keys(report.advice), arguments.apply);
         if (!arguments.json)
             print("\nWritten to " + printable(arguments.apply) + " under a name of its own; start it with: hpo run " +
                   printable(arguments.apply) + '\n');

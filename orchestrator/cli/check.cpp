@@ -10,9 +10,9 @@
 
 #include "hpo/printable.hpp"
 #include "orchestrator/cli/commands.hpp"
-#include "orchestrator/cli/prediction.hpp"
 #include "orchestrator/lookup/study_source.hpp"
 #include "orchestrator/preview/preview.hpp"
+#include "orchestrator/simulation/predict_study.hpp"
 #include "orchestrator/study/study_file.hpp"
 #include "orchestrator/view/prediction.hpp"
 #include "orchestrator/view/preview.hpp"

@@ -9,8 +9,8 @@
 
 #include "hpo/printable.hpp"
 #include "orchestrator/cli/commands.hpp"
-#include "orchestrator/cli/prediction.hpp"
 #include "orchestrator/output/trial_json.hpp"
+#include "orchestrator/simulation/predict_study.hpp"
 #include "orchestrator/view/prediction.hpp"
 
 namespace hpo::commands {

@@ -1,4 +1,4 @@
-#include "orchestrator/cli/installation.hpp"
+#include "orchestrator/view/diagnosis.hpp"
 
 #include <gmock/gmock.h>
 
@@ -62,7 +62,7 @@ std::vector<Finding> findings_with(const Installation& installation, Health heal
 }
 
 std::string text_of(const Installation& installation) {
-    return draw_diagnosis(diagnose(installation), {.width = 0, .height = 0, .colour = false, .utf8 = true});
+    return view::draw_diagnosis(diagnose(installation), {.width = 0, .height = 0, .colour = false, .utf8 = true});
 }
 
 auto about(const std::string& subject) { return Field(&Finding::subject, subject); }
@@ -216,7 +216,7 @@ TEST(Installation, ControlCharactersAndColoursAreNotPrintedUnlessTheyAreHpos) {
     here.machine.readings.devices[0].name = "\x1b[2Jevil";
     here.machine.host.cpu_name = "\x1b]0;evil\x07";
     EXPECT_THAT(text_of(here), Not(HasSubstr("\x1b")));
-    EXPECT_THAT(draw_diagnosis(diagnose(sound()), {.width = 80, .height = 24, .colour = true, .utf8 = true}),
+    EXPECT_THAT(view::draw_diagnosis(diagnose(sound()), {.width = 80, .height = 24, .colour = true, .utf8 = true}),
                 HasSubstr("\x1b["));
 }
 

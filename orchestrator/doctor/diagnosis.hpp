@@ -1,5 +1,5 @@
-// What `hpo doctor` finds: a list of what is well, what is missing, what follows from it and what cures it. Pure;
-// doctor.cpp collects the facts.
+// Diagnoses an installation: lists the parts that are well and those that are missing, with consequence and cure. Pure;
+// examine.cpp collects the facts.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "orchestrator/cli/machine_reading.hpp"
-#include "orchestrator/view/canvas.hpp"
+#include "orchestrator/doctor/machine_reading.hpp"
 
 namespace hpo {
 
@@ -82,9 +81,6 @@ struct Diagnosis {
 };
 
 Diagnosis diagnose(const Installation& installation);
-
-/// Draws a line for each finding, below it what follows and the cure, and a last line with the result.
-std::string draw_diagnosis(const Diagnosis& diagnosis, const view::Screen& screen);
 
 /// Returns the object of hpo doctor --json (docs/json.md).
 nlohmann::ordered_json to_json(const Diagnosis& diagnosis);

@@ -1,4 +1,4 @@
-#include "orchestrator/cli/prediction.hpp"
+#include "orchestrator/simulation/predict_study.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,4 @@
-#include "orchestrator/cli/installation.hpp"
+#include "orchestrator/doctor/diagnosis.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -289,27 +289,6 @@ class Doctor {
     Diagnosis found_;
 };
 
-view::Style style_of(Health health) {
-    switch (health) {
-        case Health::well:
-            return view::Style::good;
-        case Health::absent:
-            return view::Style::dim;
-        case Health::missing:
-            return view::Style::notice;
-        case Health::wrong:
-            return view::Style::bad;
-    }
-    return view::Style::plain;
-}
-
-/// "the CPU, cuda 0".
-string devices_text(const std::vector<string>& devices) {
-    string text;
-    for (const string& device : devices) text += (text.empty() ? "" : ", ") + (device == "cpu" ? "the CPU" : device);
-    return text;
-}
-
 }  // namespace
 
 std::string_view to_text(Health health) {
@@ -332,30 +311,6 @@ bool Diagnosis::can_train() const {
 }
 
 Diagnosis diagnose(const Installation& installation) { return Doctor(installation).examine(); }
-
-string draw_diagnosis(const Diagnosis& diagnosis, const view::Screen& screen) {
-    constexpr int state_width = 9, text_column = 26;
-    string text;
-    // Long lines are not cut, since they end with what cures.
-    view::Screen wide = screen;
-    wide.width = 0;
-    const auto draw = [&](const view::Line& line) { text += line.render(wide) + '\n'; };
-    for (const Finding& finding : diagnosis.findings) {
-        draw(view::Line()
-                 .add(to_text(finding.health), style_of(finding.health))
-                 .to(state_width)
-                 .add(finding.subject)
-                 .to(text_column)
-                 .add(finding.text));
-        if (!finding.follows.empty()) draw(view::Line().to(text_column).add("so " + finding.follows));
-        if (!finding.cure.empty()) draw(view::Line().to(text_column).add("cure: " + finding.cure, view::Style::strong));
-    }
-    const bool can = diagnosis.can_train();
-    draw(view::Line().add(can ? "hpo can train here, on " + devices_text(diagnosis.devices) + "."
-                              : "hpo cannot train here: see what is wrong above.",
-                          can ? view::Style::good : view::Style::bad));
-    return text;
-}
 
 Json to_json(const Diagnosis& diagnosis) {
     const auto text_or_null = [](const string& text) { return text.empty() ? Json(nullptr) : Json(text); };

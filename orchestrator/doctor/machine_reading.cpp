@@ -1,4 +1,4 @@
-#include "orchestrator/cli/machine_reading.hpp"
+#include "orchestrator/doctor/machine_reading.hpp"
 
 #include <algorithm>
 #include <cstdio>

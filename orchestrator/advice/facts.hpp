@@ -1,4 +1,4 @@
-// Collects what `hpo advise` knows of a study: its record, the telemetry, the calibrations of this machine, and what
+// Collects the facts that an advice rests on: its record, the telemetry, the calibrations of this machine, and what
 // the worker says or is measured to do with other configurations.
 #pragma once
 
@@ -7,17 +7,10 @@
 #include <vector>
 
 #include "orchestrator/advice/advice.hpp"
-#include "orchestrator/cli/prediction.hpp"
 #include "orchestrator/engine/one_worker.hpp"
+#include "orchestrator/simulation/predict_study.hpp"
 
 namespace hpo {
-
-/// The measurements of `hpo bench devices` that are kept.
-struct KeptCalibrations {
-    std::vector<DeviceCalibration> devices;  ///< of this machine
-    std::vector<std::string> refused;        ///< sentences about those that cannot be used, and why
-};
-KeptCalibrations kept_calibrations();
 
 /// Asks native workers about configurations that differ from a trial's.
 class OptionCollector {
