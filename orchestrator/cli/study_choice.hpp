@@ -1,2 +1,0 @@
-#pragma once
-#include "orchestrator/lookup/study_choice.hpp"

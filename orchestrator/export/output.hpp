@@ -1,2 +1,0 @@
-#pragma once
-#include "orchestrator/output/output_path.hpp"
