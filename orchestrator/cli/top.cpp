@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,7 @@
 #include "orchestrator/lookup/study_snapshot.hpp"
 #include "orchestrator/output/study_json.hpp"
 #include "orchestrator/view/terminal.hpp"
+#include "orchestrator/view/time_left.hpp"
 #include "orchestrator/view/top.hpp"
 
 namespace hpo::commands {
@@ -91,6 +93,26 @@ std::vector<std::string> names_of_studies() {
     return names;
 }
 
+/// The text of the time left. An estimate is kept for a hundred times as long as it took, since that of a large study
+/// takes longer than a picture.
+class KeptTimeLeft {
+   public:
+    std::string_view of(const StudySnapshot& snapshot, const view::Moment& moment) {
+        const auto now = Clock::now();
+        if (now < until_ || !moment.held) return text_;
+        const auto left = view::time_left(snapshot.study, snapshot.record, moment);
+        text_ = left ? view::time_left_text(*left) : "";
+        const auto end = Clock::now();
+        until_ = end + 100 * (end - now);
+        return text_;
+    }
+
+   private:
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point until_{};
+    std::string text_;
+};
+
 /// What a picture needs of the study. Does not change while it is used.
 struct Seen {
     const StudySnapshot& snapshot;
@@ -108,8 +130,8 @@ struct Seen {
         }
         if (state.page == TopPage::studies) studies = names_of_studies();
     }
-    [[nodiscard]] view::TopInput input() const {
-        return {snapshot.study, snapshot.record, moment, curves, files, studies};
+    [[nodiscard]] view::TopInput input(std::string_view left = {}) const {
+        return {snapshot.study, snapshot.record, moment, curves, files, studies, left};
     }
 };
 
@@ -139,6 +161,7 @@ view::TopState first_state(const TopArguments& arguments, const StudySnapshot& s
 
 int watch(StudySnapshot snapshot, view::TopState state, double interval) {
     view::Curves curves;
+    KeptTimeLeft left;
     std::string error;  // thrown once the terminal is restored
     {
         view::FullScreen terminal;
@@ -150,7 +173,7 @@ int watch(StudySnapshot snapshot, view::TopState state, double interval) {
             }
             const Seen seen(snapshot, curves, state);
             view::settle(state, seen.input(), screen);
-            if (!terminal.show(view::draw_top(seen.input(), state, screen))) return 0;
+            if (!terminal.show(view::draw_top(seen.input(left.of(snapshot, seen.moment)), state, screen))) return 0;
             const auto key = terminal.read_key(interval);
             const auto request = view::on_key(state, key, seen.input(), screen);
             if (request == view::TopRequest::quit) return 0;
@@ -159,7 +182,7 @@ int watch(StudySnapshot snapshot, view::TopState state, double interval) {
             if (request == view::TopRequest::open_study) {
                 auto other = take_snapshot(study_folder(seen.studies[static_cast<std::size_t>(state.picked)]));
                 if (other)
-                    snapshot = *std::move(other), curves.clear(), state = {.columns = state.columns};
+                    snapshot = *std::move(other), curves.clear(), left = {}, state = {.columns = state.columns};
                 else
                     state.message = other.error().message;
                 continue;
@@ -199,7 +222,9 @@ int run_top(const TopArguments& arguments) {
     screen.height = 0;
     view::Curves curves;
     if (const auto read = read_steps(snapshot, curves, state, screen); !read) throw Fatal(read.error().message);
-    print(view::draw_top(Seen(snapshot, curves, state).input(), state, screen));
+    const Seen seen(snapshot, curves, state);
+    KeptTimeLeft left;
+    print(view::draw_top(seen.input(left.of(snapshot, seen.moment)), state, screen));
     return 0;
 }
 

@@ -229,7 +229,7 @@ std::string draw_top(const TopInput& input, const TopState& state, Screen screen
     if (!all && state.page != TopPage::table)
         return with_bottom(draw_page(input, state, screen), bottom_line(input, state, "", screen), screen);
     const Trials best = best_of(input.study, input.record);
-    TopLayout layout = layout_of(input, state, best, screen);
+    TopLayout layout = layout_of(input, state, best, screen, true);
     for (std::size_t i = layout.first; i < layout.end(); ++i) {
         const TrialRecord& trial = *layout.rows[i];
         const bool chosen = !all && i == layout.chosen;
@@ -251,7 +251,7 @@ std::vector<std::int64_t> shown_trials(const TopInput& input, const TopState& st
         if (const std::int64_t rival = rival_of(input, state); rival != 0) numbers.push_back(rival);
     if (state.page != TopPage::table) return numbers;
     const Trials best = best_of(input.study, input.record);
-    const TopLayout layout = layout_of(input, state, best, screen);
+    const TopLayout layout = layout_of(input, state, best, screen, false);
     for (std::size_t i = layout.first; i < layout.end(); ++i) numbers.push_back(layout.rows[i]->number);
     return numbers;
 }

@@ -28,6 +28,7 @@ struct TopInput {
     const Curves& curves;                     ///< of trials of which the record lacks steps
     const TrialFiles& files;                  ///< of the chosen trial
     const std::vector<std::string>& studies;  ///< names of the studies to which one can switch
+    std::string_view left = {};               ///< "8 to 25 s left"; empty if it is not known
 };
 
 enum class TopPage { table, trial, log, comparison, parameters, studies, help };

@@ -120,7 +120,7 @@ void scroll(TopState& state, std::int64_t lines) {
 /// Chooses the next or the previous trial in the order of the table.
 void choose_neighbour(TopState& state, const TopInput& input, const Screen& screen, int by) {
     const Trials best = best_of(input.study, input.record);
-    const TopLayout layout = layout_of(input, state, best, screen);
+    const TopLayout layout = layout_of(input, state, best, screen, false);
     if (layout.rows.empty()) return;
     const auto last = static_cast<std::int64_t>(layout.rows.size()) - 1;
     const auto at = std::clamp<std::int64_t>(static_cast<std::int64_t>(layout.chosen) + by, 0, last);
@@ -172,7 +172,7 @@ void on_click(TopState& state, const Key& key, const TopLayout& layout) {
 
 TopRequest on_table_key(TopState& state, const Key& key, const TopInput& input, const Screen& screen) {
     const Trials best = best_of(input.study, input.record);
-    const TopLayout layout = layout_of(input, state, best, screen);
+    const TopLayout layout = layout_of(input, state, best, screen, false);
     const auto count = static_cast<std::int64_t>(layout.rows.size());
     const auto choose = [&](std::int64_t index) {
         if (count > 0)

@@ -6,7 +6,6 @@
 #include "hpo/printable.hpp"
 #include "hpo/standing.hpp"
 #include "hpo/units.hpp"
-#include "orchestrator/view/time_left.hpp"
 
 namespace hpo::view {
 namespace {
@@ -20,14 +19,13 @@ TrialFilter filter_of(const TopInput& input, const TopState& state) {
 }
 
 Line state_line(const TopInput& input, const Screen& screen) {
-    const auto& [study, record, moment, curves, files, studies] = input;
+    const auto& [study, record, moment, curves, files, studies, left] = input;
     Line line;
     line.add(study.name, Style::strong);
     line.add(moment.held ? "  running" : "  not running", moment.held ? Style::good : Style::dim);
     line.add("  " + count_text(study, record));
     line.add("  " + duration_text(moment.seconds));
-    if (moment.held)
-        if (const auto left = time_left(study, record, moment)) line.add(", " + time_left_text(*left));
+    if (moment.held && !left.empty()) line.add(", ").add(left);
     if (const auto speed = total_speed(study, record);
         !speed.empty() && (screen.width <= 0 || line.width() + 2 + columns(speed) <= screen.width))
         line.add("  " + speed);
@@ -110,13 +108,19 @@ std::string value_by_parameter(const Dimension& dimension,
     return text;
 }
 
-/// Draws the best value after each trial, and the best value by parameter, as many as fit. Empty with fewer than three
-/// values, and for several objectives.
+/// Returns true if there are three values at least, of one objective.
+bool has_history(const TopInput& input) {
+    if (!input.study.objective.further.empty()) return false;
+    int values = 0;
+    for (const TrialRecord& trial : input.record.trials)
+        if (may_be_best(trial, input.study.objective) && ++values == 3) return true;
+    return false;
+}
+
+/// Draws the best value after each trial, and the best value by parameter, as many as fit.
 Line history_line(const TopInput& input, const Screen& screen) {
     Line line;
-    if (!input.study.objective.further.empty()) return line;
     const auto losses = losses_of(input.study, input.record);
-    if (losses.size() < 3) return line;
     const double sign = input.study.objective.direction == Direction::maximize ? -1 : 1;
     std::vector<double> so_far;
     so_far.reserve(losses.size());
@@ -139,11 +143,11 @@ Line history_line(const TopInput& input, const Screen& screen) {
 
 constexpr int least_height_for_history = 16;
 
-void add_head(Canvas& canvas, const TopInput& input, const Trials& best, const Screen& screen, bool with_history) {
+void add_head(Canvas& canvas, const TopInput& input, const Trials& best, const Screen& screen, bool with_history,
+              bool drawn) {
     canvas.add(state_line(input, screen));
     canvas.add(best_line_of(input, best, screen));
-    if (with_history)
-        if (const Line line = history_line(input, screen); line.width() > 0) canvas.add(line);
+    if (with_history && has_history(input)) canvas.add(drawn ? history_line(input, screen) : Line());
     add_pools(canvas, input.moment.pools, rows_for_pools(screen), screen);
     if (!input.moment.waits.empty()) canvas.add("waiting: " + printable(input.moment.waits), Style::notice);
 }
@@ -176,13 +180,13 @@ std::int64_t rival_of(const TopInput& input, const TopState& state) {
     return 0;
 }
 
-TopLayout layout_of(const TopInput& input, const TopState& state, const Trials& best, Screen screen) {
+TopLayout layout_of(const TopInput& input, const TopState& state, const Trials& best, Screen screen, bool drawn) {
     const bool all = screen.height <= 0;
     const bool with_history = screen.height >= least_height_for_history;
     screen.height = all ? std::numeric_limits<int>::max() : above_bottom(screen).height;
     TopLayout layout{Canvas(screen), 0, best, {}, {}};
     layout.rows = ordered(input.record, input.study.objective, state.order, input.moment.held, filter_of(input, state));
-    add_head(layout.canvas, input, best, screen, with_history);
+    add_head(layout.canvas, input, best, screen, with_history, drawn);
     layout.titles = screen.height - layout.canvas.rows_left();
     layout.columns =
         fitting_columns(input.study, input.record, state.columns, state.hidden, best, input.curves, screen);

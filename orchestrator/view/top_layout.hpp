@@ -22,8 +22,8 @@ struct TopLayout {
     [[nodiscard]] std::size_t end() const { return std::min(rows.size(), first + page); }
 };
 
-/// With height 0 the screen has room for all rows.
-TopLayout layout_of(const TopInput& input, const TopState& state, const Trials& best, Screen screen);
+/// With height 0 the screen has room for all rows. A layout that is not `drawn` may leave the lines of the head blank.
+TopLayout layout_of(const TopInput& input, const TopState& state, const Trials& best, Screen screen, bool drawn);
 
 /// Returns the screen without its last line, which has the keys.
 Screen above_bottom(Screen screen);

@@ -5,13 +5,16 @@
 #include <string_view>
 #include <vector>
 
+#include "orchestrator/view/time_left.hpp"
 #include "orchestrator/view/top.hpp"
 
 namespace hpo::view {
 
 inline std::string draw_top(const Study& study, const StudyRecord& record, const Moment& moment, const TopState& state,
                             const Screen& screen) {
-    return draw_top({study, record, moment, {}, {}, {}}, state, screen);
+    const auto left = time_left(study, record, moment);
+    const std::string text = left ? time_left_text(*left) : "";
+    return draw_top({study, record, moment, {}, {}, {}, text}, state, screen);
 }
 
 /// A user before hpo top. `study` and `record` must outlive the object.
