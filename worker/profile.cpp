@@ -18,7 +18,7 @@ void profile_training(WorkerContext& context, const to_worker::Run& run, std::in
                       const std::function<void(const Json&)>& emit) {
     Params params = run.params;
     params["eval_every"] = updates;
-    const Configuration configuration = resolve_auto(context, value_or_throw(read_configuration(params)));
+    const Configuration configuration = resolve_auto(context, configuration_of(context, params));
     const DeviceData& data = ensure_data(context, configuration.data, run.data_seed, [] {});
     GroupPlan plan = value_or_throw(plan_group(configuration, data.shape, data.sizes, 1));
     check_host_memory(context, plan);

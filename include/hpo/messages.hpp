@@ -48,7 +48,8 @@ struct PlanAnswer {
     std::int64_t data_bytes = 0;
     std::int64_t parameters = 0;  ///< number of trainable parameters
     std::int64_t iterations_per_step = 0;
-    double flops_per_step = 0;  ///< of matrix products, forward and backward
+    std::int64_t training_samples = 0;  ///< samples of an epoch; 0: the worker does not tell
+    double flops_per_step = 0;          ///< of matrix products, forward and backward
     /// Trials with the same key may share a worker. Empty if the trial may not share one.
     std::string fusion_key;
     Footprint colocated{0, 0,

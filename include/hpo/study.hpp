@@ -62,7 +62,9 @@ struct Budget {
 };
 
 struct Policy {
-    std::int64_t min_batch_size = 256;
+    /// Smaller batches are refused. Absent: `auto`, as many samples as auto_batch_size (batch_size.hpp) allows; of a
+    /// script, whose data are unknown, 256.
+    std::optional<std::int64_t> min_batch_size;
     bool scaled = true;  ///< `regularization: scaled|off`; true if priors depend on the batch size
 };
 

@@ -228,6 +228,7 @@ inline Json body(const WorkerMessage& message) {
                              {"parameters", m.parameters},
                              {"iterations_per_step", m.iterations_per_step},
                              {"flops_per_step", m.flops_per_step}});
+                if (m.training_samples > 0) json["training_samples"] = m.training_samples;
                 if (!m.data.empty()) json["data"] = m.data;
                 if (m.fusion_key.empty()) return json;
                 json["fusion_key"] = m.fusion_key;
@@ -367,6 +368,8 @@ inline WorkerMessage worker_message(const Json& json) {
         answer.parameters = to_int(member(json, "parameters"));
         answer.iterations_per_step = to_int(member(json, "iterations_per_step"));
         answer.flops_per_step = to_double(member(json, "flops_per_step"));
+        if (const auto found = json.find("training_samples"); found != json.end())
+            answer.training_samples = to_int(*found);
         if (const auto found = json.find("data"); found != json.end())
             for (const Json& line : *found) answer.data.push_back(to_string(line));
         // Version 1 of the protocol named these members shape and beside.

@@ -15,6 +15,7 @@
 #include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/session_concurrency.hpp"
 #include "orchestrator/preview/samples.hpp"
+#include "orchestrator/study/batch_sizes.hpp"
 #include "orchestrator/telemetry/session_telemetry.hpp"
 
 namespace hpo {
@@ -24,11 +25,6 @@ namespace {
 constexpr std::int64_t largest_tried_batch = 65'536;
 constexpr std::int64_t least_updates =
     16;  // of a step, below which a larger batch is not advised: it would hardly learn
-
-std::string with_value(const Params& params, const char* key, const std::string& otherwise) {
-    const auto found = params.find(key);
-    return found == params.end() ? otherwise : to_text(found->second);
-}
 
 const RecordedTrial& typical_trial(const RecordedRun& run) {
     std::vector<const RecordedTrial*> trials;
@@ -141,7 +137,7 @@ struct OptionCollector::Impl {
         TrainingOption option;
         option.backend = backend;
         option.work = step_work(*answer, params);
-        option.batch_size = whole_in(with_value(params, "batch_size", "256")).value_or(256);
+        option.batch_size = batch_size_of(params, answer->training_samples);
         if (measure && there) {
             Sample sample;
             sample.params = params;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "hpo/batch_size.hpp"
 #include "hpo/random.hpp"
 #include "hpo/standing.hpp"
 #include "hpo/worker_keys.hpp"
@@ -147,7 +148,9 @@ std::vector<const TrialRecord*> ranked(const Study& study, const StudyRecord& re
 /// Returns true if values beyond a bound of a parameter's range are meaningless or not allowed.
 bool is_final(const Study& study, const std::string& name, bool upper, double bound) {
     if (!upper && bound == 0) return true;
-    if (!upper && name == "batch_size" && bound <= static_cast<double>(study.policy.min_batch_size)) return true;
+    if (!upper && name == "batch_size" &&
+        bound <= static_cast<double>(study.policy.min_batch_size.value_or(largest_auto_batch)))
+        return true;
     const WorkerKey* key = study.command.empty() ? find_worker_key(name) : nullptr;
     return key && (upper ? bound >= key->high : bound <= key->low);
 }

@@ -5,6 +5,8 @@
 #include <map>
 #include <variant>
 
+#include "hpo/batch_size.hpp"
+
 namespace hpo {
 
 namespace {
@@ -84,7 +86,9 @@ StepWork step_work(const from_worker::PlanAnswer& answer, const Params& configur
     work.flops = answer.flops_per_step;
     work.updates = static_cast<double>(answer.iterations_per_step);
     work.parameters = static_cast<double>(answer.parameters);
-    work.rows = whole_or(configuration, "batch_size", 256) / std::max(1.0, whole_or(configuration, "accumulation", 1)) *
+    const auto by_default = static_cast<double>(auto_batch_size(answer.training_samples));
+    work.rows = whole_or(configuration, "batch_size", by_default) /
+                std::max(1.0, whole_or(configuration, "accumulation", 1)) *
                 std::max(1.0, whole_or(configuration, "steps", 1));
     work.layers = layers_of(configuration);
     if (const auto found = configuration.find("precision"); found != configuration.end())

@@ -16,10 +16,14 @@
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/importance.hpp"
 #include "orchestrator/cli/run_observers.hpp"
+#include "orchestrator/engine/live_machine.hpp"
+#include "orchestrator/engine/one_worker.hpp"
 #include "orchestrator/lookup/study_source.hpp"
 #include "orchestrator/output/study_json.hpp"
+#include "orchestrator/preview/samples.hpp"
 #include "orchestrator/preview/script_ready.hpp"
 #include "orchestrator/store/holder_lock.hpp"
+#include "orchestrator/study/batch_sizes.hpp"
 #include "orchestrator/study/study_file.hpp"
 #include "orchestrator/view/report.hpp"
 #include "orchestrator/view/summary.hpp"
@@ -96,6 +100,18 @@ void restore(const std::filesystem::path& aside, const StudyFolder& folder) {
     std::fprintf(stderr, "hpo: the earlier study was moved back to %s\n", folder.path.c_str());
 }
 
+/// Asks a worker for the number of training samples, if policy.min_batch_size depends on it, and refuses batches that
+/// are too small before anything runs. Data that cannot be read are left to the trials.
+void refuse_by_data(const Study& study, const std::string& file, bool as_written, const Programs& programs) {
+    if (!batch_sizes_depend_on_data(study)) return;
+    const auto machine = open_machine(study, programs, [](const DeviceNotice&) {});
+    if (!machine) return;
+    auto worker = OneWorker::start(study, programs, machine->target(machine->on_device() ? 0 : host_only));
+    if (!worker) return;
+    if (const auto answer = (*worker)->plan(study.worker, study.budget.epochs, study.seed))
+        refuse_small_batches({study, file, as_written}, answer->training_samples);
+}
+
 /// Returns the arguments with which `hpo run` resumes this study. Without them it would be refused, or have another
 /// budget. `keep_time` is false if the limit of --time has ended the study, so that it must not be given again.
 std::string resume_arguments(const RunArguments& arguments, bool keep_time) {
@@ -146,6 +162,7 @@ int run_command(const RunArguments& arguments) {
         std::fputs(("hpo: warning: " + warning + '\n').c_str(), stderr);
     const StudyFolder folder = study_folder(study.name);
     const Programs programs = installed_programs();
+    refuse_by_data(study, arguments.file, changes.set.empty(), programs);
     const auto aside = arguments.fresh ? move_aside(study, folder, programs) : std::filesystem::path();
     // A closed pipe and a limit on file sizes should make the write fail, not kill the process.
     std::signal(SIGPIPE, SIG_IGN);

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "hpo/batch_size.hpp"
 #include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/study/entries.hpp"
 #include "orchestrator/study/fields.hpp"
@@ -62,8 +63,7 @@ void leave_out_defaults(study::Group& group, const Study& study) {
     };
     if (group.section == "policy")
         drop([&](const auto& field) {
-            return field.first == "regularization" ? study.policy.scaled
-                                                   : study.policy.min_batch_size == Policy{}.min_batch_size;
+            return field.first == "regularization" ? study.policy.scaled : !study.policy.min_batch_size;
         });
     if (group.section == "resources")
         drop([&](const auto& field) {
@@ -184,10 +184,10 @@ void StudyBuilder::choose_batch_size() {
     }
     if (const auto fixed = study.worker.find("batch_size"); fixed != study.worker.end())
         least = std::min(least, std::max(1.0, std::floor(number_or(fixed->second, HUGE_VAL))));
-    if (!(least < static_cast<double>(study.policy.min_batch_size))) return;
+    if (!(least < static_cast<double>(largest_auto_batch))) return;
     study.policy.min_batch_size = static_cast<std::int64_t>(least);
     remark("policy", batch_line_,
-           "batches of " + std::to_string(study.policy.min_batch_size) +
+           "batches of " + std::to_string(*study.policy.min_batch_size) +
                " are allowed since the original has them, but leave most machines idle; batches of 256 and more, with "
                "stronger regularization, train as well in less time");
 }

@@ -18,6 +18,7 @@ void add_native(Json& json, const NativePreview& native, bool on_device) {
     json["parameters"] = numbers(native.parameters);
     json["host_bytes"] = numbers(native.host_bytes);
     if (on_device) json["device_bytes"] = numbers(native.device_bytes);
+    json["updates"] = {{"epoch", numbers(native.epoch_updates)}, {"trial", numbers(native.trial_updates)}};
     for (const SampleForecast& one : native.backends.samples)
         json["backends"].push_back({{"trial", one.trial}, {"cpu_seconds", one.cpu}, {"gpu_seconds", one.gpu}});
     json["too_large"] = Json::array();

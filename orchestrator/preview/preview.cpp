@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "hpo/batch_size.hpp"
 #include "hpo/or_fail.hpp"
 #include "hpo/result.hpp"
 #include "orchestrator/engine/live_machine.hpp"
@@ -17,6 +18,7 @@
 #include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/script/terminal.hpp"
 #include "orchestrator/stopping/registry.hpp"
+#include "orchestrator/study/batch_sizes.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo {
@@ -70,6 +72,21 @@ PackingQuestion question_of(const Study& study, const WorkerPlan& plan, const Li
     return question;
 }
 
+/// Counts the optimizer's updates of the samples in an epoch and in all.
+void count_updates(const Study& study, NativePreview& native) {
+    const auto in_all = [&](const Sample& sample) { return sample.answer.iterations_per_step * study.budget.epochs; };
+    native.epoch_updates = range_over(native.samples, [](const Sample& sample) {
+        const std::int64_t samples = sample.answer.training_samples;
+        return std::max<std::int64_t>(1, samples / batch_size_of(sample.params, samples));
+    });
+    native.trial_updates = range_over(native.samples, in_all);
+    native.few_updates = std::count_if(native.samples.begin(), native.samples.end(),
+                                       [&](const Sample& sample) { return in_all(sample) < enough_updates_in_all; });
+    const Sample& first = native.samples.front();
+    if (!first.params.contains("batch_size"))
+        native.default_batch = batch_size_of(first.params, first.answer.training_samples);
+}
+
 /// Plans samples in a worker and times the typical one beside as many as will train with it.
 NativePreview native_trials(const CheckedStudy& checked, const Programs& programs, const LiveMachine& machine,
                             PackingQuestion question) {
@@ -94,6 +111,7 @@ NativePreview native_trials(const CheckedStudy& checked, const Programs& program
     const auto workers = std::max<std::int64_t>(1, native.packing.workers);
     native.side_by_side = std::max<std::int64_t>(1, (native.packing.at_once + workers - 1) / workers);
     native.step_seconds = measured_step(study, *worker, typical, native.side_by_side);
+    count_updates(study, native);
     native.parameters = range_over(native.samples, [](const Sample& sample) { return sample.answer.parameters; });
     native.host_bytes =
         range_over(native.samples, [](const Sample& sample) { return sample.answer.footprint.host_bytes; });

@@ -38,6 +38,9 @@ struct NativePreview {
     std::vector<std::string> data;  ///< description of a trial's data, one line each
     Samples samples;
     SampleRange parameters, host_bytes, device_bytes;  ///< of the samples; device_bytes are 0 without a device
+    SampleRange epoch_updates, trial_updates;          ///< of the samples: updates by the optimizer
+    std::int64_t few_updates = 0;    ///< samples with fewer than enough_updates_in_all (batch_size.hpp)
+    std::int64_t default_batch = 0;  ///< batch size that the worker chooses; 0: the study states it
     BackendForecast backends;
     std::int64_t side_by_side = 1;       ///< trials that were timed at once
     std::optional<double> step_seconds;  ///< of the typical sample, measured; absent: no speed was measured

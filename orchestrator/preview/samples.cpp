@@ -9,6 +9,7 @@
 #include "orchestrator/engine/warm_start.hpp"
 #include "orchestrator/sampling/proposer.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
+#include "orchestrator/study/batch_sizes.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo {
@@ -55,7 +56,7 @@ PackingQuestion::Trial reserved_by(const from_worker::PlanAnswer& answer) {
 /// Splits the batch into more micro-batches until the trial fits the empty machine. Leaves sample.micro_batches at 0 if
 /// the worker rejects a split before that.
 void split_until_fits(const Study& study, OneWorker& worker, const Machine& machine, Sample& sample) {
-    const std::int64_t batch_size = integer_param(sample.params, "batch_size");
+    const std::int64_t batch_size = batch_size_of(sample.params, sample.answer.training_samples);
     auto parts = next_accumulation(batch_size, integer_param(sample.params, "accumulation"));
     for (; parts; parts = next_accumulation(batch_size, *parts)) {
         sample.params["accumulation"] = *parts;
@@ -95,6 +96,16 @@ void CheckedStudy::refuse(const std::string& prefix, const std::string& message,
 
 std::int64_t trials_of(const Study& study) { return study.space.empty() ? 1 : study.budget.trials; }
 
+void refuse_small_batches(const CheckedStudy& checked, std::int64_t training_samples) {
+    const std::string refused = refused_batch_size(checked.study, training_samples);
+    if (refused.empty()) return;
+    const Space& space = checked.study.space;
+    const bool listed = std::any_of(space.begin(), space.end(), [](const Dimension& dimension) {
+        return dimension.name == "batch_size" && dimension.kind == Kind::categorical;
+    });
+    checked.refuse("", "training.batch_size: " + refused, listed ? ".choices" : ".low");
+}
+
 Samples plan_samples(const CheckedStudy& checked, OneWorker& worker, const Machine& machine) {
     const Study& study = checked.study;
     const auto priors = prior_studies_of(study);
@@ -111,6 +122,7 @@ Samples plan_samples(const CheckedStudy& checked, OneWorker& worker, const Machi
         sample.params.insert(study.worker.begin(), study.worker.end());
         if (trial == 1) check_largest_batch(checked, worker, sample, proposer->map());
         sample.answer = plan_or_refuse(checked, worker, sample);
+        if (trial == 1) refuse_small_batches(checked, sample.answer.training_samples);
         sample.reserved = reserved_by(sample.answer);
         if (const auto reason = never_fits(machine, sample.reserved.footprint, !machine.accelerators.empty())) {
             sample.too_large = *reason;

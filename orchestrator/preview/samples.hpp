@@ -56,6 +56,9 @@ SampleRange range_over(const Samples& samples, Quantity&& quantity) {
 /// The number of trials that the study will run. A study without a space has one configuration, hence one trial.
 std::int64_t trials_of(const Study& study);
 
+/// Throws Refusal if policy.min_batch_size refuses a batch size of the study for so many training samples.
+void refuse_small_batches(const CheckedStudy& checked, std::int64_t training_samples);
+
 /// Plans the first configurations that the study will propose, at most 32. A configuration that does not fit the empty
 /// machine is split into micro-batches as `hpo run` would. Throws Refusal if the worker rejects one, and Fatal if none
 /// fits.

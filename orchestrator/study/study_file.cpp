@@ -337,7 +337,8 @@ class StudyReader {
     void read_policy(const Node* node) {
         Fields fields(diagnostics_, node, "policy");
         if (const Node* n = fields.take("min_batch_size"))
-            assign(study_.policy.min_batch_size, whole(diagnostics_, *n, "policy.min_batch_size", 1, max_steps));
+            if (n->kind != Node::Kind::scalar || n->text != "auto")
+                assign(study_.policy.min_batch_size, whole(diagnostics_, *n, "policy.min_batch_size", 1, max_steps));
         if (const Node* n = fields.take("regularization"))
             if (const auto index = word(diagnostics_, *n, "policy.regularization", {"scaled", "off"}))
                 study_.policy.scaled = *index == 0;

@@ -55,7 +55,7 @@ inline constexpr std::array study_keys{
     StudyKey{"warm_start", "[]", "studies whose ended trials the sampler learns from: names, or folders"},
     StudyKey{"sampler.type", "auto", "name of the sampler"},
     StudyKey{"stopping", "", "auto (extrapolation, and divergence for the native worker), a list of rules such as [{rule: asha, grace: 1}], or [] for none; default: auto for at least 32 trials of 6 steps, but [] for a grid and for a script without budget.epochs"},
-    StudyKey{"policy.min_batch_size", "256", "smaller batch sizes are refused"},
+    StudyKey{"policy.min_batch_size", "auto", "smaller batch sizes are refused; auto: the largest power of two from 16 to 256 with which an epoch has at least 100 updates, or 16 where there is none; of a script, 256"},
     StudyKey{"policy.regularization", "scaled", "scaled: stronger regularization is sampled for larger batches; off: it does not depend on the batch size"},
     StudyKey{"resources.parallel", "auto", "trials at once: auto, a number, or a list with one number per device"},
     StudyKey{"resources.backend", "auto", "auto, cpu, cuda; opencl for the native worker"},

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <set>
 
+#include "hpo/batch_size.hpp"
 #include "hpo/worker_key_defaults.hpp"
 #include "orchestrator/script/syntax/interpreter.hpp"
 #include "orchestrator/script/syntax/metrics.hpp"
 #include "orchestrator/script/syntax/template.hpp"
+#include "orchestrator/study/batch_sizes.hpp"
 #include "orchestrator/study/sections.hpp"
 
 namespace hpo::study {
@@ -323,6 +325,7 @@ std::vector<std::int64_t> samples_of(const ReadSpace& space, const ReadWorker& w
     }
     const auto fixed = worker.params.find(string(name));
     if (fixed != worker.params.end()) return {number(number_or(fixed->second, 1))};
+    if (name == "batch_size") return {largest_auto_batch};  // at most
     return {number(default_number(name))};
 }
 
@@ -377,17 +380,16 @@ void check_native(Diagnostics& diagnostics, const ReadSpace& space, const ReadWo
 }
 
 /// Reports batches below policy.min_batch_size. Small batches use the hardware less well, so a study must allow them
-/// explicitly.
+/// explicitly. What `auto` allows the native worker depends on its data (refused_batch_size in batch_sizes.hpp). A
+/// study without a worker has a program of its own, and no minimum unless it states one.
 void check_batch_size(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker,
                       const Policy& policy) {
+    const bool is_script = !worker.command.empty();
+    const std::int64_t minimum = policy.min_batch_size.value_or(is_script ? largest_auto_batch : 0);
+    const auto least = static_cast<double>(minimum);
     const auto refuse = [&](Location location, const string& subject, double size) {
-        const string least = short_number(static_cast<double>(policy.min_batch_size));
-        diagnostics.error(location,
-                          subject + " is under policy.min_batch_size (" + least +
-                              "): small batches leave the machine idle; use " + least +
-                              " or more, or allow it explicitly: policy: {min_batch_size: " + short_number(size) + "}");
+        diagnostics.error(location, small_batch_text(subject, minimum, static_cast<std::int64_t>(size)));
     };
-    const auto least = static_cast<double>(policy.min_batch_size);
     bool searched = false;
     for (std::size_t i = 0; i < space.space.size(); ++i) {
         const Dimension& dimension = space.space[i];
@@ -410,8 +412,8 @@ void check_batch_size(Diagnostics& diagnostics, const ReadSpace& space, const Re
         const double size = number_or(fixed->second, HUGE_VAL);
         if (size < least) refuse(worker.locations.at("batch_size"), "'batch_size' of " + short_number(size), size);
     } else if (worker.native && worker.locations.count("batch_size") == 0) {
-        const double size = default_number("batch_size");
-        if (size < least) refuse(worker.location, "the default 'batch_size' of " + short_number(size), size);
+        const auto size = static_cast<double>(largest_auto_batch);
+        if (size < least) refuse(worker.location, "the default 'batch_size' of at most " + short_number(size), size);
     }
 }
 

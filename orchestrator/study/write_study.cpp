@@ -288,10 +288,11 @@ std::vector<Group> groups_of(const Study& study) {
     if (!study.warm_start.empty()) groups.push_back({"", "", {{"warm_start", list_text(study.warm_start, yaml_text)}}});
     groups.push_back(part("sampler", "", "type", study.sampler));
     for (const PartSpec& rule : study.stopping) groups.push_back(part("stopping", rule.type, "rule", rule));
-    groups.push_back({"policy",
-                      "",
-                      {{"min_batch_size", std::to_string(study.policy.min_batch_size)},
-                       {"regularization", study.policy.scaled ? "scaled" : "off"}}});
+    groups.push_back(
+        {"policy",
+         "",
+         {{"min_batch_size", study.policy.min_batch_size ? std::to_string(*study.policy.min_batch_size) : "auto"},
+          {"regularization", study.policy.scaled ? "scaled" : "off"}}});
     groups.push_back({"resources", "", fields_of(study.resources)});
     groups.push_back(
         {"keep", "", {{"checkpoints", keep_text(study.keep.checkpoints)}, {"folders", keep_text(study.keep.folders)}}});

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "hpo/batch_size.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/shell_word.hpp"
 #include "hpo/step_name.hpp"
@@ -204,6 +205,22 @@ std::string backend_rows(const NativePreview& native) {
                "each gets the one on which it is predicted to end first, given what runs (resources.backend sets it)");
 }
 
+std::string updates_rows(const NativePreview& native) {
+    const std::int64_t samples = native.samples.front().answer.training_samples;
+    const std::string batch = native.default_batch > 0
+                                  ? " in batches of " + std::to_string(native.default_batch) + " (by default, for " +
+                                        std::to_string(samples) + " samples)"
+                                  : "";
+    std::string text = row("updates", sample_range_text(native.epoch_updates, integer_text) + " an epoch" + batch +
+                                          "; " + sample_range_text(native.trial_updates, integer_text) + " in a trial");
+    if (2 * static_cast<std::size_t>(native.few_updates) <= native.samples.size()) return text;
+    return text +
+           row("", "warning: " + std::to_string(native.few_updates) + " of " + std::to_string(native.samples.size()) +
+                       " sampled trials make fewer than " + std::to_string(enough_updates_in_all) +
+                       " updates, which hardly train a model: take smaller batches or more epochs "
+                       "(budget.epochs)");
+}
+
 std::string native_rows(const Study& study, const NativePreview& native, bool on_device) {
     std::string text;
     for (const std::string& line : native.data) text += row(text.empty() ? "data" : "", printable(line));
@@ -217,7 +234,7 @@ std::string native_rows(const Study& study, const NativePreview& native, bool on
                     " in full, for a typical one" +
                     (native.side_by_side > 1 ? " among " + std::to_string(native.side_by_side) + " side by side" : "") +
                     " (measured now)");
-    text += backend_rows(native) + too_large_rows(native.samples);
+    text += updates_rows(native) + backend_rows(native) + too_large_rows(native.samples);
     if (native.step_seconds) {
         const auto at_once = static_cast<double>(std::max<std::int64_t>(1, native.packing.at_once));
         const auto trials = static_cast<double>(trials_of(study));

@@ -263,10 +263,22 @@ sampler: {type: gp, startup: 3}
         self.assertTrue((self.folder / "model.safetensors").exists())
 
     def test_small_batches_are_refused_unless_the_study_allows_them(self):
-        small = synthetic(trials=1).replace("batch_size: 256", "batch_size: 64")
-        self.hpo("run", self.study(small), status=1)
-        self.assertIn("policy.min_batch_size", self.error)
-        self.hpo("run", self.study(small + "policy: {min_batch_size: 64}\n"))
+        small = synthetic(trials=1).replace("batch_size: 256", "batch_size: 8")
+        for command in ("run", "check"):
+            self.hpo(command, self.study(small), status=1)
+            self.assertRegex(self.error, r"training\.batch_size: 8 is under policy\.min_batch_size \(\d+ for \d+ training samples\)")
+        self.assertFalse((self.folder / "runs").exists())
+        self.hpo("run", self.study(small + "policy: {min_batch_size: 8}\n"))
+
+    def test_the_default_batch_follows_the_number_of_samples(self):
+        few = synthetic(trials=1).replace("training: {batch_size: 256}", "training: {schedule: cosine}")
+        check = self.hpo("check", self.study(few))
+        self.assertRegex(check, r"updates +\d+ an epoch in batches of \d+ \(by default, for \d+ samples\); \d+ in a trial")
+        self.hpo("run", self.study(few))
+
+    def test_check_warns_of_too_few_updates(self):
+        self.assertIn("warning: 1 of 1 sampled trials make fewer than 500 updates", self.hpo("check", self.study(
+            "study: few\nworker:\n  data: {format: synthetic, samples: 1620}\n  training: {batch_size: 256}\nbudget: {epochs: 20}\n")))
 
     @unittest.skipIf(os.geteuid() == 0 and not os.path.exists("/usr/bin/setpriv"), "needs an ordinary user")
     def test_a_folder_that_cannot_be_written_is_an_error_before_any_launch(self):

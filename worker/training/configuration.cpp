@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "hpo/batch_size.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/worker_keys.hpp"
 #include "worker/models/registry.hpp"
@@ -80,7 +81,7 @@ DataConfig data_of(const Params& all) {
 
 TrainingConfig training_of(const Params& all) {
     TrainingConfig training;
-    training.batch_size = whole(all, "batch_size");
+    training.batch_size = all.contains("batch_size") ? whole(all, "batch_size") : 0;
     training.accumulation = whole(all, "accumulation");
     training.memory_target = real(all, "memory_target");
     const std::string optimizer = text(all, "optimizer");
@@ -133,6 +134,13 @@ TrainingConfig training_of(const Params& all) {
     return training;
 }
 
+Result<void> check_accumulation(const TrainingConfig& training) {
+    if (training.accumulation <= training.batch_size) return {};
+    return Error{"training.accumulation: " + std::to_string(training.accumulation) +
+                 " micro-batches are more than the samples of training.batch_size (" +
+                 std::to_string(training.batch_size) + ")"};
+}
+
 }  // namespace
 
 std::string to_text(Precision precision) {
@@ -167,10 +175,8 @@ Result<Configuration> read_configuration(const Params& given) {
     auto weights = parse_class_weights(text(*all, "class_weights"));
     if (!weights) return weights.error();
     configuration.training.class_weights = *std::move(weights);
-    if (configuration.training.accumulation > configuration.training.batch_size)
-        return Error{"training.accumulation: " + std::to_string(configuration.training.accumulation) +
-                     " micro-batches are more than the samples of training.batch_size (" +
-                     std::to_string(configuration.training.batch_size) + ")"};
+    if (configuration.training.batch_size > 0)
+        if (auto divides = check_accumulation(configuration.training); !divides) return divides.error();
     for (const auto& [name, most, to] : {std::tuple("loader_threads", 64, &configuration.training.loader_threads),
                                          std::tuple("prefetch", 256, &configuration.training.prefetch)}) {
         const std::string given_text = text(*all, name);
@@ -185,6 +191,14 @@ Result<Configuration> read_configuration(const Params& given) {
     if (all->contains("seed")) configuration.seed = static_cast<std::uint64_t>(whole(*all, "seed"));
     configuration.all = *std::move(all);
     return configuration;
+}
+
+Result<void> set_batch_size(Configuration& configuration, const SplitSizes& sizes) {
+    TrainingConfig& training = configuration.training;
+    if (training.batch_size > 0) return {};
+    training.batch_size = std::max<std::int64_t>(1, std::min(auto_batch_size(sizes.epoch()), sizes.least()));
+    configuration.all["batch_size"] = training.batch_size;
+    return check_accumulation(training);
 }
 
 }  // namespace hpo

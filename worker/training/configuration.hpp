@@ -23,7 +23,7 @@ constexpr bool has_two_moments(OptimizerKind kind) {
 
 /// The `training` section, with the defaults of the table once read_configuration has filled it.
 struct TrainingConfig {
-    std::int64_t batch_size = 1;
+    std::int64_t batch_size = 1;  ///< 0: the configuration has none, see set_batch_size
     std::int64_t accumulation = 1;
     OptimizerKind optimizer = OptimizerKind::adamw;
     double lr = 0;
@@ -73,5 +73,9 @@ std::string to_text(Precision precision);
 
 /// Errors name the key and what it may be.
 Result<Configuration> read_configuration(const Params& given);
+
+/// Chooses the batch size by the number of training samples if the configuration has none. An Error if it has less
+/// samples than the update has micro-batches.
+Result<void> set_batch_size(Configuration& configuration, const SplitSizes& sizes);
 
 }  // namespace hpo

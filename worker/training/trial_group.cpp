@@ -42,8 +42,10 @@ TrialGroup::TrialGroup(WorkerContext& context, Ended on_end) : context_(context)
 
 bool TrialGroup::accepts(const to_worker::Run& run) const {
     if (trials_.empty()) return true;
-    const auto configuration = read_configuration(run.params);
-    if (!configuration || (size() + 1) * trials_.front()->folds() > max_replicas) return false;
+    auto configuration = read_configuration(run.params);
+    if (!configuration || !set_batch_size(*configuration, context_.data->sizes) ||
+        (size() + 1) * trials_.front()->folds() > max_replicas)
+        return false;
     return fusion_key(layout_configuration(context_, *configuration), run.data_seed) == fusion_key_;
 }
 
@@ -80,7 +82,7 @@ void TrialGroup::add(const to_worker::Run& run, TrialHost& host) {
     guarded(run.id, host, [&] {
         if (run.steps < 1)
             throw InvalidTrial("the budget is " + std::to_string(run.steps) + " steps; it must be at least 1");
-        const Configuration asked = value_or_throw(read_configuration(run.params));
+        const Configuration asked = configuration_of(context_, run.params);
         if (trials_.empty()) begin_group(run, asked, host);
         check_objective(run.objective.metric, context_.data->shape);
         Configuration configuration = resolved_for_group(asked);

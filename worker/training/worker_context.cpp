@@ -113,6 +113,18 @@ Placement placement_of(const WorkerContext& context, DataConfig data) {
 
 }  // namespace
 
+Configuration configuration_of(const WorkerContext& context, const Params& params) {
+    Configuration configuration = value_or_throw(read_configuration(params));
+    if (configuration.training.batch_size > 0) return configuration;
+    DataConfig data = configuration.data;
+    if (data.placement == Placement::automatic && context.data) data.placement = context.data->config.placement;
+    const bool loaded = context.data && context.data->config == data;
+    const DataShape shape = loaded ? context.data->shape : value_or_throw(describe_data(data));
+    if (auto set = set_batch_size(configuration, value_or_throw(split_sizes(data, shape))); !set)
+        throw InvalidTrial(set.error().message);
+    return configuration;
+}
+
 Configuration resolve_auto(WorkerContext& context, Configuration configuration) {
     const std::int64_t part_bytes = context.tuning.part_bytes;
     configuration.training.part_bytes = part_bytes > 0 ? part_bytes : context.device.part_bytes();
@@ -206,7 +218,7 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, WorkerConte
     from_worker::PlanAnswer answer;
     answer.id = question.id;
     try {
-        const Configuration asked = value_or_throw(read_configuration(question.params));
+        const Configuration asked = configuration_of(context, question.params);
         const Configuration laid_out = layout_configuration(context, asked);
         const Configuration configuration = resolve_auto(context, laid_out);
         const bool loaded = context.data && context.data->config == configuration.data;
@@ -249,6 +261,7 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, WorkerConte
         answer.footprint.cores = 1;
         answer.parameters = alone.model->block().count();
         answer.iterations_per_step = alone.pace.of_trial.iterations_per_step;
+        answer.training_samples = sizes.epoch();
         answer.flops_per_step = alone.flops_per_step;
         if (context.slots > 1) {
             const GroupPlan two = value_or_throw(plan_replicas(context, configuration, shape, sizes, 2));

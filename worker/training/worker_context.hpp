@@ -71,6 +71,9 @@ struct MemoryUse {
 /// does not make the fraction smaller: on any machine one free gibibyte is little and ten are much.
 std::optional<MemoryUse> memory_left(Device& device);
 
+/// The configuration of a trial, with a batch size that suits its data if it has none. Throws InvalidTrial.
+Configuration configuration_of(const WorkerContext& context, const Params& params);
+
 /// The configuration with everything that depends on this device: precision (see precision.hpp) and placement of the
 /// data where they are `auto`, and the size of temporary memory. Throws InvalidTrial.
 Configuration resolve_auto(WorkerContext& context, Configuration configuration);

@@ -178,7 +178,8 @@ TEST_P(CnnTrialOn, ANarrowPrecisionFollowsFloat32) {
 
 TEST(CnnBuckets, ChannelsAreOfTheKeyAndActivationsAreNot) {
     const auto key = [](const Params& changes) {
-        const auto configuration = read_configuration(with({{"type", std::string("cnn")}}, changes));
+        const auto configuration =
+            read_configuration(with({{"type", std::string("cnn")}, {"batch_size", std::int64_t{256}}}, changes));
         return fusion_key(bucket_of(*configuration), 1);
     };
     EXPECT_EQ(key({{"activation", std::string("gelu")}}), key({{"batch_size", std::int64_t{200}}}));

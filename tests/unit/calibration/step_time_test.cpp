@@ -87,6 +87,7 @@ TEST(StepTime, TheWorkOfATrialFollowsFromItsPlanAndItsConfiguration) {
     from_worker::PlanAnswer answer;
     answer.flops_per_step = 1e9;
     answer.iterations_per_step = 20;
+    answer.training_samples = 54'000;
     answer.parameters = 500;
     StepWork work = step_work(answer, {});
     EXPECT_EQ(work.rows, 256);

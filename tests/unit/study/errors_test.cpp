@@ -371,20 +371,35 @@ TEST(LargeBatches, ASmallBatchIsRefusedWithTheCureWrittenOut) {
     const std::string error =
         "is under policy.min_batch_size (256): small batches leave the machine idle; use 256 or more, or allow it "
         "explicitly: policy: {min_batch_size: 32}";
-    EXPECT_EQ(first_line(problem(synthetic + "space: {batch_size: {type: int, low: 32, high: 512}}")),
-              "s.yaml:3:9: 'batch_size' of 32 " + error);
-    EXPECT_EQ(first_line(problem(synthetic + "space: {batch_size: {type: categorical, choices: [512, 32]}}")),
-              "s.yaml:3:9: 'batch_size' of 32 " + error);
-    EXPECT_EQ(problem(synthetic, {"worker.training.batch_size=32"}),
+    const std::string policy = "policy: {min_batch_size: 256}\n";
+    EXPECT_EQ(first_line(problem(synthetic + policy + "space: {batch_size: {type: int, low: 32, high: 512}}")),
+              "s.yaml:4:9: 'batch_size' of 32 " + error);
+    EXPECT_EQ(first_line(problem(synthetic + policy + "space: {batch_size: {type: categorical, choices: [512, 32]}}")),
+              "s.yaml:4:9: 'batch_size' of 32 " + error);
+    EXPECT_EQ(problem(synthetic + policy, {"worker.training.batch_size=32"}),
               "--set worker.training.batch_size=32: 'batch_size' of 32 " + error);
     EXPECT_EQ(problem(synthetic + "policy: {min_batch_size: 32}\nspace: {batch_size: {type: int, low: 32, high: 512}}"),
               "(accepted)");
 }
 
 TEST(LargeBatches, TheDefaultIsCheckedToo) {
-    EXPECT_EQ(first_line(problem(synthetic + "policy: {min_batch_size: 512}")),
-              "s.yaml:2:9: the default 'batch_size' of 256 is under policy.min_batch_size (512): small batches leave "
-              "the machine idle; use 512 or more, or allow it explicitly: policy: {min_batch_size: 256}");
+    EXPECT_EQ(
+        first_line(problem(synthetic + "policy: {min_batch_size: 512}")),
+        "s.yaml:2:9: the default 'batch_size' of at most 256 is under policy.min_batch_size (512): small batches leave "
+        "the machine idle; use 512 or more, or allow it explicitly: policy: {min_batch_size: 256}");
+}
+
+TEST(LargeBatches, WithoutAMinimumTheNativeWorkersDataDecide) {
+    for (const char* policy : {"", "policy: {min_batch_size: auto}\n"})
+        EXPECT_EQ(problem(synthetic + policy + "space: {batch_size: {type: int, low: 8, high: 512}}"), "(accepted)");
+    EXPECT_THAT(problem(synthetic + "policy: {min_batch_size: many}"), HasSubstr("policy.min_batch_size"));
+}
+
+TEST(LargeBatches, AProgramThatAsksForTrialsChoosesItsBatches) {
+    const std::string own = "study: s\nspace: {batch_size: {type: int, low: 8, high: 512}}\n";
+    EXPECT_EQ(problem(own), "(accepted)");
+    EXPECT_THAT(problem(own + "policy: {min_batch_size: 64}"),
+                HasSubstr("'batch_size' of 8 is under policy.min_batch_size (64)"));
 }
 
 TEST(LargeBatches, AScriptsBatchSizeIsRecognised) {

@@ -116,7 +116,7 @@ budget: {trials: 64, epochs: 20, time: 30m}
 sampler: {type: auto}
 stopping:
   - {rule: asha, factor: 3}
-policy: {min_batch_size: 256, regularization: scaled}
+policy: {min_batch_size: auto, regularization: scaled}
 resources: {parallel: auto, backend: auto, memory: auto, gpu_reserve: 0.1, progress_timeout: 10m, grace: 5s, retries: 2}
 keep: {checkpoints: best 5, folders: all}
 )");
@@ -140,7 +140,7 @@ worker:
   training: {batch_size: 512, optimizer: adamw, lr: 0.0012345678901234567, clip: 1.0}
 budget: {trials: 1, epochs: 20}
 sampler: {type: auto}
-policy: {min_batch_size: 256, regularization: scaled}
+policy: {min_batch_size: auto, regularization: scaled}
 resources: {parallel: auto, backend: auto, memory: auto, gpu_reserve: 0.1, progress_timeout: 10m, grace: 5s, retries: 2}
 keep: {checkpoints: best 5, folders: all}
 )");

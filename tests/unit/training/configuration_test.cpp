@@ -17,13 +17,29 @@ std::string error_of(const Params& params) {
 TEST(Configuration, AbsentKeysHaveTheTablesDefaults) {
     const auto got = read_configuration({});
     ASSERT_TRUE(got) << got.error().message;
-    EXPECT_EQ(got->training.batch_size, 256);
+    EXPECT_EQ(got->training.batch_size, 0);  // it depends on the data
     EXPECT_EQ(got->training.epsilon, 1e-8);
     EXPECT_EQ(got->training.schedule, ScheduleKind::cosine);
     EXPECT_EQ(got->data.validation, 0.1);
     EXPECT_EQ(got->data.subset, 0);
     EXPECT_FALSE(got->seed);
     EXPECT_EQ(std::get<std::vector<std::int64_t>>(got->all.at("hidden")), (std::vector<std::int64_t>{256, 256}));
+}
+
+TEST(Configuration, TheDefaultBatchKeepsAHundredUpdatesAnEpoch) {
+    const auto batch_of = [](const Params& params, const SplitSizes& sizes) {
+        auto got = read_configuration(params);
+        const auto set = set_batch_size(*got, sizes);
+        return set ? std::get<std::int64_t>(got->all.at("batch_size")) : -1;
+    };
+    EXPECT_EQ(batch_of({}, {.train = 54'000}), 256);
+    EXPECT_EQ(batch_of({}, {.train = 25'599}), 128);
+    EXPECT_EQ(batch_of({}, {.train = 3'686}), 32);
+    EXPECT_EQ(batch_of({}, {.train = 1'312}), 16);
+    EXPECT_EQ(batch_of({}, {.train = 9}), 9);  // not more than there are
+    EXPECT_EQ(batch_of({{"batch_size", std::int64_t{64}}}, {.train = 1'312}), 64);
+    EXPECT_EQ(batch_of({{"accumulation", std::int64_t{32}}}, {.train = 54'000}), 256);
+    EXPECT_EQ(batch_of({{"accumulation", std::int64_t{32}}}, {.train = 1'312}), -1);
 }
 
 TEST(Configuration, WidthAndDepthBecomeHidden) {
