@@ -26,6 +26,7 @@
 #include "worker/backends/gpu/cuda_compiler.hpp"
 #include "worker/backends/gpu/cuda_libraries.hpp"
 #include "worker/calibration.hpp"
+#include "worker/data/data_facts.hpp"
 #include "worker/profile.hpp"
 #include "worker/session.hpp"
 #include "worker/training/process_memory.hpp"
@@ -54,6 +55,8 @@ trial it trains.
                    as JSON Lines
   --updates N      with --profile: number of updates, 1 to 100000 (default: 20)
   --quick          with --calibrate: fewer products, which takes a second or two
+  --describe PATH  print what the data in a file or folder are as one JSON object, for hpo init, and exit; --format
+                   NAME says their format (csv unless given), --target COLUMN the column whose values are counted
   --libraries      print where the CUDA libraries that NVIDIA GPUs need are found, as one JSON object, and exit
   --examine        print what the worker computes with on the CPU, and all libraries that GPUs need, as one JSON object
                    for hpo doctor, and exit
@@ -72,6 +75,8 @@ struct Settings {
     std::string updates;
     bool quick = false;
     std::optional<std::string> profiled;    ///< a message `run`
+    std::optional<std::string> described;   ///< a file or folder of data
+    std::string format = "csv", target;     ///< of the data
     std::optional<std::string> calibrated;  ///< identity of the device that measurements are known of; may be empty
 };
 
@@ -146,6 +151,13 @@ class NullHost final : public TrialHost {
     std::optional<to_worker::Action> decision() override { return to_worker::Action::go_on; }
     void log(const std::string&) override {}
 };
+
+int print_description(const Settings& settings) {
+    const auto facts = data_facts(settings.format, *settings.described, settings.target);
+    const nlohmann::json json = facts ? *facts : nlohmann::json{{"error", facts.error().message}};
+    std::printf("%s\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    return facts ? 0 : 1;
+}
 
 /// Prints what hpo doctor tells of the worker. Opens no GPU.
 int print_examination() {
@@ -251,11 +263,10 @@ int worker_main(int argc, char** argv) {
     Settings settings{variable("HPO_BACKEND"), variable("HPO_DEVICE"), variable("HPO_SLOTS"), variable("HPO_THREADS")};
     for (int i = 1; i < argc; ++i) {
         const std::string_view argument = argv[i];
-        const std::pair<std::string_view, std::string*> options[] = {{"--backend", &settings.backend},
-                                                                     {"--device", &settings.device},
-                                                                     {"--slots", &settings.slots},
-                                                                     {"--threads", &settings.threads},
-                                                                     {"--updates", &settings.updates}};
+        const std::pair<std::string_view, std::string*> options[] = {
+            {"--backend", &settings.backend}, {"--device", &settings.device},   {"--slots", &settings.slots},
+            {"--threads", &settings.threads}, {"--updates", &settings.updates}, {"--format", &settings.format},
+            {"--target", &settings.target}};
         const auto* const option =
             std::ranges::find(options, argument, &std::pair<std::string_view, std::string*>::first);
         if (option != std::end(options) && i + 1 < argc) {
@@ -264,6 +275,10 @@ int worker_main(int argc, char** argv) {
         }
         if (argument == "--profile" && i + 1 < argc) {
             settings.profiled = argv[++i];
+            continue;
+        }
+        if (argument == "--describe" && i + 1 < argc) {
+            settings.described = argv[++i];
             continue;
         }
         if (argument == "--calibrate" && i + 1 < argc) {
@@ -284,6 +299,7 @@ int worker_main(int argc, char** argv) {
         if (argument == "--help" || argument == "-h") return std::fputs(help, stdout), 0;
         return std::fprintf(stderr, "hpo-worker: unknown argument %s; see --help\n", argv[i]), 2;
     }
+    if (settings.described) return print_description(settings);
     prctl(PR_SET_NAME, "hpo-worker");  // what top shows; after its second start (below) it would be "exe"
     const char* endpoint = std::getenv("HPO_ENDPOINT");
     if (!settings.calibrated && !settings.profiled && (endpoint == nullptr || *endpoint == '\0'))

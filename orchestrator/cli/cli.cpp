@@ -37,6 +37,12 @@ constexpr std::array table{
             "hpo run studies/phase1.yaml --time 10m\n"
             "hpo run studies/phase1.yaml --set budget.epochs=5 --fresh",
             commands::run},
+    Command{"init", "Write a first study for data or a script",
+            "hpo init data.csv               writes study.yaml: a space and a budget for this amount of data\n"
+            "hpo init data.parquet --target price -o prices.yaml\n"
+            "hpo init photos/                a folder of images, one folder a class\n"
+            "hpo init train.py               its flags of argparse become the space",
+            commands::init},
     Command{"ask-tell", "Search for a program of your own, which asks for trials and reports their results",
             "hpo ask-tell study.yaml         JSON Lines on stdin and stdout\n"
             "echo '{\"ask\": 2}' | hpo ask-tell study.yaml --no-store",

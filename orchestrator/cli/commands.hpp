@@ -25,6 +25,7 @@ namespace commands {
 
 CommandAction run(CLI::App& app);
 CommandAction ask_tell_study(CLI::App& app);
+CommandAction init(CLI::App& app);
 CommandAction check(CLI::App& app);
 CommandAction train(CLI::App& app);
 CommandAction ls(CLI::App& app);

@@ -10,6 +10,8 @@
 #include "hpo/nearest.hpp"
 #include "hpo/regular_file.hpp"
 #include "hpo/result.hpp"
+#include "hpo/shell_word.hpp"
+#include "orchestrator/init/data_facts.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/sampling/registry.hpp"
 #include "orchestrator/stopping/registry.hpp"
@@ -95,6 +97,10 @@ Study load_study(const std::string& name, const Overrides& overrides, NoWorker n
     const fs::path file = file_of(name);
     std::error_code ignored;
     if (file != name && !fs::exists(file, ignored)) no_such_study(name, "no file and no study");
+    const bool is_folder = fs::is_directory(file, ignored);
+    if (file == name && fs::exists(file, ignored) && !init::format_of(name, is_folder).empty())
+        throw Fatal(name + ": this is " + (is_folder ? "a folder" : "no study but data or a script") + "; hpo init " +
+                    shell_word(name) + " writes a study for it");
     auto study = read_study(file, overrides.set, known_parts());
     if (!study) {
         const bool missing = fs::status(file, ignored).type() == fs::file_type::not_found;

@@ -1,0 +1,52 @@
+// Facts about data that no study describes yet, as `hpo-worker --describe` prints them (docs/protocol.md).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "hpo/result.hpp"
+
+namespace hpo::init {
+
+struct ColumnFacts {
+    std::string name;
+    std::string kind;  ///< number, text, mixed (both), formatted ("1,234"), dates, empty, unreadable or index
+    std::int64_t missing = 0;
+    std::int64_t distinct = 0;  ///< values, at most 1001
+    std::string example;        ///< a text of it
+    bool whole = false;         ///< all numbers are integers
+    bool counts_up = false;     ///< each number is the one before and 1
+    std::optional<double> auc;  ///< how well it alone tells two classes apart, from 0.5 to 1
+};
+
+struct DataFacts {
+    std::string format;  ///< of worker.data.format
+    std::string path;    ///< as the user wrote it
+    std::int64_t rows = 0;
+    std::int64_t test = 0;  ///< further samples, which the data keeps for testing
+    // Of tables:
+    std::vector<ColumnFacts> columns;
+    std::string target;
+    bool target_was_guessed = false;                           ///< by likely_target()
+    std::vector<std::pair<std::string, std::int64_t>> values;  ///< of the target, with their counts
+    // Of arrays, images and texts:
+    std::string sample;  ///< such as "images of 28 x 28"
+    std::int64_t outputs = 0;
+    bool image = false;
+    bool classes = false;
+};
+
+/// Reads the JSON object that the worker has printed. An Error has the worker's own message.
+Result<DataFacts> read_facts(std::string_view json, const std::string& path);
+
+/// Returns the worker's format of a file or folder by its name, such as "csv"; empty if the name does not tell.
+std::string format_of(const std::string& path, bool is_folder);
+
+/// Returns the column that is probably to be predicted: one that is called target, label or the like, else the last.
+std::string likely_target(const DataFacts& facts);
+
+}  // namespace hpo::init

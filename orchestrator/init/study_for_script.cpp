@@ -1,0 +1,142 @@
+#include "orchestrator/init/study_for_script.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "hpo/batch_size.hpp"
+#include "hpo/units.hpp"
+#include "orchestrator/init/script_flags.hpp"
+#include "orchestrator/study/entries.hpp"
+
+namespace hpo::init {
+
+namespace {
+
+using std::string;
+using std::string_view;
+
+std::optional<double> number_in(const string& text) {
+    double number = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (text.empty() || read.ec != std::errc{} || read.ptr != text.data() + text.size()) return std::nullopt;
+    return number;
+}
+
+bool has_word(const string& name, std::initializer_list<string_view> words) {
+    return std::any_of(words.begin(), words.end(), [&](string_view word) {
+        const auto at = name.find(word);
+        const bool begins = at == 0 || (at != string::npos && name[at - 1] == '_');
+        return begins && (at + word.size() == name.size() || name[at + word.size()] == '_');
+    });
+}
+
+string range(const char* type, double low, double high, bool log) {
+    return "{type: " + string(type) + ", low: " + short_number(low) + ", high: " + short_number(high) +
+           (log ? ", log: true}" : "}");
+}
+
+string whole_range(double low, double high) {
+    return "{type: int, low: " + std::to_string(std::llround(low)) + ", high: " + std::to_string(std::llround(high)) +
+           ", log: true}";
+}
+
+bool is_batch_size(const string& name) { return name == "bs" || has_word(name, {"batch_size", "batch"}); }
+
+/// Returns the range that the flag is searched in; empty if its name, type and default do not tell.
+string range_of(const Flag& flag) {
+    const string name = flag.name();
+    if (!flag.choices.empty()) {
+        string list;
+        for (const string& choice : flag.choices) {
+            const bool plain = number_in(choice) && flag.type != "str" && !flag.type.empty();
+            list += (list.empty() ? "" : ", ") + (plain ? choice : study::yaml_text(choice));
+        }
+        return flag.choices.size() < 2 ? "" : "{type: categorical, choices: [" + list + "]}";
+    }
+    const auto given = number_in(flag.fallback);
+    const bool whole = flag.type == "int" || (flag.type.empty() && flag.fallback.find_first_of(".eE") == string::npos);
+    if (!given && flag.type != "int" && flag.type != "float") return {};
+    if (is_batch_size(name)) return whole_range(std::max(8.0, given.value_or(64) / 2), given.value_or(64) * 4);
+    if (has_word(name, {"dropout", "drop_rate", "smoothing", "drop"})) return range("float", 0, 0.5, false);
+    if (has_word(name, {"momentum"})) return range("float", 0.8, 0.99, false);
+    if (has_word(name, {"lr", "learning_rate"}))
+        return range("float", given.value_or(1e-3) / 10, given.value_or(1e-3) * 10, true);
+    if (has_word(name, {"weight_decay", "wd", "l2", "decay"})) {
+        const double middle = given && *given > 0 ? *given : 1e-3;
+        return range("float", middle / 30, middle * 30, true);
+    }
+    if (has_word(name, {"layers", "depth", "blocks"}))
+        return range("int", 1, std::max(3.0, 2 * given.value_or(2)), false);
+    if (has_word(name, {"hidden", "width", "units", "dim", "size", "features", "channels", "estimators", "heads"}) &&
+        whole && given && *given >= 4)
+        return whole_range(*given / 4, *given * 4);
+    if (!whole && given && *given > 0 && *given < 1)
+        return range("float", *given / 10, std::min(*given * 10, 1.0), true);
+    return {};
+}
+
+}  // namespace
+
+Result<FirstStudy> study_for_script(const string& path, string_view python) {
+    FirstStudy first;
+    string space, fixed, command = "python3, " + study::yaml_text(path);
+    bool small_batches = false, epochs_known = false;
+    double epochs = 20;
+    for (const Flag& flag : script_flags(python)) {
+        const string name = flag.name(),
+                     shown = flag.option + (flag.fallback.empty() ? "" : " (" + flag.fallback + ")");
+        const auto argument = [&](const string& placeholder) {
+            command += ", \"" + flag.option + (flag.option.starts_with("--") ? "={" : "\", \"{") + placeholder + "}\"";
+        };
+        if (flag.takes_value && has_word(name, {"epochs", "steps", "epoch"}) && !epochs_known) {
+            epochs_known = true;
+            epochs = std::max(1.0, number_in(flag.fallback).value_or(20));
+            argument("steps");
+            continue;
+        }
+        if (flag.takes_value && name == "seed") {
+            argument("seed");
+            continue;
+        }
+        const string searched = flag.takes_value ? range_of(flag) : "";
+        if (searched.empty()) {
+            fixed += (fixed.empty() ? "" : ", ") + shown;
+            continue;
+        }
+        if (is_batch_size(name)) small_batches |= number_in(flag.fallback).value_or(64) / 2 < largest_auto_batch;
+        space += "  " + name + ": " + searched + (flag.fallback.empty() ? "" : "   # default " + flag.fallback) + '\n';
+        argument(name);
+    }
+    if (space.empty())
+        return Error{path +
+                     ": no flag that could be varied was found (calls of add_argument of argparse, with a "
+                     "default or choices); docs/scripts.md shows how a study names parameters itself"};
+    string metric = likely_metric(python);
+    first.found.push_back(path + ": a script with flags");
+    if (!fixed.empty()) first.found.push_back("as it is   " + fixed);
+    if (metric.empty()) {
+        metric = "val_loss";
+        first.warnings.push_back(
+            "no usual name of a metric occurs in the script: write the one that it prints or "
+            "reports after each epoch as objective.metric");
+    }
+    std::vector<string> comment = first.found;
+    comment.front() = "Written by hpo init. " + comment.front();
+    comment.push_back("The script must print its metric after each epoch, such as \"" + metric +
+                      ": 0.5\", or report it");
+    comment.push_back(
+        "(docs/scripts.md). Check ranges, metric and direction: they were guessed from names and defaults.");
+    for (const string& warning : first.warnings) comment.push_back("warning: " + warning);
+    first.text =
+        comments(comment) + "study: " + study_name(path) + "\n\nobjective: {metric: " + study::yaml_text(metric) +
+        ", direction: " + (is_minimized(metric) ? "minimize" : "maximize") + "}\n\nspace:\n" + space +
+        "\nworker:\n  command: [" + command + "]\n  metrics: {}   # read from what it prints\n\nbudget: {trials: 30" +
+        (epochs_known ? ", epochs: " + std::to_string(std::llround(epochs)) : "") + "}\n" +
+        (small_batches ? "policy: {min_batch_size: 1}   # a script's small batches are refused otherwise\n" : "");
+    return first;
+}
+
+}  // namespace hpo::init

@@ -1,0 +1,120 @@
+"""hpo init: a first study for data or a script, which hpo check accepts and hpo run searches."""
+import random
+import struct
+import zlib
+
+from harness import Case
+
+
+def png(level, size=8):
+    """Returns a grey image of one level."""
+    def chunk(kind, body):
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+    rows = b"".join(b"\0" + bytes([level]) * size for _ in range(size))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", size, size, 8, 0, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+SCRIPT = """\
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float, default=0.1)
+parser.add_argument("--batch-size", type=int, default=32)
+parser.add_argument("--epochs", type=int, default=3)
+arguments = parser.parse_args()
+for epoch in range(arguments.epochs):
+    print(f"epoch {epoch} val_loss: {(arguments.lr - 0.2) ** 2 + 1 / (epoch + 1)}", flush=True)
+"""
+
+
+class Init(Case):
+    def table(self, name="people.csv", rows=400, head="id,joined,ended,age,city,refund,left"):
+        drawn = random.Random(1)
+        lines = [head]
+        for i in range(rows):
+            age, city = drawn.randint(18, 90), drawn.choice(["Ulm", "Bern", "Graz"])
+            left = "yes" if age + 20 * (city == "Ulm") + drawn.gauss(0, 10) > 60 else "no"
+            refund = int(left == "yes" and drawn.random() < 0.99)
+            lines.append(f"{i},2024-{i % 12 + 1:02d}-03,03.04.2023,{age if i % 50 else ''},{city},{refund},{left}")
+        (self.folder / name).write_text("\n".join(lines) + "\n")
+
+    def test_a_table_becomes_a_study_that_beats_the_commonest_class(self):
+        self.table()
+        found = self.hpo("init", "people.csv")
+        self.assertIn("people.csv: 400 rows, 7 columns", found)
+        self.assertIn("target    left (a guess; --target names another): 2 classes", found)
+        self.assertIn("numbers   age (8 missing), refund", found)
+        self.assertIn("left out  id (counts the rows), joined (dates), ended (dates)", found)
+        self.assertIn("wrote study.yaml, which hpo check accepts", found)
+        self.assertIn("refund alone tells the two classes apart (area under its ROC curve 0.99", self.error)
+        self.assertIn("dates are left out (joined, ended)", self.error)
+        text = (self.folder / "study.yaml").read_text()
+        self.assertIn("# warning: refund alone", text)
+        self.hpo("run", "study.yaml", "--trials", "2", "--set", "budget.epochs=15", "--set", "worker.data.ignore=[id, joined, ended]")
+        best = max(trial["value"] for trial in self.trials("people") if trial["value"] is not None)
+        self.assertGreater(best, 0.9)
+
+    def test_an_existing_file_is_kept(self):
+        self.table()
+        (self.folder / "study.yaml").write_text("mine")
+        self.hpo("init", "people.csv", status=1)
+        self.assertIn("study.yaml: already exists", self.error)
+        self.assertEqual((self.folder / "study.yaml").read_text(), "mine")
+        self.hpo("init", "people.csv", "--force")
+        self.assertIn("the earlier file was moved to", self.error)
+        self.assertIn("mine", [path.read_text() for path in self.folder.iterdir()])
+
+    def test_another_target_makes_a_regression(self):
+        self.table()
+        self.hpo("init", "people.csv", "--target", "age", status=1)
+        self.assertIn("the target age is missing in 8 rows", self.error)
+        (self.folder / "b.csv").write_text("a,b\n" + "".join(f"{i % 37 / 7},{i % 61 / 3}\n" for i in range(300)))
+        self.assertIn("target    a: numbers", self.hpo("init", "b.csv", "--target", "a", "-o", "b.yaml"))
+        self.hpo("init", "b.csv", "--target", "c", "-o", "c.yaml", status=1)
+        self.assertIn("has no column \"c\"; it has a, b", self.error)
+        self.assertFalse((self.folder / "c.yaml").exists())
+
+    def test_broken_tables_are_refused_in_words_and_write_nothing(self):
+        for content, problem in ((b"", "is empty"), (b"a\n1\n2\n1\n", "no column but the target is left"),
+                                 (b"a,b\n1,2\n", "has 1 row: at least 3 are needed"), (b"a,b\n1,\0\n2,3\n", "a zero byte"),
+                                 (b"a;b\n1;2\n3;4\n", "separated by commas"), (b"a,b\n1,2\n3\n", "line 3"),
+                                 (b"\xff\xfea\0,\0b\0\n\0", "zero byte"), (b"a,b\n", "has 0 rows: at least 3 are needed"),
+                                 (b"a,b\n1,2\n2,2\n3,2\n", "the target b is the same in all rows")):
+            (self.folder / "bad.csv").write_bytes(content)
+            self.hpo("init", "bad.csv", status=1)
+            self.assertIn(problem, self.error)
+            self.assertFalse((self.folder / "study.yaml").exists())
+
+    def test_a_folder_of_images_gets_a_convolution_network(self):
+        for kind in range(2):
+            (self.folder / "photos" / f"kind{kind}").mkdir(parents=True)
+            for i in range(40):
+                (self.folder / "photos" / f"kind{kind}" / f"{i}.png").write_bytes(png(60 + 100 * kind + i))
+        found = self.hpo("init", "photos/")
+        self.assertIn("images of 8 x 8", found)
+        self.assertIn("type: cnn", (self.folder / "study.yaml").read_text())
+
+    def test_a_series_and_a_text_have_windows(self):
+        (self.folder / "load.csv").write_text("when,load\n" + "".join(f"2024-01-{i % 28 + 1:02d},{i % 24 + i % 7 / 10}\n" for i in range(600)))
+        self.hpo("init", "load.csv", "--format", "series", "-o", "series.yaml")
+        self.assertIn("window: 15", (self.folder / "series.yaml").read_text())
+        (self.folder / "book.txt").write_text("All happy families are alike. " * 200)
+        self.hpo("init", "book.txt", "-o", "book.yaml")
+        self.assertIn("type: transformer", (self.folder / "book.yaml").read_text())
+
+    def test_a_scripts_flags_become_the_space(self):
+        (self.folder / "train.py").write_text(SCRIPT)
+        self.hpo("init", "train.py")
+        self.hpo("run", "study.yaml", "--trials", "3")
+        self.assertEqual({"lr", "batch_size"}, set(self.trials("train")[0]["params"]))
+
+    def test_data_in_place_of_a_study_are_named_with_the_cure(self):
+        self.table()
+        for command in ("run", "check"):
+            self.hpo(command, "people.csv", status=1)
+            self.assertIn("hpo init people.csv writes a study for it", self.error)
+
+
+if __name__ == "__main__":
+    import unittest
+    unittest.main()

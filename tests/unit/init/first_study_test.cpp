@@ -1,0 +1,250 @@
+// What hpo init proposes: pure, from facts to the text of a study, which the reader of studies must accept.
+#include <gmock/gmock.h>
+
+#include "orchestrator/init/script_flags.hpp"
+#include "orchestrator/init/study_for_data.hpp"
+#include "orchestrator/init/study_for_script.hpp"
+#include "orchestrator/study/study_file.hpp"
+
+namespace hpo::init {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+ColumnFacts column(std::string name, std::string kind, std::int64_t distinct) {
+    ColumnFacts made{.name = std::move(name), .kind = std::move(kind), .distinct = distinct};
+    made.whole = true;
+    return made;
+}
+
+/// 5,000 rows with a number, a text and a target of two classes.
+DataFacts table(std::int64_t rows = 5'000) {
+    DataFacts facts{.format = "csv", .path = "my data.csv", .rows = rows};
+    facts.columns = {column("age", "number", 70), column("city", "text", 4), column("left", "text", 2)};
+    facts.target = "left";
+    facts.values = {{"no", rows * 6 / 10}, {"yes", rows * 4 / 10}};
+    return facts;
+}
+
+/// Reads the text as hpo check does.
+Study accepted(const std::string& text) {
+    const auto study = parse_study(text, "study.yaml", {}, {});
+    if (!study) ADD_FAILURE() << study.error().message << text;
+    return study ? *study : Study{};
+}
+
+FirstStudy made(const DataFacts& facts, bool as_series = false) {
+    auto first = study_for_data(facts, as_series);
+    if (!first) ADD_FAILURE() << first.error().message;
+    return first ? *first : FirstStudy{};
+}
+
+std::string error_of(const DataFacts& facts) {
+    const auto first = study_for_data(facts, false);
+    return first ? "" : first.error().message;
+}
+
+const Dimension* find(const Study& study, const std::string& name) {
+    for (const Dimension& dimension : study.space)
+        if (dimension.name == name) return &dimension;
+    return nullptr;
+}
+
+TEST(FirstStudy, ATableBecomesAStudyWithWhatWasFound) {
+    const FirstStudy first = made(table());
+    const Study study = accepted(first.text);
+    EXPECT_EQ(study.name, "my-data");
+    EXPECT_EQ(to_text(study.worker.at("path")), "my data.csv");
+    EXPECT_EQ(to_text(study.worker.at("target")), "left");
+    EXPECT_EQ(study.objective.metric, "val_accuracy");
+    EXPECT_NE(find(study, "embedding_width"), nullptr) << "there is a column of texts";
+    EXPECT_THAT(first.found, ElementsAre("my data.csv: 5000 rows, 3 columns",
+                                         "target    left: 2 classes: no 3000 (60 %), yes 2000 (40 %)", "numbers   age",
+                                         "texts     city (4 values)"));
+    EXPECT_THAT(first.text, HasSubstr("# Written by hpo init. my data.csv: 5000 rows, 3 columns\n"));
+    EXPECT_THAT(first.warnings, IsEmpty());
+}
+
+TEST(FirstStudy, SpaceAndBudgetFollowTheNumberOfRows) {
+    const Study small = accepted(made(table(200)).text), middle = accepted(made(table(5'000)).text),
+                large = accepted(made(table(500'000)).text);
+    EXPECT_EQ(find(small, "batch_size"), nullptr) << "the default keeps the most updates";
+    EXPECT_EQ(find(middle, "batch_size")->low, 32);
+    EXPECT_EQ(find(large, "batch_size")->low, 256);
+    EXPECT_LT(find(small, "width")->high, find(middle, "width")->high);
+    EXPECT_LT(find(middle, "width")->high, find(large, "width")->high);
+    EXPECT_GT(small.budget.epochs, middle.budget.epochs);
+    EXPECT_GT(middle.budget.epochs, large.budget.epochs);
+    EXPECT_EQ(number_or(small.worker.at("folds"), 0), 5) << "few rows are validated in folds";
+    EXPECT_FALSE(middle.worker.contains("folds"));
+}
+
+TEST(FirstStudy, ATargetOfManyNumbersIsARegression) {
+    DataFacts facts = table();
+    facts.columns.back() = column("price", "number", 1001);
+    facts.target = "price";
+    const Study study = accepted(made(facts).text);
+    EXPECT_EQ(to_text(study.worker.at("task")), "regression");
+    EXPECT_EQ(study.objective.metric, "val_r2");
+}
+
+TEST(FirstStudy, ARareClassIsRankedByTheAreaUnderTheCurve) {
+    DataFacts facts = table();
+    facts.values = {{"no", 4'900}, {"yes", 100}};
+    const Study study = accepted(made(facts).text);
+    EXPECT_EQ(study.objective.metric, "val_auc");
+    EXPECT_EQ(study.worker.at("class_metrics"), Value(true));
+}
+
+TEST(FirstStudy, ColumnsThatAreNoFeaturesAreLeftOutTogether) {
+    DataFacts facts = table();
+    ColumnFacts id = column("id", "number", 1001);
+    id.counts_up = true;
+    facts.columns.insert(facts.columns.begin(), {id, column("joined", "dates", 900), column("ended", "dates", 800),
+                                                 column("name", "text", 1001), column("unit", "text", 1)});
+    const FirstStudy first = made(facts);
+    EXPECT_EQ(to_text(accepted(first.text).worker.at("ignore")), "id,joined,ended,name,unit");
+    EXPECT_THAT(first.found.back(), AllOf(HasSubstr("id (counts the rows)"), HasSubstr("name (names the rows)"),
+                                          HasSubstr("unit (the same in all rows)")));
+    EXPECT_THAT(first.warnings, ElementsAre(HasSubstr("dates are left out (joined, ended)")));
+}
+
+TEST(FirstStudy, SaysThatTheTargetIsAGuessAndThatAHeaderIsMissing) {
+    DataFacts facts = table();
+    facts.target_was_guessed = true;
+    EXPECT_THAT(made(facts).found[1], HasSubstr("left (a guess; --target names another): 2 classes"));
+    facts.columns[0].name = "1.5";
+    EXPECT_THAT(made(facts).warnings, IsEmpty());
+    facts.columns[1].name = "-2";
+    facts.columns[2].name = facts.target = "3e4";
+    EXPECT_THAT(made(facts).warnings, ElementsAre(HasSubstr("no header")));
+}
+
+TEST(FirstStudy, WarnsOfIdentifiersAndOfColumnsThatTellTheTarget) {
+    DataFacts facts = table();
+    facts.columns.insert(facts.columns.begin(), {column("account", "number", 1001), column("refund", "number", 2)});
+    facts.columns[0].auc = 0.95;
+    facts.columns[1].auc = 0.951;
+    EXPECT_THAT(made(facts).warnings,
+                ElementsAre(HasSubstr("account has another whole number in each row"),
+                            HasSubstr("refund alone tells the two classes apart (area under its ROC curve 0.951)")));
+}
+
+TEST(FirstStudy, NamesThatNeedQuotesOrHoldLinesStayOneText) {
+    DataFacts facts = table();
+    facts.columns[0].name = "a, b: #c\nworker: x";
+    facts.columns[0].kind = "dates";
+    facts.path = "-\n.csv";
+    const FirstStudy first = made(facts);
+    EXPECT_EQ(accepted(first.text).name, "study");
+    EXPECT_THAT(first.text, Not(HasSubstr("\nworker: x")));
+}
+
+TEST(FirstStudy, AnUnusableTargetIsRefusedWithItsName) {
+    DataFacts facts = table();
+    facts.columns.back().missing = 3;
+    EXPECT_THAT(error_of(facts), AllOf(HasSubstr("the target left is missing in 3 rows"), HasSubstr("--target")));
+    facts = table();
+    facts.columns.back().distinct = 1;
+    EXPECT_THAT(error_of(facts), HasSubstr("is the same in all rows"));
+    facts = table();
+    facts.columns.back().kind = "dates";
+    EXPECT_THAT(error_of(facts), HasSubstr("holds no plain numbers or names"));
+    facts = table();
+    facts.columns.erase(facts.columns.begin(), facts.columns.end() - 1);
+    EXPECT_THAT(error_of(facts), HasSubstr("no column but the target is left"));
+}
+
+TEST(FirstStudy, ASeriesTakesWindowsOfItsNumbers) {
+    DataFacts facts{.format = "csv", .path = "load.csv", .rows = 1'500};
+    facts.columns = {column("when", "dates", 1001), column("load", "number", 1001)};
+    facts.target = "load";
+    const Study study = accepted(made(facts, true).text);
+    EXPECT_EQ(to_text(study.worker.at("format")), "series");
+    EXPECT_EQ(number_or(study.worker.at("window"), 0), 37);
+    EXPECT_EQ(to_text(study.worker.at("ignore")), "when");
+}
+
+TEST(FirstStudy, ImagesArraysAndTextsHaveModelsOfTheirOwn) {
+    DataFacts facts{.format = "images", .path = "photos/", .rows = 1'620, .sample = "images of 28 x 28"};
+    facts.outputs = 4;
+    facts.image = facts.classes = true;
+    EXPECT_EQ(accepted(made(facts).text).name, "photos");
+    EXPECT_EQ(to_text(accepted(made(facts).text).worker.at("type")), "cnn");
+    facts = {.format = "npy", .path = "a.npz", .rows = 900, .sample = "3 features"};
+    EXPECT_EQ(accepted(made(facts).text).objective.metric, "val_r2");
+    facts.format = "text";
+    EXPECT_EQ(to_text(accepted(made(facts).text).worker.at("type")), "transformer");
+}
+
+TEST(Target, IsAColumnOfAUsualNameElseTheLastThatCanBeOne) {
+    DataFacts facts = table();
+    EXPECT_EQ(likely_target(facts), "left");
+    facts.columns.push_back(column("when", "dates", 9));
+    EXPECT_EQ(likely_target(facts), "left");
+    facts.columns[0].name = "Label";
+    EXPECT_EQ(likely_target(facts), "Label");
+}
+
+TEST(Formats, AreToldByTheName) {
+    EXPECT_EQ(format_of("a/B.CSV", false), "csv");
+    EXPECT_EQ(format_of("a.csv.gz", false), "csv");
+    EXPECT_EQ(format_of("a.parquet", false), "parquet");
+    EXPECT_EQ(format_of("a.npz", false), "npy");
+    EXPECT_EQ(format_of("photos", true), "images");
+    EXPECT_EQ(format_of("train.py", false), "script");
+    EXPECT_EQ(format_of("study.yaml", false), "");
+}
+
+constexpr const char* script = R"(
+import argparse
+p = argparse.ArgumentParser()
+p.add_argument("-l", "--lr", "--learning-rate", type=float, default=0.1, help="rate (0, 1]")
+p.add_argument('--batch-size', type=int, default=64)   # "small"
+p.add_argument("--optimizer", choices=["adam", 'sgd'], default="adam")
+p.add_argument("--epochs", type=int, default=10)
+p.add_argument("--seed", type=int, default=0)
+p.add_argument("--verbose", action="store_true")
+p.add_argument("--out", type=str, default="out.pt")
+# p.add_argument("--gone", type=float, default=1e-3)
+print(f"epoch {e} val_acc: {a}")
+)";
+
+TEST(Script, FlagsOfArgparseAreFoundWithoutRunningIt) {
+    const auto flags = script_flags(script);
+    ASSERT_EQ(flags.size(), 7);
+    EXPECT_EQ(flags[0].option, "--learning-rate");
+    EXPECT_EQ(flags[0].type, "float");
+    EXPECT_EQ(flags[0].fallback, "0.1");
+    EXPECT_THAT(flags[2].choices, ElementsAre("adam", "sgd"));
+    EXPECT_FALSE(flags[5].takes_value);
+}
+
+TEST(Script, ItsFlagsBecomeTheSpace) {
+    const auto first = study_for_script("train.py", script);
+    ASSERT_TRUE(first) << first.error().message;
+    const Study study = accepted(first->text);
+    EXPECT_EQ(find(study, "learning_rate")->low, 0.01);
+    EXPECT_EQ(find(study, "batch_size")->low, 32);
+    EXPECT_EQ(find(study, "optimizer")->choices.size(), 2);
+    EXPECT_EQ(study.space.size(), 3);
+    EXPECT_EQ(study.budget.epochs, 10);
+    EXPECT_EQ(study.objective.metric, "val_acc");
+    EXPECT_EQ(study.objective.direction, Direction::maximize);
+    EXPECT_THAT(study.command,
+                ElementsAre("python3", "train.py", "--learning-rate={learning_rate}", "--batch-size={batch_size}",
+                            "--optimizer={optimizer}", "--epochs={steps}", "--seed={seed}"));
+}
+
+TEST(Script, WithoutFlagsIsAnErrorWithTheCure) {
+    const auto first = study_for_script("train.py", "print('val_loss: 1')\nadd_argument(");
+    ASSERT_FALSE(first);
+    EXPECT_THAT(first.error().message, HasSubstr("no flag that could be varied was found"));
+}
+
+}  // namespace
+}  // namespace hpo::init

@@ -1,0 +1,19 @@
+// Facts about data that no study describes yet, for hpo init: what a file or a folder holds, before anybody says what
+// to predict. Read by the readers of training.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "hpo/result.hpp"
+
+namespace hpo {
+
+/// Describes the data as one JSON object, by docs/protocol.md. `format` is that of worker.data.format. `target`, which
+/// only tables have, may be empty: then no class is counted. Errors name the file, the line and the column.
+Result<nlohmann::json> data_facts(const std::string& format, const std::filesystem::path& path,
+                                  const std::string& target);
+
+}  // namespace hpo
