@@ -138,7 +138,7 @@ class Survey {
             if (column.kind == ColumnKind::ignored) continue;
             if (!source.unreadable.empty()) return of_column(i, source.unreadable);
             if (!source.dates.empty() && (unnamed || column.kind == ColumnKind::target))
-                return of_column(i, source.dates);
+                return of_column(i, source.dates + further_dates(i));
         }
         return {};
     }
@@ -262,6 +262,17 @@ class Survey {
         return at(seen.beyond_place, i, quoted_name(seen.beyond) + unfit_reason(seen.beyond_number));
     }
 
+    /// Of a column of dates, the end of its error: the further columns that the next error would name.
+    [[nodiscard]] std::string further_dates(std::size_t column) const {
+        std::string names;
+        for (std::size_t i = column + 1; i < table_.columns.size(); ++i) {
+            const bool unnamed = table_.columns[i].kind == ColumnKind::number && !source_.columns()[i].is_index;
+            if (unnamed && (!source_.columns()[i].dates.empty() || (seen_[i].others > 0 && is_date(seen_[i].other))))
+                names += (names.empty() ? "" : ", ") + shown_name(table_.columns[i].name);
+        }
+        return names.empty() ? "" : "; further columns of dates: " + names;
+    }
+
     /// A value among numbers that is none would make all of them names.
     [[nodiscard]] Result<void> check_numeric(std::size_t i) const {
         const Seen& seen = seen_[i];
@@ -281,7 +292,8 @@ class Survey {
                        (is_target ? as_names
                                   : "; leave the column out by data.ignore, or take its values as names by "
                                     "data.categorical: " +
-                                        shown_name(column.name)));
+                                        shown_name(column.name)) +
+                       further_dates(i));
         if (seen.formatted == seen.others)
             return of_column(i, "holds numbers" + such_as() +
                                     ": write them without separators of thousands, a decimal comma, or the sign of a "

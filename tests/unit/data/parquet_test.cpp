@@ -131,7 +131,7 @@ TEST(Parquet, ColumnsThatNoTableHasAreNamedWithTheCure) {
     EXPECT_THAT(refusal_of(config), HasSubstr("data.path: "));
     EXPECT_THAT(refusal_of(config), HasSubstr("refused.parquet: column 2 (day) holds dates: write them as numbers (a "
                                               "day's number, a month, a weekday); leave the column out by "
-                                              "data.ignore: day"));
+                                              "data.ignore: day; further columns of dates: moment"));
     config.ignore = "day";
     EXPECT_THAT(refusal_of(config), HasSubstr("column 3 (moment) holds times: write them as numbers"));
     config.ignore = "day,moment";

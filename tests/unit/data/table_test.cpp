@@ -381,6 +381,11 @@ TEST_F(Tables, ErrorsTellFileLineAndColumnAndTheCure) {
     EXPECT_THAT(
         error("d,y\n2024-01-31,2\n2024-02-01,1.5\n2024-02-02,3\n"),
         HasSubstr("column 1 (d) holds dates or times, such as \"2024-01-31\" in line 2: write them as numbers"));
+    EXPECT_THAT(
+        error("d,x,born,y\n2024-01-31,1,1.2.1990,2\n2024-02-01,2,2.2.1990,1.5\n2024-02-02,3,3.2.1990,3\n"),
+        HasSubstr("column 1 (d) holds dates or times, such as \"2024-01-31\" in line 2: write them as numbers (a "
+                  "day's number, a month, a weekday); leave the column out by data.ignore, or take its values "
+                  "as names by data.categorical: d; further columns of dates: born"));
     std::string typo = "x,y\n", names = typo;
     for (int i = 0; i < 2000; ++i) {
         typo += (i == 700 ? "12;5" : std::to_string(i)) + "," + std::to_string(i * 0.3) + "\n";
