@@ -4,8 +4,11 @@
 // and V2 have (Arm: "Arm architecture reference manual for A-profile").
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "worker/backends/cpu/architecture.hpp"
 
@@ -15,6 +18,21 @@ class ThreadPool;
 
 /// Rounds to nearest, ties to even. Subnormal numbers become 0. Needs bfloat16_unit().
 void round_to_bfloat16(std::int64_t count, const float* from, std::uint16_t* to);
+
+/// Rounds `rows` rows to `to` in groups that the first-level cache holds. write(f32 buffer, first row, number of rows)
+/// writes a group, into the buffer or elsewhere, and returns its address.
+template <class F>
+void write_rounded(std::int64_t rows, std::int64_t columns, std::uint16_t* to, F&& write) {
+    constexpr std::int64_t at_once = 4096;
+    thread_local std::vector<float> unrounded;
+    const std::int64_t rows_at_once = std::max<std::int64_t>(1, at_once / columns);
+    const auto elements = static_cast<std::size_t>(rows_at_once * columns);
+    if (unrounded.size() < elements) unrounded.resize(elements);
+    for (std::int64_t first = 0; first < rows; first += rows_at_once) {
+        const std::int64_t count = std::min(rows_at_once, rows - first);
+        round_to_bfloat16(count * columns, write(unrounded.data(), first, count), to + first * columns);
+    }
+}
 
 /// A dense row-major matrix of bfloat16.
 struct Bfloat16Matrix {

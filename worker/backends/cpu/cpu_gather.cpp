@@ -64,21 +64,6 @@ void change(const T* from, const Augment& augment, std::int64_t columns, const P
         }
 }
 
-/// Has `rows` rows written, some at a time, and rounds them to `to` while the first-level cache holds them.
-/// write(f32 rows, first row, their number) returns where they are.
-template <class F>
-void write_rounded(std::int64_t rows, std::int64_t columns, std::uint16_t* to, F&& write) {
-    constexpr std::int64_t at_once = 4096;
-    thread_local std::vector<float> unrounded;
-    const std::int64_t rows_at_once = std::max<std::int64_t>(1, at_once / columns);
-    const auto elements = static_cast<std::size_t>(rows_at_once * columns);
-    if (unrounded.size() < elements) unrounded.resize(elements);
-    for (std::int64_t first = 0; first < rows; first += rows_at_once) {
-        const std::int64_t count = std::min(rows_at_once, rows - first);
-        round_to_bfloat16(count * columns, write(unrounded.data(), first, count), to + first * columns);
-    }
-}
-
 }  // namespace
 
 std::size_t CpuStream::part_of(const Gather& arguments, int replica) const {
