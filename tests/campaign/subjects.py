@@ -284,7 +284,8 @@ def printed(subject):
         run.tearDown()
 
 
-SESSIONS = {"one session": '"$@"', "two sessions": '"$@" --set budget.trials=5; "$@"', "a kill": 'timeout --signal KILL 0.6 "$@"; "$@"'}
+# The shell waits for what it kills: until then the lock is held.
+SESSIONS = {"one session": '"$@"', "two sessions": '"$@" --set budget.trials=5; "$@"', "a kill": '"$@" & sleep 0.6; kill -KILL $!; wait $!; "$@"'}
 
 
 def _shell(sessions):
