@@ -22,6 +22,7 @@
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/output/study_json.hpp"
+#include "orchestrator/study/study_file.hpp"
 #include "orchestrator/telemetry/session_telemetry.hpp"
 #include "orchestrator/telemetry/verdict.hpp"
 #include "orchestrator/view/summary.hpp"
@@ -88,7 +89,8 @@ std::string limit_of_machine(const StudySnapshot& snapshot) {
     if (!rows) return {};
     const TelemetrySummary summary = summarise(*rows);
     if (!enough_for_a_verdict(summary)) return {};
-    return verdict(summary, {.cores = read_host().cores}).front();
+    const bool native = snapshot.study.command.empty() && has_worker(snapshot.study);
+    return verdict(summary, {.cores = read_host().cores, .one_core_a_trial = native}).front();
 }
 
 namespace {

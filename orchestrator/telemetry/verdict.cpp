@@ -173,6 +173,9 @@ class Judge {
         else if (utilization->average >= busy && others > context_.cores / 4)
             add("The CPU is busy (" + used + ") also with other programs: " + own_text + ", others " +
                 value_text(Quantity::cores, others) + ".");
+        else if (utilization->average >= busy && waiting > cpu_contention && context_.one_core_a_trial)
+            add("The CPU is busy (" + used + ") also with other programs: processes waited for it in " +
+                value_text(Quantity::cpu_pressure, waiting) + " of the time, and the trials take one core each.");
         else if (utilization->average >= busy && waiting > cpu_contention)
             add("The CPU is busy (" + used + ") and processes waited for it in " +
                 value_text(Quantity::cpu_pressure, waiting) +

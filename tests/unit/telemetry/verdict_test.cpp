@@ -111,6 +111,12 @@ TEST(Verdict, OtherProgramsThatTakeManyOfTheCoresAreNamedBeforeTheTrialsOwnThrea
                 ElementsAre(AllOf(HasSubstr("the trials used 1.2 of 2 cores, others 0.8"), Not(HasSubstr("threads")))));
 }
 
+TEST(Verdict, ThreadsThatWaitBesideNativeTrialsAreThoseOfOtherPrograms) {
+    const auto advice = verdict(steady({host(Quantity::utilization, 99), host(Quantity::cpu_pressure, 80)}),
+                                {.cores = 2, .one_core_a_trial = true});
+    EXPECT_THAT(advice, ElementsAre(AllOf(HasSubstr("with other programs"), Not(HasSubstr("fewer")))));
+}
+
 TEST(Verdict, AProgramOnOneOfManyCoresCouldRunSeveralTimes) {
     EXPECT_THAT(
         verdict(steady({host(Quantity::utilization, 13), measurement("program", Quantity::cores, 1.0)}), {.cores = 8}),
