@@ -91,6 +91,25 @@ class Record(unittest.TestCase):
                 self.assertEqual((one.is_folder, one.mode), (real.is_dir(), real.stat().st_mode & 0o7777), path)
                 self.assertEqual(one.data, b"" if one.is_folder else real.read_bytes(), path)
 
+    def test_of_killed_processes_has_the_writes_that_the_kill_met(self):
+        program = ("import os, signal\n"
+                   "os.mkdir('runs'); file = os.open('runs/file', os.O_RDWR | os.O_CREAT, 0o600)\n"
+                   "for child in range(40):\n"
+                   "    begun, begins = os.pipe(); pid = os.fork()\n"
+                   "    if pid == 0:\n"
+                   "        for i in range(6000):\n"
+                   "            os.pwrite(file, b'%8d%8d' % (child, i), 100000 * child + 16 * i)\n"
+                   "            if i == child: os.write(begins, b'!')\n"
+                   "        signal.pause()\n"
+                   "    os.read(begun, 1); os.kill(pid, signal.SIGKILL); os.waitpid(pid, 0)\n"
+                   "os.fsync(file)\n")
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            subprocess.run([power.RECORD_WRITES, "runs", "record", sys.executable, "-c", program], cwd=folder, check=True)
+            recording = power.read(folder / "record")
+            last = max(change.end for change in recording.changes) + 1
+            self.assertEqual(recording.after_loss(last, random.Random(1))["file"].data, (folder / "runs/file").read_bytes())
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -30,6 +30,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "tracer.hpp"
@@ -45,6 +46,7 @@ struct Entered {
     fs::path from, path;   ///< that it names
     bool existed = false;  ///< something was at the path before
     std::uint64_t inode = 0;
+    fs::path file;  ///< that it writes to
     std::string bytes;
     bool prints = false;
 };
@@ -102,7 +104,21 @@ class Recorder : public hpo::campaign::Tracer {
     using Identity = std::pair<dev_t, ino_t>;
 
     bool begins(pid_t) override { return true; }
-    void ends(pid_t thread) override { entered_.erase(thread); }
+    void ends(pid_t thread) override {
+        if (const auto last = entered_.find(thread); last != entered_.end()) killed_in(last->second);
+        entered_.erase(thread);
+    }
+
+    /// Records a write that SIGKILL has met: the kernel completes it, but the thread never returns from the call. A
+    /// later synchronisation by another process makes it lasting.
+    void killed_in(const Entered& now) {
+        if (now.number != SYS_pwrite64 || now.inode == 0 || now.bytes.empty()) return;
+        std::ifstream file(now.file, std::ios::binary);
+        std::string there(now.bytes.size(), '\0');
+        file.seekg(static_cast<std::streamoff>(now.arguments[3]));
+        if (file.read(there.data(), static_cast<std::streamsize>(there.size())) && there == now.bytes)
+            wrote(0, now, static_cast<std::int64_t>(there.size()), now.arguments[3]);
+    }
 
     void enters(pid_t thread, const __ptrace_syscall_info& call) override {
         Entered& now = entered_[thread] = {};
@@ -172,7 +188,8 @@ class Recorder : public hpo::campaign::Tracer {
     }
 
     void leaves(pid_t thread, const __ptrace_syscall_info& call) override {
-        const Entered now = entered_[thread];
+        const Entered now = std::move(entered_[thread]);
+        entered_.erase(thread);
         const std::int64_t result = call.exit.rval;
         if (call.exit.is_error) return;
         const auto& at = now.arguments;
@@ -358,6 +375,7 @@ class Recorder : public hpo::campaign::Tracer {
         const Identity identity{info.st_dev, info.st_ino};
         now.prints = identity == output_;
         if (const auto known = inodes_.find(identity); known != inodes_.end()) now.inode = known->second;
+        if (now.inode != 0) now.file = target_of(proc(thread, "fd/" + std::to_string(static_cast<int>(descriptor))));
         return now.prints || now.inode != 0;
     }
 
