@@ -113,7 +113,7 @@ std::string as_tables(const std::vector<KeySection>& sections) {
     return text;
 }
 
-/// Formats one table per section. The comment lines around it are those between which docs/studies.md has the table.
+/// Formats one table per section, between the comment lines that mark it in a page of docs/.
 std::string as_markdown(const std::vector<KeySection>& sections) {
     const auto cell = [](std::string text) {
         for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");

@@ -8,6 +8,7 @@ from harness import BUILD, SOURCE, Case
 
 README = (SOURCE / "README.md").read_text()
 STUDIES = (SOURCE / "docs" / "studies.md").read_text()
+SPACE = (SOURCE / "docs" / "space.md").read_text()
 PAGES = [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md", SOURCE / "CHANGELOG.md", *sorted((SOURCE / "docs").glob("*.md"))]
 
 
@@ -30,7 +31,7 @@ class Readme(Case):
         self.hpo("check", self.study(re.search(r"```yaml\n(.*?)```", STUDIES, re.S).group(1)))
 
     def test_check_says_of_the_conditions_of_the_manual_what_it_shows(self):
-        section = STUDIES[STUDIES.index("## Conditions between parameters"):]
+        section = SPACE[SPACE.index("## Conditions between parameters"):]
         study, shown = re.search(r"```yaml\n(.*?)```.*?```\n(.*?)```", section, re.S).groups()
         self.assertIn(shown, self.hpo("check", self.study(study)))
 
@@ -47,14 +48,24 @@ class Readme(Case):
         tables = re.compile(r"<!-- hpo keys: ([^\n]*) -->\n(.*?)<!-- end -->", re.S)
         printed = dict(tables.findall(self.hpo("keys", "--markdown")))
         self.assertGreaterEqual(len(printed), 4)
-        self.assertEqual(dict(tables.findall(STUDIES)), printed)
+        shown = [table for page in PAGES for table in tables.findall(page.read_text())]
+        self.assertEqual(dict(shown), printed)
+        self.assertEqual(len(shown), len(printed))
+
+
+def anchors(page):
+    """The fragments by which links reach the headings of a page."""
+    headings = re.findall(r"^#+ (.*)", page.read_text(), re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 class Pages(Case):
     def test_link_targets_exist(self):
         for page in PAGES:
-            for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+            for target, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", page.read_text()):
                 self.assertTrue((page.parent / target).exists(), f"{page}: {target}")
+                if anchor and page.name != "CHANGELOG.md":  # which keeps links to pages as they were
+                    self.assertIn(anchor, anchors(page.parent / target if target else page), f"{page}: {target}#{anchor}")
 
     def test_lines_are_at_most_120_characters_except_in_tables_and_quotes(self):
         for page in PAGES:
