@@ -85,6 +85,15 @@ Result<void> write_checkpoint(const std::filesystem::path& file, std::uint64_t b
     return {};
 }
 
+std::optional<std::uint64_t> read_binding(const std::filesystem::path& file) {
+    if (!check_regular(file)) return std::nullopt;
+    const File in(std::fopen(file.c_str(), "rbe"));
+    Header header;
+    if (!in || !get(in.get(), std::as_writable_bytes(std::span(&header, 1)))) return std::nullopt;
+    if (header.magic != Header{}.magic) return std::nullopt;
+    return header.binding;
+}
+
 Result<std::int64_t> read_checkpoint(const std::filesystem::path& file, std::uint64_t binding,
                                      std::span<const std::span<std::byte>> parts) {
     if (const auto regular = check_regular(file); !regular) return regular.error();

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,9 @@ std::uint64_t checkpoint_binding(std::string_view text);
 /// file is then untouched.
 Result<void> write_checkpoint(const std::filesystem::path& file, std::uint64_t binding, std::int64_t step,
                               std::span<const std::span<const std::byte>> parts);
+
+/// The binding of a checkpoint of this version, which may be damaged; nothing: there is none.
+std::optional<std::uint64_t> read_binding(const std::filesystem::path& file);
 
 /// Fills the parts, whose sizes must add up to the payload's, and returns the step. Errors say whether the file is
 /// missing, damaged or another trial's; the parts' content is then undefined.

@@ -38,16 +38,9 @@ std::string choice_key(const Configuration& configuration, const Device& device)
 }
 
 std::optional<Precision> named(const std::string& name) {
-    for (const Precision one : {Precision::float32, Precision::bfloat16, Precision::float16})
+    for (const Precision one : auto_precisions)
         if (name == to_text(one)) return one;
     return std::nullopt;
-}
-
-Configuration with(Configuration configuration, Precision precision, bool measured) {
-    configuration.training.precision = precision;
-    configuration.training.measured_precision = measured;
-    if (!measured) configuration.all["precision"] = to_text(precision);
-    return configuration;
 }
 
 /// Trains one replica from the beginning for a few iterations, at a learning rate that suits any model: a search also
@@ -93,6 +86,13 @@ std::string choice_line(const PrecisionRun& wide, const PrecisionRun& narrow, Pr
 }
 
 }  // namespace
+
+Configuration with_precision(Configuration configuration, Precision precision) {
+    configuration.training.precision = precision;
+    configuration.training.measured_precision = false;
+    configuration.all["precision"] = to_text(precision);
+    return configuration;
+}
 
 fs::path PrecisionChoices::file_of(const std::string& key) const {
     std::array<char, 32> name{};
@@ -147,10 +147,11 @@ Result<Configuration> PrecisionChoices::resolve(Configuration configuration, con
         return configuration;
     }
     const auto narrow = narrow_precision(device);
-    if (!narrow) return with(std::move(configuration), Precision::float32, false);
+    if (!narrow) return with_precision(std::move(configuration), Precision::float32);
     if (const auto choice = known(choice_key(configuration, device)))
-        return with(std::move(configuration), *choice, false);
-    return with(std::move(configuration), *narrow, true);
+        return with_precision(std::move(configuration), *choice);
+    configuration.training.precision = *narrow;
+    return configuration;
 }
 
 Result<Configuration> PrecisionChoices::measure(Configuration configuration, Device& device, const DeviceData& data,
@@ -164,7 +165,7 @@ Result<Configuration> PrecisionChoices::measure(Configuration configuration, Dev
     const Precision taken = better_precision(wide_run, narrow_run);
     line = choice_line(wide_run, narrow_run, taken);
     keep(choice_key(*resolved, device), taken);
-    return with(*std::move(resolved), taken, false);
+    return with_precision(*std::move(resolved), taken);
 }
 
 }  // namespace hpo

@@ -2,9 +2,11 @@
 // the device. `auto` is measured: short trainings of the trial's bucket on its data, in float32 and in the narrow
 // precision that the device has (bfloat16, otherwise float16; tf32 is used only where it is named). The narrow one is
 // taken where it is faster at an equal validation loss. The choice is kept for the device and the bucket, in memory and
-// in a file of $XDG_CACHE_HOME/hpo (~/.cache/hpo), so that trials of similar shape are trained in the same precision.
+// in a file of $XDG_CACHE_HOME/hpo (~/.cache/hpo), so that trials of similar shape are trained in the same precision. A
+// trial that resumes keeps the precision of its checkpoint, on another device too (trial_group.cpp).
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -19,6 +21,12 @@
 #include "worker/training/trainer.hpp"
 
 namespace hpo {
+
+/// The precisions that `auto` may resolve to.
+inline constexpr std::array auto_precisions{Precision::float32, Precision::bfloat16, Precision::float16};
+
+/// The configuration as if it named the precision.
+Configuration with_precision(Configuration configuration, Precision precision);
 
 /// The result of a short training in one precision.
 struct PrecisionRun {

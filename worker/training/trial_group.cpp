@@ -6,6 +6,7 @@
 
 #include "worker/data/mapped_file.hpp"
 #include "worker/data/memory.hpp"
+#include "worker/training/checkpoint.hpp"
 #include "worker/training/class_tally.hpp"
 #include "worker/training/fusion.hpp"
 #include "worker/training/process_memory.hpp"
@@ -36,6 +37,12 @@ void check_objective(const std::string& metric, const DataShape& shape) {
                        std::string(info_of(task).name) + " has");
 }
 
+/// The part of a fusion key that keeps a trial with a kept precision apart from those whose `auto` resolves to another.
+std::string kept_suffix(Precision kept, const Configuration& resolved) {
+    const bool same = !resolved.training.measured_precision && resolved.training.precision == kept;
+    return same ? "" : "; resumes in " + to_text(kept);
+}
+
 }  // namespace
 
 TrialGroup::TrialGroup(WorkerContext& context, Ended on_end) : context_(context), on_end_(std::move(on_end)) {}
@@ -46,7 +53,12 @@ bool TrialGroup::accepts(const to_worker::Run& run) const {
     if (!configuration || !set_batch_size(*configuration, context_.data->sizes) ||
         (size() + 1) * trials_.front()->folds() > max_replicas)
         return false;
-    return fusion_key(layout_configuration(context_, *configuration), run.data_seed) == fusion_key_;
+    const Configuration laid_out = layout_configuration(context_, *configuration);
+    std::string key = fusion_key(laid_out, run.data_seed);
+    if (!fusion_key_.starts_with(key)) return false;
+    if (const auto kept = kept_precision(run, *configuration))
+        key += kept_suffix(*kept, resolve_auto(context_, laid_out));
+    return key == fusion_key_;
 }
 
 void TrialGroup::finish(TrialHost& host, const AttemptId& id, Outcome outcome, const std::string& message) {
@@ -113,11 +125,17 @@ void TrialGroup::begin_group(const to_worker::Run& run, const Configuration& con
         trainer_.reset();
         pressure_.reset();
     }
-    fusion_key_.clear();
+    const std::string last_key = std::exchange(fusion_key_, {});
     configuration_ = resolve_auto(context_, laid_out);
     const DeviceData& data = ensure_data(context_, configuration_->data, run.data_seed, [&] {
         if (!host.should_continue("loading")) throw StopRequested{};
     });
+    const auto kept = kept_precision(run, configuration);
+    if (kept) {
+        key += kept_suffix(*kept, *configuration_);
+        configuration_ = with_precision(*std::move(configuration_), *kept);
+    }
+    if (key != last_key) trainer_.reset();
     if (configuration_->training.measured_precision) {
         trainer_.reset();
         context_.arena.reset();
@@ -133,6 +151,20 @@ void TrialGroup::begin_group(const to_worker::Run& run, const Configuration& con
     if (!pressure_ && training.memory_target > 0)
         pressure_.emplace(configured_micro_batch(training), training.memory_target);
     fusion_key_ = std::move(key);
+}
+
+/// The precision of the checkpoint from which a run with `precision: auto` resumes, if the device computes in it. The
+/// trial keeps it, whatever `auto` resolves to here. The checkpoint's binding tells it: its text names the precision.
+std::optional<Precision> TrialGroup::kept_precision(const to_worker::Run& run, const Configuration& asked) const {
+    if (!asked.training.measured_precision || !run.resume || run.folder.empty()) return std::nullopt;
+    const auto binding = read_binding(std::filesystem::path(run.folder) / "last.ckpt");
+    if (!binding) return std::nullopt;
+    const Configuration resolved = resolved_for_group(asked);
+    for (const Precision one : auto_precisions)
+        if (checkpoint_binding(binding_text(run, with_precision(resolved, one), context_.data->fingerprint)) ==
+            *binding)
+            return context_.device.computes_in(one) ? std::optional(one) : std::nullopt;
+    return std::nullopt;
 }
 
 /// A trial's configuration with what was resolved for the whole group.

@@ -45,6 +45,7 @@ class TrialGroup {
     void finish(TrialHost& host, const AttemptId& id, Outcome outcome, const std::string& message);
     void begin_group(const to_worker::Run& run, const Configuration& configuration, TrialHost& host);
     [[nodiscard]] GroupPlan plan_for(int replicas) const;
+    [[nodiscard]] std::optional<Precision> kept_precision(const to_worker::Run& run, const Configuration& asked) const;
     [[nodiscard]] Configuration resolved_for_group(Configuration asked) const;
     [[nodiscard]] ShouldContinue continue_check(const char* phase);
     [[nodiscard]] bool has_ended(const AttemptId& id) const;

@@ -233,5 +233,59 @@ TEST_F(PrecisionOf, AKeptChoiceIsFollowed) {
     EXPECT_EQ(curve(in("auto")), curve(in("bfloat16")));
 }
 
+/// Another device: `auto` has another choice there.
+TEST_F(PrecisionOf, AResumedAutoTrialKeepsThePrecisionOfItsCheckpoint) {
+    const hpo::testing::TemporaryFolder checkpoints, elsewhere;
+    FakeHost whole, first, fresh, second, next;
+    Worker worker = start_worker();
+    auto run = small_run(in("auto"), 4);
+    ASSERT_EQ(run_trial(run, worker.context, whole).outcome, Outcome::complete);
+    run.folder = checkpoints / "trial";
+    first.on_report = [](const Report& report) { return report.step == 2 ? Action::pause : Action::go_on; };
+    run_trial(run, worker.context, first);
+    ASSERT_THAT(first.logged, HasSubstr("precision=float32"));
+
+    Worker other("opencl", elsewhere.path());
+    const auto choose_bfloat16 = [&] {
+        run_trial(small_run(in("auto"), 1), other.context, fresh);
+        for (const auto& entry : std::filesystem::directory_iterator(elsewhere.path()))
+            std::ofstream(entry.path()) << "bfloat16\n";
+        other.context.precisions = PrecisionChoices(elsewhere.path());
+    };
+    choose_bfloat16();
+    run.resume = true;
+    ASSERT_EQ(run_trial(run, other.context, second).outcome, Outcome::complete);
+    EXPECT_EQ(second.from_step, 2) << second.logged;
+    EXPECT_THAT(second.logged, HasSubstr("precision=float32"));
+    EXPECT_EQ(second.reports.back().metrics, whole.reports.back().metrics);
+    // The next trial of this worker that begins anew follows the choice of its device.
+    ASSERT_EQ(run_trial(small_run(in("auto"), 1), other.context, next).outcome, Outcome::complete);
+    EXPECT_THAT(next.logged, HasSubstr("precision=bfloat16"));
+}
+
+TEST_F(PrecisionOf, TrialsOfAutoShareAGroupOnlyInOnePrecision) {
+    const hpo::testing::TemporaryFolder checkpoints;
+    FakeHost first, resumed;
+    Worker worker = start_worker();
+    auto run = small_run(in("auto"), 4);
+    run.folder = checkpoints / "trial";
+    first.on_report = [](const Report&) { return Action::pause; };
+    run_trial(run, worker.context, first);  // in float32
+    run.resume = true;
+    const auto fresh = small_run(in("auto"), 1);
+    const auto accepts = [&](const to_worker::Run& member, const to_worker::Run& joining) {
+        TrialGroup group(worker.context, [](const from_worker::Finished&) {});
+        group.add(member, resumed);
+        return group.accepts(joining);
+    };
+    EXPECT_TRUE(accepts(run, fresh));
+    EXPECT_TRUE(accepts(fresh, run));
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+        std::ofstream(entry.path()) << "bfloat16\n";
+    worker.context.precisions = PrecisionChoices(folder_.path());
+    EXPECT_FALSE(accepts(run, fresh));
+    EXPECT_FALSE(accepts(fresh, run));
+}
+
 }  // namespace
 }  // namespace hpo
