@@ -169,11 +169,7 @@ Result<std::unique_ptr<Sampler>> choose(const SamplerSetup& setup) {
 
 constinit const SamplerRow auto_row{
     {"auto",
-     "the middle of the space first, then gp for up to 400 trials (200 if there are more than 2,000), then tpe; tpe "
-     "alone for more than 40 parameters, or "
-     "where stopping rules other than divergence end trials early; "
-     "with stopping: auto every second trial is drawn at random where trials report several steps; sobol for fewer "
-     "than 8; hpo check says which and why",
+     "the middle of the space, then gp, after 400 trials tpe; sobol for fewer than 8 trials; hpo check says why",
      {}},
     [](const Params&, const SamplerSetup& setup) -> Result<std::unique_ptr<Sampler>> {
         auto chosen = choose(setup);

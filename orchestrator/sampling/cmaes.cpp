@@ -32,9 +32,8 @@ constexpr std::array cmaes_options{
            10000,
            {},
            "",
-           "results that make a generation; default: 4 and three times the logarithm of the dimensions"},
-    Option{
-        "spread", OptionType::real, 0.01, 1, {}, "0.25", "standard deviation at the beginning, as a share of a range"},
+           "results per generation; default: 4 + 3 ln(number of parameters)"},
+    Option{"spread", OptionType::real, 0.01, 1, {}, "0.25", "initial standard deviation, as a share of a range"},
 };
 
 constexpr int most_rejected_draws = 100;  ///< draws that are not allowed, before one is moved to where it is

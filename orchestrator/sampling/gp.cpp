@@ -43,8 +43,7 @@ constexpr std::array options{
            1e6,
            {},
            "",
-           "trials proposed by sobol before the model is asked; "
-           "default: two more than parameters, from 5 to 10"},
+           "trials proposed by sobol before the model is asked; default: two more than parameters, from 5 to 10"},
     Option{"uniform", OptionType::real, 0, 1, {}, "0", "share of the proposals that are drawn from the priors alone"},
 };
 

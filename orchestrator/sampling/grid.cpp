@@ -31,8 +31,7 @@ constexpr std::array grid_options{
            1e6,
            {},
            "5",
-           "values of a range, ends included, evenly spread (on the logarithm's scale with log); integers and stepped "
-           "ranges of 16 values or fewer take all"},
+           "values of a continuous or long range, bounds included, evenly spread (in the logarithm with log)"},
 };
 
 /// Returns the grid's coordinates in a dimension.
@@ -167,7 +166,8 @@ class GridSampler final : public Sampler {
 }  // namespace
 
 constinit const SamplerRow grid_row{
-    {"grid", "every combination once, in an order that spreads them; ends when all were tried", grid_options},
+    {"grid", "every combination once, in an order that spreads over the space; ends the study after the last",
+     grid_options},
     &GridSampler::make,
     true,
     true};

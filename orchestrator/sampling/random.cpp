@@ -40,7 +40,7 @@ class RandomSampler final : public Sampler {
 }  // namespace
 
 constinit const SamplerRow random_row{
-    {"random", "independent draws from the ranges, and from the preferred values that they name", {}},
+    {"random", "independent draws from the ranges, or from priors where parameters have them", {}},
     [](const Params&, const SamplerSetup& setup) -> Result<std::unique_ptr<Sampler>> {
         return std::unique_ptr<Sampler>(std::make_unique<RandomSampler>(setup));
     },

@@ -18,13 +18,13 @@ constexpr std::array asha_options{
            1000,
            {},
            "3",
-           "one in so many goes on, the best; rungs lie as many times apart"},
+           "reduction factor: the best 1/factor advance; rungs are factor times apart"},
 };
 
 }  // namespace
 
 constinit const RuleRow asha_row{
-    {"asha", "pauses trials at rungs and lets the best of each go on (successive halving)", asha_options, true},
+    {"asha", "pauses trials at rungs and promotes the best of each (successive halving)", asha_options, true},
     [](const RuleSetup& setup) -> std::unique_ptr<StoppingRule> {
         const auto factor = static_cast<std::int64_t>(number_option(setup.options, asha_options, "factor"));
         const auto grace = static_cast<std::int64_t>(number_option(setup.options, asha_options, "grace"));

@@ -19,7 +19,7 @@ constexpr std::array divergence_options{
     Option{
         "factor", OptionType::real, 1, 1e300, {}, "1.5", "a loss above this many times its first value has diverged"},
     Option{"patience", OptionType::integer, 1, 1e9, {}, "2", "reports in a row above it after which a trial ends"},
-    Option{"grace", OptionType::integer, 1, 1e9, {}, "1", "no trial with a finite loss ends before so many steps"},
+    Option{"grace", OptionType::integer, 1, 1e9, {}, "1", "steps before a trial with a finite loss may end"},
     Option{"metric", OptionType::text, 0, 0, {}, "loss", "the loss to watch; smaller is better"},
 };
 

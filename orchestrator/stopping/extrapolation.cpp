@@ -43,14 +43,14 @@ namespace hpo {
 namespace {
 
 constexpr std::array extrapolation_options{
-    Option{"grace", OptionType::integer, 1, 1e9, {}, "1", "no trial pauses before it has done so many steps"},
+    Option{"grace", OptionType::integer, 1, 1e9, {}, "1", "steps before a trial may pause"},
     Option{"factor",
            OptionType::integer,
            2,
            1000,
            {},
            "3",
-           "one in so many goes on, the best by prediction; rungs lie as many times apart"},
+           "reduction factor: the best 1/factor by prediction advance; rungs are factor times apart"},
 };
 
 constexpr double least_full = 0.1, most_full = 0.9;  ///< bounds of the share of steps for full trainings
@@ -521,8 +521,8 @@ class Extrapolation final : public StoppingRule {
 }  // namespace
 
 constinit const RuleRow extrapolation_row{
-    {"extrapolation", "pauses trials at rungs and lets those go on that are predicted to end best",
-     extrapolation_options, true},
+    {"extrapolation", "pauses trials at rungs and promotes those that are predicted to end best", extrapolation_options,
+     true},
     [](const RuleSetup& setup) -> std::unique_ptr<StoppingRule> { return std::make_unique<Extrapolation>(setup); }};
 
 }  // namespace hpo

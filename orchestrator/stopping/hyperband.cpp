@@ -27,7 +27,7 @@ constexpr std::array hyperband_options{
            1000,
            {},
            "3",
-           "one in so many goes on, the best; rungs, and the first rungs of brackets, lie as many times apart"},
+           "reduction factor: the best 1/factor advance; rungs and brackets are factor times apart"},
 };
 
 class Hyperband final : public StoppingRule {
@@ -142,7 +142,7 @@ class Hyperband final : public StoppingRule {
 }  // namespace
 
 constinit const RuleRow hyperband_row{
-    {"hyperband", "as asha, in several brackets whose first rungs come later and later; one of them stops nobody",
+    {"hyperband", "as asha, in several brackets with ever later first rungs; the last one stops no trial",
      hyperband_options, true},
     [](const RuleSetup& setup) -> std::unique_ptr<StoppingRule> { return std::make_unique<Hyperband>(setup); }};
 

@@ -62,10 +62,9 @@ inline constexpr Option min_trials_option{"min_trials",
                                           {},
                                           "5",
                                           "other trials that must have reached a step before it is judged"};
-inline constexpr Option grace_option{
-    "grace", OptionType::integer, 1, 1e9, {}, "1", "no trial ends before it has done so many steps"};
+inline constexpr Option grace_option{"grace", OptionType::integer, 1, 1e9, {}, "1", "steps before a trial may end"};
 inline constexpr Option metric_option{
-    "metric", OptionType::text, 0, 0, {}, {}, "what to watch; default: the objective's metric"};
+    "metric", OptionType::text, 0, 0, {}, {}, "metric to watch; default: the objective's metric"};
 inline constexpr Option direction_option{"direction",
                                          OptionType::text,
                                          0,

@@ -29,7 +29,7 @@ constexpr std::array pasha_options{
            1000,
            {},
            "3",
-           "one in so many goes on, the best; rungs lie as many times apart"},
+           "reduction factor: the best 1/factor advance; rungs are factor times apart"},
 };
 
 constexpr std::size_t first_rungs = 2;
@@ -134,7 +134,7 @@ class Pasha final : public Halving {
 }  // namespace
 
 constinit const RuleRow pasha_row{
-    {"pasha", "as asha, with further rungs only while ranks change from one to the next", pasha_options, true},
+    {"pasha", "as asha; adds a rung only while ranks differ between the last two", pasha_options, true},
     [](const RuleSetup& setup) -> std::unique_ptr<StoppingRule> {
         return std::make_unique<Pasha>(
             setup, static_cast<std::int64_t>(number_option(setup.options, pasha_options, "grace")),

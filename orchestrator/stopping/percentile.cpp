@@ -18,7 +18,7 @@ namespace hpo {
 namespace {
 
 constexpr std::array percentile_options{
-    Option{"best", OptionType::real, 1, 99, {}, "25", "percent of the trials, the best ones, that go on"},
+    Option{"best", OptionType::real, 1, 99, {}, "25", "percent of the trials that go on, the best ones"},
     min_trials_option,
     grace_option,
     metric_option,
@@ -72,7 +72,7 @@ class Percentile final : public StoppingRule {
 }  // namespace
 
 constinit const RuleRow percentile_row{
-    {"percentile", "ends trials that are not among the best so many percent at the same step", percentile_options},
+    {"percentile", "ends trials outside the best `best` percent at the same step", percentile_options},
     [](const RuleSetup& setup) -> std::unique_ptr<StoppingRule> { return std::make_unique<Percentile>(setup); }};
 
 }  // namespace hpo

@@ -19,9 +19,9 @@ namespace {
 
 constexpr std::array plateau_options{
     Option{"patience", OptionType::integer, 1, 1e9, {}, "3", "steps without improvement after which a trial ends"},
-    Option{"min_delta", OptionType::real, 0, 1e300, {}, "0.001", "the least that counts as improvement"},
+    Option{"min_delta", OptionType::real, 0, 1e300, {}, "0.001", "least change that counts as an improvement"},
     grace_option,
-    Option{"window", OptionType::integer, 1, 101, {}, "3", "steps of the trailing median"},
+    Option{"window", OptionType::integer, 1, 101, {}, "3", "steps of the trailing median that smooths the metric"},
     metric_option,
     direction_option,
 };

@@ -1,4 +1,5 @@
 """The documents are correct: their commands run, their studies are valid, their links exist, and their tables of keys are complete."""
+import json
 import os
 import re
 import subprocess
@@ -51,6 +52,10 @@ class Readme(Case):
         shown = [table for page in PAGES for table in tables.findall(page.read_text())]
         self.assertEqual(dict(shown), printed)
         self.assertEqual(len(shown), len(printed))
+
+    def test_meanings_of_keys_have_at_most_110_characters(self):
+        for key in json.loads(self.hpo("keys", "--json"))["keys"]:
+            self.assertLessEqual(len(key["meaning"]), 110, key["key"])
 
 
 def anchors(page):

@@ -429,7 +429,7 @@ TEST(Worker, KeysThatContradictEachOtherAreRefused) {
                 HasSubstr("'worker.data.noise' is for format: synthetic"));
     EXPECT_THAT(problem("study: s\nworker: {task: classification}"), HasSubstr("'worker.data.path' is missing"));
     EXPECT_THAT(problem("study: s\nworker: {data: {format: csv, path: t.csv}}"),
-                HasSubstr("'worker.data.target' is missing: tables and series: the column to predict"));
+                HasSubstr("'worker.data.target' is missing"));
     EXPECT_THAT(problem("study: s\nworker: {data: {format: csv, path: t.csv, target: y, target: z}}"),
                 HasSubstr("'target'"));
     EXPECT_THAT(problem(synthetic, {"worker.training.accumulation=300"}),
