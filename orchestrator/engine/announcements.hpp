@@ -1,5 +1,5 @@
-// Notifications for the user, in the order in which things happened, and never too early: the end of a trial, and all
-// that follows it, is announced only once the disk has it.
+// Notifications for the user, in the order of their events. The end of a trial, and every later event, is announced
+// only once it is on the disk.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ namespace hpo {
 /// Not thread-safe. Results are counted as the store counts them (store.hpp).
 class Announcements {
    public:
-    /// `results`: how many there are at this moment. Announced at once if the disk has them all.
+    /// Queues an announcement behind the first `results` results. Calls it at once if they are all on the disk.
     void add(std::int64_t results, std::function<void()> announce);
-    /// The disk has so many results.
+    /// Calls the announcements that the first `on_disk` results allow.
     void release(std::int64_t on_disk);
-    /// There are no more than so many results: those after them were not stored, and are never announced.
+    /// Drops the announcements of all results after the first `results`, which were never stored.
     void drop_after(std::int64_t results);
-    /// How many wait for the disk.
+    /// Returns the number of announcements that wait for the disk.
     [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
 
    private:

@@ -1,5 +1,5 @@
-// Gives each queued trial the host or an accelerator, where the trials of a session may compute on both: the one on
-// which it is predicted to end first, given what runs and what waits before it.
+// Chooses the host or an accelerator for each queued trial, if the session may use both: the one on which the trial is
+// predicted to end first, given the running trials and those queued before it.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace hpo {
 
 class BackendChooser {
    public:
-    /// All references outlive it.
+    /// All references outlive the chooser.
     BackendChooser(const EngineContext& context, const WorkerPool& pool, RequirementsTable& requirements,
                    const StepForecasts& forecasts)
         : context_(context), pool_(pool), requirements_(requirements), forecasts_(forecasts) {}
 
-    /// Chooses for trials that wait, in this order. A trial that no worker has answered for yet stays where it was,
-    /// unless it cannot run there. Without a calibration of both sides, trials compute on accelerators.
+    /// Chooses for the trials in `waiting`, in this order. A trial without a worker's answer keeps its side, unless it
+    /// cannot run there. Without a calibration of both sides, trials compute on accelerators.
     void choose(std::span<const std::int64_t> waiting, const Machine& machine);
 
    private:

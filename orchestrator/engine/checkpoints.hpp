@@ -1,6 +1,5 @@
-// What stays on disk of trials that have ended. Only files that hpo wrote itself are removed, so that a study of 10,000
-// trials does not fill the disk; what a script has put into its trial's folder goes only where the study's `keep` says
-// so.
+// Removes files of ended trials, so that a study of 10,000 trials does not fill the disk. Only files that hpo wrote
+// itself are removed; those that a script has written to its trial's folder only if the study's `keep` says so.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +14,17 @@
 
 namespace hpo {
 
-/// The best of the trials that have ended, so many of them; with several objectives those of the Pareto front, however
-/// many. Diverged and failed ones are never among them.
+/// The best `most` of the ended trials, without diverged and failed ones. With several objectives: the Pareto front,
+/// whatever its size.
 class BestTrials {
    public:
-    /// `most` absent: all trials, whatever became of them; 0: none.
+    /// `most` absent: all trials, in any final state; 0: none.
     BestTrials(std::optional<std::int64_t> most, Objective objective) : most_(most), objective_(std::move(objective)) {}
 
-    /// One has ended; returns the trials that are not among the best any more. Told twice, it counts once.
+    /// Adds an ended trial (once). Returns the trials that it displaces from the best.
     std::vector<std::int64_t> add(const TrialRecord& trial);
-    /// A trial that has ended stands elsewhere, since a further seed of its configuration has ended. If it is not among
-    /// the best any more, its files are gone, and it does not come back.
+    /// Updates the rank of an ended trial after a further seed of its configuration. A trial that was displaced before
+    /// does not come back, as its files are gone.
     void moved(const TrialRecord& trial);
     [[nodiscard]] bool hold(std::int64_t trial) const { return !most_ || held_.contains(trial); }
 
@@ -35,14 +34,14 @@ class BestTrials {
     std::map<std::int64_t, Standing> held_;
 };
 
-/// `record` is the study's, read at each call. Trials that have not ended are never touched.
+/// Removes files by the study's `keep`. `record` is read at each call. Files of unfinished trials are never touched.
 class CheckpointKeeper {
    public:
     CheckpointKeeper(const Study& study, const StudyFolder& folder, const StudyRecord& record);
 
-    /// A session begins: what earlier ones left (they may have been killed, or kept more) is brought in line.
+    /// Removes files that earlier sessions left, because they were killed or had another `keep`.
     void begin();
-    /// The trial has ended and no worker holds it.
+    /// Call it when the trial has ended and no worker holds it.
     void trial_ended(const TrialRecord& trial);
 
    private:

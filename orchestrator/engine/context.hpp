@@ -1,4 +1,4 @@
-// What the parts of the engine share: what they are given from outside, whom they notify, and how the session ends.
+// The context that the parts of the engine share: the parts from outside, the listeners, and the end of the session.
 #pragma once
 
 #include <cstdint>
@@ -22,64 +22,63 @@
 
 namespace hpo {
 
-/// Something worth a line for a person or a log.
+/// A line for the user and the log.
 struct Notice {
     enum class Level { info, warning, error };
     Level level = Level::info;
-    std::int64_t trial = 0;  ///< 0: of the study
+    std::int64_t trial = 0;  ///< 0: about the study
     std::string text;
 };
 
-/// Where the search for the number of trials at once begins on each device.
+/// The start of the search for the number of trials at once, for each device.
 struct ConcurrencyPlan {
     ConcurrencyRange workers;                         ///< workers with one slot
     std::map<int, RememberedConcurrency> remembered;  ///< by the index of the device, or host_only
-    double cores = 0;                                 ///< that the trials may use; 0: thread times are not read
+    double cores = 0;                                 ///< cores for the trials; 0: thread times are not read
 };
 
-/// What a session has found about a device.
+/// The number of trials at once that a session has found for a device.
 struct ConcurrencyFinding {
     int device = host_only;
     RememberedConcurrency found;
     std::string workers_text, fused_text;  ///< ConcurrencySearch::text()
 };
 
-/// What the engine is given. All references outlive it.
+/// The parts of an engine from outside. All references outlive the engine.
 struct EngineParts {
     const Study& study;
     Ledger& ledger;
     Executor& executor;
     const Clock& clock;
-    /// What the machine has at this moment. Memory held by the process trees of `workers` (pids) is not others' use;
-    /// that of `reusable` (0: none) is free besides.
+    /// Reads the machine. Memory of the process trees of `workers` (pids) does not count as used by other programs;
+    /// that of `reusable` (0: none) also counts as free.
     std::function<Machine(std::span<const std::int64_t> workers, std::int64_t reusable)> machine;
-    /// Given: what `machine` always returns, so that it need not be read (simulations).
+    /// If set, the constant result of `machine`, which is then not called (simulations).
     const Machine* fixed_machine = nullptr;
-    /// The memory that the process trees of `workers` hold at this moment, one by one (cores aside); 0: not known.
+    /// Returns the memory of the process tree of each of `workers`, without cores; 0: unknown.
     std::function<std::vector<Footprint>(std::span<const std::int64_t> workers)> usage;
-    /// The times of the threads of a worker (its pid) and its descendants, if they can be read.
+    /// Returns the times of the threads of a worker (a pid) and its descendants, if readable.
     std::function<std::optional<ThreadTime>(std::int64_t worker)> thread_time = {};
-    /// How a worker of this index is started, on accelerators of the machine or (`host_only`) on the host alone.
+    /// Returns the command of a worker, for accelerators of the machine or (`host_only`) for the host.
     std::function<LaunchSpec(WorkerIndex, std::span<const int> devices)> worker;
-    /// Where a trial's log and its checkpoints lie; empty: nowhere. With `make`, the folder for checkpoints is made.
+    /// Return a trial's log file and its folder of checkpoints; empty: none. `make` creates the folder.
     std::function<std::filesystem::path(std::int64_t trial)> log_file;
     std::function<std::filesystem::path(std::int64_t trial, bool make)> checkpoints;
     std::function<void(const Notice&)> notice;
-    /// A trial has reached a final state, and no worker holds it any more.
+    /// Called when a trial has reached a final state and no worker holds it any more.
     std::function<void(const TrialRecord&)> trial_ended;
-    /// Given: where the sampler is slow it proposes on another thread, and this is called from there when it has done
-    /// so, so that Engine::proposal_ready is called soon.
+    /// If set, a slow sampler proposes on another thread and calls this there when it is done. The callee arranges a
+    /// call of Engine::proposal_ready.
     std::function<void()> proposal_ready = {};
-    /// Trials need an accelerator each, or as many as `resources.trial.gpus` asks for.
+    /// Each trial needs an accelerator, or `resources.trial.gpus` of them.
     bool on_device = false;
-    /// With `on_device`: each trial may compute on the host instead, if it is predicted to end first there.
+    /// With `on_device`: a trial may compute on the host instead, if it is predicted to end earlier there.
     bool host_too = false;
-    /// The cores of each worker, to which it is bound; those of workers without a trial are lent to others. Empty: none
-    /// is bound.
+    /// The cores that each worker is pinned to; a worker without a trial lends its cores. Empty: no worker is pinned.
     std::vector<std::vector<int>> cores = {};
-    /// Given: the number of trials at once is searched by their throughput.
+    /// If set, the number of trials at once is searched by their throughput.
     std::optional<ConcurrencyPlan> concurrency = {};
-    /// What devices can do, by their index or `host_only`, as far as it was measured.
+    /// Calibrations of devices, by their index or `host_only`, where they were measured.
     std::map<int, DeviceCalibration> calibrations = {};
 };
 
@@ -95,8 +94,7 @@ struct EngineContext {
     void say(Notice::Level level, std::int64_t trial, const std::string& text) const {
         if (parts.notice) parts.notice({level, trial, text});
     }
-    /// The session is to end. The first reason counts; the engine winds the session up as soon as the event at hand has
-    /// been dealt with.
+    /// Decides that the session ends. The first reason counts. The engine winds the session up after the current event.
     void conclude(SessionEnd how, const std::string& reason) {
         if (closing()) return;
         end = how;

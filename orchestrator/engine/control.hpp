@@ -1,5 +1,5 @@
-// The control socket of a running study: how `hpo stop` and `hpo top` reach its holder. One JSON object a line in, one
-// out:
+// The control socket of a running study, by which `hpo stop` and `hpo top` reach its process. Requests and answers are
+// one JSON object per line:
 //     {"op": "stop"}               -> {"ok": true}       the study ends as if interrupted
 //     {"op": "stop", "trial": 3}   -> {"ok": true}  or  {"ok": false, "error": "trial 3 has ended already: complete"}
 //     {"op": "status"}             -> {"ok": true, "study": "phase1", "pid": 4711, "running": 2}
@@ -22,12 +22,12 @@ namespace hpo {
 struct ControlActions {
     std::function<Result<void>(std::int64_t trial)> stop_trial;
     std::function<void()> stop_study;
-    std::function<std::int64_t()> running;  ///< trials that run now
+    std::function<std::int64_t()> running;  ///< returns the number of running trials
 };
 
-/// Listens until destroyed; then the socket file is gone. A line is at most 4 KiB; an unknown
-/// request is answered with an error, and a connection that does not read its answers, or is silent for 10 seconds, is
-/// dropped. At most 16 are served at a time; a further one takes the place of the first.
+/// Listens until destroyed, and then removes the socket file. A line has at most 4 KiB. An unknown request is answered
+/// with an error. A connection that does not read its answers, or is silent for 10 seconds, is dropped. At most 16
+/// connections are served at a time; a further one replaces the oldest.
 class ControlServer {
    public:
     ControlServer(boost::asio::io_context& loop, const std::filesystem::path& socket, std::string study,
@@ -39,7 +39,7 @@ class ControlServer {
     std::shared_ptr<Impl> impl_;
 };
 
-/// The answer to one line; pure but for the actions.
+/// Returns the answer to a request. Pure but for the actions.
 std::string answer_control(const std::string& line, const std::string& study, const ControlActions& actions);
 
 }  // namespace hpo

@@ -1,4 +1,4 @@
-// Tells native workers on the host which cores to compute on, as trials begin and end.
+// Assigns cores to native workers on the host, as trials begin and end.
 #pragma once
 
 #include <optional>
@@ -12,11 +12,11 @@ namespace hpo {
 
 class CoreSharing {
    public:
-    /// All references outlive it. Without EngineParts::cores, or where trials compute on devices, it does nothing.
+    /// All references outlive the object. Does nothing without EngineParts::cores, or if trials compute on devices.
     CoreSharing(EngineContext& context, WorkerPool& pool, const TrialStarts& starts)
         : context_(context), pool_(pool), starts_(starts) {}
 
-    /// Trials may have begun or ended in workers, or some time has passed.
+    /// Assigns the cores again. Call it after trials began or ended, and from time to time.
     void update();
 
    private:
@@ -26,7 +26,7 @@ class CoreSharing {
     WorkerPool& pool_;
     const TrialStarts& starts_;
     bool told_of_first_ = false;
-    std::vector<std::optional<Seconds>> free_since_;  ///< by worker; none: it has a trial, or is being started
+    std::vector<std::optional<Seconds>> free_since_;  ///< by worker; empty: it has a trial, or is starting
 };
 
 }  // namespace hpo

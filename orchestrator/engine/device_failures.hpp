@@ -1,4 +1,4 @@
-// What follows when devices are lost, come back, or fail: for their workers, and for the session.
+// Consequences for workers and the session when devices are lost, come back, or fail.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace hpo {
 
 class DeviceFailures {
    public:
-    /// All references outlive it.
+    /// All references outlive the object.
     DeviceFailures(EngineContext& context, WorkerPool& pool, DeviceHealth& health, const MachineView& machine,
                    LaunchFailures& launches)
         : context_(context), pool_(pool), health_(health), machine_(machine), launches_(launches) {}
 
-    /// About once a second. Workers on a lost device are ended, their trials queued again without blame; without any
-    /// device left the session ends.
+    /// Ends workers on lost devices and queues their trials again without blame. Ends the session if no device is left.
+    /// Call it about once a second.
     void set_lost_aside();
-    /// The devices failed under these trials. Of several, any may be the cause, so that each may be given up. True:
-    /// one is, and the trials are not to blame.
+    /// Takes in that devices failed while they ran these trials. Any of several devices may be the cause, so that each
+    /// may be given up. Returns true if one was given up, so that the trials are not to blame.
     bool failed_under(std::span<const int> devices, std::span<const std::int64_t> trials, const std::string& reason);
-    /// A worker on the device ended before its hello.
+    /// Takes in that a worker on the device exited before its hello.
     void start_failed(int device, const std::string& message);
 
    private:

@@ -1,8 +1,8 @@
-// The loop of a study: events come in from workers and from time, decisions go out through the executor. It has no I/O
-// of its own, no threads, and no clock but the one it is given: tests move time by hand and play the workers.
+// The loop of a study: it takes events from workers and from time, and sends decisions through the executor. It has no
+// I/O of its own, no threads, and no clock but the given one, so that tests move time by hand and play the workers.
 //
-// The loop runs in rounds: start trials, store what has happened as one transaction, and only after that send workers
-// their answers; wait; take in any number of events.
+// The loop runs in rounds: start trials, store the round's events as one transaction, and only then answer the workers;
+// wait; take in any number of events.
 //
 // The state is kept by parts without I/O: the pool of workers, the requirements of trials, the health of devices,
 // failures to launch, pending diagnoses. Other parts act on it: one starts trials, attempts take in their steps, and
@@ -30,50 +30,50 @@ class Engine {
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
-    /// Launches what can be launched. Call once, after the ledger's replay.
+    /// Launches the first workers and trials. Call it once, after the ledger's replay.
     void start();
     void on(WorkerIndex index, const execution::Event& event);
-    /// About once a second: silence, measurements, lost devices, the time budget.
+    /// Checks silent workers, measurements, lost devices and the time budget. Call it about once a second.
     void tick();
-    /// A trial that was proposed in the background (EngineParts::proposal_ready) can start.
+    /// Starts a trial that was proposed in the background (EngineParts::proposal_ready).
     void proposal_ready();
-    /// Stores steps that wait to be stored with others, a few times a second.
+    /// Stores waiting steps as one transaction. Call it a few times a second.
     void flush();
 
-    /// Starts trials where they fit, stores what has happened, and answers workers. Call it soon after each of the
-    /// above and of the below; one call does for many of them.
+    /// Starts trials where they fit, stores the round's events, and answers workers. Call it soon after any other call
+    /// that changes the engine; one call covers many of them.
     void end_round();
-    /// Whether the end of the round has put off work so that nobody waits for long: then call it again soon.
+    /// Returns true if end_round() has put off work, so that no worker waits for long. Then call it again soon.
     [[nodiscard]] bool has_more() const { return more_to_close_ && !context_.closing(); }
 
-    /// No new launches; running trials are queued again for the next session, workers are asked to leave, then TERM,
-    /// then KILL.
+    /// Ends the session as interrupted: launches nothing, queues running trials again for the next session, and ends
+    /// workers by Shutdown, SIGTERM, then SIGKILL.
     void interrupt(const std::string& reason);
-    /// The same for a study that cannot go on: the session has failed.
+    /// Ends the session in the same way, but as failed.
     void fail(const std::string& reason);
-    /// KILL to everything, now.
+    /// Sends SIGKILL to all workers.
     void kill();
-    /// Ends one trial, whatever it does. An Error where it has ended already or does not exist.
+    /// Ends one trial, in any unfinished state. Fails if it has ended already or does not exist.
     Result<void> stop_trial(std::int64_t trial);
 
-    /// True once nothing is left to do and no worker lives.
+    /// Returns true once the session has ended and no worker lives.
     [[nodiscard]] bool done() const { return context_.closing() && pool_.empty(); }
     [[nodiscard]] End end() const { return context_.end; }
     [[nodiscard]] const std::string& end_reason() const { return context_.end_reason; }
-    /// Seconds that sessions have held the study, this one included.
+    /// Returns the seconds of all sessions of the study, this one included.
     [[nodiscard]] double seconds() const;
-    /// Trials that workers train at this moment, by number.
+    /// Returns the numbers of the trials in training, ascending.
     [[nodiscard]] std::vector<std::int64_t> running() const { return pool_.running(); }
-    /// What trials in workers, and those whose last attempt is not diagnosed yet, hold; in the order of their launch.
+    /// Returns the resources of trials in workers and of trials with a pending diagnosis, in the order of their launch.
     [[nodiscard]] std::vector<HeldResources> held_resources() const;
-    /// Processes of the living workers.
+    /// Returns the process ids of the living workers.
     [[nodiscard]] std::vector<std::int64_t> workers() const { return pool_.pids(); }
-    /// Trials at once that are allowed now, and what was measured of their throughput.
+    /// Returns the number of trials at once that is allowed now, and the throughput that was measured for each device.
     [[nodiscard]] std::int64_t at_once() const { return throughput_.at_once(); }
     [[nodiscard]] std::vector<ConcurrencyFinding> concurrency() const { return throughput_.findings(); }
-    /// Which trial waits for what other programs use, with the numbers; empty: none does.
+    /// Returns which trial waits for memory that other programs use, with the numbers; empty if none does.
     [[nodiscard]] const std::string& waits() const { return starts_.waits(); }
-    /// What the session waits for, a line each, for people.
+    /// Returns a line for each thing that the session waits for.
     [[nodiscard]] std::vector<std::string> waiting_for() const;
 
    private:
@@ -91,7 +91,7 @@ class Engine {
     EngineContext context_;
     Supply supply_;
 
-    // What is known. Those that change what may start where tell placement.
+    // State. Parts whose changes affect placement tell it about them.
     Placement placement_;
     WorkerPool pool_;
     DeviceHealth health_;
@@ -103,7 +103,7 @@ class Engine {
     StepForecasts forecasts_;
     BackendChooser backends_;
 
-    // What follows.
+    // Actions.
     TrialEnds ends_;
     MemoryFailures memory_;
     DeviceFailures devices_;
@@ -112,10 +112,10 @@ class Engine {
     TrialStarts starts_;
     CoreSharing core_sharing_;
 
-    std::set<std::string> remarks_;  ///< that the user was given
+    std::set<std::string> remarks_;  ///< remarks that the user has seen
     Seconds started_{0}, last_tick_{0};
-    double seconds_before_ = 0;   ///< of the study's earlier sessions
-    bool more_to_close_ = false;  ///< paused trials, at the end of the study
+    double seconds_before_ = 0;   ///< duration of earlier sessions
+    bool more_to_close_ = false;  ///< at the end of the study: paused trials are left to end
     bool wound_up_ = false;
 };
 

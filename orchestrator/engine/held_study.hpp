@@ -1,4 +1,4 @@
-// A study that this process holds: its folder is locked, its ledger is open and read.
+// A study that this process holds: its folder is locked, and its ledger is open and replayed.
 #pragma once
 
 #include <functional>
@@ -14,26 +14,26 @@
 
 namespace hpo {
 
-/// Decides whether a stored study, whose source is `before`, may go on with another one. `valued` returns true if one
-/// of its trials has a value.
+/// Decides whether a stored study, whose source is `before`, may continue as another one. `valued` returns true if a
+/// stored trial has a value. An Error refuses it.
 using Acceptance = std::function<Result<void>(const std::string& before, const std::function<bool()>& valued)>;
 
 struct HeldStudy {
     HolderLock lock;
-    Takeback takeback;  ///< a study that is given up before it begins leaves nothing behind
+    Takeback takeback;  ///< removes the traces of a study that is given up before it begins
     std::unique_ptr<Store> store;
     Ledger ledger;
-    std::string warm_start = {};  ///< the trials of other studies that this one learns from, as text, to be kept
+    std::string warm_start = {};  ///< trials of other studies that this one learns from, as stored text
 
-    /// Takes the study and reads what it has done. Fails, and then leaves it as it was: the sampler or a rule cannot be
-    /// made, the folder cannot be written, another process holds the study, the database is not sound. `accepted`
-    /// decides whether the stored study may go on with this one. `warn` gets what a user should know while the study is
-    /// used (a database that another program has locked). `study` outlives it.
+    /// Locks the study and replays its ledger. Fails without a change if the sampler or a rule cannot be made, the
+    /// folder cannot be written, another process holds the study, or the database is damaged. `accepted` decides
+    /// whether the stored study may continue as this one. `warn` is called with warnings while the study is in use (a
+    /// database that another program has locked). `study` outlives the result.
     static Result<std::unique_ptr<HeldStudy>> take(const Study& study, const StudyFolder& folder,
                                                    const Acceptance& accepted,
                                                    const std::function<void(const std::string&)>& warn);
 
-    /// From here on the study is this one, in its folder.
+    /// Writes this study to its folder, in place of the stored one.
     Result<void> begin(const Study& study, const StudyFolder& folder,
                        const std::function<void(const std::string&)>& warn);
 };

@@ -1,4 +1,4 @@
-// Reads the measurements that `hpo bench devices` has kept of this machine.
+// Reads the calibrations of this machine that `hpo bench devices` has stored.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace hpo {
 
-/// The measurements of `hpo bench devices` that are kept.
+/// The stored calibrations of this machine.
 struct KeptCalibrations {
-    std::vector<DeviceCalibration> devices;  ///< of this machine
-    std::vector<std::string> refused;        ///< sentences about those that cannot be used, and why
+    std::vector<DeviceCalibration> devices;  ///< the usable ones
+    std::vector<std::string> refused;        ///< a sentence for each unusable calibration, with the reason
 };
 KeptCalibrations kept_calibrations();
 

@@ -1,5 +1,5 @@
-// Workers that could not be started, on the host or for want of something that may come back: whether and when it is
-// tried again, and when the session gives up. Failures on a device are the device's (device_health.hpp).
+// Failed launches of workers: whether and when to try again, and when the session gives up. Covers workers on the host
+// and temporary shortages; device_health.hpp covers failures on a device.
 #pragma once
 
 #include <optional>
@@ -11,27 +11,28 @@ namespace hpo {
 
 class LaunchFailures {
    public:
-    /// So many launches in a row that failed for reasons that do not pass end the session.
+    /// Failed launches in a row, for lasting reasons, that end the session.
     static constexpr int allowed = 3;
 
-    /// The reason to end the session after too many in a row.
+    /// Takes in a failed launch. Returns the reason to end the session after too many in a row.
     std::optional<std::string> failed(const std::string& message);
 
-    /// What follows from a launch that failed for want of processes, descriptors or memory of the kernel.
+    /// The consequence of a launch that failed because processes, descriptors or kernel memory are short.
     struct Shortage {
-        bool begins = false;              ///< worth telling
-        std::optional<std::string> over;  ///< it lasts too long: the reason to end the session
+        bool begins = false;              ///< the shortage has just begun: tell the user
+        std::optional<std::string> over;  ///< the reason to end the session, if the shortage lasts too long
     };
-    /// Waited out, with pauses that grow, by time and not by failures: many workers fail within a moment. While trials
-    /// run (`working`) it may last; where none has for ten minutes, it is no passing one.
+    /// Takes in a shortage, which is waited out with growing pauses. Time counts and not failures, as many workers fail
+    /// within a moment. The shortage may last while trials run (`working`); after ten minutes without one it ends the
+    /// session.
     Shortage ran_short(const std::string& message, bool working, Seconds now);
 
-    /// A worker sent its hello.
+    /// Takes in that a worker has sent its hello.
     void succeeded();
-    /// What failed to start was a device that is lost.
+    /// Forgets the failures, since the device is lost that they were about.
     void forgive() { in_a_row_ = 0; }
 
-    /// Whether a worker may be launched now: in a shortage one at a time, after a pause.
+    /// Returns whether a worker may be launched now: in a shortage one at a time, after a pause.
     [[nodiscard]] bool may_launch(bool any_starting, Seconds now) const {
         return !shortage_ || (now >= shortage_->until && !any_starting);
     }
@@ -40,7 +41,7 @@ class LaunchFailures {
     struct Lasting {
         Seconds since{0};
         Seconds pause{0};
-        Seconds until{0};  ///< nothing is launched before
+        Seconds until{0};  ///< no launch before this time
     };
     int in_a_row_ = 0;
     std::optional<Lasting> shortage_;

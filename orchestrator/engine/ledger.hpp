@@ -1,5 +1,5 @@
 // The ledger of a study: its stored events, and the sampler and rules that learn from them. An event is stored before
-// anyone outside acts on it; opening the ledger again replays the events, which rebuilds everything.
+// anyone outside acts on it. Opening the ledger again replays the events, which restores all state.
 #pragma once
 
 #include <cstdint>
@@ -25,134 +25,136 @@
 
 namespace hpo {
 
-/// Thrown when the store fails (a full disk, an I/O error): the study ends at once, with nothing falsely done.
+/// Thrown when the store fails (a full disk, an I/O error). The session then ends at once, before anyone acts on an
+/// event that was not stored.
 struct StoreFailed : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Returns the last step of a trial with `values` added, which the trial's end has told: the step that it reported
-/// last, or step `epochs` if it has reported none.
+/// Returns a trial's last report with `values` added, which came with the end of the trial. A trial without reports
+/// gets one at step `epochs`.
 Report final_step(const TrialRecord& trial, const Metrics& values, std::int64_t epochs);
 
-/// Not thread-safe. Every method that changes something throws StoreFailed and then has changed nothing, but for
-/// reports that waited to be stored, which go on waiting, and for a commit that fails.
+/// Not thread-safe. A method that changes the ledger throws StoreFailed if the store fails, and then has changed
+/// nothing. Reports that waited to be stored keep waiting; commit() describes its own failure.
 class Ledger {
    public:
-    /// `store` must outlive the ledger. The proposer and the rules are fresh ones, made from the same study.
+    /// `store` outlives the ledger. The proposer and the rules are new ones, made from the same study.
     Ledger(const Study& study, Store& store, Proposer proposer, Rules rules);
 
-    /// Reads all entries that anything is learned from. Fails if they cannot be read or contradict each other.
+    /// Reads the stored events and rebuilds the state. Fails if they cannot be read or contradict each other.
     Result<void> replay();
 
-    /// From now on entries wait for commit(), which stores those of a round of the loop as one transaction.
+    /// Makes entries wait for commit(), which stores those of a round of the loop as one transaction.
     void wait_for_commits() { waits_for_commits_ = true; }
-    /// From now on trials that have ended keep their state and value alone: neither steps nor parameters. For a
-    /// simulation of a million trials, of which nothing else is shown.
+    /// Makes ended trials drop their steps and parameters, and keep their state and value. For simulations of a million
+    /// trials.
     void forget_ended() { forgets_ended_ = true; }
-    /// To be called before a worker is answered, or anyone else outside acts on an entry. Steps alone are left to
-    /// flush(), so that thousands a second are stored many at once. StoreFailed: there can be no further entries, and
-    /// these are stored by settle(), or lost as when the process is killed.
+    /// Stores the waiting entries. Call it before anyone outside acts on an entry, such as a worker on its answer. If
+    /// only steps wait, they are left to flush(), so that thousands per second share a transaction. Throws StoreFailed;
+    /// then no further entries are possible, and the waiting ones are stored by settle() or lost, as if the process
+    /// were killed.
     void commit();
-    /// Whether steps wait to be stored; flush() is to be called some 50 ms later, which a kill may take.
+    /// Returns true if steps wait for flush(). Call it some 50 ms later; a kill may lose these steps.
     [[nodiscard]] bool waits() const { return steps_wait_; }
-    /// Why there can be no further entries; nothing while there can.
+    /// Returns why no further entries are possible; nothing while they are.
     [[nodiscard]] const std::optional<std::string>& failure() const { return failure_; }
     void flush();
-    /// Stores for viewers what trials have come to. Call it about once a second.
+    /// Stores summaries of changed trials for other processes that read the study. Call it about once a second.
     void summarize();
 
-    /// Stores what devices did.
+    /// Stores telemetry of the devices.
     void add_telemetry(std::span<const TelemetryRow> rows);
 
-    /// How many results were entered, and how many of them a loss of power cannot take: nobody is to be shown the
-    /// others (announcements.hpp). The latter throws where the disk has failed.
+    /// Return the number of results entered, and the number of these that survive a loss of power. Others must not be
+    /// shown (announcements.hpp). The latter throws StoreFailed if the disk has failed.
     [[nodiscard]] std::int64_t results() const { return store_.results(); }
     [[nodiscard]] std::int64_t results_on_disk() const;
-    /// `listener` is called in another thread when the latter has grown or would throw. Empty: nobody is.
+    /// Calls `listener` on another thread whenever results_on_disk() has grown or would throw. Empty: no calls.
     void when_on_disk(std::function<void()> listener) { store_.when_on_disk(std::move(listener)); }
-    /// Stores what waits, and returns when all results are on the disk.
+    /// Stores all waiting entries. Returns when all results are on the disk.
     void settle();
 
     void session_started(event::SessionStarted session);
-    /// Settled when it returns.
+    /// Stores the end of the session, and settles.
     void session_ended(double seconds, const std::string& reason);
 
-    /// A new trial, queued; nothing when the space is exhausted. With `ready`, a slow sampler computes it on another
-    /// thread: 0 until it has done so, and `ready` is called from that thread.
+    /// Proposes and queues a new trial; returns nothing if the space is exhausted. With `ready`, a slow sampler
+    /// proposes on another thread, from which `ready` is called when it is done. Returns 0 until then.
     std::optional<std::int64_t> propose(const std::function<void()>& ready = {});
     /// Returns the first trial of the configuration that may still be the best and is to have a further seed
     /// (race.hpp); nothing if there is none.
     [[nodiscard]] std::optional<std::int64_t> to_repeat() const { return race_.next(); }
-    /// A new trial, queued, that trains the configuration of the trial `first` with another seed.
+    /// Queues a new trial that trains the configuration of trial `first` with another seed.
     std::int64_t repeat(std::int64_t first);
-    /// Trials that train a configuration again, and configurations.
+    /// Return the number of trials that are further seeds, and the number of configurations.
     [[nodiscard]] std::int64_t repeats() const { return race_.further(); }
     [[nodiscard]] std::int64_t configurations() const {
         return static_cast<std::int64_t>(record_.trials.size()) - repeats();
     }
-    /// Forgets what is computed on the other thread; `ready` is not called any more after this returns.
+    /// Drops the proposal that another thread computes. `ready` is not called after this returns.
     void drop_proposal();
     [[nodiscard]] const BackgroundProposer& proposer() const { return proposer_; }
-    /// The trial begins to train on the data with this fingerprint. Returns the first trial that had other data with
-    /// the same parameters; 0 if there is none.
+    /// Stores that the trial trains on data with this fingerprint. Returns the first trial that had other data with the
+    /// same parameters of the data; 0 if there is none.
     std::int64_t saw_data(std::int64_t trial, const Params& params, const std::string& fingerprint);
-    /// The next attempt of a queued trial; returns its number.
+    /// Begins the next attempt of a queued trial and returns the attempt's number.
     std::int64_t launch(std::int64_t trial, const std::string& where, Allocation allocation);
-    /// The most memory that a trial was seen to take.
+    /// Stores the largest memory use of a trial.
     void measured(std::int64_t trial, Footprint peak);
-    /// Final numbers that its script gave.
+    /// Stores the final metrics that a script sent.
     void closing(std::int64_t trial, Metrics values);
-    /// A step, judged: on stop, pause and completion the trial has already ended or paused in the ledger when this
-    /// returns. `checkpoints`: the worker writes a checkpoint once it is answered, and the next commit stores the step:
-    /// a checkpoint that is ahead of the record would resume behind steps that were never stored.
-    /// A trial whose restart would take longer than its rest (restart.hpp) is not paused.
+    /// Adds a step and judges it. On stop, pause and completion the trial has already ended or paused in the ledger
+    /// when this returns. `checkpoints`: the worker writes a checkpoint once it is answered, so that the next commit
+    /// stores the step. (A checkpoint ahead of the stored steps would leave a gap after a kill.) A trial whose restart
+    /// would take longer than its remaining steps (restart.hpp) is not paused.
     Verdict report(std::int64_t trial, Report report, bool checkpoints = false);
-    /// The last step of the budget completes a trial only if it has a value: otherwise its end may tell one.
-    /// The same for a trial whose end is reported explicitly: the last step of its budget leaves it running.
+    /// The last step of the budget completes a trial only if the trial has a value. Otherwise its end may bring one. As
+    /// report(), but the last step of the budget leaves the trial running, as its end is reported explicitly.
     Verdict report_until_told(std::int64_t trial, Report report);
-    /// The last stored step, judged again: a session that was killed may have stored a step but not what followed from
-    /// it. For trials that have not ended and are not paused; the first verdict of the rules stands.
+    /// Judges the last stored step again, since a killed session may have stored a step without its verdict. For trials
+    /// that are neither ended nor paused. The first verdict of the rules stands.
     Verdict judge(std::int64_t trial);
-    /// What became known of a trial after it ended: `reason` replaces its own. Listeners are not called.
+    /// Replaces the reason of an ended trial, after a later diagnosis. Does not call listeners.
     void amend(std::int64_t trial, const std::string& reason);
     void finish(std::int64_t trial, TrialState state, const std::string& rule, const std::string& reason);
-    /// A running trial is complete with this last step, which may replace the one that it reported last. It has
-    /// diverged instead if the step has, and failed if the step lacks a metric that trials are judged by.
+    /// Completes a running trial with this last step, which may replace the last reported one. The trial ends as
+    /// diverged if the step has diverged, and as failed if the step lacks a metric that trials are judged by.
     void complete(std::int64_t trial, Report last);
     void requeue(std::int64_t trial, Outcome outcome, bool charged, const std::string& reason);
-    /// A paused trial is promoted: it is queued again and resumes.
+    /// Promotes a paused trial: queues it again, to resume.
     void promote(std::int64_t trial);
-    /// Paused trials that the rules let go on, the most promising first, `most` of them. `last`: no new trials will
-    /// come.
+    /// Returns at most `most` paused trials that the rules promote, the most promising first. `last`: no new trials
+    /// will come.
     [[nodiscard]] std::vector<std::int64_t> promotions(bool last, std::size_t most);
-    /// No new trials, nothing runs, nothing promotable: what is still paused ends as stopped, `most` trials at once.
-    /// Returns those that ended; fewer than `most`: no more are paused.
+    /// Ends at most `most` paused trials as stopped, when the study is over. Returns their numbers; fewer than `most`
+    /// if no more are paused.
     std::vector<std::int64_t> close_paused(std::size_t most);
 
-    /// Called with each entry when it is applied and counted by results(), maybe before it is stored; not with replayed
-    /// ones.
+    /// Called with each new entry when it is applied and counted by results(), possibly before it is stored. Not called
+    /// during replay().
     using Listener = std::function<void(const StoredEvent&)>;
     Listener on_event;
-    /// Called in its place for paused trials that end with the study: they may be many at once.
+    /// Called instead for paused trials that end with the study, as they may be many.
     Listener on_end_with_study;
 
-    /// Called with each trial that joins or leaves queued(), also with replayed entries; maybe with one that does
-    /// neither.
+    /// Called with each trial that joins or leaves queued(), also during replay(); possibly with unchanged ones.
     std::function<void(std::int64_t trial, bool queued)> on_queue_change;
 
     [[nodiscard]] const StudyRecord& record() const { return record_; }
-    /// The record as the next session will read it: without what a store that has failed did not take.
+    /// Returns the record as the next session will read it: without entries that a failed store did not take.
     [[nodiscard]] StudyRecord stored_record() const&;
-    /// The same without a copy. The ledger has no record any more.
+    /// The same by moving the record out of the ledger.
     [[nodiscard]] StudyRecord stored_record() &&;
-    /// Numbers of the trials that have not ended, ascending: what a decision has to consider, however many have ended.
+    /// Returns the numbers of unfinished trials, ascending, so that decisions do not depend on the number of ended
+    /// ones.
     [[nodiscard]] const std::set<std::int64_t>& unfinished() const { return unfinished_; }
-    /// Those of them that are queued: under rules that pause, nearly all others wait for their promotion.
+    /// Returns the numbers of queued trials, ascending.
     [[nodiscard]] const std::set<std::int64_t>& queued() const { return queued_; }
-    /// As best_trial (standing.hpp).
+    /// Returns the best trial, as best_trial() (standing.hpp) defines it.
     [[nodiscard]] const TrialRecord* best() const;
-    /// Trials that ended, or were paused for the first time, since the best value was reached, or the Pareto front was
-    /// extended (for `budget.patience`): asha's paused ones may end only with the study.
+    /// Returns the number of trials that ended, or were first paused, since the best value or the Pareto front last
+    /// improved (for `budget.patience`). Paused trials count, as those of asha may end only with the study.
     [[nodiscard]] std::int64_t tried_since_best() const { return static_cast<std::int64_t>(tried_since_best_.size()); }
 
    private:
@@ -186,26 +188,26 @@ class Ledger {
     StudyRecord record_;
     std::set<std::int64_t> unfinished_;
     std::set<std::int64_t> queued_;
-    /// Paused trials that no rule holds, since the study had other rules: they go on.
+    /// Paused trials that no rule holds, since the study had other rules. They are promoted.
     mutable std::vector<std::int64_t> unheld_;
-    std::int64_t forecasts_ = 0;              ///< of the rules, that the proposer has begun to learn
-    std::int64_t taught_upto_ = 0;            ///< the last paused trial that was taught anew
-    std::map<std::int64_t, Standing> front_;  ///< of the trials that were tried
+    std::int64_t forecasts_ = 0;              ///< number of forecasts of the rules that the proposer has begun to learn
+    std::int64_t taught_upto_ = 0;            ///< last paused trial that was passed to the proposer again
+    std::map<std::int64_t, Standing> front_;  ///< Pareto front of the trials that were tried
     std::set<std::int64_t> tried_since_best_;
-    std::unordered_set<std::int64_t> changed_;  ///< trials since the last summary; 0: the study
+    std::unordered_set<std::int64_t> changed_;  ///< trials changed since the last summary; 0: the study
     struct Step {
         std::int64_t step = 0, sequence = 0;
     };
-    std::unordered_map<std::int64_t, std::vector<Step>> steps_;  ///< curves of unfinished trials, in the store
-    /// Of a replay of all steps, to be stored when the session begins.
+    std::unordered_map<std::int64_t, std::vector<Step>> steps_;  ///< stored curves of unfinished trials
+    /// Marks from a replay of all steps, to be stored when the session begins.
     std::optional<std::vector<Mark>> marks_{std::in_place};
-    std::optional<SeenData> seen_data_;  ///< once the first trial has begun
+    std::optional<SeenData> seen_data_;  ///< loaded when the first trial begins
     bool replaying_ = false;
     bool waits_for_commits_ = false;
     bool forgets_ended_ = false;
-    bool steps_wait_ = false;             ///< to be stored
-    bool commit_due_ = false;             ///< what waits is more than steps
-    std::optional<std::string> failure_;  ///< of a commit
+    bool steps_wait_ = false;             ///< steps wait to be stored
+    bool commit_due_ = false;             ///< other entries than steps wait
+    std::optional<std::string> failure_;  ///< error of a failed commit
 };
 
 }  // namespace hpo

@@ -1,5 +1,5 @@
-// What follows for a trial whose attempt ran out of memory: never the same again, and it fails only when nothing is
-// left to try.
+// Retries trials whose attempt ran out of memory. No attempt is repeated unchanged, and a trial fails only when nothing
+// is left to try.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,19 @@ namespace hpo {
 
 class MemoryFailures {
    public:
-    /// All references outlive it.
+    /// All references outlive the object.
     MemoryFailures(EngineContext& context, const MachineView& machine, RequirementsTable& requirements, TrialEnds& ends,
                    PendingDiagnoses& diagnoses)
         : context_(context), machine_(machine), requirements_(requirements), ends_(ends), diagnoses_(diagnoses) {}
 
-    /// Not the trial's fault: queued again. What the host has is read at once, what a device has is known in a moment:
-    /// a verdict by readings from before its end would blame the trial for what another program has just taken.
+    /// Queues the trial again, without blame. The host's memory is read at once. A device's memory is diagnosed after
+    /// its next reading, since an older one would blame the trial for memory that another program has just taken.
     void ran_out(const Job& job, const std::string& message, bool device_memory);
-    /// In a worker with others: next in one of its own, where what it needs is known to the byte.
+    /// Queues a trial that ran out of memory in a worker with others again, for a worker of its own, where its
+    /// footprint is exact.
     void ran_out_among_others(std::int64_t trial, const std::string& message);
-    /// Once it is known what `others` used: the trial goes on with more memory, alone, or in smaller micro-batches.
+    /// Decides how the trial continues, once the memory of other programs (`others`) is known: with a larger
+    /// reservation, alone, or in smaller micro-batches.
     void go_on(const Job& job, const std::string& message, bool device_memory, const Footprint& others);
 
    private:

@@ -8,7 +8,7 @@
 
 namespace hpo {
 
-/// Passes everything but messages on to `executor`, which outlives it, at once.
+/// Holds messages back until release(), and passes all other calls to `executor` at once. `executor` outlives it.
 class Outbox final : public Executor {
    public:
     explicit Outbox(Executor& executor) : executor_(executor) {}
@@ -18,7 +18,7 @@ class Outbox final : public Executor {
         receivers_.insert(receivers_.end(), messages.size(), index);
         messages_.insert(messages_.end(), messages.begin(), messages.end());
     }
-    /// Drops messages to the worker that had the index before.
+    /// Drops messages to the previous worker of the index.
     void launch(WorkerIndex index, const LaunchSpec& spec) override {
         drop_for(index);
         executor_.launch(index, spec);
@@ -27,7 +27,7 @@ class Outbox final : public Executor {
     void terminate(WorkerIndex index, double grace) override { executor_.terminate(index, grace); }
     void kill(WorkerIndex index) override { executor_.kill(index); }
 
-    /// Sends the messages in their order, together those that follow each other to one worker.
+    /// Sends the messages in their order, consecutive ones to the same worker together.
     void release() {
         for (std::size_t from = 0, to = 0; from < receivers_.size(); from = to) {
             while (to < receivers_.size() && receivers_[to] == receivers_[from]) ++to;
@@ -35,7 +35,7 @@ class Outbox final : public Executor {
         }
         drop();
     }
-    /// What they follow from was not stored.
+    /// Drops all messages, since the events behind them were not stored.
     void drop() {
         receivers_.clear();
         messages_.clear();
@@ -51,7 +51,7 @@ class Outbox final : public Executor {
     }
 
     Executor& executor_;
-    std::vector<WorkerIndex> receivers_;  ///< of each message
+    std::vector<WorkerIndex> receivers_;  ///< the worker of each message
     std::vector<OrchestratorMessage> messages_;
 };
 

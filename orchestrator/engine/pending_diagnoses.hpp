@@ -14,38 +14,39 @@
 
 namespace hpo {
 
-/// So soon what other programs use of a device has been read anew.
+/// Time after which a new reading shows the memory that other programs use of a device.
 inline constexpr Seconds read_anew_after{2};
 
 struct PendingDiagnosis {
     Job job;
     Seconds until{0};
     std::string reason;
-    bool out_of_memory = false;  ///< it is queued again already, with no other record of how; else: its worker died
-    bool device_failed = false;  ///< as its worker reported, or it fell silent
-    Footprint others{0, 0, 0};   ///< most that other programs were seen to use since
+    bool out_of_memory =
+        false;  ///< the attempt ran out of memory, and the trial is already queued again; else its worker died
+    bool device_failed = false;  ///< the worker reported a failed device, or fell silent
+    Footprint others{0, 0, 0};   ///< largest use by other programs since the end of the attempt
 };
 
 class PendingDiagnoses {
    public:
-    /// `placement` outlives it.
+    /// `placement` outlives the object.
     explicit PendingDiagnoses(Placement& placement) : placement_(placement) {}
 
     void add(PendingDiagnosis diagnosis);
-    /// The trial was ended by a user: nothing follows any more.
+    /// Drops the diagnosis of a trial that a user has ended.
     void drop(std::int64_t trial);
     void clear();
 
-    /// A reading of the machine: what other programs use.
+    /// Takes in the memory that other programs use.
     void read(const Machine& machine);
-    /// One that can be made now, which is removed: its device is gone, or its time has come.
+    /// A diagnosis that can be made now, because its device is gone or its time has come. It is removed.
     struct Due {
         PendingDiagnosis diagnosis;
         bool device_lost = false;
     };
     std::optional<Due> take_due(const DeviceHealth& health, Seconds now);
-    /// Those whose workers died on the same device within moments of this one's, which are removed. `running`: the
-    /// store has their trials as running still.
+    /// Removes and returns the diagnoses of workers that died on the same device within moments of `first`. `running`
+    /// returns true if the trial is still running in the store.
     std::vector<PendingDiagnosis> take_deaths_with(const PendingDiagnosis& first,
                                                    const std::function<bool(std::int64_t trial)>& running);
 

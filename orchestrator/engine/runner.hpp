@@ -18,7 +18,7 @@
 
 namespace hpo {
 
-/// The running session, for those who watch.
+/// A view of the running session.
 struct SessionView {
     const StudyRecord& record;
     double seconds;  ///< of the study, over all sessions
