@@ -80,6 +80,12 @@ constexpr std::array table{
             "hpo report phase1 -o week-12.html\n"
             "hpo report phase1 --force       replace the page of yesterday, which is kept under another name",
             commands::report},
+    Command{"serve", "Show the page of hpo report live in a browser, for all studies",
+            "hpo serve                       at http://127.0.0.1:7878/, the studies in runs/\n"
+            "hpo serve phase1 --port 0       one study, at a free port\n"
+            "hpo serve --allow-control       let viewers stop trials and studies\n"
+            "hpo serve --host 0.0.0.0 --token-file token --tls-cert cert.pem --tls-key key.pem",
+            commands::serve_studies},
     Command{"logs", "Print what a trial wrote",
             "hpo logs 7                      of the most recent study\n"
             "hpo logs phase1/7 -f            and follow it until it ends",

@@ -36,6 +36,7 @@ CommandAction stop(CLI::App& app);
 CommandAction best(CLI::App& app);
 CommandAction importance(CLI::App& app);
 CommandAction report(CLI::App& app);
+CommandAction serve_studies(CLI::App& app);
 CommandAction devices(CLI::App& app);
 CommandAction doctor(CLI::App& app);
 CommandAction advise(CLI::App& app);

@@ -4,8 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "hpo/or_fail.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/importance.hpp"
+#include "orchestrator/cli/show.hpp"
 #include "orchestrator/cli/trial_files.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/lookup/study_snapshot.hpp"
@@ -15,15 +17,11 @@
 #include "orchestrator/view/report.hpp"
 #include "orchestrator/view/terminal.hpp"
 
-namespace hpo::commands {
-namespace {
-
-struct ShowArguments {
-    std::string first, second;
-    bool json = false;
-};
+namespace hpo {
 
 using Json = nlohmann::ordered_json;
+
+namespace {
 
 /// Returns what was predicted for a step of the last attempt, and what was measured.
 Json predicted_step_json(const TrialRecord& trial) {
@@ -37,6 +35,27 @@ Json predicted_step_json(const TrialRecord& trial) {
             {"measured", measured ? Json(*measured) : Json(nullptr)},
             {"why", forecast.why.empty() ? Json(nullptr) : Json(forecast.why)}};
 }
+
+}  // namespace
+
+Json shown_trial(StudySnapshot& snapshot, std::int64_t number) {
+    or_fail(snapshot.read_parameters(snapshot.trial(number).number));
+    const TrialRecord trial = or_fail(snapshot.whole(snapshot.trial(number)));
+    Json json{{"schema", json_schema}, {"study", snapshot.study.name}};
+    json.update(whole_trial_json(snapshot.study, trial));
+    json["predicted_step"] = predicted_step_json(trial);
+    return json;
+}
+
+}  // namespace hpo
+
+namespace hpo::commands {
+namespace {
+
+struct ShowArguments {
+    std::string first, second;
+    bool json = false;
+};
 
 /// Prints the report of `hpo run`, the details of stopping, and all that `hpo importance` finds.
 int show_study(StudySnapshot snapshot, bool json) {
@@ -63,16 +82,13 @@ int run_show(const ShowArguments& arguments) {
     StudySnapshot snapshot =
         snapshot_or_fail(choose_study(chosen.study), chosen.trial ? Parameters::none : Parameters::all);
     if (!chosen.trial) return show_study(std::move(snapshot), arguments.json);
+    if (arguments.json) {
+        print(shown_trial(snapshot, *chosen.trial).dump(2, ' ', false, Json::error_handler_t::replace) + '\n');
+        return 0;
+    }
     const TrialRecord& trial = snapshot.trial(*chosen.trial);
     if (const auto read = snapshot.read_parameters(trial.number); !read) throw Fatal(read.error().message);
     if (const auto read = snapshot.read_steps(trial.number); !read) throw Fatal(read.error().message);
-    if (arguments.json) {
-        nlohmann::ordered_json json{{"schema", json_schema}, {"study", snapshot.study.name}};
-        json.update(whole_trial_json(snapshot.study, trial));
-        json["predicted_step"] = predicted_step_json(trial);
-        print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
-        return 0;
-    }
     view::Screen screen = view::screen_of_stdout();
     screen.height = 0;
     print(view::draw_trial(snapshot.study, trial, files_of(snapshot.folder, trial.number), screen));

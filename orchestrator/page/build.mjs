@@ -1,5 +1,5 @@
-// Makes dist/page.html: the page without a study, with its scripts, styles and licences inside. With --test, runs the
-// tests. `sources` is the hash that tests/e2e/report_test.py checks, so that a stale page is a red test.
+// Makes dist/page.html: the page without a study, with its scripts, styles and licences inside; and dist/live.*, the page
+// of hpo serve. With --test, runs the tests. `sources` is the hash that tests/e2e/report_test.py checks, so that a stale page is a red test.
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -31,8 +31,8 @@ function sources() {
     return hash.digest("hex");
 }
 
-const [script, style] = await Promise.all(
-    ["src/main.ts", "src/style.css"].map(async (entry) => {
+const [script, style, liveScript, liveStyle] = await Promise.all(
+    ["src/main.ts", "src/style.css", "src/live.ts", "src/live.css"].map(async (entry) => {
         const { outputFiles } = await bundle([entry], { minify: true, write: false, format: "iife" });
         return outputFiles[0].text.trim();
     }),
@@ -47,27 +47,30 @@ const policy = [
     "base-uri 'none'",
     "form-action 'none'",
 ].join("; ");
+const uplot = JSON.parse(readFileSync("node_modules/uplot/package.json", "utf8")).version;
 const licence = readFileSync("node_modules/uplot/LICENSE", "utf8").trim();
 
-writeFileSync(
-    "dist/page.html",
-    `<!doctype html>
+const head = `<!doctype html>
 <html lang="en">
 <!-- Made by npm run build in orchestrator/page; do not edit.
 sources: ${sources()}
 
-This page contains uPlot ${JSON.parse(readFileSync("node_modules/uplot/package.json", "utf8")).version} under this licence:
+This page contains uPlot ${uplot} under this licence:
 
 ${licence}
 -->
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
 <meta name="color-scheme" content="light dark">
-<title>hpo report</title>
 <link rel="icon" href="data:,">
+`;
+
+writeFileSync(
+    "dist/page.html",
+    `${head}<meta http-equiv="Content-Security-Policy" content="${policy}">
+<title>hpo report</title>
 <style>${style}</style>
 </head>
 <body>
@@ -78,3 +81,19 @@ ${licence}
 </html>
 `,
 );
+
+// The page of hpo serve, whose policy is in the server's headers.
+writeFileSync(
+    "dist/live.html",
+    `${head}<title>hpo</title>
+<link rel="stylesheet" href="/live.css">
+<script src="/live.js" defer></script>
+</head>
+<body>
+<noscript>This page draws its charts with a script, which this browser does not run.</noscript>
+</body>
+</html>
+`,
+);
+writeFileSync("dist/live.js", `${liveScript}\n`);
+writeFileSync("dist/live.css", `${liveStyle}\n`);

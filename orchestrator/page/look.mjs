@@ -1,6 +1,6 @@
 // Opens a report in headless Chromium (Debian's package chromium), measures it, and takes pictures.
 //
-//     node look.mjs REPORT.html                      times of opening and of brushing, five times
+//     node look.mjs REPORT.html|URL                  times of opening and of brushing, five times
 //     node look.mjs REPORT.html --pictures PREFIX    PREFIX-light.png, PREFIX-dark.png, PREFIX-phone.png of the whole page
 //     node look.mjs REPORT.html --picture FILE.png   of its top, as in the README
 //     node look.mjs REPORT.html --brushed FILE.png   of the configurations, with a brush over the better values
@@ -61,7 +61,7 @@ async function open({ width = 1280, height = 900, phone = false, dark = false },
     const cpu = async () => 1000 * (await tell("Performance.getMetrics")).metrics.find(({ name }) => name === "TaskDuration").value;
     await tell("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: phone ? 2 : 1, mobile: phone });
     await tell("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }] });
-    await tell("Page.navigate", { url: `file://${resolve(report)}` });
+    await tell("Page.navigate", { url: /^https?:/.test(report) ? report : `file://${resolve(report)}` });
     await evaluate(async () => {
         while (document.readyState !== "complete" || !document.querySelector("main")) await new Promise((done) => setTimeout(done, 5));
         await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));

@@ -12,6 +12,9 @@ namespace hpo::page {
 extern const std::string_view text;
 inline constexpr std::string_view place = "@STUDY@";
 
+/// The page of `hpo serve`, with its script and style (dist/live.*).
+extern const std::string_view live_text, live_script, live_style;
+
 /// Returns the JSON as the content of a <script> element. Nothing in it ends the element or begins a comment, so that
 /// names and logs with markup stay text; bytes that are not UTF-8 are replaced.
 std::string as_script(const Json& json);

@@ -228,7 +228,8 @@ class Asset(unittest.TestCase):
         digest = hashlib.sha256()
         for name in sorted(["build.mjs", "package-lock.json", "tsconfig.json", *(f"src/{path.name}" for path in (folder / "src").iterdir())]):
             digest.update(f"{name}\n".encode() + (folder / name).read_bytes())
-        self.assertIn(f"sources: {digest.hexdigest()}\n", (folder / "dist/page.html").read_text())
+        for page in ("page.html", "live.html"):
+            self.assertIn(f"sources: {digest.hexdigest()}\n", (folder / "dist" / page).read_text())
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 // Charts with axes by uPlot, with our own drawing of points and lines inside, and a table behind each.
 import uPlot from "uplot";
 import { logMarks } from "./axis.ts";
-import { h, whenSeen } from "./dom.ts";
+import { h, whenDiscarded, whenSeen } from "./dom.ts";
 import { compact } from "./format.ts";
 import { type Column, table } from "./table.ts";
 import { colour, whenColoursChange } from "./theme.ts";
@@ -180,12 +180,17 @@ export function chart(given: ChartOptions): Chart {
     whenSeen(box, () => {
         build();
         let width = box.clientWidth;
-        new ResizeObserver(() => {
+        const observer = new ResizeObserver(() => {
             if (box.clientWidth === width || box.clientWidth === 0) return;
             width = box.clientWidth;
             build();
-        }).observe(box);
-        whenColoursChange(() => build());
+        });
+        observer.observe(box);
+        whenColoursChange(box, build);
+        whenDiscarded(box, () => {
+            observer.disconnect();
+            u?.destroy();
+        });
     });
     return {
         element,

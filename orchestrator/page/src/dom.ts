@@ -63,18 +63,36 @@ export function section(id: string, title: string, ...children: Child[]): HTMLEl
     return h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...children);
 }
 
+const ends: [Element, () => void][] = [];
+
+/** Calls `end` when the element is discarded. */
+export function whenDiscarded(element: Element, end: () => void): void {
+    ends.push([element, end]);
+}
+
+/** Removes an element of a page that lives on, with all that observes it or something inside. */
+export function discard(element: Element): void {
+    for (let i = ends.length - 1; i >= 0; i--) if (element.contains(ends[i]![0])) ends.splice(i, 1)[0]![1]();
+    element.remove();
+}
+
 /** Calls `build` when the element comes near the screen, or when the page is printed. */
 export function whenSeen(element: Element, build: () => void): void {
     let built = false;
     const once = () => {
         if (built) return;
         built = true;
-        observer.disconnect();
+        end();
         build();
+    };
+    const end = () => {
+        observer.disconnect();
+        removeEventListener("beforeprint", once);
     };
     const observer = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && once(), { rootMargin: "400px" });
     observer.observe(element);
     addEventListener("beforeprint", once);
+    whenDiscarded(element, end);
 }
 
 /** The mutually exclusive choices of a chart. */

@@ -18,6 +18,10 @@ export class Focus {
         this.picked = row === this.picked ? -1 : row;
         for (const listener of this.listeners) listener();
     };
+    /** Shows what was picked elsewhere on the page. */
+    show(row: number): void {
+        if (row !== this.picked) this.pick(row < 0 ? this.picked : row);
+    }
     onChange(listener: () => void): void {
         this.listeners.push(listener);
     }

@@ -1,7 +1,7 @@
 // Parallel coordinates, whose brushed axes filter the table below them.
 import { type Axis, axis, usefulRange } from "./axis.ts";
 import { parameterColumn, secondsColumn, stateColumn, trialColumn, trialText, valueColumn } from "./columns.ts";
-import { announce, h, section, whenSeen } from "./dom.ts";
+import { announce, h, section, whenDiscarded, whenSeen } from "./dom.ts";
 import { plural, short } from "./format.ts";
 import type { Focus } from "./focus.ts";
 import { alphaOf, Raster } from "./raster.ts";
@@ -285,10 +285,12 @@ export function parallelSection(study: Study, focus: Focus): HTMLElement | null 
 
     whenSeen(scroll, () => {
         layout();
-        new ResizeObserver(() => {
+        const observer = new ResizeObserver(() => {
             if (scroll.clientWidth > 0 && Math.max(scroll.clientWidth, axes.length * 92) !== width) layout();
-        }).observe(scroll);
-        whenColoursChange(layout);
+        });
+        observer.observe(scroll);
+        whenDiscarded(scroll, () => observer.disconnect());
+        whenColoursChange(scroll, layout);
     });
     focus.onChange(() => {
         draw();

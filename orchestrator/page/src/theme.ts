@@ -1,7 +1,9 @@
 // The colours of the style sheet, as canvases need them.
 
-const names = ["ink", "soft", "line", "accent", "best", "bad", "mild", "sheet"] as const;
-type Name = (typeof names)[number];
+import { whenDiscarded } from "./dom.ts";
+
+const names = ["ink", "soft", "line", "accent", "best", "bad", "mild", "sheet", "line-1", "line-2", "line-3", "line-4", "line-5", "line-6"] as const;
+export type Name = (typeof names)[number];
 
 let colours: Record<Name, string> | null = null;
 const listeners = new Set<() => void>();
@@ -27,9 +29,13 @@ export function channels(name: Name): [number, number, number] {
     return [red, green, blue];
 }
 
-/** Calls `redraw` when the colours change: between light and dark, or on paper, which is always light. */
-export function whenColoursChange(redraw: () => void): void {
+/**
+ * Calls `redraw` when the colours change, until the element is discarded: between light and dark, or on paper, which is
+ * always light.
+ */
+export function whenColoursChange(element: Element, redraw: () => void): void {
     listeners.add(redraw);
+    whenDiscarded(element, () => listeners.delete(redraw));
 }
 
 function changed(): void {

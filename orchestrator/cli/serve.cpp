@@ -1,0 +1,155 @@
+// hpo serve: the page of hpo report, live, for all studies.
+#include <malloc.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <CLI/Validators.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "hpo/interrupted.hpp"
+#include "hpo/or_fail.hpp"
+#include "hpo/printable.hpp"
+#include "orchestrator/cli/child_program.hpp"
+#include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/control_client.hpp"
+#include "orchestrator/cli/show.hpp"
+#include "orchestrator/cli/study_document.hpp"
+#include "orchestrator/devices/host.hpp"
+#include "orchestrator/lookup/study_choice.hpp"
+#include "orchestrator/serve/server.hpp"
+
+namespace hpo::commands {
+
+namespace {
+
+struct ServeArguments {
+    std::vector<std::string> studies, names;
+    std::string address = "127.0.0.1", token_file, certificate, key;
+    int port = 7878;
+    bool control = false, insecure = false;
+};
+
+std::string random_secret() {
+    std::random_device random;  // the kernel's, on Linux
+    std::string secret;
+    char digits[9];
+    for (int i = 0; i < 8; ++i) secret += (std::snprintf(digits, sizeof digits, "%08x", random()), digits);
+    return secret;
+}
+
+std::string token_in(const std::string& path) {
+    std::ifstream file(path);
+    struct stat info {};
+    if (!file || ::stat(path.c_str(), &info) != 0)
+        throw Fatal("--token-file " + path + ": cannot be read; (umask 077; openssl rand -hex 32 > FILE) makes one", 2);
+    std::string token;
+    std::getline(file, token);
+    if (const std::string problem = serve::problem_with_token(token, info.st_mode); !problem.empty())
+        throw Fatal("--token-file " + path + ": " + problem, 2);
+    return token;
+}
+
+/// Refuses to show studies to a network without a token, or in plain text unless the user says so.
+void check(const ServeArguments& arguments) {
+    if (arguments.certificate.empty() != arguments.key.empty())
+        throw Fatal("--tls-cert and --tls-key belong together", 2);
+    if (serve::is_loopback(arguments.address)) return;
+    const std::string place = "--host " + arguments.address + ": others can reach this address; ";
+    if (arguments.token_file.empty())
+        throw Fatal(
+            place +
+                "--token-file FILE names the secret that they need, or leave --host out and forward the port by SSH",
+            2);
+    if (arguments.certificate.empty() && !arguments.insecure)
+        throw Fatal(place + "--tls-cert FILE and --tls-key FILE encrypt what is sent, --insecure does without", 2);
+}
+
+serve::Sources sources() {
+    struct Documents {
+        std::mutex mutex;
+        std::map<std::string, LiveDocument> by_folder;
+    };
+    const auto documents = std::make_shared<Documents>();
+    const auto document = [documents](StudySnapshot& snapshot) {
+        LiveDocument* live = nullptr;
+        {
+            const std::lock_guard lock(documents->mutex);
+            live = &documents->by_folder[snapshot.folder.path.string()];
+        }
+        return live->of(snapshot);
+    };
+    return {.document = document, .trial = shown_trial, .stop = ask_to_stop};
+}
+
+int serve_command(const ServeArguments& arguments) {
+    check(arguments);
+    std::vector<StudyFolder> chosen;
+    for (const std::string& study : arguments.studies) chosen.push_back(choose_study(study));
+    serve::Access access{.names = arguments.names,
+                         .token = arguments.token_file.empty() ? "" : token_in(arguments.token_file),
+                         .session = random_secret(),
+                         .csrf = random_secret(),
+                         .control = arguments.control,
+                         .secure = !arguments.certificate.empty()};
+    access.names.push_back(host_name());
+    access.names.push_back(arguments.address);
+    serve::Tls tls(nullptr, ::SSL_CTX_free);
+    if (access.secure) tls = or_fail(serve::load_tls(arguments.certificate, arguments.key));
+
+    // Studies come first, and hundreds of threads share the memory of two.
+    (void)::setpriority(PRIO_PROCESS, 0, 19);
+    ::mallopt(M_ARENA_MAX, 2);
+    Foreground foreground;
+    serve::LiveStudies studies(chosen, sources());
+    serve::Site site(studies, access);
+    serve::Server server(site, std::move(tls));
+    const auto port = server.listen(arguments.address, arguments.port);
+    if (!port)
+        throw Fatal("--host " + arguments.address + " --port " + std::to_string(arguments.port) + ": " +
+                    port.error().message + "; --port 0 takes a free one");
+    server.start();
+    const std::string host =
+        arguments.address.find(':') == std::string::npos ? arguments.address : '[' + arguments.address + ']';
+    std::string lines =
+        (access.secure ? "https://" : "http://") + host + ':' + std::to_string(*port) + "/ shows " +
+        (chosen.empty() ? "the studies in " + printable(runs_folder().string()) + '/'
+                        : std::to_string(chosen.size()) + (chosen.size() == 1 ? " study" : " studies")) +
+        "; Ctrl-C ends\n";
+    const auto variable = [](const char* name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
+    if (const std::string forward = serve::forwarding_line(variable("SSH_CONNECTION"), variable("USER"), *port);
+        serve::is_loopback(arguments.address) && !forward.empty())
+        lines += "on the computer before you, this forwards the port: " + printable(forward) + '\n';
+    print(lines);
+    int signal = 0;
+    while (signal == 0) signal = foreground.wait(Seconds{3600});
+    return signal == SIGINT ? 0 : exit_status_of(signal);
+}
+
+}  // namespace
+
+CommandAction serve_studies(CLI::App& app) {
+    const auto arguments = std::make_shared<ServeArguments>();
+    app.add_option("STUDY", arguments->studies, "Studies by name, folder or YAML file; default: all, also later ones");
+    app.add_option("--port", arguments->port, "0 takes a free one; default: 7878")->check(CLI::Range(0, 65535));
+    app.add_option("--host", arguments->address,
+                   "The address to listen at; default: 127.0.0.1, for this machine alone");
+    app.add_option("--name", arguments->names, "A further name by which browsers may reach this server");
+    app.add_option("--token-file", arguments->token_file, "A file of mode 600 with the token that every viewer needs");
+    app.add_option("--tls-cert", arguments->certificate, "The certificate, in PEM, for https");
+    app.add_option("--tls-key", arguments->key, "Its key, in PEM");
+    app.add_flag("--insecure", arguments->insecure, "Serve others without TLS: who listens on the way reads the token");
+    app.add_flag("--allow-control", arguments->control, "Let viewers stop trials and studies");
+    return [arguments] { return serve_command(*arguments); };
+}
+
+}  // namespace hpo::commands

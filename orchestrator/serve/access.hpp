@@ -1,0 +1,52 @@
+// Who may ask `hpo serve` for what. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orchestrator/serve/request.hpp"
+#include "orchestrator/serve/route.hpp"
+
+namespace hpo::serve {
+
+struct Access {
+    std::vector<std::string> names;  ///< of this server, besides localhost and addresses of IP
+    std::string token;               ///< that every client must have; empty: none
+    std::string session;             ///< value of the cookie of clients that have logged in with the token
+    std::string csrf;                ///< that the page sends with what changes something
+    bool control = false;            ///< whether anything can be stopped
+    bool secure = false;             ///< whether clients are reached by TLS
+};
+
+inline constexpr std::string_view session_cookie = "hpo_session";
+
+/// Whether a page with this Host was loaded from this server. Names of others are refused, since their owner can let
+/// them point here and so let a browser read what is served (DNS rebinding). Addresses of IP cannot be used that way.
+bool known_host(std::string_view host, const std::vector<std::string>& names);
+
+/// Whether this address reaches this machine alone: "127.0.0.1", "::1", "localhost".
+bool is_loopback(std::string_view address);
+
+/// Whether the texts are equal, in a time that says nothing of where they differ.
+bool equal_secrets(std::string_view a, std::string_view b);
+
+/// Returns the value of a cookie in the header; empty if it is absent.
+std::string cookie_of(std::string_view header, std::string_view name);
+
+/// Returns the answer to a request that is refused; nothing if it may go on. The page itself and its files are free:
+/// they hold nothing of studies, and the page asks for the token.
+std::optional<Answer> refusal(const Request& request, const Route& route, const Access& access);
+
+/// Returns the headers of every answer, which tell browsers what the page may do.
+std::vector<std::pair<std::string, std::string>> security_headers();
+
+/// Returns the problem with a token that was read from a file with this mode; empty if it serves.
+std::string problem_with_token(std::string_view token, unsigned mode);
+
+/// Returns the command with which somebody who came by SSH forwards the port. `connection` is $SSH_CONNECTION; empty if
+/// the user did not.
+std::string forwarding_line(std::string_view connection, const std::string& user, int port);
+
+}  // namespace hpo::serve

@@ -1,0 +1,243 @@
+#include "orchestrator/serve/live_studies.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "hpo/standing.hpp"
+#include "orchestrator/output/study_json.hpp"
+
+namespace hpo::serve {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using std::chrono::duration_cast;
+
+/// A study that nobody looks at is forgotten, but for its row in the list, if it does not run or has many trials.
+constexpr std::size_t many = 1000;
+constexpr std::chrono::seconds forgotten_after{60};
+
+Text dumped(const Json& json) {
+    return std::make_shared<const std::string>(json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
+}
+
+Figures figures_of(const StudySnapshot& snapshot) {
+    Figures figures{.study = snapshot.folder.name(),
+                    .metric = snapshot.study.objective.metric,
+                    .running = snapshot.holder.has_value(),
+                    .trials = count_states(snapshot.record),
+                    .budget = snapshot.study.budget.trials};
+    for (const TrialRecord& trial : snapshot.record.trials) figures.steps += trial.trained;
+    if (const TrialRecord* best = best_trial(snapshot.record, snapshot.study.objective)) figures.best = best->value;
+    return figures;
+}
+
+/// What a database's files looked like: changes with all that a study stores. The numbers of a file that is not there
+/// are 0.
+using Look = std::tuple<ino_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+
+Look look_at(const StudyFolder& folder) {
+    const auto of = [](const std::string& path) {
+        struct stat info {};
+        if (::stat(path.c_str(), &info) != 0) info = {};
+        return info;
+    };
+    const auto time = [](const struct stat& info) {
+        return info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec;
+    };
+    const std::string path = folder.database().string();
+    const auto database = of(path), log = of(path + "-wal");
+    return {database.st_ino, database.st_size, time(database), log.st_size, time(log)};
+}
+
+}  // namespace
+
+/// A study, with its texts as long as they are right.
+struct LiveStudies::Shown {
+    explicit Shown(StudyFolder where) : folder(std::move(where)) {}
+
+    const StudyFolder folder;
+    std::mutex mutex;  ///< of what follows
+    std::optional<StudySnapshot> snapshot;
+    std::string problem;  ///< why it cannot be read; empty if it can
+    Look look{};          ///< when it was last read
+    Json summary;
+    Figures figures;
+    std::string version;
+    std::map<Route::To, Text> texts;
+    Clock::time_point due{}, used{};
+
+    /// Reads what is new, if the last reading is old enough. Reading takes a twentieth of the time at most.
+    void refresh() {
+        const auto begin = Clock::now();
+        if (begin < due) return;
+        read();
+        if (snapshot && begin - used > forgotten_after && (!figures.running || snapshot->record.trials.size() > many)) {
+            snapshot.reset();
+            texts.clear();
+        }
+        rest_after(begin);
+    }
+    void rest_after(Clock::time_point begin) {
+        const auto now = Clock::now();
+        due = std::max(due, now + std::max<Clock::duration>(std::chrono::seconds(1), 20 * (now - begin)));
+    }
+    /// Has a snapshot, where refresh() has found none necessary. Returns the problem, or nothing.
+    Result<void> need_snapshot() {
+        used = Clock::now();
+        refresh();
+        if (problem.empty() && !snapshot) take();
+        if (!problem.empty()) return Error{problem};
+        return {};
+    }
+
+   private:
+    void read() {
+        const Look now = look_at(folder);
+        const bool running = holder_of(folder).has_value();
+        if (now == look && running == figures.running) return;
+        if (std::get<0>(now) != std::get<0>(look)) snapshot.reset();  // removed, or begun again
+        look = now;
+        texts.clear();
+        problem.clear();
+        if (!snapshot)
+            take();
+        else if (const auto read = snapshot->refresh(); !read)
+            fail(read.error().message);
+        if (snapshot) summarise();
+    }
+    void take() {
+        auto taken = take_snapshot(folder);
+        if (!taken) return fail(taken.error().message);
+        snapshot = *std::move(taken);
+        summarise();
+    }
+    void summarise() {
+        summary = study_json(*snapshot);
+        figures = figures_of(*snapshot);
+        version = std::to_string(std::get<0>(look)) + '-' + std::to_string(snapshot->record.sequence) +
+                  (figures.running ? "-running" : "");
+    }
+    void fail(const std::string& why) {
+        snapshot.reset();
+        problem = why;
+        summary = {{"study", folder.name()}, {"error", why}};
+        figures = {};
+        version = "unreadable";
+    }
+};
+
+LiveStudies::LiveStudies(std::vector<StudyFolder> chosen, Sources sources)
+    : chosen_(std::move(chosen)), sources_(std::move(sources)) {}
+
+LiveStudies::~LiveStudies() = default;
+
+void LiveStudies::refresh_folders() {
+    const auto now = Clock::now();
+    if (now < folders_due_) return;
+    folders_due_ = now + std::chrono::seconds(1);
+    std::vector<StudyFolder> folders = chosen_.empty() ? list_studies(runs_folder()) : chosen_;
+    std::error_code ignored;
+    std::erase_if(folders, [&](const StudyFolder& each) { return !std::filesystem::exists(each.database(), ignored); });
+    std::vector<std::shared_ptr<Shown>> shown;
+    for (StudyFolder& folder : folders) {
+        const auto known = std::find_if(shown_.begin(), shown_.end(),
+                                        [&](const auto& each) { return each->folder.path == folder.path; });
+        shown.push_back(known != shown_.end() ? *known : std::make_shared<Shown>(std::move(folder)));
+    }
+    shown_ = std::move(shown);
+}
+
+std::vector<std::shared_ptr<LiveStudies::Shown>> LiveStudies::all() {
+    const std::lock_guard lock(mutex_);
+    refresh_folders();
+    return shown_;
+}
+
+Result<std::shared_ptr<LiveStudies::Shown>> LiveStudies::find(const std::string& study) {
+    for (auto& each : all())
+        if (each->folder.name() == study) return each;
+    return Error{"there is no study '" + study + "' here"};
+}
+
+Versioned LiveStudies::list() {
+    const std::lock_guard once(list_mutex_);
+    if (Clock::now() < list_due_) return list_;
+    Json studies = Json::array();
+    for (const auto& each : all()) {
+        const std::lock_guard lock(each->mutex);
+        each->refresh();
+        studies.push_back(each->summary);
+    }
+    const Text text = dumped({{"schema", json_schema}, {"studies", std::move(studies)}});
+    list_ = {std::to_string(std::hash<std::string>()(*text)), text};
+    list_due_ = Clock::now() + std::chrono::seconds(1);
+    return list_;
+}
+
+std::string LiveStudies::metrics() {
+    std::vector<Figures> figures;
+    for (const auto& each : all()) {
+        const std::lock_guard lock(each->mutex);
+        each->refresh();
+        if (each->problem.empty()) figures.push_back(each->figures);
+    }
+    return metrics_text(figures);
+}
+
+Result<Versioned> LiveStudies::json(const Route& route) {
+    using To = Route::To;
+    const auto found = find(route.study);
+    if (!found) return found.error();
+    Shown& study = **found;
+    const std::lock_guard lock(study.mutex);
+    if (const auto ready = study.need_snapshot(); !ready) return ready.error();
+    if (route.to == To::trial) {
+        try {
+            return Versioned{study.version, dumped(sources_.trial(*study.snapshot, *route.trial))};
+        } catch (const Fatal& fatal) {
+            return Error{fatal.what()};
+        }
+    }
+    Text& text = study.texts[route.to];
+    if (!text) {
+        const auto begin = Clock::now();
+        if (route.to == To::study) {
+            Json json{{"schema", json_schema}};
+            json.update(study.summary);
+            text = dumped(json);
+        } else if (route.to == To::trials) {
+            text = dumped(trials_json(*study.snapshot));
+        } else {
+            try {
+                text = dumped(sources_.document(*study.snapshot));
+            } catch (const Fatal& fatal) {
+                return Error{fatal.what()};
+            }
+        }
+        study.rest_after(begin);
+    }
+    return Versioned{study.version, text};
+}
+
+Result<std::string> LiveStudies::version(const std::string& study) {
+    if (study.empty()) return list().version;
+    const auto found = find(study);
+    if (!found) return found.error();
+    const std::lock_guard lock((*found)->mutex);
+    (*found)->refresh();
+    return (*found)->version;
+}
+
+Result<void> LiveStudies::stop(const std::string& study, std::optional<std::int64_t> trial) {
+    const auto found = find(study);
+    if (!found) return found.error();
+    const auto holder = holder_of((*found)->folder);
+    if (!holder) return Error{"study " + study + " is not running: there is nothing to stop"};
+    return sources_.stop(*holder, trial);
+}
+
+}  // namespace hpo::serve

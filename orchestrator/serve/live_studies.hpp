@@ -1,0 +1,72 @@
+// Reads studies for all viewers together: each study at most once a second, however many look at it.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hpo/result.hpp"
+#include "orchestrator/lookup/study_snapshot.hpp"
+#include "orchestrator/serve/metrics.hpp"
+#include "orchestrator/serve/request.hpp"
+#include "orchestrator/serve/route.hpp"
+
+namespace hpo::serve {
+
+/// What other parts of hpo know better. Called by several threads, but never twice at once for one study.
+struct Sources {
+    /// Returns all that the page shows of a study.
+    std::function<nlohmann::ordered_json(StudySnapshot&)> document;
+    /// Returns the object of `hpo show --json`. Throws Fatal if there is no such trial.
+    std::function<nlohmann::ordered_json(StudySnapshot&, std::int64_t)> trial;
+    /// Asks the holder to stop a trial, or the study.
+    std::function<Result<void>(const Holder&, std::optional<std::int64_t>)> stop;
+};
+
+/// A text with the version of the study that it shows.
+struct Versioned {
+    std::string version;
+    Text text;
+};
+
+class LiveStudies {
+   public:
+    /// Without `chosen`, serves all studies below the folder of runs, also those that begin later.
+    LiveStudies(std::vector<StudyFolder> chosen, Sources sources);
+    ~LiveStudies();
+
+    /// Returns what `hpo ls --json` prints.
+    Versioned list();
+    std::string metrics();
+    /// Returns the JSON at this route; an Error if the study or the trial is not there, or cannot be read.
+    Result<Versioned> json(const Route& route);
+    /// Returns a text that changes with the study, or with the list if `study` is empty. An Error: it is not there.
+    Result<std::string> version(const std::string& study);
+    Result<void> stop(const std::string& study, std::optional<std::int64_t> trial);
+
+   private:
+    struct Shown;
+    using Clock = std::chrono::steady_clock;
+
+    std::vector<std::shared_ptr<Shown>> all();
+    Result<std::shared_ptr<Shown>> find(const std::string& study);
+    void refresh_folders();
+
+    std::vector<StudyFolder> chosen_;
+    Sources sources_;
+    std::mutex mutex_;  ///< of shown_ and folders_due_; each study has its own besides
+    std::vector<std::shared_ptr<Shown>> shown_;
+    Clock::time_point folders_due_{};
+
+    std::mutex list_mutex_;  ///< of what follows
+    Versioned list_;
+    Clock::time_point list_due_{};
+};
+
+}  // namespace hpo::serve
