@@ -1,5 +1,5 @@
-// Brings what was written to the disk, in a thread of its own: nobody waits for a disk who does not have to, and one
-// synchronisation does for all that was written before it began.
+// Synchronises written data with the disk on a thread of its own. Only callers of wait() block, and one synchronisation
+// covers all data written before it began.
 #pragma once
 
 #include <condition_variable>
@@ -14,27 +14,27 @@
 
 namespace hpo {
 
-/// Thread-safe. What was written is counted by whoever writes, from 1 on. Once a synchronisation has failed, nobody
-/// knows what the disk has of what was written since the one before: that stays an Error.
+/// Thread-safe. The writer counts its writes, from 1 on. After a failed synchronisation the state of the disk is
+/// unknown, so that the Error is permanent.
 class DiskSync {
    public:
-    /// `synchronise` is called in the thread, which the first request starts: when it returns, all that was written
-    /// before it was called is on the disk.
+    /// `synchronise` is called on the thread, which the first request starts. When it returns, all data written before
+    /// its call is on the disk.
     explicit DiskSync(std::function<Result<void>()> synchronise) : synchronise_(std::move(synchronise)) {}
-    /// Waits for the synchronisation that runs; what was requested since is given up.
+    /// Waits for the running synchronisation and drops later requests.
     ~DiskSync();
     DiskSync(const DiskSync&) = delete;
     DiskSync& operator=(const DiskSync&) = delete;
 
-    /// Everything up to `count` is written, and is to be brought to the disk within about 10 ms. Returns at once, or
-    /// when it is on the disk if the system has no thread left.
+    /// Requests that the first `count` writes reach the disk, within about 10 ms. Returns at once; if the system has no
+    /// thread left, synchronises first.
     void request(std::int64_t count);
-    /// How much is on the disk; 0: nothing that is known of.
+    /// Returns the number of writes known to be on the disk. Fails permanently after a failed synchronisation.
     [[nodiscard]] Result<std::int64_t> reached() const;
-    /// Requests it at once, and returns when it is on the disk.
+    /// Requests the first `count` writes, and returns when they are on the disk.
     Result<void> wait(std::int64_t count);
-    /// `listener` is called in the thread after each synchronisation, also one that fails; when this returns, the one
-    /// before is no longer called. It must call nothing of this object. Empty: nobody.
+    /// Calls `listener` on the thread after each synchronisation, also after a failed one. The previous listener is not
+    /// called after this returns. It must not call this object. Empty: no calls.
     void listen(std::function<void()> listener);
 
    private:
@@ -42,7 +42,7 @@ class DiskSync {
     void synchronise(std::unique_lock<std::mutex>& lock);
 
     std::function<Result<void>()> synchronise_;
-    mutable std::mutex mutex_;  ///< over all that follows but the thread
+    mutable std::mutex mutex_;  ///< guards all members below except the thread
     std::condition_variable changed_;
     std::int64_t requested_ = 0;
     std::int64_t reached_ = 0;
@@ -53,9 +53,9 @@ class DiskSync {
     std::thread thread_;
 };
 
-/// For the constructor: the write-ahead log `file` of a database that this process has open in SQLite. It is opened
-/// now, so that it is the same one however its folder is called later; that it is closed again releases no lock of
-/// SQLite's, which lie on other files.
+/// Returns the argument of the constructor for the write-ahead log `file` of a database that this process has open in
+/// SQLite. Opens the log now, so that a renamed folder does not matter. Closing it releases none of SQLite's locks,
+/// which are on other files.
 Result<std::function<Result<void>()>> synchronise_log(const std::string& file);
 
 }  // namespace hpo

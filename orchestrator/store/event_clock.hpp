@@ -1,6 +1,5 @@
-// When events happened: the wall clock, read once, and the time that has passed since. A clock that somebody sets in
-// the middle of a session makes no trial longer, nor a session that was killed, whose seconds are those between its
-// events.
+// The clock of events: the wall clock, read once, plus the time passed since. Setting the system's clock during a
+// session changes neither the duration of a trial nor that of a killed session, which is computed from its events.
 #pragma once
 
 #include <ctime>

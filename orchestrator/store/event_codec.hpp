@@ -20,11 +20,11 @@ struct EventRow {
 
 EventRow to_row(const Event& event);
 
-/// The way back, bit for bit, non-finite numbers included. An Error says what is wrong with the row.
+/// Reverses to_row() bit for bit, non-finite numbers included. Fails with the problem of the row.
 Result<Event> to_event(int kind, std::int64_t trial, std::int64_t attempt, std::string_view body);
 
-/// Whether the loss of power must not lose it once it is acknowledged: results. What leads to them may fall back to an
-/// earlier state of the same study, and a result takes along all that was appended before it.
+/// Returns true for results, which must survive a loss of power once they are acknowledged. Other events may be lost
+/// back to an earlier state of the study; a result takes all earlier events to the disk with it.
 bool is_durable(const Event& event);
 
 inline constexpr int kind_proposed = 3;

@@ -1,4 +1,4 @@
-// What a study needs of its file system: locks and shared memory that are those of one machine, and space.
+// Properties of a study's file system: locks and shared memory of one machine, and free space.
 #pragma once
 
 #include <sys/types.h>
@@ -12,21 +12,21 @@
 
 namespace hpo {
 
-/// The name of a network file system by statfs's magic number; nullopt: none that we know.
+/// Returns the name of a network file system by statfs's magic number; nullopt for other numbers.
 std::optional<std::string> network_name(unsigned long magic);
 
-/// Of the file system that `path` lies on; nullopt also when it cannot be asked.
+/// Returns the name of the network file system of `path`; nullopt for others, and if statfs fails.
 std::optional<std::string> network_file_system(const std::filesystem::path& path);
 
-/// Whether files in an existing folder can be locked as a study's holder locks them. Asks whether a lock of the folder
-/// itself would be granted, and takes none.
+/// Fails if files in an existing folder cannot be locked as a study's holder locks them. Asks for a lock on the folder
+/// itself without taking it.
 Result<void> can_lock_in(const std::filesystem::path& folder);
 
-/// Bytes that this user can still write below `path`; nothing where the system does not tell.
+/// Returns the bytes that this user can still write below `path`; nothing if the system does not tell.
 std::optional<std::int64_t> free_space(const std::filesystem::path& path);
 
-/// The permissions of a file in `folder` on which even a reader can hold up the study, by a lock: for the owner alone,
-/// and for those who may write to the folder, and so have the study in their hands anyway.
+/// Returns the permissions of a file in `folder` on which even a reader's lock can block the study: access for the
+/// owner, and for those who may write to the folder, as they can change the study anyway.
 mode_t mode_of_locked_files(const std::filesystem::path& folder);
 
 }  // namespace hpo

@@ -1,5 +1,5 @@
-// Who runs a study: one process at a time, known by a lock on the file `lock` in the study's folder. The kernel drops
-// the lock with the process, however it ends; the file stays, and without a lock it means nothing.
+// The process that runs a study, known by its lock on the file `lock` in the study's folder. The kernel drops the lock
+// when the process ends in any way. The file stays, and means nothing without a lock.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,16 @@ struct Holder {
 /// Held until destruction. Not inherited by programs that the holder starts.
 class HolderLock {
    public:
-    /// Refused with the holder's pid and host when another process (or another HolderLock) has it. Of many at once, one
-    /// wins. Needs the study's folder; a lock file that is a symbolic link is refused. Pid and host are this process's.
+    /// Takes the lock for this process. Fails with the holder's pid and host if another process (or another HolderLock)
+    /// has it, if the study's folder is missing, or if the lock file is a symbolic link. Of several at once, one
+    /// succeeds.
     static Result<HolderLock> take(const StudyFolder& study);
 
-    /// Tells viewers where the control socket listens.
+    /// Stores the path of the control socket for viewers.
     Result<void> publish(const std::string& socket);
 
-    /// Whether the study's folder still has the file that is locked: where it was moved or removed, somebody else can
-    /// take the study.
+    /// Returns true if the study's folder still has the locked file. If the folder was moved or removed, another
+    /// process can take the study.
     [[nodiscard]] bool in_place() const;
 
     HolderLock(HolderLock&& other) noexcept;
@@ -43,7 +44,8 @@ class HolderLock {
     std::filesystem::path path_;
 };
 
-/// Who holds the study now; nullopt: nobody. Takes no lock itself: a viewer is never in a holder's way.
+/// Returns the present holder of the study; nullopt if there is none. Takes no lock itself, so that viewers never block
+/// a holder.
 std::optional<Holder> holder_of(const StudyFolder& study);
 
 }  // namespace hpo

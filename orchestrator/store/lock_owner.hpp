@@ -1,4 +1,4 @@
-// Who stands in the way of a locked file, as far as the kernel tells (/proc/locks).
+// The owners of locks on a file, as far as the kernel tells (/proc/locks).
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 namespace hpo {
 
 struct FileLock {
-    std::int64_t pid = 0;  ///< 0: not known (a lock of an open file description, or another container's)
+    std::int64_t pid = 0;  ///< 0: unknown (a lock of an open file description, or of another container)
     bool exclusive = false;
     std::int64_t first = 0, last = 0;  ///< bytes
 };
 
-/// The record locks on the file of this number, in the text of /proc/locks. The device is not compared: overlay and
-/// btrfs show another one there than stat() does.
+/// Returns the record locks on the file with this inode, from the text of /proc/locks. Ignores the device, since
+/// overlay and btrfs show another one there than stat() does.
 std::vector<FileLock> locks_in(std::string_view proc_locks, std::uint64_t inode);
 
-/// The record locks on a file. It is not opened: closing it again would drop this process's own locks on it.
+/// Returns the record locks on a file without opening it, since closing it would drop this process's own locks.
 std::vector<FileLock> locks_on(const std::filesystem::path& file);
 
-/// "process 17 of ada (python3 watch.py)" for each other process whose locks on a database keep its writer waiting;
-/// empty: none is found.
+/// Returns "process 17 of ada (python3 watch.py)" for each other process whose locks on a database block its writer;
+/// empty if none is found.
 std::string lockers_of(const std::filesystem::path& database);
 
 }  // namespace hpo

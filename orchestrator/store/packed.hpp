@@ -12,22 +12,22 @@ namespace hpo::packed {
 
 std::string of(const Report& report);
 std::string of(const SoFar& so_far);
-/// Of the curve the telling reports (trial.hpp), and the losses, condensed.
+/// Packs a trial with the selected reports of its curve (trial.hpp) and condensed losses.
 std::string of(const TrialRecord& trial);
-/// The rows of a summary's trials, of which its totals speak. Those that the first version wrote speak of none.
+/// The number and checksum of a summary's rows of trials, stored in its totals. Absent in totals of the first version.
 struct TrialRows {
     std::int64_t trials = -1;
-    std::uint64_t sum = 0;  ///< of the rows' sums
+    std::uint64_t sum = 0;  ///< combined checksum of the rows
     friend bool operator==(const TrialRows&, const TrialRows&) = default;
 };
-/// All but the trials.
+/// Packs all of a study's record except the trials.
 std::string of_totals(const StudyRecord& record, const TrialRows& rows);
 
-/// The way back, bit for bit, non-finite numbers included. These throw protobuf::Broken, or std::exception for
-/// parameters that are not readable.
+/// Reverse the above bit for bit, non-finite numbers included. Throw protobuf::Broken, or std::exception for unreadable
+/// parameters.
 Report to_report(std::string_view bytes);
 SoFar to_so_far(std::string_view bytes);
-/// A `bare` trial lacks its point and its parameters, which take most of the time.
+/// A `bare` trial lacks its point and parameters, whose decoding takes most of the time.
 TrialRecord to_trial(std::string_view bytes, bool bare = false);
 void read_totals(StudyRecord& record, std::string_view bytes);
 TrialRows trial_rows_of(std::string_view totals);

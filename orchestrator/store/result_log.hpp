@@ -1,6 +1,6 @@
-// Which results were acknowledged, outside the database: where a damaged byte in the write-ahead log makes SQLite end
-// its reading early, the results behind it are missing without a word. A line is appended once its result is on the
-// disk, and is never synchronised itself: what it says was true, and what a loss of power takes of it is no alarm.
+// A log of acknowledged results outside the database. SQLite silently ends its reading at a damaged byte in the
+// write-ahead log, and this log tells which later results are missing. A line is appended once its result is on the
+// disk, and is not synchronised itself: lines lost with the power raise no alarm.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace hpo {
 
-/// A trial's end, as it was stored.
+/// The stored end of a trial.
 struct StoredEnd {
     std::int64_t sequence = 0;
     std::int64_t trial = 0;
@@ -31,23 +31,23 @@ struct StoredEnd {
 class ResultLog {
    public:
     explicit ResultLog(std::filesystem::path database) : database_(std::move(database)) {}
-    /// Removed once the database, which is closed by then, has taken in its write-ahead log.
+    /// Removes the log if the database, which is closed by then, has absorbed its write-ahead log.
     ~ResultLog();
     ResultLog(const ResultLog&) = delete;
     ResultLog& operator=(const ResultLog&) = delete;
 
-    /// The results at its end that the database does not hold, in their order. Lines that are torn or damaged say
-    /// nothing. What is missing is missing up to the end: reading begins there, and ends with the first result that is
-    /// held.
+    /// Returns the results at the end of the log that the database lacks, in their order. Reads from the end to the
+    /// first result that the database holds. Skips torn and damaged lines.
     [[nodiscard]] std::vector<StoredEnd> missing(const std::function<bool(const StoredEnd&)>& held) const;
-    /// From now on it can be written. It does not name those again that are `missing`, of which the user was told.
+    /// Opens the log for writing. Drops the `missing` results, which the user has been warned of.
     Result<void> open(std::span<const StoredEnd> missing);
 
-    /// These results were written, and are to be acknowledged after the next synchronisation.
+    /// Adds written results, to be acknowledged after the next synchronisation.
     void add(std::span<const StoredEnd> ends);
-    /// Called by the thread that synchronises, before it does so: what it is to acknowledge() after that.
+    /// Returns the lines for acknowledge() after the next synchronisation. Called by the synchronising thread before it
+    /// starts.
     [[nodiscard]] std::string take();
-    /// A file that cannot be written keeps nobody from going on: the results are stored.
+    /// Appends lines to the log. Ignores write errors, as the results themselves are stored.
     void acknowledge(const std::string& lines);
 
    private:
@@ -55,14 +55,15 @@ class ResultLog {
 
     std::filesystem::path database_;
     Descriptor out_;
-    std::mutex mutex_;  ///< over what follows
+    std::mutex mutex_;  ///< guards `waiting_`
     std::string waiting_;
 };
 
-/// Removes the log of a database that is gone.
+/// Removes the log of a removed database.
 void remove_result_log(const std::filesystem::path& database);
 
-/// "trial 3 (complete, 0.9020), trial 5 (failed), trials 7 to 9": of many, the later ones by their numbers alone.
+/// Returns "trial 3 (complete, 0.9020), trial 5 (failed), trials 7 to 9". Long lists name the later ones by number
+/// alone.
 std::string text_of(std::span<const StoredEnd> ends);
 
 }  // namespace hpo

@@ -1,5 +1,5 @@
-// The few calls of SQLite that the store makes, with owners and messages for errors. Included by this folder, and by
-// export/, which writes the database of another program.
+// A small wrapper of SQLite with owners and error messages. Included by this folder, and by export/, which writes
+// another program's database.
 #pragma once
 
 #include <cstdint>
@@ -50,22 +50,22 @@ class Database {
    public:
     static Result<Database> open(const std::filesystem::path& file, Mode mode, int busy_ms);
 
-    /// From now on a lock that others hold is waited for as long as `go_on` allows, which is given the seconds so far:
-    /// with pauses that grow, up to a tenth of a second.
+    /// Waits for locks of other processes as long as `go_on` returns true, which gets the seconds waited. Pauses
+    /// between attempts grow up to a tenth of a second.
     void wait_for_locks(std::function<bool(double waited)> go_on);
 
     Result<void> run(const std::string& sql);
     Result<Statement> prepare(std::string_view sql);
-    /// The first column of the first row as text; empty: no row.
+    /// Returns the first column of the first row as text; empty if there is no row.
     Result<std::string> value(const std::string& sql);
 
-    /// Whether the last connection to close takes the write-ahead log into the file, and removes it.
+    /// Sets whether the last connection moves the write-ahead log into the file and removes it when it closes.
     void checkpoint_on_close(bool does);
 
-    /// The file of its write-ahead log, whether or not it is there.
+    /// Returns the path of the write-ahead log, which may not exist.
     [[nodiscard]] std::string log_name() const;
 
-    /// The last failure as text, with the cure where there is one.
+    /// Returns the last failure, with the cure if there is one.
     [[nodiscard]] Error error() const;
     [[nodiscard]] sqlite3* handle() const { return connection_.get(); }
 

@@ -10,8 +10,8 @@
 
 namespace hpo {
 
-/// `database` is checked and open. Reads how far the study is. `copy`: the folder of the copy that it reads, to be kept
-/// until its end.
+/// Makes a store over a checked, open database. `copy` is the folder of a copy that it reads, which the store keeps
+/// alive.
 Result<std::unique_ptr<Store>> make_sqlite_store(std::filesystem::path file, sqlite::Database database, bool writes,
                                                  std::function<Result<void>()> synchronise = {},
                                                  std::shared_ptr<const std::filesystem::path> copy = {});

@@ -1,5 +1,4 @@
-// Reading a study's database: rows become events again. Every row carries a sum; one that differs is an error, never
-// another result.
+// Reads events from the rows of a study's database. A row whose checksum differs is an error.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +12,13 @@
 
 namespace hpo {
 
-/// Prepared reads of one connection. Not thread-safe. An Error names the file, and the row where one is damaged.
+/// Prepared reads of one connection. Not thread-safe. Errors name the file, and the damaged row if there is one.
 class StoredRows {
    public:
-    /// `database` must outlive it.
+    /// `database` outlives the object.
     StoredRows(std::filesystem::path file, sqlite::Database& database) : file_(std::move(file)), database_(database) {}
 
-    /// Prepares for the schema that the file has now: a viewer of a study of an older one may see it migrated.
+    /// Prepares the statements for the file's present schema, as a viewer may see the study being migrated.
     Result<void> follow_schema();
     [[nodiscard]] std::int64_t schema() const { return schema_; }
 
@@ -29,7 +28,7 @@ class StoredRows {
     Result<std::vector<StoredEvent>> steps(std::int64_t trial);
     Result<std::vector<StoredEvent>> events_to_resume(std::int64_t after, std::size_t limit);
 
-    /// Numbers of the last event and of the last trial; 0: there are none.
+    /// Return the numbers of the last event and of the last trial; 0: none.
     Result<std::int64_t> last_sequence();
     Result<std::int64_t> last_trial();
 
@@ -42,7 +41,7 @@ class StoredRows {
 
     std::filesystem::path file_;
     sqlite::Database& database_;
-    std::int64_t schema_ = 0;  ///< as it was last seen
+    std::int64_t schema_ = 0;  ///< schema at the last look
     bool resume_prepared_ = false;
     sqlite::Statement events_, proposal_, steps_, resume_;
 };

@@ -1,5 +1,5 @@
-// The summary of a study: what each trial has come to, so that viewers need not read millions of steps. It is a cache
-// of the events. One that does not agree with itself is not read, and is made anew.
+// The summary of a study: the state of each trial, so that viewers need not read millions of steps. It is a cache of
+// the events. An inconsistent summary is not read, and is rebuilt.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +16,25 @@
 namespace hpo {
 
 /// One connection's view of the table `summary`. Not thread-safe. Row 0 holds the study's totals, with the number of
-/// trials and the sum over their rows: a row that is missing, stale or damaged shows.
+/// trials and the checksum of their rows, which reveals a missing, stale or damaged row.
 class SummaryTable {
    public:
-    /// `database` must outlive it.
+    /// `database` outlives the object.
     explicit SummaryTable(sqlite::Database& database) : database_(database) {}
 
-    /// To be called once the database has the table, before all else; until then there is no summary.
+    /// Call them first, once the database has the table. Before, there is no summary.
     Result<void> prepare_reading();
     Result<void> prepare_writing();
 
-    /// Brings `record` to the summary if that is newer and whole. Otherwise `record` stays as it is, and its events
-    /// tell what the summary should have told.
+    /// Replaces `record` by the summary if that is newer and intact. Otherwise leaves `record` unchanged, to be updated
+    /// by events.
     void read(StudyRecord& record);
 
-    /// The last event in the summary; 0: there is none that is whole.
+    /// Returns the sequence of the last event in the summary; 0: no intact summary.
     [[nodiscard]] std::int64_t sequence();
 
-    /// Keeps these trials and the totals as they are in `record`; all trials where the table was not whole. To be
-    /// called within a transaction, whose outcome is told to ended().
+    /// Stores these trials and the totals from `record`; all trials if the table was not intact. Call it within a
+    /// transaction and pass the outcome to ended().
     Result<void> write(const StudyRecord& record, std::span<const std::int64_t> trials);
     void ended(bool committed);
 
@@ -55,10 +55,10 @@ class SummaryTable {
 
     sqlite::Database& database_;
     bool readable_ = false;
-    std::vector<std::uint32_t> sums_;          ///< of the row of trial n at index n - 1
-    std::int64_t sums_of_ = 0;                 ///< the summary with these sums; 0: none is known to be whole
-    std::vector<std::uint32_t> written_sums_;  ///< as they will be when the transaction has committed
-    std::int64_t written_ = 0;                 ///< the same for the summary; 0: nothing was written
+    std::vector<std::uint32_t> sums_;  ///< checksum of the row of trial n at index n - 1
+    std::int64_t sums_of_ = 0;         ///< sequence of the summary with these checksums; 0: none is known to be intact
+    std::vector<std::uint32_t> written_sums_;  ///< checksums after the commit of the transaction
+    std::int64_t written_ = 0;                 ///< sequence after the commit; 0: nothing was written
     sqlite::Statement totals_, rows_, insert_, clear_;
 };
 

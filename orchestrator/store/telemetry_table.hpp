@@ -1,5 +1,5 @@
-// The table of telemetry in a study's database. It is made when the first row is written, so that databases without
-// it, and older versions that do not know it, work as before.
+// The table of telemetry in a study's database. The first row creates it, so that databases without it and older
+// versions of hpo keep working.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ namespace hpo {
 /// Adds rows, within the caller's transaction.
 Result<void> insert_telemetry(sqlite::Database& database, std::span<const TelemetryRow> rows);
 
-/// Returns all rows in the order in which they were written; none if there is no table.
+/// Returns all rows in the order of their storage; none if there is no table.
 Result<std::vector<TelemetryRow>> read_telemetry(sqlite::Database& database);
 
 }  // namespace hpo
