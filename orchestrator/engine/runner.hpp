@@ -27,47 +27,48 @@ struct SessionView {
     std::string waits;  ///< which trial waits for memory that other programs use, with the numbers; empty: none
 };
 
-/// Texts and pictures are made when an event happens, and printed when it is sure (announcements.hpp).
+/// Follows a session. Texts are made when an event happens, and printed once it is on the disk (announcements.hpp).
 class RunObserver {
    public:
     virtual ~RunObserver() = default;
-    /// The session begins; `record` holds what earlier ones stored.
+    /// The session begins; `record` has the results of earlier ones.
     virtual void begun(const SessionView&) {}
     /// An event was applied. Returns lines about it; empty: none.
     virtual std::string happened(const StudyRecord&, const StoredEvent&) { return {}; }
-    /// The session is over, and with it these paused trials have ended (each is `Finished`), which no rule promoted.
-    /// Returns lines about them.
+    /// The session is over, and these paused trials (each event is `Finished`) have ended with it, since no rule
+    /// promoted them. Returns lines about them.
     virtual std::string ended_with_study(const StudyRecord&, std::span<const StoredEvent>) { return {}; }
     virtual void print(const std::string& lines) { (void)lines; }
     virtual void notice(const Notice&) {}
-    /// Somebody asked with SIGQUIT what the session waits for: lines, for stderr.
+    /// SIGQUIT asked what the session waits for. `lines` are for stderr.
     virtual void answer(const std::string& lines) { (void)lines; }
-    /// About four times a second: how far the session is, for draw(); empty: that is shown nowhere.
+    /// Returns the progress of the session for draw(); empty: nothing to draw. Called about four times a second.
     virtual std::string picture(const SessionView&) { return {}; }
-    /// False: nobody can see it any more (a closed terminal), the session ends as by SIGTERM.
+    /// Draws a picture. Returns false if the terminal is closed; the session then ends as by SIGTERM.
     virtual bool draw(const std::string& picture) { return (void)picture, true; }
 };
 
 struct RunOutcome {
     Engine::End end = Engine::End::none;
     std::string reason;
-    int signal = 0;            ///< that ended the session; 0: none
+    int signal = 0;            ///< signal that ended the session; 0: none
     bool folder_lost = false;  ///< the study's folder was moved or removed while it ran
     StudyRecord record;
     double seconds = 0;                    ///< of the study, over all sessions
-    double session = 0;                    ///< of this session
-    std::vector<std::string> concurrency;  ///< what was measured of the number of trials at once, a line per device
-    /// The study's, to be read. It is the last connection to the database: when it closes, no log is left beside it.
+    double session = 0;                    ///< duration of this session
+    std::vector<std::string> concurrency;  ///< findings about the number of trials at once, a line per device
+    /// The study's store, for reading. As the last connection to the database, it removes the write-ahead log when it
+    /// closes.
     std::unique_ptr<Store> store;
 };
 
-/// Whether a study could begin on this machine: its sampler and its rules can be made, and the devices it asks for are
-/// there. Changes nothing.
+/// Fails if a study cannot begin on this machine, because its sampler or rules cannot be made or its devices are
+/// missing. Changes nothing.
 Result<void> could_begin(const Study& study, const Programs& programs);
 
-/// Fails before anything is launched, and then leaves the study as it was: the folder cannot be written, another
-/// process holds the study, the database is not sound, a device is not there. `accepted` decides whether the stored
-/// study may go on with this one (`before`: its source) and is asked while the study is held.
+/// Runs a session. Fails before any launch, without a change of the study, if the folder cannot be written, another
+/// process holds the study, the database is damaged, or a device is missing. `accepted` decides, while the study is
+/// held, whether the stored study may continue as this one.
 Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, const Programs& programs,
                              RunObserver& observer, const Acceptance& accepted);
 

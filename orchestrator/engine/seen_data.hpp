@@ -1,5 +1,5 @@
-// The data that a study's trials have trained on. If a file of the data changes between two sessions, values of trials
-// before and after cannot be compared, although the study file is the same.
+// The data that a study's trials have trained on. If a data file changes between two sessions, trials before and after
+// cannot be compared, although the study file is the same.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace hpo {
 /// Pure. Fingerprints are texts; equal data have equal ones.
 class SeenData {
    public:
-    /// `stored`: what text() has returned; empty or not to be understood: nothing was seen.
+    /// `stored` is an earlier text(); an empty or unreadable one means no data.
     explicit SeenData(const std::string& stored = {});
 
-    /// A trial with these parameters has trained on these data. Returns the first trial that had other data, although
-    /// the parameters of its data were the same; 0 if there is none.
+    /// Adds the data of a trial with these parameters. Returns the first trial that had other data with the same
+    /// parameters of the data; 0 if there is none.
     std::int64_t see(std::int64_t trial, const Params& params, const std::string& fingerprint);
-    /// Whether text() has changed since the last call.
+    /// Returns true if text() has changed since the last call.
     [[nodiscard]] bool take_change();
     [[nodiscard]] std::string text() const;
 

@@ -1,4 +1,4 @@
-// The search for the number of trials at once in a session: what it begins with, and what it keeps and reports.
+// The search for the number of trials at once in a session: its start, and the stored and reported findings.
 #pragma once
 
 #include <optional>
@@ -15,15 +15,15 @@
 
 namespace hpo {
 
-/// What is found about trials of a kind on this machine is kept for this key. `device`: a UUID; empty: the host.
+/// Returns the key of findings about one kind of trial on this machine. `device`: a UUID; empty: the host.
 ConcurrencyKey concurrency_key(const Host& host, const std::string& device, std::string kind);
 
-/// Returns where the search begins, with what is remembered of this machine, its devices and this kind of trial.
-/// Returns nothing if the number of trials at once is not searched.
+/// Returns the start of the search, from findings of earlier sessions about this machine, its devices and this kind of
+/// trial. Returns nothing if the number of trials at once is not searched.
 std::optional<ConcurrencyPlan> concurrency_plan(const Study& study, const WorkerPlan& plan,
                                                 const SessionMachine& machine);
 
-/// Keeps the findings for later sessions. Returns an Error if that fails, which costs the next session only time.
+/// Stores the findings for later sessions. A failure costs the next session only time.
 Result<void> keep_findings(const Study& study, const SessionMachine& machine,
                            std::span<const ConcurrencyFinding> findings);
 

@@ -1,5 +1,5 @@
-// What a step of a native trial will take on each device, by the calibrations of the devices, corrected by what trials
-// took before.
+// Predicts the duration of a native trial's step on each device, by the devices' calibrations, corrected by the times
+// of earlier trials.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace hpo {
 
 class StepForecasts {
    public:
-    /// Learns from the trials of the record. The context outlives it.
+    /// Learns from the trials of the record. The context outlives the object.
     explicit StepForecasts(const EngineContext& context);
 
-    /// A worker on the device (or `host_only`) has told its identity. A calibration with another identity was made with
-    /// another driver, other libraries or another version, and is not used any more.
+    /// Takes in the identity that a worker on the device (or `host_only`) has sent. Drops a calibration with another
+    /// identity, which was made with another driver, other libraries or another version.
     void greeted(int device, const std::string& identity);
 
     /// Returns nothing if there is no calibration of the device, or if it says nothing about such work.
@@ -29,7 +29,7 @@ class StepForecasts {
     /// Returns the name of a device that has a calibration, as calibrations have it.
     [[nodiscard]] const std::string& name_of(int device) const { return calibrations_.at(device).device; }
 
-    /// An attempt of the trial has ended.
+    /// Learns from an ended attempt of the trial.
     void ended(const TrialRecord& trial);
 
    private:

@@ -1,5 +1,5 @@
-// Where a study's next trial comes from when none is queued: a paused one that may go on, else a further seed of a
-// configuration that may be the best, else a new configuration.
+// Supplies a study's next trial when none is queued: a promoted paused one, else a further seed of a configuration that
+// may be the best, else a new configuration.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ namespace hpo {
 
 class Supply {
    public:
-    /// Both outlive it. Without `ready`, new trials are proposed at once. With it, a slow sampler proposes on another
-    /// thread, from which `ready` is called when further_trial() has one.
+    /// Both outlive the object. Without `ready`, new trials are proposed at once. With it, a slow sampler proposes on
+    /// another thread, from which `ready` is called when further_trial() has one.
     Supply(const Study& study, Ledger& ledger, std::function<void()> ready = {})
         : study_(study), ledger_(ledger), ready_(std::move(ready)) {}
 
-    /// A trial that is queued now and was not before, promoted or new. 0: none, or none yet.
+    /// Queues a promoted or new trial and returns its number; 0: none, or none yet.
     std::int64_t further_trial();
-    /// Whether the budget, the patience and the space allow a new configuration.
+    /// Returns true if the budget, the patience and the space allow a new configuration.
     [[nodiscard]] bool may_propose() const;
-    /// The configuration, by its first trial, that is to be trained with a further seed now; nothing: none.
+    /// Returns the configuration, by its first trial, that gets a further seed now; nothing if there is none.
     [[nodiscard]] std::optional<std::int64_t> to_repeat() const;
-    /// Paused trials that may go on now, `most` of them.
+    /// Returns at most `most` paused trials that are promoted now.
     [[nodiscard]] std::vector<std::int64_t> promotions(std::size_t most) const;
-    /// Why a study is over that has nothing left to do, as text.
+    /// Returns the reason why a study without further trials is over.
     [[nodiscard]] std::string why_over() const;
 
    private:

@@ -1,4 +1,4 @@
-// Text that the engine's reasons are made of.
+// Texts for the engine's reasons.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,8 @@ inline std::string quoted(const std::string& tail) {
     return text;
 }
 
-/// What trials that fail of one cause have in common: the first and the last line of the reason, without the numbers in
-/// them (of a path, an address, a parameter).
+/// Returns the text by which trials of one cause are recognised: the first and the last line of the reason, without
+/// numbers (of a path, an address, a parameter).
 inline std::string kind_of_failure(const std::string& reason) {
     const auto first = std::min(reason.find('\n'), reason.size());
     const auto last = reason.rfind('\n');

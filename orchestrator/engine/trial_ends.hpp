@@ -1,4 +1,4 @@
-// How trials end, or are tried again, and what follows for the session.
+// Ends trials or queues them again, with the consequences for the session.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,31 @@ namespace hpo {
 
 class TrialEnds {
    public:
-    /// All references outlive it.
+    /// All references outlive the object.
     TrialEnds(EngineContext& context, const WorkerPool& pool, RequirementsTable& requirements)
         : context_(context), pool_(pool), requirements_(requirements) {}
 
-    /// Ended as `state`, in the store and for everybody.
+    /// Ends a trial as `state`, in the store and for all listeners.
     void finish(std::int64_t trial, TrialState state, const std::string& rule, const std::string& reason);
-    /// As complete, with a value that only its end has told.
+    /// Ends a trial as complete, with metrics that came with its end.
     void complete(std::int64_t trial, const Metrics& values);
-    /// As failed. `cause`: see TrialFailures.
+    /// Ends a trial as failed. `cause`: see TrialFailures.
     void fail(std::int64_t trial, const std::string& reason, const std::string& cause = {});
-    /// The ledger has ended the trial as failed when it judged a step. The trial is announced once its worker has let
-    /// it go.
+    /// Takes in that the ledger ended the trial as failed when it judged a step. The trial is announced once its worker
+    /// has released it.
     void failed_as_judged(std::int64_t trial);
-    /// The attempt is charged with its worker's end: the trial is tried again, or has failed.
+    /// Charges an attempt with the end of its worker: queues the trial again, or ends it as failed.
     void charge(AttemptId id, const std::string& reason);
-    /// The trial ended well and has no value of the objective. `reason` tells why, as far as its worker knows. The
-    /// trial has failed if another one has a value. Otherwise the study is wrong, not the trial: the session ends at
-    /// once, so that no further trial is trained in vain, and the trial is queued again without blame, unless it had
-    /// this end before.
+    /// Takes in a trial that ended well without a value of the objective, for the worker's `reason`. The trial fails if
+    /// another one has a value. Otherwise the study is wrong: the session ends at once, so that no further trial is
+    /// trained in vain, and the trial is queued again without blame, unless it had this end before.
     void ended_without_value(std::int64_t trial, std::string reason);
-    /// A trial that runs, in the store, is queued again and nobody is blamed.
+    /// Queues a running trial (by the store) again, without blame.
     void requeue_without_blame(std::int64_t trial, const std::string& reason);
-    /// The trial has ended in the ledger, and no worker holds it any more. Does nothing where it has not ended.
+    /// Announces a trial that has ended in the ledger and that no worker holds any more. Does nothing if it has not
+    /// ended.
     void announce(std::int64_t trial);
-    /// It took a step.
+    /// Takes in a trial's step.
     void reported(std::int64_t step) { failures_.reported(step); }
 
    private:

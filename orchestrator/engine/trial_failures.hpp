@@ -1,4 +1,5 @@
-// Trials that fail alike: one cause that fails every trial (no data, a broken script) must not use up the budget.
+// Detects trials that fail alike, so that one cause that fails every trial (no data, a broken script) does not use up
+// the budget.
 #pragma once
 
 #include <cstddef>
@@ -12,36 +13,36 @@ namespace hpo {
 
 class TrialFailures {
    public:
-    /// So many trials in a row that fail alike end a session in which none has ever reported,
+    /// Trials in a row that fail alike and end a session in which no trial has reported.
     static constexpr int allowed_before_a_report = 3;
-    /// and at least so many, and more than run at once, one in which some have.
+    /// The same for a session in which a trial has reported; the number must also exceed the trials at once.
     static constexpr std::size_t allowed = 6;
 
     struct Failure {
         std::string reason;
-        std::string cause{};     ///< what trials that fail alike have in common; empty: the reason
-        Seconds lasted{0};       ///< its last attempt
-        std::int64_t steps = 0;  ///< that it took
+        std::string cause{};     ///< common cause of trials that fail alike; empty: the reason
+        Seconds lasted{0};       ///< duration of its last attempt
+        std::int64_t steps = 0;  ///< steps that it took
     };
-    /// What else the decision to give up depends on.
+    /// The other facts of the decision to give up.
     struct Others {
-        std::size_t running = 0;  ///< trials at this moment
-        Seconds longest{0};       ///< that one of them has trained for
+        std::size_t running = 0;  ///< trials running now
+        Seconds longest{0};       ///< longest training time of one of them
     };
 
-    /// A trial took a step.
+    /// Takes in a trial's step.
     void reported(std::int64_t step);
-    /// A trial ended otherwise.
+    /// Takes in a trial that ended without failing.
     void other_end() { in_a_row_ = 0; }
-    /// A trial failed.
+    /// Takes in a failed trial.
     void failed(const Failure& failure);
-    /// After failed(): the reason to end the session, if it is one cause that fails every trial.
+    /// Returns the reason to end the session, if one cause fails every trial. Call it after failed().
     [[nodiscard]] std::optional<std::string> reason_to_give_up(const Failure& failure, const Others& others) const;
 
    private:
-    int in_a_row_ = 0;           ///< that failed alike, while no other ended or got further than they
-    std::string cause_;          ///< what they have in common
-    Seconds longest_{0};         ///< time of the longest of them
+    int in_a_row_ = 0;           ///< trials that failed alike, while none ended otherwise or got further
+    std::string cause_;          ///< their common cause
+    Seconds longest_{0};         ///< duration of the longest of them
     std::int64_t furthest_ = 0;  ///< steps of the furthest of them
     bool reported_anything_ = false;
 };

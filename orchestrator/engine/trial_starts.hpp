@@ -1,5 +1,5 @@
-// How trials start: what they need is found out, placement (scheduling/placement.hpp) decides, and workers are
-// launched, given trials, or released.
+// Starts trials: finds their requirements, asks placement (scheduling/placement.hpp) for a decision, and launches
+// workers, gives them trials, or releases them.
 #pragma once
 
 #include <cstdint>
@@ -39,23 +39,24 @@ class TrialStarts {
     TrialStarts(const TrialStarts&) = delete;
     TrialStarts& operator=(const TrialStarts&) = delete;
 
-    /// Starts workers that can be asked what trials need, before anything is known of any trial.
+    /// Starts the workers that answer `plan`, before the requirements of any trial are known.
     void warm_up();
-    /// Starts trials while some fit: one after the other, since each changes what is left. The machine is read again
-    /// after each.
+    /// Starts trials one after the other while some fit. Reads the machine again after each, as each changes the free
+    /// resources.
     void start_trials();
-    /// A worker sent its hello: the trial that is reserved for it begins.
+    /// Begins the trial that is reserved for a worker, which has sent its hello.
     void worker_ready(WorkerIndex index, const from_worker::Hello& hello);
-    /// A worker answered what a trial needs, or why it cannot train it.
+    /// Takes in a worker's answer to `plan`: the requirements of a trial, or why it cannot be trained.
     void planned(WorkerIndex index, const from_worker::PlanAnswer& answer);
 
-    /// Whether the first trial trains on several cores, and others begin later.
+    /// Returns true while the first trial trains on several cores and others wait for it.
     [[nodiscard]] bool first_trial_leads() const;
-    /// The number of trials at once that the limits allow, or the number of workers if that is less.
+    /// Returns the number of trials at once that the limits allow, at most the number of workers.
     [[nodiscard]] std::int64_t at_once() const;
-    /// Trials that some worker could start on now or soon; of promotions no more are counted than there are workers.
+    /// Returns the number of trials that could start now or soon. Counts at most as many promotions as there are
+    /// workers.
     [[nodiscard]] std::int64_t work_left() const;
-    /// Which trial waits for what other programs use, with the numbers; empty: none does.
+    /// Returns which trial waits for memory that other programs use, with the numbers; empty if none does.
     [[nodiscard]] const std::string& waits() const { return waits_; }
 
    private:
@@ -80,14 +81,14 @@ class TrialStarts {
 
     Uses uses_;
 
-    std::set<std::int64_t> unanswered_;  ///< trials that no worker can be asked about at this moment
+    std::set<std::int64_t> unanswered_;  ///< trials without a worker that can answer `plan` at this moment
     Machine reading_;
-    bool is_read_ = false;            ///< since a trial has started or a worker left
-    const Machine* fixed_ = nullptr;  ///< that placement was given
+    bool is_read_ = false;  ///< `reading_` is newer than the last start of a trial and the last end of a worker
+    const Machine* fixed_ = nullptr;  ///< constant machine that placement has
 
     std::string waits_;
-    std::int64_t waiting_trial_ = 0;  ///< that other programs keep from starting,
-    Seconds waits_since_{0};          ///< since when
+    std::int64_t waiting_trial_ = 0;  ///< trial that waits for memory of other programs
+    Seconds waits_since_{0};          ///< begin of this wait
 };
 
 }  // namespace hpo

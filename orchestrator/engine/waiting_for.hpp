@@ -1,4 +1,4 @@
-// What a session waits for, in words: for whoever asks with SIGQUIT why it does not go on.
+// Describes what a session waits for, in answer to SIGQUIT.
 #pragma once
 
 #include <optional>
@@ -17,21 +17,21 @@ struct SessionState {
     std::size_t paused = 0;      ///< trials
     std::int64_t proposing = 0;  ///< trial that the sampler computes on its thread; 0: none
     std::size_t diagnoses = 0;   ///< dead workers whose cause is still to be found
-    std::string waits;           ///< for what other programs use; empty: for nothing
+    std::string waits;           ///< which trial waits for memory of other programs; empty: none
 };
 
-/// A line for each living worker, with its trials, and for each thing that is outstanding.
+/// Returns a line for each living worker, with its trials, and for each thing that the session waits for.
 std::vector<std::string> waiting_for(const WorkerPool& pool, const SessionState& state, Seconds now);
 
 struct StoreState {
     bool unwritten = false;         ///< events wait in memory for the next transaction
-    std::int64_t not_on_disk = 0;   ///< results, which are not shown before they are
-    std::string failed;             ///< why nothing is stored any more; empty: it is
+    std::int64_t not_on_disk = 0;   ///< number of results that are not yet on the disk
+    std::string failed;             ///< why nothing is stored any more; empty: the store works
     std::string lockers;            ///< other processes whose locks keep the writer waiting
     std::size_t announcements = 0;  ///< lines for the user, and checkpoints to be removed, that wait for the disk
 };
 
-/// A line for each thing; "the study's database is up to date" if there is none.
+/// Returns a line for each thing that waits; "the study's database is up to date" if nothing does.
 std::vector<std::string> waiting_for(const StoreState& state);
 
 }  // namespace hpo

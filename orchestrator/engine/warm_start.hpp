@@ -1,4 +1,4 @@
-// Reading the studies that another one learns from.
+// Reads the studies that another one learns from.
 #pragma once
 
 #include <vector>
@@ -9,12 +9,12 @@
 
 namespace hpo {
 
-/// The trials that the studies of `study.warm_start` have by now, in their order. Fails, with the place and the cure:
-/// there is no such study, it cannot be read, or none of its ended trials lies in this space. Changes nothing there.
+/// Returns the present trials of the studies in `study.warm_start`, in that order. Fails with the place and the cure if
+/// a study is missing or unreadable, or if none of its ended trials lies in this space. Does not change these studies.
 Result<std::vector<PriorStudy>> load_prior_studies(const Study& study);
 
-/// The trials of other studies that the next session of `study` learns from: those that it began with, if it has begun,
-/// whatever became of the other studies since. To be called only while this process does not hold the study.
+/// Returns the trials of other studies that the next session of `study` learns from: those stored at its beginning, if
+/// it has begun, even if the other studies have changed. Do not call it while this process holds the study.
 Result<std::vector<PriorStudy>> prior_studies_of(const Study& study);
 
 }  // namespace hpo

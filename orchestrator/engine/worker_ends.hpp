@@ -1,4 +1,4 @@
-// How workers end without being done, and what follows for the trials that they held.
+// Handles workers that end early, with the consequences for their trials.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace hpo {
 
 class WorkerEnds {
    public:
-    /// All references outlive it.
+    /// All references outlive the object.
     struct Uses {
         EngineContext& context;
         WorkerPool& pool;
@@ -30,21 +30,21 @@ class WorkerEnds {
 
     void exited(WorkerIndex index, const execution::Exited& exited);
     void launch_failed(WorkerIndex index, const execution::LaunchFailed& failed);
-    /// Attempts whose cause is known now. Workers that died shortly before their device was found lost are not to
-    /// blame; nor are trials for the memory that others took.
+    /// Ends the attempts whose cause is known by now. Workers that died shortly before the loss of their device was
+    /// noticed are not to blame, nor are trials for memory that other programs took.
     void diagnose_pending();
 
    private:
-    /// A worker that is gone, and what is known of its end.
+    /// A worker that has exited, with the facts of its end.
     struct End {
         Worker worker;
         const execution::Exited& exited;
-        std::string cause{};         ///< why it was ended, as text; empty: it ended by itself
+        std::string cause{};         ///< why the session ended it; empty: it ended by itself
         std::string how{};           ///< the cause, or how it ended by itself
-        std::string reason{};        ///< the same with the end of its output
-        std::vector<Job> held{};     ///< attempts that end with the worker, not by themselves
-        bool device_failed = false;  ///< by its exit status
-        bool memory_kill = false;    ///< the kernel killed it, or a process below it, for want of memory
+        std::string reason{};        ///< `how` with the last lines of its output
+        std::vector<Job> held{};     ///< attempts that end because the worker does
+        bool device_failed = false;  ///< its exit status reports a failed device
+        bool memory_kill = false;    ///< the kernel killed it or a descendant because memory ran out
 
         [[nodiscard]] bool on_device() const { return worker.device != host_only; }
         [[nodiscard]] bool by_itself() const { return worker.state == Worker::State::ready; }

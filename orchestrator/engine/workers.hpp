@@ -1,5 +1,4 @@
-// How the workers of a study are started on this machine: how many at once, on which cores, with which environment and
-// command.
+// The launch of a study's workers on this machine: their number, cores, environment and command.
 #pragma once
 
 #include <filesystem>
@@ -22,44 +21,43 @@ struct Programs {
     std::filesystem::path python;  ///< folder of the Python client
 };
 
-/// The running program, and what is installed with it.
+/// Returns the paths of the running program and of those installed with it.
 Programs installed_programs();
 
 struct WorkerPlan {
     int workers = 1;                     ///< workers at once
     int start = 1;                       ///< workers to begin with, where their number is searched by throughput
-    std::vector<std::vector<int>> cpus;  ///< a worker's cores; empty: any
-    double cores = 0;                    ///< of the quota, each worker's part; 0: as many as `cpus`
+    std::vector<std::vector<int>> cpus;  ///< cores of each worker; empty: any
+    double cores = 0;                    ///< each worker's share of the quota of CPU time; 0: as many as `cpus`
 };
 
-/// One worker per core (or per declared cores of a script's trial), or `resources.parallel` of them, as far as the
-/// control group's limits on CPU time and on processes allow. Cores are divided evenly while there are enough. If the
-/// cores do not limit the number of trials at once (cores_are_searched()), there may be more workers, and none is
-/// pinned: what their number will be is not known when they start.
+/// Plans one worker per core (or per `resources.trial.cores` of a script), or `resources.parallel` of them, within the
+/// control group's limits on CPU time and processes. Cores are divided evenly while there are enough. If the cores do
+/// not limit the number of trials at once (cores_are_searched()), there may be more workers, and none is pinned, as
+/// their final number is unknown at their start.
 WorkerPlan plan_workers(const Study& study, const Host& host);
 
 /// Returns why the cores keep a script's trials from running `resources.parallel` at once, with the cure. Empty if they
 /// do not.
 std::string fewer_than_asked(const Study& study, const Host& host);
 
-/// The cores that native workers may compute on, each with a thread for each: those to which they are bound, but no
-/// more than the control group's quota of CPU time. Empty if no worker is bound.
+/// Returns the cores that each native worker computes on, with a thread for each: those that it is pinned to, within
+/// the control group's quota of CPU time. Empty if no worker is pinned.
 std::vector<std::vector<int>> cores_of_workers(const Study& study, const WorkerPlan& plan);
 
-/// What a worker is to compute on.
+/// The device of a worker.
 struct Target {
     std::string backend = "cpu";         ///< cpu, cuda or opencl
-    std::string cuda;                    ///< UUIDs of the only GPUs that it shall see, with commas between them
-    std::optional<std::int64_t> opencl;  ///< number of OpenCL's device
+    std::string cuda;                    ///< UUIDs of the GPUs that it may see, separated by commas
+    std::optional<std::int64_t> opencl;  ///< number of the OpenCL device
 };
 
-/// The native worker, or the study's own command, for one worker. Python scripts find the client. Without a GPU a
-/// script sees none with `backend: cpu`, else whatever there is.
+/// Returns the launch of a worker: the native worker, or the study's command. Python scripts find the client. A script
+/// without a GPU of its own sees none with `backend: cpu`, else all.
 LaunchSpec worker_launch(const Study& study, const Programs& programs, const WorkerPlan& plan, WorkerIndex index,
                          const Target& target);
 
-/// Whether messages to workers can contain `path`: they are JSON, so it must be UTF-8, the folders around it
-/// included. Else an Error with the cure.
+/// Fails, with the cure, if the absolute path of `path` is not UTF-8, which messages to workers (JSON) must be.
 Result<void> check_utf8(const std::filesystem::path& path);
 
 }  // namespace hpo

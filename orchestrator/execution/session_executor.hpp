@@ -1,4 +1,4 @@
-// An executor as a session makes and ends it. What the engine asks of it is executor.hpp.
+// An executor as a session creates and ends it. executor.hpp has the calls of the engine.
 #pragma once
 
 #include <chrono>
@@ -13,10 +13,10 @@ namespace hpo {
 
 class SessionExecutor : public Executor {
    public:
-    /// Kills everything and waits until it is gone, `within` and as long again for what does not die at once. What is
-    /// left then, as its users know it ("4711"). Nothing may be asked of the executor afterwards.
+    /// Kills all workers and waits for their end, at most twice `within`. Returns the names of the processes that are
+    /// left ("4711"). The executor cannot be used afterwards.
     virtual std::vector<std::string> end(std::chrono::milliseconds within) = 0;
-    /// Makes what workers reach this session by anew where somebody has removed it; those that are connected stay so.
+    /// Recreates the socket folder if it was deleted. Connected workers stay connected.
     virtual Result<void> keep_folder() = 0;
     /// A private folder (0700) of this session, for other sockets as well; removed by the destructor.
     [[nodiscard]] virtual const std::filesystem::path& folder() const = 0;
