@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "hpo/random.hpp"
+#include "hpo/version.hpp"
 #include "hpo/wire.hpp"
+#include "orchestrator/output/trial_json.hpp"
 
 namespace hpo::ask_tell {
 
@@ -77,8 +79,7 @@ Json on_ask(Session& session, const wire::Json& request) {
     Json trials = Json::array();
     for (const Offer& offer : offers.trials) {
         Json trial{{"trial", offer.trial}, {"params", object(offer.params)}};
-        if (session.study().repeats > 1)
-            trial["seed"] = trial_seed(session.study().seed, static_cast<std::uint64_t>(offer.trial));
+        trial["seed"] = trial_seed(session.study().seed, static_cast<std::uint64_t>(offer.trial));
         if (offer.repeat_of > 0) trial["repeat_of"] = offer.repeat_of;
         if (offer.resume_from > 0) trial["resume_from"] = offer.resume_from;
         trials.push_back(std::move(trial));
@@ -159,15 +160,26 @@ Json on_study(Session& session, const wire::Json&) {
             {"metric", study.objective.metric},
             {"direction", wire::direction_names[static_cast<std::size_t>(study.objective.direction)]},
             {"trials", study.budget.trials},
-            {"epochs", study.budget.epochs}};
+            {"epochs", study.budget.epochs},
+            {"seed", study.seed},
+            {"version", version}};
+}
+
+Json on_trials(Session& session, const wire::Json& request) {
+    const std::int64_t from = wire::to_int(request.at("trials"));
+    if (from < 1) throw Malformed("the number of the first trial, from 1 on, not " + std::to_string(from));
+    Json trials = Json::array();
+    for (const TrialRecord& trial : session.trials())
+        if (trial.number >= from) trials.push_back(trial_json(trial));
+    return {{"schema", json_schema}, {"trials", std::move(trials)}};
 }
 
 struct Request {
     const char* name;
     Json (*answer)(Session&, const wire::Json&);
 };
-constexpr std::array requests{Request{"ask", on_ask}, Request{"report", on_report}, Request{"tell", on_tell},
-                              Request{"best", on_best}, Request{"study", on_study}};
+constexpr std::array requests{Request{"ask", on_ask},   Request{"report", on_report}, Request{"tell", on_tell},
+                              Request{"best", on_best}, Request{"study", on_study},   Request{"trials", on_trials}};
 
 wire::Json parsed(std::string_view line) {
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) throw Malformed("an empty line");
@@ -197,7 +209,7 @@ Json answered(Session& session, std::string_view line) {
                             '"');
         chosen = &request;
     }
-    if (!chosen) throw Malformed("no request: ask, report, tell, best or study");
+    if (!chosen) throw Malformed("no request: ask, report, tell, best, study or trials");
     try {
         return chosen->answer(session, json);
     } catch (const Malformed& malformed) {

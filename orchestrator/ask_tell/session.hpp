@@ -61,6 +61,8 @@ class Session {
     [[nodiscard]] const TrialRecord* best() const { return ledger_.best(); }
     /// Returns the Pareto front; see front_of (standing.hpp).
     [[nodiscard]] std::vector<const TrialRecord*> front() const { return front_of(ledger_.record(), study_.objective); }
+    /// Returns all trials, by number.
+    [[nodiscard]] const std::vector<TrialRecord>& trials() const { return ledger_.record().trials; }
     [[nodiscard]] const Study& study() const { return study_; }
 
     /// Ends the session. Running trials that have reported all their steps are completed. The next session hands out

@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hpo/random.hpp"
+#include "hpo/version.hpp"
 #include "orchestrator/ask_tell/lines.hpp"
 #include "tests/support/memory_store.hpp"
 
@@ -120,6 +122,38 @@ TEST(AskTell, ProposesTrialsJudgesReportsAndRecordsTheEnd) {
     EXPECT_EQ(hpo.trial(1).state, TrialState::complete);
 }
 
+TEST(AskTell, ListsAllTrialsWithTheirStatesFromANumberOn) {
+    MemoryStore store;
+    AskTellSession hpo(asked_study(), store);
+    EXPECT_EQ(hpo(R"({"trials": 1})")["trials"], json::array());
+    const json asked = hpo.ask(3);
+    hpo.tell(1, 0.4);
+    hpo.report(2, 1, 0.5);
+    const json trials = hpo(R"({"trials": 1})")["trials"];
+    ASSERT_EQ(trials.size(), 3U);
+    EXPECT_EQ(trials[0]["value"], 0.4);
+    EXPECT_EQ(trials[0]["params"], asked[0]["params"]);
+    EXPECT_EQ(trials[1]["steps"], 1);
+    EXPECT_EQ(trials[2]["value"], nullptr);
+    EXPECT_EQ(trials[0]["state"], "complete");
+    EXPECT_EQ(trials[2]["state"], "running");
+    EXPECT_EQ(hpo(R"({"trials": 3})")["trials"], (json{trials[2]}));
+    EXPECT_EQ(hpo(R"({"trials": 4})")["trials"], json::array());
+}
+
+TEST(AskTell, GivesEachTrialItsSeedAndTellsItsVersion) {
+    Study study = asked_study();
+    study.seed = 5;
+    MemoryStore store;
+    AskTellSession hpo(study, store);
+    const json asked = hpo.ask(2);
+    EXPECT_EQ(asked[0]["seed"], trial_seed(5, 1));
+    EXPECT_EQ(asked[1]["seed"], trial_seed(5, 2));
+    const json about = hpo(R"({"study": 1})");
+    EXPECT_EQ(about["seed"], 5);
+    EXPECT_EQ(about["version"], version);
+}
+
 TEST(AskTell, AValueGivenOnlyByTellIsTheTrialsValueAtItsLastStep) {
     MemoryStore store;
     AskTellSession hpo(asked_study(), store);
@@ -188,7 +222,7 @@ TEST(AskTell, InvalidLinesAreAnsweredWithAnErrorAndChangeNothing) {
               "not JSON, number overflow parsing '1e400' (numbers that are not finite are written \"nan\""},
              {R"({"tell": {"trial": 1, "values": {"loss": "NaN"}}})",
               R"(not a number: "NaN" (one that is not finite is "nan", "inf" or "-inf"))"},
-             {"{}", "no request: ask, report, tell, best or study"},
+             {"{}", "no request: ask, report, tell, best, study or trials"},
              {R"({"repot": 1})", "no request"},
              {R"({"ask": 1, "best": 1})", "one request a line"},
              {R"({"ask": 0})", "ask: a number of trials from 1 on"},
@@ -196,6 +230,7 @@ TEST(AskTell, InvalidLinesAreAnsweredWithAnErrorAndChangeNothing) {
              {R"({"ask": "2"})", "ask: not a number"},
              {R"({"ask": 1.5})", "ask: not a whole number"},
              {R"({"best": 2})", "best: there is one best trial"},
+             {R"({"trials": 0})", "trials: the number of the first trial, from 1 on"},
              {R"({"report": null})", "report: not an object"},
              {R"({"report": {}})", "report: no \"trial\""},
              {R"({"report": {"trial": 1}})", "report: no \"step\""},
@@ -367,7 +402,7 @@ TEST(AskTell, TrialsThatASessionLeavesUnfinishedAreOfferedAgain) {
     EXPECT_EQ(hpo.trial(2).state, TrialState::queued);
     const json trials = hpo.ask(3);
     EXPECT_EQ(trials[0]["trial"], 1);
-    EXPECT_EQ(trials[1], (json{{"trial", 2}, {"params", params}, {"resume_from", 4}}));
+    EXPECT_EQ(trials[1], (json{{"trial", 2}, {"params", params}, {"seed", trial_seed(1, 2)}, {"resume_from", 4}}));
     EXPECT_EQ(trials[2]["trial"], 4);
     EXPECT_EQ(hpo.report(2, 1, 0.5)["decision"], "continue");  // it may also start over
 }
