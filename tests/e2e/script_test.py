@@ -272,9 +272,8 @@ class Client(Script):
 
     def test_the_peak_of_a_trial_excludes_earlier_trials_of_its_process(self):
         first, second = map(int, self.alone("""
-            import hpo
             from hpo._memory import peak
-            hpo.trial()
+            peak.begin()
             held = bytearray(100 << 20)
             held[::4096] = b"x" * len(held[::4096])
             first = peak.bytes()

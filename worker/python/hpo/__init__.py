@@ -28,39 +28,45 @@ For trials that are paused and resumed later (asha does this), declare that the 
 A script that is slow to start can train several trials, one after the other: `for trial in hpo.trials(): ...`.
 All processes of a trial, such as the ranks of torchrun, call hpo.trial(), and rank 0 reports (_ranks.py).
 
-No dependency, Python 3.9 or newer. The protocol is docs/protocol.md. To search from within a program or a
-notebook: hpo.Study (study.py).
+To search from within a program or a notebook: hpo.Study (study.py), whose trials are the same to a function that
+trains. No dependency, Python 3.9 or newer. The protocol is docs/protocol.md.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional
 
 from ._connection import Connection, Heartbeat
 from ._failures import report_uncaught_exceptions
 from ._ranks import RANKS, RankLink, address_of, claim, rank, refuse_cleared_environment
-from ._trial import Params, Trial
+from ._trial import Params, Pruned, Trial
 
 if TYPE_CHECKING:
+    from ._results import TrialRecord, TrialRecords
+    from ._space import Categorical, Float, Int, Space
     from .callbacks import KerasCallback, LightningCallback
-    from .study import Pruned, Study, StudyError
+    from .study import AskedTrial, Best, Study, StudyError
 
-__all__ = ["KerasCallback", "LightningCallback", "Params", "Pruned", "Study", "StudyError", "Trial", "trial", "trials"]
+__all__ = ["AskedTrial", "Best", "Categorical", "Float", "Int", "KerasCallback", "LightningCallback", "Params", "Pruned",
+           "Space", "Study", "StudyError", "Trial", "TrialRecord", "TrialRecords", "trial", "trials"]
 __version__ = "0.1.0"
+
+# Imported on first use, since a script that only trains does not need them.
+_LATE = {"AskedTrial": "study", "Best": "study", "Study": "study", "StudyError": "study", "Categorical": "_space",
+         "Float": "_space", "Int": "_space", "Space": "_space", "TrialRecord": "_results", "TrialRecords": "_results",
+         "KerasCallback": "callbacks", "LightningCallback": "callbacks"}
 
 
 def __getattr__(name: str) -> Any:
-    """Imports on first use what a script that only trains does not need."""
-    if name in ("Pruned", "Study", "StudyError"):
-        from . import study
+    if name not in _LATE:
+        raise AttributeError(f"module 'hpo' has no attribute '{name}'")
+    return getattr(importlib.import_module(f".{_LATE[name]}", __name__), name)
 
-        return getattr(study, name)
-    if name in ("KerasCallback", "LightningCallback"):
-        from . import callbacks
 
-        return getattr(callbacks, name)
-    raise AttributeError(f"module 'hpo' has no attribute '{name}'")
+def __dir__() -> List[str]:
+    return [*__all__, "__doc__", "__version__"]
 
 
 _current: Optional[Trial] = None

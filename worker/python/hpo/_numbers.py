@@ -27,3 +27,10 @@ def json_metrics(values: Mapping[Any, Any]) -> Dict[str, Union[float, str]]:
             raise TypeError(f"metric '{name}' must be one number, or None if it was not measured; it is a "
                             f"{type(value).__name__}: {str(value)[:60]}") from None
     return metrics
+
+
+def metrics_by_name(metrics: Union[Mapping[str, Any], float, None], values: Mapping[str, Any],
+                    objective: str) -> Dict[str, Union[float, str]]:
+    """Metrics that a call was given as a mapping, or as the objective's number alone, and as keywords."""
+    given: Mapping[str, Any] = metrics if isinstance(metrics, Mapping) else {} if metrics is None else {objective: metrics}
+    return json_metrics({**given, **values})

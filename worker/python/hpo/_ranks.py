@@ -175,6 +175,7 @@ class RankServer:
             run = self._run_of(request["run"])
         if run is None:
             return {"stop": "stopped"}
+        asked: _Run = run  # in the functions below, too
         once = call in ("log", "finish")
         acts = once or (request["leads"] and not run.has_returned(call, request["number"]))
         if acts and run is self._runs[-1] and run.ended is None:
@@ -185,7 +186,7 @@ class RankServer:
         if once:
             return {"stop": None}
         with self._changed:
-            self._changed.wait_for(lambda: run.has_returned(call, request["number"]) or run is not self._runs[-1] or self._over)
+            self._changed.wait_for(lambda: asked.has_returned(call, request["number"]) or run is not self._runs[-1] or self._over)
             return {"stop": run.returned(call, request["number"])}
 
     def _run_of(self, number: int) -> Optional[_Run]:

@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple, Union
 from ._connection import Connection
 from ._failures import failure_of
 from ._memory import peak, peak_device_bytes
-from ._numbers import json_metrics
+from ._numbers import json_metrics, metrics_by_name
 from ._ranks import RankLink, rank
 
 _SHORTEST_STEP = 0.001  # seconds; faster steps were trained before and are only reported now, so they are not timed
@@ -29,10 +29,20 @@ class Params(Dict[str, Any]):
             raise AttributeError(f"no parameter '{name}'; there are: {', '.join(sorted(self)) or 'none'}") from None
 
 
+class Pruned(Exception):
+    """Raised once trial.should_stop(), in a function that optimize() calls or a `with` block of a trial: it ends here.
+    """
+
+
 class Trial:
-    """A trial, as trial() and trials() return it.
+    """A trial, as trial() and trials() return it to a script, and ask() and optimize() of a Study to a program.
 
     A script that runs without hpo gets one as well: `number` is 0, and reports are printed."""
+
+    rule = ""
+    """Of a stop or a pause in a Study: the stopping rule."""
+    reason = ""
+    """The rule's reason."""
 
     def __init__(self, defaults: Mapping[str, Any], link: Union[Connection, RankLink, None], run: Mapping[str, Any],
                  run_number: int = 0) -> None:
@@ -45,6 +55,8 @@ class Trial:
         self.params.update(run.get("params", {}))
         self.steps: Optional[int] = run.get("steps")
         """The budget in steps; None when the script runs alone."""
+        self.metric: Optional[str] = (run.get("objective") or {}).get("metric")
+        """The name of the study's objective; None when the script runs alone."""
         self.seed: int = run.get("seed", 1) % 2**31
         """The seed of the trial, of 31 bits: every library accepts it (NumPy refuses more than 32)."""
         self.data_seed: int = run.get("data_seed", 1) % 2**31
@@ -62,13 +74,19 @@ class Trial:
         self._stop: Optional[str] = None  # the outcome that was asked for
         self._failure: Optional[Tuple[str, str]] = None  # outcome and message, reported once it is known what follows
         self._done: Mapping[str, Any] = run.get("done") or {}  # what earlier attempts have reported
+        self.reported: int = self._done.get("step") or 0
+        """The last step that earlier attempts have reported; 0: none."""
         self._iterations: Optional[int] = None if self.resumed else 0
         self._window = self._unmeasured = 0  # iterations since the last report; of them before `_clock` ran
         self._seconds: Optional[float] = self._done.get("seconds", None if self.resumed else 0.0)
         self._since = time.monotonic()
         self._clock: Optional[float] = None  # since when iterations are timed; None: where training began is not known
         self._timed = (0, 0.0)  # iterations, and the seconds that they took
-        peak.begin()
+        if isinstance(link, Connection):  # which reports it
+            peak.begin()
+
+    def __repr__(self) -> str:
+        return f"<trial {self.number} {dict(self.params)}>"
 
     @property
     def folder(self) -> Optional[pathlib.Path]:
@@ -109,17 +127,28 @@ class Trial:
             self._clock = time.monotonic()
             self._unmeasured = iterations
 
-    def report(self, step: Optional[int] = None, metrics: Optional[Mapping[str, Any]] = None, *,
-               iterations: Optional[int] = None, **values: Any) -> None:
-        """Reports a completed step with its metrics, and waits for the study's decision: see should_stop().
+    def report(self, step: Optional[int] = None, metrics: Union[Mapping[str, Any], float, None] = None, *,
+               iterations: Optional[int] = None, **values: Any) -> str:
+        """Reports a completed step with its metrics, and waits for the study's decision, which it returns.
 
         `step`: its number, from 1 or from 0; by default the next one. `metrics` and keywords: numbers by name, of which
-        one is the study's objective; None: not measured in this step. `iterations`: updates in this step, where step()
-        has not counted them. In a rank other than 0, it only waits for rank 0's report of the step. Raises TypeError or
-        ValueError for a metric that is no number and for a step that cannot be, and ConnectionError when hpo has gone."""
+        one is the study's objective, or the objective alone; None: not measured in this step. `iterations`: updates in
+        this step, where step() has not counted them. In a rank other than 0, it only waits for rank 0's report of the
+        step. Raises TypeError or ValueError for a metric that is no number and for a step that cannot be,
+        ConnectionError when hpo has gone, and in a Study also StudyError."""
         step = self._number_of(step)
-        numbers = json_metrics({**(metrics or {}), **values})
+        numbers = metrics_by_name(metrics, values, self.metric or "objective")
         self._step = step
+        self._deliver(step, numbers, iterations)
+        return self.decision
+
+    @property
+    def decision(self) -> str:
+        """The study's last word: continue, stop or pause. See should_stop()."""
+        return {"stopped": "stop", "paused": "pause"}.get(self._stop or "", "continue")
+
+    def _deliver(self, step: int, numbers: Mapping[str, Any], iterations: Optional[int]) -> None:
+        """Hands a step to whoever decides on it."""
         link, other = self._links()
         if other is not None:
             updates, self._window = self._window if iterations is None else iterations, 0
@@ -244,13 +273,15 @@ class Trial:
     def __enter__(self) -> "Trial":
         return self
 
-    def __exit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> None:
-        if error is None or (isinstance(error, SystemExit) and error.code in (None, 0)):
+    def __exit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> bool:
+        if error is None or isinstance(error, Pruned) or (isinstance(error, SystemExit) and error.code in (None, 0)):
             self.finish()
-        elif isinstance(error, Exception):
+            return isinstance(error, Pruned)
+        if isinstance(error, Exception):
             self._failure = failure_of(error)
             if self._link is None or self._link.once:
                 self._report_failure()
+        return False
 
     def __reduce__(self) -> Any:
         # multiprocessing hands a trial to a process that it starts.

@@ -13,10 +13,10 @@ import json
 import math
 import os
 import sys
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, Mapping, Optional, Set, Tuple
 
 _OWN_WORDS = ("params_file", "folder", "trial", "steps", "seed", "data_seed")  # a study calls such a parameter seed_
-_told: set = set()
+_told: Set[str] = set()
 
 
 def parameters() -> Dict[str, Any]:
@@ -122,7 +122,8 @@ def _typed(value: Any) -> Any:
     """A text that hpo convert made of what is no number and no text: True, None, [64, 'a'], {"x": 1}, as Python or JSON
     writes it."""
     if isinstance(value, str) and (value in ("True", "False", "None", "null") or value[:1] in ("[", "{")):
-        for read in (json.loads, ast.literal_eval):
+        readers: Tuple[Callable[[str], Any], ...] = (json.loads, ast.literal_eval)
+        for read in readers:
             try:
                 return read(value)
             except (ValueError, SyntaxError, MemoryError, RecursionError):

@@ -1,4 +1,4 @@
-"""A search from within a program or a notebook: hpo proposes, this program trains.
+"""A search from within a program or a notebook: hpo proposes, this program trains (docs/python.md).
 
     import hpo
 
@@ -8,7 +8,8 @@
             trial.report(epoch, val_loss=model.fit())
         return model.validate()                       # the objective; None: what was reported counts
 
-    with hpo.Study("study.yaml") as study:
+    space = {"lr": hpo.Float(1e-4, 1e-1, log=True), "width": hpo.Int(16, 256, log=True)}
+    with hpo.Study("widths", space=space, objective="val_loss") as study:
         study.optimize(train, 50)
         print(study.best)
 
@@ -17,9 +18,10 @@ or by hand, one trial after the other or many at once:
     trial = study.ask()                               # None: no trial may start now
     study.tell(trial, loss(trial.params))
 
-The study file needs no `worker`. What was told is stored below runs/, and the same file goes on where it was
-(`store=False` keeps nothing). A process `hpo ask-tell` runs beside this one for as long as the study is open; it is
-free of signal handlers and prints nothing. Safe for threads: each waits for its own answer.
+hpo.Study("study.yaml") takes the space from a study file, which needs no `worker`. What was told is stored below runs/,
+and the same study goes on where it was (`store=False` keeps nothing). A process `hpo ask-tell` runs beside this one for
+as long as the study is open; it is free of signal handlers and prints nothing. Safe for threads: each waits for its own
+answer.
 """
 
 from __future__ import annotations
@@ -28,27 +30,36 @@ import json
 import operator
 import os
 import pathlib
-import shutil
+import re
 import subprocess
 import tempfile
 import threading
 import weakref
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Callable, Deque, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, Union
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import (TYPE_CHECKING, Any, Callable, Deque, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type,
+                    TypeVar, Union, overload)
 
-from . import Params
-from ._numbers import json_metrics
+from . import __version__
+from ._html import study_html
+from ._numbers import metrics_by_name
+from ._program import ProgramNotFound, program as find_program
+from ._progress import progress_of
+from ._results import TrialRecord, TrialRecords
+from ._space import Space, set_options, study_keys, study_text
+from ._trial import Params, Pruned, Trial
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = ["AskedTrial", "Best", "Pruned", "Study", "StudyError"]
 
+Metrics = Union[Mapping[str, Any], float, None]
+T = TypeVar("T")
+
 
 class StudyError(RuntimeError):
-    """The error message of hpo, or the reason why it has ended."""
-
-
-class Pruned(Exception):
-    """Raised by a function that optimize() calls, once trial.should_stop(): the trial ends here."""
+    """The error message of hpo, or the reason why it has ended or cannot start."""
 
 
 class Best(NamedTuple):
@@ -60,52 +71,44 @@ class Best(NamedTuple):
     """The metrics of its best step, and what was told with its end."""
     step: int
     state: str
+    value: float
+    """The objective's value."""
 
 
-def _best_of(answer: Mapping[str, Any]) -> Best:
-    values = {name: float(value) for name, value in answer["values"].items()}
-    return Best(answer["trial"], Params(answer["params"]), values, answer["step"], answer["state"])
+class AskedTrial(Trial):
+    """A trial that a study has given out to this program. It keeps no checkpoints, and its reports go to the study."""
 
-
-class AskedTrial:
-    """One trial that the study has given out."""
-
-    def __init__(self, study: "Study", number: int, params: Mapping[str, Any], resume_from: int = 0,
-                 seed: Optional[int] = None, repeat_of: int = 0) -> None:
+    def __init__(self, study: "Study", given: Mapping[str, Any]) -> None:
+        super().__init__({}, None, {**given, "steps": study.steps, "data_seed": study.seed,
+                                    "objective": {"metric": study.metric}, "done": {"step": given.get("resume_from", 0)}})
         self.study = study
-        self.number = number
-        self.params = Params(params)
-        self.seed = seed
-        """With `repeats` in the study file: the seed to train with."""
-        self.repeat_of = repeat_of
+        self.repeat_of: int = given.get("repeat_of", 0)
         """The trial whose configuration this one trains with another seed; 0: none."""
-        self.resume_from = resume_from
-        """The last step that was reported before the trial was paused, or its session ended; 0: it begins."""
-        self.decision = "continue"
-        """The study's last word: continue, stop or pause."""
-        self.rule = self.reason = ""
-        """Of a stop or a pause: which rule, and why."""
-        self._step = resume_from
+        self._given = given
+        self._delivered: int = given.get("delivered", 0)  # the last step that this session has been told
 
-    def __repr__(self) -> str:
-        return f"<trial {self.number} {dict(self.params)}>"
+    def _deliver(self, step: int, numbers: Mapping[str, Any], iterations: Optional[int]) -> None:
+        # A trial that was interrupted begins again; the session knows its first steps.
+        if self._stop in (None, "complete") and not self._finished and step > self._delivered:
+            self.study.report(self, step, numbers)
 
-    def epochs(self) -> Iterator[int]:
-        """The steps that are left of the study's budget.epochs; ends early when the study says so."""
-        while self._step < self.study.steps and not self.should_stop():
-            step = self._step + 1
-            yield step
-            self._step = max(self._step, step)
+    def _heard(self, step: int, answer: Mapping[str, Any]) -> None:
+        """The study has decided on a step."""
+        self._step = max(self._step, step)
+        self._delivered = max(self._delivered, step)
+        decided = {"stop": "stopped", "pause": "paused"}.get(answer["decision"])
+        self._stop = decided or ("complete" if self.steps is not None and step >= self.steps else None)
+        self.rule, self.reason = answer.get("rule", ""), answer.get("reason", "")
 
-    def report(self, step: Optional[int] = None, metrics: Union[Mapping[str, Any], float, None] = None,
-               **values: Any) -> str:
-        """Step `step` (from 1; by itself the next one) is done, with these numbers (a single one is the objective's).
-        Returns the decision; see should_stop()."""
-        return self.study.report(self, self._step + 1 if step is None else step, metrics, **values)
+    def _finish(self, outcome: str, message: str = "", values: Optional[Mapping[str, Any]] = None,
+                last: bool = False) -> None:
+        if self._finished or self.decision != "continue":
+            return  # it has ended with what it reported, or is paused
+        failed = outcome in ("failed", "out_of_memory")
+        self.study.tell(self, values, state="failed" if failed else "complete", reason=message)
 
-    def should_stop(self) -> bool:
-        """The study wants no further step of this trial now: it was stopped, or is paused and may come back."""
-        return self.decision != "continue"
+    def __reduce__(self) -> Any:
+        raise TypeError("a trial of a Study belongs to the process that opened the study: hand over trial.params")
 
 
 _sessions: "weakref.WeakSet[Study]" = weakref.WeakSet()
@@ -125,118 +128,226 @@ def _leave_sessions_to_the_parent() -> None:
 os.register_at_fork(after_in_child=_leave_sessions_to_the_parent)
 
 
-class Study:
-    """One session of a study. Whoever else runs it at the same time is refused, as are processes forked from this one.
-    """
+class _Claim:
+    """The trials that one call of ask() is to return."""
 
-    def __init__(self, file: Union[str, "os.PathLike[str]"], *, store: bool = True, set: Sequence[str] = (),
-                 program: Optional[str] = None) -> None:
-        """`file`: the study file, or the name of a study that was begun. `set`: overrides, such as "budget.trials=50".
-        `program`: hpo itself; by default $HPO_PROGRAM, the one that this client belongs to, or the one on the PATH."""
-        command = [program or _program(), "ask-tell", os.fspath(file)]
-        command += [] if store else ["--no-store"]
-        for assignment in set:
-            command += ["--set", assignment]
+    def __init__(self, wanted: int) -> None:
+        self.wanted = wanted
+        self.trials: List[Mapping[str, Any]] = []
+        self.abandoned = False  # the call was interrupted: its trials are for the next one
+
+
+class Study:
+    """One session of a study. Another process that runs the study at the same time is refused, as are processes forked
+    from this one. Opened again in this process, as when a notebook's cell runs twice, the study goes on in the new
+    session, and the earlier one is closed."""
+
+    def __init__(self, study: Union[str, "os.PathLike[str]", None] = None, *,
+                 space: Union[Mapping[str, Any], Callable[[Space], Any], None] = None,
+                 objective: Union[str, Mapping[str, Any], Sequence[Mapping[str, Any]], None] = None,
+                 direction: Optional[str] = None, at: Optional[str] = None, trials: Optional[int] = None,
+                 epochs: Optional[int] = None, time: Union[str, float, None] = None, patience: Optional[int] = None,
+                 seed: Optional[int] = None, repeats: Optional[int] = None,
+                 sampler: Union[str, Mapping[str, Any], None] = None,
+                 stopping: Union[str, Sequence[Mapping[str, Any]], None] = None,
+                 where: Union[str, Sequence[str], None] = None,
+                 constraints: Optional[Sequence[Mapping[str, Any]]] = None,
+                 start: Optional[Sequence[Mapping[str, Any]]] = None, warm_start: Optional[Sequence[str]] = None,
+                 store: bool = True, set: Sequence[str] = (), program: Optional[str] = None) -> None:
+        """`study`: a study file, or the name of a study that was begun; with `space`, the name of this study. A study
+        without a name is not stored.
+
+        `space`: names to hpo.Float, hpo.Int, hpo.Categorical or a list of choices, or a function that defines them (see
+        Space). `objective`: the metric to optimize, in a `direction`, minimize or maximize (val_loss, loss and
+        val_accuracy have theirs); several are a list of {"metric": ..., "direction": ...}. `trials` (64), `epochs` (the
+        steps of a trial, 20), `time` (seconds, or "30m") and `patience` are the budget. These and the others up to
+        `warm_start` are the keys of a study file (docs/studies.md), and override those of `study` without `space`.
+
+        `store=False` keeps nothing. `set`: any key, such as "budget.trials=50". `program`: hpo itself; by default
+        $HPO_PROGRAM, the one that this client belongs to, or the one on the PATH.
+
+        Raises StudyError with hpo's message where the study is wrong, runs elsewhere or began with another space, and
+        where hpo is not found or has another version."""
+        keys = study_keys(objective=objective, direction=direction, at=at, trials=trials, epochs=epochs, time=time,
+                          patience=patience, seed=seed, repeats=repeats, sampler=sampler, stopping=stopping, where=where,
+                          constraints=constraints, start=start, warm_start=warm_start)
+        if study is None and space is None:
+            raise TypeError("hpo.Study() needs a study file, the name of a study that was begun, or space=")
+        options = [] if store and study is not None else ["--no-store"]
+        for assignment in [*(set_options(keys) if space is None else []), *set]:
+            options += ["--set", assignment]
         self._lock = threading.Lock()
         # Ctrl-C raises in the main thread. It may end the wait for an answer, but no exchange half-way: the answer
         # would be taken for that of the next request.
         self._exchanges = ThreadPoolExecutor(1, "hpo-study")
-        self._interrupted: Deque["Future[Dict[str, Any]]"] = deque()  # asks whose answers nobody has taken
-        self._given: Deque[Mapping[str, Any]] = deque()  # trials of such answers
-        self._claims = threading.Lock()  # of both
-        self._errors = tempfile.TemporaryFile()  # of its standard error
-        try:
-            # A session of its own: Ctrl-C is for this program to understand.
-            self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                           stderr=self._errors, start_new_session=True)
-        except OSError as error:
-            self._errors.close()
-            raise StudyError(f"hpo cannot be started: {error}; put it on the PATH, or name it with HPO_PROGRAM or "
-                             "program=") from error
+        self._claims = threading.Lock()
+        self._returned: Deque[Mapping[str, Any]] = deque()  # trials of calls that were interrupted; guarded by _claims
+        self._closed_by = "the study is closed"
         self._pid = os.getpid()
-        _sessions.add(self)
-        about = self._say({"study": 1})
+        try:
+            self._program = find_program(program)
+        except ProgramNotFound as error:
+            raise StudyError(str(error)) from None
+        if space is None:
+            about = self._open(os.fspath(study or ""), options)
+        else:
+            with tempfile.TemporaryDirectory(prefix="hpo-study-") as folder:
+                file = pathlib.Path(folder, "hpo.Study")
+                file.write_text(study_text(os.fspath(study or "unnamed"), space, keys), encoding="utf-8")
+                about = self._open(str(file), options)
         self.name: str = about["study"]
         self.metric: str = about["metric"]
         """The objective's."""
         self.direction: str = about["direction"]
         self.steps: int = about["epochs"]
         """The full length of a trial (budget.epochs)."""
+        self.budget: int = about["trials"]
+        """The number of trials (budget.trials)."""
+        self.seed: int = about["seed"]
         self.done: Optional[str] = None
         """Why the study is over, once an ask was told so."""
+
+    def _open(self, file: str, options: Sequence[str]) -> Dict[str, Any]:
+        """Starts hpo, and returns what it says of the study."""
+        try:
+            about = self._begin(file, options)
+        except StudyError as error:
+            earlier = self._earlier_session(str(error))
+            if earlier is None:
+                raise
+            earlier._closed_by = "the study was opened again in this process, which has closed this session"
+            earlier.close()
+            about = self._begin(file, options)
+        version = str(about.get("version", "0.0"))
+        if version.split(".")[:2] != __version__.split(".")[:2]:
+            self.close()
+            raise StudyError(f"this client is of version {__version__}, and {self._program} "
+                             f"{'is older' if version == '0.0' else 'of version ' + version}: install the client that "
+                             "belongs to it (pip install worker/python in its checkout), or name another program by "
+                             "HPO_PROGRAM")
+        return about
+
+    def _begin(self, file: str, options: Sequence[str]) -> Dict[str, Any]:
+        self._errors = tempfile.TemporaryFile()  # of its standard error
+        try:
+            # A session of its own: Ctrl-C is for this program to understand.
+            self._child = subprocess.Popen([self._program, "ask-tell", file, *options], stdin=subprocess.PIPE,
+                                           stdout=subprocess.PIPE, stderr=self._errors, start_new_session=True)
+        except OSError as error:
+            self._errors.close()
+            raise StudyError(f"{self._program} cannot be started: {error}; name another program by HPO_PROGRAM or "
+                             "program=") from error
+        _sessions.add(self)
+        try:
+            return self._say({"study": 1})
+        except StudyError as error:
+            self._end()
+            folder = os.path.dirname(file)  # of a study without a file of its own: a name that says nothing
+            raise StudyError(str(error).replace(f"{folder}/hpo.Study", "hpo.Study")) from None
+        except BaseException:
+            self.close()
+            raise
+
+    def _earlier_session(self, message: str) -> Optional["Study"]:
+        """The session of this process that holds the study, if the message of a refusal names its hpo."""
+        holder = re.search(r"\bprocess (\d+)\b", message)
+        for other in list(_sessions) if holder else []:
+            if other is not self and other._pid == os.getpid() and holder and other._child.pid == int(holder[1]):
+                return other
+        return None
 
     def __repr__(self) -> str:
         return f"<study {self.name}: {self.direction} {self.metric}>"
 
-    def ask(self, count: Optional[int] = None) -> Any:
+    def _repr_html_(self) -> Optional[str]:
+        if self._is_closed():
+            return None  # a notebook then shows repr()
+        return study_html(self.name, self.metric, self.direction, self.budget, self.trials, self.best)
+
+    def _is_closed(self) -> bool:
+        return os.getpid() != self._pid or self._child.stdin is None or self._child.stdin.closed
+
+    @overload
+    def ask(self) -> Optional[AskedTrial]: ...
+
+    @overload
+    def ask(self, count: int) -> List[AskedTrial]: ...
+
+    def ask(self, count: Optional[int] = None) -> Union[AskedTrial, List[AskedTrial], None]:
         """A trial; None when none may start now (all of the budget are out, or the study is over: see `done`).
         With `count` a list of so many, or of fewer."""
-        wanted = 1 if count is None else count
-        given = self._given_before(wanted) if isinstance(wanted, int) else []
-        if not given or len(given) < wanted:
-            asked = self._send({"ask": wanted - len(given) if given else wanted})
-            try:
-                answer = _checked(asked.result())
-            except BaseException:
-                self._given.extendleft(reversed(given))
-                self._interrupted.append(asked)
-                raise
-            given += answer["trials"]
-            if answer.get("done"):
-                self.done = answer["reason"]
-        trials = [AskedTrial(self, trial["trial"], trial["params"], trial.get("resume_from", 0), trial.get("seed"),
-                             trial.get("repeat_of", 0)) for trial in given]
+        claim = _Claim(1 if count is None else operator.index(count))
+        try:
+            self._answer(self._submit(self._claim_trials, claim))
+            trials = [AskedTrial(self, given) for given in claim.trials]
+        except BaseException:
+            self._abandon(claim)
+            raise
         return trials if count is not None else trials[0] if trials else None
 
-    def report(self, trial: Union[AskedTrial, int], step: int, metrics: Union[Mapping[str, Any], float, None] = None,
-               **values: Any) -> str:
+    def report(self, trial: Union[AskedTrial, int], step: int, metrics: Metrics = None, **values: Any) -> str:
         """Step `step` (from 1) of a trial is done. Returns the decision: continue; stop: the trial has ended with what
         it reported; pause: it may come back from a later ask()."""
         step = operator.index(step)  # NumPy's integers, too
-        numbers = self._numbers(metrics, values)
+        numbers = metrics_by_name(metrics, values, self.metric)
         answer = self._say({"report": {"trial": _number_of(trial), "step": step, "values": numbers}})
         if isinstance(trial, AskedTrial):
-            trial._step = max(trial._step, step)
-            trial.decision, trial.rule = answer["decision"], answer.get("rule", "")
-            trial.reason = answer.get("reason", "")
+            trial._heard(step, answer)
         return str(answer["decision"])
 
-    def tell(self, trial: Union[AskedTrial, int], metrics: Union[Mapping[str, Any], float, None] = None, *,
-             state: str = "complete", reason: str = "", **values: Any) -> None:
+    def tell(self, trial: Union[AskedTrial, int], metrics: Metrics = None, *, state: str = "complete", reason: str = "",
+             **values: Any) -> None:
         """The trial is over: complete, with its last numbers (a single one is the objective's; none: what it reported
         counts), or `state="failed"`. Returns once that is on the disk."""
         body: Dict[str, Any] = {"trial": _number_of(trial), "state": state}
-        numbers = self._numbers(metrics, values)
+        numbers = metrics_by_name(metrics, values, self.metric)
         if numbers:
             body["values"] = numbers
         if reason:
             body["reason"] = reason
         self._say({"tell": body})
+        if isinstance(trial, AskedTrial):
+            trial._finished = True
 
     def optimize(self, function: Callable[[AskedTrial], Any], n: Optional[int] = None, *,
-                 catch: Tuple[Type[Exception], ...] = ()) -> None:
+                 catch: Tuple[Type[Exception], ...] = (), progress: Optional[bool] = None) -> None:
         """Calls `function(trial)` for `n` new trials (None: until the study is over), and for those that come back
-        meanwhile. What it returns is told: the objective's value, several by name, or None where reports say all.
-        Pruned ends a trial with what it reported. Another exception is a failed trial, and is raised again unless it
-        is one of `catch`. An interrupted trial comes back in the next session."""
+        meanwhile. What it returns is told: the objective's value, several by name, or None where reports or
+        trial.finish() say all. Pruned ends a trial with what it reported. Another exception is a failed trial, and is
+        raised again unless it is one of `catch`. An interrupted trial begins again with the next call.
+
+        `progress`: show how far the study is; by default in a notebook and where standard error is a terminal. If it is
+        neither, True prints a line for each trial."""
         begun = 0
-        while n is None or begun < n:
-            trial = self.ask()
-            if trial is None:
+        with progress_of(self, n, progress) as shown:
+            while n is None or begun < n:
+                trial = self.ask()
+                if trial is None:
+                    return
+                begun += 0 if trial.reported else 1
+                shown.began(trial.number, begun)
+                self._train(function, trial, catch)
+                shown.ended(trial)
+
+    def _train(self, function: Callable[[AskedTrial], Any], trial: AskedTrial,
+               catch: Tuple[Type[Exception], ...]) -> None:
+        try:
+            result = function(trial)
+        except Pruned:
+            result = None
+        except Exception as error:
+            trial._finish("failed", f"{type(error).__name__}: {error}"[:1000])
+            if isinstance(error, catch):
                 return
-            begun += 0 if trial.resume_from else 1
-            try:
-                result = function(trial)
-            except Pruned:
-                result = None
-            except Exception as error:
-                if not trial.should_stop():
-                    self.tell(trial, state="failed", reason=f"{type(error).__name__}: {error}"[:1000])
-                if isinstance(error, catch):
-                    continue
-                raise
-            if not trial.should_stop():
-                self.tell(trial, result)
+            raise
+        except BaseException:  # Ctrl-C, or a notebook's stop
+            if trial.decision == "continue" and not trial._finished:
+                with self._claims:
+                    self._returned.appendleft({**trial._given, "delivered": trial._delivered,
+                                               "resume_from": max(trial._delivered, trial.reported)})
+            raise
+        if not trial._finished and trial.decision == "continue":
+            self.tell(trial, result)
 
     @property
     def best(self) -> Optional[Best]:
@@ -244,14 +355,30 @@ class Study:
         answer = self._say({"best": 1})
         if answer["trial"] is None:
             return None
-        return _best_of(answer)
+        return self._best_of(answer)
 
     @property
     def front(self) -> List[Best]:
         """Of a study with several objectives the Pareto front so far, by the first objective; else the best alone."""
         answer = self._say({"best": 1})
         trials = answer.get("front", [answer] if answer["trial"] is not None else [])
-        return [_best_of(trial) for trial in trials]
+        return [self._best_of(trial) for trial in trials]
+
+    def _best_of(self, answer: Mapping[str, Any]) -> Best:
+        values = {name: float(value) for name, value in answer["values"].items()}
+        return Best(answer["trial"], Params(answer["params"]), values, answer["step"], answer["state"],
+                    values.get(self.metric, float("nan")))
+
+    @property
+    def trials(self) -> TrialRecords:
+        """All trials so far, by number: a list that a notebook shows as a table."""
+        answer = self._say({"trials": 1})
+        return TrialRecords([TrialRecord.of(trial) for trial in answer["trials"]], self.metric)
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """All trials as a table, by number: state, value, best_step, steps, params.NAME, values.NAME, closing.NAME (what
+        was told at the end), rule, reason, started, ended. Raises ImportError without pandas."""
+        return self.trials.to_pandas()
 
     def close(self) -> None:
         """Ends the session. Trials that were not told come back from the next session's ask(). In a process that was
@@ -259,6 +386,10 @@ class Study:
         if os.getpid() != self._pid:
             return
         self._exchanges.shutdown(wait=False)
+        self._end()
+
+    def _end(self) -> None:
+        """Ends hpo."""
         with self._lock:
             if self._child.stdin and not self._child.stdin.closed:
                 try:
@@ -281,26 +412,49 @@ class Study:
         if getattr(self, "_child", None) is not None:
             self.close()
 
-    def _numbers(self, metrics: Union[Mapping[str, Any], float, None], values: Mapping[str, Any]) -> Dict[str, Any]:
-        given: Mapping[str, Any] = metrics if isinstance(metrics, Mapping) else \
-            {} if metrics is None else {self.metric: metrics}
-        return json_metrics({**given, **values})
+    def _claim_trials(self, claim: _Claim) -> None:
+        """Those that interrupted calls have left, then new ones. Runs between exchanges, so that it comes after the
+        answers to such calls."""
+        with self._claims:
+            while self._returned and len(claim.trials) < claim.wanted and not claim.abandoned:
+                claim.trials.append(self._returned.popleft())
+            missing = claim.wanted - len(claim.trials)
+        if (missing <= 0 and claim.trials) or claim.abandoned:
+            return
+        answer = _checked(self._exchange({"ask": missing}))
+        if answer.get("done"):
+            self.done = answer["reason"]
+        with self._claims:
+            (self._returned if claim.abandoned else claim.trials).extend(answer["trials"])
+
+    def _abandon(self, claim: _Claim) -> None:
+        with self._claims:
+            claim.abandoned = True
+            self._returned.extendleft(reversed(claim.trials))
 
     def _say(self, request: Mapping[str, Any]) -> Dict[str, Any]:
-        return _checked(self._send(request).result())
+        return _checked(self._answer(self._submit(self._exchange, request)))
 
-    def _send(self, request: Mapping[str, Any]) -> "Future[Dict[str, Any]]":
+    def _submit(self, work: Callable[[Any], T], argument: Any) -> "Future[T]":
         if os.getpid() != self._pid:
             raise StudyError("this process was forked from the one that opened the study, which alone can use it")
         try:
-            return self._exchanges.submit(self._exchange, json.dumps(request, separators=(",", ":")).encode() + b"\n")
+            return self._exchanges.submit(work, argument)
         except RuntimeError as error:
-            raise StudyError("the study is closed") from error
+            raise StudyError(self._closed_by) from error
 
-    def _exchange(self, line: bytes) -> Dict[str, Any]:
+    @staticmethod
+    def _answer(answer: "Future[T]") -> T:
+        # A signal that comes just before the thread sleeps does not wake it, and Python then sees it only afterwards.
+        while not answer.done():
+            wait([answer], timeout=1)
+        return answer.result()
+
+    def _exchange(self, request: Mapping[str, Any]) -> Dict[str, Any]:
+        line = json.dumps(request, separators=(",", ":")).encode() + b"\n"
         with self._lock:
             if self._child.stdin is None or self._child.stdin.closed or self._child.stdout is None:
-                raise StudyError("the study is closed")
+                raise StudyError(self._closed_by)
             try:
                 self._child.stdin.write(line)
                 self._child.stdin.flush()
@@ -311,16 +465,6 @@ class Study:
                 raise StudyError(self._last_message())
         received: Dict[str, Any] = json.loads(answer)
         return received
-
-    def _given_before(self, wanted: int) -> List[Mapping[str, Any]]:
-        """Up to so many trials that an ask was given while it was interrupted."""
-        with self._claims:
-            while self._interrupted:
-                asked = self._interrupted[0]
-                if asked.exception() is None:
-                    self._given.extend(asked.result().get("trials", []))
-                self._interrupted.popleft()
-            return [self._given.popleft() for _ in range(min(wanted, len(self._given)))]
 
     def _last_message(self) -> str:
         status = self._child.wait()
@@ -338,16 +482,3 @@ def _checked(answer: Dict[str, Any]) -> Dict[str, Any]:
 
 def _number_of(trial: Union[AskedTrial, int]) -> int:
     return trial.number if isinstance(trial, AskedTrial) else trial
-
-
-def _program() -> str:
-    given = os.environ.get("HPO_PROGRAM")
-    if given:
-        return given
-    here = pathlib.Path(__file__).resolve()
-    candidates: List[pathlib.Path] = [parent / "bin" / "hpo" for parent in here.parents[4:5]]  # beside share/hpo/python
-    candidates += [parent / "hpo" for parent in here.parents[3:4] if (parent / "CMakeLists.txt").exists()]  # the source
-    for program in candidates:
-        if program.is_file() and os.access(program, os.X_OK):
-            return str(program)
-    return shutil.which("hpo") or "hpo"
