@@ -38,7 +38,7 @@ void BackendChooser::choose(std::int64_t trial, ComputeLoad& load) {
     }
     const BackendChoice choice = choose_backend(load, options);
     if (!choice.host && !choice.device) return requirements_.choose(trial, no_device, 0, {});
-    // A trial whose step cannot be predicted on accelerators computes there, as all do without calibrations.
+    // A trial whose step cannot be predicted on accelerators computes there, as all trials do without calibrations.
     if (!choice.device && !no_device) return requirements_.choose(trial, false, 0, {});
     requirements_.choose(trial, choice.takes_host(), choice.taken().step, text_of(choice));
 }
@@ -52,7 +52,7 @@ std::string BackendChooser::text_of(const BackendChoice& choice) const {
            text(choice.takes_host() ? *choice.device : *choice.host);
 }
 
-/// What the job is predicted to take from now on, by its own steps if it has taken any. 0: not known.
+/// Returns the predicted remaining seconds of the job, by its own steps if it has any; 0: unknown.
 double BackendChooser::seconds_left(const Job& job) const {
     const TrialRecord& trial = context_.trial(job.id.trial);
     const TrialRequirements* needs = requirements_.find(job.id.trial);

@@ -67,9 +67,9 @@ void CheckpointKeeper::trial_ended(const TrialRecord& trial) {
     for (const std::int64_t other : without_folder) tidy(other);
 }
 
-/// Takes away of an ended trial's folder what the study does not keep.
+/// Removes the files of an ended trial that the study does not keep.
 void CheckpointKeeper::tidy(std::int64_t trial) const {
-    std::error_code ignored;  // what cannot be removed costs room, nothing else
+    std::error_code ignored;  // a file that cannot be removed only costs space
     const fs::path folder = folder_.checkpoints(trial);
     if (!fs::is_directory(fs::symlink_status(folder, ignored))) return;
     if (!folders_.hold(trial)) {
@@ -81,7 +81,7 @@ void CheckpointKeeper::tidy(std::int64_t trial) const {
         for (const char* written : {"last.ckpt", "last.ckpt.tmp", "best.ckpt.tmp"})
             fs::remove(folder / written, ignored);
     if (!checkpoints_.hold(trial)) fs::remove(folder / (native ? "best.ckpt" : "last.ckpt"), ignored);
-    fs::remove(folder, ignored);  // only if nothing is in it
+    fs::remove(folder, ignored);  // only if it is empty
 }
 
 }  // namespace hpo

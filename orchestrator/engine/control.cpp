@@ -36,11 +36,11 @@ std::string answer_control(const std::string& line, const std::string& study, co
 namespace {
 
 constexpr std::size_t max_request = 4096;
-constexpr std::size_t most_clients = 16;                // then the one that came first makes place
-constexpr std::chrono::seconds most_idle{10};           // of a client, between two requests
-constexpr std::chrono::milliseconds accept_again{100};  // when there was no descriptor for one
+constexpr std::size_t most_clients = 16;                // then the oldest is closed
+constexpr std::chrono::seconds most_idle{10};           // between two requests of a client
+constexpr std::chrono::milliseconds accept_again{100};  // pause when no descriptor was left
 
-/// One client; lives as long as its reads and writes are pending.
+/// One client. It lives while a read or write is pending.
 class Client : public std::enable_shared_from_this<Client> {
    public:
     Client(Protocol::socket socket, std::function<std::string(const std::string&)> answer)
@@ -63,7 +63,7 @@ class Client : public std::enable_shared_from_this<Client> {
         });
     }
 
-    /// What is pending ends, and the client with it.
+    /// Cancels pending reads and writes, which ends the client.
     void close() {
         boost::system::error_code ignored;
         socket_.close(ignored);
@@ -109,7 +109,7 @@ struct ControlServer::Impl : std::enable_shared_from_this<Impl> {
         });
     }
 
-    /// Out of descriptors, most likely: the next client waits for better times.
+    /// Most likely out of descriptors: the next client waits until some are free.
     void accept_later() {
         pause.expires_after(accept_again);
         pause.async_wait([weak = weak_from_this()](auto error) {
@@ -130,7 +130,7 @@ struct ControlServer::Impl : std::enable_shared_from_this<Impl> {
     std::filesystem::path socket;
     Protocol::acceptor acceptor;
     asio::steady_timer pause;
-    std::deque<std::weak_ptr<Client>> clients;  ///< in the order in which they came
+    std::deque<std::weak_ptr<Client>> clients;  ///< in the order of their arrival
     std::string study;
     ControlActions actions;
 };

@@ -16,10 +16,10 @@ void CoreSharing::tell(WorkerIndex index, const std::vector<int>& cores) {
 }
 
 void CoreSharing::update() {
-    // A worker that waits for so long has no next trial on the way: a sampler proposes within this time.
+    // A sampler proposes within this time, so that a worker that waits longer has no next trial on the way.
     constexpr Seconds long_enough{1};
     const auto& own = context_.parts.cores;
-    if (own.empty() || context_.parts.on_device) return;  // workers on devices need the cores that are free
+    if (own.empty() || context_.parts.on_device) return;  // workers on devices need the free cores
     const auto& workers = pool_.workers();
     const std::size_t count = std::min(own.size(), workers.size());
     free_since_.resize(count);
@@ -37,7 +37,7 @@ void CoreSharing::update() {
                     .borrows = worker.threads && worker.device == host_only && !worker.jobs.empty()};
     }
     const auto shares = share_cores(users);
-    // First those that give cores back.
+    // Workers that return cores come first.
     for (const bool more : {false, true})
         for (std::size_t i = 0; i < count; ++i) {
             const Worker& worker = workers[i];

@@ -44,7 +44,7 @@ Engine::Engine(EngineParts parts, int workers)
     ledger.on_queue_change = [this](std::int64_t trial, bool queued) { placement_.set_queued(trial, queued); };
 }
 
-// ---- The loop: events are taken in, and the end of the round does what follows from them.
+// ---- The loop: takes in events; the end of a round acts on them.
 
 void Engine::start() {
     guarded([this] {
@@ -116,13 +116,13 @@ void Engine::end_round() {
     context_.executor.release();
 }
 
-/// Nothing is decided anew while nothing has changed.
+/// Decides only if something has changed.
 void Engine::start_trials() {
     if (context_.closing() || !placement_.take_changed()) return;
     throughput_.observe();
     starts_.start_trials();
     core_sharing_.update();
-    (void)placement_.take_changed();  // by the trials that have just started
+    (void)placement_.take_changed();  // the trials that have just started have changed it
     throughput_.observe();
 }
 
@@ -132,7 +132,7 @@ void Engine::end_if_over() {
     if (context_.closing()) wind_up();
 }
 
-/// A store that fails ends the study: no worker is answered because of an event that was not stored.
+/// A failed store ends the session, since no worker may be answered because of an event that was not stored.
 template <class F>
 void Engine::guarded(F&& handle) {
     try {
@@ -144,9 +144,9 @@ void Engine::guarded(F&& handle) {
     }
 }
 
-// ---- What the loop is made of.
+// ---- Parts of the loop.
 
-/// A killed session may have stored a trial's step but not what followed from it: its end, or its pause.
+/// Ends or pauses trials whose last step was stored by a killed session without its verdict.
 void Engine::finish_what_was_stored() {
     for (const std::int64_t trial : std::set(context_.parts.ledger.unfinished())) {
         if (context_.trial(trial).state == TrialState::paused) continue;
@@ -168,7 +168,7 @@ void Engine::forgive_own_delay() {
     last_tick_ = now;
 }
 
-/// Paused trials that no rule promotes any more end with the study, some at a time; with the last of them it is over.
+/// Ends paused trials that no rule promotes any more, some per round. The study is over after the last of them.
 void Engine::end_paused_trials() {
     const auto closed = context_.parts.ledger.close_paused(closed_at_once);
     for (const std::int64_t trial : closed) ends_.announce(trial);
@@ -176,7 +176,7 @@ void Engine::end_paused_trials() {
     if (!more_to_close_) context_.conclude(End::finished, supply_.why_over());
 }
 
-/// What runs is queued again for the next session, and all workers are asked to leave.
+/// Queues running trials again for the next session, and asks all workers to leave.
 void Engine::wind_up() {
     if (std::exchange(wound_up_, true)) return;
     if (const std::string about = attempts_.about_remarks(); !about.empty())
@@ -195,7 +195,7 @@ void Engine::wind_up() {
     pool_.end_all(context_.end_reason);
 }
 
-// ---- What others ask of it.
+// ---- Requests and questions from outside.
 
 std::vector<HeldResources> Engine::held_resources() const {
     std::vector<const Job*> launched;

@@ -48,7 +48,7 @@ Result<std::unique_ptr<HeldStudy>> HeldStudy::take(const Study& study, const Stu
             return welcome.error();
     std::string priors_text = (*store)->warm_start();
     if (!study.warm_start.empty()) {
-        // The study goes on with the prior trials that it began with, whatever became of the other studies since.
+        // The study keeps the prior trials of its beginning, even if the other studies have changed.
         const auto priors = priors_text.empty() ? load_prior_studies(study) : read_prior_studies(priors_text);
         if (!priors) return priors.error();
         if (priors_text.empty()) priors_text = write_prior_studies(*priors);

@@ -13,8 +13,8 @@ namespace hpo {
 
 namespace {
 
-/// Returns true if the CPU's measurements are those of the worker as it is now, which prints nothing but its identity
-/// then. GPUs are not asked: to start a worker on one takes seconds.
+/// Returns true if the present worker, which prints its identity here, made the CPU's calibration. GPUs are not
+/// checked, as the start of a worker on one takes seconds.
 bool is_current(const DeviceCalibration& cpu) {
     int lines = 0;
     const WorkerOutput output = worker_output({"--calibrate", cpu.identity, "--quick"}, {{"HPO_BACKEND", "cpu"}}, false,
@@ -42,7 +42,8 @@ KeptCalibrations kept_calibrations() {
                                   "this one");
             continue;
         }
-        // The name of the file is the machine's name, the device's and its identifier (calibration_file()).
+        // calibration_file() composes the file's name from those of the machine and the device, and the device's
+        // identifier.
         std::string device = "cpu";
         const std::string name = file.filename().string();
         for (const char* backend : {"cuda", "opencl"})

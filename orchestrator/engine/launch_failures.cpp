@@ -10,7 +10,7 @@ namespace hpo {
 namespace {
 
 constexpr Seconds first_pause{0.5}, longest_pause{30};  // between two launches
-constexpr double longest_shortage = 600;                // seconds without any trial at work
+constexpr double longest_shortage = 600;                // seconds without a running trial
 
 }  // namespace
 

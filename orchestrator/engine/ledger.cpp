@@ -15,8 +15,8 @@ constexpr std::size_t replay_batch = 10'000;
 /// The metric by which any trial may diverge, whatever its objective.
 constexpr const char* loss = "loss";
 
-/// Why the trial has diverged in this step: an objective, a constraint's metric or the loss is not finite. Any other
-/// metric may be (the best so far before there was one, a rate that is not defined). Empty: it has not.
+/// Returns why the trial has diverged in this step: an objective, a constraint's metric or the loss is not finite;
+/// empty if it has not. Other metrics need not be finite (a best value before the first one, an undefined rate).
 std::string divergence(const Report& report, const Objective& objective) {
     std::vector<std::string> names{objective.metric, loss};
     for (const Goal& goal : objective.further) names.push_back(goal.metric);
@@ -28,8 +28,8 @@ std::string divergence(const Report& report, const Objective& objective) {
     return {};
 }
 
-/// Why the trial cannot be judged: a step that may count for the objective lacks a metric that further objectives or
-/// constraints ask for. Where the last step counts, the steps before it may lack them. Empty: it can, so far.
+/// Returns why the trial cannot be judged: a step that may count for the objective lacks a metric of further objectives
+/// or constraints; empty if it can. If the last step counts, earlier steps may lack them.
 std::string unjudgeable(const TrialRecord& trial, const Objective& objective, bool ended) {
     if (objective.simple() || (objective.at == Objective::At::last && !ended)) return {};
     if (trial.best_step == 0 || (!ended && trial.best_step != trial.steps())) return {};
@@ -58,8 +58,8 @@ Ledger::Ledger(const Study& study, Store& store, Proposer proposer, Rules rules)
     record_.thins = true;
 }
 
-/// What decides which steps are marked, and may change between sessions: rungs lie below the budget of steps, rules
-/// judge by some steps, and the objective says what the best step is.
+/// Returns the settings that decide which steps are marked, and that may change between sessions: the budget of steps
+/// (which bounds the rungs), the rules, and the objective (which defines the best step).
 std::string Ledger::purpose_of_marks() const {
     const Objective& objective = study_.objective;
     std::string text = "2, epochs " + std::to_string(study_.budget.epochs) + ", " + objective.metric +
@@ -74,7 +74,7 @@ std::string Ledger::purpose_of_marks() const {
     return text;
 }
 
-/// All steps of ended trials are read only once: after that the marked ones suffice.
+/// Reads all steps of ended trials only once; afterwards the marked ones suffice.
 Result<void> Ledger::replay() {
     const bool marked = store_.marked_for() == purpose_of_marks();
     const std::int64_t summarized = marked ? store_.summarized() : 0;
@@ -104,7 +104,7 @@ Result<void> Ledger::replay() {
     return complete_pictures();
 }
 
-/// Of trials that ended after the last summary only the marked steps were read.
+/// Reads the other steps of trials that ended after the last summary, of which only the marked ones were read.
 Result<void> Ledger::complete_pictures() {
     for (const std::int64_t number : changed_) {
         if (number == 0 || !record_.trial(number).thinned) continue;
@@ -131,7 +131,7 @@ StoredEvent Ledger::store(const Event& event, bool waits) {
     return *std::move(added);
 }
 
-/// All that waited is stored; or it waits for the next who writes, but nothing may follow from its entries.
+/// Takes in the outcome of a write: all entries are stored, or they wait for the next write and nobody may act on them.
 void Ledger::stored(const Result<void>& outcome) {
     const bool entries = std::exchange(commit_due_, false);
     if (entries && !outcome) failure_ = outcome.error().message;
@@ -155,7 +155,7 @@ StudyRecord Ledger::stored_record() const& {
     return record;
 }
 
-/// The next summary has to include what the event is about.
+/// Includes the subject of the event in the next summary.
 void Ledger::changed(const Event& event) {
     std::visit(
         [&](const auto& e) {
@@ -165,9 +165,10 @@ void Ledger::changed(const Event& event) {
                 changed_.insert(0);
         },
         event);
-    if (const auto* finished = std::get_if<event::Finished>(&event))  // it may count in the mean of its configuration
+    if (const auto* finished =
+            std::get_if<event::Finished>(&event))  // its value may count in the mean of its configuration
         if (const std::int64_t first = record_.trial(finished->trial).repeat_of; first != 0) changed_.insert(first);
-    if (std::holds_alternative<event::SessionStarted>(event))  // those that an earlier session left running
+    if (std::holds_alternative<event::SessionStarted>(event))  // trials that an earlier session left running
         for (const std::int64_t trial : unfinished_) changed_.insert(trial);
 }
 
@@ -187,7 +188,7 @@ std::int64_t Ledger::results_on_disk() const {
 
 void Ledger::settle() { stored(store_.settle()); }
 
-/// A summary that could not be written is owed by the next one.
+/// A failed summary is made up for by the next one.
 void Ledger::summarize() {
     if (changed_.empty() || failure_) return flush();
     std::vector<std::int64_t> trials(changed_.begin(), changed_.end());
@@ -247,7 +248,7 @@ void Ledger::learn(const StoredEvent& stored) {
                        e.repeat_of != 0 ? race_.begun(e.repeat_of) : proposer_.proposed(record_.trial(e.trial));
                    },
                    [&](const event::Launched& e) { set_queued(e.trial, false); },
-                   // The rules' own state is rebuilt by judging again; their verdicts are in the events that follow.
+                   // Judging again rebuilds the rules' own state. Their verdicts are in later events.
                    [&](const event::Reported& e) {
                        took_step(stored, e);
                        restarts_.reported(record_.trial(e.trial));
@@ -282,7 +283,7 @@ void Ledger::learn(const StoredEvent& stored) {
                stored.event);
 }
 
-/// Where the steps of the trial's curve lie in the store.
+/// Returns the stored steps of the trial's curve.
 void Ledger::took_step(const StoredEvent& stored, const event::Reported& reported) {
     auto& steps = steps_[reported.trial];
     while (!steps.empty() && steps.back().step >= reported.report.step) steps.pop_back();
@@ -297,8 +298,8 @@ void Ledger::mark(std::int64_t sequence, SoFar so_far, std::int64_t trial) {
     }
 }
 
-/// Marks what a trial that pauses or ends has come to, and its best step: both are shown from then on. To be
-/// called before the event is stored, so that it is never without them.
+/// Marks the last and the best step of a trial that pauses or ends, which viewers show from then on. Call it before the
+/// event is stored, so that the event never lacks them.
 void Ledger::mark_end(const Event& event) {
     const auto* paused = std::get_if<event::Paused>(&event);
     const auto* finished = std::get_if<event::Finished>(&event);
@@ -314,8 +315,8 @@ void Ledger::mark_end(const Event& event) {
     if (finished && best != steps.end() && best->step == trial.best_step) mark(best->sequence, so_far);
 }
 
-/// Teaches the sampler what a trial that stands still is worth: where a rule predicts its end, else what it has
-/// reached.
+/// Teaches the sampler the value of a trial that has paused or ended: a rule's prediction of its end, else its present
+/// value.
 void Ledger::teach(const TrialRecord& trial) {
     const auto forecast = rules_.forecast(trial.number);
     if (!forecast) return proposer_.tell(trial);
@@ -324,7 +325,7 @@ void Ledger::teach(const TrialRecord& trial) {
 }
 
 void Ledger::tried(const TrialRecord& trial) {
-    // Of a simulation only a budget's patience asks how many there are.
+    // Simulations need the count only for `budget.patience`.
     const bool counts = !forgets_ended_ || study_.budget.patience.has_value();
     if (counts && !front_.contains(trial.number)) tried_since_best_.insert(trial.number);
     const auto standing = standing_of(trial, study_.objective);
@@ -337,9 +338,9 @@ void Ledger::tried(const TrialRecord& trial) {
     tried_since_best_.clear();
 }
 
-/// The sampler and the race learn of a configuration by its first trial, whose value is the mean over the seeds. A
-/// trial that was stopped because of others has no further seeds: the mean of trainings of different lengths would be
-/// none.
+/// Teaches the sampler and the race a configuration by its first trial, whose value is the mean over the seeds. A trial
+/// that was stopped because of others has no further seeds, since trainings of different lengths have no meaningful
+/// mean.
 void Ledger::seed_ended(const TrialRecord& trial) {
     if (study_.repeats == 1 && trial.repeat_of == 0) return;
     const TrialRecord& first = trial.repeat_of != 0 ? record_.trial(trial.repeat_of) : trial;
@@ -352,7 +353,7 @@ void Ledger::seed_ended(const TrialRecord& trial) {
     race_.update(first.number, losses, may_be_best(first, study_.objective));
     if (trial.repeat_of == 0) return;
     proposer_.tell(first);
-    // A later trial has to be better than the mean for the patience of the budget.
+    // For `budget.patience` a later trial must beat the mean.
     const auto standing = standing_of(first, study_.objective);
     if (const auto before = front_.find(first.number); before != front_.end() && standing) before->second = *standing;
 }
@@ -372,7 +373,7 @@ void Ledger::session_ended(double seconds, const std::string& reason) {
 
 std::optional<std::int64_t> Ledger::propose(const std::function<void()>& ready) {
     const auto number = static_cast<std::int64_t>(record_.trials.size()) + 1;
-    const std::int64_t configuration = configurations() + 1;  // samplers know of no further seeds
+    const std::int64_t configuration = configurations() + 1;  // samplers count configurations, not seeds
     const bool in_background = ready && !proposer_.quick();
     if (in_background) {
         if (proposer_.outdated()) proposer_.drop();
@@ -465,7 +466,7 @@ Verdict Ledger::judge(std::int64_t number, std::optional<bool> checkpoints) {
         return {Action::stop, "", why};
     }
     if (last) {
-        // Without a value the trial waits for what its end tells.
+        // A trial without a value waits for its end, which may bring one.
         if (trial.value) finish(number, TrialState::complete, "", "");
         return {};
     }
@@ -489,8 +490,8 @@ Verdict Ledger::judged_by_rules(std::int64_t number) {
     return verdict;
 }
 
-/// Forecasts that a report has changed are taught for a few dozen paused trials in turn, so that a report costs the
-/// same in a study of thousands.
+/// Teaches the sampler changed forecasts of a few dozen paused trials in turn, so that a report costs the same in a
+/// study of thousands.
 void Ledger::teach_paused() {
     constexpr int most = 64;
     forecasts_ = rules_.forecasts_made();
@@ -519,7 +520,7 @@ void Ledger::complete(std::int64_t number, Report last) {
     const TrialRecord& trial = record_.trial(number);
     if (const std::string broken = divergence(trial.curve.back(), study_.objective); !broken.empty())
         return finish(number, TrialState::diverged, "", broken);
-    // The rules learn from the step, and their verdict on it comes too late.
+    // The rules learn from the step. Their verdict comes too late.
     if (trial.steps() < study_.budget.epochs) (void)judged_by_rules(number);
     finish(number, TrialState::complete, "", "");
 }

@@ -20,8 +20,9 @@ std::int64_t whole(const Params& params, const char* name, std::int64_t otherwis
 
 bool is_measured(const Footprint& used) { return used.device_bytes > 0 || used.host_bytes > 0; }
 
-/// A learned bound may be too generous: it does not make the trial wait for what other programs use, nor fail. What was
-/// declared stands. After a wait in vain, a tenth of what they leave is left to them: what they use varies.
+/// A learned bound may be too high, so that a trial neither waits for other programs' memory because of it nor fails.
+/// Declared memory stands. After a wait in vain the trial gets nine tenths of the memory that other programs leave, as
+/// their use varies.
 std::int64_t capped(std::int64_t bound, std::int64_t all, std::int64_t used,
                     const std::optional<std::int64_t>& declared, bool waited) {
     const std::int64_t left = waited ? (all - used) / 10 * 9 : std::max(all - used, all / 2);
@@ -171,7 +172,7 @@ void RequirementsTable::recall(const Machine& machine) {
         needs.minimum = trial.allocation.footprint;
         needs.must_run_alone = trial.allocation.alone;
         needs.ran_out_after = trial.steps();
-        // Where nothing is left to try it is tried once more as it was: this session may have more to give.
+        // If nothing is left to try, the trial is repeated once unchanged, as this session may have more memory.
         if (trial.requeued == Outcome::out_of_memory)
             (void)learn_from(number, {trial.allocation, trial.peak, on_device_, others_of(machine)}, machine);
     }
@@ -236,7 +237,7 @@ Result<std::string> RequirementsTable::learn_from(std::int64_t trial, const OutO
     death.others = what.others;
     const bool unified = std::any_of(machine.accelerators.begin(), machine.accelerators.end(),
                                      [](const Accelerator& device) { return device.unified; });
-    if (unified) {  // one pool: what the one kind has reserved the other has not
+    if (unified) {  // one pool: memory reserved as one kind is not available as the other
         death.capacity.device_bytes -= what.given.footprint.host_bytes;
         death.capacity.host_bytes -= what.given.footprint.device_bytes;
     }

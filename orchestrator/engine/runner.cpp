@@ -50,12 +50,13 @@ using namespace std::chrono_literals;
 constexpr auto draw_every = 250ms;
 constexpr auto killed_within = 400ms;  ///< after the second signal
 constexpr auto left_within = 150ms;    ///< after that
-constexpr int most_events = 1000;      ///< that one round takes in
-constexpr auto flush_every = 50ms;     ///< what a kill may take of steps that come thick, and how late viewers are
+constexpr int most_events = 1000;      ///< events that one round takes in
+constexpr auto flush_every = 50ms;     ///< limits the steps that a kill may lose, and the delay for viewers
 
 const std::string not_stored = "the study's database cannot be written: ";
 
-/// Tells this study's processes from all others', also after a crash: the same folder gives the same tag.
+/// Returns the tag of this study's processes, by which they are found even after a crash. The same folder gives the
+/// same tag.
 std::string study_tag(const StudyFolder& folder) {
     struct stat info {};
     stat(folder.path.c_str(), &info);
@@ -67,7 +68,7 @@ double time_of_day() {
     return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// Everything that lives as long as one session.
+/// The objects of one session.
 class Session {
    public:
     Session(const Study& study, const StudyFolder& folder, const Programs& programs, RunObserver& observer,
@@ -91,7 +92,7 @@ class Session {
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
-    /// `accept` makes the study this one, in its folder, once nothing can refuse it any more.
+    /// `accept` writes the study to its folder, once nothing can refuse it any more.
     Result<RunOutcome> run(HolderLock& lock, const std::function<Result<void>()>& accept) {
         lock_ = &lock;
         if (const auto made = make_executor(); !made) return made.error();
@@ -108,7 +109,7 @@ class Session {
 
    private:
     Result<void> make_executor() {
-        // A worker that is alive must have sent a sign of life before it counts as silent.
+        // The timeout must exceed the interval of a living worker's messages.
         LocalOptions options{.tag = study_tag(folder_), .program = programs_.hpo, .limits = raise_soft_limits()};
         options.alive_every = std::min(options.alive_every, study_.resources.progress_timeout / 3);
         auto executor = LocalExecutor::make(
@@ -156,14 +157,14 @@ class Session {
 
     [[nodiscard]] bool is_over() const { return engine_->done() || gives_up_; }
 
-    /// Waits until a worker, the clock or the user has something to say, and takes in all that has been said by then:
-    /// many events make one round. A flood of them makes several.
+    /// Waits for an event of a worker, the clock or the user, and takes in all events that have arrived by then, at
+    /// most `most_events` in a round.
     void wait() {
         if (!engine_->has_more()) loop_.run_one();
         for (int taken_in = 1; taken_in < most_events && loop_.poll_one() > 0;) ++taken_in;
     }
 
-    /// Starts trials, stores what has happened, answers workers, and tells the user and other sessions.
+    /// Starts trials, stores events, answers workers, and notifies the user and other sessions.
     void end_round() {
         try_to_show_stored();
         engine_->end_round();
@@ -171,7 +172,7 @@ class Session {
         flush_later();
     }
 
-    /// Shows what cannot be lost any more.
+    /// Shows results that survive a loss of power.
     void show_stored() {
         announcements_.drop_after(ledger_.results());
         announcements_.release(ledger_.results_on_disk());
@@ -184,7 +185,8 @@ class Session {
         }
     }
 
-    /// Every second, and as soon as this session has looked at the registry and then reserved more, before others read.
+    /// Publishes the reservations every second, and at once when this session has read the registry and then reserved
+    /// more, before others read it.
     void publish_reservations() {
         const bool due = std::exchange(publication_due_, false);
         if (due) {
@@ -202,7 +204,7 @@ class Session {
         registry_lock_.reset();
     }
 
-    /// Steps that wait to be stored with others are stored soon.
+    /// Arranges that waiting steps are stored soon.
     void flush_later() {
         if (!ledger_.waits() || std::exchange(flushes_, true)) return;
         flusher_.expires_after(flush_every);
@@ -275,7 +277,7 @@ class Session {
                 .notice = [this](const Notice& notice) { tell(notice); },
                 .trial_ended =
                     [this](const TrialRecord& trial) {
-                        announce([this, number = trial.number] {  // what it could go on from is needed until then
+                        announce([this, number = trial.number] {  // its checkpoints are needed until then
                             if (folder_lost()) return;            // another run's files may lie there by now
                             keeper_.trial_ended(ledger_.record().trial(number));
                         });
@@ -299,10 +301,10 @@ class Session {
                 .running = [this] { return static_cast<std::int64_t>(engine_->running().size()); }};
     }
 
-    /// Does it once all that has happened until now cannot be lost any more.
+    /// Calls `announce` once all events up to now survive a loss of power.
     void announce(std::function<void()> what) { announcements_.add(ledger_.results(), std::move(what)); }
 
-    /// For somebody who waits for an answer.
+    /// Answers a waiting client.
     Result<void> settle() {
         try {
             ledger_.settle();
@@ -333,7 +335,7 @@ class Session {
                 engine_->waits()};
     }
 
-    /// Stuck in the kernel, or below a supervisor that is: the next run sweeps.
+    /// Processes that are stuck in the kernel, or below such a supervisor, are left to the next run's sweep.
     void leave_behind() {
         const Doing ending("waits for processes that were killed");
         std::string pids;
@@ -342,7 +344,7 @@ class Session {
             tell({Notice::Level::warning, 0, "these processes would not die, the next run ends them: " + pids});
     }
 
-    /// For SIGQUIT: what the session waits for. It goes on.
+    /// Answers SIGQUIT with the things that the session waits for.
     void answer() {
         std::vector<std::string> lines;
         if (engine_) lines = engine_->waiting_for();
@@ -365,7 +367,7 @@ class Session {
         observer_.answer(text + '\n');
     }
 
-    /// The study's folder was moved or removed while it ran.
+    /// Returns true if the study's folder was moved or removed.
     [[nodiscard]] bool folder_lost() const {
         std::error_code ignored;
         return !lock_->in_place() || !std::filesystem::exists(folder_.database(), ignored);
@@ -400,20 +402,20 @@ class Session {
         });
     }
 
-    /// At the session registry, once until all is settled: nobody else decides meanwhile.
+    /// Locks the session registry until all placements are settled, so that no other session decides meanwhile.
     void lock_registry() {
         if (std::exchange(registry_locked_, true)) return;
         if (registry_) registry_lock_ = registry_->lock();
         machine_->take_other_sessions(registry_ ? registry_->others() : read_sessions());
     }
 
-    /// Without a registry it goes on.
+    /// The session continues without a registry.
     void publish(std::vector<DeviceReservation> holds) {
         published_ = holds;
         if (registry_) (void)registry_->publish({study_.name, getpid(), std::move(holds), engine_->waits()});
     }
 
-    /// The machine, with all that lives here as this session's own.
+    /// Reads the machine, with the processes of this session as its own.
     [[nodiscard]] Machine seen() const {
         std::vector<Reservation> reserved;
         for (const HeldResources& held : engine_->held_resources()) reserved.push_back(held.reservation);
@@ -430,12 +432,12 @@ class Session {
 
     void show() {
         announce([this, picture = observer_.picture(view())] {
-            // What a signal has cut short is no closed terminal: the signal is on its way here.
+            // A write that a signal interrupted does not mean a closed terminal. The signal is handled separately.
             if (!observer_.draw(picture) && interrupted_by == 0 && !signals_.outlives_terminal()) end_by(SIGHUP);
         });
     }
 
-    /// A terminal that has another size is drawn anew at once.
+    /// Draws again at once when the terminal's size has changed.
     void listen_to_the_window() {
         window_.async_wait([this](auto error, int) {
             if (error) return;
@@ -444,7 +446,7 @@ class Session {
         });
     }
 
-    /// Anew where the folder of sockets has gone.
+    /// Opens the control socket again if the folder of sockets is gone.
     Result<void> listen_to_control() {
         sockets_ = executor_->folder();
         control_.reset();
@@ -456,7 +458,7 @@ class Session {
         return lock_->publish((sockets_ / "control").string());
     }
 
-    /// Folders below $XDG_RUNTIME_DIR go away when their user logs out; the study stays.
+    /// Recreates the folder of sockets, since folders below $XDG_RUNTIME_DIR are removed when their user logs out.
     void keep_folders() {
         if (!registry_ || registry_->lost()) {
             registry_.reset();
@@ -472,8 +474,8 @@ class Session {
         if (auto registry = SessionRegistry::open()) registry_.emplace(*std::move(registry));
     }
 
-    /// The first signal asks everyone to leave; a second SIGINT or SIGTERM kills, and what does not die of that is
-    /// left.
+    /// The first signal ends the session gently. A second SIGINT or SIGTERM kills all workers, without waiting for
+    /// those that do not die.
     void end_by(int number) {
         if (signal_ != 0 && number != SIGHUP) {
             engine_->kill();
@@ -502,20 +504,20 @@ class Session {
     std::unique_ptr<SessionMachine> machine_;
     SessionTelemetry telemetry_{machine_->host(), begun_};
     std::optional<SessionRegistry> registry_;
-    bool registry_locked_ = false;              ///< at the session registry, since all was settled
+    bool registry_locked_ = false;              ///< the session registry was read since the last settled round
     Descriptor registry_lock_;                  ///< from then on
     Machine now_;                               ///< as of the last tick
-    std::vector<DeviceReservation> published_;  ///< of this session, to others
+    std::vector<DeviceReservation> published_;  ///< reservations published to other sessions
     WorkerPlan plan_;
     Announcements announcements_;
     CheckpointKeeper keeper_{study_, folder_, ledger_.record()};
     asio::io_context loop_{1};
-    WakeUp on_disk_{loop_, [] {}};  ///< ends wait()
+    WakeUp on_disk_{loop_, [] {}};  ///< interrupts wait()
     WakeUp proposed_{loop_, [this] { engine_->proposal_ready(); }};
     asio::steady_timer ticker_{loop_};
     asio::steady_timer drawer_{loop_};
-    bool publication_due_ = false;  ///< of what this session holds
-    bool gives_up_ = false;         ///< on processes that do not end
+    bool publication_due_ = false;  ///< reservations must be published
+    bool gives_up_ = false;         ///< stops waiting for processes that do not end
     asio::steady_timer flusher_{loop_};
     bool flushes_ = false;
     asio::steady_timer killer_{loop_};
@@ -526,7 +528,7 @@ class Session {
     std::unique_ptr<SessionExecutor> executor_;
     std::filesystem::path sockets_;  ///< the folder where the control socket listens
     std::optional<ControlServer> control_;
-    std::string folder_problem_;  ///< the last one that the user was warned of
+    std::string folder_problem_;  ///< last problem that the user was warned of
     std::optional<Engine> engine_;
     std::vector<StoredEvent> ended_with_study_;  ///< paused trials
 };

@@ -9,7 +9,7 @@ namespace hpo {
 
 namespace {
 
-/// The parameters that decide which data a trial has, as text.
+/// Returns the parameters that determine a trial's data, as text.
 std::string data_of(const Params& params) {
     std::string text;
     for (const auto& [name, value] : params) {

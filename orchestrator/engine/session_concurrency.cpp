@@ -11,7 +11,7 @@ namespace hpo {
 
 namespace {
 
-/// A script on a GPU usually fills it with few trials. The search begins with two and goes on from there.
+/// The search begins with two trials per GPU, as a few scripts usually fill one.
 constexpr std::int64_t scripts_on_gpu = 2;
 
 ConcurrencyKey key_of(const Study& study, const SessionMachine& machine, int device, const Machine& reading) {

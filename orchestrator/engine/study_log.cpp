@@ -10,8 +10,8 @@ namespace hpo {
 
 namespace {
 
-/// Formats the offset of the line's own time. That of spdlog is up to ten seconds old, and then an hour off when the
-/// clocks are changed.
+/// Formats the offset from UTC at the line's own time. spdlog's is up to ten seconds old, and an hour off after a
+/// change to or from summer time.
 class Offset final : public spdlog::custom_flag_formatter {
    public:
     void format(const spdlog::details::log_msg&, const std::tm& time, spdlog::memory_buf_t& line) override {
@@ -25,7 +25,7 @@ class Offset final : public spdlog::custom_flag_formatter {
 }  // namespace
 
 std::shared_ptr<spdlog::logger> open_study_log(const std::filesystem::path& file) {
-    constexpr std::size_t most_bytes = 16u << 20;  // then hpo.1.log, and what was there goes
+    constexpr std::size_t most_bytes = 16u << 20;  // then it becomes hpo.1.log, which is replaced
     auto log = std::make_shared<spdlog::logger>(
         "hpo", std::make_shared<spdlog::sinks::rotating_file_sink_mt>(file.string(), most_bytes, 1));
     auto pattern = std::make_unique<spdlog::pattern_formatter>();

@@ -20,8 +20,8 @@ bool Supply::may_begin() const {
     return !out_of_patience() && static_cast<std::int64_t>(ledger_.record().trials.size()) < study_.budget.trials;
 }
 
-/// At most a third of the trials repeat a configuration while the space has new ones, so that few trials or many seeds
-/// do not keep a study at the first configurations.
+/// Limits further seeds to a third of the trials while the space has new configurations, so that a study does not spend
+/// its budget on the first ones.
 std::optional<std::int64_t> Supply::to_repeat() const {
     if (study_.repeats == 1 || !may_begin()) return std::nullopt;
     if (!exhausted_ && 2 * (ledger_.repeats() + 1) > ledger_.configurations()) return std::nullopt;

@@ -8,7 +8,7 @@ namespace hpo {
 
 std::optional<ThreadTime> thread_time_of_tree(std::int64_t pid, const std::filesystem::path& proc) {
     constexpr double nanosecond = 1e-9;
-    constexpr std::size_t most_processes = 256;  // of a tree; a fork bomb is no reason to read for long
+    constexpr std::size_t most_processes = 256;  // limits the time of reading a fork bomb
     ThreadTime sum;
     bool any = false;
     std::vector<std::int64_t> processes{pid};

@@ -10,7 +10,7 @@ namespace hpo {
 
 namespace {
 
-/// The longest that a running trial has trained for.
+/// Returns the longest training time of a running trial.
 Seconds longest_running(const WorkerPool& pool, Seconds now) {
     Seconds longest{0};
     for (const Worker& worker : pool.workers())

@@ -8,7 +8,7 @@ namespace hpo {
 
 void TrialFailures::reported(std::int64_t step) {
     reported_anything_ = true;
-    if (step > furthest_) in_a_row_ = 0;  // this one got further
+    if (step > furthest_) in_a_row_ = 0;  // this trial got further
 }
 
 void TrialFailures::failed(const Failure& failure) {
@@ -25,8 +25,8 @@ std::optional<std::string> TrialFailures::reason_to_give_up(const Failure& failu
     if (others.running > 0 && others.longest >= longest_) return std::nullopt;
     if (!reported_anything_ && in_a_row_ >= allowed_before_a_report)
         return count(in_a_row_, "trial", "trials") + " failed before reporting, with the same error: " + failure.reason;
-    // A named cause is one of their parameters (too large ones, say), which the sampler may learn to avoid. Otherwise
-    // more must fail than run at once: those that began with the first of them have had their time.
+    // A named cause is a parameter (too large ones, say), which the sampler may learn to avoid. Otherwise more trials
+    // must fail than run at once, so that those that began with the first failure have had their time.
     if (!failure.cause.empty()) return std::nullopt;
     if (static_cast<std::size_t>(in_a_row_) < std::max(allowed, others.running + 2)) return std::nullopt;
     return count(in_a_row_, "trial", "trials") +

@@ -12,9 +12,9 @@ namespace hpo {
 
 namespace {
 
-constexpr double wait_noticed_after = 3;  // seconds that a trial has waited for other programs
+constexpr double wait_noticed_after = 3;  // seconds of waiting for other programs
 
-/// Operations of an update's matrix products that take several threads to good effect: about 2 ms on one core.
+/// Operations of an update's matrix products from which several threads pay: about 2 ms on one core.
 constexpr double worth_sharing = 2e8;
 
 }  // namespace
@@ -50,7 +50,7 @@ PlacementDecision TrialStarts::find_work() {
     return uses_.placement.decide();
 }
 
-/// Returns true if that leaves something to decide anew: a trial has started, was refused, or is to run elsewhere.
+/// Returns true if another decision is due: a trial has started, was refused, or moves to the other side.
 bool TrialStarts::act_on(const PlacementDecision& decision) {
     for (const auto& never : decision.never) refuse(never);
     if (uses_.context.closing()) return true;
@@ -63,8 +63,8 @@ bool TrialStarts::act_on(const PlacementDecision& decision) {
     return decision.start || !decision.never.empty() || elsewhere;
 }
 
-/// Nothing that waits can start now. A smaller trial than the one that does not fit may be the next one. Returns false
-/// if there is none, or a worker has to answer first.
+/// Looks for a smaller trial when no waiting one can start. Returns false if there is none, or if a worker must answer
+/// first.
 bool TrialStarts::look_further(const PlacementDecision& decision) {
     const Placement& placement = uses_.placement;
     const auto workers = std::min(uses_.pool.workers().size(), static_cast<std::size_t>(uses_.throughput.at_once()));
@@ -76,9 +76,9 @@ bool TrialStarts::look_further(const PlacementDecision& decision) {
     return false;
 }
 
-// ---- What placing has to know.
+// ---- Facts for placement.
 
-/// Where trials may compute on the host and on accelerators: chooses anew for all that wait.
+/// Chooses the host or accelerators again for all waiting trials.
 void TrialStarts::choose_backends() {
     if (!uses_.context.parts.host_too) return;
     std::vector<std::int64_t> waiting;
@@ -87,12 +87,13 @@ void TrialStarts::choose_backends() {
     uses_.backends.choose(waiting, machine());
 }
 
-/// The trial cannot run where it is to compute. Returns false if it cannot run elsewhere either.
+/// Moves a trial that cannot run on its side to the other one. Returns false if it cannot run there either.
 bool TrialStarts::try_other_side(std::int64_t trial) {
     return uses_.context.parts.host_too && uses_.requirements.try_other_side(trial);
 }
 
-/// The workers that can answer what the trial needs: any, until one has answered what its work is.
+/// Returns the side of the workers that can answer `plan` for the trial: any side, until one has told the work of a
+/// step.
 Side TrialStarts::side_of(std::int64_t trial) const {
     if (!uses_.context.parts.host_too) return Side::any;
     const TrialRequirements* needs = uses_.requirements.find(trial);
@@ -113,8 +114,7 @@ PlacementLimits TrialStarts::limits() {
     return limits;
 }
 
-/// Trials on the host leave a core to each worker on a device that trains, or that is about to be asked, or to answer,
-/// what its first trial needs.
+/// Keeps a core for each worker on a device that trains, or that is about to answer `plan` for its first trial.
 void TrialStarts::keep_cores_for_devices(PlacementLimits& limits) {
     const auto& to_ask = uses_.placement.without_needs();
     const bool asks =
@@ -132,7 +132,7 @@ void TrialStarts::keep_cores_for_devices(PlacementLimits& limits) {
     limits.workers_on[host_only] = std::min(left, most.value_or(left));
 }
 
-/// As of the last start; placement_ has been given it.
+/// Returns the machine as of the last start, which placement has, too.
 const Machine& TrialStarts::machine() {
     const Machine* fixed = uses_.machine.unchanging();
     if (fixed) {
@@ -147,9 +147,9 @@ const Machine& TrialStarts::machine() {
     return reading_;
 }
 
-/// Whether the study's first trial is to have a few cores before others begin. Its curve is what rules and samplers
-/// compare those of others with, and with the default sampler it is the middle of the space, which is a good
-/// configuration more often than not. Nothing is lost, since the cores compute all the time.
+/// Returns true if the study's first trial has several cores before others begin. Rules and samplers compare other
+/// curves with its curve, and the default sampler makes it the middle of the space, which is usually a good
+/// configuration. No time is lost, as all cores compute.
 bool TrialStarts::first_trial_leads() const {
     const EngineParts& parts = uses_.context.parts;
     const auto& trials = parts.ledger.record().trials;
@@ -171,8 +171,8 @@ bool TrialStarts::may_launch() const {
     return uses_.launches.may_launch(uses_.pool.any_starting(), uses_.context.now());
 }
 
-/// Tells who waits once, when it has lasted: what has just ended may still be in the readings as others' use. Returns
-/// false if the trial waits no longer for memory that it ran out of: it is to be placed anew.
+/// Tells the user once which trial waits, after a few seconds, since readings may still count ended processes as other
+/// programs. Returns false if the trial settles for less memory and must be placed again.
 bool TrialStarts::wait_for_others(const std::optional<Admission::Reason>& kept_out) {
     const Seconds now = uses_.context.now();
     const std::int64_t trial = kept_out ? kept_out->trial : 0;
@@ -196,7 +196,7 @@ void TrialStarts::launch(WorkerIndex index, int device, const std::vector<int>& 
     uses_.pool.launch(index, spec, device, more);
 }
 
-/// In a worker that is ready, which begins at once, or in a new one, which begins after its hello.
+/// Starts a trial in a ready worker at once, or in a new worker after its hello.
 void TrialStarts::start(const PlacementDecision::Start& start) {
     const auto index = static_cast<WorkerIndex>(start.worker);
     Reservation reservation = uses_.placement.reservation_of(start);
@@ -237,7 +237,7 @@ void TrialStarts::planned(WorkerIndex index, const from_worker::PlanAnswer& answ
     uses_.requirements.answered(answer, on_host, uses_.machine.is_unified(worker.device));
 }
 
-/// What the trial needs is known now, or (false) a worker was asked or has to come first.
+/// Returns true if the trial's requirements are known. Otherwise asks a worker, or starts one.
 bool TrialStarts::find_requirements(std::int64_t trial) {
     if (uses_.requirements.known(trial)) return true;
     if (uses_.requirements.asks_workers()) return ask_a_worker(trial), false;
@@ -245,7 +245,7 @@ bool TrialStarts::find_requirements(std::int64_t trial) {
     return true;
 }
 
-/// A worker that can be asked; else one is started, unless one that is there can be soon.
+/// Asks a worker, or starts one, unless a present worker can be asked soon.
 void TrialStarts::ask_a_worker(std::int64_t trial) {
     const Study& study = uses_.context.parts.study;
     const Side side = side_of(trial);
@@ -266,7 +266,7 @@ void TrialStarts::ask_a_worker(std::int64_t trial) {
         uses_.pool.end(*idle, "makes way for a worker on another device");
 }
 
-/// Too large for the empty machine: in smaller micro-batches, else not at all.
+/// Divides the batch of a trial that does not fit the empty machine into smaller micro-batches, or ends it as failed.
 void TrialStarts::refuse(const Admission::Reason& never) {
     if (try_other_side(never.trial)) return;
     if (uses_.requirements.shrink(never.trial, never.text)) return;
@@ -278,12 +278,13 @@ void TrialStarts::refuse(const Admission::Reason& never) {
                     "does not fit");
 }
 
-/// A queued trial whose requirements are not known, else a further one. 0: none.
+/// Returns a queued trial with unknown requirements, else a further one; 0: none.
 std::int64_t TrialStarts::next_trial() {
     for (const std::int64_t trial : uses_.placement.without_needs())
         if (!unanswered_.contains(trial)) return trial;
     const bool is_first = uses_.context.parts.ledger.record().trials.empty();
-    if (!is_first && first_trial_leads() && !uses_.requirements.known(1)) return 0;  // that one is to start before
+    if (!is_first && first_trial_leads() && !uses_.requirements.known(1))
+        return 0;  // the first trial starts before others
     return uses_.supply.further_trial();
 }
 

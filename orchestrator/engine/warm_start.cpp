@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A study's name, or its folder.
+/// Returns the folder of a study that is given by name or folder.
 Result<StudyFolder> find_study(const std::string& named) {
     std::error_code ignored;
     if (is_study_name(named))
@@ -51,7 +51,7 @@ Result<PriorStudy> load(const Study& study, const std::string& named) {
     return prior;
 }
 
-/// Empty: the study has not begun, or has begun without.
+/// Returns the stored prior trials; empty if the study has not begun, or has begun without.
 std::string kept_priors(const std::string& study) {
     std::error_code ignored;
     const StudyFolder folder = study_folder(study);

@@ -36,7 +36,7 @@ void WorkerEnds::exited(WorkerIndex index, const execution::Exited& exited) {
     if (end.cause.empty() && !exited.signal && signal)
         end.how += ", as if a process of it had died of " + signal_name(*signal);
     end.memory_kill = exited.out_of_memory_kill && signal == SIGKILL;
-    // Readings come too seldom to see what a trial took that ends at once.
+    // Readings are too rare to show the memory of a short trial.
     if (end.worker.jobs.size() == 1 && !end.worker.shared && (end.memory_kill || !end.worker.warm)) {
         std::int64_t& seen = end.worker.jobs.front().held.used.host_bytes;
         seen = std::max(seen, exited.peak_bytes);
@@ -45,7 +45,7 @@ void WorkerEnds::exited(WorkerIndex index, const execution::Exited& exited) {
     end.reason = end.how + quoted(exited.log_tail);
     end.device_failed = end.on_device() && exited.signal == 0 && exited.code == device_failed_status;
     release_ended_trials(end);
-    // It was on its way out when the trial was handed to it: what ended it is another trial's.
+    // The worker was about to exit when it got the trial: another trial caused its end.
     if (end.held.size() == 1 && end.by_itself() && end.cause.empty() && !end.memory_kill && !end.held.front().taken)
         return uses_.context.parts.ledger.requeue(end.held.front().id.trial, Outcome::lost, false,
                                                   "its worker exited before it started the trial");
@@ -69,7 +69,7 @@ void WorkerEnds::ended_before_hello(const End& end) {
     end.on_device() ? uses_.devices.start_failed(end.worker.device, message) : start_failed(message);
 }
 
-/// Attempts of the worker that had ended in the store, or end well with it; `end.held` are the others.
+/// Releases attempts that had ended in the store, or that end well with the worker. `end.held` has the others.
 void WorkerEnds::release_ended_trials(End& end) {
     const bool may_end_a_trial =
         end.worker.once && end.by_itself() && end.cause.empty() && end.exited.signal == 0 && end.exited.code == 0;
@@ -80,14 +80,14 @@ void WorkerEnds::release_ended_trials(End& end) {
         if (job.phase != Job::Phase::running || trial.state != TrialState::running) continue;
         if (!may_end_a_trial || !job.taken)
             end.held.push_back(job);
-        else if (trial.value)  // it had no more to say
+        else if (trial.value)  // it has reported all it had to
             uses_.ends.finish(trial.number, TrialState::complete, "", "");
         else
             uses_.ends.ended_without_value(trial.number, "");
     }
 }
 
-/// The attempt that is to answer for the worker's end; trial 0: none.
+/// Returns the attempt that is charged with the worker's end; trial 0: none.
 AttemptId WorkerEnds::charged_by(const End& end) const {
     if (!end.by_itself()) return end.worker.culprit;
     if (end.held.size() == 1) return end.held.front().id;
@@ -114,7 +114,7 @@ void WorkerEnds::queue_uncharged(const End& end, AttemptId charged) {
                               " ended; none is blamed, each is tried again in a worker of its own: " + end.reason);
 }
 
-/// One attempt is to answer for it, unless memory or the device is the cause.
+/// Charges one attempt with the worker's end, unless memory or the device is the cause.
 void WorkerEnds::charge(const End& end, AttemptId charged) {
     const execution::Exited& exited = end.exited;
     if (end.held.size() != 1) return uses_.ends.charge(charged, end.reason);
@@ -152,7 +152,7 @@ void WorkerEnds::ran_short(const std::string& message) {
     if (shortage.over) uses_.context.conclude(SessionEnd::failed, *shortage.over);
 }
 
-// ---- Ends whose cause is known only later.
+// ---- Ends with a later diagnosis.
 
 void WorkerEnds::diagnose_pending() {
     if (uses_.diagnoses.empty() || uses_.context.closing()) return;
@@ -175,8 +175,8 @@ void WorkerEnds::settle(const PendingDiagnosis& diagnosis, bool device_lost) {
     if (diagnosis.device_failed || !died_together(diagnosis)) uses_.ends.charge(id, diagnosis.reason);
 }
 
-/// A fault of one process may end all that share its device: several that died within moments there are none of them
-/// to blame, and none is charged. Each is tried again with nothing beside it, where it is clear whose fault it is.
+/// Handles several workers that died on a device within moments, as one process's fault may end all that share the
+/// device. No attempt is charged. Each trial is retried alone, where the culprit shows.
 bool WorkerEnds::died_together(const PendingDiagnosis& first) {
     std::vector<PendingDiagnosis> all = uses_.diagnoses.take_deaths_with(
         first, [&](std::int64_t trial) { return uses_.context.trial(trial).state == TrialState::running; });

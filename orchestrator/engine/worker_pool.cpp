@@ -15,7 +15,7 @@ bool can(const from_worker::Hello& hello, const char* what) {
     return std::find(hello.capabilities.begin(), hello.capabilities.end(), what) != hello.capabilities.end();
 }
 
-/// The attempt that a message names; trial 0: it is of the worker as a whole.
+/// Returns the attempt that a message names; trial 0: the message is about the worker.
 AttemptId attempt_of(const WorkerMessage& message) {
     return std::visit(
         [](const auto& m) -> AttemptId {
@@ -171,7 +171,7 @@ void WorkerPool::use_cores(WorkerIndex index, std::vector<int> cores, bool borro
 
 void WorkerPool::stop_trial(std::int64_t trial) {
     for (std::size_t index = 0; index < workers_.size(); ++index)
-        for (Job& job : workers_[index].jobs) {  // what it holds stays as it is
+        for (Job& job : workers_[index].jobs) {  // its reservation stays
             if (job.id.trial != trial || job.phase != Job::Phase::running) continue;
             job.phase = Job::Phase::ending;
             job.heard = clock_.now();
@@ -211,8 +211,8 @@ void WorkerPool::end_silent() {
     const Seconds now = clock_.now();
     const double patience = resources_.progress_timeout;
     const auto silent_for = [now](Seconds heard, double seconds) { return (now - heard).count() > seconds; };
-    // An attempt that was told to end is not kept alive by its messages, but one that has taken all its steps may still
-    // be keeping its model.
+    // Messages do not extend the time of an attempt that was told to end, but one that has taken all its steps may
+    // still be saving its model.
     const auto is_silent = [&](const Job& job) {
         const bool hurries = job.phase == Job::Phase::ending && !job.complete;
         return job.phase != Job::Phase::reserved &&
@@ -262,7 +262,7 @@ Worker WorkerPool::remove(WorkerIndex index) {
 void WorkerPool::changed(WorkerIndex index) {
     const Worker& worker = at(index);
     const bool ready = worker.state == State::ready, starting = worker.state == State::starting;
-    // One with many slots answers while it trains.
+    // A worker with many slots answers while it trains.
     const bool answers = worker.plans && ready && worker.planning == 0 && (worker.slots > 1 || worker.jobs.empty());
     const std::pair<Known::Workers*, bool> members[] = {
         {&known_.empty, worker.state == State::empty},

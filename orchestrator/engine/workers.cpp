@@ -21,7 +21,7 @@ namespace hpo {
 
 namespace {
 
-/// A supervisor, an interpreter with some threads of its own, a loader of data or two.
+/// Processes per worker: a supervisor, an interpreter with some threads, one or two data loaders.
 constexpr std::int64_t processes_of_a_trial = 8;
 
 }  // namespace
@@ -106,7 +106,8 @@ std::string ranges_of(const std::vector<int>& cpus) {
     return text;
 }
 
-/// Variables of one value in one line. Of the study's own the names alone: a value may be a secret.
+/// Returns the variables, those of one value on one line. The study's own are named without values, which may be
+/// secrets.
 std::string description_of(const LaunchSpec& spec, const std::map<std::string, std::string>& by_hpo,
                            const Study& study) {
     std::map<std::string, std::string> names_by_value;
@@ -123,7 +124,7 @@ std::string description_of(const LaunchSpec& spec, const std::map<std::string, s
     return text;
 }
 
-/// With the study's own variables in it.
+/// Returns the environment including the study's own variables.
 void complete_environment(LaunchSpec& spec, const Study& study, const Programs& programs) {
     for (const auto& [name, value] : study.environment.own) {
         spec.environment.erase(name);
@@ -133,10 +134,10 @@ void complete_environment(LaunchSpec& spec, const Study& study, const Programs& 
     const char* inherited = std::getenv("PYTHONPATH");
     const auto own = spec.environment.find("PYTHONPATH");
     std::string path = own != spec.environment.end() ? own->second : inherited != nullptr ? inherited : "";
-    // `python -m` looks into the folder that it is started in.
+    // `python -m` searches the working folder.
     if (!study.cwd.empty()) path += (path.empty() ? "" : ":") + script::home_of(study);
     const std::string shim = study.shim.empty() ? "" : (programs.python / "shims" / study.shim).string() + ":";
-    // What a script prints is read by lines, which its processes must not tear.
+    // Output is read line by line, so that several processes must write whole lines.
     const bool unbuffered = study.environment.tuned && !study.environment.own.contains("PYTHONUNBUFFERED");
     const std::string lines = study.metrics && unbuffered ? (programs.python / "lines").string() + ":" : "";
     spec.environment["PYTHONPATH"] = lines + shim + programs.python.string() + (path.empty() ? "" : ":" + path);
@@ -157,7 +158,7 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
         spec.folder = std::filesystem::path(home) / study.cwd;
         spec.command = script::with_absolute_paths(study.command, home, [](const std::string&) { return false; });
     }
-    // The libraries of the native worker compute with one thread each; a script may use what its worker has.
+    // The native worker's libraries use one thread each; a script may use all cores of its worker.
     const auto own = static_cast<std::size_t>(index) < plan.cpus.size() ? plan.cpus[static_cast<std::size_t>(index)]
                                                                         : std::vector<int>{};
     if (study.environment.tuned) {
@@ -167,7 +168,7 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
                                               : plan.cores > 0 ? std::min(cores, std::floor(plan.cores))
                                                                : cores);
         if (!target.cuda.empty()) {
-            // Else JAX takes 75 % of the device at its start, and TensorFlow all of it.
+            // By default JAX takes 75 % of a device's memory at its start, and TensorFlow all of it.
             spec.environment["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false";
             spec.environment["TF_FORCE_GPU_ALLOW_GROWTH"] = "true";
             if (const auto pipes = mps_pipes()) spec.environment["CUDA_MPS_PIPE_DIRECTORY"] = pipes->string();
