@@ -29,7 +29,7 @@ std::map<std::int64_t, TreeReading> TreeMeter::pass(std::span<const std::int64_t
     ++passes_;
     const std::vector<std::vector<std::int64_t>> found = trees(roots, root_);
     resident_.clear();
-    std::set<std::int64_t> in_company;  // processes in trees of several: a single process holds all its memory alone
+    std::set<std::int64_t> in_company;  // processes in trees of several; a single process shares no memory
     for (const auto& tree : found)
         for (const std::int64_t pid : tree) {
             resident_[pid] = resident_memory(pid, root_);

@@ -152,7 +152,7 @@ Result<void> check_whole(const fs::path& file) {
         return Error{at + "the database is truncated (" + std::to_string(size) + " of " + std::to_string(expected) +
                      " bytes)" + kept};
 
-    // Without a log beside it the file is all there is, and nothing needs to be created to look at it.
+    // Without a log the file is complete, and reading it creates nothing.
     auto database = sqlite::Database::open(file, logged ? sqlite::Mode::read_only : sqlite::Mode::immutable, 1000);
     if (!database) return database.error();
     const auto tables = database->value("SELECT count(*) FROM sqlite_schema WHERE name IN ('study', 'event')");
@@ -188,8 +188,8 @@ void keep_shared_memory_private(const fs::path& file) {
     (void)!::ftruncate(fresh.get(), not_empty);
 }
 
-/// While the log has the same salts, what is copied from it to the database is in the log, too: a log that is read
-/// after the database makes up for what was changed meanwhile (https://www.sqlite.org/fileformat2.html, section 4).
+/// While the log's salts are unchanged, pages copied from it to the database are still in the log, so that a log read
+/// after the database has all pages changed meanwhile (https://www.sqlite.org/fileformat2.html, section 4).
 Result<void> copy_unlocked(const fs::path& file, const fs::path& folder) {
     constexpr int most_tries = 10;
     const fs::path log = file.string() + "-wal";
@@ -218,8 +218,8 @@ Result<void> create_database(const fs::path& file) {
     {
         auto database = sqlite::Database::open(fresh, sqlite::Mode::create, 1000);
         if (!database) return database.error();
-        // A step changes some three pages, and each goes to the log as a whole: half the size that SQLite takes by
-        // itself means nearly half the log, and as quick a study.
+        // A step changes some three pages, each of which goes to the log as a whole. Half of SQLite's default page size
+        // nearly halves the log at the same speed.
         const std::string setup =
             "PRAGMA page_size = 2048; PRAGMA synchronous = FULL; BEGIN; PRAGMA application_id = " +
             std::to_string(application_id) + "; PRAGMA user_version = " + std::to_string(schema_version) + ";" +

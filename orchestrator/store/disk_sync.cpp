@@ -17,8 +17,8 @@ namespace hpo {
 
 namespace {
 
-/// From the beginning of one synchronisation to that of the next, unless somebody waits: trials that end every
-/// millisecond do not keep the disk and a core busy. Nobody sees a result that comes 10 ms late.
+/// Least time between the starts of two synchronisations unless a caller waits, so that trials that end every
+/// millisecond do not keep the disk and a core busy.
 constexpr std::chrono::milliseconds pause{10};
 
 }  // namespace

@@ -67,7 +67,7 @@ StepForecast to_forecast(const Json& json) {
             .why = to_string(member(json, "why"))};
 }
 
-/// Bodies of earlier versions have none of it.
+/// Absent in bodies of earlier versions.
 Allocation to_allocation(const Json& json) {
     using wire::member, wire::to_double, wire::to_int, wire::to_string;
     Allocation allocation;

@@ -25,8 +25,8 @@ std::string host_name() {
     return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
 }
 
-/// An open-file-description lock: like flock() it belongs to the open file and ends with its last descriptor, and
-/// unlike flock() one can ask who stands in the way without taking it.
+/// An open-file-description lock. Like flock() it belongs to the open file and ends with its last descriptor; unlike
+/// flock() it can be queried for its owner without being taken.
 struct flock whole_file(short type) {
     struct flock lock {};
     lock.l_type = type;
@@ -44,7 +44,7 @@ bool is_locked(int fd) {
     return ::fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-/// Whether `path` still names the open file: one that was deleted meanwhile would be a lock nobody else sees.
+/// Returns true if `path` still names the open file. A lock on a deleted file would be invisible to others.
 bool same_file(int fd, const std::filesystem::path& path) {
     struct stat open {
     }, named{};
@@ -74,7 +74,7 @@ Result<void> write_holder(int fd, const Holder& holder, const std::filesystem::p
     return {};
 }
 
-/// A lock that was taken an instant ago may not name its holder yet, or still name the last, dead one.
+/// The file of a lock that was just taken may not name its holder yet, or still name the previous one.
 std::optional<Holder> read_living_holder(int fd) {
     using namespace std::chrono;
     const auto deadline = steady_clock::now() + milliseconds(300);

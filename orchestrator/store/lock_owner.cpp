@@ -44,7 +44,7 @@ std::vector<FileLock> locks_in(std::string_view proc_locks, std::uint64_t inode)
     std::vector<FileLock> locks;
     std::istringstream lines{std::string(proc_locks)};
     for (std::string line; std::getline(lines, line);) {
-        // "3: POSIX  ADVISORY  READ 1234 08:01:5678 120 120"; one that waits has "->" behind its number.
+        // Format: "3: POSIX ADVISORY READ 1234 08:01:5678 120 120". A waiting lock has "->" after its number.
         std::istringstream words(line);
         std::string number, kind, manner, access, place, end;
         FileLock lock;

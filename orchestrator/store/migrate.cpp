@@ -1,4 +1,4 @@
-// Studies of earlier versions.
+// Migrates studies of earlier versions.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ void sync(const fs::path& path) {
     ::close(fd);
 }
 
-/// A whole copy, also of what is still in the log. A half one that was interrupted is replaced.
+/// Copies the database with the content of its log. Replaces a partial copy.
 Result<void> copy(const fs::path& file, sqlite::Database& database, std::int64_t version) {
     const fs::path kept = file.string() + ".schema-" + std::to_string(version), fresh = kept.string() + ".new";
     std::error_code error;
@@ -39,7 +39,7 @@ Result<void> copy(const fs::path& file, sqlite::Database& database, std::int64_t
     return {};
 }
 
-/// Steps were events like the others, in JSON.
+/// Moves steps, which were events in JSON like the others.
 Result<void> move_steps(const fs::path& file, sqlite::Database& database) {
     auto select = database.prepare("SELECT sequence, time, trial, attempt, body, sum FROM event WHERE kind = 5");
     if (!select) return select.error();

@@ -1,4 +1,4 @@
-// Opening a study's database: what must hold before, how long a lock is waited for, and how others' studies are read.
+// Opens a study's database: checks, waits for locks, and copies of other users' studies.
 #include <unistd.h>
 
 #include <cerrno>
@@ -29,7 +29,7 @@ std::string waits_for(const std::string& file) {
     return file + " is locked by " + (who.empty() ? "another program" : who) + ": the study waits for it";
 }
 
-/// A writer waits for a lock as long as it takes, but does not keep an interrupted program from ending.
+/// Waits for a writer's lock without limit, except in an interrupted program.
 std::function<bool(double)> patience_of_a_writer(std::string file, std::function<void(const std::string&)> warn) {
     return [file = std::move(file), warn = std::move(warn), warned = false](double waited) mutable {
         if (waited >= noticed_after && !std::exchange(warned, true) && warn) warn(waits_for(file));
@@ -37,7 +37,7 @@ std::function<bool(double)> patience_of_a_writer(std::string file, std::function
     };
 }
 
-/// Somebody else's study while it runs: its locks are closed to us, but what it has written is not.
+/// Opens a running study of another user, whose locks this user may not take, by a copy.
 Result<std::unique_ptr<Store>> open_copy(const fs::path& file) {
     std::string made = (fs::temp_directory_path() / "hpo-copy-XXXXXX").string();
     if (!::mkdtemp(made.data())) return Error{made + ": cannot be made: " + std::strerror(errno)};
@@ -89,7 +89,7 @@ Result<std::unique_ptr<Store>> open_store_read_only(const fs::path& file) {
     if (auto ours = check_identity(file); !ours) return ours.error();
     const fs::path memory = file.string() + "-shm";
     if (::access(memory.c_str(), R_OK) != 0 && errno == EACCES) return open_copy(file);
-    // Where nothing can be created beside it and no log waits, the file cannot change either.
+    // If no file can be created beside it and there is no log, the file cannot change either.
     const bool still = !fs::exists(file.string() + "-wal", error) && ::access(file.parent_path().c_str(), W_OK) != 0;
     if (!still) keep_shared_memory_private(file);
     auto database =

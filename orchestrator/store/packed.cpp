@@ -183,8 +183,8 @@ void add_metric(Metrics& metrics, std::string_view bytes) {
     metrics.emplace_hint(metrics.end(), bytes.substr(sizeof value), value);
 }
 
-/// Reads what `dump` has written of parameters that are numbers, flags and plain texts, as nearly all are: six times as
-/// fast as the JSON library. Returns nothing of anything else.
+/// Reads parameters that `dump` has written, if all are numbers, flags and plain texts, as usual: six times as fast as
+/// the JSON library. Returns nothing for others.
 std::optional<Params> plain_params(std::string_view json) {
     const auto take = [&](char c) {
         if (json.empty() || json.front() != c) return false;

@@ -45,8 +45,8 @@ std::optional<StoredEnd> end_of(const std::string& line) {
     return end;
 }
 
-/// Calls `take(begin, result)` for each valid line and where it begins, from the last to the first, until it returns
-/// false.
+/// Calls `take(begin, result)` for each valid line, with the offset of its start, from the last to the first, until it
+/// returns false.
 template <class Take>
 void each_from_the_end(const std::string& text, Take&& take) {
     for (std::size_t end = text.rfind('\n'); end != std::string::npos && end > 0;) {
@@ -58,7 +58,7 @@ void each_from_the_end(const std::string& text, Take&& take) {
     }
 }
 
-/// The text of a regular file; empty: there is none.
+/// Returns the text of a regular file; empty if there is none.
 std::string content_of(const fs::path& file) {
     std::error_code ignored;
     if (!fs::is_regular_file(file, ignored)) return {};
@@ -105,7 +105,7 @@ Result<void> ResultLog::open(std::span<const StoredEnd> missing) {
     struct stat info {};
     if (!out_ || ::fstat(out_.get(), &info) != 0) return Error{file().string() + ": " + std::strerror(errno)};
     if (!S_ISREG(info.st_mode)) return Error{file().string() + ": is no regular file: remove it"};
-    // A line that a kill has cut short must not take the next one with it.
+    // A line that a kill has cut short must not spoil the next one.
     if (info.st_size > 0) acknowledge("\n");
     return {};
 }

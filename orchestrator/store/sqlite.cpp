@@ -14,7 +14,7 @@
 namespace hpo::sqlite {
 namespace {
 
-/// A path as a file: URI. '?', '#' and '%' would end it or be decoded.
+/// Returns a path as a file: URI, with '?', '#' and '%' escaped, which would end it or be decoded.
 std::string uri(const std::filesystem::path& file, std::string_view query) {
     static constexpr char digits[] = "0123456789abcdef";
     std::string text = "file:";
@@ -84,7 +84,7 @@ Result<Database> Database::open(const std::filesystem::path& file, Mode mode, in
     const int flags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
                       (writes ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) |
                       (mode == Mode::create ? SQLITE_OPEN_CREATE : 0);
-    // SQLite lets only the owner write. With the usual permissions the umask decides, and a group can go on with a
+    // SQLite lets only the owner write. With the usual permissions the umask decides, so that a group can continue a
     // study.
     if (mode == Mode::create)
         const Descriptor created(::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));

@@ -26,7 +26,7 @@ using sqlite::Statement;
 
 class SqliteStore final : public Store {
    public:
-    /// `database` is checked and open. Reads how far the study is.
+    /// `database` is checked and open. Reads the progress of the study.
     static Result<std::unique_ptr<Store>> make(fs::path file, sqlite::Database database, bool writes,
                                                std::function<Result<void>()> synchronise,
                                                std::shared_ptr<const fs::path> copy) {
@@ -88,7 +88,7 @@ class SqliteStore final : public Store {
         const Counts before = counts_;
         auto stored = add(event);
         if (!stored) return stored;
-        if (auto written = write(); !written) {  // what waited before goes on waiting
+        if (auto written = write(); !written) {  // queued events stay queued
             waiting_.pop_back();
             if (counts_.results != before.results && std::holds_alternative<event::Finished>(event)) ends_.pop_back();
             counts_ = before;
@@ -155,7 +155,7 @@ class SqliteStore final : public Store {
     }
 
    private:
-    /// With all that waits.
+    /// Writes all queued events, too.
     struct Counts {
         std::int64_t sequence = 0;
         std::int64_t trials = 0;
@@ -192,7 +192,7 @@ class SqliteStore final : public Store {
         counts_.trials = *trials;
         missing_ = result_log_.missing([this](const StoredEnd& end) {
             const auto sum = database_.value("SELECT sum FROM event WHERE sequence = " + std::to_string(end.sequence));
-            return !sum || *sum == std::to_string(end.sum);  // what cannot be read is told otherwise
+            return !sum || *sum == std::to_string(end.sum);  // damaged rows are reported elsewhere
         });
         if (!missing_.empty()) database_.checkpoint_on_close(false);  // the log stays as it is
         return {};
@@ -205,8 +205,7 @@ class SqliteStore final : public Store {
         return summary_.prepare_reading();
     }
 
-    /// The first of a session brings an older schema to this one: a run that is refused before leaves the study as it
-    /// was.
+    /// Migrates an older schema at the first write of a session, so that a run that is refused before changes nothing.
     Result<void> prepare() {
         if (prepared_) return {};
         if (!writes_) return read_only();
@@ -233,7 +232,7 @@ class SqliteStore final : public Store {
         return {};
     }
 
-    /// What is written next would take the place of what could not be read.
+    /// Refuses to write after a failed read, since a new event would take the place of an unread one.
     Result<void> keep_damaged_log() {
         const fs::path log = database_.log_name();
         std::error_code error;
@@ -246,8 +245,8 @@ class SqliteStore final : public Store {
     [[nodiscard]] fs::path damaged_log() const { return database_.log_name() + ".damaged"; }
 
     /// At this level SQLite synchronises the log before it copies pages from it to the file, and the file before it
-    /// begins the log anew, and leaves the rest to us: what is in the log, or was, is on the disk once the log has been
-    /// synchronised after the commit (https://www.sqlite.org/pragma.html#pragma_synchronous).
+    /// restarts the log. A commit is on the disk once this store has synchronised the log after it
+    /// (https://www.sqlite.org/pragma.html#pragma_synchronous).
     Result<void> prepare_log() {
         const auto journal = database_.value("PRAGMA journal_mode = WAL");
         if (!journal) return journal.error();
@@ -260,8 +259,8 @@ class SqliteStore final : public Store {
         return {};
     }
 
-    /// All that waits, and what `more` adds, as one transaction. An Error: nothing of it was written, and what waited
-    /// goes on waiting.
+    /// Writes all queued events, and those that `more` adds, as one transaction. If it fails, nothing is written and
+    /// queued events stay queued.
     Result<void> write(const std::function<Result<void>()>& more = [] { return Result<void>{}; }) {
         const Doing writing("writes to the study's database");
         auto written = prepare();
@@ -321,7 +320,7 @@ class SqliteStore final : public Store {
         return run(put_);
     }
 
-    /// What the trial has come to, of which a mark tells that waits.
+    /// Returns the state of a trial from a queued mark.
     [[nodiscard]] std::optional<double> value_of(std::int64_t trial) const {
         const auto mark =
             std::find_if(marks_.rbegin(), marks_.rend(), [&](const Mark& one) { return one.trial == trial; });
@@ -354,7 +353,7 @@ class SqliteStore final : public Store {
     }
 
     fs::path file_;
-    std::shared_ptr<const fs::path> copy_;  ///< the folder of the copy that is read, removed with the last who reads it
+    std::shared_ptr<const fs::path> copy_;  ///< folder of the copy, removed with its last reader
     EventClock clock_;
     ResultLog result_log_{file_};  ///< outlives the connection
     mutable sqlite::Database database_;
@@ -370,10 +369,10 @@ class SqliteStore final : public Store {
         return done;
     }};
     std::string source_;
-    std::vector<Waiting> waiting_;    ///< added, for the next transaction
+    std::vector<Waiting> waiting_;    ///< events queued for the next transaction
     std::vector<Mark> marks_;         ///< the same
     std::vector<StoredEnd> ends_;     ///< the same
-    std::vector<StoredEnd> missing_;  ///< that were acknowledged
+    std::vector<StoredEnd> missing_;  ///< acknowledged results that the file lacks
     Counts counts_;
     Statement insert_event_, insert_step_, insert_mark_, put_, begin_, commit_;
 };

@@ -45,7 +45,7 @@ Result<void> StoredRows::follow_schema() {
     return made;
 }
 
-/// What has to be read when the study goes on, as a table of this connection alone.
+/// Prepares a temporary table of the rows that a resumed study must read.
 Result<void> StoredRows::prepare_resume() {
     if (resume_prepared_) return {};
     constexpr const char* needed = R"sql(
@@ -110,8 +110,8 @@ Error StoredRows::damaged(const std::string& what, const std::string& why) const
             "; nothing was changed: restore it from a copy"};
 }
 
-/// All rows of a statement whose parameters are bound. `next`: the first row's sequence, from which on all follow each
-/// other; 0: there may be gaps.
+/// Reads all rows of a statement with bound parameters. `next` is the first row's sequence, from which on there are no
+/// gaps; 0: gaps are allowed.
 Result<std::vector<StoredEvent>> StoredRows::read_all(Statement& select, std::int64_t next) {
     std::vector<StoredEvent> events;
     std::optional<Error> error;
@@ -127,12 +127,12 @@ Result<std::vector<StoredEvent>> StoredRows::read_all(Statement& select, std::in
         events.push_back(*std::move(event));
         if (next != 0) ++next;
     }
-    select.reset();  // ends the read: the writer's log can be folded into the file again
+    select.reset();  // ends the read, so that the writer's log can be checkpointed
     if (error) return *error;
     return events;
 }
 
-/// The row the statement stands on.
+/// Reads the statement's current row.
 Result<StoredEvent> StoredRows::read_row(const Statement& row, std::int64_t expected) const {
     const std::int64_t sequence = row.integer(0);
     const double time = row.real(1);

@@ -44,14 +44,15 @@ std::vector<fs::path> files(const StudyFolder& folder) {
     return all;
 }
 
-/// The folder, and what hpo itself makes in it but for single trials.
+/// Returns the folder and the entries that hpo creates in it, except those of single trials.
 std::vector<fs::path> parts(const StudyFolder& folder) {
     std::vector<fs::path> all = folders(folder);
     for (const fs::path& file : files(folder)) all.push_back(file);
     return all;
 }
 
-/// The log grows between checkpoints while the database itself stays as it is. Readers leave an empty log: no change.
+/// Returns the time of the last change. Between checkpoints only the log changes. Readers leave an empty log, which is
+/// no change.
 fs::file_time_type changed(const StudyFolder& study) {
     const fs::path log = study.database().string() + "-wal";
     std::error_code error;
@@ -148,7 +149,7 @@ std::vector<fs::path> missing_parts(const StudyFolder& folder) {
     std::vector<fs::path> all;
     for (fs::path around = folder.path.parent_path(); !around.empty() && missing(around); around = around.parent_path())
         all.insert(all.begin(), around);
-    const bool new_database = missing(folder.database());  // else those who read it may have made what lies beside it
+    const bool new_database = missing(folder.database());  // else its readers may have created the files beside it
     for (const fs::path& path : parts(folder))
         if (missing(path) && (new_database || !path.filename().string().starts_with("study.db"))) all.push_back(path);
     return all;
@@ -169,7 +170,7 @@ Result<void> replace_file(const fs::path& file, std::string_view text) {
         ::unlink(draft.c_str());
         return Error{file.string() + ": " + std::strerror(code)};
     };
-    ::unlink(draft.c_str());  // of a killed process
+    ::unlink(draft.c_str());  // draft of a killed process
     const Descriptor out(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
     if (!out) return failed();
     while (!text.empty()) {

@@ -42,7 +42,7 @@ Result<void> SummaryTable::prepare_writing() {
     return {};
 }
 
-/// The row of the totals, if it is there and sound, and tells of no more than the events do.
+/// Returns the row of the totals, if it is present and intact, and not newer than the events.
 std::optional<SummaryTable::Totals> SummaryTable::totals() {
     std::optional<Totals> found;
     if (totals_.step() == Statement::Step::row && totals_.integer(1) == row_sum(0, totals_.bytes(0))) {
@@ -54,8 +54,8 @@ std::optional<SummaryTable::Totals> SummaryTable::totals() {
     return found;
 }
 
-/// Reads the rows that are newer than `since`. Returns whether they and those before make up the summary that the
-/// totals speak of; only then the sums are those of that summary.
+/// Reads the rows that are newer than `since`. Returns true if they and the earlier ones match the totals; only then
+/// the checksums are valid.
 bool SummaryTable::read_rows(const Totals& totals, std::int64_t since, bool bare, Rows* rows) {
     std::vector<std::uint32_t> sums = since == 0 ? std::vector<std::uint32_t>() : sums_;
     rows_.bind(1, since);
@@ -80,12 +80,12 @@ bool SummaryTable::read_rows(const Totals& totals, std::int64_t since, bool bare
 }
 
 void SummaryTable::read(StudyRecord& record) {
-    if (!readable_ || !database_.run("BEGIN")) return;  // the totals and the trials of one moment
+    if (!readable_ || !database_.run("BEGIN")) return;  // reads totals and trials of one moment
     try {
         read_within(record);
     } catch (const std::exception&) {
         totals_.reset();
-        rows_.reset();  // a row that cannot be decoded: the events can tell the same
+        rows_.reset();  // undecodable row: read the events instead
     }
     (void)database_.run("COMMIT");
 }
@@ -113,7 +113,7 @@ std::int64_t SummaryTable::sequence() {
     try {
         if (const auto found = totals()) (void)read_rows(*found, 0, true, nullptr);
     } catch (const std::exception&) {
-        totals_.reset();  // totals that cannot be decoded
+        totals_.reset();  // undecodable totals
     }
     (void)database_.run("COMMIT");
     return sums_of_;

@@ -1,4 +1,4 @@
-// Threads that do what the thread that trains should not wait for: checksums and files of checkpoints.
+// Threads for work that the training thread should not wait for: checksums and files of checkpoints.
 #pragma once
 
 #include <condition_variable>
@@ -13,7 +13,7 @@
 
 namespace hpo {
 
-/// Jobs begin in the order in which they were given. With one thread, each also ends before the next one begins.
+/// Starts jobs in the order of their arrival. With one thread, each ends before the next begins.
 class Background {
    public:
     explicit Background(int most_threads) : most_threads_(most_threads) {}
@@ -22,8 +22,8 @@ class Background {
     Background(const Background&) = delete;
     Background& operator=(const Background&) = delete;
 
-    /// Starts the job on a thread, of which there are none until they are needed. The future has what the job returns
-    /// or throws. Where the system has no thread left, the job is done here.
+    /// Starts the job on a thread, which is created when it is needed. The future has the job's result or exception. If
+    /// the system has no thread left, runs the job in the caller.
     template <class Job>
     auto start(Job job) {
         auto task = std::make_shared<std::packaged_task<decltype(job())()>>(std::move(job));

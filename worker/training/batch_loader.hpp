@@ -1,8 +1,8 @@
-// Batches of staged samples, loaded ahead of their use by threads. Which samples a batch has is settled before it is
-// loaded, so that the number of threads changes no number of a trial.
+// Loads batches of staged samples ahead of their use by threads. The samples of a batch are fixed before it is loaded,
+// so that the number of threads does not change results.
 //
-// How many threads pay is measured: the first updates of a trial load their batches between two computations, and the
-// times decide (choose_loading).
+// The number of threads is chosen by measurement: the first updates of a trial load their batches between two
+// computations, and their times decide (choose_loading).
 #pragma once
 
 #include <condition_variable>
@@ -32,9 +32,9 @@ class BatchLoader {
     BatchLoader(const BatchLoader&) = delete;
     BatchLoader& operator=(const BatchLoader&) = delete;
 
-    /// Begins a sequence of `count` batches, and drops what is left of the one before.
+    /// Begins a sequence of `count` batches, and drops the rest of the previous one.
     void begin(Fill fill, std::int64_t count);
-    /// Copies the next batch; waits for it. Throws what `fill` threw.
+    /// Waits for the next batch and copies it. Rethrows an exception of `fill`.
     void next(std::span<std::byte> to);
 
    private:
@@ -59,28 +59,28 @@ class BatchLoader {
     std::vector<std::thread> threads_;
 };
 
-/// Seconds of some updates, all together.
+/// Total seconds of some updates.
 struct LoadingTimes {
     std::int64_t updates = 0;
-    double update = 0;   ///< with their loading
-    double loading = 0;  ///< batches into the host's part of the stage
-    double waiting = 0;  ///< of `loading`: for a disk, not for a core
+    double update = 0;   ///< of the updates, including their loading
+    double loading = 0;  ///< of loading batches into the host's part of the stage
+    double waiting = 0;  ///< part of `loading` that waits for a disk, not for a core
 };
 
 struct LoadingChoice {
     int threads = 0;         ///< 0: batches are loaded when they are used
     std::int64_t ahead = 0;  ///< batches
-    std::string text;        ///< what was chosen and why, for people
+    std::string text;        ///< the choice and its reason, for users
 };
 
-/// What the keys ask for, -1 for auto, on a device that computes on the host's cores (the CPU) or on its own.
+/// The study's keys (-1: auto), and whether the device computes on the host's cores.
 struct LoadingWish {
     int threads = -1, prefetch = -1;
     std::int64_t most_ahead = 0;  ///< see most_batches_ahead
     bool on_host_cores = true;
 };
 
-/// Without `times`, which is for a number of threads that is given.
+/// Chooses the number of threads and of batches ahead. `times` is not needed for a given number of threads.
 ///
 /// On the host's cores a thread that computes takes a core from training, so that only waiting for a disk is worth one,
 /// from a twentieth of an update on. Beside a device, loading overlaps with computing anyway while it takes less than
@@ -88,11 +88,11 @@ struct LoadingWish {
 /// ahead for each, as PyTorch's DataLoader has.
 LoadingChoice choose_loading(const LoadingWish& wish, const LoadingTimes& times = {});
 
-/// The most batches of so many bytes that are loaded ahead, of whatever is chosen: with auto at most 64 MiB.
+/// Returns the largest number of batches of `batch_bytes` that are loaded ahead; with auto at most 64 MiB.
 std::int64_t most_batches_ahead(int threads, int prefetch, std::int64_t batch_bytes);
 
-/// Seconds for which this thread has been on a core or waited for one, since it began: the rest of its time it waited
-/// for something else, such as a disk. Nothing where the system does not count this.
+/// Returns the seconds that this thread has been on a core or waited for one since its start. The rest of the time it
+/// waited for something else, such as a disk. Nothing if the system does not count them.
 std::optional<double> seconds_ready();
 
 }  // namespace hpo

@@ -1,4 +1,4 @@
-// What an evaluation counts, row by row, for the metrics of classes that need more than the number of correct rows.
+// Counts of an evaluation, row by row, for metrics of classes that need more than the number of correct rows.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the classes of a target count in the training loss.
+// The weights of a target's classes in the training loss.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ struct ClassWeights {
 /// "none", "balanced", or a number of at least 0 for each class, with commas between them. Errors name the key.
 Result<ClassWeights> parse_class_weights(const std::string& text);
 
-/// Whether they are possible for this data: not for numbers to predict, and a number for each class.
+/// Fails if the weights do not suit the data: they need classes or labels, and a number for each.
 Result<void> check_class_weights(const ClassWeights& weights, const DataShape& shape);
 
-/// The weights of the classes or labels. `counts`: in the training split, targets of each class, or samples that have
-/// each label; `targets`: all of them.
+/// Returns the weights of the classes or labels. `counts` has the targets of each class in the training split, or the
+/// samples with each label; `targets` is the number of all targets.
 ///
 /// Weights of classes are scaled so that their mean over the targets is 1, and the loss keeps its size. Balanced, a
 /// class counts in inverse proportion to its targets (King and Zeng 2001). The weight of a label is what having it

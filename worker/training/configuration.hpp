@@ -1,5 +1,5 @@
-// From the flat parameters of a trial to a typed, checked configuration. Types, ranges, choices and defaults come from
-// the table in worker_keys.hpp alone.
+// Converts the flat parameters of a trial to a typed, checked configuration. Types, ranges, choices and defaults come
+// from the table in worker_keys.hpp alone.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace hpo {
 
 enum class ScheduleKind { constant, cosine, one_cycle, step, wsd, plateau };
 enum class OptimizerKind { adamw, sgd, lion, muon };
-/// Whether it keeps two moments of each weight.
+/// Returns true if the optimizer keeps two moments of each weight.
 constexpr bool has_two_moments(OptimizerKind kind) {
     return kind == OptimizerKind::adamw || kind == OptimizerKind::muon;
 }
@@ -52,14 +52,14 @@ struct TrainingConfig {
     Precision precision = Precision::float32;
     Checkpointing checkpointing = Checkpointing::none;
     bool automatic_checkpointing = false;  ///< `auto`: see plan_group
-    /// Of the device: rows of a matrix product that take twice as long a row as very many do.
+    /// Of the device: rows at which a matrix product reaches half of its full speed.
     double rows_at_half_speed = 16;
     std::int64_t augment_shift = 0;  ///< pixels
     bool augment_flip = false;
     bool class_metrics = false;
     int loader_threads = -1;          ///< of staged data; -1: as measured, see batch_loader.hpp
     int prefetch = -1;                ///< batches ahead; -1: two for each thread
-    bool measured_precision = false;  ///< `auto`: precision is what precision.hpp makes of it; until then, float32
+    bool measured_precision = false;  ///< `auto`: precision.hpp resolves it; until then float32
 };
 
 struct Configuration {
@@ -71,11 +71,11 @@ struct Configuration {
 
 std::string to_text(Precision precision);
 
-/// Errors name the key and what it may be.
+/// Fails with the key and its allowed values.
 Result<Configuration> read_configuration(const Params& given);
 
-/// Chooses the batch size by the number of training samples if the configuration has none. An Error if it has less
-/// samples than the update has micro-batches.
+/// Chooses the batch size by the number of training samples if the configuration has none. Fails if that is less than
+/// the number of micro-batches.
 Result<void> set_batch_size(Configuration& configuration, const SplitSizes& sizes);
 
 }  // namespace hpo

@@ -1,5 +1,5 @@
-// The layout of a fused group's arena, and how its work is cut into iterations. Pure: it follows from shapes alone, so
-// that the answer to `plan` and the training agree to the byte.
+// The layout of a fused group's arena, and the division of its work into iterations. Pure: it follows from shapes
+// alone, so that the answer to `plan` and the training agree to the byte.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace hpo {
 
-/// How a trial's training is cut into iterations. An epoch is floor(training samples / batch size) iterations: the
+/// The division of a trial's training into iterations. An epoch is floor(training samples / batch size) iterations: the
 /// samples left over after the shuffle are not used in that epoch, so that every update has the same size. Evaluation
 /// uses every sample.
 struct Pace {
@@ -28,17 +28,17 @@ struct Pace {
 };
 Pace pace_of(const TrainingConfig& training, std::int64_t training_samples);
 
-/// Parameters side by side that an optimizer updates at once, with a learning rate of their own where muP wants it.
+/// Adjacent parameters that an optimizer updates at once, with a learning rate of their own under muP.
 struct RateRun {
     std::size_t parameter = 0;  ///< one of them, in ParameterBlock::parameters
     std::int64_t first = 0;     ///< elements [first, first + elements) of the block
     std::int64_t elements = 0;
-    std::int64_t decayed = 0;  ///< of these elements: the first so many are subject to weight decay
+    std::int64_t decayed = 0;  ///< the first `decayed` of these elements are subject to weight decay
     /// With Muon, of a hidden matrix: where Orthogonal::divisors has the number of its first part.
     std::optional<std::int64_t> orthogonal;
 };
 
-/// What Muon needs besides moments. L is the number of elements of the largest hidden matrix, S its shorter side.
+/// Temporary tensors of Muon. L is the number of elements of the largest hidden matrix, S its shorter side.
 struct Orthogonal {
     Tensor direction, part, product;  ///< [1, L]
     Tensor gram, squared;             ///< [1, S * S]
@@ -47,11 +47,11 @@ struct Orthogonal {
     Tensor zero, minus_one;           ///< numbers per replica
 };
 
-/// What the learning rate of a parameter is multiplied by, and its weight decay divided by (so that their product does
+/// Returns the factor of a parameter's learning rate, by which its weight decay is divided (so that their product does
 /// not depend on the width): 1 without muP; with it, by table 3 of Yang et al. 2022.
 double rate_factor(const ParameterBlock& block, const Parameter& parameter, OptimizerKind optimizer);
 
-/// How the work of a group is cut.
+/// The division of a group's work.
 struct GroupPace {
     std::int64_t micro_batch = 0;          ///< samples of a micro-batch in training, at most
     std::int64_t micro_batches = 1;        ///< of an update; the last one has the remaining samples
@@ -64,7 +64,7 @@ struct GroupPace {
     std::int64_t first_window = 0;
 };
 
-/// Where the matrices of each replica lie. P elements of the parameter block.
+/// The tensors of each replica in the arena. P is the number of elements of the parameter block.
 struct GroupArena {
     /// With staged data: the bytes (u8 [1, B]) of a replica's samples of a batch, or of a micro-batch of an evaluation,
     /// and inside of them the features ([rows, features], in the data's type) and the targets. One is filled while the
@@ -91,7 +91,7 @@ struct GroupArena {
     [[nodiscard]] const Tensor& evaluated() const { return average ? average : weights; }
 };
 
-/// Where the numbers of each replica lie: one for each.
+/// The numbers of replicas in the arena, one for each replica.
 struct ReplicaNumbers {
     Tensor seed, iteration, alive, window_index;
     Gather::Fold fold;                 ///< with folds
@@ -105,7 +105,7 @@ struct ReplicaNumbers {
 struct GroupPlan {
     std::unique_ptr<Model> model;
     Task task = Task::classification;
-    TrainingConfig shared;  ///< what all replicas have in common: accumulation, nesterov, ema, precision, augmentation
+    TrainingConfig shared;  ///< settings that all replicas share: accumulation, nesterov, ema, precision, augmentation
                             ///< and memory target; and, unless they are padded, batch size and optimizer
     Fusion fusion = Fusion::identical;
     int folds = 1;     ///< of a trial, each of which is a replica
@@ -138,8 +138,8 @@ struct GroupPlan {
     }
 };
 
-/// The iterations of the window after one of `window` iterations that took so long: twice as many after a short one,
-/// `most` at most, and half as many after a long one. What a trial reports does not depend on it.
+/// Returns the iterations of the next window after one of `window` iterations that took `took`: twice as many after a
+/// short one, at most `most`, and half as many after a long one. Reports do not depend on it.
 std::int64_t next_window(std::int64_t window, Seconds took, std::int64_t most);
 
 /// Rows of a micro-batch in training, by `accumulation`.
@@ -147,11 +147,12 @@ constexpr std::int64_t configured_micro_batch(const TrainingConfig& training) {
     return (training.batch_size + training.accumulation - 1) / training.accumulation;
 }
 
-/// Whether the area under the curve is reported of such data, with training.class_metrics: of a target for each sample,
-/// and of ClassTally::most_ranked classes at most.
+/// Returns true if training.class_metrics reports the area under the curve for this data: one target per sample, and at
+/// most ClassTally::most_ranked classes.
 bool ranks_classes(const DataShape& shape);
 
-/// What `checkpointing: auto` chose and at what price, in a line for people; empty: something else is configured.
+/// Returns a line about the choice of `checkpointing: auto` and its price, for users; empty if something else is
+/// configured.
 std::string checkpointing_text(const GroupPlan& plan);
 
 /// With `checkpointing: auto`, the micro-batches that are asked for (TrainingConfig::accumulation and micro_batch) say

@@ -13,15 +13,15 @@
 
 namespace hpo {
 
-/// What makes one replica of the group. Its `training` may differ from the others' in what GroupPlan::shared does not
-/// name.
+/// The specification of a replica. Its `training` may differ from that of others except in the settings of
+/// GroupPlan::shared.
 struct ReplicaSpec {
     TrainingConfig training;
     std::uint64_t seed = 0;
     /// The model without padding, for padded replicas. It must outlive the trainer. The replica's state is read and
     /// written in this model's layout.
     const Model* model = nullptr;
-    int fold = 0;  ///< whose samples it trains on
+    int fold = 0;  ///< the fold whose training samples it uses
 };
 
 /// Training figures of a replica's last step.
@@ -32,7 +32,7 @@ struct ReplicaStep {
     std::int64_t diverged_at = -1;  ///< first iteration (from 0) with a loss that is not finite; -1: none
 };
 
-/// Where a replica is between two iterations, without its state.
+/// The progress of a replica between two iterations, without its state.
 struct ReplicaProgress {
     std::int64_t iteration = 0;  ///< updates done
     LossWindow window;
@@ -63,7 +63,7 @@ struct Replica {
     double step_seconds = 0;
     Evaluation evaluation;
 
-    /// Whether it is between two steps.
+    /// Returns true between two steps.
     [[nodiscard]] bool at_end() const { return progress.in_step == 0; }
 };
 

@@ -1,8 +1,8 @@
-// The part of a group's arena that belongs to one replica, apart from what an update computes: the state that a
-// checkpoint holds (weights, moments, average, loss scaling) and the numbers that its configuration sets. Padded
-// replicas are read and written in the layout of their own model.
+// One replica's part of a group's arena, without temporary tensors of an update: the state of a checkpoint (weights,
+// moments, average, loss scaling) and the numbers of its configuration. Padded replicas are read and written in the
+// layout of their own model.
 //
-// `k` is the number of a replica, whose other facts are `replica`.
+// `k` is the number of the replica `replica`.
 #pragma once
 
 #include <span>
@@ -20,14 +20,14 @@ class ReplicaState {
     /// All arguments must outlive it.
     ReplicaState(Stream& stream, const GroupPlan& plan, const DeviceData& data);
 
-    /// Writes what the replica's configuration and progress set.
+    /// Writes the numbers of the replica's configuration and progress.
     void write_numbers(int k, const Replica& replica);
-    /// Writes that it trains no more: its weights stay as they are.
+    /// Marks a replica as ended, so that its weights stay as they are.
     void write_end(int k);
 
     /// Writes the state of a model that has not been trained. Leaves this replica selected.
     void initialise(int k, const Replica& replica);
-    /// Writes a state that was read. Leaves this replica selected.
+    /// Writes a state that read() has returned. Leaves this replica selected.
     void write(int k, const Replica& replica, std::span<const float> state);
     void read(int k, const Replica& replica, std::span<float> state);
     /// The weights that are evaluated.

@@ -43,7 +43,7 @@ void Trainer::resume(int replica, const ReplicaSpec& spec, std::int64_t steps, s
     stream_->select_replicas(0, replicas());
 }
 
-/// Sets up everything of a replica but its state.
+/// Sets up a replica except for its state.
 void Trainer::set_up(int replica, const ReplicaSpec& spec, std::int64_t steps, const ReplicaProgress& progress) {
     rounded_from_ = nullptr;
     assert(replica <= replicas() && replica < plan_.replicas);
@@ -95,7 +95,8 @@ void Trainer::deactivate(int replica) {
     state_.write_end(replica);
 }
 
-/// Has the model read its weights from `block`: in precisions of 16 bits they are rounded, unless the updates did that.
+/// Makes the model read its weights from `block`. In precisions of 16 bits they are rounded, unless the updates did
+/// that.
 void Trainer::use_weights(const Tensor& block) {
     const Tensor& rounded = plan_.model->rounded_weights();
     if (!rounded || rounded_from_ == &block) return;
@@ -245,7 +246,7 @@ void Trainer::read_window(std::int64_t count) {
             sums.loss += loss;
             progress.window.push(loss);
         }
-        if (bad != losses.end()) {  // what follows depends on the size of the window, and is discarded
+        if (bad != losses.end()) {  // later losses depend on the size of the window, and are discarded
             sums.loss += *bad;
             progress.iteration += ++done - count;
             sums.diverged_at = progress.iteration - 1;

@@ -143,8 +143,7 @@ void Trial::report_step(bool evaluated) {
     const Report report = measured(evaluated);
     adapt_rate(report);
     keep_if_best(report);
-    // The orchestrator stores this report as the trial's end, and a kill after that must not take the weights that it
-    // tells of.
+    // The orchestrator stores this report as the trial's end, so that its weights must be written first.
     if (progress_.step == run_.steps) {
         save(false);
         finish_files();

@@ -1,6 +1,5 @@
 // One trial from `run` to `finished`, as a replica of a group that trains, or with folds as one for each: its progress,
-// reports and checkpoints, and the test and export of the weights it keeps. TrialHost hides what is outside (a socket,
-// a test).
+// reports and checkpoints, and the test and export of its best weights. TrialHost hides the outside (a socket, a test).
 #pragma once
 
 #include <cstdint>
@@ -20,8 +19,8 @@ namespace hpo {
 class TrialHost {
    public:
     virtual ~TrialHost() = default;
-    /// Called often: for each iteration, each micro-batch of an evaluation and each part of the data. False means that
-    /// the trial must end at once with outcome `stopped`. `phase`: loading, measuring, training, evaluating or saving.
+    /// Called for each iteration, each micro-batch of an evaluation and each part of the data. Returns false if the
+    /// trial must end at once with outcome `stopped`. `phase`: loading, measuring, training, evaluating or saving.
     virtual bool should_continue(std::string_view phase) = 0;
     /// Training begins after `from_step` completed steps, on the data with this fingerprint.
     virtual void started(std::int64_t from_step, const std::string& data) = 0;
@@ -60,17 +59,18 @@ class Trial {
     void leave_trainer();
     [[nodiscard]] int replica() const { return replica_; }  ///< the first one; -1: in no trainer
     [[nodiscard]] int folds() const { return plan_.folds; }
-    /// Whether the trainer has completed a step of all of its folds.
+    /// Returns true if the trainer has completed a step of all folds.
     [[nodiscard]] bool at_end() const;
     [[nodiscard]] const AttemptId& id() const { return run_.id; }
     TrialHost& host() { return host_; }
     [[nodiscard]] std::int64_t batch() const { return configuration_.training.batch_size; }
-    /// Waits until its files are written. Must precede the news of its end: the folder is the orchestrator's then.
+    /// Waits until its files are written. Call it before the end of the trial is sent, since the orchestrator owns the
+    /// folder afterwards.
     void finish_files();
-    /// Hands its buffers over; the trial has ended, and its files are written.
+    /// Hands over the buffers of an ended trial, whose files are written.
     HostBuffers release_buffers() { return std::move(buffers_); }
 
-    /// Logs how its batches are loaded, once it is known.
+    /// Logs how batches are loaded, once that is decided.
     void tell_loading();
     /// Reports the trainer's step; `evaluated`: the trainer has evaluated it, too.
     void report_step(bool evaluated);
@@ -108,7 +108,7 @@ class Trial {
     std::future<Result<bool>> writing_;
     std::vector<ReplicaProgress> replica_progress_;  ///< of each fold, to which buffers_.state belongs
     bool has_state_ = false;
-    bool started_ = false;  ///< its host was told so
+    bool started_ = false;  ///< host_ was told
     Trainer* trainer_ = nullptr;
     int replica_ = -1;
     std::string told_loading_;

@@ -1,4 +1,4 @@
-// The two checkpoint files of a trial, and the model it exports.
+// The two checkpoint files of a trial, and its exported model.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace hpo {
 
-/// How far a trial has come. last.ckpt holds the bytes of this structure.
+/// The progress of a trial. last.ckpt holds the bytes of this structure.
 struct TrialProgress {
     std::int64_t step = 0;       ///< steps done
     std::int64_t iteration = 0;  ///< updates done

@@ -68,7 +68,7 @@ void TrialGroup::finish(TrialHost& host, const AttemptId& id, Outcome outcome, c
     on_end_(Finished{id, outcome, message, {}, {}});
 }
 
-/// Does `work` for a trial. False: it failed, the trial has ended, and `on_end_` was told how.
+/// Does `work` for a trial. Returns false if it failed; then the trial has ended, and `on_end_` was told.
 template <class F>
 bool TrialGroup::guarded(const AttemptId& id, TrialHost& host, F&& work) {
     try {
@@ -167,7 +167,7 @@ std::optional<Precision> TrialGroup::kept_precision(const to_worker::Run& run, c
     return std::nullopt;
 }
 
-/// A trial's configuration with what was resolved for the whole group.
+/// Returns a trial's configuration with the settings resolved for the whole group.
 Configuration TrialGroup::resolved_for_group(Configuration asked) const {
     asked.data = configuration_->data;
     asked.training.precision = configuration_->training.precision;
@@ -313,9 +313,8 @@ void TrialGroup::assign_replicas() {
     }
 }
 
-/// Makes a trainer for the present number of trials, and copies those that train already from arena to arena. That
-/// takes memory beyond what is reserved for a moment, so that it is done only where much is free. False: nothing was
-/// done.
+/// Makes a trainer for the present number of trials, and copies those in training from arena to arena. This briefly
+/// takes memory beyond the reservation, so that it is done only if much is free. Returns false if nothing was done.
 bool TrialGroup::move_within_device() {
     const bool any =
         std::any_of(trials_.begin(), trials_.end(), [](const Member& trial) { return trial->replica() >= 0; });

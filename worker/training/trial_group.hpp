@@ -14,8 +14,8 @@
 
 namespace hpo {
 
-/// Everything that goes wrong becomes an outcome, failed or out_of_memory, with a message. The only exceptions are
-/// those of the hosts, and DeviceLost.
+/// Every failure becomes an outcome, failed or out_of_memory, with a message. Throws only exceptions of the hosts, and
+/// DeviceLost.
 class TrialGroup {
    public:
     using Ended = std::function<void(const from_worker::Finished&)>;
@@ -25,10 +25,11 @@ class TrialGroup {
 
     [[nodiscard]] bool empty() const { return trials_.empty(); }
     [[nodiscard]] int size() const { return static_cast<int>(trials_.size()); }
-    /// Whether the trial has the fusion key of those in the group; true for an empty group.
+    /// Returns true if the trial has the group's fusion key, or the group is empty.
     [[nodiscard]] bool accepts(const to_worker::Run& run) const;
 
-    /// Adds a trial, which trains from the next step on. Loads its data unless that is there, and reads its checkpoint.
+    /// Adds a trial, which trains from the next step on. Loads its data unless they are loaded, and reads its
+    /// checkpoint.
     void add(const to_worker::Run& run, TrialHost& host);
 
     /// Trains all trials until at least one completes its step; evaluates those, reports them, and waits for and
@@ -59,7 +60,7 @@ class TrialGroup {
     WorkerContext& context_;
     Ended on_end_;
     std::string fusion_key_;                      ///< empty: none yet
-    std::optional<Configuration> configuration_;  ///< what the arena is laid out for (see layout_configuration)
+    std::optional<Configuration> configuration_;  ///< configuration of the arena's layout (see layout_configuration)
     std::unique_ptr<Trainer> trainer_;
     std::optional<MemoryPressure> pressure_;  ///< none: micro-batches stay as configured
     std::vector<Member> trials_;              ///< in the order in which they were added

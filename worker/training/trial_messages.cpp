@@ -75,7 +75,7 @@ Metrics task_metrics(Task task, const Evaluation& evaluation, const DeviceData& 
     const double unit = its.facts.target_deviation;
     metrics[prefix + "mse"] = evaluation.loss * unit * unit;
     metrics[prefix + "mae"] = evaluation.absolute * unit;
-    // Where all targets are the same, what they vary by cannot be explained: 1 for a perfect prediction, else 0.
+    // Equal targets have no variance to explain: 1 for a perfect prediction, else 0.
     const double variance = part == Part::train ? its.validation_variance : its.test_variance;
     metrics[prefix + "r2"] = variance > 0 ? 1 - evaluation.loss / variance : evaluation.loss > 0 ? 0.0 : 1.0;
     return metrics;

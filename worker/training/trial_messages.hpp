@@ -1,4 +1,4 @@
-// The texts of a trial: the lines of its log, and what its checkpoints are bound to.
+// The texts of a trial: the lines of its log, and the binding of its checkpoints.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace hpo {
 
-/// A number of bytes for people, such as "23.4 MB".
+/// Returns a number of bytes as text, such as "23.4 MB".
 std::string mebibytes(std::int64_t bytes);
 
 std::string configuration_line(const to_worker::Run& run, const Configuration& configuration, const GroupPlan& plan,
@@ -29,8 +29,8 @@ Metrics mean_of_folds(std::span<const Metrics> folds);
 std::string step_line(const Report& report, std::int64_t steps, Task task);
 std::string test_line(const Metrics& tested, std::int64_t step);
 
-/// A text of everything that the bits of a trial's training follow from. The number of micro-batches is left out, since
-/// a trial that ran out of memory resumes with smaller ones.
+/// Returns a text of everything that determines the bits of a trial's training. It omits the number of micro-batches,
+/// since a trial that ran out of memory resumes with smaller ones.
 std::string binding_text(const to_worker::Run& run, const Configuration& configuration, std::uint32_t fingerprint);
 
 }  // namespace hpo

@@ -1,9 +1,8 @@
-// What pays on a device depends on the device: how far trials are padded so that they share a worker, how much
-// temporary memory an operation works on, and how many rows keep it busy. All were chosen without a GPU. A worker on a
-// GPU therefore measures them once for each device, before its first trial, and keeps them in a file, so that all
-// workers lay trials out alike, also in later sessions. Which ones are taken follows from the measured times alone.
-// Where the time for measuring was too short, as on a device whose libraries are loaded for the first time, the next
-// session measures again.
+// Settings that depend on the device: how far trials are padded so that they share a worker, the temporary memory of an
+// operation, and the rows that keep the device busy. A worker on a GPU measures them once for each device, before its
+// first trial, and keeps them in a file, so that all workers lay trials out alike, also in later sessions. They follow
+// from the measured times alone. If the time for measuring was too short, as on a device whose libraries are loaded for
+// the first time, the next session measures again.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +20,8 @@ namespace hpo {
 struct Tuning {
     BucketBounds buckets;
     std::int64_t part_bytes = 0;  ///< see Device::part_bytes; 0: that of the device
-    /// Batches of up to so many samples are faster where weights are updated in the backward pass
-    /// (GroupPlan::updates_in_backward): fewer bytes are moved, but no library multiplies. 0: none.
+    /// Largest batch in samples that is faster with weights updated in the backward pass
+    /// (GroupPlan::updates_in_backward), which moves fewer bytes but multiplies without a library. 0: none.
     std::int64_t backward_updates = 0;
     /// Rows at which a matrix product reaches half of its full speed; 0: not measured.
     std::int64_t rows_at_half_speed = 0;
@@ -51,12 +50,13 @@ struct FoundTuning {
     friend bool operator==(const FoundTuning&, const FoundTuning&) = default;
 };
 
-/// Chooses by the times. Padding below `least` costs at most a seventh more time. Padding to powers of two below
-/// `coarse`, the next one, costs at most half as much again. What cannot be measured stays as it was chosen.
+/// Chooses the settings by the times. Padding below `least` costs at most a seventh more time. Padding to powers of two
+/// below `coarse`, the next one, costs at most half as much again. Settings that cannot be measured keep their
+/// defaults.
 FoundTuning find_tuning(const TuningTimes& times);
 
-/// The times of short trainings, convolutions and products on synthetic data. All together take a few seconds at most,
-/// from this call on. Both references must outlive the result.
+/// Returns functions that time short trainings, convolutions and products on synthetic data, within a few seconds from
+/// this call on. Both references outlive the result.
 TuningTimes times_on(Device& device, const Clock& clock);
 
 /// Of a device, this many sessions measure until one of them has measured everything. After that the one that has

@@ -1,4 +1,4 @@
-// What follows the gradients of an iteration: the update of the weights by the replicas' optimizers.
+// Updates the weights by the replicas' optimizers, after the gradients of an iteration.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Optimizers {
 };
 Optimizers optimizers_of(std::span<const Replica> replicas, const GroupPlan& plan, const Stream& stream);
 
-/// For the backward pass, with Optimizers::in_backward.
+/// Returns the tensors of an update in the backward pass, with Optimizers::in_backward.
 UpdateInBackward update_in_backward(const GroupPlan& plan);
 /// Ends an iteration: updates the weights with GroupArena::gradient, and counts the iteration.
 void update_weights(Stream& stream, const GroupPlan& plan, Optimizers used);

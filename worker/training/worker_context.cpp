@@ -21,7 +21,7 @@ constexpr std::size_t buffer_slack = std::size_t{1} << 20;
 
 bool fits(std::size_t there, std::size_t bytes, std::size_t slack) { return there >= bytes && there - bytes <= slack; }
 
-/// Why a trial does not fit a device with a limit on the size of an allocation; empty: it fits.
+/// Returns why a trial does not fit a device with a limit on the size of an allocation; empty if it fits.
 std::string too_large_a_piece(const DeviceMemory& memory, const GroupPlan& plan, const DataShape& shape,
                               const SplitSizes& sizes, Placement placement) {
     if (memory.largest_piece == 0) return {};
@@ -39,7 +39,7 @@ std::string too_large_a_piece(const DeviceMemory& memory, const GroupPlan& plan,
     return {};
 }
 
-/// What a model with parts takes, in a line for people; empty: it has none.
+/// Returns a line about the memory of a model's parts, for users; empty if it has none.
 std::string memory_text(const GroupPlan& plan) {
     const std::vector<MemoryPart> parts = plan.model->memory_parts();
     if (parts.empty()) return {};
@@ -52,12 +52,12 @@ std::string memory_text(const GroupPlan& plan) {
     return text + " weights, moments and batches " + mebibytes(static_cast<std::int64_t>(rest));
 }
 
-/// What readers of samples keep in memory, at most: where each sample is and what its targets are.
+/// Returns the largest memory of readers of samples: the position and the targets of each sample.
 std::int64_t reader_bytes(const DataShape& shape, const SplitSizes& sizes) {
     return (shape.train + shape.test) * (4 + 4 * (shape.target_per_step ? 0 : shape.target_columns())) * sizes.folds;
 }
 
-/// Where the samples lie, in a line for people; empty: where they always did.
+/// Returns a line about the placement of samples, for users; empty if they are in the device's memory.
 std::string placement_text(const DataConfig& data, const DataConfig& asked, const DataShape& shape,
                            const SplitSizes& sizes) {
     if (!is_staged(data.placement)) return {};
@@ -89,7 +89,7 @@ bool in_host_memory(const Device& device) {
 
 namespace {
 
-/// Where the samples lie that the configuration leaves to the worker.
+/// Chooses the placement of samples if it is `auto`.
 Placement placement_of(const WorkerContext& context, DataConfig data) {
     if (context.data) {
         data.placement = context.data->config.placement;
@@ -128,7 +128,7 @@ Configuration configuration_of(const WorkerContext& context, const Params& param
 Configuration resolve_auto(WorkerContext& context, Configuration configuration) {
     const std::int64_t part_bytes = context.tuning.part_bytes;
     configuration.training.part_bytes = part_bytes > 0 ? part_bytes : context.device.part_bytes();
-    // What is not measured is what is typical of cores with vector registers, and of a GPU.
+    // Unmeasured settings have typical values of cores with vector registers, and of a GPU.
     const auto measured_rows = static_cast<double>(context.tuning.rows_at_half_speed);
     configuration.training.rows_at_half_speed =
         measured_rows > 0 ? measured_rows : (context.device.slots() > 1 ? 2048 : 16);
