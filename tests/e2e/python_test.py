@@ -321,6 +321,7 @@ class Results(Python):
         self.assertIn("best loss", "".join(whole.itertext()))
         self.assertEqual(len(whole.findall(".//circle")), 11)
         self.assertEqual(len(whole.findall(".//tbody/tr")), 10)
+        self.assertRegex(whole.findall(".//text")[0].text, r"^≥ 0\.\d+$")
         self.assertEqual(len(table.findall(".//tbody/tr")), 12)
         self.assertIn("no value yet", "".join(empty.itertext()))
 
@@ -331,7 +332,7 @@ class Results(Python):
             self.assertEqual(len(self.error.splitlines()), lines, self.error)
             shutil.rmtree(self.folder / "runs")
         self.python(script.replace("PROGRESS", "True"))
-        self.assertRegex(self.error, r"trial 12: results  trial 12 of 12  best loss [\d.e-]+ \(trial \d+\)  \d+:\d\d")
+        self.assertRegex(self.error, r"trial 12: results  12 of 12 trials  best loss [\d.e-]+ \(trial \d+\)  \d+:\d\d")
         shutil.rmtree(self.folder / "runs")
         import pty
         ours, theirs = pty.openpty()
@@ -347,7 +348,7 @@ class Results(Python):
             pass  # all was read
         os.close(ours)
         last = shown.decode().split("\r\x1b[K")[-1]
-        self.assertRegex(last, r"^results  trial 12 of 12  best loss")
+        self.assertRegex(last, r"^results  12 of 12 trials  best loss")
         self.assertLess(len(last.rstrip()), 60)
         self.assertTrue(last.endswith("\r\n"))
 
@@ -427,14 +428,14 @@ class Surface(Python):
             """)
         self.assertEqual(out, "module 'hpo' has no attribute 'Sudy'\n")
 
-    @unittest.skipUnless(shutil.which("mypy"), "no mypy")
+    @unittest.skipUnless(has("mypy"), "no mypy")
     def test_types_are_strict(self):
-        done = subprocess.run(["mypy", "--strict", "--cache-dir", self.folder / "cache", "--config-file", CLIENT / "pyproject.toml", CLIENT / "hpo"],
+        done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", self.folder / "cache", "--config-file", CLIENT / "pyproject.toml", CLIENT / "hpo"],
                               capture_output=True, text=True, cwd=CLIENT)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         (self.folder / "user.py").write_text("import hpo\nwith hpo.Study('s.yaml') as study:\n    trial = study.ask()\n    reveal_type(trial)\n"
                                              "    reveal_type(study.ask(2))\n    reveal_type(hpo.trial().report(1, loss=2))\n")
-        done = subprocess.run(["mypy", "--strict", "--cache-dir", self.folder / "cache", "user.py"], capture_output=True, text=True,
+        done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", self.folder / "cache", "user.py"], capture_output=True, text=True,
                               cwd=self.folder, env={**os.environ, "MYPYPATH": str(CLIENT)})
         self.assertEqual(re.findall(r'Revealed type is "(.*)"', done.stdout),
                          ["Union[hpo.study.AskedTrial, None]", "builtins.list[hpo.study.AskedTrial]", "builtins.str"])
@@ -483,7 +484,7 @@ class Notebook(Python):
         self.assertEqual(cells[0], [])
         for cell, trial in ((cells[1], 3), (cells[2], 6)):
             [progress] = cell  # one output, which has changed in place
-            self.assertRegex(progress["data"]["text/html"], r"nb  3 of 3  best loss")
+            self.assertRegex(progress["data"]["text/html"], r"nb  3 of 3 trials  best loss")
         self.assertIn("<svg", cells[3][0]["data"]["text/html"])
         self.assertIn("6 of 8 trials", cells[3][0]["data"]["text/html"])
         self.assertNotIn("<i>", cells[3][0]["data"]["text/html"])

@@ -42,14 +42,13 @@ def number_text(value: Any) -> str:
 
 
 def curve_svg(metric: str, direction: str, trials: Sequence["TrialRecord"]) -> str:
-    """Each trial's value as a point, and the best so far as a line. Points that are much worse than most lie at the
-    border."""
+    """Each trial's value as a point, and the best so far as a line. What is worse than the median lies at the border."""
     points = [(trial.number, trial.value or 0.0) for trial in filter(_counts, trials)]
     if len(points) < 2:
         return ""
     better = min if direction == "minimize" else max
     in_order = sorted((value for _, value in points), reverse=direction != "minimize")
-    best, worst = in_order[0], in_order[(len(in_order) - 1) * 9 // 10]
+    best, worst = in_order[0], in_order[len(in_order) // 2]
     span = abs(worst - best) or 1.0
     last = max(number for number, _ in points)
 
@@ -67,9 +66,11 @@ def curve_svg(metric: str, direction: str, trials: Sequence["TrialRecord"]) -> s
     path += f"L{place(last, so_far)[0]:.1f},{place(last, so_far)[1]:.1f}"
     dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2" fill="currentColor" opacity="0.45"/>'
                    for x, y in (place(*point) for point in points))
-    top, bottom = (worst, best) if direction == "minimize" else (best, worst)
-    text = (f'<text x="{_LEFT - 6}" y="{_TOP + 8}" text-anchor="end">{number_text(top)}</text>'
-            f'<text x="{_LEFT - 6}" y="{_HEIGHT - _BOTTOM}" text-anchor="end">{number_text(bottom)}</text>'
+    cut = in_order[-1] != worst
+    limit = f"{('≥ ' if direction == 'minimize' else '≤ ') if cut else ''}{number_text(worst)}"
+    top, bottom = (limit, number_text(best)) if direction == "minimize" else (number_text(best), limit)
+    text = (f'<text x="{_LEFT - 6}" y="{_TOP + 8}" text-anchor="end">{top}</text>'
+            f'<text x="{_LEFT - 6}" y="{_HEIGHT - _BOTTOM}" text-anchor="end">{bottom}</text>'
             f'<text x="{_LEFT}" y="{_HEIGHT - 4}">trial 1</text>'
             f'<text x="{_WIDTH - 10}" y="{_HEIGHT - 4}" text-anchor="end">{last}</text>')
     title = f"{metric} of {len(points)} trials; the best so far as a line, at last {number_text(best)}"

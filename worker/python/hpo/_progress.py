@@ -25,6 +25,8 @@ class Progress:
         self._began = time.monotonic()
         self._drawn = float("-inf")
         self._state = ""
+        self._place = ""
+        self._newest = 0  # the number of the newest trial
 
     def __enter__(self) -> "Progress":
         return self
@@ -35,7 +37,9 @@ class Progress:
 
     def began(self, number: int, begun: int) -> None:
         """A trial begins, the `begun`th of this call."""
-        self._place = f"{begun} of {self._n}" if self._n is not None else f"trial {number} of {self._study.budget}"
+        self._newest = max(self._newest, number)  # paused ones come back
+        done, of = (begun, self._n) if self._n is not None else (self._newest, self._study.budget)
+        self._place = f"{done} of {of} trials"
 
     def ended(self, trial: "AskedTrial") -> None:
         """A trial has ended, or is paused."""
