@@ -207,7 +207,18 @@ Json importance_json(const Study& study, const analysis::Importance& importance,
 
 }  // namespace
 
-Json importance_json(StudySnapshot& snapshot) {
+Json importance_json(StudySnapshot& snapshot, std::int64_t most_steps) {
+    std::int64_t steps = 0;
+    for (const std::int64_t trial : analysis::analysed_trials(snapshot.study, snapshot.record))
+        steps += snapshot.record.trial(trial).steps();
+    if (steps > most_steps) {
+        analysis::Importance none;
+        none.no_effects =
+            "These trials have too many steps to analyse them again and again while the study is watched: hpo "
+            "importance " +
+            snapshot.study.name + " does it once.";
+        return importance_json(snapshot.study, none, Json::array());
+    }
     if (const auto read = read_analysed_steps(snapshot); !read) throw Fatal(read.error().message);
     const auto importance = analysis::importance_of(snapshot.study, snapshot.record, repeats_of(snapshot));
     return importance_json(snapshot.study, importance, stopping_json(snapshot.study, snapshot.record));

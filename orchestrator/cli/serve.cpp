@@ -10,9 +10,7 @@
 #include <CLI/Validators.hpp>
 #include <cstdlib>
 #include <fstream>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -75,20 +73,10 @@ void check(const ServeArguments& arguments) {
 }
 
 serve::Sources sources() {
-    struct Documents {
-        std::mutex mutex;
-        std::map<std::string, LiveDocument> by_folder;
+    const auto new_document = [] {
+        return [live = std::make_shared<LiveDocument>()](const StudySnapshot& snapshot) { return live->of(snapshot); };
     };
-    const auto documents = std::make_shared<Documents>();
-    const auto document = [documents](StudySnapshot& snapshot) {
-        LiveDocument* live = nullptr;
-        {
-            const std::lock_guard lock(documents->mutex);
-            live = &documents->by_folder[snapshot.folder.path.string()];
-        }
-        return live->of(snapshot);
-    };
-    return {.document = document, .trial = shown_trial, .stop = ask_to_stop};
+    return {.new_document = new_document, .trial = shown_trial, .stop = ask_to_stop};
 }
 
 int serve_command(const ServeArguments& arguments) {

@@ -51,15 +51,15 @@ Json answer_of(const StudySnapshot& snapshot) {
 }
 
 /// All but what takes long and seldom changes.
-Json quick_parts(const StudySnapshot& snapshot) {
+Json quick_parts(const StudySnapshot& snapshot, page::KeptParts& kept) {
     Json json{{"schema", json_schema},
               {"version", version},
               {"study", study_json(snapshot)},
               {"answer", answer_of(snapshot)},
               {"space", page::space_columns(snapshot.study)},
               {"trials", page::trial_columns(snapshot.study, snapshot.record)},
-              {"curves", page::curves_of(snapshot)}};
-    page::add_events(json, snapshot);
+              {"curves", page::curves_of(snapshot, kept)}};
+    page::add_events(json, snapshot, kept);
     json["load"] = page::load_columns(or_fail(snapshot.store->telemetry()));
     json["failures"] = page::failures_of(snapshot);
     json["source"] = snapshot.study.source;
@@ -69,7 +69,8 @@ Json quick_parts(const StudySnapshot& snapshot) {
 }  // namespace
 
 page::Json study_document(StudySnapshot& snapshot) {
-    Json json = quick_parts(snapshot);
+    page::KeptParts nothing;
+    Json json = quick_parts(snapshot, nothing);
     json["git"] = page::git_state(snapshot.study);
     json["machine"] = page::machine();
     json["importance"] = importance_json(snapshot);  // last, as it reads steps into the snapshot
@@ -77,14 +78,14 @@ page::Json study_document(StudySnapshot& snapshot) {
 }
 
 page::Json LiveDocument::of(const StudySnapshot& snapshot) {
-    Json json = quick_parts(snapshot);
+    Json json = quick_parts(snapshot, kept_);
     if (ended_ < 0) {
         git_ = page::git_state(snapshot.study);
         machine_ = page::machine();
     }
     if (const std::int64_t ended = count_ended(snapshot.record); ended != ended_) {
         StudySnapshot apart = snapshot_or_fail(snapshot.folder);  // whose steps are forgotten again
-        importance_ = importance_json(apart);
+        importance_ = importance_json(apart, most_steps);
         ended_ = ended;
     }
     json["git"] = git_;

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "orchestrator/lookup/study_snapshot.hpp"
-#include "orchestrator/page/packed.hpp"
+#include "orchestrator/page/study_parts.hpp"
 
 namespace hpo {
 
@@ -12,13 +12,17 @@ namespace hpo {
 /// the snapshot. Throws Fatal if something cannot be read.
 page::Json study_document(StudySnapshot& snapshot);
 
-/// Makes the document again and again while a study runs. It asks Git once, and computes the importance of parameters
-/// again when further trials have ended. Leaves the snapshot without further steps.
+/// Makes the document of a study again and again while it runs: reads only what is new, asks Git once, and computes the
+/// importance of parameters when further trials have ended, unless they have very many steps. Leaves the snapshot
+/// without further steps.
 class LiveDocument {
    public:
     page::Json of(const StudySnapshot& snapshot);
 
    private:
+    static constexpr std::int64_t most_steps = 50'000;  ///< that are analysed: some 50 MB
+
+    page::KeptParts kept_;
     std::int64_t ended_ = -1;  ///< trials, when `importance_` was computed; -1: never
     page::Json git_, machine_, importance_;
 };

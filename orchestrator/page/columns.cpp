@@ -228,7 +228,7 @@ CurveColumns::CurveColumns(std::string metric, std::size_t curves)
     : metric_(std::move(metric)),
       points_(std::clamp<std::size_t>(most_points / std::max<std::size_t>(curves, 1), 8, 512)) {}
 
-void CurveColumns::add(const TrialRecord& trial) {
+CurvePoints CurveColumns::points_of(const TrialRecord& trial) const {
     std::vector<double> values;
     std::vector<std::int64_t> steps;
     for (const Report& report : trial.curve)
@@ -236,11 +236,18 @@ void CurveColumns::add(const TrialRecord& trial) {
             steps.push_back(report.step);
             values.push_back(std::isfinite(*value) ? *value : absent);
         }
+    CurvePoints points;
     for (const std::size_t i : thinned(values, points_)) {
-        steps_.push_back(static_cast<std::uint32_t>(steps[i]));
-        values_.push_back(static_cast<float>(values[i]));
+        points.steps.push_back(static_cast<std::uint32_t>(steps[i]));
+        points.values.push_back(static_cast<float>(values[i]));
     }
-    trials_.push_back(static_cast<std::uint32_t>(trial.number));
+    return points;
+}
+
+void CurveColumns::add(std::int64_t trial, const CurvePoints& points) {
+    steps_.insert(steps_.end(), points.steps.begin(), points.steps.end());
+    values_.insert(values_.end(), points.values.begin(), points.values.end());
+    trials_.push_back(static_cast<std::uint32_t>(trial));
     ends_.push_back(static_cast<std::uint32_t>(steps_.size()));
 }
 

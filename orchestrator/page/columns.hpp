@@ -19,13 +19,22 @@ Json trial_columns(const Study& study, const StudyRecord& record);
 /// Returns the dimensions of the space: name, kind, and range or choices.
 Json space_columns(const Study& study);
 
+/// The points that are shown of a curve.
+struct CurvePoints {
+    std::vector<std::uint32_t> steps;
+    std::vector<float> values;
+};
+
 /// Collects the curves of the objective's metric, thinned so that all of them together have a bounded size.
 class CurveColumns {
    public:
     /// `curves` is how many trials are added at most.
     CurveColumns(std::string metric, std::size_t curves);
-    /// Adds a trial with all its steps.
-    void add(const TrialRecord& trial);
+    /// Returns what is shown of a trial, which must have all its steps.
+    [[nodiscard]] CurvePoints points_of(const TrialRecord& trial) const;
+    /// Returns the largest number of points of a curve.
+    [[nodiscard]] std::size_t most() const { return points_; }
+    void add(std::int64_t trial, const CurvePoints& points);
     [[nodiscard]] Json json() const;
 
     static constexpr std::size_t most_points = 320'000;  ///< of all curves

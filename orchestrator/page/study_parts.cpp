@@ -35,7 +35,7 @@ std::string end_of_file(const std::filesystem::path& path, std::size_t lines) {
 
 }  // namespace
 
-Json curves_of(const StudySnapshot& snapshot) {
+Json curves_of(const StudySnapshot& snapshot, KeptParts& kept) {
     std::vector<std::int64_t> with_curve;
     for (const TrialRecord& trial : snapshot.record.trials)
         if (!trial.curve.empty()) with_curve.push_back(trial.number);
@@ -52,31 +52,36 @@ Json curves_of(const StudySnapshot& snapshot) {
         shown.erase(std::unique(shown.begin(), shown.end()), shown.end());
     }
     CurveColumns curves(snapshot.study.objective.metric, shown.size());
-    for (const std::int64_t number : shown) curves.add(or_fail(snapshot.whole(snapshot.record.trial(number))));
+    for (const std::int64_t number : shown) {
+        const TrialRecord& trial = snapshot.record.trial(number);
+        KeptParts::Curve& curve = kept.curves[number];
+        if (curve.trained != trial.trained || curve.most != curves.most())
+            curve = {trial.trained, curves.most(), curves.points_of(or_fail(snapshot.whole(trial)))};
+        curves.add(number, curve.points);
+    }
     Json json = curves.json();
     json["of"] = with_curve.size();
     return json;
 }
 
-void add_events(Json& json, const StudySnapshot& snapshot) {
+void add_events(Json& json, const StudySnapshot& snapshot, KeptParts& kept) {
     constexpr std::size_t batch = 4096, most_sessions = 20;
-    AttemptColumns attempts;
-    std::vector<Json> sessions;
-    for (std::int64_t sequence = 0;;) {
-        const auto events = or_fail(snapshot.store->events_to_resume(sequence, batch));
+    std::vector<Json>& sessions = kept.sessions;
+    for (;;) {
+        const auto events = or_fail(snapshot.store->events_to_resume(kept.sequence, batch));
         for (const StoredEvent& stored : events) {
-            sequence = stored.sequence;
-            attempts.add(stored);
+            kept.sequence = stored.sequence;
+            kept.attempts.add(stored);
             if (const auto* session = std::get_if<event::SessionStarted>(&stored.event))
                 sessions.push_back(
                     {{"host", session->host}, {"version", session->version}, {"started", utc_text(stored.time)}});
         }
-        if (events.size() < batch || sequence >= snapshot.record.sequence) break;
+        if (events.size() < batch || kept.sequence >= snapshot.record.sequence) break;
     }
-    json["attempts"] = attempts.json();
+    json["attempts"] = AttemptColumns(kept.attempts).json();  // which ends those that run
     if (sessions.size() > most_sessions)
         sessions.erase(sessions.begin(), sessions.end() - static_cast<std::ptrdiff_t>(most_sessions));
-    json["sessions"] = std::move(sessions);
+    json["sessions"] = sessions;
 }
 
 Json failures_of(const StudySnapshot& snapshot) {

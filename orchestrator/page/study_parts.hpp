@@ -1,16 +1,33 @@
 // Reads the parts of a page that its record does not hold: curves, attempts, failures, the machine.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <vector>
+
 #include "orchestrator/lookup/study_snapshot.hpp"
 #include "orchestrator/page/columns.hpp"
 
 namespace hpo::page {
 
+/// What was read of a study, so that the next page of the same study reads only what is new.
+struct KeptParts {
+    struct Curve {
+        std::int64_t trained = 0;  ///< steps of the trial when it was read
+        std::size_t most = 0;      ///< points
+        CurvePoints points;
+    };
+    std::map<std::int64_t, Curve> curves;  ///< by trial
+    AttemptColumns attempts;
+    std::vector<Json> sessions;
+    std::int64_t sequence = 0;  ///< of the last event in `attempts` and `sessions`
+};
+
 /// Returns the curves of the trials that have one: of all, or of a large study the best and others at equal distances.
-Json curves_of(const StudySnapshot& snapshot);
+Json curves_of(const StudySnapshot& snapshot, KeptParts& kept);
 
 /// Adds where and when trials ran, and the sessions.
-void add_events(Json& json, const StudySnapshot& snapshot);
+void add_events(Json& json, const StudySnapshot& snapshot, KeptParts& kept);
 
 /// Returns the trials that failed or diverged, the last ones first, with their reasons and the ends of their logs.
 Json failures_of(const StudySnapshot& snapshot);

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -14,11 +15,17 @@ namespace hpo::serve {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using std::chrono::duration_cast;
 
 /// A study that nobody looks at is forgotten, but for its row in the list, if it does not run or has many trials.
 constexpr std::size_t many = 1000;
 constexpr std::chrono::seconds forgotten_after{60};
+
+/// How long this thread has computed.
+std::chrono::nanoseconds time_of_thread() {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
 
 Text dumped(const Json& json) {
     return std::make_shared<const std::string>(json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
@@ -57,33 +64,37 @@ Look look_at(const StudyFolder& folder) {
 
 /// A study, with its texts as long as they are right.
 struct LiveStudies::Shown {
-    explicit Shown(StudyFolder where) : folder(std::move(where)) {}
+    Shown(StudyFolder where, const Sources& of) : folder(std::move(where)), sources(of) {}
 
     const StudyFolder folder;
+    const Sources& sources;
     std::mutex mutex;  ///< of what follows
     std::optional<StudySnapshot> snapshot;
-    std::string problem;  ///< why it cannot be read; empty if it can
-    Look look{};          ///< when it was last read
+    DocumentMaker document;  ///< of the snapshot
+    std::string problem;     ///< why it cannot be read; empty if it can
+    Look look{};             ///< when it was last read
     Json summary;
     Figures figures;
     std::string version;
     std::map<Route::To, Text> texts;
     Clock::time_point due{}, used{};
 
-    /// Reads what is new, if the last reading is old enough. Reading takes a twentieth of the time at most.
+    /// Reads what is new, if the last reading is old enough. Reading takes a thirtieth of the time of a core at most.
     void refresh() {
-        const auto begin = Clock::now();
-        if (begin < due) return;
+        const auto now = Clock::now();
+        if (now < due) return;
+        const auto begin = time_of_thread();
         read();
-        if (snapshot && begin - used > forgotten_after && (!figures.running || snapshot->record.trials.size() > many)) {
-            snapshot.reset();
+        if (snapshot && now - used > forgotten_after && (!figures.running || snapshot->record.trials.size() > many)) {
+            forget();
             texts.clear();
         }
         rest_after(begin);
     }
-    void rest_after(Clock::time_point begin) {
-        const auto now = Clock::now();
-        due = std::max(due, now + std::max<Clock::duration>(std::chrono::seconds(1), 20 * (now - begin)));
+    /// Lets nothing be read for a while after work that began at this time of the thread.
+    void rest_after(std::chrono::nanoseconds begin) {
+        const auto pause = std::max<std::chrono::nanoseconds>(std::chrono::seconds(1), 30 * (time_of_thread() - begin));
+        due = std::max(due, Clock::now() + pause);
     }
     /// Has a snapshot, where refresh() has found none necessary. Returns the problem, or nothing.
     Result<void> need_snapshot() {
@@ -95,11 +106,15 @@ struct LiveStudies::Shown {
     }
 
    private:
+    void forget() {
+        snapshot.reset();
+        document = {};
+    }
     void read() {
         const Look now = look_at(folder);
         const bool running = holder_of(folder).has_value();
         if (now == look && running == figures.running) return;
-        if (std::get<0>(now) != std::get<0>(look)) snapshot.reset();  // removed, or begun again
+        if (std::get<0>(now) != std::get<0>(look)) forget();  // removed, or begun again
         look = now;
         texts.clear();
         problem.clear();
@@ -113,6 +128,7 @@ struct LiveStudies::Shown {
         auto taken = take_snapshot(folder);
         if (!taken) return fail(taken.error().message);
         snapshot = *std::move(taken);
+        document = sources.new_document();
         summarise();
     }
     void summarise() {
@@ -122,7 +138,7 @@ struct LiveStudies::Shown {
                   (figures.running ? "-running" : "");
     }
     void fail(const std::string& why) {
-        snapshot.reset();
+        forget();
         problem = why;
         summary = {{"study", folder.name()}, {"error", why}};
         figures = {};
@@ -146,7 +162,7 @@ void LiveStudies::refresh_folders() {
     for (StudyFolder& folder : folders) {
         const auto known = std::find_if(shown_.begin(), shown_.end(),
                                         [&](const auto& each) { return each->folder.path == folder.path; });
-        shown.push_back(known != shown_.end() ? *known : std::make_shared<Shown>(std::move(folder)));
+        shown.push_back(known != shown_.end() ? *known : std::make_shared<Shown>(std::move(folder), sources_));
     }
     shown_ = std::move(shown);
 }
@@ -204,7 +220,7 @@ Result<Versioned> LiveStudies::json(const Route& route) {
     }
     Text& text = study.texts[route.to];
     if (!text) {
-        const auto begin = Clock::now();
+        const auto begin = time_of_thread();
         if (route.to == To::study) {
             Json json{{"schema", json_schema}};
             json.update(study.summary);
@@ -213,7 +229,7 @@ Result<Versioned> LiveStudies::json(const Route& route) {
             text = dumped(trials_json(*study.snapshot));
         } else {
             try {
-                text = dumped(sources_.document(*study.snapshot));
+                text = dumped(study.document(*study.snapshot));
             } catch (const Fatal& fatal) {
                 return Error{fatal.what()};
             }

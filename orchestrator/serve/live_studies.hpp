@@ -19,10 +19,12 @@
 
 namespace hpo::serve {
 
-/// What other parts of hpo know better. Called by several threads, but never twice at once for one study.
+/// Returns all that the page shows of a study. May keep what it has read: it is asked about one study alone.
+using DocumentMaker = std::function<nlohmann::ordered_json(const StudySnapshot&)>;
+
+/// What other parts of hpo know better. Called by several threads.
 struct Sources {
-    /// Returns all that the page shows of a study.
-    std::function<nlohmann::ordered_json(StudySnapshot&)> document;
+    std::function<DocumentMaker()> new_document;  ///< for a study
     /// Returns the object of `hpo show --json`. Throws Fatal if there is no such trial.
     std::function<nlohmann::ordered_json(StudySnapshot&, std::int64_t)> trial;
     /// Asks the holder to stop a trial, or the study.

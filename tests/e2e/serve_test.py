@@ -132,6 +132,14 @@ class ServeCase(Case):
         (self.folder / f"{name}.py").write_text(textwrap.dedent(program))
         return self.study(SCRIPT.format(python=PYTHON, program=f"{name}.py", trials=trials, name=name), f"{name}.yaml")
 
+    def pages(self, served, study):
+        """Returns the document of the live page and that of hpo report."""
+        report = self.hpo("report", study, "-o", "-")
+        documents = [served.json(f"/api/studies/{study}/page"), json.loads(re.search(r'id="study">(.*?)</script>', report, re.S)[1])]
+        for each in documents:
+            del each["answer"]["written"]
+        return documents
+
     def held(self, trials=1):
         """Starts a study whose trials wait at their first step. Returns its process and what ends the wait."""
         os.mkfifo(self.folder / "hold")
@@ -150,12 +158,7 @@ class Serve(ServeCase):
         self.assertEqual(served.json("/api/studies/small"), {"schema": 1, **listed["studies"][0]})
         self.assertEqual(served.json("/api/studies/small/trials"), json.loads(self.hpo("ls", "small", "--json")))
         self.assertEqual(served.json("/api/studies/small/trials/3"), json.loads(self.hpo("show", "small/3", "--json")))
-        page = self.hpo("report", "small", "-o", "-")
-        document = json.loads(re.search(r'id="study">(.*?)</script>', page, re.S)[1])
-        found = served.json("/api/studies/small/page")
-        for each in (document, found):
-            del each["answer"]["written"]
-        self.assertEqual(found, document)
+        self.assertEqual(*self.pages(served, "small"))
 
     def test_the_page_has_its_script_beside_it_and_a_policy_that_allows_no_other(self):
         served = Served(self)
@@ -190,12 +193,15 @@ class Serve(ServeCase):
         first, first_of_list = events.next(), listed.next()
         self.assertEqual((first[0], first_of_list[0]), ("changed", "changed"))
         self.assertTrue(served.json("/api/studies/scripts")["running"])
+        self.assertEqual(served.json("/api/studies/scripts/page")["attempts"]["end"]["texts"], ["running"])
         go_on()
         running.communicate()
         self.assertNotEqual(events.next(), first)
         self.assertNotEqual(listed.next(), first_of_list)
         wait_for(lambda: not served.json("/api/studies/scripts")["running"])
-        self.assertEqual(served.json("/api/studies/scripts/page")["study"]["states"]["complete"], 1)
+        live, report = self.pages(served, "scripts")  # the former had read a part of the study before
+        self.assertEqual(live["study"]["states"]["complete"], 1)
+        self.assertEqual(live, report)
         events.close(), listed.close()
 
     def test_a_study_that_is_removed_and_one_that_begins(self):

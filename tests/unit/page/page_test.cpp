@@ -97,7 +97,7 @@ TEST(Curves, ThePointsOfAllTrialsAreBounded) {
     CurveColumns curves("loss", trials);
     TrialRecord trial;
     for (std::int64_t step = 1; step <= 100; ++step) trial.curve.push_back({step, {{"loss", 1.0 / step}}});
-    for (trial.number = 1; trial.number <= 1000; ++trial.number) curves.add(trial);
+    for (trial.number = 1; trial.number <= 1000; ++trial.number) curves.add(trial.number, curves.points_of(trial));
     EXPECT_LE(curves.json().dump().size(), 8'000'000 / 2 / (trials / 1000));
 }
 
@@ -106,7 +106,7 @@ TEST(Curves, AValueThatIsNotFiniteIsAGap) {
     TrialRecord trial;
     trial.number = 7;
     trial.curve = {{1, {{"loss", 1.0}}}, {2, {{"loss", INFINITY}}}, {3, {{"other", 1.0}}}};
-    curves.add(trial);
+    curves.add(trial.number, curves.points_of(trial));
     EXPECT_EQ(curves.json()["step"], packed(std::vector<std::uint32_t>{1, 2}));
     EXPECT_EQ(curves.json()["value"], packed(std::vector<float>{1, static_cast<float>(absent)}));
 }
