@@ -27,6 +27,7 @@
 #include "worker/backends/gpu/cuda_libraries.hpp"
 #include "worker/calibration.hpp"
 #include "worker/data/data_facts.hpp"
+#include "worker/prediction/predict.hpp"
 #include "worker/profile.hpp"
 #include "worker/session.hpp"
 #include "worker/training/process_memory.hpp"
@@ -57,6 +58,8 @@ trial it trains.
   --quick          with --calibrate: fewer products, which takes a second or two
   --describe PATH  print what the data in a file or folder are as one JSON object, for hpo init, and exit; --format
                    NAME says their format (csv unless given), --target COLUMN the column whose values are counted
+  --predict MODEL  predict with the model in a safetensors file, print a summary as one JSON object, and exit; --data PATH
+                   names the data and --output FILE the CSV file to write
   --libraries      print where the CUDA libraries that NVIDIA GPUs need are found, as one JSON object, and exit
   --examine        print what the worker computes with on the CPU, and all libraries that GPUs need, as one JSON object
                    for hpo doctor, and exit
@@ -77,6 +80,8 @@ struct Settings {
     std::optional<std::string> profiled;    ///< a message `run`
     std::optional<std::string> described;   ///< a file or folder of data
     std::string format = "csv", target;     ///< of the data
+    std::optional<std::string> model;       ///< a file, to predict with
+    std::string data, output;               ///< of the prediction
     std::optional<std::string> calibrated;  ///< identity of the device that measurements are known of; may be empty
 };
 
@@ -157,6 +162,21 @@ int print_description(const Settings& settings) {
     const nlohmann::json json = facts ? *facts : nlohmann::json{{"error", facts.error().message}};
     std::printf("%s\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
     return facts ? 0 : 1;
+}
+
+int print_prediction(const Settings& settings) {
+    const auto device = make_cpu_device();
+    device->use_cores(own_cores());
+    nlohmann::json json;
+    try {
+        const auto summary = predict(*device, *settings.model, settings.data, settings.output);
+        if (summary) return std::printf("%s\n", summary->c_str()), 0;
+        json["error"] = summary.error().message;
+    } catch (const std::exception& problem) {
+        json["error"] = problem.what();
+    }
+    std::printf("%s\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    return 1;
 }
 
 /// Prints what hpo doctor tells of the worker. Opens no GPU.
@@ -266,7 +286,7 @@ int worker_main(int argc, char** argv) {
         const std::pair<std::string_view, std::string*> options[] = {
             {"--backend", &settings.backend}, {"--device", &settings.device},   {"--slots", &settings.slots},
             {"--threads", &settings.threads}, {"--updates", &settings.updates}, {"--format", &settings.format},
-            {"--target", &settings.target}};
+            {"--target", &settings.target},   {"--data", &settings.data},       {"--output", &settings.output}};
         const auto* const option =
             std::ranges::find(options, argument, &std::pair<std::string_view, std::string*>::first);
         if (option != std::end(options) && i + 1 < argc) {
@@ -279,6 +299,10 @@ int worker_main(int argc, char** argv) {
         }
         if (argument == "--describe" && i + 1 < argc) {
             settings.described = argv[++i];
+            continue;
+        }
+        if (argument == "--predict" && i + 1 < argc) {
+            settings.model = argv[++i];
             continue;
         }
         if (argument == "--calibrate" && i + 1 < argc) {
@@ -300,6 +324,10 @@ int worker_main(int argc, char** argv) {
         return std::fprintf(stderr, "hpo-worker: unknown argument %s; see --help\n", argv[i]), 2;
     }
     if (settings.described) return print_description(settings);
+    if (settings.model) {
+        execute_again_with_better_kernels(argv);
+        return print_prediction(settings);
+    }
     prctl(PR_SET_NAME, "hpo-worker");  // what top shows; after its second start (below) it would be "exe"
     const char* endpoint = std::getenv("HPO_ENDPOINT");
     if (!settings.calibrated && !settings.profiled && (endpoint == nullptr || *endpoint == '\0'))

@@ -55,6 +55,10 @@ constexpr std::array table{
     Command{"train", "Train one configuration to the end and keep its weights",
             "hpo train best.yaml -o model.safetensors",
             commands::train},
+    Command{"predict", "Predict with a model that hpo train has written",
+            "hpo predict model.safetensors new.csv -o predictions.csv\n"
+            "hpo predict model.safetensors photos/           an image or a folder of images; to standard output",
+            commands::predict},
     Command{"ls", "List studies, or the trials of one",
             "hpo ls                          all studies with their best values\n"
             "hpo ls phase1                   the trials of one\n"

@@ -28,6 +28,7 @@ CommandAction ask_tell_study(CLI::App& app);
 CommandAction init(CLI::App& app);
 CommandAction check(CLI::App& app);
 CommandAction train(CLI::App& app);
+CommandAction predict(CLI::App& app);
 CommandAction ls(CLI::App& app);
 CommandAction show(CLI::App& app);
 CommandAction logs(CLI::App& app);

@@ -28,36 +28,6 @@ std::uint32_t token_at(const std::byte* at, std::int64_t width) {
     return width == 1 ? low : low | std::to_integer<std::uint32_t>(at[1]) << 8;
 }
 
-/// Where the tokens of a file are. Errors do not name the file.
-Result<TokenFile> find_tokens(const fs::path& path, std::span<const std::byte> bytes, bool text) {
-    const auto size = static_cast<std::int64_t>(bytes.size());
-    TokenFile file{path, 0, text ? 1 : 2, size};
-    if (text) {
-        if (size > 2 && bytes[0] == std::byte{0x1f} && bytes[1] == std::byte{0x8b})
-            return Error{"compressed by gzip: unpack it first, since a text is mapped into memory"};
-        return file;
-    }
-    const auto number = [&](std::size_t index) {
-        std::uint32_t value = 0;
-        if (bytes.size() >= 4 * (index + 1)) std::memcpy(&value, &bytes[4 * index], 4);
-        return value;
-    };
-    if (number(0) == wide_token_magic && number(1) == 7)
-        return Error{"tokens of 32 bits (llm.c's version 7): only those of 16 bits can be read"};
-    if (number(0) == token_magic && size >= token_header_bytes) {
-        if (number(1) != 1)
-            return Error{"byte 4: version " + std::to_string(number(1)) + " of llm.c's files is not known"};
-        file.begin = token_header_bytes;
-    }
-    if ((size - file.begin) % 2 != 0)
-        return Error{grouped(size) + " bytes are no whole number of tokens of 16 bits: is it truncated?"};
-    file.count = (size - file.begin) / 2;
-    if (file.begin > 0 && number(2) != file.count)
-        return Error{"byte 8: the header tells of " + grouped(number(2)) + " tokens, and " + grouped(file.count) +
-                     " follow: is it truncated?"};
-    return file;
-}
-
 class TokenSurvey {
    public:
     TokenSurvey(const DataConfig& config, TokenData& data) : config_(config), data_(data) {}
@@ -227,6 +197,35 @@ class TokenSamples final : public SampleReader {
 };
 
 }  // namespace
+
+Result<TokenFile> find_tokens(const fs::path& path, std::span<const std::byte> bytes, bool text) {
+    const auto size = static_cast<std::int64_t>(bytes.size());
+    TokenFile file{path, 0, text ? 1 : 2, size};
+    if (text) {
+        if (size > 2 && bytes[0] == std::byte{0x1f} && bytes[1] == std::byte{0x8b})
+            return Error{"compressed by gzip: unpack it first, since a text is mapped into memory"};
+        return file;
+    }
+    const auto number = [&](std::size_t index) {
+        std::uint32_t value = 0;
+        if (bytes.size() >= 4 * (index + 1)) std::memcpy(&value, &bytes[4 * index], 4);
+        return value;
+    };
+    if (number(0) == wide_token_magic && number(1) == 7)
+        return Error{"tokens of 32 bits (llm.c's version 7): only those of 16 bits can be read"};
+    if (number(0) == token_magic && size >= token_header_bytes) {
+        if (number(1) != 1)
+            return Error{"byte 4: version " + std::to_string(number(1)) + " of llm.c's files is not known"};
+        file.begin = token_header_bytes;
+    }
+    if ((size - file.begin) % 2 != 0)
+        return Error{grouped(size) + " bytes are no whole number of tokens of 16 bits: is it truncated?"};
+    file.count = (size - file.begin) / 2;
+    if (file.begin > 0 && number(2) != file.count)
+        return Error{"byte 8: the header tells of " + grouped(number(2)) + " tokens, and " + grouped(file.count) +
+                     " follow: is it truncated?"};
+    return file;
+}
 
 Result<const TokenData*> survey_tokens(const DataConfig& config) {
     if (config.path.empty()) return Error{"data.path: needed for format " + config.format + ": a file"};

@@ -6,9 +6,11 @@
 // train.bin and val.bin; the latter tests.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,9 @@ struct TokenData {
     std::vector<std::uint8_t> bytes;  ///< of a text, by token
     std::int64_t vocabulary = 0;
 };
+
+/// Finds the tokens of a file with these bytes. Errors do not name the file.
+Result<TokenFile> find_tokens(const std::filesystem::path& file, std::span<const std::byte> bytes, bool text);
 
 /// Reads the whole file that config.path names, unless the last one is the same, unchanged. Errors name the key, or the
 /// file and the place in it: a token beyond config.vocabulary is one.

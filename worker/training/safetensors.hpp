@@ -1,4 +1,5 @@
-// Writes a trained model as a safetensors file: u64 length, a JSON header, the tensors' bytes; little-endian float32.
+// Writes and reads a trained model as a safetensors file: u64 length, a JSON header, the tensors' bytes; little-endian
+// float32.
 //
 // Tensors: the model's parameters by their names (layers.0.weight [out, in], layers.0.bias [out], ...; of a convolution
 // network those of cnn.cpp, with weights [out, height, width, in] for images with channels last; of a transformer those
@@ -7,7 +8,8 @@
 // (value - mean) / deviation. Batch norms use NAME.norm.running_mean and NAME.norm.running_var, an unbiased variance.
 // embeddings.N.weight [levels, numbers] is for the Nth categorical column of a table: the features of its levels are
 // replaced by the row of the level that is 1. __metadata__: format "hpo-model", version, task, classes (or outputs, in
-// regression), step, and configuration, a JSON object of every leaf key.
+// regression), step, configuration, a JSON object of
+// every leaf key, and input, the shape of a sample (sample_json.hpp).
 //
 // For a table there is also encoding, a JSON object that describes how a row becomes the model's input: its `columns`,
 // in the order of the features. A number becomes (value - mean) / deviation; if the column has a `median`, that stands
@@ -26,6 +28,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hpo/result.hpp"
@@ -42,5 +45,20 @@ struct NamedTensor {
 /// system's reason; a missing folder is an error.
 Result<void> write_safetensors(const std::filesystem::path& file, const std::map<std::string, std::string>& metadata,
                                std::span<const NamedTensor> tensors);
+
+/// A tensor of a file that was read.
+struct StoredTensor {
+    std::vector<std::int64_t> shape;
+    std::vector<float> values;
+};
+
+struct Safetensors {
+    std::map<std::string, std::string> metadata;
+    std::map<std::string, StoredTensor, std::less<>> tensors;
+};
+
+/// Reads the bytes of a whole file. Errors name the flaw, not the file: a truncated file, a header that is no JSON or
+/// longer than 100 MB, a tensor that is not of type F32 or whose bytes do not match its shape.
+Result<Safetensors> parse_safetensors(std::string_view bytes);
 
 }  // namespace hpo

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hpo/result.hpp"
+#include "worker/data/sample_json.hpp"
 #include "worker/training/checkpoint.hpp"
 #include "worker/training/safetensors.hpp"
 
@@ -63,7 +64,8 @@ Result<void> save_model(const std::filesystem::path& file, const Configuration& 
         {"version", "1"},
         {"task", std::string(info_of(data.shape.task).name)},
         {"step", std::to_string(step)},
-        {"configuration", keys.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}};
+        {"configuration", keys.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)},
+        {"input", sample_json(data.shape)}};
     metadata[data.shape.task == Task::classification ? "classes" : "outputs"] = std::to_string(model.outputs());
     if (!fold.facts.encoding.empty()) metadata["encoding"] = fold.facts.encoding;
     return write_safetensors(file, metadata, tensors);
