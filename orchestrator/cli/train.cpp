@@ -93,6 +93,21 @@ void remove_checkpoints(const std::filesystem::path& folder) {
     std::filesystem::remove(folder, ignored);
 }
 
+/// Returns a line for the test score of a model, with the score of a constant prediction as the scale to read it by.
+std::string score_text(const Metrics& values) {
+    std::string model, baseline;
+    for (const auto& [name, number] : values) {
+        const bool constant = name.starts_with("baseline_");
+        std::string& line = constant ? baseline : model;
+        line += (line.empty() ? "" : "  ") + (constant ? name.substr(std::string_view("baseline_").size()) : name) +
+                ' ' + short_number(number);
+    }
+    if (baseline.empty()) return model + '\n';
+    const bool classes = values.contains("baseline_accuracy");
+    return model + "\nalways predicting the " + (classes ? "commonest class" : "mean") + " would score " + baseline +
+           '\n';
+}
+
 int train_command(const TrainArguments& arguments) {
     std::signal(SIGPIPE, SIG_IGN);
     Study study = load_study(arguments.file, {arguments.set, {}});
@@ -159,10 +174,7 @@ int train_command(const TrainArguments& arguments) {
         print(json.dump() + '\n');
         return 0;
     }
-    std::string summary;
-    for (const auto& [name, number] : finished->values)
-        summary += (summary.empty() ? "" : "  ") + name + ' ' + short_number(number);
-    print(summary + "\nweights in " + arguments.output + '\n');
+    print(score_text(finished->values) + "weights in " + arguments.output + '\n');
     return 0;
 }
 

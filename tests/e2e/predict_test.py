@@ -3,8 +3,11 @@ import csv
 import gzip
 import json
 import math
+import pathlib
 import random
+import re
 import struct
+import subprocess
 
 import numpy
 
@@ -14,11 +17,22 @@ from saved_model_test import FASHION, train
 
 
 class Predict(Case):
+    def test_hpo_train_tells_the_score_of_a_constant_prediction(self):
+        self.table(400)
+        self.study("""
+study: t
+worker: {data: {format: csv, path: table.csv, target: y}, model: {type: mlp, hidden: [8]}}
+budget: {epochs: 1, trials: 1}
+""")
+        self.assertRegex(self.hpo("train", "study.yaml"),
+                         r"test_accuracy .*\nalways predicting the commonest class would score accuracy 0\.\d+\nweights in")
+
     def trained(self, steps=4, metric="val_accuracy", **params):
         """Trains a model and returns its test score."""
         self.model = self.folder / "model.safetensors"
         finished = train(({} if "type" in params else {"hidden": [24]}) | {"lr": 0.01, "batch_size": 32} | params, steps, self.model, metric)
         self.assertEqual(finished["outcome"], "complete", finished)
+        self.values = finished["values"]
         return {name.removeprefix("test_"): value for name, value in finished["values"].items() if name.startswith("test_")}
 
     def predict(self, data, *more):
@@ -56,6 +70,9 @@ class Predict(Case):
         self.assertEqual((score["rows"], score["scored"], score["warnings"]), (200, 200, []))
         self.assert_scores(score, expected, "accuracy", "loss")
         self.assertGreater(expected["accuracy"], 0.85)
+        answers = [row["y"] for row in csv.DictReader(held_out.open())]
+        commonest = max(set(answers), key=answers.count)
+        self.assertAlmostEqual(self.values["baseline_accuracy"], answers.count(commonest) / 200)
         rows = self.predict(self.table(3, "unknown.csv", "a,b,kind", first=3))
         self.assertEqual(["row", "prediction", "probability", 'p(no "at all")', "p(yes)"], list(rows[0]))
         self.assertEqual(["1", "2", "3"], [row["row"] for row in rows])
@@ -64,11 +81,21 @@ class Predict(Case):
             self.assertEqual(row["probability"], row[f"p({row['prediction']})"])
         self.assertNotIn("target", self.error)
 
+    def test_the_program_of_the_manual_predicts_alike(self):
+        self.trained(format="csv", path=str(self.table(1000)), target="y")
+        self.table(50, "new.csv", "a,b,kind", first=3000)
+        manual = (pathlib.Path(__file__).parents[2] / "docs" / "predict.md").read_text()
+        (program,) = re.findall(r"```python\n(.*?)```", manual, re.DOTALL)
+        printed = subprocess.run(["/usr/bin/python3", "-c", program], cwd=self.folder, capture_output=True, text=True, check=True)
+        self.assertEqual(printed.stdout.splitlines(), [row["prediction"] for row in self.predict("new.csv")])
+        self.assertEqual(2, len(set(printed.stdout.splitlines())))
+
     def test_numbers_of_a_table(self):
         expected = self.trained(metric="val_r2", format="csv", path=str(self.table(1000, head="a,b,kind,z")), target="z",
                                 split="time", test=0.2)
         held_out = self.table(200, "new.csv", "a,b,kind,z", first=800)
         self.assert_scores(self.score(held_out), expected, "mse", "mae", "r2")
+        self.assertAlmostEqual(1 - expected["mse"] / self.values["baseline_mse"], expected["r2"], delta=0.02)
         self.hpo("predict", self.model, held_out, "-o", "p.csv")
         self.assertRegex(self.error, r"hpo: 200 predictions in p.csv; mae [\d.]+, mse [\d.]+, r2 0\.\d+ on the 200 whose")
 

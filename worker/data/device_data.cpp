@@ -118,8 +118,14 @@ class TargetSpread {
             float value = 0;
             std::memcpy(&value, &targets[i], 4);
             outputs_[i / 4 % outputs_.size()].add(value);
+            squares_ += double{value} * value;
+            absolutes_ += std::abs(value);
+            ++count_;
         }
     }
+    // Of the mean of the training split, which is 0 as the samples have their targets.
+    [[nodiscard]] double squared_error() const { return count_ > 0 ? squares_ / count_ : 0; }
+    [[nodiscard]] double absolute_error() const { return count_ > 0 ? absolutes_ / count_ : 0; }
     [[nodiscard]] double variance() const {
         double sum = 0;
         for (const NumberFit& output : outputs_) sum += output.variance();
@@ -128,6 +134,7 @@ class TargetSpread {
 
    private:
     std::vector<NumberFit> outputs_;
+    double squares_ = 0, absolutes_ = 0, count_ = 0;
 };
 
 /// Checks samples against the shape for which memory is laid out, since a file may change after it was described.
@@ -209,7 +216,9 @@ class FoldSums {
         its_.validation = static_cast<std::int64_t>(split.validation.size());
         for (const std::int32_t row : split.train) trains_[static_cast<std::size_t>(row)] = true;
         for (const std::int32_t row : split.validation) validates_[static_cast<std::size_t>(row)] = true;
-        if (shape.task != Task::regression) its_.class_counts.resize(static_cast<std::size_t>(shape.outputs));
+        if (shape.task == Task::regression) return;
+        its_.class_counts.resize(static_cast<std::size_t>(shape.outputs));
+        test_counts_.resize(its_.class_counts.size());
     }
 
     void add(const SampleBatch& batch) {
@@ -226,6 +235,7 @@ class FoldSums {
         its_.facts = facts;
         its_.validation_variance = validation_spread_.variance();
         its_.test_variance = test_spread_.variance();
+        its_.test_baseline = {baseline_accuracy(), test_spread_.squared_error(), test_spread_.absolute_error()};
         if (shape_.standardised) return its_;
         its_.mean = static_cast<float>(moments_.mean());
         its_.deviation = static_cast<float>(moments_.deviation());
@@ -236,26 +246,41 @@ class FoldSums {
 
    private:
     void count_classes(const SampleBatch& batch) {
-        if (batch.part == Part::test) return;
         const std::size_t per_sample = static_cast<std::size_t>(shape_.target_columns());
+        const bool tests = batch.part == Part::test;
+        std::vector<std::int64_t>& counts = tests ? test_counts_ : its_.class_counts;
         for (std::size_t i = 0; i < batch.targets.size() / 4; ++i) {
-            if (!trains_[static_cast<std::size_t>(batch.first) + i / per_sample]) continue;
+            if (!tests && !trains_[static_cast<std::size_t>(batch.first) + i / per_sample]) continue;
             if (shape_.task == Task::classification) {
                 std::int32_t label = 0;
                 std::memcpy(&label, &batch.targets[4 * i], 4);
-                ++its_.class_counts[static_cast<std::size_t>(label)];
+                ++counts[static_cast<std::size_t>(label)];
             } else {
                 float label = 0;
                 std::memcpy(&label, &batch.targets[4 * i], 4);
-                its_.class_counts[i % its_.class_counts.size()] += label > 0.5F ? 1 : 0;
+                counts[i % counts.size()] += label > 0.5F ? 1 : 0;
             }
         }
+    }
+
+    [[nodiscard]] double baseline_accuracy() const {
+        const std::vector<std::int64_t>& trained = its_.class_counts;
+        if (trained.empty() || shape_.test == 0) return 0;
+        if (shape_.task == Task::classification) {
+            const auto commonest = static_cast<std::size_t>(std::ranges::max_element(trained) - trained.begin());
+            return static_cast<double>(test_counts_[commonest]) / static_cast<double>(shape_.test * shape_.targets());
+        }
+        std::int64_t right = 0;
+        for (std::size_t i = 0; i < trained.size(); ++i)
+            right += 2 * trained[i] > its_.train ? test_counts_[i] : shape_.test - test_counts_[i];
+        return static_cast<double>(right) / static_cast<double>(shape_.test * shape_.outputs);
     }
 
     const DataShape& shape_;
     FoldFacts its_;
     Moments moments_;
     TargetSpread validation_spread_, test_spread_;
+    std::vector<std::int64_t> test_counts_;  ///< as FoldFacts::class_counts
     std::vector<bool> trains_, validates_;
 };
 

@@ -292,6 +292,7 @@ void Trial::test_and_save() {
         Metrics tested = mean_metrics(Part::test);
         host_.log(test_line(tested, kept ? progress_.best_step : progress_.step));
         values_.merge(tested);
+        if (plan_.folds == 1) values_.merge(baseline_metrics(plan_.task, *context_.data, 0));
     }
     if (!run_.save.empty()) {
         if (!host_.should_continue("saving")) throw StopRequested{};

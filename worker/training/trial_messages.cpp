@@ -81,6 +81,14 @@ Metrics task_metrics(Task task, const Evaluation& evaluation, const DeviceData& 
     return metrics;
 }
 
+Metrics baseline_metrics(Task task, const DeviceData& data, int fold) {
+    const FoldFacts& its = data.folds[static_cast<std::size_t>(fold)];
+    if (task != Task::regression) return {{"baseline_accuracy", its.test_baseline.accuracy}};
+    const double unit = its.facts.target_deviation;
+    return {{"baseline_mse", its.test_baseline.squared * unit * unit},
+            {"baseline_mae", its.test_baseline.absolute * unit}};
+}
+
 Metrics mean_of_folds(std::span<const Metrics> folds) {
     Metrics made;
     const auto n = static_cast<double>(folds.size());
