@@ -27,11 +27,17 @@ class SharedFocus {
     }
 }
 
-/** The place of a section. What a reader has changed in it stays until they ask for the newer one. */
+/**
+ * The place of a section. What a reader has changed in it stays until they ask for the newer one. One that is far from the
+ * screen is drawn again when it comes near.
+ */
 class Slot {
     readonly element = h("div", { class: "slot" });
     private shown: HTMLElement | null = null;
     private touched = false;
+    private near = false;
+    private stale = false;
+    private retry: ReturnType<typeof setTimeout> | undefined;
     private study: Study | null = null;
     private readonly note = h("p", { class: "newer" }, h("button", { type: "button" }, "Show the newest results here"));
     constructor(
@@ -42,6 +48,13 @@ class Slot {
             this.element.addEventListener(kind, (event) => {
                 if (!this.note.contains(event.target as Node) && (event as KeyboardEvent).key !== "Tab") this.touched = true;
             });
+        new IntersectionObserver(
+            ([entry]) => {
+                this.near = entry!.isIntersecting;
+                if (this.near && this.stale && this.study) this.update(this.study);
+            },
+            { rootMargin: "400px" },
+        ).observe(this.element);
         this.note.addEventListener("click", () => {
             this.note.remove();
             this.touched = false;
@@ -67,7 +80,12 @@ class Slot {
             this.element.prepend(this.note);
             return;
         }
-        if (before && this.inUse()) return;
+        this.stale = before !== null && (!this.near || this.inUse());
+        if (this.stale) {
+            clearTimeout(this.retry);
+            if (this.near) this.retry = setTimeout(() => this.update(study), 2000);
+            return;
+        }
         const next = this.section(study, this.focus.join(this, study.best));
         this.shown = next;
         if (!before || !next) {
