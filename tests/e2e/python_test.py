@@ -74,6 +74,14 @@ class Studies(Python):
                 assert (study.budget, study.steps) == (3, 7)
                 study.optimize(lambda trial: trial.params.x)
                 assert len(study.trials) == 3
+            space = {"o": ["x", "y"], "m": hpo.Float(0, 1, when={"o": ["x"]}), "n": hpo.Int(1, 2), "z": hpo.Categorical(range(3))}
+            for time in (30, "1h30m"):
+                study = hpo.Study("all", space=space, objective="accuracy", direction="maximize", at="last", trials=9, epochs=7,
+                                  time=time, patience=5, seed=2, repeats=2, sampler={"type": "tpe"}, stopping="auto",
+                                  where="n * z < 4", constraints=[{"metric": "size", "max": 6}], start=[{"o": "y"}],
+                                  set=["budget.epochs=8"])
+                assert (study.metric, study.direction, study.budget, study.steps, study.seed) == ("accuracy", "maximize", 9, 8, 2)
+                assert study.ask().params.o == "y"
             """)
 
     def test_wrong_arguments_raise_and_name_the_cure(self):
@@ -81,8 +89,8 @@ class Studies(Python):
             "'a', space={'x': hpo.Float(2, 1)}, objective='loss'": r"StudyError: hpo.Study:\d+:\d+: .*x",
             "'a b', space={'x': hpo.Float(0, 1)}, objective='loss'": r"StudyError: hpo.Study:1:8: .*a b",
             "'a', space={'x': hpo.Float(0, 1)}, objective='F1'": r"StudyError: hpo.Study:.*direction",
-            "'a', space={'x': 3}, objective='loss'": r"TypeError: parameter 'x' is a int; it must be hpo.Float",
-            "'a', space={'x': 'relu'}, objective='loss'": r"TypeError: parameter 'x' is a str",
+            "'a', space={'x': 3}, objective='loss'": r"TypeError: parameter 'x' is of type int; it must be hpo.Float",
+            "'a', space={'x': 'relu'}, objective='loss'": r"TypeError: parameter 'x' is of type str",
             "'a', space=[1], objective='loss'": r"TypeError: space= is a mapping",
             "'a', space={'x': [1, object()]}, objective='loss'": r"TypeError: <object.*cannot hold",
             "'a', space={'x': [1, float('nan')]}, objective='loss'": r"ValueError",
@@ -216,6 +224,21 @@ class Trials(Python):
                 study.optimize(train)
                 assert calls == [1, 2, 2, 3], calls
                 assert [trial.steps for trial in study.trials] == [4, 4, 4]
+            """)
+
+    def test_a_trial_whose_result_is_no_value_fails_and_the_next_one_begins(self):
+        self.python("""
+            import hpo
+            with hpo.Study("wrong", space={"x": hpo.Float(0, 1)}, objective="loss", trials=3, stopping=[]) as study:
+                for result, kind, message in (((1, 2), TypeError, "'loss' must be one number"), (None, hpo.StudyError, "no value")):
+                    try:
+                        study.optimize(lambda trial: result, 1)
+                        raise SystemExit("no error")
+                    except kind as error:
+                        assert message in str(error), error
+                study.optimize(lambda trial: 1.0)
+                assert [trial.state for trial in study.trials] == ["failed", "failed", "complete"], study.trials
+                assert "must be one number" in study.trials[0].reason
             """)
 
     def test_a_block_ends_its_trial_and_steps_count_from_0_or_1(self):

@@ -174,7 +174,7 @@ def study_keys(*, objective: Any, direction: Optional[str], at: Optional[str], t
         keys["objective"] = {**given, **{key: value for key, value in more.items() if value is not None}}
     elif objective is not None:
         keys["objective"] = objective
-    budget = {"trials": trials, "epochs": epochs, "time": f"{time}s" if isinstance(time, (int, float)) else time,
+    budget = {"trials": trials, "epochs": epochs, "time": f"{round(time)}s" if isinstance(time, (int, float)) else time,
               "patience": patience}
     budget = {key: value for key, value in budget.items() if value is not None}
     if budget:
@@ -191,14 +191,20 @@ def study_text(name: str, space: Any, keys: Mapping[str, Any]) -> str:
         space = space_of(space)
     if not isinstance(space, Mapping):
         raise TypeError("space= is a mapping of names to hpo.Float, hpo.Int, hpo.Categorical or a list of choices, or a "
-                        f"function that defines them, not a {type(space).__name__}")
+                        f"function that defines them; it is of type {type(space).__name__}")
     lines = [f"study: {_json(name)}"]
-    lines += [f"{key}: {_json(value)}" for key, value in keys.items()]
+    for key, value in keys.items():
+        if key == "budget":  # a duration is no text in quotes
+            lines += ["budget:", *(f"  {inner}: {v if str(v).isalnum() else _json(v)}" for inner, v in value.items())]
+        else:
+            lines.append(f"{key}: {_json(value)}")
     lines += ["space:"] if space else ["space: {}"]
     for parameter, given in space.items():
+        if hasattr(given, "tolist"):
+            given = given.tolist()  # an array
         if not isinstance(given, Mapping):
             if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
-                raise TypeError(f"parameter '{parameter}' is a {type(given).__name__}; it must be hpo.Float(low, high), "
+                raise TypeError(f"parameter '{parameter}' is of type {type(given).__name__}; it must be hpo.Float(low, high), "
                                 "hpo.Int(low, high), hpo.Categorical(choices) or a list of choices")
             given = Categorical(given)
         lines.append(f"  {_json(str(parameter))}: {_json(given)}")
@@ -227,4 +233,4 @@ def _scalar(value: Any) -> Any:
     for convert in ("tolist", "item"):
         if hasattr(value, convert):
             return getattr(value, convert)()
-    raise TypeError(f"{value!r} is a {type(value).__name__}, which a study file cannot hold")
+    raise TypeError(f"{value!r} is of type {type(value).__name__}, which a study file cannot hold")

@@ -332,10 +332,13 @@ class Study:
     def _train(self, function: Callable[[AskedTrial], Any], trial: AskedTrial,
                catch: Tuple[Type[Exception], ...]) -> None:
         try:
-            result = function(trial)
-        except Pruned:
-            result = None
-        except Exception as error:
+            try:
+                result = function(trial)
+            except Pruned:
+                result = None
+            if not trial._finished and trial.decision == "continue":
+                self.tell(trial, result)
+        except Exception as error:  # of a result that is no number, too
             trial._finish("failed", f"{type(error).__name__}: {error}"[:1000])
             if isinstance(error, catch):
                 return
@@ -346,8 +349,6 @@ class Study:
                     self._returned.appendleft({**trial._given, "delivered": trial._delivered,
                                                "resume_from": max(trial._delivered, trial.reported)})
             raise
-        if not trial._finished and trial.decision == "continue":
-            self.tell(trial, result)
 
     @property
     def best(self) -> Optional[Best]:
