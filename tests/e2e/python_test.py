@@ -1,13 +1,15 @@
 """The Python client as a program and a notebook use it: hpo.Study without a file, one Trial, results, installation, types."""
+import importlib.util
 import json
 import os
-import pathlib
+import pty
 import re
 import shutil
 import subprocess
 import sys
 import textwrap
 import unittest
+import xml.etree.ElementTree
 
 from harness import BUILD, DEADLINE, HPO, SOURCE, Case
 
@@ -16,7 +18,7 @@ PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 
 
 def has(*modules):
-    return subprocess.run([sys.executable, "-c", "import " + ", ".join(modules)], capture_output=True).returncode == 0
+    return all(importlib.util.find_spec(module) for module in modules)
 
 
 class Python(Case):
@@ -150,8 +152,6 @@ class Studies(Python):
 
 
 class Trials(Python):
-    STUDY = 'hpo.Study("one", space={"lr": hpo.Float(0, 1)}, objective="loss", epochs=4, stopping=STOPPING)'
-
     def test_one_function_trains_alone_in_a_study_and_under_hpo(self):
         (self.folder / "train.py").write_text(textwrap.dedent("""
             import hpo
@@ -339,7 +339,6 @@ class Results(Python):
             """)
         self.assertNotIn("<script>", out)
         self.assertIn("&lt;script&gt;", out)
-        import xml.etree.ElementTree
         whole, table, empty = (xml.etree.ElementTree.fromstring(line) for line in out.splitlines())
         self.assertIn("best loss", "".join(whole.itertext()))
         self.assertEqual(len(whole.findall(".//circle")), 11)
@@ -357,7 +356,6 @@ class Results(Python):
         self.python(script.replace("PROGRESS", "True"))
         self.assertRegex(self.error, r"trial 12: results  12 of 12 trials  best loss [\d.e-]+ \(trial \d+\)  \d+:\d\d")
         shutil.rmtree(self.folder / "runs")
-        import pty
         ours, theirs = pty.openpty()
         (self.folder / "search.py").write_text(textwrap.dedent(script.replace("PROGRESS", "None")))
         subprocess.run([sys.executable, "search.py"], cwd=self.folder, stderr=theirs, check=True, timeout=DEADLINE * 2,
