@@ -8,6 +8,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
@@ -104,7 +105,7 @@ int serve_command(const ServeArguments& arguments) {
     const auto port = server.listen(arguments.address, arguments.port);
     if (!port)
         throw Fatal("--host " + arguments.address + " --port " + std::to_string(arguments.port) + ": " +
-                    port.error().message + "; --port 0 takes a free one");
+                    port.error().message);
     server.start();
     const std::string host =
         arguments.address.find(':') == std::string::npos ? arguments.address : '[' + arguments.address + ']';
@@ -131,7 +132,8 @@ CommandAction serve_studies(CLI::App& app) {
     app.add_option("--port", arguments->port, "0 takes a free one; default: 7878")->check(CLI::Range(0, 65535));
     app.add_option("--host", arguments->address,
                    "The address to listen at; default: 127.0.0.1, for this machine alone");
-    app.add_option("--name", arguments->names, "A further name by which browsers may reach this server");
+    app.add_option("--name", arguments->names, "A further name by which browsers may reach this server")
+        ->allow_extra_args(false);
     app.add_option("--token-file", arguments->token_file, "A file of mode 600 with the token that every viewer needs");
     app.add_option("--tls-cert", arguments->certificate, "The certificate, in PEM, for https");
     app.add_option("--tls-key", arguments->key, "Its key, in PEM");

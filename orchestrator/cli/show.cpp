@@ -5,6 +5,7 @@
 #include <string>
 
 #include "hpo/or_fail.hpp"
+#include "hpo/printable.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/importance.hpp"
 #include "orchestrator/cli/show.hpp"

@@ -140,7 +140,10 @@ struct Server::Parts : private httplib::Server {
     Result<int> listen_at(const std::string& address, int port) {
         errno = 0;
         const int bound = port == 0 ? bind_to_any_port(address) : bind_to_port(address, port) ? port : -1;
-        if (bound < 0) return Error{std::strerror(errno == 0 ? EADDRNOTAVAIL : errno)};
+        if (bound < 0)
+            return Error{errno == EADDRINUSE || errno == EACCES
+                             ? std::string(std::strerror(errno)) + "; --port 0 takes a free one"
+                             : "this machine has no such address"};
         ::listen(svr_sock_, most_connections);  // the library's queue has room for five
         return bound;
     }

@@ -20,7 +20,7 @@ class Server {
     /// Ends all connections at once.
     ~Server();
 
-    /// Listens at an address of this machine; `port` 0 takes a free one. Returns the port.
+    /// Listens at an address of this machine; `port` 0 takes a free one. Returns the port. The Error has the cure.
     Result<int> listen(const std::string& address, int port);
     /// Begins to answer, in other threads.
     void start();

@@ -276,6 +276,10 @@ class Serve(ServeCase):
         self.hpo("serve", "--port", served.url.port, status=1)
         self.assertIn(f"--port {served.url.port}: Address already in use; --port 0 takes a free one", self.error)
         self.hpo("serve", "--port", "65536", status=2)
+        (self.folder / "token").write_text("correct-horse-battery")
+        (self.folder / "token").chmod(0o600)
+        self.hpo("serve", "--host", "192.0.2.1", "--token-file", "token", "--insecure", status=1)
+        self.assertIn("--host 192.0.2.1 --port 7878: this machine has no such address", self.error)
         self.hpo("serve", "--host", "192.0.2.1", "--token-file", "x", "--insecure", status=2)
         self.assertIn("--token-file x: cannot be read", self.error)
 
@@ -312,7 +316,8 @@ class Harm(ServeCase):
         self.assertEqual(served.ask("/api/session", "POST", body="x" * 100)[0], 413)
         for path in ("/api/studies/../../etc/passwd", "/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/runs/small/study.db", "/api/studies/%00"):
             self.assertEqual(served.ask(path)[0], 404, path)
-        named = Served(self, "--name", "evil.example")
+        self.hpo("run", self.study(synthetic(trials=1)))
+        named = Served(self, "--name", "evil.example", "small")
         self.assertEqual(named.ask("/api/studies", headers={"Host": "evil.example"})[0], 200)
 
     def test_requests_without_end_are_cut_off_and_take_no_memory(self):
