@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -77,11 +79,19 @@ std::string front_table(const StudySnapshot& snapshot) {
            "/NUMBER > best.yaml\n";
 }
 
+std::string no_single_best(const StudySnapshot& snapshot) {
+    const auto front = front_of(snapshot.record, snapshot.study.objective);
+    const std::string& name = snapshot.study.name;
+    return "study " + name + " has several objectives: none of the " + std::to_string(front.size()) +
+           " trials of its Pareto front is the best in all. Name one: hpo best " + name + '/' +
+           std::to_string(front.front()->number) + "; hpo best " + name + " --format table lists them";
+}
+
 }  // namespace
 
 CommandAction best(CLI::App& app) {
     struct Arguments {
-        std::string study, format = "yaml";
+        std::string study, format;
         std::int64_t repeat = 0, top = 5;
         bool json = false;
     };
@@ -92,10 +102,10 @@ CommandAction best(CLI::App& app) {
         "several objectives its Pareto front as a table");
     app.add_option(
            "--format", arguments->format,
-           "yaml: a study file for hpo train and hpo run; json; args: --name=value arguments, quoted for eval; env: "
+           "yaml, the default: a study file for hpo train and hpo run; json; table: the Pareto front of several "
+           "objectives, the default on a terminal; args: --name=value arguments, quoted for eval; env: "
            "HPO_PARAM_NAME=value lines for eval, the variables that a trial's script receives")
-        ->check(CLI::IsMember({"yaml", "json", "args", "env"}))
-        ->capture_default_str();
+        ->check(CLI::IsMember({"yaml", "json", "table", "args", "env"}));
     const auto repeat =
         app.add_option("--repeat", arguments->repeat,
                        "Train each of the best trials again this many times, with new seeds (also for the data "
@@ -128,11 +138,17 @@ CommandAction best(CLI::App& app) {
         if (!trial)
             throw Fatal("study " + snapshot.study.name + " has no trial with a value of " + objective.metric + " yet");
         if (!choice.trial && !objective.further.empty()) {
-            print(arguments->format == "json" ? front_json(snapshot) : front_table(snapshot));
+            // In a pipe or a file, a configuration is expected: a table would become best.yaml.
+            const bool table =
+                arguments->format == "table" || (arguments->format.empty() && view::is_terminal(STDOUT_FILENO));
+            if (!table && arguments->format != "json") throw Fatal(no_single_best(snapshot));
+            print(table ? front_table(snapshot) : front_json(snapshot));
             return 0;
         }
+        if (arguments->format == "table")
+            throw Fatal("--format table is for the Pareto front of several objectives", 2);
         if (const auto read = snapshot.read_parameters(trial->number); !read) throw Fatal(read.error().message);
-        print(best_config(snapshot.study, *trial, arguments->format));
+        print(best_config(snapshot.study, *trial, arguments->format.empty() ? "yaml" : arguments->format));
         return 0;
     };
 }

@@ -75,6 +75,14 @@ constexpr std::array table{
             "hpo show phase1 7               of phase1; phase1/7 is the same\n"
             "hpo show phase1                 the study: its best trials, what stopping saved, what matters",
             commands::show},
+    Command{"compare", "Show trials side by side, with the parameters in which they differ",
+            "hpo compare phase1/28 phase1/56\n"
+            "hpo compare early late          the best trial of each study",
+            commands::compare},
+    Command{"rm", "Remove studies with all their results",
+            "hpo rm debug                    tells what it would remove, and asks\n"
+            "hpo rm debug debug-2 --yes",
+            commands::rm},
     Command{"importance", "Show which parameters matter, how certain the best trial is, and what to try next",
             "hpo importance phase1           shares of the metric's variance, bounds, noise, ties\n"
             "hpo importance phase1 --json    for programs",

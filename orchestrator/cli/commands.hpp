@@ -35,6 +35,8 @@ CommandAction logs(CLI::App& app);
 CommandAction top(CLI::App& app);
 CommandAction stop(CLI::App& app);
 CommandAction best(CLI::App& app);
+CommandAction compare(CLI::App& app);
+CommandAction rm(CLI::App& app);
 CommandAction importance(CLI::App& app);
 CommandAction report(CLI::App& app);
 CommandAction serve_studies(CLI::App& app);

@@ -37,7 +37,9 @@ class Several(Case):
             and trials[other]["values"] != trials[number]["values"] for other in within)}
         self.assertIn(f"Pareto front by loss and speed: {len(front)} of {len(within)} trials, hypervolume", ended)
         self.assertIn(f"{12 - len(within)} of 12 trials break the constraints", ended)
-        table = self.hpo("best", "front")
+        self.assertEqual("", self.hpo("best", "front", status=1))  # it would become best.yaml
+        self.assertIn(f"none of the {len(front)} trials of its Pareto front is the best in all. Name one: hpo best front/", self.error)
+        table = self.hpo("best", "front", "--format", "table")
         self.assertEqual({int(row.split()[0]) for row in table.splitlines()[2:2 + len(front)]}, front)
         best = json.loads(self.hpo("best", "front", "--format", "json"))
         self.assertEqual({one["trial"] for one in best["front"]}, front)
