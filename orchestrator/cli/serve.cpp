@@ -14,6 +14,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <thread>
 
 #include "hpo/interrupted.hpp"
 #include "hpo/or_fail.hpp"
@@ -41,8 +42,7 @@ struct ServeArguments {
 std::string random_secret() {
     std::random_device random;  // the kernel's, on Linux
     std::string secret;
-    char digits[9];
-    for (int i = 0; i < 8; ++i) secret += (std::snprintf(digits, sizeof digits, "%08x", random()), digits);
+    for (int i = 0; i < 8; ++i) secret += std::to_string(random());
     return secret;
 }
 
@@ -65,10 +65,7 @@ void check(const ServeArguments& arguments) {
     if (serve::is_loopback(arguments.address)) return;
     const std::string place = "--host " + arguments.address + ": others can reach this address; ";
     if (arguments.token_file.empty())
-        throw Fatal(
-            place +
-                "--token-file FILE names the secret that they need, or leave --host out and forward the port by SSH",
-            2);
+        throw Fatal(place + "--token-file FILE names the secret that they need; or forward the port by SSH", 2);
     if (arguments.certificate.empty() && !arguments.insecure)
         throw Fatal(place + "--tls-cert FILE and --tls-key FILE encrypt what is sent, --insecure does without", 2);
 }
@@ -107,10 +104,8 @@ int serve_command(const ServeArguments& arguments) {
         throw Fatal("--host " + arguments.address + " --port " + std::to_string(arguments.port) + ": " +
                     port.error().message);
     server.start();
-    const std::string host =
-        arguments.address.find(':') == std::string::npos ? arguments.address : '[' + arguments.address + ']';
     std::string lines =
-        (access.secure ? "https://" : "http://") + host + ':' + std::to_string(*port) + "/ shows " +
+        serve::url_of(access.secure, arguments.address, host_name(), *port) + " shows " +
         (chosen.empty() ? "the studies in " + printable(runs_folder().string()) + '/'
                         : std::to_string(chosen.size()) + (chosen.size() == 1 ? " study" : " studies")) +
         "; Ctrl-C ends\n";
@@ -121,7 +116,13 @@ int serve_command(const ServeArguments& arguments) {
     print(lines);
     int signal = 0;
     while (signal == 0) signal = foreground.wait(Seconds{3600});
-    return signal == SIGINT ? 0 : exit_status_of(signal);
+    const int status = signal == SIGINT ? 0 : exit_status_of(signal);
+    // Nobody waits for the page of a large study that is being made.
+    std::thread([status] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        ::_exit(status);
+    }).detach();
+    return status;
 }
 
 }  // namespace

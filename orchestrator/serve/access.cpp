@@ -128,6 +128,13 @@ std::string problem_with_token(std::string_view token, unsigned mode) {
     return {};
 }
 
+std::string url_of(bool secure, const std::string& address, const std::string& name, int port) {
+    const std::string host = address == "0.0.0.0" || address == "::"  ? name
+                             : address.find(':') != std::string::npos ? '[' + address + ']'
+                                                                      : address;
+    return (secure ? "https://" : "http://") + host + ':' + std::to_string(port) + '/';
+}
+
 std::string forwarding_line(std::string_view connection, const std::string& user, int port) {
     std::istringstream words{std::string(connection)};
     std::string client, client_port, server, server_port;

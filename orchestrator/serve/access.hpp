@@ -45,6 +45,9 @@ std::vector<std::pair<std::string, std::string>> security_headers();
 /// Returns the problem with a token that was read from a file with this mode; empty if it serves.
 std::string problem_with_token(std::string_view token, unsigned mode);
 
+/// Returns where browsers find the server. One that listens at all addresses of the machine is found by its name.
+std::string url_of(bool secure, const std::string& address, const std::string& name, int port);
+
 /// Returns the command with which somebody who came by SSH forwards the port. `connection` is $SSH_CONNECTION; empty if
 /// the user did not.
 std::string forwarding_line(std::string_view connection, const std::string& user, int port);

@@ -151,6 +151,9 @@ class ServeCase(Case):
 class Serve(ServeCase):
     def test_the_api_returns_what_commands_print(self):
         self.hpo("run", self.study(synthetic(trials=4)))
+        if shutil.which("git"):
+            for command in ("init -q -b trunk", "add study.yaml", "-c user.name=a -c user.email=a@b commit -q -m first"):
+                subprocess.run(["git", *command.split()], cwd=self.folder, check=True, capture_output=True)
         served = Served(self)
         self.assertIn("/ shows the studies in runs/; Ctrl-C ends", served.line)
         listed = json.loads(self.hpo("ls", "--json"))
@@ -158,7 +161,9 @@ class Serve(ServeCase):
         self.assertEqual(served.json("/api/studies/small"), {"schema": 1, **listed["studies"][0]})
         self.assertEqual(served.json("/api/studies/small/trials"), json.loads(self.hpo("ls", "small", "--json")))
         self.assertEqual(served.json("/api/studies/small/trials/3"), json.loads(self.hpo("show", "small/3", "--json")))
-        self.assertEqual(*self.pages(served, "small"))
+        live, report = self.pages(served, "small")
+        self.assertEqual(live, report)
+        self.assertEqual(live["git"] is not None, shutil.which("git") is not None)
 
     def test_the_page_has_its_script_beside_it_and_a_policy_that_allows_no_other(self):
         served = Served(self)
@@ -433,6 +438,8 @@ class Token(ServeCase):
         self.hpo("serve", "--host", "0.0.0.0", "--token-file", token, status=2)
         self.assertIn("--tls-cert FILE and --tls-key FILE encrypt", self.error)
         served = Served(self, "--host", "0.0.0.0", "--token-file", token, "--insecure")
+        self.assertIn(f"http://{socket.gethostname()}:", served.line)
+        served.url = urllib.parse.urlsplit(f"http://127.0.0.1:{served.url.port}")
         self.assertEqual(served.ask("/metrics")[0], 401)
 
     @unittest.skipIf(shutil.which("openssl") is None, "needs openssl")

@@ -142,6 +142,13 @@ TEST(Token, IsLongAndReadByItsOwnerAlone) {
     EXPECT_THAT(problem_with_token("0123456789 abcdef", 0100600), HasSubstr("one line"));
 }
 
+TEST(Url, IsOneThatABrowserCanOpen) {
+    EXPECT_EQ(url_of(false, "127.0.0.1", "box", 7878), "http://127.0.0.1:7878/");
+    EXPECT_EQ(url_of(true, "::1", "box", 443), "https://[::1]:443/");
+    EXPECT_EQ(url_of(true, "0.0.0.0", "box", 443), "https://box:443/");
+    EXPECT_EQ(url_of(false, "::", "box", 80), "http://box:80/");
+}
+
 TEST(Forwarding, NamesTheServerAsTheUserReachedIt) {
     EXPECT_EQ(forwarding_line("", "me", 7878), "");
     EXPECT_EQ(forwarding_line("nonsense", "me", 7878), "");
