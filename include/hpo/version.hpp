@@ -1,5 +1,5 @@
 #pragma once
 
 namespace hpo {
-inline constexpr const char* version = "0.1.0";
+inline constexpr const char* version = "0.2.0";
 }  // namespace hpo

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AskedTrial", "Best", "Categorical", "Float", "Int", "KerasCallback", "LightningCallback", "Params", "Pruned",
            "Space", "Study", "StudyError", "Trial", "TrialRecord", "TrialRecords", "trial", "trials"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Imported on first use, since a script that only trains does not need them.
 _LATE = {"AskedTrial": "study", "Best": "study", "Study": "study", "StudyError": "study", "Categorical": "_space",
