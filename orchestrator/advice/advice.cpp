@@ -90,8 +90,8 @@ class Adviser {
         } else {
             advice_.to_measure.push_back(device ? "products in " + now.work.precision + " were not measured on " +
                                                       now.backend + ": hpo bench devices --again"
-                                                : "what " + now.backend +
-                                                      " can do was not measured on this machine: hpo bench devices");
+                                                : "the calibration of " + now.backend +
+                                                      " is missing on this machine: hpo bench devices");
             if (measured_anything()) judge_by_batches(step);
         }
         compare_options(step, predicted);
@@ -128,7 +128,7 @@ class Adviser {
         say("A step takes " + duration_text(step) + ": " + percent(100 * predicted.products / total) +
             " matrix products, " + percent(100 * memory / total) + " moving activations, " +
             percent(100 * launches / total) +
-            " what each update costs whatever its batch: starting operations, the "
+            " fixed cost of an update: starting operations, the "
             "optimizer (" +
             short_time(step / std::max(1.0, now.work.updates)) + " an update of " + std::to_string(now.batch_size) +
             " samples).");
@@ -145,7 +145,7 @@ class Adviser {
         const bool small_products = predicted.products > 0 && now.work.flops / predicted.products < 0.3 * peak;
         if (contention && rest > most) {
             advice_.bound = Bound::cpu;
-            return say(percent(100 * rest / total) + " of a step's time is not explained by what it computes.");
+            return say(percent(100 * rest / total) + " of a step's time is not explained by its computations.");
         }
         if (most == launches || (most == predicted.products && small_products))
             advice_.bound = Bound::launches;
@@ -163,7 +163,7 @@ class Adviser {
                 *option.measured < 0.7 * step)
                 advice_.bound = Bound::launches;
         if (advice_.bound == Bound::launches)
-            say("Larger batches were measured to be faster: what each update costs whatever its size takes most of the "
+            say("Larger batches were measured to be faster: the fixed cost of an update takes most of the "
                 "time.");
     }
 
@@ -267,7 +267,7 @@ class Adviser {
         const auto used = host(Quantity::utilization);
         if (!used) {
             advice_.to_measure.push_back(
-                "what the machine did while trials trained: nothing was sampled, since they "
+                "the use of the machine by trials: nothing was sampled, since they "
                 "trained for a few seconds only, or an earlier version of hpo ran the study");
             return;
         }
@@ -337,7 +337,7 @@ class Adviser {
                                        .basis = "not measured",
                                        .why = "Fewer trials at once leave each of them the cores that it uses."});
         advice_.to_measure.push_back(
-            "what fewer threads gain: run a few trials with the change, and compare their it/s");
+            "the gain of fewer threads: run a few trials with the change, and compare their it/s");
     }
 
     void waits_for_data(double used, const std::optional<double>& io) {
@@ -366,10 +366,10 @@ class Adviser {
                  .gain = static_cast<double>(number) / static_cast<double>(facts_.at_once),
                  .basis = "estimated, if each waits for itself",
                  .why = "Trials that wait leave their cores to others: " + std::to_string(number) +
-                        " at once use what " + std::to_string(facts_.at_once) + " leave idle."});
+                        " at once use the cores that " + std::to_string(facts_.at_once) + " leave idle."});
         else
             advice_.to_measure.push_back(
-                "what a faster source of data gains: run a few trials on a copy in memory "
+                "the gain of faster data: run a few trials on a copy in memory "
                 "(/dev/shm), and compare their it/s");
     }
 

@@ -187,7 +187,7 @@ void OptionCollector::collect(StudyFacts& facts) {
     const std::string backend = backend_of(my.measured);
     facts.step = typical.step;
     auto now = my.option_of(backend, typical.params);
-    if (!now) throw Fatal("the worker cannot say what a trial takes: " + my.failures[backend]);
+    if (!now) throw Fatal("the worker cannot predict the memory of a trial: " + my.failures[backend]);
     const std::int64_t batch = now->batch_size;
     const std::string precision = now->work.precision;
     facts.options.push_back(std::move(*now));

@@ -195,7 +195,7 @@ std::vector<std::string> stopping_text(const Study& study, const StudyRecord& re
     std::vector<std::string> lines;
     for (const auto& [rule, ranks] : agreement_of_ranks(study, record))
         lines.push_back(rule + ": after " + step_name(study) + " " + std::to_string(ranks.step) +
-                        " the order of two trials was that of their ends in " +
+                        " the order of two trials matched their final order in " +
                         std::to_string(std::lround(100 * ranks.share)) + " % of pairs (of " +
                         std::to_string(ranks.trials) + " trials trained to their end)");
     for (const auto& [rule, cost] : cost_of_stopping(study, record)) {

@@ -354,8 +354,7 @@ std::string whole_text(const Study& study, const Importance& importance) {
                                           : ", " + std::to_string(ends.lost) + " of which failed or diverged";
     if (ends.predicted > 0) text += " and " + std::to_string(ends.predicted) + " stopped ones by their predicted ends";
     if (ends.left_out > 0)
-        text +=
-            "; " + std::to_string(ends.left_out) + " stopped ones are left out, as their curves do not tell their ends";
+        text += "; " + std::to_string(ends.left_out) + " stopped ones are left out, as their ends cannot be predicted";
     if (ends.drawn_from > 0)
         text += "; they were drawn at random from all " + std::to_string(ends.drawn_from) + " that ended";
     text += "\n\n";

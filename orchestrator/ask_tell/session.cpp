@@ -144,7 +144,7 @@ Result<void> Session::take(std::int64_t trial) {
     if (is_final(record.state)) return Error{named(trial) + " has ended already: " + ended_as(record)};
     if (record.state == TrialState::paused)
         return Error{named(trial) + " is paused after step " + std::to_string(record.steps()) +
-                     ": it goes on when an ask gives it out again"};
+                     ": it resumes when an ask returns it again"};
     if (record.state == TrialState::running) return {};
     if (record.attempt == 0) return Error{named(trial) + " has not been given out: ask for it"};
     launch(trial);

@@ -98,7 +98,7 @@ int advise_command(const AdviseArguments& arguments) {
     if (!arguments.apply.empty()) {
         apply(measured.study, chosen_keys(report.advice), arguments.apply);
         if (!arguments.json)
-            print("\nWritten to " + printable(arguments.apply) + " under a name of its own; start it with: hpo run " +
+            print("\nWritten to " + printable(arguments.apply) + " under a new name; start it with: hpo run " +
                   printable(arguments.apply) + '\n');
     }
     return 0;

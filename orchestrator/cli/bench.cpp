@@ -182,7 +182,7 @@ void refuse_unused_options(const BenchArguments& arguments, bool has_updates, bo
     };
     if (arguments.what == "training") {
         if (arguments.quick) refuse("--quick", "leave it out; --updates N sets how many updates are timed");
-        if (arguments.again) refuse("--again", "leave it out; training is timed anew each time");
+        if (arguments.again) refuse("--again", "leave it out; training is timed each time");
         return;
     }
     if (!arguments.study.empty() || !arguments.set.empty())
@@ -210,7 +210,7 @@ int bench_command(const BenchArguments& arguments) {
 CommandAction bench(CLI::App& app) {
     const auto arguments = std::make_shared<BenchArguments>();
     app.add_option("WHAT", arguments->what,
-                   "devices: what CPU and GPUs compute; training: the time of each operation of a study's training")
+                   "devices: speed of CPU and GPUs; training: time of each operation of a study's training")
         ->required()
         ->check(CLI::IsMember({"devices", "training"}));
     app.add_option("STUDY", arguments->study,

@@ -21,7 +21,7 @@ namespace {
 to_worker::Run first_trial(const Study& study) {
     if (!study.command.empty())
         throw Fatal("hpo bench training times the built-in models; " + study.name +
-                    " trains by a command of its own: hpo monitor -- COMMAND shows what limits that");
+                    " trains by its own command: hpo monitor -- COMMAND shows its limits");
     const auto priors = prior_studies_of(study);
     if (!priors) throw Fatal(priors.error().message);
     auto proposer = Proposer::make(study, *priors);

@@ -43,11 +43,11 @@ constexpr std::array table{
             "hpo init photos/                a folder of images, one folder a class\n"
             "hpo init train.py               its flags of argparse become the space",
             commands::init},
-    Command{"ask-tell", "Search for a program of your own, which asks for trials and reports their results",
+    Command{"ask-tell", "Let your own program run the trials: it asks for them and reports results",
             "hpo ask-tell study.yaml         JSON Lines on stdin and stdout\n"
             "echo '{\"ask\": 2}' | hpo ask-tell study.yaml --no-store",
             commands::ask_tell_study},
-    Command{"check", "Explain what a study does, or what is wrong with it",
+    Command{"check", "Explain a study, or its errors",
             "hpo check studies/phase1.yaml   space, memory and time of a trial, how many at once\n"
             "hpo check studies/phase1.yaml --devices 8xH200     and how long it takes there\n"
             "hpo check studies/phase1.yaml --json",
@@ -73,7 +73,7 @@ constexpr std::array table{
     Command{"show", "Show everything about one trial, or about a study",
             "hpo show 7                      trial 7 of the most recent study\n"
             "hpo show phase1 7               of phase1; phase1/7 is the same\n"
-            "hpo show phase1                 the study: its best trials, what stopping saved, what matters",
+            "hpo show phase1                 the study: best trials, savings by stopping, importance",
             commands::show},
     Command{"compare", "Show trials side by side, with the parameters in which they differ",
             "hpo compare phase1/28 phase1/56\n"
@@ -98,7 +98,7 @@ constexpr std::array table{
             "hpo serve --allow-control       let viewers stop trials and studies\n"
             "hpo serve --host 0.0.0.0 --token-file token --tls-cert cert.pem --tls-key key.pem",
             commands::serve_studies},
-    Command{"logs", "Print what a trial wrote",
+    Command{"logs", "Print the log of a trial",
             "hpo logs 7                      of the most recent study\n"
             "hpo logs phase1/7 -f            and follow it until it ends",
             commands::logs},
@@ -126,33 +126,33 @@ constexpr std::array table{
             "hpo devices                     numbers and UUIDs for resources.devices\n"
             "hpo devices --json              for programs",
             commands::devices},
-    Command{"doctor", "Examine this installation: what is missing, what follows from it, and what cures it",
+    Command{"doctor", "Check this installation: missing parts, consequences and cures",
             "hpo doctor                      exit status 0 if hpo can train here; nothing is changed\n"
             "hpo doctor --json               for programs",
             commands::doctor},
-    Command{"bench", "Measure what this machine computes, and where a GPU pays",
+    Command{"bench", "Measure the speed of this machine's CPU and GPUs",
             "hpo bench devices               products in every size and precision, memory, launches, copies\n"
-            "hpo bench devices --again       although they were measured before\n"
+            "hpo bench devices --again       measure again even if nothing changed\n"
             "hpo bench devices --json        for programs\n"
             "hpo bench training phase1       the time of each operation of the training of its first trial\n"
             "hpo bench training study.yaml --backend opencl --set worker.training.batch_size=512",
             commands::bench},
-    Command{"advise", "Say what limits a study, and which changes make it faster",
-            "hpo advise phase1                       from what was sampled, measured and calibrated\n"
+    Command{"advise", "Find the bottleneck of a study, and changes that make it faster",
+            "hpo advise phase1                       from samples, measurements and calibrations\n"
             "hpo advise phase1 --measure             and from short training with other batches and precisions\n"
             "hpo advise phase1 --apply faster.yaml   write the study with the changes",
             commands::advise},
-    Command{"simulate", "Predict how long a study takes, here or on other hardware, from what was measured",
+    Command{"simulate", "Predict the duration of a study, here or on other hardware",
             "hpo simulate phase1                     as it ran: how far the prediction is off\n"
             "hpo simulate phase1 --devices 16xcpu --set budget.trials=1000\n"
             "hpo simulate phase1 --devices 8xH200 --price 30\n"
             "hpo simulate study.yaml --devices cluster.yaml     devices and trials described in a file",
             commands::simulate},
-    Command{"monitor", "Sample what CPU, GPUs and a program do, and say what limits it",
+    Command{"monitor", "Sample CPU, GPUs and a program, and find its bottleneck",
             "hpo monitor                     until Ctrl-C\n"
             "hpo monitor --for 5m --csv load.csv\n"
             "hpo monitor -- python train.py --epochs 3\n"
-            "hpo monitor --study phase1      what was sampled while it ran",
+            "hpo monitor --study phase1      samples from its run",
             commands::monitor},
     Command{"keys", "List the keys of study files, with defaults and meanings",
             "hpo keys                        all of them\n"

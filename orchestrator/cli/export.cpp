@@ -76,7 +76,7 @@ int export_command(const ExportArguments& arguments) {
         std::fprintf(stderr, "hpo: the earlier %s was moved to %s\n",
                      std::filesystem::is_directory(aside) ? "folder" : "file", printable(aside.string()).c_str());
     std::fprintf(stderr, "hpo: %zu trials of %s%s in %s\n", snapshot.record.trials.size(), snapshot.study.name.c_str(),
-                 snapshot.holder ? ", which goes on," : "", printable(output.path().string()).c_str());
+                 snapshot.holder ? ", which continues," : "", printable(output.path().string()).c_str());
     return 0;
 }
 

@@ -55,10 +55,9 @@ init::FirstStudy for_data(const InitArguments& arguments) {
     const bool is_folder = fs::is_directory(arguments.data, failed);
     std::string format = arguments.format.empty() ? init::format_of(arguments.data, is_folder) : arguments.format;
     if (format.empty())
-        throw Fatal(
-            arguments.data +
-            ": its name does not tell its format; give --format csv, parquet, series, npy, images, idx, text or "
-            "script");
+        throw Fatal(arguments.data +
+                    ": unknown format; give --format csv, parquet, series, npy, images, idx, text or "
+                    "script");
     if (format == "script") return for_script(arguments.data);
     const bool as_series = format == "series";
     if (as_series) format = init::format_of(arguments.data, false) == "parquet" ? "parquet" : "csv";

@@ -286,7 +286,7 @@ CommandAction monitor(CLI::App& app) {
     const auto csv = app.add_option("--csv", arguments->csv, "Write each value to this new file");
     app.add_flag("--json", arguments->json, "One JSON object at the end, and nothing else");
     const auto command = app.add_option("COMMAND", arguments->command, "A program and its arguments, after --");
-    app.add_option("--study", arguments->study, "Show what was sampled while this study ran, and exit")
+    app.add_option("--study", arguments->study, "Show the samples of this study's run, and exit")
         ->excludes(command)
         ->excludes(csv)
         ->excludes(time);

@@ -134,7 +134,7 @@ int repeat_best(const StudySnapshot& snapshot, std::int64_t top, std::int64_t re
     const StudyFolder folder = study_folder(repeat_study(snapshot.study).name);
     const auto accepted = [&](const std::string& before, const std::function<bool()>& valued) {
         return may_go_on(repeat_study(snapshot.study), before, valued,
-                         "Move " + folder.path.string() + " away to begin anew.");
+                         "Move " + folder.path.string() + " away to start again.");
     };
     const Study again = prepare(folder, repeat_study(snapshot.study), configurations, repeats, accepted);
     const auto observer = make_run_observer(json ? RunStyle::quiet : RunStyle::automatic, again);

@@ -45,7 +45,7 @@ int report_command(const ReportArguments& arguments) {
     if (!aside.empty())
         std::fprintf(stderr, "hpo: the earlier file was moved to %s\n", printable(aside.string()).c_str());
     std::fprintf(stderr, "hpo: %zu trials of %s%s in %s (%s); open it in a browser\n", snapshot.record.trials.size(),
-                 snapshot.study.name.c_str(), snapshot.holder ? ", which goes on," : "",
+                 snapshot.study.name.c_str(), snapshot.holder ? ", which continues," : "",
                  printable(output.path().string()).c_str(), bytes_text(static_cast<double>(text.size())).c_str());
     return 0;
 }

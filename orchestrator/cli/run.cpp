@@ -174,7 +174,7 @@ int run_command(const RunArguments& arguments) {
         const auto observer = make_run_observer(style, study);
         outcome = run_study(study, folder, programs, *observer, [&](const std::string& before, const auto& valued) {
             return may_go_on(study, before, valued,
-                             "Give the study another name, or start anew with --fresh." + learning_from(study));
+                             "Give the study another name, or start again with --fresh." + learning_from(study));
         });
     } catch (...) {
         restore(aside, folder);
@@ -232,8 +232,7 @@ CommandAction run(CLI::App& app) {
     app.add_option("--trials", arguments->trials, "Trials in all (budget.trials)")->check(refuse_option_as_value);
     app.add_option("--time", arguments->time, "Time in all, as 90s, 30m or 2h (budget.time)")
         ->check(refuse_option_as_value);
-    app.add_option("--backend", arguments->backend,
-                   "What trials compute on (resources.backend): auto, cpu, cuda or opencl")
+    app.add_option("--backend", arguments->backend, "Device of trials (resources.backend): auto, cpu, cuda or opencl")
         ->check(refuse_option_as_value);
     app.add_option("-j,--jobs", arguments->jobs, "Trials at once (resources.parallel)")->check(refuse_option_as_value);
     app.add_option("--seed", arguments->seed, "The study's seed (seed)")->check(refuse_option_as_value);
@@ -242,10 +241,11 @@ CommandAction run(CLI::App& app) {
         ->type_name("KEY=VALUE");
     app.add_flag("--fresh", arguments->fresh, "Start from scratch; the existing study is moved to runs/.old");
     const auto json = app.add_flag("--json", arguments->json, "One JSON object per line, for programs");
-    app.footer(app.get_footer() +
-               "\nExit codes: 0 the study ended and at least one trial completed, or was stopped with a value;\n"
-               "1 it failed, or no trial has a value; 2 usage; 130 interrupted; 143 terminated.\n"
-               "SIGQUIT (kill -QUIT PID, or Ctrl-\\ in the terminal) prints what the session waits for; it goes on.");
+    app.footer(
+        app.get_footer() +
+        "\nExit codes: 0 the study ended and at least one trial completed, or was stopped with a value;\n"
+        "1 it failed, or no trial has a value; 2 usage; 130 interrupted; 143 terminated.\n"
+        "SIGQUIT (kill -QUIT PID, or Ctrl-\\ in the terminal) prints what the session waits for, and does not end it.");
     app.add_flag("-q,--quiet", arguments->quiet, "Print only the best configuration, as YAML")->excludes(json);
     return [arguments] { return run_command(*arguments); };
 }

@@ -67,7 +67,8 @@ void check(const ServeArguments& arguments) {
     if (arguments.token_file.empty())
         throw Fatal(place + "--token-file FILE names the secret that they need; or forward the port by SSH", 2);
     if (arguments.certificate.empty() && !arguments.insecure)
-        throw Fatal(place + "--tls-cert FILE and --tls-key FILE encrypt what is sent, --insecure does without", 2);
+        throw Fatal(place + "--tls-cert FILE and --tls-key FILE encrypt the connection; --insecure allows it without",
+                    2);
 }
 
 serve::Sources sources() {

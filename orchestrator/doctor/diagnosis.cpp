@@ -108,7 +108,7 @@ class Doctor {
             const string subject = (device.cpu ? "device " : "GPU ") + std::to_string(device.index);
             if (device.lost) {
                 add({subject, Health::missing, printable(name_of(device) + " cannot be used: " + device.reason),
-                     "no trial trains on it", "nvidia-smi -q shows what the driver knows of it"});
+                     "no trial trains on it", "nvidia-smi -q shows its state"});
                 continue;
             }
             string text = printable(device.name) + " (" + printable(device.id) + ")";
@@ -207,7 +207,7 @@ class Doctor {
             add({"studies", Health::wrong, folder + ": " + printable(store.problem), follows, cure});
         else if (store.network)
             add({"studies", Health::wrong,
-                 folder + " lies on " + *store.network + ", whose locks are not those of one machine", follows, cure});
+                 folder + " lies on " + *store.network + ", whose locks do not work across machines", follows, cure});
         else if (!store.lock_problem.empty())
             add({"studies", Health::wrong, folder + " cannot be locked: " + printable(store.lock_problem), follows,
                  cure});
@@ -247,12 +247,12 @@ class Doctor {
             string& list = known ? measured : unmeasured;
             list += (list.empty() ? "" : ", ") + device;
         }
-        if (!measured.empty()) well("calibration", "what these can do was measured: " + measured);
+        if (!measured.empty()) well("calibration", "measured: " + measured);
         if (!unmeasured.empty())
-            add({"calibration", Health::missing, "what these can do was not measured: " + unmeasured,
+            add({"calibration", Health::missing, "not measured: " + unmeasured,
                  found_.devices.size() > 1
-                     ? "hpo run does not choose between CPU and GPU by predicted times, and hpo advise knows less"
-                     : "hpo advise knows less of what limits a study",
+                     ? "hpo run does not choose between CPU and GPU by predicted times, and hpo advise is less precise"
+                     : "hpo advise is less precise",
                  "hpo bench devices"});
     }
 

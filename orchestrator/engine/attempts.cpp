@@ -96,9 +96,9 @@ void Attempts::started(WorkerIndex index, const from_worker::Started& message) {
         uses_.context.parts.ledger.saw_data(trial, uses_.requirements.configuration(trial), message.data);
     if (other == 0 || std::exchange(data_differ_, true)) return;
     uses_.context.say(Notice::Level::warning, trial,
-                      "its data are not those of trial " + std::to_string(other) +
-                          ": they have changed since, and values from before and after cannot be compared; restore "
-                          "them, or start anew (hpo run --fresh keeps what there is aside)");
+                      "the data changed since trial " + std::to_string(other) +
+                          ", so results are not comparable; restore it, or use "
+                          "`hpo run --fresh`, which keeps the present study aside");
 }
 
 void Attempts::reported(WorkerIndex index, const from_worker::Reported& message) {

@@ -74,7 +74,7 @@ std::string log_line(const Study& study, const StudyRecord& record, const Stored
                 return of_trial(e.trial, "paused " + progress(study, record.trial(e.trial)) + why(e.rule, e.reason));
             },
             [&](const event::Spared& e) {
-                return of_trial(e.trial, "goes on, although " + printable(e.rule) + " would pause it: " + e.reason);
+                return of_trial(e.trial, "continues, although " + printable(e.rule) + " would pause it: " + e.reason);
             },
             [&](const event::Requeued& e) {
                 if (e.outcome == Outcome::paused) return of_trial(e.trial, first_line(e.reason));

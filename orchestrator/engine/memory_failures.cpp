@@ -21,7 +21,7 @@ void MemoryFailures::ran_out_among_others(std::int64_t trial, const std::string&
     const std::string message = or_out_of_memory(reported);
     context_.parts.ledger.requeue(trial, Outcome::out_of_memory, false, message);
     requirements_.use_own_worker(trial);
-    context_.say(Notice::Level::warning, trial, message + "; queued again, in a worker of its own");
+    context_.say(Notice::Level::warning, trial, message + "; queued again, in its own worker");
 }
 
 void MemoryFailures::go_on(const Job& job, const std::string& message, bool device_memory, const Footprint& others) {

@@ -374,7 +374,7 @@ class Session {
     }
     [[nodiscard]] std::string lost_message() const {
         return "the study's folder " + folder_.path.string() +
-               " was moved or removed while it ran: what was stored lies where the folder is now, if it is anywhere";
+               " was moved or removed while it ran; stored results are in the moved folder";
     }
 
     void sample() {

@@ -20,8 +20,8 @@ Seconds longest_running(const WorkerPool& pool, Seconds now) {
 }
 
 constexpr const char* nothing_to_judge_by =
-    "\n  the study ends here, since no trial of it could be judged so far; once study or script are mended, the same "
-    "command goes on";
+    "\n  the session ends, since no trial of the study could be judged so far; correct the study or the script, then "
+    "run the same command to continue";
 
 /// Returns the reason of a trial that ended well without the objective, with the names that it reported.
 std::string never_reported(const std::string& objective, const TrialRecord& trial) {

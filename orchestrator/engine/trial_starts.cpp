@@ -186,8 +186,9 @@ bool TrialStarts::wait_for_others(const std::optional<Admission::Reason>& kept_o
     if (waits_.empty()) uses_.context.say(Notice::Level::warning, trial, "waits: " + kept_out->text);
     waits_ = "trial " + std::to_string(trial) + ' ' + kept_out->text;
     if (waited < longest_wait_for_others || !uses_.requirements.settle_for_less(trial)) return true;
-    uses_.context.say(Notice::Level::warning, trial,
-                      "has waited " + duration_text(waited) + " for it: tried with what other programs leave");
+    uses_.context.say(
+        Notice::Level::warning, trial,
+        "has waited " + duration_text(waited) + " for memory: tries with the memory that other programs leave");
     return false;
 }
 

@@ -37,7 +37,7 @@ std::string state_of(const Worker& worker, Seconds now) {
         default:
             break;
     }
-    if (worker.planning != 0) return "is asked what trial " + std::to_string(worker.planning) + " needs";
+    if (worker.planning != 0) return "computes the requirements of trial " + std::to_string(worker.planning);
     return worker.jobs.empty() ? "is idle" : "";
 }
 
@@ -68,7 +68,7 @@ std::vector<std::string> waiting_for(const WorkerPool& pool, const SessionState&
     if (state.proposing != 0)
         lines.push_back("the sampler computes the parameters of trial " + std::to_string(state.proposing));
     if (state.diagnoses != 0)
-        lines.push_back("the cause is to be found why " +
+        lines.push_back("a diagnosis is pending: " +
                         count(static_cast<std::int64_t>(state.diagnoses), "worker", "workers") + " died");
     if (!state.waits.empty()) lines.push_back(state.waits);
     return lines;

@@ -20,7 +20,7 @@ Result<StudyFolder> find_study(const std::string& named) {
         fs::exists(folder.database(), ignored))
         return folder;
     return Error{"there is no study '" + named + "' below " + runs_folder().string() +
-                 "/, and no folder of that name holds one (hpo ls lists those there are)"};
+                 "/, and no folder of that name holds one (hpo ls lists all studies)"};
 }
 
 Result<PriorStudy> load(const Study& study, const std::string& named) {

@@ -34,7 +34,7 @@ void WorkerEnds::exited(WorkerIndex index, const execution::Exited& exited) {
                                  : "the worker exited with status " + std::to_string(exited.code);
     const std::optional<int> signal = exited.signal ? exited.signal : signal_below(exited);
     if (end.cause.empty() && !exited.signal && signal)
-        end.how += ", as if a process of it had died of " + signal_name(*signal);
+        end.how += ", as if one of its processes had died of " + signal_name(*signal);
     end.memory_kill = exited.out_of_memory_kill && signal == SIGKILL;
     // Readings are too rare to show the memory of a short trial.
     if (end.worker.jobs.size() == 1 && !end.worker.shared && (end.memory_kill || !end.worker.warm)) {
@@ -64,8 +64,8 @@ void WorkerEnds::ended_before_hello(const End& end) {
     if (!ended_by_executor && !study.command.empty() && !study.metrics)
         message +=
             "\n  no argument of worker.command has a placeholder, so that the program must speak with hpo itself "
-            "(Python: import hpo). To have it run as it is, give it a placeholder, such as \"--lr={lr}\", or "
-            "'metrics: {}' below 'worker', and hpo reads what it prints";
+            "(Python: import hpo). To run an unchanged program, add a placeholder such as \"--lr={lr}\", or "
+            "'metrics: {}' below 'worker', so that hpo reads its output";
     end.on_device() ? uses_.devices.start_failed(end.worker.device, message) : start_failed(message);
 }
 
@@ -111,7 +111,7 @@ void WorkerEnds::queue_uncharged(const End& end, AttemptId charged) {
     if (end.by_itself() && several)
         uses_.context.say(Notice::Level::warning, 0,
                           "a worker with " + count(static_cast<std::int64_t>(end.held.size()), "trial", "trials") +
-                              " ended; none is blamed, each is tried again in a worker of its own: " + end.reason);
+                              " ended; each trial is tried again in its own worker, without blame: " + end.reason);
 }
 
 /// Charges one attempt with the worker's end, unless memory or the device is the cause.

@@ -221,7 +221,7 @@ void Supervisor::give_preloader_up() {
     preloads_ = false;
     take_from(preloader_->output, last_output_bytes);
     const std::string why = preloader_->problem().empty() ? "its imports had not ended" : preloader_->problem();
-    events_ += frame(Event::notice, "worker.preload is not used, each trial starts an interpreter of its own: " + why);
+    events_ += frame(Event::notice, "worker.preload is not used, each trial starts its own interpreter: " + why);
     preloader_->end();
     // It may have forked a worker already without having reported it.
     clearing_ = pending_.has_value();

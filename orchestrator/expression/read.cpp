@@ -152,7 +152,7 @@ class Reader {
     }
     void need_condition(std::size_t node) const {
         if ((types(node) & a_flag) == 0)
-            fail_at(node, written(node) + " is not a condition: compare it with something, such as " +
+            fail_at(node, written(node) + " is not a condition: compare it with a value, such as " +
                               (types(node) & a_text ? "== 'a'" : "<= 8"));
     }
 

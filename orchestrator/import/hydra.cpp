@@ -130,9 +130,10 @@ class HydraOptuna {
             names += ", " + objective.further.back().metric;
             print += " " + objective.further.back().metric + "={...}";
         }
-        builder_.remark("objective", direction == nullptr ? study::Location{} : direction->location,
-                        "Hydra takes what the script's main function returns, which is printed nowhere. Let it print " +
-                            names + " before it returns: print(f\"" + print + "\", flush=True)");
+        builder_.remark(
+            "objective", direction == nullptr ? study::Location{} : direction->location,
+            "Hydra takes the return value of the script's main function, which is not printed. Let it print " + names +
+                " before it returns: print(f\"" + print + "\", flush=True)");
     }
 
     // ---- Parameters.

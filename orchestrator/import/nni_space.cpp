@@ -59,7 +59,7 @@ string NniSpace::choice(const string& name, const Node& value, const std::vector
             parameter(entry, name + ".", inside);
             if (!reported)
                 builder_.remark("space." + parent, entry.location,
-                                "a parameter within a choice becomes a parameter of its own here, " + name + "." +
+                                "a parameter within a choice becomes its own parameter here, " + name + "." +
                                     entry.key +
                                     ", which exists only with that choice; the script finds it within the "
                                     "choice");

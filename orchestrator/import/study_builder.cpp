@@ -237,7 +237,7 @@ std::string StudyBuilder::text() {
     std::string head;
     write_comment(head,
                   "From " + one_line(file_name_, 100) + ", " + title + ", by hpo convert." +
-                      (all_.empty() ? "" : " Comments with its name say what differs here, and what to do."),
+                      (all_.empty() ? "" : " Comments with its name describe differences and cures."),
                   0);
     if (!description.empty()) write_comment(head, one_line(description, 1000), 0);
     for (const auto& [key, found] : remarks_)

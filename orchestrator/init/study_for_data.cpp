@@ -198,8 +198,8 @@ FirstStudy assembled(const DataFacts& facts, const std::string& headline, Lines 
     comment.front() = "Written by hpo init. " + headline;
     for (const std::string& warning : warnings) comment.push_back("warning: " + warning);
     first.text = comments(comment) + "study: " + study_name(facts.path) + "\n\nobjective: " + parts.objective +
-                 "\n\nspace:   # what the search varies\n" + parts.space + "\nworker:   # what is fixed\n" +
-                 parts.worker + '\n' + parts.budget;
+                 "\n\nspace:   # varied by the search\n" + parts.space + "\nworker:   # fixed\n" + parts.worker + '\n' +
+                 parts.budget;
     first.found = std::move(found);
     first.warnings = std::move(warnings);
     return first;
@@ -232,7 +232,7 @@ Result<FirstStudy> study_for_table(const DataFacts& facts, bool as_series) {
                      (roles.found.empty() ? "" : "; " + roles.found.back())};
     if (facts.rows < least_rows_to_search)
         roles.warnings.push_back(counted(facts.rows, "row") +
-                                 " are too few: a search will find what is good by chance");
+                                 " are too few: a search will find configurations that are good by chance");
     if (std::all_of(facts.columns.begin(), facts.columns.end(),
                     [](const ColumnFacts& column) { return is_number(column.name); }))
         roles.warnings.push_back("the names of all columns are numbers: a first row without names is no header");

@@ -133,7 +133,7 @@ Result<FirstStudy> study_for_script(const string& path, string_view python) {
     first.text =
         comments(comment) + "study: " + study_name(path) + "\n\nobjective: {metric: " + study::yaml_text(metric) +
         ", direction: " + (is_minimized(metric) ? "minimize" : "maximize") + "}\n\nspace:\n" + space +
-        "\nworker:\n  command: [" + command + "]\n  metrics: {}   # read from what it prints\n\nbudget: {trials: 30" +
+        "\nworker:\n  command: [" + command + "]\n  metrics: {}   # read from its output\n\nbudget: {trials: 30" +
         (epochs_known ? ", epochs: " + std::to_string(std::llround(epochs)) : "") + "}\n" +
         (small_batches ? "policy: {min_batch_size: 1}   # a script's small batches are refused otherwise\n" : "");
     return first;

@@ -109,9 +109,10 @@ Study load_study(const std::string& name, const Overrides& overrides, NoWorker n
     }
     settle_stopping(*study, overrides.fresh);
     if (!has_worker(*study) && no_worker == NoWorker::refused)
-        throw Refusal(error_at(study->source, file.string(), "study",
-                               "'worker' is missing: add what a trial trains (task, data, model and training, or a "
-                               "command), or use hpo ask-tell, whose trials another program trains"));
+        throw Refusal(
+            error_at(study->source, file.string(), "study",
+                     "'worker' is missing: describe the training of a trial (task, data, model and training, or a "
+                     "command), or use hpo ask-tell, whose trials another program trains"));
     return std::move(*study);
 }
 

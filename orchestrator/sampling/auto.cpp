@@ -141,7 +141,7 @@ Result<std::unique_ptr<Sampler>> choose(const SamplerSetup& setup) {
         if (!before || !after) return before ? after.error() : before.error();
         return chosen(std::unique_ptr<Sampler>(std::make_unique<OnceCurves>(*std::move(before), *std::move(after))),
                       "gp, and every second trial at random where trials report several steps and pause, as predicted "
-                      "ends tell what those are worth" +
+                      "ends show their values" +
                           (setup.trials > most_for_gp ? "; tpe after " + std::to_string(most_for_gp) + " trials"
                                                       : std::string()));
     }

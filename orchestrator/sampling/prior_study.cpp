@@ -177,7 +177,7 @@ Result<std::vector<PriorStudy>> read_prior_studies(std::string_view text) {
             studies.push_back(std::move(study));
         }
     } catch (const std::exception& wrong) {
-        return Error{std::string("what the study kept of its warm start cannot be read: ") + wrong.what()};
+        return Error{std::string("the study's stored warm start cannot be read: ") + wrong.what()};
     }
     return studies;
 }

@@ -131,7 +131,7 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
     for (std::size_t i = 0; i < made.start_.size(); ++i)
         if (!made.completed(made.start_[i], i + 1))
             return Error{"configuration " + std::to_string(i + 1) +
-                         " of 'start' cannot be tried: what is left open in it was drawn " +
+                         " of 'start' cannot be tried: its missing parameters were drawn " +
                          std::to_string(most_completions) + " times, and never were the parameters allowed"};
     const auto completes = [&](const Params& params) { return made.completed(params, 0).has_value(); };
     for (Params& params : best_of(*shared, priors, study.budget.trials, completes))

@@ -38,7 +38,7 @@ Result<std::unique_ptr<Sampler>> make_sampler(const PartSpec& spec, const Sample
         if (row->single && (setup.objectives > 1 || setup.constraints > 0))
             return Error{"sampler " + spec.type +
                          " is for one objective without constraints: sampler: auto, gp or tpe "
-                         "looks for several, and among what keeps the constraints"};
+                         "search for several, and keep constraints"};
         if (setup.beliefs && !row->believes)
             return Error{"sampler " + spec.type +
                          " takes no notice of a parameter's 'prior': leave it out, or take auto, "

@@ -55,7 +55,7 @@ void estimate_speeds(const Study& study, const RecordedRun& run, Hardware& hardw
             throw Fatal(
                 "how fast " + printable(group.name) + " trains " + study.name + " is not known: " +
                 (study.command.empty() ? "it is not known by its data sheet" : "hpo knows no operations of a script") +
-                "; give its speed relative to where the study was measured in a YAML file, such as\n"
+                "; give its speed relative to the measured device in a YAML file, such as\n"
                 "  devices: [{name: " +
                 printable(group.name) + ", count: " + std::to_string(group.count) +
                 (group.model ? "" : ", memory: 80GB") + ", speed: [20, 40]}]");
@@ -116,7 +116,7 @@ void describe_record(const Study& study, const MeasuredStudy& measured, const St
                         " of the differences in time per step; a trial is off by " + percent(law.deviation()) +
                         ", and learns as the measured trial nearest to it");
     if (measured.study.name == study.name && !run.ended)
-        basis.push_back("the study has not ended yet: what it has not tried is taken from what it has");
+        basis.push_back("the study has not ended yet: later trials are taken to be like the present ones");
 }
 
 }  // namespace
@@ -203,23 +203,23 @@ PredictionReport predict_study(const PredictionQuestion& question) {
         if (elsewhere && report.hardware.groups.empty())
             report.basis.push_back(report.hardware.speed
                                        ? "a core's speed is as the file gives it"
-                                       : "each core is taken to be as fast as those that were measured, however many "
+                                       : "each core is taken to be as fast as the measured ones, however many "
                                          "share the memory");
         if (run.on_device && report.hardware.groups.empty())
             throw Fatal("the trials of " + measured->study.name +
-                        " were measured on a device, and what they take on a CPU is not known");
+                        " were measured on a device, and their time on a CPU is unknown");
         workload = [&study, &run, &law](std::uint64_t draw) -> std::unique_ptr<Workload> {
             return std::make_unique<RecordedWorkload>(study, run, *law, draw);
         };
     }
     if (measured && !run.on_device && elsewhere && !report.hardware.groups.empty())
         report.basis.emplace_back(
-            "what a trial takes of a device's memory was not measured, and limits nothing here: at_once in a file "
+            "a trial's device memory was not measured and limits nothing here: at_once in a file "
             "does");
     for (const DeviceGroup& group : report.hardware.groups)
         if (elsewhere && group.throughput.size() == 1 && group.at_once != 1)
             report.basis.push_back("trials at once on one " + group.name +
-                                   " share its speed: what more at once would gain is not known ('throughput')");
+                                   " share its speed: the gain of more at once is unknown ('throughput')");
     if (question.price) {
         report.hardware.price = question.price;
         for (DeviceGroup& group : report.hardware.groups) group.price.reset();

@@ -100,7 +100,7 @@ Result<SimulatedEnd> simulate(const Study& study, const std::vector<PriorStudy>&
             end_round();
             continue;
         }
-        if (!next) return Error{"the simulated study stands still: a trial waits for what no worker gives back"};
+        if (!next) return Error{"the simulated study is stuck: a trial waits for resources that no worker will free"};
         clock.set(*next);
         executor.deliver([&](WorkerIndex index, const execution::Event& event) { engine.on(index, event); });
         end_round();

@@ -152,11 +152,11 @@ class Extrapolation final : public StoppingRule {
         for (const CurveRung& rung : rungs_) (rung.step > 1 ? steps.push_back(rung.step) : void(first = true));
         std::string text;
         if (!steps.empty())
-            text = "one trial in " + std::to_string(factor_) + " goes on after " + rungs_text(steps, unit) +
+            text = "one trial in " + std::to_string(factor_) + " continues after " + rungs_text(steps, unit) +
                    ", by predicted ends";
         if (first)
             text += (text.empty() ? "" : "; ") + std::string("after ") + unit +
-                    " 1, too, once its order is that of the ends";
+                    " 1, too, once ranks there predict the ends";
         return text.empty() ? "no rung lies below the budget: every trial runs to its end" : text;
     }
     [[nodiscard]] double least_full_share() const override { return least_full; }

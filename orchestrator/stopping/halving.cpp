@@ -65,7 +65,7 @@ std::string Halving::plan(const std::string& unit) const {
     std::vector<std::int64_t> steps;
     for (const Rung& rung : rungs_) steps.push_back(rung.step);
     if (steps.empty()) return "no rung lies below the budget: every trial runs to its end";
-    return "one trial in " + std::to_string(factor_) + " goes on after " + rungs_text(steps, unit);
+    return "one trial in " + std::to_string(factor_) + " continues after " + rungs_text(steps, unit);
 }
 
 Verdict Halving::judge(const TrialRecord& trial) {
@@ -132,8 +132,8 @@ std::string Halving::standing(const Waiting& at, bool past) const {
     const std::string where = ordinal(number) + " of " + std::to_string(rung.ranking.size()) + " at rung " +
                               std::to_string(at.rung + 1) + " (" + counted(rung.step, unit_) + "); ";
     if (is_edge(at.rung))
-        return where + (past ? "the last rung that was used"
-                             : "the last rung unless its ranks differ from those of the rung before");
+        return where +
+               (past ? "the last rung that was used" : "the last rung unless its ranks differ from the rung before");
     return where + promotion_text(number, quota(rung), factor_, past);
 }
 

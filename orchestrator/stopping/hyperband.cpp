@@ -90,7 +90,7 @@ class Hyperband final : public StoppingRule {
             text += (i == 0 ? "" : "; ") + std::to_string(sizes_[i]) +
                     (own.empty() ? " run to their end" : " pause after " + rungs_text(own, unit));
         }
-        return text + "; one in " + std::to_string(factor_) + " goes on";
+        return text + "; one in " + std::to_string(factor_) + " continues";
     }
 
    private:

@@ -57,7 +57,7 @@ class Pasha final : public Halving {
         if (rungs().size() <= first_rungs) return Halving::plan(unit);
         std::vector<std::int64_t> now, later;
         for (std::size_t i = 0; i < rungs().size(); ++i) (i < first_rungs ? now : later).push_back(rungs()[i].step);
-        return "one trial in " + std::to_string(factor()) + " goes on after " + rungs_text(now, unit) +
+        return "one trial in " + std::to_string(factor()) + " continues after " + rungs_text(now, unit) +
                "; while ranks change also after " + rungs_text(later, unit) + ", else the best one alone at the end";
     }
 

@@ -82,7 +82,7 @@ bool has_wal(const fs::path& file) {
     return !ignored && size > 0;
 }
 
-constexpr const char* kept = "; nothing was changed: restore it from a copy, or move it away to start anew";
+constexpr const char* kept = "; nothing was changed: restore it from a copy, or move it away to start again";
 
 Result<Header> read_header(const fs::path& file) {
     if (const auto regular = check_regular(file); !regular) return regular.error();

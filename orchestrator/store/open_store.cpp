@@ -62,7 +62,7 @@ Result<std::unique_ptr<Store>> open_store(const fs::path& file, std::function<vo
     if (!fs::is_directory(folder, error)) return Error{folder.string() + ": no such folder"};
     if (const auto network = network_file_system(folder))
         return Error{folder.string() + " lies on " + *network +
-                     ", whose locks and shared memory are not those of one machine: set HPO_RUNS to a local folder"};
+                     ", whose locks and shared memory do not work across machines: set HPO_RUNS to a local folder"};
     if (::access(folder.c_str(), W_OK) != 0) return Error{folder.string() + ": the folder is read-only"};
     if (!fs::exists(fs::symlink_status(file, error))) {
         if (auto created = create_database(file); !created) return created.error();
@@ -77,7 +77,7 @@ Result<std::unique_ptr<Store>> open_store(const fs::path& file, std::function<vo
     auto store = make_sqlite_store(file, std::move(*database), true, std::move(synchronise));
     if (store && tell)
         if (const std::string missing = (*store)->missing_results(); !missing.empty())
-            tell(missing + ". These trials run again; what is left of the log is kept as study.db-wal.damaged");
+            tell(missing + ". These trials run again; the rest of the log is kept as study.db-wal.damaged");
     return store;
 }
 

@@ -181,7 +181,7 @@ Error Database::error() const {
                 at + "cannot be read or written" +
                 (system != 0 ? std::string(": ") + std::strerror(system) : std::string()) +
                 ": look for errors of the disk in the kernel's log (dmesg) and for a limit on file sizes, or choose "
-                "a folder on another disk (HPO_RUNS for studies); what was stored is kept"};
+                "a folder on another disk (HPO_RUNS for studies); stored results are kept"};
         default:
             break;
     }

@@ -159,10 +159,11 @@ class StudyReader {
                                                   (searched ? "'space' varies" : "'worker' sets") +
                                                   " 'seed': leave one of the two out");
         if (!study_.objective.further.empty())
-            diagnostics_.error(node.location,
-                               "'repeats' gives further seeds to what may be the best by one objective, and this study "
-                               "has " +
-                                   std::to_string(1 + study_.objective.further.size()) + ": leave 'repeats' out");
+            diagnostics_.error(
+                node.location,
+                "'repeats' gives further seeds to the best configurations by one objective, and this study "
+                "has " +
+                    std::to_string(1 + study_.objective.further.size()) + ": leave 'repeats' out");
     }
 
     void read_name(const Node& node) {

@@ -98,7 +98,7 @@ class Judge {
                                                           : value_text(Quantity::power, power->average) + " of " +
                                                                 value_text(Quantity::power, limit->second);
         if (!utilization) {
-            add(name + ": its driver does not tell its utilization" +
+            add(name + ": its driver does not report its utilization" +
                 (drawn.empty() ? "." : "; it draws " + drawn + "."));
         } else if (utilization->average < idle) {
             judge_idle_gpu(gpu, name, utilization->average);

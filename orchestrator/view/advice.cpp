@@ -46,7 +46,7 @@ std::string draw_advice(const AdviceReport& report, const Screen& screen) {
     text += table.draw(screen);
     if (advice.changes.empty())
         text += advice.to_measure.empty() ? "No change is known that gains a tenth.\n"
-                                          : "No change is known to gain a tenth from what was measured so far.\n";
+                                          : "No change is known to gain a tenth, by the measurements so far.\n";
     text += '\n';
     for (const Change& change : advice.changes)
         if (change.group != "together")

@@ -50,7 +50,7 @@ std::string draw_diagnosis(const Diagnosis& diagnosis, const Screen& screen) {
     }
     const bool can = diagnosis.can_train();
     draw(Line().add(can ? "hpo can train here, on " + list_of_devices(diagnosis.devices) + "."
-                        : "hpo cannot train here: see what is wrong above.",
+                        : "hpo cannot train here: see the problems above.",
                     can ? Style::good : Style::bad));
     return text;
 }

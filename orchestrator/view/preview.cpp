@@ -201,8 +201,7 @@ std::string backend_rows(const NativePreview& native) {
                               steps_range_text(samples, &SampleForecast::cpu) + " a step), " +
                               std::to_string(static_cast<std::ptrdiff_t>(samples.size()) - on_cpu) + " on " + gpu +
                               " (" + steps_range_text(samples, &SampleForecast::gpu) + ")") +
-           row("",
-               "each gets the one on which it is predicted to end first, given what runs (resources.backend sets it)");
+           row("", "each on the one where it is predicted to end first, given the running trials (resources.backend)");
 }
 
 std::string updates_rows(const NativePreview& native) {
@@ -274,14 +273,14 @@ std::string report_rows(const Study& study, const ScriptPreview& script) {
         text += row("", "a step is " + std::to_string(study.metrics->reports) + " reports of " +
                             study.objective.metric + " (worker.step)");
     if (script.terminal)
-        text += row("", "prints to a terminal of its own, so that its output is not buffered (worker.terminal)");
+        text += row("", "prints to its own terminal, so that its output is not buffered (worker.terminal)");
     for (const std::string& warning : script.pattern_warnings) text += row("warning", warning);
     return text + row("", "ended when it neither prints nor reports nor computes for " +
                               duration_text(study.resources.progress_timeout) + " (resources.progress_timeout)");
 }
 
 std::string needs_rows(const Study& study, const Prediction& needs, bool on_device) {
-    if (needs.alone) return row("", "what it needs is learned: the first trial runs alone until its first report");
+    if (needs.alone) return row("", "learned: the first trial runs alone until its first report");
     const std::int64_t gpus = study.resources.trial.gpus;
     std::string memory;
     if (study.resources.trial.host_bytes) memory = size_text(needs.footprint.host_bytes) + " of memory";
@@ -292,7 +291,7 @@ std::string needs_rows(const Study& study, const Prediction& needs, bool on_devi
     const std::string cores = needs.footprint.cores > 0 ? " and " + cores_text(needs.footprint.cores) : "";
     std::string text = row("", "needs " + memory + cores + ", " + needs.why + ", until it is measured");
     if (!study.resources.trial.host_bytes)
-        text += row("", "what it needs of the host's memory is learned from the first trials");
+        text += row("", "the host's memory of a trial is learned from the first trials");
     return text;
 }
 
@@ -353,7 +352,7 @@ std::string cores_row(const Study& study, const CoresPreview& cores) {
     if (!study.resources.parallel)
         text += "; the first one has up to " + std::to_string(std::min(cores_of_first_trial, cores.workers)) +
                 " before others begin, if its updates are large enough";
-    return row("  cores", text + "; those without a trial help the others");
+    return row("  cores", text + "; workers without a trial help the others");
 }
 
 std::string machine_rows(const Study& study, const MachinePreview& machine) {

@@ -61,7 +61,7 @@ std::string draw_profile(const TrainingProfile& profile, const DeviceCalibration
     text += "An update takes " + latency_text(profile.whole) +
             "; its operations one at a time, each with a wait for the " + "device, take " + latency_text(sum) + ".\n";
     if (!profile.loading.empty()) text += printable(profile.loading) + '\n';
-    text += peaks ? "Peaks are those of hpo bench devices. What lies in a cache may be moved faster than memory.\n"
+    text += peaks ? "Peaks are from hpo bench devices. Cached data may exceed the memory's peak.\n"
                   : "Peaks are not known: hpo bench devices measures and keeps them.\n";
     return text;
 }

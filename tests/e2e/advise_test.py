@@ -196,7 +196,7 @@ class Advised(Case):
         self.study(TINY)
         self.hpo("run", "study.yaml", "--quiet")
         told = "\n".join(self.advise("tiny")["not_known"])
-        self.assertIn("what cpu can do was not measured on this machine: hpo bench devices", told)
+        self.assertIn("cpu is missing on this machine: hpo bench devices", told)
         self.assertIn("its libraries or the processor have changed since", told)
         file.write_text(right.replace('"machine": "', '"machine": "another '))
         self.assertIn("are of another machine, or damaged", "\n".join(self.advise("tiny")["not_known"]))

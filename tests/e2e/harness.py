@@ -107,7 +107,7 @@ class Case(unittest.TestCase):
         self._folder.cleanup()
 
     def hpo(self, *arguments, status=0, timeout=DEADLINE * 2, environment=None, stdin=subprocess.DEVNULL):
-        """Runs hpo to its end and returns condition it printed on stdout; `.error` holds stderr."""
+        """Runs hpo to its end and returns its standard output; `.error` holds stderr."""
         done = subprocess.run([HPO, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True, stdin=stdin,
                               timeout=timeout, env={**os.environ, **(environment or {})})
         self.assertEqual(done.returncode, status, f"hpo {' '.join(map(str, arguments))}\n{done.stdout}\n{done.stderr}")

@@ -187,7 +187,7 @@ class Optuna(Exchange):
         child = self.start_held(trials=9, parallel=2)
         held = wait_for(self.held)
         study = self.load(self.exported("optuna", "during.db"))
-        self.assertIn("which goes on", self.error)
+        self.assertIn("which continues", self.error)
         states = {t.state for t in study.trials}
         self.assertIn(TrialState.RUNNING, states)
         running = study.trials[held[0]["trial"] - 1]

@@ -481,7 +481,7 @@ class Check(Fakes):
         self.machine("device GPU-a 8GiB Fake")
         text = self.hpo("check", self.packed("each=0.01", resources=", trial: {gpu_memory: 1GiB, cores: 0.1}"), environment=self.environment)
         self.assertIn("needs 1.000 GiB of device memory and 0.1 cores, as declared", text)
-        self.assertIn("what it needs of the host's memory is learned", text)
+        self.assertIn("the host's memory of a trial is learned", text)
         self.hpo("check", self.packed("each=0.01", resources=", memory: 1MiB, trial: {memory: 16MiB}"), environment=self.environment, status=1)
         self.assertIn("no trial fits: each needs 16.00 MiB of memory", self.error)
 

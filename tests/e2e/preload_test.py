@@ -11,7 +11,7 @@ import unittest
 from harness import Case, processes_of, wait_for
 from script_test import PYTHON, script_study
 
-NOT_USED = "worker.preload is not used, each trial starts an interpreter of its own: "
+NOT_USED = "worker.preload is not used, each trial starts its own interpreter: "
 
 SLOW = """
     import atexit, os

@@ -184,7 +184,7 @@ class Report(Case):
         running = self.start("run", study)
         wait_for(lambda: [trial for trial in self.trials_so_far("scripts") if trial["steps"] == 1])
         found = study_in(self.page("scripts"))
-        self.assertIn("1 trials of scripts, which goes on, in page.html", self.error)
+        self.assertIn("1 trials of scripts, which continues, in page.html", self.error)
         self.assertEqual((found["study"]["running"], found["answer"]["end"]), (True, "running"))
         self.assertEqual(found["attempts"]["end"]["texts"], ["running"])
         open(self.folder / "hold", "w").close()

@@ -570,7 +570,7 @@ class Unchanged(Script):
         self.assertIn("errors on a terminal: 0, controlling: 0, TERM dumb, NO_COLOR 1\n", log)
         self.assertIn("val_loss=0.333\tof step 3\n", log)
         self.assert_nobody_left()
-        self.assertIn("prints to a terminal of its own", self.hpo("check", self.folder / "study.yaml"))
+        self.assertIn("(worker.terminal)", self.hpo("check", self.folder / "study.yaml"))
 
     def test_a_script_gets_a_terminal_only_on_request(self):
         self.script("import os; print('is', os.isatty(1), os.isatty(2), os.environ.get('TERM')); print('val_loss=1')")

@@ -82,7 +82,7 @@ class Study(Case):
         self.hpo("run", self.study(changed), status=1)
         self.assertIn("space.lr.high", self.error)
         self.assertIn("0.05", self.error)
-        self.assertIn(")\nGive the study another name, or start anew with --fresh. Under another name, warm_start: [small] lets it learn", self.error)
+        self.assertIn(")\nGive the study another name, or start again with --fresh. Under another name, warm_start: [small] lets it learn", self.error)
         self.assertEqual(self.trials("small"), before)
 
     def test_a_study_goes_on_with_another_sampler_other_rules_and_wider_ranges(self):

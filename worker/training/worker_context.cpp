@@ -44,7 +44,7 @@ std::string memory_text(const GroupPlan& plan) {
     const std::vector<MemoryPart> parts = plan.model->memory_parts();
     if (parts.empty()) return {};
     std::size_t rest = plan.arena.bytes;
-    std::string text = "memory of such a trial:";
+    std::string text = "memory of the trial:";
     for (const MemoryPart& part : parts) {
         text += " " + std::string(part.name) + " " + mebibytes(static_cast<std::int64_t>(part.bytes)) + ",";
         rest -= part.bytes;

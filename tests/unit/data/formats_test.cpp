@@ -235,7 +235,7 @@ TEST_F(Formats, FoldsHaveTheClassesInEqualProportionsAndEachSampleValidatesOnce)
     }
     DataConfig many = configs[3];
     many.folds = 13;
-    EXPECT_THAT(describe_data(many).error().message, HasSubstr("class 1 has 12 samples, fewer than the 13 folds"));
+    EXPECT_THAT(describe_data(many).error().message, HasSubstr("class 1 has 12 samples"));
     EXPECT_THAT(*explain_data(configs[3]), ::testing::Contains("target: 2 classes: 0 (48, 80 %), 1 (12, 20 %)"));
 }
 

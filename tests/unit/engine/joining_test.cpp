@@ -170,7 +170,7 @@ TEST_F(Shapes, OutOfMemoryInCompanyIsFollowedByAWorkerOfItsOwn) {
     ASSERT_EQ(running.size(), 3U);
     play->finish(0, running[1], Outcome::out_of_memory, "the arena: 3 bytes short");
     EXPECT_EQ(play->trial(2).state, TrialState::queued);
-    EXPECT_THAT(play->notices, HasSubstr("a worker of its own"));
+    EXPECT_THAT(play->notices, HasSubstr("3 bytes short; queued again"));
     plan_all(0, [](auto) { return "a"; });
     EXPECT_EQ(play->executor.launched.size(), 2U) << "not beside the others again";
     play->ready(1, {"plan", "micro_batch"}, 32);

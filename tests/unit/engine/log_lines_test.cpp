@@ -51,7 +51,7 @@ TEST_F(LogLines, DescribeATrialFromItsStartToItsEndWithoutItsSteps) {
 TEST_F(LogLines, ATrialThatIsNotPausedSaysWhy) {
     EXPECT_EQ(
         happens(event::Spared{1, 1, "asha", "its restart would take 2.0 s, its remaining 3 steps 60 ms"}),
-        "trial 1: goes on, although asha would pause it: its restart would take 2.0 s, its remaining 3 steps 60 ms");
+        "trial 1: continues, although asha would pause it: its restart would take 2.0 s, its remaining 3 steps 60 ms");
 }
 
 TEST_F(LogLines, ARetryHasItsNumberAndTheFirstLineOfItsReason) {

@@ -55,7 +55,7 @@ TEST_F(SeenDataInAStudy, DataThatHaveChangedSinceAnEarlierSessionAreToldOnce) {
     }
     Played second(study, store, 1);
     const AttemptId id = begin(second, "bb");
-    EXPECT_NE(second.notices.find("its data are not those of trial 1"), std::string::npos) << second.notices;
+    EXPECT_NE(second.notices.find("since trial 1,"), std::string::npos) << second.notices;
     const std::string told = second.notices;
     second.complete(0, id);
     second.say(0, from_worker::Started{second.asked(0), 0, "bb"});

@@ -27,8 +27,7 @@ class AlikeFailures : public ::testing::Test {
 TEST_F(AlikeFailures, ThreeAlikeBeforeAnyReportEndTheSession) {
     EXPECT_FALSE(fail({.reason = "no file /a/1"}));
     EXPECT_FALSE(fail({.reason = "no file /a/2"}));
-    EXPECT_THAT(fail({.reason = "no file /a/3"}).value_or(""),
-                HasSubstr("3 trials failed before reporting, with the same error: no file /a/3"));
+    EXPECT_THAT(fail({.reason = "no file /a/3"}).value_or(""), HasSubstr("same error: no file /a/3"));
 }
 
 TEST_F(AlikeFailures, TrialsRefusedBeforeTheirStartDoNotEndTheSessionWhileAnotherRuns) {

@@ -56,13 +56,13 @@ TEST_F(WaitingFor, WorkersThatStartAndThatLeaveAreThere) {
     EXPECT_THAT(lines({.ends = "interrupted"}),
                 ElementsAre("the session ends: interrupted", "worker 0 starts, for 7.0 s, and has not said hello",
                             "worker 1 (process 8) was asked to leave (interrupted), and its processes have not ended",
-                            "worker 2 (process 9) is asked what trial 9 needs"));
+                            "worker 2 (process 9) computes the requirements of trial 9"));
 }
 
 TEST_F(WaitingFor, WithoutWorkersTheRestIsTold) {
     EXPECT_THAT(lines({.proposing = 12, .diagnoses = 2, .waits = "trial 3 waits for 2 GiB"}),
                 ElementsAre("no worker lives", "the sampler computes the parameters of trial 12",
-                            "the cause is to be found why 2 workers died", "trial 3 waits for 2 GiB"));
+                            "a diagnosis is pending: 2 workers died", "trial 3 waits for 2 GiB"));
 }
 
 TEST_F(WaitingFor, TheStoreTellsWhatIsNotOnTheDiskAndWhoLocksIt) {

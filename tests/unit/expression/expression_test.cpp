@@ -159,7 +159,7 @@ TEST(Expression, NamesThePlaceOfAMistakeAndTheCure) {
     for (const auto& [text, expected] : std::vector<std::pair<std::string, std::string>>{
              {"layer * width <= 4096", "0+5: unknown parameter 'layer'; did you mean 'layers'?"},
              {"layers * q <= 4096", "9+1: unknown parameter 'q'; known: layers, width, lr, optimizer"},
-             {"layers * width", "0+14: 'layers * width' is not a condition: compare it with something"},
+             {"layers * width", "0+14: 'layers * width' is not a condition"},
              {"layers <= ", "9+1: the text ends too early"},
              {"", "0+1: the text ends too early"},
              {"(layers < 2", "0+1: this parenthesis is not closed"},

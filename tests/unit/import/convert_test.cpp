@@ -215,7 +215,7 @@ TEST(Wandb, GoalsTagsAndNestingOfWandbAreAccepted) {
     EXPECT_EQ(result.study.objective.direction, Direction::maximize);
     EXPECT_EQ(dimensions(result.study), "lr: float 0.0001 to 0.1\ns: one of 5, a\n");
     EXPECT_EQ(result.study.worker, (Params{{"n", std::int64_t{3}}}));
-    EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:1: 'project' of the file has no counterpart here"));
+    EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:1: 'project'"));
     EXPECT_THAT(problem("program: a\nmethod: grid\nparameters: {a: {value: !!python/name:os.system x}}\n"),
                 HasSubstr("tags (!name) are not used"));
 }
@@ -308,7 +308,7 @@ TEST(Wandb, MistakesInASweepAreReportedAtTheirPlace) {
 
 TEST(Wandb, KeysWithoutACounterpartAreMentioned) {
     const auto result = converted(sweep("  a: {min: 1, max: 2}\n", "imageuri: x\ncommand: [a, \"${gpu}\"]\n"));
-    EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:5: 'imageuri' of the sweep has no counterpart here"));
+    EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:5: 'imageuri'"));
     EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:6: the macro ${gpu} is not known"));
 }
 
@@ -321,14 +321,12 @@ TEST(Wandb, TextsOfSeveralLinesStayComments) {
 }
 
 TEST(Format, IsDetectedByTheContentOrGivenExplicitly) {
-    EXPECT_THAT(problem("study: s\nworker: {}\n"),
-                HasSubstr("none of the formats that can be converted: a W&B sweep has"));
-    EXPECT_THAT(problem(""), HasSubstr("none of the formats that can be converted: a W&B sweep has"));
+    EXPECT_THAT(problem("study: s\nworker: {}\n"), HasSubstr("none of the formats"));
+    EXPECT_THAT(problem(""), HasSubstr("none of the formats"));
     const std::string both =
         "method: random\nparameters: {a: {min: 1, max: 2}}\ntrialCommand: x y\nsearchSpace: {a: {_type: uniform, "
         "_value: [0, 1]}}\n";
-    EXPECT_THAT(problem(both),
-                HasSubstr("could be a W&B sweep or an experiment of NNI: --from wandb or --from nni decides"));
+    EXPECT_THAT(problem(both), HasSubstr("--from wandb or --from nni"));
     EXPECT_EQ(problem(both, "wandb"), "(accepted)");
     EXPECT_EQ(problem(both, "nni"), "(accepted)");
     EXPECT_THAT(problem("study: s\n", "wandb"), HasSubstr("no file of wandb: a W&B sweep has"));
@@ -361,7 +359,7 @@ TEST(Nni, ASearchSpaceKeepsItsDistributionsAndConditions) {
     EXPECT_EQ(result.study.shim, "nni");
     EXPECT_EQ(result.study.name, "search_space");
     EXPECT_THAT(result.remarks, Contains(StartsWith("search_space.json:4: the bounds themselves are left out")));
-    EXPECT_THAT(result.all(), HasSubstr("search_space.json: a search space names no script"));
+    EXPECT_THAT(result.all(), HasSubstr("search_space.json: a search space"));
 }
 
 TEST(Nni, AnExperimentOfVersion2KeepsItsCommandBudgetAndRules) {
@@ -389,7 +387,7 @@ trainingService: {platform: local}
     EXPECT_EQ(study.budget.seconds, 5400);
     ASSERT_EQ(study.stopping.size(), 1);
     EXPECT_EQ(study.stopping[0].type, "median");
-    EXPECT_THAT(result.all(), HasSubstr("config.yml:3: shim: nni gives the script a stand-in"));
+    EXPECT_THAT(result.all(), HasSubstr("config.yml:3: shim: nni"));
 }
 
 TEST(Nni, AnExperimentOfVersion1IsRead) {
@@ -405,12 +403,12 @@ trial: {command: "cd x && python3 t.py 2>&1 | tee log", codeDir: ., gpuNum: 2}
 )",
                                   "config.yml", "{\"x\": {\"_type\": \"lognormal\", \"_value\": [0, 1]}}");
     EXPECT_THAT(result.study.command, ElementsAre("sh", "-c", "cd x && python3 t.py 2>&1 | tee log"));
-    EXPECT_THAT(result.remarks, ElementsAre(HasSubstr("config.yml:6: hpo trains on this machine only, not on 'pai'"),
-                                            HasSubstr("config.yml:8: 'Evolution' has no counterpart"),
-                                            HasSubstr("config.yml:9: shim: nni"),
-                                            HasSubstr("config.yml:9: a trial gets one GPU here instead of 2"),
-                                            HasSubstr("s.json:1: a lognormal distribution"),
-                                            HasSubstr("config.yml: the file does not say how many times")));
+    EXPECT_THAT(
+        result.remarks,
+        ElementsAre(HasSubstr("config.yml:6: hpo trains on this machine"),
+                    HasSubstr("config.yml:8: 'Evolution' has no counterpart"), HasSubstr("config.yml:9: shim: nni"),
+                    HasSubstr("config.yml:9: a trial gets one GPU"), HasSubstr("s.json:1: a lognormal distribution"),
+                    HasSubstr("config.yml: the file does not say")));
 }
 
 TEST(Nni, StudiesAreNamedAfterTheirFolderIfTheFileHasAGenericName) {

@@ -168,8 +168,7 @@ TEST(Hydra, SamplersBecomeTheirCounterparts) {
 }
 
 TEST(Hydra, WhatCannotBeReadIsRefusedAtItsPlace) {
-    EXPECT_THAT(dimension_of("glob(*)"),
-                HasSubstr("config.yaml:7:10: 'x': the function 'glob' is not known; known: choice"));
+    EXPECT_THAT(dimension_of("glob(*)"), HasSubstr("config.yaml:7:10: 'x': the function 'glob'"));
     EXPECT_THAT(dimension_of("interval(1)"), HasSubstr("interval needs two numbers"));
     EXPECT_THAT(dimension_of("interval(5, 1)"), HasSubstr("the minimum (5) is above the maximum (1)"));
     EXPECT_THAT(dimension_of("range(1, 5, step=0)"), HasSubstr("range needs two numbers and a step above 0"));

@@ -47,7 +47,7 @@ TEST(Hyperband, BracketsBeginLaterAndLaterAndCostAboutTheSame) {
     const auto hyperband = rule("hyperband", {}, 81);
     EXPECT_EQ(hyperband->plan("epoch"),
               "of 143 trials 81 pause after epochs 1, 3, 9 and 27; 34 pause after epochs 3, 9 and 27; 15 pause after "
-              "epochs 9 and 27; 8 pause after epoch 27; 5 run to their end; one in 3 goes on");
+              "epochs 9 and 27; 8 pause after epoch 27; 5 run to their end; one in 3 continues");
     std::map<std::int64_t, int> paused;  // by step; 0 stands for trials that never paused
     for (std::int64_t n = 1; n <= 143; ++n) {
         auto alone = rule("hyperband", {}, 81);
@@ -109,10 +109,7 @@ TEST(Pasha, WhileRanksStayNoTrialGoesBeyondTheSecondRung) {
     }
     const auto reasons = paused_at(*pasha, 3, trials);
     EXPECT_GE(reasons.size(), 8u);
-    for (const std::string& reason : reasons)
-        EXPECT_THAT(
-            reason,
-            HasSubstr("at rung 2 (3 steps); the last rung unless its ranks differ from those of the rung before"));
+    for (const std::string& reason : reasons) EXPECT_THAT(reason, HasSubstr("at rung 2 (3 steps); the last rung"));
     EXPECT_THAT(paused_at(*pasha, 9, trials), IsEmpty());
     pasha->expect_trials(false);
     const auto last = pasha->promotions();
@@ -127,7 +124,7 @@ TEST(Pasha, RanksThatChangeBringTheNextRungIntoForce) {
     auto pasha = rule("pasha", {}, 40);
     EXPECT_EQ(
         pasha->plan("epoch"),
-        "one trial in 3 goes on after epochs 1 and 3; while ranks change also after epochs 9 and 27, else the best "
+        "one trial in 3 continues after epochs 1 and 3; while ranks change also after epochs 9 and 27, else the best "
         "one alone at the end");
     std::vector<TrialRecord> trials;
     for (std::int64_t n = 1; n <= 27; ++n) {  // each begins better than those before and ends worse
@@ -160,12 +157,12 @@ TEST(Pasha, RanksThatChangeBetweenTrialsThatCrossAgainAndAgainDoNot) {
 }
 
 TEST(Plans, SayWhereEachRulePausesTrials) {
-    EXPECT_EQ(rule("asha")->plan("epoch"), "one trial in 3 goes on after epochs 1, 3 and 9");
+    EXPECT_EQ(rule("asha")->plan("epoch"), "one trial in 3 continues after epochs 1, 3 and 9");
     EXPECT_EQ(rule("asha", {{"grace", std::int64_t{20}}})->plan("step"),
               "no rung lies below the budget: every trial runs to its end");
     EXPECT_EQ(rule("extrapolation")->plan("epoch"),
-              "one trial in 3 goes on after epochs 2 and 7, by predicted ends; after epoch 1, too, once its order is "
-              "that of the ends");
+              "one trial in 3 continues after epochs 2 and 7, by predicted ends; after epoch 1, too, once ranks "
+              "there predict the ends");
     EXPECT_EQ(rule("plateau")->plan("epoch"), "");
 }
 

