@@ -256,7 +256,7 @@ int print_calibration(Device& device, const Clock& clock, const std::string& kno
     return 0;
 }
 
-/// What cannot be measured is the last line, as `error`.
+/// An `error` in the last line names a measurement that is impossible.
 int print_profile(WorkerContext& context, const std::string& text, std::int64_t updates) {
     const auto print = [](const nlohmann::json& measured) {
         std::printf("%s\n", measured.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());

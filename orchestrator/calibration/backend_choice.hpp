@@ -12,7 +12,7 @@
 
 namespace hpo {
 
-/// What computes now, and until when. All times are seconds from now.
+/// The present load: computing trials and their ends. All times are seconds from now.
 struct ComputeLoad {
     /// A trial on an accelerator.
     struct Trial {

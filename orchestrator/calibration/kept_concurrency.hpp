@@ -13,7 +13,7 @@
 
 namespace hpo {
 
-/// What the numbers were found for. All three must be equal for them to be used again.
+/// The key of stored numbers. They are used again only if all three members are equal.
 struct ConcurrencyKey {
     std::string machine;  ///< host, CPU and cores
     std::string device;   ///< UUID, or "host"

@@ -41,7 +41,7 @@ struct StepTime {
 /// least 1.
 double fusing_gain(const DeviceCalibration& device, const std::string& precision, std::int64_t fused);
 
-/// What trains on a GPU beside a trial.
+/// The other trials on a trial's GPU.
 struct StepSharing {
     std::int64_t others = 0;  ///< trials that train there
     std::int64_t fused = 0;   ///< of them, those in the same worker

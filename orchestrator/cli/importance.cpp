@@ -141,7 +141,7 @@ Json share_json(const analysis::Share& share) {
     return {{"share", share.share}, {"deviation", share.deviation}, {"sure", share.sure()}};
 }
 
-/// What is known of each rule that stopped trials.
+/// The facts about each rule that stopped trials.
 Json stopping_json(const Study& study, const StudyRecord& record) {
     const auto agreement = analysis::agreement_of_ranks(study, record);
     const auto costs = analysis::cost_of_stopping(study, record);

@@ -1,4 +1,4 @@
-// What a study would do on this machine: how it searches, what its trials need and how many run at once.
+// A preview of a study on this machine: its search, the needs of its trials, and how many run at once.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the trials of a simulation cost and how they learn.
+// The costs and learning curves of a simulation's trials.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace hpo {
 
-/// What an attempt costs, on the device where the workload was measured. Seconds.
+/// The costs of an attempt in seconds, on the device where the workload was measured.
 struct TrialCost {
     double start = 0;               ///< from the order to train until the first step begins
     double between = 0;             ///< from the end of a step until the next one begins

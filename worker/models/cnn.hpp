@@ -76,7 +76,7 @@ class Cnn : public Model {
         MaxPixels pooling;      ///< of the input; no output: none
         Convolution shortcut;
     };
-    /// What backward needs in each of its parts.
+    /// Tensors of each part of the backward pass.
     struct Pass {
         Stream& stream;
         const Tensor& weights;

@@ -69,7 +69,7 @@ struct UpdateInBackward {
     Tensor roots;  ///< [1, Model::gradient_parts()] written
 };
 
-/// What dropout needs in training, see Dropout in operations.hpp.
+/// Tensors of dropout in training, see Dropout in operations.hpp.
 struct Training {
     Tensor dropout;    ///< one number per replica: probability
     Tensor seed;       ///< u64 per replica
@@ -81,7 +81,7 @@ struct Training {
 /// Whether all replicas of a group have the same shape, or may be padded and have different extents and activations.
 enum class Fusion : std::uint8_t { identical, padded };
 
-/// What goes into a model and what comes out of it, for each sample.
+/// The inputs and outputs of a model for each sample.
 struct ModelShape {
     std::int64_t features = 0;
     std::int64_t outputs = 0;  ///< of each target
@@ -92,7 +92,7 @@ struct ModelShape {
 /// et al., "Training deep nets with sublinear memory cost", 2016): none, every second one, or every one.
 enum class Checkpointing : std::uint8_t { none, alternate, every };
 
-/// What a model's memory depends on besides its shape.
+/// The settings besides its shape that determine a model's memory.
 struct ModelPlan {
     std::int64_t rows = 1;  ///< samples of a micro-batch, at most
     Precision precision = Precision::float32;
@@ -102,7 +102,7 @@ struct ModelPlan {
     std::int64_t batch = 1;                             ///< samples of an update: of all its micro-batches
 };
 
-/// What takes how much of an arena.
+/// The memory of the parts of an arena.
 struct MemoryPart {
     std::string_view name;
     std::size_t bytes = 0;  ///< of all replicas
@@ -130,9 +130,9 @@ class Model {
     virtual void plan(Layout& layout, const ModelPlan& plan) = 0;
     /// Writes the constants that `plan` laid out. Must be called once before the first forward.
     virtual void write_constants(Stream& /*stream*/) const {}
-    /// What people should know of the model besides its keys, once memory is planned.
+    /// Returns remarks about the model for users, once memory is planned.
     [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
-    /// What `plan` laid out, for people; empty: the model has no parts worth a name.
+    /// Returns the memory of the model's parts for users, after `plan`; empty if it has none worth a name.
     [[nodiscard]] virtual std::vector<MemoryPart> memory_parts() const { return {}; }
     /// For padded replicas: writes which part of replica `replica` is valid when its own model is `model`.
     virtual void set_replica_model(Stream& stream, int replica, const Model& model) const = 0;

@@ -79,7 +79,7 @@ class Transformer : public Model {
         Tensor hidden, active;     ///< before and after the activation or gate
         Tensor output;
     };
-    /// What each part of a pass needs.
+    /// Tensors of each part of a pass.
     struct Pass {
         Stream& stream;
         const Tensor& weights;

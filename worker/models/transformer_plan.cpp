@@ -1,4 +1,4 @@
-// What a transformer computes and where its tensors lie.
+// Plans the operations of a transformer and the layout of its tensors.
 #include <algorithm>
 
 #include "worker/models/transformer.hpp"

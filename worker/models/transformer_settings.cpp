@@ -17,7 +17,7 @@ void pad_transformer(Params&, const PaddingBounds&) {}
 
 namespace {
 
-/// What the samples say: steps, vocabulary or features.
+/// Properties of the samples: steps, vocabulary or features.
 Result<TransformerShape> shape_for(const DataShape& data) {
     TransformerShape shape;
     if (const auto* tokens = std::get_if<TokenShape>(&data.sample)) {
