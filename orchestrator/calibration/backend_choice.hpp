@@ -24,7 +24,7 @@ struct ComputeLoad {
         double free_bytes = 0;  ///< of its memory
         std::vector<Trial> trials;
     };
-    std::vector<double> cores;    ///< when each core of the host has nothing more to do
+    std::vector<double> cores;    ///< when each core of the hosts has nothing more to do
     std::vector<Device> devices;  ///< that may be used
 };
 

@@ -49,7 +49,7 @@ void Attempts::begin(WorkerIndex index, Job& job) {
         reservation.footprint, "", reservation.alone, needs.micro_batches, worker.environment, forecast(worker, trial),
         worker.start.count()};
     std::string where = "cpu " + std::to_string(index);
-    if (reservation.device != host_only) {
+    if (!is_host(reservation.device)) {
         where = "gpu ";
         for (const int device : devices_of(reservation)) {
             const bool first = device == reservation.device;
@@ -167,9 +167,9 @@ void Attempts::finished(WorkerIndex index, const from_worker::Finished& message)
         if (!closing.empty()) context.parts.ledger.closing(trial, std::move(closing));
     }
     for (const int device : devices_of(job.held.reservation))
-        if (device != host_only) uses_.health.worked(device);
+        if (!is_host(device)) uses_.health.worked(device);
     if (worker.once || message.last) uses_.pool.retire(index);
-    if (job.phase != Job::Phase::ending) return ended_by_worker(job, message, shared, worker.device != host_only);
+    if (job.phase != Job::Phase::ending) return ended_by_worker(job, message, shared, !is_host(worker.device));
     if (message.outcome == Outcome::complete) remark(trial, message.message);
     uses_.ends.announce(trial);
 }

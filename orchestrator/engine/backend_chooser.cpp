@@ -63,7 +63,7 @@ double BackendChooser::seconds_left(const Job& job) const {
 
 ComputeLoad BackendChooser::load(const Machine& machine) const {
     ComputeLoad load;
-    load.cores.assign(static_cast<std::size_t>(std::max(1.0, machine.cores)), 0.0);
+    load.cores.assign(static_cast<std::size_t>(std::max(1.0, cores_of(machine))), 0.0);
     for (std::size_t index = 0; index < machine.accelerators.size(); ++index) {
         const Accelerator& device = machine.accelerators[index];
         if (!device.usable) continue;

@@ -34,7 +34,7 @@ void CoreSharing::update() {
             free_since_[i] = context_.now();
         users[i] = {.own = own[i],
                     .lends = free && (all_have_begun || context_.now() - *free_since_[i] >= long_enough),
-                    .borrows = worker.threads && worker.device == host_only && !worker.jobs.empty()};
+                    .borrows = worker.threads && is_host(worker.device) && !worker.jobs.empty()};
     }
     const auto shares = share_cores(users);
     // Workers that return cores come first.

@@ -105,7 +105,7 @@ Result<LiveMachine> LiveMachine::make(const Study& study, const std::filesystem:
 }
 
 Target LiveMachine::target(std::span<const int> devices) const {
-    if (devices.front() == host_only) return {};
+    if (is_host(devices.front())) return {};
     Target target = targets_.at(static_cast<std::size_t>(devices.front()));
     for (const int device : devices.subspan(1)) target.cuda += "," + targets_.at(static_cast<std::size_t>(device)).cuda;
     return target;
@@ -218,18 +218,19 @@ Machine LiveMachine::read(std::span<const std::int64_t> workers, std::int64_t re
     const std::int64_t free = available + (reusable != 0 ? *found.back().bytes : 0);
 
     Machine machine;
-    machine.cores = host_.cores;
-    machine.memory = host_.memory;
-    machine.memory_reserve = reserve_of(host_.memory);
+    Machine::Host& host = machine.hosts.front();
+    host.cores = host_.cores;
+    host.memory = host_.memory;
+    host.reserve = reserve_of(host_.memory);
     const std::int64_t promised_away = promised("host");
-    machine.memory_others = not_negative(host_.memory - available - ours) + promised_away;
-    machine.memory_free = not_negative(free - promised_away);
+    host.others = not_negative(host_.memory - available - ours) + promised_away;
+    host.free = not_negative(free - promised_away);
     if (resources_.memory) {
         // The study's own limit: others are in its way only as far as they leave less than that.
         const std::int64_t limit = std::min(*resources_.memory, host_.memory);
-        machine.memory_others = not_negative(machine.memory_others - (host_.memory - limit));
-        machine.memory = limit;
-        machine.memory_reserve = 0;
+        host.others = not_negative(host.others - (host_.memory - limit));
+        host.memory = limit;
+        host.reserve = 0;
     }
     std::vector<std::int64_t> pids;
     for (const TreeReading& tree : found) pids.insert(pids.end(), tree.processes.begin(), tree.processes.end());
@@ -292,8 +293,8 @@ std::vector<DeviceReservation> LiveMachine::to_publish(const Machine& now,
     DeviceReservation& host = all.front();
     host.device = "host";
     host.capacity = host_.memory;
-    host.reserve = now.memory_reserve;
-    host.others = now.memory_others;
+    host.reserve = now.hosts.front().reserve;
+    host.others = now.hosts.front().others;
     host.limit = resources_.memory;
     for (std::size_t index = 0; index < now.accelerators.size(); ++index) {
         const Accelerator& accelerator = now.accelerators[index];
@@ -306,7 +307,7 @@ std::vector<DeviceReservation> LiveMachine::to_publish(const Machine& now,
     }
     for (const HeldResources& held : held_resources) {
         const Footprint& reserved = held.reservation.footprint;
-        const bool on_device = held.reservation.device != host_only;
+        const bool on_device = !is_host(held.reservation.device);
         host.reserved += reserved.host_bytes + (on_device ? 0 : reserved.device_bytes);
         host.used += held.used.host_bytes;
         host.cores += reserved.cores;

@@ -42,7 +42,7 @@ std::string MachineView::id_of(int device) const {
 }
 
 bool MachineView::is_unified(int device) const {
-    return device != host_only && with_device(device, [](const Accelerator& one) { return one.unified; });
+    return !is_host(device) && with_device(device, [](const Accelerator& one) { return one.unified; });
 }
 
 }  // namespace hpo

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t scripts_on_gpu = 2;
 
 ConcurrencyKey key_of(const Study& study, const SessionMachine& machine, int device, const Machine& reading) {
-    const std::string id = device == host_only ? "" : reading.accelerators.at(static_cast<std::size_t>(device)).id;
+    const std::string id = is_host(device) ? "" : reading.accelerators.at(static_cast<std::size_t>(device)).id;
     return concurrency_key(machine.host(), id, kind_of_trial(study, machine.target({&device, 1}).backend));
 }
 
@@ -61,7 +61,7 @@ Result<void> keep_findings(const Study& study, const SessionMachine& machine,
 std::vector<std::string> finding_lines(std::span<const ConcurrencyFinding> findings) {
     std::vector<std::string> lines;
     for (const ConcurrencyFinding& finding : findings) {
-        const std::string where = finding.device == host_only ? "" : "gpu " + std::to_string(finding.device) + ": ";
+        const std::string where = is_host(finding.device) ? "" : "gpu " + std::to_string(finding.device) + ": ";
         if (!finding.workers_text.empty())
             lines.push_back(where + std::to_string(finding.found.workers.number) +
                             ", by their throughput: " + finding.workers_text);

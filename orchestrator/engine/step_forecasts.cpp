@@ -29,7 +29,7 @@ std::optional<StepForecast> StepForecasts::of(const StepWork& work, const std::s
     const StepCorrection correction = corrections_.of(found->second.device, kind);
     return StepForecast{
         .device = found->second.device,
-        .uncorrected = device == host_only ? time->seconds() : seconds_beside(found->second, work, *time, sharing),
+        .uncorrected = is_host(device) ? time->seconds() : seconds_beside(found->second, work, *time, sharing),
         .factor = correction.factor,
         .trials = correction.trials,
         .why = {}};

@@ -46,7 +46,7 @@ void Throughput::note_change(int device, std::int64_t before) {
     const DeviceConcurrency& search = devices_.at(device);
     placement_.look_again();
     if (settled_on(search) == before) return;
-    const std::string where = device == host_only ? "" : " on gpu " + std::to_string(device);
+    const std::string where = is_host(device) ? "" : " on gpu " + std::to_string(device);
     const std::string& text = search.workers().text().empty() ? search.fused().text() : search.workers().text();
     context_.say(Notice::Level::info, 0,
                  std::to_string(settled_on(search)) + " at once" + where + " from now on" +
@@ -129,7 +129,7 @@ std::int64_t Throughput::at_once() const {
     if (devices_.empty()) return std::min(all, first_limit(context_.parts.on_device ? 0 : host_only));
     std::int64_t on_host = 0, on_devices = 0;
     for (const auto& [device, search] : devices_)
-        (device == host_only ? on_host : on_devices) += search.workers().limit() * search.fused().limit();
+        (is_host(device) ? on_host : on_devices) += search.workers().limit() * search.fused().limit();
     return std::min(all, on_host) + on_devices;
 }
 

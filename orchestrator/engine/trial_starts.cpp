@@ -23,8 +23,11 @@ void TrialStarts::warm_up() {
     const EngineParts& parts = uses_.context.parts;
     if (!uses_.requirements.asks_workers() || (parts.on_device && !parts.host_too)) return;
     auto wanted = std::min(static_cast<std::int64_t>(uses_.pool.workers().size()), work_left());
-    if (parts.host_too) wanted = std::min(wanted, static_cast<std::int64_t>(std::max(1.0, machine().cores)));
-    for (std::int64_t index = 0; index < wanted; ++index) launch(static_cast<WorkerIndex>(index), host_only);
+    if (parts.host_too) wanted = std::min(wanted, static_cast<std::int64_t>(std::max(1.0, cores_of(machine()))));
+    for (std::int64_t index = 0; index < wanted; ++index) {
+        const auto worker = static_cast<WorkerIndex>(index);
+        launch(worker, host_of_worker(worker));
+    }
 }
 
 void TrialStarts::start_trials() {
@@ -120,17 +123,26 @@ void TrialStarts::keep_cores_for_devices(PlacementLimits& limits) {
     const bool asks =
         std::any_of(to_ask.begin(), to_ask.end(), [&](std::int64_t trial) { return side_of(trial) == Side::device; });
     const auto takes_core = [&](const Worker& worker) {
-        if (worker.state == Worker::State::empty || worker.device == host_only) return false;
+        if (worker.state == Worker::State::empty || is_host(worker.device)) return false;
         return worker.state == Worker::State::starting || worker.planning != 0 || !worker.jobs.empty() || asks;
     };
     const auto& workers = uses_.pool.workers();
-    const auto taken = std::count_if(workers.begin(), workers.end(), takes_core);
-    if (taken == 0) return;
-    const auto left = std::max<std::int64_t>(0, static_cast<std::int64_t>(machine().cores) - taken);
-    const auto own = limits.workers_on.find(host_only);
-    const auto most = own == limits.workers_on.end() ? limits.workers_each : std::optional(own->second);
-    limits.workers_on[host_only] = std::min(left, most.value_or(left));
+    std::vector<std::int64_t> taken(machine().hosts.size());
+    for (const Worker& worker : workers)
+        if (takes_core(worker)) ++taken[static_cast<std::size_t>(host_of(machine(), worker.device))];
+    for (std::size_t host = 0; host < taken.size(); ++host) {
+        if (taken[host] == 0) continue;
+        const int place = on_host(static_cast<int>(host));
+        const auto left =
+            std::max<std::int64_t>(0, static_cast<std::int64_t>(machine().hosts[host].cores) - taken[host]);
+        const auto own = limits.workers_on.find(place);
+        const auto most = own == limits.workers_on.end() ? limits.workers_each : std::optional(own->second);
+        limits.workers_on[place] = std::min(left, most.value_or(left));
+    }
 }
+
+/// Hosts get the workers that compute on their cores in turn.
+int TrialStarts::host_of_worker(WorkerIndex index) { return on_host(index % static_cast<int>(machine().hosts.size())); }
 
 /// Returns the machine as of the last start, which placement has, too.
 const Machine& TrialStarts::machine() {
@@ -213,7 +225,7 @@ void TrialStarts::worker_ready(WorkerIndex index, const from_worker::Hello& hell
     const Worker& worker = uses_.pool.at(index);
     if (worker.more.empty()) uses_.forecasts.greeted(worker.device, hello.identity);
     for (const int device : devices_of({.device = worker.device, .more = worker.more}))
-        if (device != host_only) uses_.health.started(device);
+        if (!is_host(device)) uses_.health.started(device);
     if (uses_.requirements.learn_capabilities(worker)) uses_.requirements.recall(uses_.machine.for_trials());
     if (worker.jobs.empty()) return;
     const AttemptId reserved = worker.jobs.front().id;
@@ -229,7 +241,7 @@ void TrialStarts::planned(WorkerIndex index, const from_worker::PlanAnswer& answ
     if (answer.id != worker.planning || worker.state != Worker::State::ready) return;
     uses_.pool.plan_answered(index);
     if (is_final(uses_.context.trial(answer.id).state)) return uses_.ends.announce(answer.id);
-    const bool on_host = worker.device == host_only;
+    const bool on_host = is_host(worker.device);
     if (!answer.error.empty()) {
         uses_.requirements.choose(answer.id, on_host && uses_.context.parts.host_too, 0, {});
         if (try_other_side(answer.id)) return;
@@ -258,9 +270,9 @@ void TrialStarts::ask_a_worker(std::int64_t trial) {
     if (uses_.pool.any_to_ask_soon(side) || !may_launch()) return;
     const bool on_host = !uses_.context.parts.on_device || (uses_.context.parts.host_too && side != Side::device);
     // A further worker on the host would have no core to compute on.
-    if (uses_.context.parts.host_too && on_host && double(uses_.pool.on_host()) >= machine().cores) return;
-    const auto device = on_host ? std::optional(host_only) : uses_.machine.usable_device();
+    if (uses_.context.parts.host_too && on_host && double(uses_.pool.on_host()) >= cores_of(machine())) return;
     const auto empty = uses_.pool.first_empty();
+    const auto device = on_host ? std::optional(host_of_worker(empty.value_or(0))) : uses_.machine.usable_device();
     if (device && empty) return launch(*empty, *device);
     if (side == Side::any || empty) return;
     if (const auto idle = uses_.pool.first_idle(on_host ? Side::device : Side::host))

@@ -69,6 +69,7 @@ class TrialStarts {
     [[nodiscard]] PlacementLimits limits();
     void keep_cores_for_devices(PlacementLimits& limits);
     const Machine& machine();
+    [[nodiscard]] int host_of_worker(WorkerIndex index);
     void launch(WorkerIndex index, int device, const std::vector<int>& more = {});
     void start(const PlacementDecision::Start& start);
     std::int64_t next_trial();

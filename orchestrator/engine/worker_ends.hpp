@@ -46,7 +46,7 @@ class WorkerEnds {
         bool device_failed = false;  ///< its exit status reports a failed device
         bool memory_kill = false;    ///< the kernel killed it or a descendant because memory ran out
 
-        [[nodiscard]] bool on_device() const { return worker.device != host_only; }
+        [[nodiscard]] bool on_device() const { return !is_host(worker.device); }
         [[nodiscard]] bool by_itself() const { return worker.state == Worker::State::ready; }
     };
     void ended_before_hello(const End& end);

@@ -289,7 +289,7 @@ void WorkerPool::changed(WorkerIndex index) {
 std::optional<WorkerIndex> WorkerPool::first_on(Side side, const Known::Workers& workers) const {
     if (side == Side::any) return first(workers);
     const auto found = std::find_if(workers.begin(), workers.end(), [&](WorkerIndex index) {
-        return (at(index).device == host_only) == (side == Side::host);
+        return is_host(at(index).device) == (side == Side::host);
     });
     return found == workers.end() ? std::nullopt : std::optional(*found);
 }
@@ -299,9 +299,8 @@ std::int64_t WorkerPool::with_trials() const {
 }
 
 std::int64_t WorkerPool::on_host() const {
-    return std::count_if(workers_.begin(), workers_.end(), [](const Worker& worker) {
-        return worker.state != State::empty && worker.device == host_only;
-    });
+    return std::count_if(workers_.begin(), workers_.end(),
+                         [](const Worker& worker) { return worker.state != State::empty && is_host(worker.device); });
 }
 
 std::vector<std::int64_t> WorkerPool::running() const {

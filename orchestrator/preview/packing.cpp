@@ -20,8 +20,9 @@ std::int64_t available_of(std::int64_t capacity, std::int64_t reserve, std::int6
 }
 
 std::vector<Packing::Pool> empty_pools(const Machine& machine) {
-    std::vector<Packing::Pool> pools{{"", machine.memory, machine.memory_reserve, machine.memory_others,
-                                      available_of(machine.memory, machine.memory_reserve, machine.memory_others)}};
+    const Machine::Host& host = machine.hosts.front();
+    std::vector<Packing::Pool> pools{
+        {"", host.memory, host.reserve, host.others, available_of(host.memory, host.reserve, host.others)}};
     for (const Accelerator& device : machine.accelerators)
         pools.push_back({device.id, device.memory, device.reserve, device.others,
                          device.usable ? available_of(device.memory, device.reserve, device.others) : 0});
@@ -36,14 +37,14 @@ void take(const Reservation& reservation, Machine& machine, std::vector<Packing:
         pool.reserved += bytes;
         if (free) *free -= bytes;
     };
-    std::int64_t on_host = footprint.host_bytes + (reservation.device == host_only ? footprint.device_bytes : 0);
+    std::int64_t on_host = footprint.host_bytes + (is_host(reservation.device) ? footprint.device_bytes : 0);
     for (std::size_t index = 0; index < machine.accelerators.size(); ++index) {
         if (!computes_on(static_cast<int>(index), reservation.device, reservation.more)) continue;
         Accelerator& device = machine.accelerators[index];
         reserve(pools.at(index + 1), device.free, footprint.device_bytes);
         if (device.unified) on_host += footprint.device_bytes;
     }
-    reserve(pools.front(), machine.memory_free, on_host);
+    reserve(pools.front(), machine.hosts.front().free, on_host);
 }
 
 /// Starts trials one by one by the rules of `hpo run` (scheduling/placement.hpp) until none can start. Workers are
@@ -68,7 +69,7 @@ Packing fill(const PackingQuestion& question) {
             const Reservation reservation = placement.reservation_of(*decision.start);
             PlacementWorker worker = placement.worker(index);
             if (opens) worker = {.state = PlacementWorker::State::ready, .device = launch.device, .more = launch.more};
-            const bool has_slots = !question.on_device || worker.device != host_only;
+            const bool has_slots = !question.on_device || !is_host(worker.device);
             worker.slots = has_slots ? static_cast<std::size_t>(question.slots) : 1;
             worker.plans = true;
             worker.fusion_key = placement.needs_of(launch.trial).fusion_key;
@@ -79,7 +80,7 @@ Packing fill(const PackingQuestion& question) {
             placement.hold(++packing.at_once, reservation);
             packing.workers += opens ? 1 : 0;
             take(reservation, machine, packing.pools);
-            placement.set_machine(machine);
+            placement.host_changed(0);
             continue;
         }
         // With several slots the queue must not be longer than in a real run, since that decides which trials share a
@@ -100,12 +101,10 @@ Packing fill(const PackingQuestion& question) {
     }
 }
 
-void lift_cores(PackingQuestion& question) { question.machine.cores = 1e9; }
+void lift_cores(PackingQuestion& question) { question.machine.hosts.front().cores = 1e9; }
 void lift_host(PackingQuestion& question) {
-    Machine& machine = question.machine;
-    machine.memory = unlimited;
-    machine.memory_reserve = machine.memory_others = 0;
-    machine.memory_free.reset();
+    Machine::Host& host = question.machine.hosts.front();
+    host = {.cores = host.cores, .memory = unlimited};
 }
 void lift_devices(PackingQuestion& question) {
     for (Accelerator& device : question.machine.accelerators) {

@@ -2,17 +2,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 #include "hpo/units.hpp"
 
 namespace hpo {
 
 namespace {
-
-bool is_live(const Machine& machine) {
-    return machine.memory_free || std::any_of(machine.accelerators.begin(), machine.accelerators.end(),
-                                              [](const Accelerator& device) { return device.free.has_value(); });
-}
 
 Devices devices_of(const Machine& machine, bool usable_only) {
     Devices devices;
@@ -21,23 +17,37 @@ Devices devices_of(const Machine& machine, bool usable_only) {
     return devices;
 }
 
-FreeResources resources_beside_others(const Machine& machine, std::optional<std::int64_t> parallel) {
-    FreeResources resources(machine, parallel, FreeResources::Of::usable);
-    resources.take_others();
-    return resources;
+Devices hosts_of(const Machine& machine) {
+    Devices hosts;
+    for (std::size_t host = 0; host < machine.hosts.size(); ++host) hosts.push_back(on_host(static_cast<int>(host)));
+    return hosts;
+}
+
+/// Bytes of a device or of a host.
+struct Reading {
+    double capacity = 0;       ///< without what is kept free
+    double beside_others = 0;  ///< what other programs leave of it
+    double free = 0;           ///< at this moment; infinite: not known
+};
+
+template <class Device>
+Reading reading_of(const Device& device) {
+    const double capacity = double(device.memory) - double(device.reserve);
+    return {capacity, capacity - double(device.others),
+            device.free ? double(*device.free) - double(device.reserve) : std::numeric_limits<double>::infinity()};
 }
 
 }  // namespace
 
 Admission::Admission(const Machine& machine, std::optional<std::int64_t> parallel)
     : machine_(machine),
-      live_(is_live(machine)),
       empty_(machine, parallel, FreeResources::Of::all),
-      beside_others_(resources_beside_others(machine, parallel)),
-      total_(beside_others_),
-      free_(beside_others_),
-      later_(beside_others_),
-      outdated_(live_) {}
+      total_(machine, parallel, FreeResources::Of::usable),
+      free_(total_),
+      later_(total_) {
+    for (std::size_t host = 0; host < machine.hosts.size(); ++host) settle(on_host(int(host)));
+    for (std::size_t device = 0; device < machine.accelerators.size(); ++device) settle(int(device));
+}
 
 // ---- What runs.
 
@@ -47,36 +57,42 @@ Admission::Held Admission::held_by(const Reservation& reservation) {
 
 void Admission::hold(std::int64_t order, const Reservation& reservation) {
     const auto [held, fresh] = held_.emplace(order, held_by(reservation));
-    if (!fresh) return;
-    outdated_ = live_;
-    if (live_) return;
-    free_.take(held->second.demand, held->second.devices);
-    later_.take(held->second.demand, held->second.devices);
+    if (fresh) take(held->second, 1);
 }
 
 void Admission::release(std::int64_t order) {
     const auto held = held_.find(order);
     if (held == held_.end()) return;
-    outdated_ = live_;
-    if (!live_) {
-        free_.give_back(held->second.demand, held->second.devices);
-        later_.give_back(held->second.demand, held->second.devices);
-    }
+    take(held->second, -1);
     held_.erase(held);
 }
 
-/// What is free at this moment limits a device on which nothing of ours runs even if all trials end.
-bool Admission::refresh() {
-    if (!outdated_) return false;
-    outdated_ = false;
-    free_ = beside_others_;
-    for (const auto& [order, held] : held_) free_.take(held.demand, held.devices);
-    total_ = beside_others_;
-    total_.limit_to_free(&free_);
-    later_ = total_;
-    for (const auto& [order, held] : held_) later_.take(held.demand, held.devices);
-    free_.limit_to_free();
+void Admission::take(const Held& held, int sign) {
+    free_.take(held.demand, held.devices, sign);
+    later_.take(held.demand, held.devices, sign);
+    settle(on_host(host_of(machine_, held.devices.front())));
+    for (const int device : held.devices)
+        if (!is_host(device) && std::size_t(device) < machine_.accelerators.size()) settle(device);
+}
+
+bool Admission::host_changed(int host) {
+    if (!empty_.fits_layout_of(host)) return false;
+    settle(on_host(host));
+    for (const int device : empty_.devices_of(host)) settle(device);
     return true;
+}
+
+/// Sets what is left of a device or of a host. What is free at this moment limits a device on which nothing of ours
+/// runs even if all trials end.
+void Admission::settle(int place) {
+    const Reading reading = is_host(place) ? reading_of(machine_.hosts[std::size_t(on_host(place))])
+                                           : reading_of(machine_.accelerators[std::size_t(place)]);
+    const Pool& now = free_.pool_of(place);
+    const double total = now.trials == 0 ? std::min(reading.beside_others, reading.free) : reading.beside_others;
+    if (empty_.set_bytes(place, reading.capacity)) change_ = Change::all;
+    if (total_.set_bytes(place, total)) change_ = std::max(change_, Change::beside_others);
+    later_.set_bytes(place, total - now.taken);
+    free_.set_bytes(place, std::min(reading.beside_others - now.taken, reading.free));
 }
 
 // ---- What waits.
@@ -123,12 +139,12 @@ Admission::Launch Admission::launch(const TrialNeeds& trial, Held held, bool joi
 std::optional<int> Admission::device_to_join(const TrialNeeds& trial, const Demand& apart, Where joinable_on) const {
     Devices there;
     std::copy_if(joinable_on.begin(), joinable_on.end(), std::back_inserter(there), [&](int device) {
-        if (trial.devices == 0 || device < 0) return trial.devices == 0 && device == host_only;
+        if (trial.devices == 0 || is_host(device)) return trial.devices == 0 && is_host(device);
         return std::size_t(device) < machine_.accelerators.size() && machine_.accelerators[std::size_t(device)].usable;
     });
     if (there.empty()) return {};
     const Devices unused = free_.best(apart, std::min<std::size_t>(trial.devices, 1), spare());
-    if (!unused.empty() && unused[0] != host_only && free_.pool_of(unused[0]).trials == 0) return {};
+    if (!unused.empty() && !is_host(unused[0]) && free_.pool_of(unused[0]).trials == 0) return {};
     return free_.best_of({trial.colocated, false}, there, spare());
 }
 
@@ -155,21 +171,26 @@ void Admission::reserve(const TrialNeeds& trial, const Demand& demand) {
 
 std::string Admission::too_large(const TrialNeeds& trial) const {
     const Demand demand{trial.footprint, trial.alone};
-    if (trial.devices == 0) return empty_.shortage(demand, trial.footprint.cores, host_only, true);
+    if (trial.devices == 0)
+        return empty_.shortage(demand, trial.footprint.cores, empty_.largest(hosts_of(machine_)), true);
     const Devices devices = devices_of(machine_, false);
     if (devices.empty()) return "needs an accelerator, and this machine has none that may be used";
     if (trial.devices > 1) return too_few(trial, demand, empty_, devices, "this study may use ");
     return empty_.shortage(demand, trial.footprint.cores, empty_.largest(devices), true);
 }
 
-/// Of a trial that needs several devices at once: the numbers.
+/// Of a trial that needs several devices at once: the numbers of the host that has the most of them.
 std::string Admission::too_few(const TrialNeeds& trial, const Demand& demand, const FreeResources& resources,
-                               const Devices& where, const char* which) const {
+                               const Devices& devices, const char* which) const {
+    std::vector<Devices> of_hosts(machine_.hosts.size());
+    for (const int device : devices) of_hosts[std::size_t(host_of(machine_, device))].push_back(device);
+    const Devices& where = *std::max_element(of_hosts.begin(), of_hosts.end(),
+                                             [](const Devices& a, const Devices& b) { return a.size() < b.size(); });
     const auto fitting = std::count_if(where.begin(), where.end(), [&](int device) {
         return resources.holds({trial.footprint, false}, only(device));
     });
     std::string text = "needs " + std::to_string(trial.devices) + " devices at once (resources.trial.gpus), " + which +
-                       std::to_string(where.size());
+                       std::to_string(where.size()) + (of_hosts.size() > 1 ? " on one host" : "");
     if (where.size() < trial.devices) return text;
     const bool empty = &resources == &empty_;
     if (const auto count = static_cast<std::size_t>(fitting); count < trial.devices && count > 0)
@@ -179,7 +200,8 @@ std::string Admission::too_few(const TrialNeeds& trial, const Demand& demand, co
 
 std::string Admission::kept_out(const TrialNeeds& trial) const {
     const Demand demand{trial.footprint, trial.alone};
-    if (trial.devices == 0) return total_.shortage(demand, trial.footprint.cores, host_only, false);
+    if (trial.devices == 0)
+        return total_.shortage(demand, trial.footprint.cores, total_.largest(hosts_of(machine_)), false);
     const Devices usable = devices_of(machine_, true);
     if (trial.devices > 1) return too_few(trial, demand, total_, usable, "usable at the moment: ");
     Devices fitting;  // when empty

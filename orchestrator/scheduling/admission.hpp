@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "orchestrator/scheduling/free_resources.hpp"
@@ -33,9 +34,10 @@ struct TrialNeeds {
 /// device. On an accelerator a trial needs its device bytes there, and its host bytes and cores on the host; elsewhere
 /// both kinds of bytes lie in the host's memory. Of the devices that it fits it gets the one with the fewest trials,
 /// then the one with the most room: devices fill evenly, since each next trial on a busy device adds less to the
-/// throughput.
+/// throughput. Of hosts, a trial without a device gets the one with the fewest trials, then with the most memory.
 ///
-/// A trial that needs several devices gets them at once, by the same order, or waits: never fewer, never one twice.
+/// A trial that needs several devices gets them at once, on one host, by the same order, or waits: never fewer, never
+/// one twice.
 ///
 /// A trial that fits co-located with its fusion key starts there, by the same order of devices, unless there is a
 /// device that nobody uses yet.
@@ -54,7 +56,7 @@ class Admission {
    public:
     struct Launch {
         std::int64_t trial = 0;
-        int device = host_only;
+        int device = host_only;   ///< or a host
         bool joins = false;       ///< in a worker that is there
         std::vector<int> more{};  ///< further devices, none of them twice
     };
@@ -70,9 +72,13 @@ class Admission {
     void hold(std::int64_t order, const Reservation& reservation);
     void release(std::int64_t order);
 
-    /// Must be called before trials are considered. Returns true if results of fit_of() may have changed: the machine
-    /// reports what is free at this moment, and a trial was held or released.
-    bool refresh();
+    /// A host and its accelerators have been read again. Returns false if it has changed in more than what is used,
+    /// free and usable: then this object has to be made anew.
+    bool host_changed(int host);
+    /// What of fit_of() may have changed since the last call: nothing, whether trials fit beside other programs, or
+    /// also whether they ever do.
+    enum class Change { nothing, beside_others, all };
+    Change take_change() { return std::exchange(change_, Change::nothing); }
     /// Whether a trial could start once all running trials have ended: yes, not beside other programs (they use too
     /// much, or the devices that it fits are set aside), or never, not even on the empty machine.
     enum class Fit { never, kept_out, yes };
@@ -95,6 +101,8 @@ class Admission {
         Devices devices;
     };
     static Held held_by(const Reservation& reservation);
+    void take(const Held& held, int sign);
+    void settle(int place);
     void change(FreeResources& resources, const Held& held, int sign);
     Launch launch(const TrialNeeds& trial, Held held, bool joins);
     [[nodiscard]] std::optional<int> device_to_join(const TrialNeeds& trial, const Demand& apart,
@@ -102,25 +110,23 @@ class Admission {
     [[nodiscard]] const FreeResources* spare() const { return reserved_ ? &later_ : nullptr; }
     void reserve(const TrialNeeds& trial, const Demand& demand);
     [[nodiscard]] std::string too_few(const TrialNeeds& trial, const Demand& demand, const FreeResources& resources,
-                                      const Devices& where, const char* which) const;
+                                      const Devices& devices, const char* which) const;
 
     const Machine& machine_;
-    bool live_ = false;                  ///< the machine says what is free at this moment
     FreeResources empty_;                ///< without other programs and trials
-    FreeResources beside_others_;        ///< without trials, whatever is free at this moment
     FreeResources total_;                ///< without trials
     FreeResources free_;                 ///< now
     FreeResources later_;                ///< total_ without what runs; with a reservation: what that leaves over
     std::map<std::int64_t, Held> held_;  ///< oldest first
-    bool outdated_ = false;              ///< of a live machine, the last three resources
+    Change change_ = Change::nothing;    ///< since take_change()
 
     // Since the last forget().
-    struct Change {
+    struct Taken {
         FreeResources* resources = nullptr;
         Held held;
         int sign = 1;
     };
-    std::vector<Change> changes_;
+    std::vector<Taken> changes_;
     std::vector<Held> launched_;
     bool reserved_ = false;
 };

@@ -5,11 +5,13 @@
 
 namespace hpo {
 
-/// What the empty machine gives one trial: its largest device, the host. Devices that are set aside count: they may
-/// come back.
+/// What the empty machine gives one trial: its largest device, and the most memory and cores of a host. Devices that
+/// are set aside count: they may come back.
 Footprint capacity_of(const Machine& machine);
 
-/// What other programs use of that: of `device`, or (`host_only`) of the largest one.
-Footprint others_of(const Machine& machine, int device = host_only);
+/// What other programs use of that.
+Footprint others_of(const Machine& machine);
+/// What they use of a device and its host, or of a host and the largest device.
+Footprint others_of(const Machine& machine, int place);
 
 }  // namespace hpo

@@ -39,84 +39,148 @@ Demand::Demand(const Footprint& footprint, bool alone_)
       alone(alone_) {}
 
 FreeResources::FreeResources(const Machine& machine, std::optional<std::int64_t> parallel, Of devices)
-    : machine_(&machine), considered_(devices), cores_(machine.cores), devices_(machine.accelerators.size()) {
-    host_.bytes = double(machine.memory) - double(machine.memory_reserve);
-    host_.slots = slots_of(parallel);
+    : machine_(&machine),
+      considered_(devices),
+      slots_(slots_of(parallel)),
+      hosts_(machine.hosts.size()),
+      devices_(machine.accelerators.size()) {
+    for (std::size_t i = 0; i < hosts_.size(); ++i) {
+        hosts_[i].cores = hosts_[i].all_cores = machine.hosts[i].cores;
+        hosts_[i].memory.bytes = double(machine.hosts[i].memory) - double(machine.hosts[i].reserve);
+    }
     for (std::size_t i = 0; i < devices_.size(); ++i) {
         const Accelerator& device = machine.accelerators[i];
         devices_[i].bytes = double(device.memory) - double(device.reserve);
         devices_[i].slots = slots_of(device.parallel);
-        any_unified_ = any_unified_ || device.unified;
+        devices_[i].unified = device.unified;
+        HostPool& host = hosts_.at(std::size_t(device.host));
+        host.devices.push_back(int(i));
+        host.any_unified = host.any_unified || device.unified;
+        index_device(int(i), true);
     }
-    index();
+    for (std::size_t i = 0; i < hosts_.size(); ++i) index_host(int(i), true);
 }
 
-void FreeResources::index() {
-    open_.clear();
-    for (std::size_t i = 0; i < devices_.size(); ++i)
-        if (devices_[i].is_open() && (considered_ == Of::all || machine_->accelerators[i].usable))
-            open_.insert(key(static_cast<int>(i)));
+FreeResources::Key FreeResources::host_key(int host) const {
+    const Pool& memory = hosts_[std::size_t(host)].memory;
+    return {memory.trials, memory.bytes, host};
 }
 
-void FreeResources::take_others() {
-    host_.bytes -= double(machine_->memory_others);
-    for (std::size_t i = 0; i < devices_.size(); ++i) devices_[i].bytes -= double(machine_->accelerators[i].others);
-    index();
-}
-
-void FreeResources::limit_to_free(const FreeResources* running) {
-    const auto limit = [](Pool& pool, const Pool* ours, const std::optional<std::int64_t>& free, double reserve) {
-        if (free && (!ours || ours->trials == 0)) pool.bytes = std::min(pool.bytes, double(*free) - reserve);
+/// Its devices must be in their order while it is put in, and still as they were while it is taken out.
+void FreeResources::index_host(int host, bool in) {
+    const HostPool& one = hosts_[std::size_t(host)];
+    if (!one.memory.is_open()) return;
+    const auto set = [&](Order& order, const Key& key) {
+        if (in)
+            order.insert(key);
+        else
+            order.erase(key);
     };
-    limit(host_, running ? &running->host_ : nullptr, machine_->memory_free, double(machine_->memory_reserve));
-    for (std::size_t i = 0; i < devices_.size(); ++i) {
-        const Accelerator& device = machine_->accelerators[i];
-        limit(devices_[i], running ? &running->devices_[i] : nullptr, device.free, double(device.reserve));
-    }
-    index();
+    set(open_hosts_, host_key(host));
+    if (!one.open.empty()) set(hosts_by_device_, *one.open.begin());
+}
+
+void FreeResources::index_device(int device, bool in) {
+    Order& open = hosts_[std::size_t(machine_->accelerators[std::size_t(device)].host)].open;
+    if (!in)
+        open.erase(key(device));
+    else if (pool(device).is_open() && is_considered(device))
+        open.insert(key(device));
+}
+
+bool FreeResources::is_considered(int device) const {
+    return considered_ == Of::all || machine_->accelerators[std::size_t(device)].usable;
+}
+
+bool FreeResources::fits_layout_of(int host) const {
+    const HostPool& one = hosts_[std::size_t(host)];
+    return one.all_cores == machine_->hosts[std::size_t(host)].cores &&
+           std::all_of(one.devices.begin(), one.devices.end(), [&](int device) {
+               return pool(device).unified == machine_->accelerators[std::size_t(device)].unified;
+           });
+}
+
+bool FreeResources::set_bytes(int place, double bytes) {
+    const int host = host_of(*machine_, place);
+    HostPool& one = hosts_[std::size_t(host)];
+    Pool& pool = is_host(place) ? one.memory : devices_[std::size_t(place)];
+    const bool is_device = !is_host(place);
+    const bool was_open = is_device && one.open.contains(key(place));
+    const bool is_open = is_device && pool.is_open() && is_considered(place);
+    if (pool.bytes == bytes && was_open == is_open) return false;
+    index_host(host, false);
+    if (is_device) index_device(place, false);
+    pool.bytes = bytes;
+    if (is_device) index_device(place, true);
+    index_host(host, true);
+    return true;
 }
 
 void FreeResources::take(const Demand& demand, Where devices, int sign) {
-    cores_ -= sign * demand.cores;
-    host_.take(host_bytes(demand, devices), demand.alone && shares_host(devices.front()), sign);
+    const int index = host_of(*machine_, devices.front());
+    HostPool& host = hosts_[std::size_t(index)];
+    index_host(index, false);
+    slots_ -= sign;
+    host.cores -= sign * demand.cores;
+    host.memory.take(host_bytes(demand, devices), demand.alone && shares_host(devices.front()), sign);
     for (const int device : devices) {
         if (!known(device)) continue;
-        Pool& pool = devices_[std::size_t(device)];
-        if (pool.is_open()) open_.erase(key(device));
-        pool.take(demand.device_bytes, demand.alone && !shares_host(device), sign);
-        const bool considered = considered_ == Of::all || machine_->accelerators[std::size_t(device)].usable;
-        if (pool.is_open() && considered) open_.insert(key(device));
+        index_device(device, false);
+        devices_[std::size_t(device)].take(demand.device_bytes, demand.alone && !shares_host(device), sign);
+        index_device(device, true);
     }
+    index_host(index, true);
 }
 
-bool FreeResources::host_holds(const Demand& demand, double bytes) const {
-    return demand.cores <= cores_ + rounding && host_.holds(bytes);
+bool FreeResources::host_holds(const Demand& demand, int place, double bytes) const {
+    const HostPool& one = host(place);
+    return slots_ >= 1 && demand.cores <= one.cores + rounding && one.memory.holds(bytes);
 }
 
 bool FreeResources::holds(const Demand& demand, Where devices) const {
-    if (!host_holds(demand, host_bytes(demand, devices))) return false;
+    if (!host_holds(demand, devices.front(), host_bytes(demand, devices))) return false;
     return std::all_of(devices.begin(), devices.end(), [&](int device) {
         if (known(device) && !pool(device).holds(demand.device_bytes)) return false;
-        return !demand.alone || (shares_host(device) ? host_.trials : pool(device).trials) == 0;
+        return !demand.alone || (shares_host(device) ? host(device).memory.trials : pool(device).trials) == 0;
     });
 }
 
 Devices FreeResources::best(const Demand& demand, std::size_t count, const FreeResources* other) const {
+    if (count == 0) return best_host(demand, other);
+    Devices found;
+    for (const Key& first : hosts_by_device_) {
+        if (!found.empty() && key(found.back()) < first) break;  // all hosts that follow have less
+        Devices here = best_on(host(first.place), demand, count, other);
+        if (!here.empty() && (found.empty() || key(here.back()) < key(found.back()))) found = std::move(here);
+    }
+    return found;
+}
+
+Devices FreeResources::best_host(const Demand& demand, const FreeResources* other) const {
+    for (const Key& one : open_hosts_) {
+        const int place = on_host(one.place);
+        if (holds(demand, only(place)) && (!other || other->holds(demand, only(place)))) return {place};
+    }
+    return {};
+}
+
+Devices FreeResources::best_on(const HostPool& host, const Demand& demand, std::size_t count,
+                               const FreeResources* other) const {
     const auto fits = [&](Where devices) {
         return holds(demand, devices) && (!other || other->holds(demand, devices));
     };
-    static constexpr int host = host_only;
-    if (count == 0) return fits(only(host)) ? Devices{host} : Devices{};
     // The host's share of it is the same on all devices, or more on those whose memory is the host's.
-    if (!host_holds(demand, demand.host_bytes) || (other && !other->host_holds(demand, demand.host_bytes))) return {};
+    const int any = host.devices.front();
+    if (!host_holds(demand, any, demand.host_bytes) || (other && !other->host_holds(demand, any, demand.host_bytes)))
+        return {};
     Devices found;
-    for (auto at = open_.begin(); at != open_.end() && found.size() < count;) {
-        if (demand.alone && at->trials > 0 && !any_unified_) break;
+    for (auto at = host.open.begin(); at != host.open.end() && found.size() < count;) {
+        if (demand.alone && at->trials > 0 && !host.any_unified) break;
         if (at->bytes < demand.device_bytes) {  // all others with as many trials have less room
-            at = open_.upper_bound({at->trials, -std::numeric_limits<double>::infinity(), 0});
+            at = host.open.upper_bound({at->trials, -std::numeric_limits<double>::infinity(), 0});
             continue;
         }
-        if (fits(only(at->device))) found.push_back(at->device);
+        if (fits(only(at->place))) found.push_back(at->place);
         ++at;
     }
     if (found.size() < count) return {};
@@ -142,27 +206,29 @@ int FreeResources::largest(Where devices) const {
                              [&](int a, int b) { return pool_of(a).bytes < pool_of(b).bytes; });
 }
 
-bool FreeResources::shares_host(int device) const {
-    return !known(device) || machine_->accelerators[std::size_t(device)].unified;
-}
+bool FreeResources::shares_host(int device) const { return !known(device) || pool(device).unified; }
 
 double FreeResources::host_bytes(const Demand& demand, Where devices) const {
     double bytes = demand.host_bytes;
     for (const int device : devices) {
         // What a device that is gone held was not the host's.
-        const bool here = device == host_only || (known(device) && shares_host(device));
+        const bool here = is_host(device) || (known(device) && shares_host(device));
         bytes += here ? demand.device_bytes : 0;
     }
     return bytes;
 }
 
 std::string FreeResources::shortage(const Demand& demand, double cores, int device, bool empty) const {
-    if (demand.cores > cores_ + rounding)
-        return "needs " + number_of_cores(cores) + ", this machine gives " + number_of_cores(cores_);
-    if (const double bytes = host_bytes(demand, only(device)); bytes > host_.bytes)
-        return "needs " + bytes_text(bytes) + " of memory, but the " + (empty ? "empty " : "") + "machine gives " +
-               what_it_gives(host_.bytes, double(machine_->memory), double(machine_->memory_reserve),
-                             double(machine_->memory_others), empty);
+    const HostPool& here = host(device);
+    const Machine::Host& reading = machine_->hosts[std::size_t(host_of(*machine_, device))];
+    const std::string name = hosts_.size() > 1 ? "largest host" : "machine";
+    if (demand.cores > here.cores + rounding)
+        return "needs " + number_of_cores(cores) + ", " + (hosts_.size() > 1 ? "the " : "this ") + name + " gives " +
+               number_of_cores(here.cores);
+    if (const double bytes = host_bytes(demand, only(device)); bytes > here.memory.bytes)
+        return "needs " + bytes_text(bytes) + " of memory, but the " + (empty ? "empty " : "") + name + " gives " +
+               what_it_gives(here.memory.bytes, double(reading.memory), double(reading.reserve), double(reading.others),
+                             empty);
     if (known(device) && demand.device_bytes > pool(device).bytes) {
         const Accelerator& where = machine_->accelerators[std::size_t(device)];
         return "needs " + bytes_text(demand.device_bytes) + " of device memory, but " +

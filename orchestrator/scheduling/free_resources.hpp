@@ -1,4 +1,4 @@
-// The free resources of a machine: those of the host, which every trial uses, and those of its devices. They are
+// The free resources of a machine: those of its hosts, of which a trial uses one, and those of its devices. They are
 // indexed so that the best device for a trial is found without a look at all of them. Pure.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace hpo {
 
-/// Indices of accelerators, or the host alone. It is empty if there is no place.
+/// Indices of accelerators of one host, or a host alone. It is empty if there is no place.
 using Devices = std::vector<int>;
 using Where = std::span<const int>;
 
@@ -32,15 +32,17 @@ struct Demand {
     Demand(const Footprint& footprint, bool alone_);
 };
 
-/// What trials share: the memory of the host or of one device.
+/// What trials share: the memory of a host or of one device.
 struct Pool {
-    double bytes = 0;
+    double bytes = 0;                                        ///< free
+    double taken = 0;                                        ///< by trials
     double slots = std::numeric_limits<double>::infinity();  ///< further trials
     int trials = 0;
     int alone = 0;  ///< of them, those that keep others away
 
-    void take(double taken, bool is_alone, int sign) {
-        bytes -= sign * taken;
+    void take(double held, bool is_alone, int sign) {
+        bytes -= sign * held;
+        taken += sign * held;
         slots -= sign;
         trials += sign;
         if (is_alone) alone += sign;
@@ -52,28 +54,31 @@ struct Pool {
 class FreeResources {
    public:
     enum class Of { all, usable };  ///< the devices that best() considers
-    /// The machine must outlive this object.
+    /// The machine must outlive this object. `parallel`: trials at once, on all hosts together.
     FreeResources(const Machine& machine, std::optional<std::int64_t> parallel, Of devices);
 
-    void take_others();
-    /// Limits the resources to what live readings say is free: everywhere, or only on devices where `running` has no
-    /// trial, since a trial of ours may end.
-    void limit_to_free(const FreeResources* running = nullptr);
+    /// Whether a host still has the cores, and the devices with the kinds of memory, with which this was made.
+    [[nodiscard]] bool fits_layout_of(int host) const;
+    /// Sets the free bytes of a device or a host, and looks anew whether the device is usable. Returns true if either
+    /// has changed.
+    bool set_bytes(int place, double bytes);
 
     void take(const Demand& demand, Where devices, int sign = 1);
     void give_back(const Demand& demand, Where devices) { take(demand, devices, -1); }
 
     [[nodiscard]] bool holds(const Demand& demand, Where devices) const;
-    /// Returns `count` devices, or the host if `count` is 0, that have room for the demand, here and in `other`.
-    /// Devices with the fewest trials come first, then those with the most room. The result is empty if there are
-    /// fewer.
+    /// Returns `count` devices of one host, or a host if `count` is 0, that have room for the demand, here and in
+    /// `other`. Devices with the fewest trials come first, then those with the most room. The result is empty if there
+    /// are fewer.
     [[nodiscard]] Devices best(const Demand& demand, std::size_t count, const FreeResources* other = nullptr) const;
     /// Returns the best one of `devices`.
     [[nodiscard]] std::optional<int> best_of(const Demand& demand, Where devices,
                                              const FreeResources* other = nullptr) const;
 
     /// The host as a device of its own where a trial asks for none.
-    [[nodiscard]] const Pool& pool_of(int device) const { return known(device) ? pool(device) : host_; }
+    [[nodiscard]] const Pool& pool_of(int device) const { return known(device) ? pool(device) : host(device).memory; }
+    /// All devices of a host.
+    [[nodiscard]] Where devices_of(int host) const { return hosts_[std::size_t(host)].devices; }
     /// Which of the devices has the most bytes.
     [[nodiscard]] int largest(Where devices) const;
 
@@ -81,31 +86,51 @@ class FreeResources {
     [[nodiscard]] std::string shortage(const Demand& demand, double cores, int device, bool empty) const;
 
    private:
-    /// The best device comes first.
+    /// The best place comes first.
     struct Key {
         int trials = 0;
         double bytes = 0;
-        int device = 0;
+        int place = 0;  ///< a device, or the index of a host
         friend bool operator<(const Key& a, const Key& b) {
             if (a.trials != b.trials) return a.trials < b.trials;
-            return a.bytes != b.bytes ? a.bytes > b.bytes : a.device < b.device;
+            return a.bytes != b.bytes ? a.bytes > b.bytes : a.place < b.place;
         }
     };
+    using Order = std::set<Key>;
+    struct DevicePool : Pool {
+        bool unified = false;
+    };
+    struct HostPool {
+        double cores = 0;  ///< free
+        double all_cores = 0;
+        Pool memory;
+        std::vector<int> devices;
+        Order open;  ///< devices that are considered and take a further trial
+        bool any_unified = false;
+    };
+
     [[nodiscard]] bool known(int device) const { return device >= 0 && std::size_t(device) < devices_.size(); }
-    [[nodiscard]] const Pool& pool(int device) const { return devices_[std::size_t(device)]; }
+    [[nodiscard]] const DevicePool& pool(int device) const { return devices_[std::size_t(device)]; }
+    [[nodiscard]] const HostPool& host(int place) const { return hosts_[std::size_t(host_of(*machine_, place))]; }
+    [[nodiscard]] bool is_considered(int device) const;
     [[nodiscard]] Key key(int device) const { return {pool(device).trials, pool(device).bytes, device}; }
+    [[nodiscard]] Key host_key(int host) const;
     [[nodiscard]] bool shares_host(int device) const;
     [[nodiscard]] double host_bytes(const Demand& demand, Where devices) const;
-    [[nodiscard]] bool host_holds(const Demand& demand, double bytes) const;
-    void index();
+    [[nodiscard]] bool host_holds(const Demand& demand, int place, double bytes) const;
+    [[nodiscard]] Devices best_host(const Demand& demand, const FreeResources* other) const;
+    [[nodiscard]] Devices best_on(const HostPool& host, const Demand& demand, std::size_t count,
+                                  const FreeResources* other) const;
+    void index_host(int host, bool in);
+    void index_device(int device, bool in);
 
     const Machine* machine_;
     Of considered_;
-    double cores_;
-    Pool host_;
-    std::vector<Pool> devices_;
-    std::set<Key> open_;  ///< devices that are considered and take a further trial
-    bool any_unified_ = false;
+    double slots_;  ///< further trials on all hosts together
+    std::vector<HostPool> hosts_;
+    std::vector<DevicePool> devices_;
+    Order open_hosts_;       ///< that take a further trial
+    Order hosts_by_device_;  ///< of these, those with an open device, by the best one
 };
 
 }  // namespace hpo

@@ -19,31 +19,52 @@ struct Accelerator {
     std::int64_t others = 0;               ///< used by anything that is not reserved here
     std::optional<std::int64_t> parallel;  ///< trials at once; absent: as many as fit
     bool usable = true;    ///< false: lost, or set aside after a fault; its trials keep their reservations
-    bool unified = false;  ///< its memory is the host's: device bytes count here and there
+    bool unified = false;  ///< its memory is its host's: device bytes count here and there
     /// Free at this moment; absent: what the reservations leave. Less than they leave where trials took more
     /// than they reserved: nothing is launched into what is not free.
     std::optional<std::int64_t> free;
+    int host = 0;  ///< index in Machine::hosts
 };
 
-/// What a machine has, read live.
+/// The hosts on which a study's trials run, with their accelerators, read live.
 struct Machine {
-    double cores = 1;                         ///< this process may use
-    std::int64_t memory = 0;                  ///< capacity of the host, or the user's limit if that is less
-    std::int64_t memory_reserve = 0;          ///< left free on purpose
-    std::int64_t memory_others = 0;           ///< used by anything that is not reserved here
-    std::optional<std::int64_t> memory_free;  ///< as Accelerator::free
-    std::vector<Accelerator> accelerators;
+    struct Host {
+        double cores = 1;                  ///< that trials may use
+        std::int64_t memory = 0;           ///< capacity, or the user's limit if that is less
+        std::int64_t reserve = 0;          ///< left free on purpose
+        std::int64_t others = 0;           ///< used by anything that is not reserved here
+        std::optional<std::int64_t> free;  ///< as Accelerator::free
+    };
+    std::vector<Host> hosts{Host{}};
+    std::vector<Accelerator> accelerators;  ///< of all hosts
 };
 
-inline constexpr int host_only = -1;  ///< instead of an accelerator's index
+/// Cores of all hosts.
+inline double cores_of(const Machine& machine) {
+    double cores = 0;
+    for (const Machine::Host& host : machine.hosts) cores += host.cores;
+    return cores;
+}
+
+/// A place where trials compute is an int: the index of an accelerator, or a negative number for the cores of a host.
+constexpr int on_host(int host) { return -1 - host; }
+constexpr bool is_host(int place) { return place < 0; }
+inline constexpr int host_only = on_host(0);  ///< the first host, which is the only one where a session has one
+
+/// Index of the place's host; an accelerator that the machine does not have counts as one of the first host.
+inline int host_of(const Machine& machine, int place) {
+    if (is_host(place)) return on_host(place);
+    const auto index = static_cast<std::size_t>(place);
+    return index < machine.accelerators.size() ? machine.accelerators[index].host : 0;
+}
 
 /// A trial that holds its footprint: it runs, or its worker is about to run it.
 struct Reservation {
     std::int64_t trial = 0;
     Footprint footprint;
-    int device = host_only;   ///< index in Machine::accelerators
+    int device = host_only;   ///< an accelerator, or a host
     bool alone = false;       ///< nothing else starts beside it while this is set: see TrialNeeds::alone
-    std::vector<int> more{};  ///< further devices; on each it holds the device bytes
+    std::vector<int> more{};  ///< further devices of the same host; on each it holds the device bytes
 
     friend bool operator==(const Reservation&, const Reservation&) = default;
 };
@@ -53,7 +74,7 @@ inline bool computes_on(int asked, int device, const std::vector<int>& more) {
     return asked == device || std::find(more.begin(), more.end(), asked) != more.end();
 }
 
-/// All devices of a reservation; host_only alone where it is on the host.
+/// All devices of a reservation; the host alone where it computes there.
 inline std::vector<int> devices_of(const Reservation& reservation) {
     std::vector<int> devices{reservation.device};
     devices.insert(devices.end(), reservation.more.begin(), reservation.more.end());

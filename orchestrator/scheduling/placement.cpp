@@ -46,8 +46,11 @@ void Placement::set_machine(const Machine& machine) {
     machine_ = &machine;
     admission_.emplace(machine, limits_.parallel);
     for (const auto& [order, reservation] : held_) admission_->hold(order, reservation);
-    admission_->refresh();
     assess_all();
+}
+
+void Placement::host_changed(int host) {
+    if (!admission_->host_changed(host)) set_machine(*machine_);
 }
 
 void Placement::set_limits(PlacementLimits limits) {
@@ -162,21 +165,42 @@ void Placement::changed(Trials::iterator trial) {
 }
 
 void Placement::assess(std::int64_t number, Trial& trial) {
-    trial.fit = admission_->fit_of(*trial.needs);
+    const TrialNeeds& needs = *trial.needs;
+    trial.fit = admission_->fit_of(needs);
     never_.erase(number);
     kept_out_.erase(number);
-    if (trial.fit == Admission::Fit::never) never_.insert(number);
+    if (trial.fit == Admission::Fit::never) {
+        never_.insert(number);
+        return;
+    }
     if (trial.fit == Admission::Fit::kept_out) kept_out_.insert(number);
+    auto& largest = needs.devices == 0 ? largest_on_host_ : largest_on_devices_;
+    if (!largest) largest.emplace();
+    largest->footprint = at_least(largest->footprint, needs.footprint);
+    largest->devices = std::max(largest->devices, needs.devices);
 }
 
 void Placement::assess_all() {
+    largest_on_host_.reset();
+    largest_on_devices_.reset();
     for (const auto& [number, trial] : queue_) assess(number, *trial);
+}
+
+/// Readings change with each decision, but seldom for the trials that wait: where the largest of them fits, all do.
+void Placement::assess_changed() {
+    const Admission::Change change = admission_->take_change();
+    if (change == Admission::Change::nothing) return;
+    const auto fits = [&](const std::optional<TrialNeeds>& largest) {
+        return !largest || admission_->fit_of(*largest) == Admission::Fit::yes;
+    };
+    const bool all_fit = kept_out_.empty() && fits(largest_on_host_) && fits(largest_on_devices_);
+    if (change == Admission::Change::all || !all_fit) assess_all();
 }
 
 // ---- What follows.
 
 PlacementDecision Placement::decide() {
-    if (admission_->refresh()) assess_all();
+    assess_changed();
     PlacementDecision decision;
     for (const std::int64_t number : never_)
         decision.never.push_back({number, admission_->too_large(needs_of(number))});

@@ -20,7 +20,7 @@ namespace hpo {
 struct PlacementWorker {
     enum class State { empty, starting, ready, leaving };
     State state = State::empty;
-    int device = host_only;
+    int device = host_only;     ///< or a host
     std::vector<int> more{};    ///< further devices
     std::string fusion_key{};   ///< that its trials have in common; empty: they need none, or there are none
     std::size_t slots = 1;      ///< trials at once
@@ -36,7 +36,7 @@ struct PlacementWorker {
 struct PlacementLimits {
     std::optional<std::int64_t> parallel{};  ///< trials at once; absent: as many as fit
     bool may_open = true;                    ///< a worker may be started now
-    /// Workers with trials at once on a device, by its index, and on each other device; absent: as many as fit.
+    /// Workers with trials at once on a device or a host, and on each other one; absent: as many as fit.
     std::map<int, std::int64_t> workers_on{};
     std::optional<std::int64_t> workers_each{};
     /// Trials at once in a worker with several slots, by its device, and on each other device; absent: as many as it
@@ -68,6 +68,8 @@ class Placement {
    public:
     /// Sets the machine, which must outlive this object or the next call. Running and waiting trials stay.
     void set_machine(const Machine& machine);
+    /// A host of the machine and its accelerators have been read again, in place.
+    void host_changed(int host);
     void set_limits(PlacementLimits limits);
     void set_worker(std::size_t index, const PlacementWorker& worker);
     /// Reserves the resources of a trial that runs in a worker or is about to, or whose end is not diagnosed yet.
@@ -122,6 +124,7 @@ class Placement {
     void changed(Trials::iterator trial);
     void assess(std::int64_t number, Trial& trial);
     void assess_all();
+    void assess_changed();
     [[nodiscard]] Devices joinable_devices(const TrialNeeds& trial) const;
     [[nodiscard]] std::size_t slots_of(const PlacementWorker& worker) const;
     [[nodiscard]] bool may_use_another(int device) const;
@@ -142,12 +145,14 @@ class Placement {
     std::set<std::int64_t> without_needs_;  ///< and those that would if their needs were known
     std::set<std::int64_t> never_;          ///< of queue_: too large for the empty machine,
     std::set<std::int64_t> kept_out_;       ///< kept out by other programs
-    bool changed_ = true;                   ///< since take_changed()
+    /// A trial on a host, and one on devices, that need as much as any in queue_ that may ever start, or more.
+    std::optional<TrialNeeds> largest_on_host_, largest_on_devices_;
+    bool changed_ = true;  ///< since take_changed()
 
     // Workers.
     std::vector<PlacementWorker> workers_;
     Workers empty_, idle_;
-    std::map<int, Workers> idle_on_;             ///< by device
+    std::map<int, Workers> idle_on_;             ///< by device or host
     std::map<int, Workers> open_on_;             ///< that train and may take a further trial
     std::map<int, Workers> asked_on_;            ///< with several slots and no trial, that are about to answer
     std::map<int, std::int64_t> busy_on_;        ///< with trials

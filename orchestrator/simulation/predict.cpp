@@ -58,12 +58,13 @@ Result<SimulatedMachine> simulated_machine(const Study& study, const Hardware& h
     SimulatedMachine simulated;
     Machine& machine = simulated.machine;
     const auto devices = hardware.devices();
-    machine.cores =
+    Machine::Host& host = machine.hosts.front();
+    host.cores =
         hardware.cores_given || devices == 0 ? hardware.cores : cores_per_device * static_cast<double>(devices);
-    machine.memory = hardware.memory.value_or(ample);
-    if (hardware.memory) machine.memory_reserve = std::min<std::int64_t>(machine.memory / 10, std::int64_t{2} << 30);
-    if (!(machine.cores > 0)) return Error{"the simulated machine has no cores"};
-    if (machine.memory <= 0) return Error{"the simulated machine has no memory"};
+    host.memory = hardware.memory.value_or(ample);
+    if (hardware.memory) host.reserve = std::min<std::int64_t>(host.memory / 10, std::int64_t{2} << 30);
+    if (!(host.cores > 0)) return Error{"the simulated machine has no cores"};
+    if (host.memory <= 0) return Error{"the simulated machine has no memory"};
     for (const DeviceGroup& group : hardware.groups) {
         if (group.memory <= 0) return Error{group.name + " has no memory: give it, such as memory: 80GB"};
         if (!group.speed)
@@ -84,7 +85,7 @@ Result<SimulatedMachine> simulated_machine(const Study& study, const Hardware& h
     }
     if (devices == 0) simulated.speed.push_back(hardware.speed.value_or(Span{1, 1}).at(share));
     const double each = study.command.empty() ? 1.0 : std::min(1.0, study.resources.trial.cores.value_or(1.0));
-    const auto by_cores = static_cast<std::int64_t>(machine.cores / each);
+    const auto by_cores = static_cast<std::int64_t>(host.cores / each);
     auto limit = std::min<std::int64_t>(study.resources.parallel.value_or(by_cores), study.budget.trials);
     if (const auto by_devices = most_on_devices(hardware)) limit = std::min(limit, *by_devices);
     simulated.workers = static_cast<int>(std::max<std::int64_t>(1, limit));

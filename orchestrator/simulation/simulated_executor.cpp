@@ -67,14 +67,14 @@ SimulatedExecutor::SimulatedExecutor(const SimulatedMachine& machine, const Work
       ledger_(ledger),
       clock_(clock),
       workers_(static_cast<std::size_t>(machine.workers)) {
-    if (machine.machine.accelerators.empty()) processors_.emplace_back(machine.speed.at(0), machine.machine.cores);
+    if (machine.machine.accelerators.empty()) processors_.emplace_back(machine.speed.at(0), cores_of(machine.machine));
     for (std::size_t i = 0; i < machine.machine.accelerators.size(); ++i)
         processors_.emplace_back(machine.speed.at(i), machine.throughput.at(i));
 }
 
 void SimulatedExecutor::place(WorkerIndex index, std::span<const int> devices) {
     const int device = devices.empty() ? host_only : devices.front();
-    workers_.at(static_cast<std::size_t>(index)).processor = device == host_only ? 0 : static_cast<std::size_t>(device);
+    workers_.at(static_cast<std::size_t>(index)).processor = is_host(device) ? 0 : static_cast<std::size_t>(device);
 }
 
 void SimulatedExecutor::happens(double after, What what, WorkerIndex index, std::int64_t trial) {
@@ -254,7 +254,7 @@ double SimulatedExecutor::busy() const {
     double busy = 0;
     for (const SharedProcessor& processor : processors_) busy += processor.busy(now);
     const auto count =
-        machine_.machine.accelerators.empty() ? machine_.machine.cores : static_cast<double>(processors_.size());
+        machine_.machine.accelerators.empty() ? cores_of(machine_.machine) : static_cast<double>(processors_.size());
     return busy / (now * count);
 }
 

@@ -195,8 +195,8 @@ struct Packed : Scheduler {
     double microseconds = 0, decisions = 0;
 
     Packed(const std::vector<Trial>& study_, int devices, bool learns_) : study(study_), learns(learns_) {
-        machine.cores = 1e6;
-        machine.memory = std::int64_t{1} << 50;
+        machine.hosts[0].cores = 1e6;
+        machine.hosts[0].memory = std::int64_t{1} << 50;
         for (int i = 0; i < devices; ++i)
             machine.accelerators.push_back(
                 {.id = std::to_string(i), .memory = std::int64_t(capacity), .reserve = std::int64_t(capacity / 10)});
@@ -251,7 +251,7 @@ struct Packed : Scheduler {
         death.alone = reservations.at(trial).alone;
         death.on_device = true;
         death.deaths = ++deaths[trial];
-        death.capacity = {std::int64_t(0.9 * capacity), machine.memory, 0};
+        death.capacity = {std::int64_t(0.9 * capacity), machine.hosts[0].memory, 0};
         const auto next = after_out_of_memory(death);
         if (!next) std::fprintf(stderr, "given up: %s\n", next.error().message.c_str()), std::exit(1);
         floors.insert_or_assign(trial, *next);

@@ -71,7 +71,7 @@ class Schedule {
         if (!native && dice_.chance(0.5)) resources.trial.host_bytes = dice_.between(1, 700) << 20;
         if (native && dice_.chance(0.5)) resources.slots = 3;
         workers_ = static_cast<int>(dice_.between(1, 4));
-        machine_ = {.cores = 4, .memory = GiB};
+        machine_ = {.hosts = {{.cores = 4, .memory = GiB}}};
         if (dice_.chance(0.3))
             for (std::int64_t i = dice_.between(1, 2); i > 0; --i)
                 machine_.accelerators.push_back({.id = "GPU-" + std::to_string(i), .memory = 8 * GiB});
@@ -191,8 +191,8 @@ class Schedule {
                                      .machine =
                                          [this, &s](auto, auto) {
                                              Machine now = machine_;
-                                             now.memory_others =
-                                                 static_cast<std::int64_t>(s.others * static_cast<double>(now.memory));
+                                             now.hosts[0].others = static_cast<std::int64_t>(
+                                                 s.others * static_cast<double>(now.hosts[0].memory));
                                              return now;
                                          },
                                      .usage =
@@ -410,7 +410,7 @@ class Schedule {
             for (const int device : devices_of(held.reservation))
                 if (device != host_only) on_device[device] += held.reservation.footprint.device_bytes;
         }
-        if (host > machine_.memory) violated("reservations exceed the host's memory: " + std::to_string(host));
+        if (host > machine_.hosts[0].memory) violated("reservations exceed the host's memory: " + std::to_string(host));
         for (const auto& [device, bytes] : on_device)
             if (bytes > machine_.accelerators.at(static_cast<std::size_t>(device)).memory)
                 violated("reservations exceed the memory of device " + std::to_string(device));

@@ -20,7 +20,6 @@ inline Admitted admit(const Machine& machine, std::span<const Reservation> runni
                       std::optional<std::int64_t> parallel) {
     Admission admission(machine, parallel);
     for (std::size_t i = 0; i < running.size(); ++i) admission.hold(static_cast<std::int64_t>(i), running[i]);
-    admission.refresh();
     Admitted admitted;
     for (const TrialNeeds& trial : waiting) {
         const Admission::Fit fit = admission.fit_of(trial);

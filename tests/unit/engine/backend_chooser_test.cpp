@@ -32,7 +32,7 @@ class BothBackends : public hpo::testing::OneStore {
         study.budget.trials = static_cast<std::int64_t>(sizes_.size());
         std::map<int, DeviceCalibration> measured{{host_only, with_rate("cpu", 1e9, 0)}};
         if (gpu_is_measured) measured.emplace(0, with_rate("cuda 0", 1e11, 0.01));
-        Machine machine{.cores = cores, .memory = 64 * GiB};
+        Machine machine{.hosts = {{.cores = cores, .memory = 64 * GiB}}};
         machine.accelerators.push_back({.id = "GPU-0", .memory = 8 * GiB});
         workers_ = static_cast<WorkerIndex>(cores) + 1;
         play.emplace(study, store, workers_, machine, std::function<void()>(), std::nullopt, measured, true);

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 /// GPUs of 1000 MiB and trials that need 300 MiB of one, or 100 MiB in a worker that trains others with their key.
 Machine gpus(int count) {
-    Machine machine{.cores = 8, .memory = 64'000 * MiB};
+    Machine machine{.hosts = {{.cores = 8, .memory = 64'000 * MiB}}};
     for (int i = 1; i <= count; ++i)
         machine.accelerators.push_back({.id = "GPU-" + std::to_string(i), .memory = 1000 * MiB});
     return machine;
@@ -119,7 +119,7 @@ TEST_F(Shapes, TheNextOfTheShapeTakesThePlaceOfOneThatEnded) {
 }
 
 TEST_F(Shapes, SeveralIdleWorkersAreAskedSideBySideAndTheFirstToAnswerTakesTheOthers) {
-    play.emplace(shaped_study(4), store, 3, Machine{.cores = 1, .memory = 64'000 * MiB});
+    play.emplace(shaped_study(4), store, 3, Machine{.hosts = {{.cores = 1, .memory = 64'000 * MiB}}});
     play->ready(0, {"plan"}, 32);
     for (const WorkerIndex index : {1, 2}) play->ready(index, {"plan"}, 32);
     std::size_t running = 0;

@@ -81,14 +81,14 @@ TEST_F(Memory, TheNextSessionUsesTheMeasuredMemory) {
 
 TEST_F(Memory, ATrialThatOtherProgramsKeepOutWaitsIsToldOnceAndStartsWhenThereIsRoom) {
     study.resources.trial.host_bytes = 600 * MiB;
-    Played play(study, store, 1, {.cores = 4, .memory = GiB, .memory_others = GiB / 2});
+    Played play(study, store, 1, {.hosts = {{.cores = 4, .memory = GiB, .others = GiB / 2}}});
     for (int i = 0; i < 100; ++i) play.tick();
     EXPECT_TRUE(launched(play).empty());
     EXPECT_THAT(play.notices, HasSubstr("waits: "));
     EXPECT_EQ(play.notices.find("waits: "), play.notices.rfind("waits: "));
     EXPECT_THAT(play.engine->waits(), HasSubstr("512"));
     EXPECT_EQ(play.engine->end(), Engine::End::none);
-    play.machine.memory_others = 0;
+    play.machine.hosts[0].others = 0;
     play.tick();
     EXPECT_EQ(launched(play).size(), 1u);
     EXPECT_EQ(play.engine->waits(), "");
@@ -143,7 +143,7 @@ class WordOfMemory : public Memory {
         study.budget.trials = 1;
     }
     static constexpr std::int64_t gave_up_after = 301;  ///< seconds
-    const Machine host{.cores = 4, .memory = 20 * GiB};
+    const Machine host{.hosts = {{.cores = 4, .memory = 20 * GiB}}};
 };
 
 TEST_F(WordOfMemory, DoesNotReserveTheMachine) {
@@ -151,7 +151,7 @@ TEST_F(WordOfMemory, DoesNotReserveTheMachine) {
     play.ready(0);
     run_out(play, play.asked(0), 100 * MiB);
     EXPECT_THAT(play.notices, HasSubstr("alone, with 400.0 MiB"));
-    play.machine.memory_others = 3 * GiB;
+    play.machine.hosts[0].others = 3 * GiB;
     play.tick();
     EXPECT_EQ(play.asked(0), (AttemptId{1, 2}));
     EXPECT_EQ(play.trial(1).allocation.footprint.host_bytes, 400 * MiB);
@@ -165,7 +165,7 @@ TEST_F(WordOfMemory, DoesNotReserveTheMachineAfterAResume) {
         while (!std::holds_alternative<event::Requeued>(store.kept.back().event)) store.kept.pop_back();
     }  // killed before the second attempt
     Machine busy = host;
-    busy.memory_others = 3 * GiB;
+    busy.hosts[0].others = 3 * GiB;
     Played again(study, store, 1, busy);
     again.ready(0);
     EXPECT_EQ(again.asked(0), (AttemptId{1, 2}));
@@ -200,7 +200,7 @@ TEST_F(WordOfMemory, GivesWayToTheMeasuredPeakOnceTheTrialHasGotFurther) {
 
 TEST_F(WordOfMemory, IsTriedWithWhatOtherProgramsLeaveAfterAWaitAndThenGivenUpWithAReason) {
     Machine busy = host;
-    busy.memory_others = 12 * GiB;
+    busy.hosts[0].others = 12 * GiB;
     Played play(study, store, 1, busy);
     play.ready(0);
     run_out(play, play.asked(0), 100 * MiB);
@@ -274,7 +274,7 @@ TEST_F(Memory, IdleWorkersLeaveWhenWhatTheyHoldKeepsATrialFromStarting) {
     ASSERT_TRUE(small);
     const auto other = play.executor.take<to_worker::Plan>(1);
     ASSERT_TRUE(other);
-    play.machine.memory_others = 600 * MiB;  // held by idle workers, which the engine cannot know
+    play.machine.hosts[0].others = 600 * MiB;  // held by idle workers, which the engine cannot know
     play.say(0, from_worker::PlanAnswer{.id = small->id, .footprint = {0, 500 * MiB, 1}});
     play.say(1, from_worker::PlanAnswer{.id = other->id, .footprint = {0, 500 * MiB, 1}});
     const auto further = play.executor.take<to_worker::Plan>(0);  // the engine asks for a smaller trial

@@ -29,7 +29,7 @@ inline Study small_study() {
 
 /// Returns a machine with `count` devices of 8 GiB.
 inline Machine with_devices(int count) {
-    Machine machine{.cores = 64, .memory = 64 * GiB};
+    Machine machine{.hosts = {{.cores = 64, .memory = 64 * GiB}}};
     for (int i = 0; i < count; ++i)
         machine.accelerators.push_back({.id = "GPU-" + std::to_string(i), .memory = 8 * GiB});
     return machine;
@@ -38,10 +38,10 @@ inline Machine with_devices(int count) {
 /// One session of an engine on a store, which may outlive the session.
 class Played {
    public:
-    Played(const Study& study, MemoryStore& store, int workers, Machine at_start = {.cores = 64, .memory = 1 << 30},
-           std::function<void()> proposal_ready = {}, std::optional<ConcurrencyPlan> concurrency = {},
-           std::map<int, DeviceCalibration> calibrations = {}, bool host_too = false,
-           std::vector<std::vector<int>> cores = {})
+    Played(const Study& study, MemoryStore& store, int workers,
+           Machine at_start = {.hosts = {{.cores = 64, .memory = 1 << 30}}}, std::function<void()> proposal_ready = {},
+           std::optional<ConcurrencyPlan> concurrency = {}, std::map<int, DeviceCalibration> calibrations = {},
+           bool host_too = false, std::vector<std::vector<int>> cores = {})
         : machine(std::move(at_start)),
           study_(study),
           ledger_(study_, store, *Proposer::make(study_), *Rules::make(study_)) {

@@ -38,7 +38,7 @@ class Needs : public ::testing::Test {
     std::optional<Ledger> ledger_;
     Placement placement_;
     std::optional<RequirementsTable> table_;
-    const Machine machine_{.cores = 4, .memory = 4 * GiB};
+    const Machine machine_{.hosts = {{.cores = 4, .memory = 4 * GiB}}};
 };
 
 class ScriptNeeds : public Needs {

@@ -27,7 +27,13 @@ class StepForecastTest : public hpo::testing::OneStore {
         study.budget.trials = 4;
     }
     Played session(const std::string& identity = "same") {
-        return {study, store, 1, {.cores = 1, .memory = 1 << 30}, {}, {}, {{host_only, with_a_gigaflop(identity)}}};
+        return {study,
+                store,
+                1,
+                {.hosts = {{.cores = 1, .memory = 1 << 30}}},
+                {},
+                {},
+                {{host_only, with_a_gigaflop(identity)}}};
     }
     /// Answers the question of what the next trial needs, a second on the device, and begins it.
     AttemptId begin(Played& play) {

@@ -12,8 +12,8 @@ constexpr std::int64_t GiB = std::int64_t{1} << 30;
 
 PackingQuestion host_question(double cores, std::int64_t memory, const std::vector<Footprint>& trials) {
     PackingQuestion question;
-    question.machine.cores = cores;
-    question.machine.memory = memory;
+    question.machine.hosts[0].cores = cores;
+    question.machine.hosts[0].memory = memory;
     for (const Footprint& footprint : trials) question.trials.push_back({footprint, {}, {}});
     question.budget_trials = 64;
     return question;
@@ -29,8 +29,8 @@ PackingQuestion device_question(std::vector<std::int64_t> devices, Footprint tri
 
 TEST(Packing, CountsTheTrialsThatRunAtOnceAndTheirReservations) {
     PackingQuestion question = host_question(4, 16 * GiB, {{0, GiB, 1}, {0, 2 * GiB, 1}});
-    question.machine.memory_reserve = GiB;
-    question.machine.memory_others = 3 * GiB;
+    question.machine.hosts[0].reserve = GiB;
+    question.machine.hosts[0].others = 3 * GiB;
     const Packing packing = pack(question);
     EXPECT_EQ(packing.at_once, 4);
     ASSERT_EQ(packing.pools.size(), 1u);
@@ -68,7 +68,7 @@ TEST(Packing, ShowsEachDeviceWithItsTrials) {
 
 TEST(Packing, ATrialThatFitsOnlyAnIdleMachineWaitsForOtherPrograms) {
     PackingQuestion question = host_question(4, 8 * GiB, {{0, 3 * GiB, 1}});
-    question.machine.memory_others = 6 * GiB;
+    question.machine.hosts[0].others = 6 * GiB;
     const Packing packing = pack(question);
     EXPECT_EQ(packing.at_once, 0);
     EXPECT_THAT(packing.kept_out, HasSubstr("used by other programs"));
@@ -80,7 +80,7 @@ TEST(Packing, ATrialThatFitsOnlyAnIdleMachineWaitsForOtherPrograms) {
 /// trains others with its key.
 PackingQuestion fusable_question(double cores, std::int64_t slots, const std::vector<std::string>& fusion_keys) {
     PackingQuestion question = device_question({GiB}, {});
-    question.machine.cores = cores;
+    question.machine.hosts[0].cores = cores;
     question.workers = static_cast<std::int64_t>(cores);
     question.slots = slots;
     question.trials.clear();
@@ -121,7 +121,7 @@ TEST(Packing, FusedTrialsAreLimitedByTheResourceThatRunsOutFirst) {
     EXPECT_EQ(pack(fusable_question(8, 32, {"a"})).limit, "device memory");
     EXPECT_EQ(pack(fusable_question(8, 32, {"a"})).at_once, 8) << "300 MiB and 7 x 100 MiB of 1024 MiB";
     PackingQuestion question = fusable_question(1, 6, {"a"});
-    question.machine.cores = 8;
+    question.machine.hosts[0].cores = 8;
     question.machine.accelerators[0].memory = 64 * GiB;
     EXPECT_EQ(pack(question).at_once, 48);
     question.parallel = 16;

@@ -40,7 +40,7 @@ Accelerator gpu(const std::string& id, std::int64_t memory, std::int64_t reserve
     return {.id = id, .memory = memory, .reserve = reserve, .others = others};
 }
 Machine gpus(std::vector<Accelerator> accelerators) {
-    return {.cores = 64, .memory = 256 * GiB, .accelerators = std::move(accelerators)};
+    return {.hosts = {{.cores = 64, .memory = 256 * GiB}}, .accelerators = std::move(accelerators)};
 }
 
 /// Matches the launch of this trial on this device.
@@ -50,13 +50,13 @@ auto Is(std::int64_t trial, int device = host_only) {
 }
 
 TEST(Admission, FillsTheCoresInOrder) {
-    const Machine machine{2, 8 * GiB, GiB, 0};
+    const Machine machine{{{2, 8 * GiB, GiB, 0}}};
     const std::vector waiting{host(1, GiB), host(2, GiB), host(3, GiB)};
     EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1), Is(2)));
 }
 
 TEST(Admission, FillsTheMemoryExceptTheReserveAndTheUseOfOthers) {
-    const Machine machine{16, 8 * GiB, GiB, 3 * GiB};
+    const Machine machine{{{16, 8 * GiB, GiB, 3 * GiB}}};
     const std::vector waiting{host(1, 2 * GiB), host(2, 2 * GiB), host(3, GiB / 2)};
     EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1), Is(2)));
     const std::vector running{held(host(9, 3 * GiB))};
@@ -65,7 +65,7 @@ TEST(Admission, FillsTheMemoryExceptTheReserveAndTheUseOfOthers) {
 }
 
 TEST(Admission, RunsAtMostParallelTrials) {
-    const Machine machine{16, 8 * GiB, 0, 0};
+    const Machine machine{{{16, 8 * GiB, 0, 0}}};
     const std::vector running{held(host(1, GiB))};
     const std::vector waiting{host(2, GiB), host(3, GiB), host(4, GiB)};
     EXPECT_THAT(admit(machine, running, waiting, 3).launch, ElementsAre(Is(2), Is(3)));
@@ -73,14 +73,14 @@ TEST(Admission, RunsAtMostParallelTrials) {
 }
 
 TEST(Admission, FractionsOfCoresAddUp) {
-    const Machine machine{1, 8 * GiB, 0, 0};
+    const Machine machine{{{1, 8 * GiB, 0, 0}}};
     std::vector<TrialNeeds> waiting;
     for (int i = 1; i <= 12; ++i) waiting.push_back(host(i, 0, 0.1));
     EXPECT_EQ(admit(machine, {}, waiting, {}).launch.size(), 10u);
 }
 
 TEST(Admission, ATrialTooLargeForTheEmptyMachineIsRefusedWithTheNumbersAndBlocksNoOther) {
-    const Machine machine{2, 8 * GiB, GiB, 0};
+    const Machine machine{{{2, 8 * GiB, GiB, 0}}};
     const std::vector waiting{host(1, 9 * GiB), host(2, GiB), host(3, GiB, 4)};
     const auto admission = admit(machine, {}, waiting, {});
     EXPECT_THAT(admission.launch, ElementsAre(Is(2)));
@@ -92,7 +92,7 @@ TEST(Admission, ATrialTooLargeForTheEmptyMachineIsRefusedWithTheNumbersAndBlocks
 }
 
 TEST(Admission, ATrialThatOtherProgramsKeepOutWaitsWithTheNumbersAndBlocksNoOther) {
-    const Machine machine{4, 8 * GiB, GiB, 6 * GiB};
+    const Machine machine{{{4, 8 * GiB, GiB, 6 * GiB}}};
     const auto admission = admit(machine, {}, std::vector{host(1, 4 * GiB), host(2, GiB)}, {});
     EXPECT_THAT(admission.launch, ElementsAre(Is(2)));
     EXPECT_THAT(admission.never, IsEmpty());
@@ -106,7 +106,7 @@ TEST(Admission, ATrialThatOtherProgramsKeepOutWaitsWithTheNumbersAndBlocksNoOthe
 }
 
 TEST(Admission, ASmallTrialOvertakesALargeOneOnlyIfItDoesNotDelayIt) {
-    const Machine machine{16, 8 * GiB, 0, 0};
+    const Machine machine{{{16, 8 * GiB, 0, 0}}};
     const std::vector running{held(host(1, 3 * GiB)), held(host(2, 3 * GiB))};
     // The large one starts when trial 1 has ended (2 + 3 GiB free) and leaves nothing free.
     EXPECT_THAT(admit(machine, running, std::vector{host(3, 5 * GiB), host(4, GiB)}, {}).launch, IsEmpty());
@@ -117,7 +117,7 @@ TEST(Admission, ASmallTrialOvertakesALargeOneOnlyIfItDoesNotDelayIt) {
 
 TEST(Admission, NothingIsLaunchedIfTheLiveReadingLeavesNoMemory) {
     // It reserved 2 GiB and took 5.
-    Machine machine{.cores = 16, .memory = 8 * GiB, .memory_reserve = GiB, .memory_free = 3 * GiB};
+    Machine machine{.hosts = {{.cores = 16, .memory = 8 * GiB, .reserve = GiB, .free = 3 * GiB}}};
     const std::vector running{held(host(1, 2 * GiB))};
     EXPECT_THAT(admit(machine, running, std::vector{host(2, 2 * GiB), host(3, 1)}, {}).launch, ElementsAre(Is(2)));
     const auto waits = admit(machine, running, std::vector{host(2, 2 * GiB + 1)}, {});
@@ -129,7 +129,7 @@ TEST(Admission, NothingIsLaunchedIfTheLiveReadingLeavesNoMemory) {
 }
 
 TEST(Admission, HugeFootprintsDoNotOverflow) {
-    const Machine machine{2, 8 * GiB, 0, 0};
+    const Machine machine{{{2, 8 * GiB, 0, 0}}};
     const auto huge = std::numeric_limits<std::int64_t>::max();
     const std::vector running{held(host(1, huge)), held(host(2, huge, std::nan(""))), held(host(3, -huge, -5))};
     const auto admission =
@@ -149,13 +149,13 @@ TEST(Devices, TrialsGoToTheDeviceWithTheFewestThenToTheLargestThenToTheFirst) {
 
 TEST(Devices, ATrialTakesDeviceMemoryAndAlsoHostMemoryAndCores) {
     Machine machine = gpus({gpu("A", 16 * GiB), gpu("B", 16 * GiB)});
-    machine.memory = 10 * GiB;
+    machine.hosts[0].memory = 10 * GiB;
     const std::vector waiting{on_gpu(1, 10 * GiB, 4 * GiB), on_gpu(2, 10 * GiB, 4 * GiB), on_gpu(3, GiB, 4 * GiB)};
     EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1, 0), Is(2, 1)));  // 3: no host memory
-    machine.memory = 100 * GiB, machine.cores = 1;
+    machine.hosts[0].memory = 100 * GiB, machine.hosts[0].cores = 1;
     EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1, 0)));
     // Without a device, both kinds are in the host's memory.
-    machine.memory = 5 * GiB;
+    machine.hosts[0].memory = 5 * GiB;
     EXPECT_THAT(admit(machine, {}, std::vector{TrialNeeds{1, {3 * GiB, 3 * GiB, 1}}}, {}).never.size(), 1u);
 }
 
@@ -178,7 +178,7 @@ TEST(Devices, EachDeviceMayHaveALimitOfItsOwn) {
 
 TEST(Devices, AUnifiedDeviceSharesAPoolWithTheHost) {
     Machine machine = gpus({gpu("A", 16 * GiB)});
-    machine.memory = 16 * GiB;
+    machine.hosts[0].memory = 16 * GiB;
     machine.accelerators[0].unified = true;
     const std::vector waiting{on_gpu(1, 6 * GiB, GiB), host(2, 8 * GiB), host(3, GiB), host(4, 1)};
     EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1, 0), Is(2), Is(3)));
@@ -318,6 +318,55 @@ TEST(SeveralDevices, ATrialThatWaitsForTwoDoesNotStarve) {
         << "beside what it will hold there is room for them";
     const std::vector larger{on_several(3, 7 * GiB, 2), on_several(4, 2 * GiB, 1)};
     EXPECT_THAT(admit(machine, running, larger, {}).launch, IsEmpty());
+}
+
+/// Two hosts with two devices each.
+Machine two_hosts() {
+    Machine machine = gpus({gpu("a", 8 * GiB), gpu("b", 8 * GiB), gpu("c", 8 * GiB), gpu("d", 8 * GiB)});
+    machine.hosts = {{.cores = 2, .memory = 8 * GiB}, {.cores = 4, .memory = 16 * GiB}};
+    machine.accelerators[2].host = machine.accelerators[3].host = 1;
+    return machine;
+}
+
+TEST(Hosts, EachHasItsOwnCoresAndMemory) {
+    Machine machine = two_hosts();
+    const std::vector waiting{host(1, 6 * GiB), host(2, 6 * GiB), host(3, 6 * GiB), host(4, 6 * GiB)};
+    EXPECT_THAT(admit(machine, {}, waiting, {}).launch,
+                ElementsAre(Is(1, on_host(1)), Is(2, on_host(0)), Is(3, on_host(1))));
+    const std::vector cores{host(1, 0, 2), host(2, 0, 2), host(3, 0, 2), host(4, 0, 1)};
+    EXPECT_THAT(admit(machine, {}, cores, {}).launch,
+                ElementsAre(Is(1, on_host(1)), Is(2, on_host(0)), Is(3, on_host(1))));
+    const auto never = admit(machine, {}, std::vector{host(1, 20 * GiB), host(2, 0, 6)}, {}).never;
+    ASSERT_EQ(never.size(), 2u) << "no host has as much as both together";
+    EXPECT_THAT(never[0].text, HasSubstr("the empty largest host gives 16.00 GiB"));
+    EXPECT_EQ(never[1].text, "needs 6.000 cores, the largest host gives 4.000 cores");
+    EXPECT_EQ(admit(machine, {}, waiting, 2).launch.size(), 2u) << "the limit of trials is that of all hosts together";
+    machine.hosts[1].others = 12 * GiB;
+    EXPECT_THAT(admit(machine, {}, std::vector{host(1, 6 * GiB)}, {}).launch, ElementsAre(Is(1, on_host(0))));
+}
+
+TEST(Hosts, ATrialOnADeviceTakesTheCoresAndTheMemoryOfItsHost) {
+    const Machine machine = two_hosts();
+    const std::vector waiting{on_gpu(1, GiB, 8 * GiB), on_gpu(2, GiB, 8 * GiB), on_gpu(3, GiB, 8 * GiB),
+                              on_gpu(4, GiB, GiB)};
+    EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1, 0), Is(2, 2), Is(3, 3)));
+    const std::vector running{held(host(9, 7 * GiB), on_host(0))};
+    EXPECT_THAT(admit(machine, running, std::vector{on_gpu(1, GiB, 2 * GiB)}, {}).launch, ElementsAre(Is(1, 2)));
+    EXPECT_THAT(admit(machine, running, std::vector{alone(host(1, GiB))}, {}).launch, ElementsAre(Is(1, on_host(1))))
+        << "nothing else runs there";
+}
+
+TEST(Hosts, ATrialOnSeveralDevicesHasThemOnOneHost) {
+    const Machine machine = two_hosts();
+    const auto devices_of = [](const Admission::Launch& launch) { return std::pair(launch.device, launch.more); };
+    const std::vector running{held(on_gpu(9, GiB), 0)};
+    const auto admission = admit(machine, running, std::vector{on_several(1, GiB, 2), on_several(2, GiB, 2)}, {});
+    ASSERT_EQ(admission.launch.size(), 2u);
+    EXPECT_EQ(devices_of(admission.launch[0]), std::pair(2, std::vector{3})) << "of which neither is in use";
+    EXPECT_EQ(devices_of(admission.launch[1]), std::pair(1, std::vector{0}));
+    const auto never = admit(machine, {}, std::vector{on_several(1, GiB, 3)}, {}).never;
+    ASSERT_EQ(never.size(), 1u);
+    EXPECT_EQ(never[0].text, "needs 3 devices at once (resources.trial.gpus), this study may use 2 on one host");
 }
 
 TEST(SeveralDevices, AnEstimatedTrialHasAllItsDevicesAlone) {

@@ -6,10 +6,7 @@
 namespace hpo {
 namespace {
 
-const Machine machine{.cores = 4,
-                      .memory = 100,
-                      .memory_reserve = 10,
-                      .memory_others = 20,
+const Machine machine{.hosts = {{.cores = 4, .memory = 100, .reserve = 10, .others = 20}},
                       .accelerators = {{.memory = 50, .reserve = 5, .others = 1},
                                        {.memory = 80, .reserve = 8, .others = 2, .usable = false}}};
 

@@ -27,8 +27,8 @@ PlacementWorker after(const PlacementDecision::Start& start, const TrialNeeds& n
 class Placed : public ::testing::Test {
    protected:
     Placed() {
-        machine_.cores = 8;
-        machine_.memory = 16 * GiB;
+        machine_.hosts[0].cores = 8;
+        machine_.hosts[0].memory = 16 * GiB;
         placement_.set_machine(machine_);
         for (std::size_t worker : {0, 1}) placement_.set_worker(worker, {});
     }
@@ -145,7 +145,7 @@ TEST_F(Placed, TheQueueGrowsWithTheFreeSlots) {
 }
 
 TEST_F(Placed, FractionsOfCoresAddUpHoweverManyTrialsHaveComeAndGone) {
-    machine_.cores = 1;
+    machine_.hosts[0].cores = 1;
     placement_.set_machine(machine_);
     const Reservation tenth{.trial = 1, .footprint = {0, 0, 0.1}};
     for (int round = 0; round < 100'000; ++round) {
@@ -214,16 +214,17 @@ TEST(PlacementQueue, WorkersWithAFusionKeyLetMoreTrialsWait) {
 class Session {
    public:
     Session(unsigned seed, bool live, bool fused) : random_(seed), live_(live), fused_(fused) {
-        machine_.cores = 16.3;
-        machine_.memory = 64 * GiB;
+        const int hosts = 1 + int(seed % 3);
+        machine_.hosts.assign(std::size_t(hosts), {.cores = 16.3, .memory = 64 * GiB});
         for (int i = 0; i < 4; ++i)
-            machine_.accelerators.push_back({.id = std::to_string(i), .memory = (8 + 8 * i) * GiB, .reserve = GiB});
+            machine_.accelerators.push_back(
+                {.id = std::to_string(i), .memory = (8 + 8 * i) * GiB, .reserve = GiB, .host = i % hosts});
         machine_.accelerators[1].unified = seed % 3 == 0;
         machine_.accelerators[2].parallel = 2;
         devices_ = seed % 4 == 0 ? 0 : seed % 5 == 0 ? 2 : 1;
         workers_.resize(7);
         for (std::size_t i = 0; i < workers_.size(); ++i) told(i);
-        read_machine();
+        placement_.set_machine(machine_);
     }
 
     void change() {
@@ -243,7 +244,7 @@ class Session {
             case 7:
                 return set_limits();
             default:
-                return read_machine();
+                return read_host(int(below(std::int64_t(machine_.hosts.size()))));
         }
     }
 
@@ -354,17 +355,21 @@ class Session {
         limits_.slots_each = below(2) ? std::optional<std::size_t>() : std::size_t(1 + below(4));
         placement_.set_limits(limits_);
     }
-    void read_machine() {
-        machine_.memory_others = below(8) * GiB;
-        machine_.memory_free.reset();
-        if (live_) machine_.memory_free = (20 + below(40)) * GiB;
+    void read_host(int index) {
+        Machine::Host& host = machine_.hosts[std::size_t(index)];
+        host.others = below(8) * GiB;
+        host.free.reset();
+        if (live_) host.free = (20 + below(40)) * GiB;
         for (Accelerator& device : machine_.accelerators) {
+            if (device.host != index) continue;
             device.others = below(3) * GiB;
             device.usable = below(8) > 0;
+            if (below(20) == 0) device.memory = device.memory == 0 ? 16 * GiB : 0;  // given up, or back
+            if (below(20) == 0) device.unified = !device.unified;                   // it was not known
             device.free.reset();
             if (live_ && below(2)) device.free = (4 + below(10)) * GiB;
         }
-        placement_.set_machine(machine_);
+        placement_.host_changed(index);
     }
     void told(std::size_t worker) { placement_.set_worker(worker, workers_[worker]); }
 

@@ -29,9 +29,9 @@ class Schedule {
    public:
     Schedule(std::uint64_t seed, Kind kind) : seed_(seed), kind_(kind) {
         const int devices = static_cast<int>(between(0, 4.99));
-        machine_.cores = kind.wide_host ? 1000 : std::floor(between(2, 25));
-        machine_.memory = bytes(kind.wide_host ? 10'000 : between(8, 128));
-        machine_.memory_reserve = bytes(unit());
+        machine_.hosts[0].cores = kind.wide_host ? 1000 : std::floor(between(2, 25));
+        machine_.hosts[0].memory = bytes(kind.wide_host ? 10'000 : between(8, 128));
+        machine_.hosts[0].reserve = bytes(unit());
         for (int i = 0; i < devices; ++i)
             machine_.accelerators.push_back(
                 {.id = "GPU-" + std::to_string(i),
@@ -102,14 +102,14 @@ class Schedule {
         Trial trial;
         trial.asks.trial = number;
         trial.asks.devices = on_device ? 1 : 0;
-        double pool = double(machine_.memory - machine_.memory_reserve);
+        double pool = double(machine_.hosts[0].memory - machine_.hosts[0].reserve);
         if (on_device) {
             pool = 0;
             for (const auto& device : machine_.accelerators)
                 pool = std::max(pool, double(device.memory - device.reserve));
         }
         const auto main = static_cast<std::int64_t>(unit() * largest * pool);
-        const double cores = kind_.wide_host ? 1 : unit() < 0.3 ? std::ceil(unit() * machine_.cores) : unit();
+        const double cores = kind_.wide_host ? 1 : unit() < 0.3 ? std::ceil(unit() * machine_.hosts[0].cores) : unit();
         trial.asks.footprint = on_device ? Footprint{main, bytes(unit()), cores} : Footprint{0, main, cores};
         trial.real = trial.asks.footprint;
         const double share = kind_.honest || unit() < 0.8 ? (unit() < 0.5 ? 1 : unit()) : 1 + unit();
@@ -174,13 +174,13 @@ class Schedule {
         return sum;
     }
     [[nodiscard]] std::int64_t others(int pool) const {
-        return pool == host_only ? machine_.memory_others : machine_.accelerators[std::size_t(pool)].others;
+        return pool == host_only ? machine_.hosts[0].others : machine_.accelerators[std::size_t(pool)].others;
     }
     [[nodiscard]] std::int64_t capacity(int pool) const {
-        return pool == host_only ? machine_.memory : machine_.accelerators[std::size_t(pool)].memory;
+        return pool == host_only ? machine_.hosts[0].memory : machine_.accelerators[std::size_t(pool)].memory;
     }
     [[nodiscard]] std::int64_t reserve(int pool) const {
-        return pool == host_only ? machine_.memory_reserve : machine_.accelerators[std::size_t(pool)].reserve;
+        return pool == host_only ? machine_.hosts[0].reserve : machine_.accelerators[std::size_t(pool)].reserve;
     }
     [[nodiscard]] std::vector<int> devices_for(const Trial& trial) const {
         if (trial.asks.devices == 0) return {host_only};
@@ -190,7 +190,7 @@ class Schedule {
         return devices;
     }
     [[nodiscard]] bool starts_on(const Trial& trial, int device) const {
-        const double cores = machine_.cores - sums_.cores;
+        const double cores = machine_.hosts[0].cores - sums_.cores;
         const int own = unified(device) ? host_only : device;
         if (at(sums_.disturbed, host_only) || at(sums_.disturbed, device)) return false;
         if (trial.asks.alone && trials_in(own) > 0) return false;
@@ -238,9 +238,9 @@ class Schedule {
                 others =
                     static_cast<std::int64_t>(unit() * double(std::max<std::int64_t>(0, capacity(pool) - used(pool))));
         };
-        if (!kind_.wide_host) change(host_only, machine_.memory_others);
+        if (!kind_.wide_host) change(host_only, machine_.hosts[0].others);
         for (std::size_t i = 0; i < machine_.accelerators.size(); ++i) change(int(i), machine_.accelerators[i].others);
-        note("foreign", machine_.memory_others);
+        note("foreign", machine_.hosts[0].others);
     }
 
     void device_changes(const Event& event) {

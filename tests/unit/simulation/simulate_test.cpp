@@ -23,7 +23,7 @@ Study study_of(std::int64_t trials, std::int64_t epochs) {
 
 SimulatedMachine cores(int count) {
     SimulatedMachine machine;
-    machine.machine = {.cores = double(count), .memory = std::int64_t{1} << 40};
+    machine.machine = {.hosts = {{.cores = double(count), .memory = std::int64_t{1} << 40}}};
     machine.workers = count;
     machine.speed = {1};
     return machine;
@@ -31,7 +31,7 @@ SimulatedMachine cores(int count) {
 
 SimulatedMachine devices(int count, std::int64_t memory, int workers, std::vector<double> throughput) {
     SimulatedMachine machine = cores(workers);
-    machine.machine.cores = 1000;
+    machine.machine.hosts[0].cores = 1000;
     for (int i = 0; i < count; ++i)
         machine.machine.accelerators.push_back({.id = "gpu " + std::to_string(i), .memory = memory});
     machine.speed.assign(std::size_t(count), 1);
