@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "worker/calibration.hpp"
+#include "worker/training/plan_answer.hpp"
 
 namespace hpo {
 namespace {

@@ -104,7 +104,4 @@ void drop_unfitting_spares(WorkerContext& context, const GroupPlan& plan);
 /// Returns buffers for a trial with this plan: spare ones if they fit.
 HostBuffers acquire_buffers(WorkerContext& context, const GroupPlan& plan);
 
-/// The answer to `plan`, which also carries errors. Reads headers and labels of the data, but not the samples.
-from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, WorkerContext& context);
-
 }  // namespace hpo

@@ -12,6 +12,7 @@
 #include "worker/backends/cpu/cpu_device.hpp"
 #include "worker/backends/gpu/gpu_device.hpp"
 #include "worker/backends/gpu/opencl_runtime.hpp"
+#include "worker/training/plan_answer.hpp"
 #include "worker/training/trainer.hpp"
 #include "worker/training/trial_group.hpp"
 

@@ -1,4 +1,4 @@
-#include "orchestrator/cli/best_config.hpp"
+#include "orchestrator/output/best_config.hpp"
 
 #include <nlohmann/json.hpp>
 
