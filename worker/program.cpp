@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -165,6 +166,7 @@ int print_description(const Settings& settings) {
 }
 
 int print_prediction(const Settings& settings) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody else waits for the predictions
     const auto device = make_cpu_device();
     device->use_cores(own_cores());
     nlohmann::json json;

@@ -1,4 +1,7 @@
 // hpo predict: predicts with a model that hpo train has written.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -9,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "hpo/descriptor.hpp"
 #include "hpo/or_fail.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/units.hpp"
@@ -56,7 +60,14 @@ nlohmann::json predict_to_stdout(const PredictArguments& arguments) {
 nlohmann::json predict_to_file(const PredictArguments& arguments) {
     auto output = OutputPath::at(arguments.output, OutputPath::Kind::file, arguments.force);
     if (!output) throw Fatal("-o " + output.error().message);
-    nlohmann::json summary = run_worker(arguments, output->temporary().string());
+    const std::filesystem::path folder = std::filesystem::absolute(output->temporary()).parent_path();
+    // The file gets its name at the end, so that an interrupted command leaves none. Not every file system has such.
+    const Descriptor unnamed(::open(folder.c_str(), O_TMPFILE | O_RDWR, 0666));
+    const std::string through = "/dev/fd/" + std::to_string(unnamed.get());
+    nlohmann::json summary = run_worker(arguments, unnamed ? through : output->temporary().string());
+    if (unnamed && (::fsync(unnamed.get()) != 0 ||
+                    ::linkat(AT_FDCWD, through.c_str(), AT_FDCWD, output->temporary().c_str(), AT_SYMLINK_FOLLOW) != 0))
+        throw Fatal(write_error(output->path(), errno).message);
     const auto aside = or_fail(output->finish());
     if (!aside.empty())
         std::fprintf(stderr, "hpo: the earlier file was moved to %s\n", printable(aside.string()).c_str());
@@ -85,7 +96,8 @@ int predict_command(const PredictArguments& arguments) {
     for (const nlohmann::json& warning : summary["warnings"])
         std::fprintf(stderr, "hpo: warning: %s\n", printable_line(warning.get<std::string>()).c_str());
     const std::string score = score_text(summary);
-    const std::string predicted = std::to_string(summary["rows"].get<std::int64_t>()) + " predictions" +
+    const auto rows = summary["rows"].get<std::int64_t>();
+    const std::string predicted = std::to_string(rows) + (rows == 1 ? " prediction" : " predictions") +
                                   (to_file ? " in " + printable(arguments.output) : "");
     std::fprintf(stderr, "hpo: %s\n", (predicted + (score.empty() ? "" : "; " + score)).c_str());
     return 0;
@@ -100,7 +112,8 @@ CommandAction predict(CLI::App& app) {
                    "Data of the kind that the model was trained on, with or without the target: a CSV or Parquet file, "
                    "an NPY file or archive, an image or a folder of images, an IDX file, a text or tokens")
         ->required();
-    app.add_option("-o,--output", arguments->output, "The CSV file to write; default: standard output");
+    app.add_option("-o,--output", arguments->output, "The CSV file to write; default: standard output")
+        ->check([](const std::string& path) { return path.empty() ? "the name of a file is missing" : ""; });
     app.add_flag("--json", arguments->json, "With -o: one JSON object with the number of rows and the score");
     app.add_flag("--force", arguments->force, "Replace an existing file, which is kept under another name");
     return [arguments] { return predict_command(*arguments); };

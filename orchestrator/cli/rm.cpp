@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -86,7 +87,11 @@ CommandAction rm(CLI::App& app) {
     app.add_flag("-y,--yes", arguments->yes, "Do not ask");
     return [arguments] {
         std::vector<Doomed> studies;
-        for (const std::string& argument : arguments->studies) studies.push_back(take(argument));
+        for (const std::string& argument : arguments->studies) {
+            const fs::path path = choose_study(argument).path;
+            const auto is_named = [&](const Doomed& one) { return one.folder.path == path; };
+            if (std::none_of(studies.begin(), studies.end(), is_named)) studies.push_back(take(argument));
+        }
         if (!arguments->yes) ask(studies);
         for (const Doomed& one : studies) remove(one);
         return 0;

@@ -59,7 +59,7 @@ class Remove(Case):
         self.hpo("rm", "one", "other", "--yes", status=1)
         self.assertEqual(["one", "three", "two"], self.folders())  # none of several, if one is not there
         self.hpo("rm", status=2)
-        told = self.hpo("rm", "one", "three", "--yes")
+        told = self.hpo("rm", "one", "three", "runs/one", "--yes")
         self.assertIn("removed runs/one\nremoved runs/three\n", told)
         self.assertEqual(["two"], self.folders())
         self.assertEqual(3, len(self.trials("two")))

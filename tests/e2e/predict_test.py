@@ -1,4 +1,5 @@
 """hpo predict: the score of its predictions is the test score of training, for every kind of data, and bad input is refused."""
+import contextlib
 import csv
 import gzip
 import json
@@ -11,7 +12,7 @@ import subprocess
 
 import numpy
 
-from harness import Case
+from harness import Case, wait_for
 from init_test import png
 from saved_model_test import FASHION, train
 
@@ -70,7 +71,7 @@ budget: {epochs: 1, trials: 1}
         self.assertEqual((score["rows"], score["scored"], score["warnings"]), (200, 200, []))
         self.assert_scores(score, expected, "accuracy", "loss")
         self.assertGreater(expected["accuracy"], 0.85)
-        answers = [row["y"] for row in csv.DictReader(held_out.open())]
+        answers = [row["y"] for row in csv.DictReader(held_out.read_text().splitlines())]
         commonest = max(set(answers), key=answers.count)
         self.assertAlmostEqual(self.values["baseline_accuracy"], answers.count(commonest) / 200)
         rows = self.predict(self.table(3, "unknown.csv", "a,b,kind", first=3))
@@ -100,7 +101,9 @@ budget: {epochs: 1, trials: 1}
         self.assertRegex(self.error, r"hpo: 200 predictions in p.csv; mae [\d.]+, mse [\d.]+, r2 0\.\d+ on the 200 whose")
 
     def test_several_targets_in_their_own_units(self):
-        self.trained(metric="val_r2", format="csv", path=str(self.table(1000, head="a,b,kind,z,w")), target="z,w", split="time")
+        expected = self.trained(metric="val_r2", format="csv", path=str(self.table(1000, head="a,b,kind,z,w")), target="z,w",
+                                split="time", test=0.2)
+        self.assert_scores(self.score(self.table(200, "new.csv", "a,b,kind,z,w", first=800)), expected, "mse", "mae", "r2")
         rows = self.predict(self.table(50, "new.csv", "a,b,kind", first=2000))
         self.assertEqual(["row", "z", "w"], list(rows[0]))
         self.assertGreater(min(float(row["z"]) for row in rows), 50)
@@ -110,6 +113,15 @@ budget: {epochs: 1, trials: 1}
         expected = self.trained(metric="val_loss", format="csv", path=str(self.table(1000, head="a,b,kind,low,high")),
                                 target="low,high", split="time", test=0.2)
         self.assert_scores(self.score(self.table(200, "new.csv", "a,b,kind,low,high", first=800)), expected, "accuracy", "loss")
+        plain = (self.folder / "new.csv").read_text()
+        as_words = re.sub(r",([01]),([01])$", lambda match: f",{bool(int(match[1]))},{match[2]}", plain, flags=re.MULTILINE)
+        (self.folder / "words.csv").write_text(as_words)
+        self.assertIn("True", as_words)
+        self.assertEqual(self.score(self.folder / "words.csv"), self.score(self.folder / "new.csv"))
+        (self.folder / "two.csv").write_text(re.sub(r",1$", ",2", plain, count=1, flags=re.MULTILINE))
+        self.assertEqual(199, self.score(self.folder / "two.csv")["scored"])
+        self.hpo("predict", self.model, self.folder / "two.csv")
+        self.assertIn('1 target is no label of 0 or 1, such as "2": their rows are not scored', self.error)
         rows = self.predict(self.table(9, "new.csv", "a,b,kind", first=900))
         self.assertEqual(["row", "low", "p(low)", "high", "p(high)"], list(rows[0]))
         self.assertTrue(all((row["low"] == "1") == (float(row["p(low)"]) > 0.5) for row in rows))
@@ -120,6 +132,7 @@ budget: {epochs: 1, trials: 1}
         y = (x[:, 0] > x[:, 1]).astype(int) + 5  # classes 5 and 6
         numpy.savez(self.folder / "data.npz", x_train=x, y_train=y, x_test=x[:100], y_test=y[:100])
         expected = self.trained(format="npy", path=str(self.folder / "data.npz"))
+        self.assert_scores(self.score(self.folder / "data.npz"), expected, "accuracy", "loss")
         rows = self.predict(self.folder / "data.npz")
         self.assertAlmostEqual(numpy.mean([row["prediction"] == str(label) for row, label in zip(rows, y)]),
                                expected["accuracy"], delta=0.011)
@@ -141,6 +154,9 @@ budget: {epochs: 1, trials: 1}
         self.assertEqual("dark/0.png", rows[0]["file"])
         (one,) = self.predict(self.folder / "images" / "test" / "light" / "3.png")
         self.assertEqual("light", one["prediction"])
+        (self.folder / "large.png").write_bytes(png(30, 9))
+        self.hpo("predict", self.model, "large.png", status=1)
+        self.assertIn("hpo: large.png: images of 9 x 9, and the model takes images of 8 x 8", self.error)
 
     def test_an_idx_file(self):
         expected = self.trained(format="idx", path="fashion-mnist", subset=3000, batch_size=128, steps=1)
@@ -196,6 +212,34 @@ budget: {epochs: 1, trials: 1}
         new.write_text("a,b,kind\n1,1,up\n")
         self.hpo("predict", self.model, new, "-o", "p.csv", status=1)
         self.assertEqual("mine", (self.folder / "p.csv").read_text())
+
+    def test_targets_that_are_no_class_are_told(self):
+        lines = ["a,y"] + [f"{i % 10},{int(i % 10 > 4) + 1}" for i in range(300)]
+        (self.folder / "t.csv").write_text("\n".join(lines) + "\n")
+        self.trained(format="csv", path=str(self.folder / "t.csv"), target="y", steps=8)
+        (self.folder / "new.csv").write_text("a,y\n1,1.0\n2,1\n9,2.0\n9,\n9,3\n9,up\n")
+        score = self.score(self.folder / "new.csv")
+        self.assertEqual((6, 3, 1.0), (score["rows"], score["scored"], score["score"]["accuracy"]))
+        self.assertEqual(['2 targets are no class of the model, such as "3": their rows are not scored'], score["warnings"])
+
+    def test_an_interrupted_prediction_leaves_nothing(self):
+        self.trained(format="csv", path=str(self.table(300)), target="y", steps=1)
+        (self.folder / "big.csv").write_text("a,b,kind\n" + "1,1,up\n" * 3_000_000)
+
+        def workers():
+            running = []
+            for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+                with contextlib.suppress(OSError):  # it has ended
+                    words = path.read_bytes().split(b"\0")
+                    running += [path] if b"--predict" in words and str(self.model).encode() in words else []
+            return running
+
+        process = self.start("predict", self.model, "big.csv", "-o", "p.csv")
+        wait_for(workers)
+        process.kill()
+        process.wait()
+        wait_for(lambda: not workers())
+        self.assertEqual({"big.csv", "model.safetensors", "table.csv"}, {path.name for path in self.folder.iterdir()})
 
     def test_files_that_are_no_model(self):
         self.trained(format="csv", path=str(self.table(300)), target="y", steps=1)

@@ -241,6 +241,19 @@ class Trials(Python):
                 assert "must be one number" in study.trials[0].reason
             """)
 
+    def test_a_trial_pruned_before_its_first_report_ends_no_search(self):
+        self.python("""
+            import hpo
+            def train(trial):
+                if trial.number == 2:
+                    raise hpo.Pruned
+                return trial.params["x"]
+            with hpo.Study("pruned", space={"x": hpo.Float(0, 1)}, objective="loss", trials=3) as study:
+                study.optimize(train)
+                assert [trial.state for trial in study.trials] == ["complete", "failed", "complete"], study.trials
+                assert "pruned before its first report" in study.trials[1].reason
+        """)
+
     def test_a_block_ends_its_trial_and_steps_count_from_0_or_1(self):
         self.python("""
             import hpo, pickle

@@ -2,7 +2,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
 
+#include "worker/data/csv_columns.hpp"
 #include "worker/data/data_text.hpp"
 #include "worker/data/npy_reader.hpp"
 #include "worker/prediction/samples.hpp"
@@ -14,8 +20,9 @@ constexpr std::int64_t at_once_bytes = std::int64_t{1} << 18;
 
 class ArrayRows final : public PredictionSource {
    public:
-    ArrayRows(const SavedModel& model, std::unique_ptr<NpyReader> reader, ArrayPlace place)
-        : model_(model), reader_(std::move(reader)), place_(std::move(place)) {}
+    /// `targets` of all samples; empty: not known.
+    ArrayRows(const SavedModel& model, std::unique_ptr<NpyReader> reader, ArrayPlace place, std::vector<double> targets)
+        : model_(model), reader_(std::move(reader)), place_(std::move(place)), targets_(std::move(targets)) {}
 
     Result<void> each(const PredictionSink& sink) override {
         const NpyHeader& header = reader_->header();
@@ -38,7 +45,9 @@ class ArrayRows final : public PredictionSource {
                     features[i] = scaled(number, i);
                 }
                 const std::string name = std::to_string(first + row + 1);
-                if (auto taken = sink({name, features}); !taken) return taken;
+                const std::size_t width = targets_.size() / static_cast<std::size_t>(header.shape[0]);
+                const auto known = std::span(targets_).subspan(static_cast<std::size_t>(first + row) * width, width);
+                if (auto taken = sink({name, features, known}); !taken) return taken;
             }
         }
         return reader_->finish();
@@ -54,35 +63,89 @@ class ArrayRows final : public PredictionSource {
     const SavedModel& model_;
     std::unique_ptr<NpyReader> reader_;
     ArrayPlace place_;
+    std::vector<double> targets_;
 };
 
-/// The array with the samples: the only one, or the first one with a usual name.
-Result<ArrayPlace> samples_in(const std::filesystem::path& data) {
+/// The arrays of samples and, if there is one, of their targets.
+struct SampleArrays {
+    ArrayPlace inputs;
+    std::optional<ArrayPlace> targets;
+};
+
+/// The only array, or the first one with a usual name.
+Result<SampleArrays> samples_in(const std::filesystem::path& data) {
     auto places = list_arrays(data);
     if (!places) return places.error();
-    if (places->size() == 1) return places->front();
-    constexpr std::array names{"x_test", "X_test", "test_images", "x", "X", "images", "features", "inputs"};
+    if (places->size() == 1) return SampleArrays{places->front(), {}};
+    const auto named = [&](std::string_view name) -> std::optional<ArrayPlace> {
+        const auto found = std::ranges::find(*places, name, &ArrayPlace::name);
+        return found == places->end() ? std::nullopt : std::optional(*found);
+    };
+    constexpr std::array<std::pair<std::string_view, std::array<std::string_view, 2>>, 8> names{{
+        {"x_test", {"y_test", ""}},
+        {"X_test", {"y_test", ""}},
+        {"test_images", {"test_labels", ""}},
+        {"x", {"y", ""}},
+        {"X", {"y", ""}},
+        {"images", {"labels", ""}},
+        {"features", {"labels", "targets"}},
+        {"inputs", {"labels", "targets"}},
+    }};
+    for (const auto& [inputs, targets] : names)
+        if (const auto place = named(inputs))
+            return SampleArrays{*place, named(targets[0]) ? named(targets[0]) : named(targets[1])};
     NameList listed;
     for (const ArrayPlace& place : *places) listed.add(place.name);
-    for (const char* const name : names)
-        if (const auto found = std::ranges::find(*places, name, &ArrayPlace::name); found != places->end())
-            return *found;
     return Error{data.string() + ": none of its arrays is called x_test, x, images, features or inputs; " +
                  listed.line("it has")};
+}
+
+/// All targets of the samples, as PredictedSample::known has them.
+Result<std::vector<double>> read_targets(const SavedModel& model, const ArrayPlace& place, std::int64_t samples) {
+    const auto reader = NpyReader::open(place);
+    if (!reader) return reader.error();
+    const NpyHeader& header = (*reader)->header();
+    const bool classes = model.shape.task == Task::classification;
+    const std::int64_t width = classes ? model.shape.targets() : model.shape.outputs;
+    if (header.shape[0] != samples || header.row_numbers() != width)
+        return Error{place.text() + ": of shape " + shape_text(header.shape) + ", which does not match " +
+                     counted(samples, "sample")};
+    std::vector<std::byte> bytes(static_cast<std::size_t>(header.data_bytes()));
+    if (auto read = (*reader)->read(bytes); !read) return read.error();
+    if (auto whole = (*reader)->finish(); !whole) return whole.error();
+    std::map<double, double> class_of;
+    for (std::size_t i = 0; classes && i < model.targets.front().classes.size(); ++i)
+        if (const auto number = number_of(model.targets.front().classes[i])) class_of[*number] = static_cast<double>(i);
+    std::vector<double> targets;
+    for (std::int64_t i = 0; i < samples * width; ++i) {
+        const double number = npy_number(header.type, &bytes[static_cast<std::size_t>(i * bytes_of(header.type))]);
+        const auto known = class_of.find(number);
+        targets.push_back(!classes                  ? number
+                          : known == class_of.end() ? std::numeric_limits<double>::quiet_NaN()
+                                                    : known->second);
+    }
+    return targets;
 }
 
 }  // namespace
 
 OpenedSource open_array_source(const SavedModel& model, const std::filesystem::path& data) {
-    auto place = samples_in(data);
-    if (!place) return place.error();
-    auto reader = NpyReader::open(*place);
+    const auto arrays = samples_in(data);
+    if (!arrays) return arrays.error();
+    auto reader = NpyReader::open(arrays->inputs);
     if (!reader) return reader.error();
     const NpyHeader& header = (*reader)->header();
     if (header.row_numbers() != model.shape.features())
-        return Error{place->text() + ": of shape " + shape_text(header.shape) + ", and the model takes " +
+        return Error{arrays->inputs.text() + ": of shape " + shape_text(header.shape) + ", and the model takes " +
                      sample_text(model.shape.sample)};
-    return std::unique_ptr<PredictionSource>(std::make_unique<ArrayRows>(model, *std::move(reader), *place));
+    std::vector<double> targets;
+    if (arrays->targets) {
+        auto read = read_targets(model, *arrays->targets, header.shape[0]);
+        if (!read) return read.error();
+        targets = *std::move(read);
+    }
+    return std::unique_ptr<PredictionSource>(
+        std::make_unique<ArrayRows>(model, *std::move(reader), arrays->inputs, std::move(targets)));
 }
 
 }  // namespace hpo

@@ -40,6 +40,11 @@ class ImageFiles final : public PredictionSource {
         std::vector<std::byte> pixels(static_cast<std::size_t>(shape_.height * shape_.width * shape_.channels));
         std::vector<float> features(pixels.size());
         for (const fs::path& file : files_) {
+            const auto found = read_image_shape(file);
+            if (!found) return found.error();
+            if (found->height != shape_.height || found->width != shape_.width || found->channels > shape_.channels)
+                return Error{file.string() + ": " + sample_text(*found) + (found->channels > 1 ? " in colours" : "") +
+                             ", and the model takes " + sample_text(shape_) + (shape_.channels > 1 ? "" : " in grey")};
             if (auto read = read_image(file, shape_, pixels); !read) return read;
             std::ranges::transform(pixels, features.begin(),
                                    [](std::byte pixel) { return static_cast<float>(std::to_integer<int>(pixel)); });

@@ -18,13 +18,23 @@ class KnownTargets {
     /// known. The model must outlive the object.
     KnownTargets(const SavedModel& model, std::span<const std::string> names, std::span<Wanted> wanted);
 
-    /// Of a row: see PredictedSample::known. A class that the model does not know is NaN. Valid until the next call.
+    /// Of a row: see PredictedSample::known. A missing or an unknown target is NaN. Valid until the next call.
     std::span<const double> of(std::span<const Cell> cells);
+    /// A warning of targets that are there but unknown to the model, such as a class that it was not trained on; empty:
+    /// there are none.
+    [[nodiscard]] std::string warning() const;
 
    private:
+    [[nodiscard]] double number_of_class(const Cell& cell) const;
+    [[nodiscard]] double number_of_label(const Cell& cell) const;
+
+    Task task_;
     std::vector<std::size_t> fields_;                            ///< empty: not known
     std::unordered_map<std::string_view, double> class_number_;  ///< of classification
+    std::unordered_map<double, double> class_of_number_;         ///< of classes that are numbers: 1 is 1.0
     std::vector<double> numbers_;
+    std::int64_t unknown_ = 0;
+    std::string first_unknown_;
 };
 
 }  // namespace hpo

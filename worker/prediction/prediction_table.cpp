@@ -41,7 +41,8 @@ double log_sigmoid(double logit) {
 
 }  // namespace
 
-PredictionTable::PredictionTable(const SavedModel& model, std::string unit) : model_(model), unit_(std::move(unit)) {
+PredictionTable::PredictionTable(const SavedModel& model, std::string unit)
+    : model_(model), unit_(std::move(unit)), spreads_(static_cast<std::size_t>(model.shape.outputs)) {
     lists_classes_ = model.shape.task == Task::classification && model.bytes.empty() &&
                      model.targets.front().classes.size() <= most_listed_classes;
 }
@@ -116,36 +117,36 @@ void PredictionTable::add_classes(std::span<const float> logits, double known, s
 }
 
 void PredictionTable::add_numbers(std::span<const float> outputs, std::span<const double> known, std::string& line) {
-    bool scores = false;
+    for (std::size_t i = 0; i < outputs.size(); ++i) add_number(unscaled(i, outputs[i]), line);
+    if (known.empty() || std::ranges::any_of(known, [](double number) { return std::isnan(number); })) return;
+    ++scored_;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-        const SavedTarget& target = model_.targets[i % model_.targets.size()];
-        const double predicted = static_cast<double>(outputs[i]) * target.deviation + target.mean;
-        add_number(predicted, line);
-        if (i >= known.size() || std::isnan(known[i])) continue;
-        scores = true;
+        const double unit = several_units() ? model_.targets[i % model_.targets.size()].deviation : 1;
+        const double error = (unscaled(i, outputs[i]) - known[i]) / unit;
         ++numbers_;
-        squares_ += (predicted - known[i]) * (predicted - known[i]);
-        absolute_ += std::abs(predicted - known[i]);
-        const double off = known[i] - known_mean_;  // Welford's algorithm
-        known_mean_ += off / static_cast<double>(numbers_);
-        known_squares_ += off * (known[i] - known_mean_);
+        squares_ += error * error;
+        absolute_ += std::abs(error);
+        spreads_[i].add(known[i] / unit);
     }
-    scored_ += scores ? 1 : 0;
 }
 
 void PredictionTable::add_labels(std::span<const float> logits, std::span<const double> known, std::string& line) {
-    bool scores = false;
-    for (std::size_t i = 0; i < logits.size(); ++i) {
-        const double logit = logits[i];
+    for (const float logit : logits) {
         line += logit > 0 ? ",1" : ",0";
-        add_number(1 / (1 + std::exp(-logit)), line);
-        if (i >= known.size() || std::isnan(known[i])) continue;
-        scores = true;
-        ++numbers_;
-        right_ += (logit > 0) == (known[i] > 0.5) ? 1 : 0;
-        loss_ -= known[i] > 0.5 ? log_sigmoid(logit) : log_sigmoid(-logit);
+        add_number(1 / (1 + std::exp(-static_cast<double>(logit))), line);
     }
-    scored_ += scores ? 1 : 0;
+    if (known.empty() || std::ranges::any_of(known, [](double number) { return std::isnan(number); })) return;
+    ++scored_;
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+        ++numbers_;
+        right_ += (logits[i] > 0) == (known[i] > 0.5) ? 1 : 0;
+        loss_ -= log_sigmoid(known[i] > 0.5 ? logits[i] : -logits[i]);
+    }
+}
+
+double PredictionTable::unscaled(std::size_t output, float number) const {
+    const SavedTarget& target = model_.targets[output % model_.targets.size()];
+    return static_cast<double>(number) * target.deviation + target.mean;
 }
 
 std::map<std::string, double> PredictionTable::score() const {
@@ -153,9 +154,10 @@ std::map<std::string, double> PredictionTable::score() const {
     const auto rows = static_cast<double>(scored_), numbers = static_cast<double>(numbers_);
     if (model_.shape.task == Task::classification) return {{"accuracy", right_ / rows}, {"loss", loss_ / rows}};
     if (model_.shape.task == Task::multi_label) return {{"accuracy", right_ / numbers}, {"loss", loss_ / numbers}};
+    double variance = 0;  // its mean over the outputs, as in training
+    for (const NumberFit& spread : spreads_) variance += spread.variance() / static_cast<double>(spreads_.size());
     std::map<std::string, double> score{{"mse", squares_ / numbers}, {"mae", absolute_ / numbers}};
-    // Of several targets with different units there is no single ratio.
-    if (known_squares_ > 0 && model_.targets.size() == 1) score["r2"] = 1 - squares_ / known_squares_;
+    if (variance > 0) score["r2"] = 1 - squares_ / numbers / variance;
     return score;
 }
 

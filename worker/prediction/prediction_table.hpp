@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "worker/data/number_fit.hpp"
 #include "worker/prediction/samples.hpp"
 #include "worker/prediction/saved_model.hpp"
 
@@ -30,14 +31,17 @@ class PredictionTable {
 
     [[nodiscard]] std::int64_t rows() const { return rows_; }
     [[nodiscard]] std::int64_t scored() const { return scored_; }
-    /// Over the rows whose targets are known; empty: none are. Of classes: accuracy, and loss, the cross-entropy in
-    /// nats; of numbers: mse and mae in the data's units, and r2; of labels: accuracy, and loss, the binary
-    /// cross-entropy in nats.
+    /// Over the rows whose targets are all known; empty: there is none. Of classes: accuracy, and loss, the
+    /// cross-entropy in nats; of numbers: mse and mae, in the data's units or of several targets in their deviations,
+    /// and r2; of labels: accuracy, and loss, the binary cross-entropy in nats.
     [[nodiscard]] std::map<std::string, double> score() const;
 
    private:
     void add_classes(std::span<const float> logits, double known, std::string& line);
     void add_numbers(std::span<const float> outputs, std::span<const double> known, std::string& line);
+    /// Whether errors are added up in deviations of the targets, since these have different units.
+    [[nodiscard]] bool several_units() const { return model_.targets.size() > 1; }
+    [[nodiscard]] double unscaled(std::size_t output, float number) const;
     void add_labels(std::span<const float> logits, std::span<const double> known, std::string& line);
 
     const SavedModel& model_;
@@ -45,8 +49,8 @@ class PredictionTable {
     bool lists_classes_;
     std::int64_t rows_ = 0, scored_ = 0;
     double loss_ = 0, right_ = 0, squares_ = 0, absolute_ = 0;  ///< sums over what was scored
-    double known_mean_ = 0, known_squares_ = 0;  ///< of known numbers: their mean, and the squares around it
-    std::int64_t numbers_ = 0;                   ///< numbers or labels that were scored
+    std::vector<NumberFit> spreads_;                            ///< of known numbers, by output
+    std::int64_t numbers_ = 0;                                  ///< numbers or labels that were scored
     std::vector<double> probabilities_;
 };
 

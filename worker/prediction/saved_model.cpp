@@ -8,7 +8,6 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "hpo/regular_file.hpp"
 #include "hpo/wire.hpp"
 #include "worker/data/sample_json.hpp"
 #include "worker/models/registry.hpp"
@@ -183,7 +182,9 @@ Result<SavedModel> parse_saved_model(std::string_view bytes) {
 }
 
 Result<SavedModel> read_saved_model(const std::filesystem::path& file) {
-    if (auto regular = check_regular(file); !regular) return regular.error();
+    std::error_code problem;
+    if (std::filesystem::exists(file, problem) && !std::filesystem::is_regular_file(file, problem))
+        return Error{file.string() + ": not a regular file"};
     std::ifstream in(file, std::ios::binary);
     if (!in) return Error{file.string() + ": " + std::strerror(errno)};
     auto read = parse_saved_model(std::string(std::istreambuf_iterator<char>(in), {}));

@@ -335,6 +335,8 @@ class Study:
             try:
                 result = function(trial)
             except Pruned:
+                if not trial.reported and not trial._finished:  # there is no value to stop with
+                    trial._finish("failed", "pruned before its first report")
                 result = None
             if not trial._finished and trial.decision == "continue":
                 self.tell(trial, result)
