@@ -213,16 +213,12 @@ void Attempts::ended_by_worker(const Job& job, const from_worker::Finished& mess
 void Attempts::measure() {
     const EngineParts& parts = uses_.context.parts;
     if (!parts.usage) return;
-    std::vector<std::int64_t> pids;
     std::vector<WorkerIndex> measured;
     const auto& workers = uses_.pool.workers();
-    for (std::size_t index = 0; index < workers.size(); ++index) {
-        if (!workers[index].pid || workers[index].jobs.empty()) continue;
-        pids.push_back(workers[index].pid);
-        measured.push_back(static_cast<WorkerIndex>(index));
-    }
-    if (pids.empty()) return;
-    std::vector<Footprint> used = parts.usage(pids);
+    for (std::size_t index = 0; index < workers.size(); ++index)
+        if (workers[index].greeted && !workers[index].jobs.empty()) measured.push_back(static_cast<WorkerIndex>(index));
+    if (measured.empty()) return;
+    std::vector<Footprint> used = parts.usage(measured);
     for (std::size_t i = 0; i < measured.size() && i < used.size(); ++i) {
         const Worker& worker = uses_.pool.at(measured[i]);
         if (worker.shared) continue;

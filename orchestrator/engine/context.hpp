@@ -50,15 +50,15 @@ struct EngineParts {
     Ledger& ledger;
     Executor& executor;
     const Clock& clock;
-    /// Reads the machine. Memory of the process trees of `workers` (pids) does not count as used by other programs;
-    /// that of `reusable` (0: none) also counts as free.
-    std::function<Machine(std::span<const std::int64_t> workers, std::int64_t reusable)> machine;
+    /// Reads the machine. Memory of the process trees of `workers` does not count as used by other programs; that of
+    /// `reusable` also counts as free.
+    std::function<Machine(std::span<const WorkerIndex> workers, std::optional<WorkerIndex> reusable)> machine;
     /// If set, the constant result of `machine`, which is then not called (simulations).
     const Machine* fixed_machine = nullptr;
     /// Returns the memory of the process tree of each of `workers`, without cores; 0: unknown.
-    std::function<std::vector<Footprint>(std::span<const std::int64_t> workers)> usage;
-    /// Returns the times of the threads of a worker (a pid) and its descendants, if readable.
-    std::function<std::optional<ThreadTime>(std::int64_t worker)> thread_time = {};
+    std::function<std::vector<Footprint>(std::span<const WorkerIndex> workers)> usage;
+    /// Returns the times of the threads of a worker and its descendants, if readable.
+    std::function<std::optional<ThreadTime>(WorkerIndex worker)> thread_time = {};
     /// Returns the command of a worker, for accelerators of the machine or (`host_only`) for the host.
     std::function<LaunchSpec(WorkerIndex, std::span<const int> devices)> worker;
     /// Return a trial's log file and its folder of checkpoints; empty: none. `make` creates the folder.

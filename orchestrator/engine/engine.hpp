@@ -66,8 +66,8 @@ class Engine {
     [[nodiscard]] std::vector<std::int64_t> running() const { return pool_.running(); }
     /// Returns the resources of trials in workers and of trials with a pending diagnosis, in the order of their launch.
     [[nodiscard]] std::vector<HeldResources> held_resources() const;
-    /// Returns the process ids of the living workers.
-    [[nodiscard]] std::vector<std::int64_t> workers() const { return pool_.pids(); }
+    /// Returns the workers that have sent their hello and have not exited.
+    [[nodiscard]] std::vector<WorkerIndex> workers() const { return pool_.started(); }
     /// Returns the number of trials at once that is allowed now, and the throughput that was measured for each device.
     [[nodiscard]] std::int64_t at_once() const { return throughput_.at_once(); }
     [[nodiscard]] std::vector<ConcurrencyFinding> concurrency() const { return throughput_.findings(); }

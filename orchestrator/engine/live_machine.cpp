@@ -7,6 +7,7 @@
 #include "hpo/user_cache.hpp"
 #include "orchestrator/devices/selection.hpp"
 #include "orchestrator/engine/one_worker.hpp"
+#include "orchestrator/engine/thread_time.hpp"
 #include "orchestrator/scheduling/concurrency.hpp"
 
 namespace hpo {
@@ -207,9 +208,34 @@ void LiveMachine::take_other_sessions(std::vector<SessionReservations> sessions)
         their_trees_.push_back(tree ? std::move(tree->processes) : std::vector<std::int64_t>());
 }
 
-Machine LiveMachine::read(std::span<const std::int64_t> workers, std::int64_t reusable,
+/// 0: it is not known.
+std::vector<std::int64_t> LiveMachine::pids_of(std::span<const WorkerIndex> workers) const {
+    std::vector<std::int64_t> pids;
+    for (const WorkerIndex worker : workers) {
+        const auto found = processes_.find(worker);
+        pids.push_back(found == processes_.end() ? 0 : found->second.pid);
+    }
+    return pids;
+}
+
+/// Steps may take milliseconds, and to read the times of a few threads takes some 50 us.
+std::optional<ThreadTime> LiveMachine::thread_time(WorkerIndex worker, Seconds now) {
+    constexpr Seconds often_enough{0.05};
+    const auto found = processes_.find(worker);
+    if (found == processes_.end() || found->second.pid == 0) return std::nullopt;
+    Process& process = found->second;
+    if (!process.read || now - *process.read >= often_enough) {
+        process.read = now;
+        process.time = thread_time_of_tree(process.pid);
+    }
+    return process.time;
+}
+
+Machine LiveMachine::read(std::span<const WorkerIndex> workers, std::optional<WorkerIndex> idle,
                           std::span<const Reservation> reserved) const {
-    std::vector<std::int64_t> roots(workers.begin(), workers.end());
+    std::vector<std::int64_t> roots = pids_of(workers);
+    std::erase(roots, 0);
+    const std::int64_t reusable = idle ? pids_of({&*idle, 1}).front() : 0;
     if (reusable != 0) roots.push_back(reusable);
     const std::vector<TreeReading> found = read_trees(roots);
     std::int64_t ours = 0;
@@ -273,10 +299,11 @@ Accelerator LiveMachine::accelerator(std::size_t index, std::span<const std::int
     return device;
 }
 
-std::vector<Footprint> LiveMachine::usage(std::span<const std::int64_t> workers) const {
-    const std::vector<std::optional<TreeReading>> seen = watch_->latest(workers);
+std::vector<Footprint> LiveMachine::usage(std::span<const WorkerIndex> workers) const {
+    const std::vector<std::int64_t> pids = pids_of(workers);
+    const std::vector<std::optional<TreeReading>> seen = watch_->latest(pids);
     std::vector<Footprint> used;
-    for (std::size_t i = 0; const TreeReading& tree : read_trees(workers)) {
+    for (std::size_t i = 0; const TreeReading& tree : read_trees(pids)) {
         Footprint footprint{0, seen[i++] ? *tree.bytes : 0, 0};  // its root alone is not what it holds
         for (const std::string& id : devices_)
             if (const DeviceReading* reading = find(monitor_.latest(), id))

@@ -3,7 +3,9 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,9 +52,12 @@ class LiveMachine final : public SessionMachine {
 
     std::vector<DeviceNotice> poll(Seconds now) override;
     void take_other_sessions(std::vector<SessionReservations> sessions) override;
-    [[nodiscard]] Machine read(std::span<const std::int64_t> workers = {}, std::int64_t reusable = 0,
+    void worker_started(WorkerIndex worker, std::int64_t pid) override { processes_[worker] = {.pid = pid}; }
+    void worker_ended(WorkerIndex worker) override { processes_.erase(worker); }
+    [[nodiscard]] Machine read(std::span<const WorkerIndex> workers = {}, std::optional<WorkerIndex> reusable = {},
                                std::span<const Reservation> reserved = {}) const override;
-    [[nodiscard]] std::vector<Footprint> usage(std::span<const std::int64_t> workers) const override;
+    [[nodiscard]] std::vector<Footprint> usage(std::span<const WorkerIndex> workers) const override;
+    [[nodiscard]] std::optional<ThreadTime> thread_time(WorkerIndex worker, Seconds now) override;
     [[nodiscard]] std::vector<DeviceReservation> to_publish(
         const Machine& now, std::span<const HeldResources> held_resources) const override;
 
@@ -65,12 +70,21 @@ class LiveMachine final : public SessionMachine {
                                           std::span<const std::int64_t> reusable,
                                           std::span<const Reservation> reserved) const;
 
+    /// The process of a worker, with its thread times as of the last reading.
+    struct Process {
+        std::int64_t pid = 0;
+        std::optional<Seconds> read;
+        std::optional<ThreadTime> time;
+    };
+    [[nodiscard]] std::vector<std::int64_t> pids_of(std::span<const WorkerIndex> workers) const;
+
     const Resources& resources_;
     bool native_, host_too_ = false;
     Host host_;
     DeviceMonitor monitor_;
-    std::vector<Target> targets_;       ///< of `devices_`
-    std::vector<std::string> devices_;  ///< UUIDs of those that the study uses, in its order
+    std::vector<Target> targets_;               ///< of `devices_`
+    std::vector<std::string> devices_;          ///< UUIDs of those that the study uses, in its order
+    std::map<WorkerIndex, Process> processes_;  ///< of workers
     std::unique_ptr<TreeWatch> watch_ = std::make_unique<TreeWatch>();
     std::vector<std::filesystem::path> memory_groups_ = memory_groups();  ///< as of the last poll
     std::vector<SessionReservations> other_sessions_;                     ///< as other sessions published them last

@@ -5,16 +5,17 @@
 namespace hpo {
 
 Machine MachineView::for_trials() const {
-    std::vector<std::int64_t> workers;
-    std::int64_t reusable = 0;
-    for (const Worker& worker : pool_.workers()) {
+    std::vector<WorkerIndex> workers;
+    std::optional<WorkerIndex> reusable;
+    for (std::size_t i = 0; i < pool_.workers().size(); ++i) {
+        const Worker& worker = pool_.workers()[i];
         if (worker.spent) continue;  // nothing is reserved for it any more: what it holds is in use like others'
         if (!worker.idle())
-            workers.push_back(worker.pid);
-        else if (reusable == 0)
-            reusable = worker.pid;
+            workers.push_back(static_cast<WorkerIndex>(i));
+        else if (!reusable)
+            reusable = static_cast<WorkerIndex>(i);
     }
-    std::erase(workers, 0);
+    std::erase_if(workers, [&](WorkerIndex index) { return !pool_.at(index).greeted; });
     Machine machine = context_.parts.machine(workers, reusable);
     health_.remove_given_up(machine);
     health_.set_cooling_aside(machine, context_.now());
@@ -22,7 +23,7 @@ Machine MachineView::for_trials() const {
 }
 
 Machine MachineView::devices() const {
-    Machine machine = context_.parts.machine({}, 0);
+    Machine machine = context_.parts.machine({}, {});
     health_.remove_given_up(machine);
     return machine;
 }

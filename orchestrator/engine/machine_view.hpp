@@ -37,7 +37,7 @@ class MachineView {
     auto with_device(int device, Use&& use) const {
         const auto at = static_cast<std::size_t>(device);
         if (const Machine* fixed = context_.parts.fixed_machine) return use(fixed->accelerators.at(at));
-        return use(context_.parts.machine({}, 0).accelerators.at(at));
+        return use(context_.parts.machine({}, {}).accelerators.at(at));
     }
 
     const EngineContext& context_;

@@ -26,7 +26,6 @@
 #include "orchestrator/engine/log_lines.hpp"
 #include "orchestrator/engine/session_concurrency.hpp"
 #include "orchestrator/engine/study_log.hpp"
-#include "orchestrator/engine/thread_time.hpp"
 #include "orchestrator/engine/waiting_for.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/execution/interrupts.hpp"
@@ -112,8 +111,12 @@ class Session {
         // The timeout must exceed the interval of a living worker's messages.
         LocalOptions options{.tag = study_tag(folder_), .program = programs_.hpo, .limits = raise_soft_limits()};
         options.alive_every = std::min(options.alive_every, study_.resources.progress_timeout / 3);
-        auto executor = LocalExecutor::make(
-            loop_, options, [this](WorkerIndex index, const execution::Event& event) { engine_->on(index, event); });
+        auto executor = LocalExecutor::make(loop_, options, [this](WorkerIndex index, const execution::Event& event) {
+            if (const auto* ready = std::get_if<execution::Ready>(&event))
+                machine_->worker_started(index, ready->hello.pid);
+            engine_->on(index, event);
+            if (std::holds_alternative<execution::Exited>(event)) machine_->worker_ended(index);
+        });
         if (!executor) return executor.error();
         executor_ = std::move(*executor);
         return {};
@@ -140,7 +143,7 @@ class Session {
         log_->info("sampler {}", ledger_.proposer().about());
         keeper_.begin();
         // Trials on the host leave those on devices a worker, and the other way round; the cores limit both.
-        const std::size_t devices = machine_->host_too() ? machine_->read({}, 0, {}).accelerators.size() : 0;
+        const std::size_t devices = machine_->host_too() ? machine_->read({}, {}, {}).accelerators.size() : 0;
         engine_.emplace(parts(), plan_.workers + static_cast<int>(devices));
 
         observer_.begun(view());
@@ -262,7 +265,7 @@ class Session {
                         return machine_->read(workers, reusable, reserved);
                     },
                 .usage = [this](auto workers) { return machine_->usage(workers); },
-                .thread_time = [](std::int64_t worker) { return thread_time_of_tree(worker); },
+                .thread_time = [this](WorkerIndex worker) { return machine_->thread_time(worker, clock_.now()); },
                 .worker =
                     [this](WorkerIndex index, std::span<const int> devices) {
                         return worker_launch(study_, programs_, plan_, index, machine_->target(devices));
@@ -419,7 +422,7 @@ class Session {
     [[nodiscard]] Machine seen() const {
         std::vector<Reservation> reserved;
         for (const HeldResources& held : engine_->held_resources()) reserved.push_back(held.reservation);
-        return machine_->read(engine_->workers(), 0, reserved);
+        return machine_->read(engine_->workers(), {}, reserved);
     }
 
     void draw() {

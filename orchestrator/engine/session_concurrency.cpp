@@ -34,7 +34,7 @@ std::optional<ConcurrencyPlan> concurrency_plan(const Study& study, const Worker
     if (script_on_gpu) search.workers.start = std::min(search.workers.start, scripts_on_gpu);
     const std::filesystem::path cache = user_cache();
     if (cache.empty()) return search;
-    const Machine reading = machine.read({}, 0, {});
+    const Machine reading = machine.read({}, {}, {});
     std::vector<int> devices{host_only};
     if (machine.on_device())
         for (std::size_t i = 0; i < reading.accelerators.size(); ++i) devices.push_back(static_cast<int>(i));
@@ -50,7 +50,7 @@ Result<void> keep_findings(const Study& study, const SessionMachine& machine,
                            std::span<const ConcurrencyFinding> findings) {
     const std::filesystem::path cache = user_cache();
     if (cache.empty() || findings.empty()) return {};
-    const Machine reading = machine.read({}, 0, {});
+    const Machine reading = machine.read({}, {}, {});
     for (const ConcurrencyFinding& finding : findings) {
         const ConcurrencyKey key = key_of(study, machine, finding.device, reading);
         if (auto saved = save_concurrency(concurrency_file(cache, key), key, finding.found); !saved) return saved;

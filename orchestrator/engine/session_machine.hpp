@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "orchestrator/engine/worker_pool.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/scheduling/machine.hpp"
+#include "orchestrator/scheduling/throughput_meter.hpp"
 
 namespace hpo {
 
@@ -40,14 +42,20 @@ class SessionMachine {
     /// Sets the reservations of other sessions, which read() counts as used.
     virtual void take_other_sessions(std::vector<SessionReservations> sessions) = 0;
 
+    /// A worker has started as this process of the first host, or has ended. What follows names it by its index.
+    virtual void worker_started(WorkerIndex worker, std::int64_t pid) = 0;
+    virtual void worker_ended(WorkerIndex worker) = 0;
+
     /// Returns the present machine within the study's limits; accelerators as of the last poll(). Memory of the process
-    /// trees of `workers` (pids) does not count as used by other programs; that of `reusable` (0: none) also counts as
-    /// free. `reserved` has their reservations, for drivers that hide the memory of each process.
-    [[nodiscard]] virtual Machine read(std::span<const std::int64_t> workers, std::int64_t reusable,
+    /// trees of `workers` does not count as used by other programs; that of `reusable` also counts as free. `reserved`
+    /// has their reservations, for drivers that hide the memory of each process.
+    [[nodiscard]] virtual Machine read(std::span<const WorkerIndex> workers, std::optional<WorkerIndex> reusable,
                                        std::span<const Reservation> reserved) const = 0;
     /// Returns the memory of the process tree of each of `workers`; of devices the largest on one of them, 0 if the
     /// driver hides the memory of each process.
-    [[nodiscard]] virtual std::vector<Footprint> usage(std::span<const std::int64_t> workers) const = 0;
+    [[nodiscard]] virtual std::vector<Footprint> usage(std::span<const WorkerIndex> workers) const = 0;
+    /// Returns the times of the threads of a worker and its descendants, if readable.
+    [[nodiscard]] virtual std::optional<ThreadTime> thread_time(WorkerIndex worker, Seconds now) = 0;
     /// Returns the reservations that a session with these resources publishes (devices/session_registry.hpp).
     [[nodiscard]] virtual std::vector<DeviceReservation> to_publish(
         const Machine& now, std::span<const HeldResources> held_resources) const = 0;

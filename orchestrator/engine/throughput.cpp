@@ -80,19 +80,12 @@ void Throughput::reported(WorkerIndex index, std::int64_t trial, std::int64_t st
     if (found == devices_.end()) return;
     if (worker.borrows) return;  // with cores that others will want back it is faster than it will be beside them
     const std::int64_t before = settled_on(found->second);
-    if (found->second.reported(trial, step, context_.now(), left(), thread_time(worker.pid)))
+    if (found->second.reported(trial, step, context_.now(), left(), thread_time(index)))
         note_change(worker.device, before);
 }
 
-/// Steps may take milliseconds, and to read the times of a few threads takes some 50 us.
-std::optional<ThreadTime> Throughput::thread_time(std::int64_t pid) {
-    constexpr Seconds often_enough{0.05};
-    if (!context_.parts.thread_time || pid == 0) return std::nullopt;
-    Read& read = read_[pid];
-    const Seconds now = context_.now();
-    if (read.at && now - *read.at < often_enough) return read.time;
-    read = {now, context_.parts.thread_time(pid)};
-    return read.time;
+std::optional<ThreadTime> Throughput::thread_time(WorkerIndex worker) const {
+    return context_.parts.thread_time ? context_.parts.thread_time(worker) : std::nullopt;
 }
 
 void Throughput::ending(WorkerIndex index, std::int64_t trial) {

@@ -43,17 +43,12 @@ class Throughput {
     DeviceConcurrency& on(int device, std::int64_t slots);
     [[nodiscard]] std::int64_t first_limit(int device) const;
     void note_change(int device, std::int64_t before);
-    std::optional<ThreadTime> thread_time(std::int64_t pid);
+    [[nodiscard]] std::optional<ThreadTime> thread_time(WorkerIndex worker) const;
 
     EngineContext& context_;
     const WorkerPool& pool_;
     Placement& placement_;  ///< has to decide again when the limits change
     std::map<int, DeviceConcurrency> devices_;
-    struct Read {
-        std::optional<Seconds> at;
-        std::optional<ThreadTime> time;
-    };
-    std::map<std::int64_t, Read> read_;  ///< by worker
 };
 
 }  // namespace hpo

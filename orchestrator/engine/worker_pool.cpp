@@ -312,11 +312,11 @@ std::vector<std::int64_t> WorkerPool::running() const {
     return trials;
 }
 
-std::vector<std::int64_t> WorkerPool::pids() const {
-    std::vector<std::int64_t> pids;
-    for (const Worker& worker : workers_)
-        if (worker.pid) pids.push_back(worker.pid);
-    return pids;
+std::vector<WorkerIndex> WorkerPool::started() const {
+    std::vector<WorkerIndex> started;
+    for (std::size_t index = 0; index < workers_.size(); ++index)
+        if (workers_[index].greeted) started.push_back(static_cast<WorkerIndex>(index));
+    return started;
 }
 
 }  // namespace hpo

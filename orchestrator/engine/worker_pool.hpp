@@ -159,8 +159,8 @@ class WorkerPool {
     [[nodiscard]] bool any_idle_to_ask() const { return !known_.answers_idle.empty(); }
     /// Returns the numbers of the trials in training, ascending.
     [[nodiscard]] std::vector<std::int64_t> running() const;
-    /// Returns the process ids of the living workers.
-    [[nodiscard]] std::vector<std::int64_t> pids() const;
+    /// Returns the workers that have sent their hello and have not exited.
+    [[nodiscard]] std::vector<WorkerIndex> started() const;
 
    private:
     /// Workers by their present abilities.

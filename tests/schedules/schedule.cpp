@@ -196,8 +196,8 @@ class Schedule {
                                              return now;
                                          },
                                      .usage =
-                                         [](auto pids) {
-                                             return std::vector<Footprint>(pids.size(), Footprint{0, 50 << 20, 0});
+                                         [](auto workers) {
+                                             return std::vector<Footprint>(workers.size(), Footprint{0, 50 << 20, 0});
                                          },
                                      .worker =
                                          [&s](WorkerIndex, auto devices) {

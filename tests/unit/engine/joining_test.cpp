@@ -197,7 +197,7 @@ TEST_F(Shapes, TheMeasuredMemoryOfAWorkerWithSeveralTrialsIsAssignedToNone) {
     const auto running = plan_all(0, [](auto) { return "a"; });
     ASSERT_EQ(running.size(), 2U);
     play->say(0, from_worker::Reported{running[0], {.step = 1, .metrics = {{"loss", 0.5}}, .peak_bytes = 900 * MiB}});
-    play->holds[100] = {800 * MiB, 900 * MiB, 0};
+    play->holds[0] = {800 * MiB, 900 * MiB, 0};
     for (int second = 0; second < 4; ++second) play->tick();
     EXPECT_EQ(reserved_bytes(), 400 * MiB);
 }

@@ -39,7 +39,7 @@ TEST_F(Memory, AScriptsFirstTrialRunsAloneUntilItsFirstStepHasShownWhatItTakes) 
     ASSERT_EQ(launched(play).size(), 1u);
     play.ready(0);
     const AttemptId id = play.asked(0);
-    play.holds[100] = {0, 100 * MiB, 0};
+    play.holds[0] = {0, 100 * MiB, 0};
     play.tick();
     EXPECT_TRUE(launched(play).empty()) << "it may still grow in its first step";
     play.report(0, id, 1, 0.5);
@@ -54,14 +54,14 @@ TEST_F(Memory, MemoryThatAWarmWorkerStillHoldsIsNotChargedToItsNextTrial) {
     play.ready(0);
     const AttemptId large = play.asked(0);
     play.report(0, large, 1, 0.5);
-    play.holds[100] = {0, 900 * MiB, 0};
+    play.holds[0] = {0, 900 * MiB, 0};
     play.tick();
     EXPECT_EQ(play.trial(1).peak.host_bytes, 900 * MiB);
     play.finish(0, large);
     const AttemptId small = play.asked(0);
     play.report(0, small, 1, 0.5);
     play.tick();  // the usage is as it was when the last trial ended
-    play.holds[100] = {0, 100 * MiB, 0};
+    play.holds[0] = {0, 100 * MiB, 0};
     play.tick();
     play.tick();
     EXPECT_EQ(play.trial(2).peak.host_bytes, 100 * MiB);
@@ -71,7 +71,7 @@ TEST_F(Memory, TheNextSessionUsesTheMeasuredMemory) {
     {
         Played play(undeclared(), store, 1);
         play.ready(0);
-        play.holds[100] = {0, 100 * MiB, 0};
+        play.holds[0] = {0, 100 * MiB, 0};
         play.report(0, play.asked(0), 1, 0.5);
         play.tick();
     }
@@ -100,7 +100,7 @@ TEST_F(Memory, AReservationGivesWayToTheMeasuredPeakAndOthersMoveUp) {
     ASSERT_EQ(launched(play).size(), 1u);
     play.ready(0);
     const AttemptId id = play.asked(0);
-    play.holds[100] = {0, 100 * MiB, 0};
+    play.holds[0] = {0, 100 * MiB, 0};
     play.report(0, id, 1, 0.5);
     play.tick();
     ASSERT_EQ(play.engine->held_resources().size(), 2u);
@@ -188,7 +188,7 @@ TEST_F(WordOfMemory, GivesWayToTheMeasuredPeakOnceTheTrialHasGotFurther) {
         if (!play.trial(1).allocation.alone) run_out(play, id, 2 * GiB);
     }
     const AttemptId id{1, play.trial(1).attempt};
-    play.holds[100] = {0, 100 * MiB, 0};
+    play.holds[0] = {0, 100 * MiB, 0};
     play.report(0, id, 1, 0.5);
     play.tick();
     EXPECT_TRUE(play.engine->held_resources()[0].reservation.alone) << "it got so far before";
@@ -440,9 +440,9 @@ TEST_F(Memory, TheUsageOfTheLastTrialIsNotTakenForThatOfTheNextOne) {
     const AttemptId next = play.asked(0);
     ASSERT_EQ(next, (AttemptId{2, 1}));
     play.report(0, next, 1, 0.5);
-    play.holds[100] = {6 * GiB, MiB, 0};  // from an earlier reading
+    play.holds[0] = {6 * GiB, MiB, 0};  // from an earlier reading
     play.tick();
-    play.holds[100] = {GiB / 2, MiB, 0};
+    play.holds[0] = {GiB / 2, MiB, 0};
     for (int i = 0; i < 3; ++i) play.tick();
     EXPECT_EQ(play.trial(2).peak.device_bytes, GiB / 2);
 }

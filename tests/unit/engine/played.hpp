@@ -54,7 +54,7 @@ class Played {
                                    .executor = executor,
                                    .clock = clock,
                                    .machine = [this](auto, auto) { return machine; },
-                                   .usage = [this](auto pids) { return used(pids); },
+                                   .usage = [this](auto measured) { return used(measured); },
                                    .worker =
                                        [this](WorkerIndex, auto devices) {
                                            started_on.emplace_back(devices.begin(), devices.end());
@@ -132,7 +132,7 @@ class Played {
     StudyRecord stored_record() const { return ledger_.stored_record(); }
 
     Machine machine;
-    std::map<std::int64_t, Footprint> holds;  ///< measured memory of the workers, by pid
+    std::map<WorkerIndex, Footprint> holds;  ///< measured memory of the workers
     PlayedExecutor executor;
     ManualClock clock;
     std::optional<Engine> engine;
@@ -144,9 +144,9 @@ class Played {
     std::vector<std::vector<int>> started_on;  ///< the devices of each worker
 
    private:
-    std::vector<Footprint> used(std::span<const std::int64_t> pids) {
+    std::vector<Footprint> used(std::span<const WorkerIndex> workers) {
         std::vector<Footprint> all;
-        for (const std::int64_t pid : pids) all.push_back(holds[pid]);
+        for (const WorkerIndex worker : workers) all.push_back(holds[worker]);
         return all;
     }
 

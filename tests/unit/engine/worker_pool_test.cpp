@@ -51,7 +51,7 @@ TEST_F(Pool, AWorkerIsReadyOnceItHasSaidHello) {
     EXPECT_FALSE(pool_.at(0).shrinks);
     EXPECT_EQ(pool_.at(0).slots, 1024U);
     EXPECT_EQ(pool_.at(0).environment, "cores 0");
-    EXPECT_THAT(pool_.pids(), ElementsAre(7));
+    EXPECT_THAT(pool_.started(), ElementsAre(0));
     EXPECT_FALSE(pool_.greet(0, {.pid = 8})) << "a second hello";
 }
 
