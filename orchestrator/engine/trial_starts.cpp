@@ -151,12 +151,20 @@ const Machine& TrialStarts::machine() {
         if (std::exchange(fixed_, fixed) != fixed) uses_.placement.set_machine(*fixed);
         return *fixed;
     }
-    if (!std::exchange(is_read_, true) || fixed_) {
-        fixed_ = nullptr;
-        reading_ = uses_.machine.for_trials();
-        uses_.placement.set_machine(reading_);
-    }
+    if (!std::exchange(is_read_, true) || fixed_) take_reading(uses_.machine.for_trials());
     return reading_;
+}
+
+/// Tells placement the hosts of a new reading, or the whole machine if it has other places than the last one.
+void TrialStarts::take_reading(Machine reading) {
+    const bool was_fixed = std::exchange(fixed_, nullptr) != nullptr;
+    const bool is_placed = std::exchange(has_reading_, true) && !was_fixed &&
+                           reading.hosts.size() == reading_.hosts.size() &&
+                           reading.accelerators.size() == reading_.accelerators.size();
+    reading_ = std::move(reading);
+    if (!is_placed) return uses_.placement.set_machine(reading_);
+    for (std::size_t host = 0; host < reading_.hosts.size(); ++host)
+        uses_.placement.host_changed(static_cast<int>(host));
 }
 
 /// Returns true if the study's first trial has several cores before others begin. Rules and samplers compare other

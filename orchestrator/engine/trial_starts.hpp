@@ -69,6 +69,7 @@ class TrialStarts {
     [[nodiscard]] PlacementLimits limits();
     void keep_cores_for_devices(PlacementLimits& limits);
     const Machine& machine();
+    void take_reading(Machine reading);
     [[nodiscard]] int host_of_worker(WorkerIndex index);
     void launch(WorkerIndex index, int device, const std::vector<int>& more = {});
     void start(const PlacementDecision::Start& start);
@@ -84,7 +85,8 @@ class TrialStarts {
 
     std::set<std::int64_t> unanswered_;  ///< trials without a worker that can answer `plan` at this moment
     Machine reading_;
-    bool is_read_ = false;  ///< `reading_` is newer than the last start of a trial and the last end of a worker
+    bool is_read_ = false;      ///< `reading_` is newer than the last start of a trial and the last end of a worker
+    bool has_reading_ = false;  ///< placement has been told `reading_`
     const Machine* fixed_ = nullptr;  ///< constant machine that placement has
 
     std::string waits_;

@@ -131,7 +131,7 @@ std::string classes_text(std::vector<std::pair<std::string, std::int64_t>> value
     std::string text = std::to_string(values.size()) + " classes: ";
     for (std::size_t i = 0; i < std::min(values.size(), shown_names); ++i)
         text += (i > 0 ? ", " : "") + printable(values[i].first) + ' ' + std::to_string(values[i].second) + " (" +
-                std::to_string(100 * values[i].second / std::max<std::int64_t>(1, rows)) + " %)";
+                std::to_string((200 * values[i].second / std::max<std::int64_t>(1, rows) + 1) / 2) + " %)";
     return text + (values.size() > shown_names ? ", ..." : "");
 }
 
