@@ -74,15 +74,31 @@ Result<void> write_holder(int fd, const Holder& holder, const std::filesystem::p
     return {};
 }
 
+bool is_living(const std::optional<Holder>& holder) {
+    return holder && (holder->host != host_name() || ::kill(static_cast<pid_t>(holder->pid), 0) == 0 || errno == EPERM);
+}
+
 /// The file of a lock that was just taken may not name its holder yet, or still name the previous one.
 std::optional<Holder> read_living_holder(int fd) {
     using namespace std::chrono;
     const auto deadline = steady_clock::now() + milliseconds(300);
     for (;;) {
         auto holder = read_holder(fd);
-        const bool living = holder && (holder->host != host_name() || ::kill(static_cast<pid_t>(holder->pid), 0) == 0 ||
-                                       errno == EPERM);
-        if (living || steady_clock::now() > deadline) return holder;
+        if (is_living(holder) || steady_clock::now() > deadline) return holder;
+        std::this_thread::sleep_for(milliseconds(5));
+    }
+}
+
+/// Takes the lock, also of a holder that has just been killed: a process that it was about to start has the lock, too,
+/// until it executes its program. Sets errno on failure.
+bool take_from_the_living(int fd) {
+    using namespace std::chrono;
+    const auto deadline = steady_clock::now() + seconds(5);
+    for (;;) {
+        if (try_lock(fd)) return true;
+        const int reason = errno;
+        const bool is_held = reason == EAGAIN || reason == EACCES;
+        if (!is_held || is_living(read_holder(fd)) || steady_clock::now() > deadline) return errno = reason, false;
         std::this_thread::sleep_for(milliseconds(5));
     }
 }
@@ -99,7 +115,7 @@ Result<HolderLock> HolderLock::take(const StudyFolder& study) {
         if (lock.fd_ < 0) return Error{path.string() + ": cannot be opened: " + std::strerror(errno)};
         struct stat info {};
         if (::fstat(lock.fd_, &info) == 0 && (info.st_mode & 0777) != mode) (void)::fchmod(lock.fd_, mode);
-        if (!try_lock(lock.fd_)) {
+        if (!take_from_the_living(lock.fd_)) {
             if (errno != EAGAIN && errno != EACCES)
                 return Error{path.string() + ": cannot be locked: " + std::strerror(errno)};
             const auto holder = read_living_holder(lock.fd_);

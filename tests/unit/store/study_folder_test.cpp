@@ -1,6 +1,7 @@
 #include "orchestrator/store/study_folder.hpp"
 
 #include <gmock/gmock.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -99,6 +100,31 @@ TEST(HolderLock, GarbageInTheFileOfALivingHolderIsReportedAsUnknown) {
     const auto holder = holder_of(folder);
     ASSERT_TRUE(holder);
     EXPECT_EQ(holder->pid, 0);
+}
+
+TEST(HolderLock, WaitsForAProcessThatAKilledHolderWasAboutToStart) {
+    testing::TemporaryFolder runs;
+    const auto folder = make(runs, "s");
+    int ready[2];
+    ASSERT_EQ(::pipe(ready), 0);
+    const pid_t holder = ::fork();
+    if (holder == 0) {
+        auto lock = HolderLock::take(folder);
+        if (::fork() == 0) {  // it has the lock's file, since it executes no program
+            ::poll(nullptr, 0, 500);
+            ::_exit(0);
+        }
+        if (::write(ready[1], lock ? "y" : "n", 1) != 1) ::_exit(9);
+        ::pause();
+    }
+    char byte = 0;
+    ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+    ASSERT_EQ(byte, 'y');
+    ::kill(holder, SIGKILL);
+    ASSERT_EQ(::waitpid(holder, nullptr, 0), holder);
+    const auto lock = HolderLock::take(folder);
+    EXPECT_TRUE(lock) << lock.error().message;
+    for (const int end : ready) ::close(end);
 }
 
 TEST(HolderLock, OfManyProcessesAtOnceOneWinsAndTheKernelFreesTheLockOfAKilledOne) {
