@@ -163,12 +163,11 @@ TEST(TransformerTrial, CheckpointingChangesNoBit) {
 
 TEST(TransformerTrial, TheMemoryOfItsPartsIsToldWithTheData) {
     WorkerFixture worker;
-    EXPECT_THAT(
-        answer_plan({1, token_params(), 1, 5, true}, worker.context).data,
-        ::testing::ElementsAre(HasSubstr("sequences of 12 tokens out of 6"),
-                               ::testing::MatchesRegex("memory of such a trial: attention .* MiB, perceptrons .* "
-                                                       "MiB, entry and head .* MiB, gradients .* MiB, weights, "
-                                                       "moments and batches .* MiB")));
+    EXPECT_THAT(answer_plan({1, token_params(), 1, 5, true}, worker.context).data,
+                ::testing::ElementsAre(HasSubstr("sequences of 12 tokens out of 6"),
+                                       ::testing::MatchesRegex("memory of the trial: attention .* MiB, perceptrons .* "
+                                                               "MiB, entry and head .* MiB, gradients .* MiB, weights, "
+                                                               "moments and batches .* MiB")));
 }
 
 TEST(TransformerBuckets, EqualModelsHaveEqualKeysAndShapesAreOfThem) {
