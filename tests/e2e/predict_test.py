@@ -136,6 +136,12 @@ budget: {epochs: 1, trials: 1}
         rows = self.predict(self.folder / "data.npz")
         self.assertAlmostEqual(numpy.mean([row["prediction"] == str(label) for row, label in zip(rows, y)]),
                                expected["accuracy"], delta=0.011)
+        labels = y[:100].astype(float)
+        labels[7] = numpy.nan
+        numpy.savez(self.folder / "gap.npz", features=x[:100], targets=labels)
+        self.assertEqual(99, self.score(self.folder / "gap.npz")["scored"])
+        numpy.savez(self.folder / "untested.npz", x_train=x, y_train=y, x_test=x[:9])
+        self.assertEqual(9, self.score(self.folder / "untested.npz")["rows"])
         numpy.save(self.folder / "new.npy", x[:100].astype("float32"))
         alike = self.predict(self.folder / "new.npy")
         self.assertEqual([row["prediction"] for row in rows], [row["prediction"] for row in alike])

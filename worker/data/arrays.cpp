@@ -22,21 +22,6 @@ constexpr std::size_t most_labels = 4096;                           // different
 constexpr std::int64_t most_targets = 65'536;                       // of a sample
 constexpr std::size_t target_piece_bytes = std::size_t{1} << 18;
 
-/// Names of arrays by which features and targets are found, for training and for testing.
-struct ArrayNames {
-    const char *inputs, *targets, *test_inputs, *test_targets;
-};
-constexpr std::array usual_names{
-    ArrayNames{"x_train", "y_train", "x_test", "y_test"},
-    ArrayNames{"X_train", "y_train", "X_test", "y_test"},
-    ArrayNames{"train_images", "train_labels", "test_images", "test_labels"},
-    ArrayNames{"x", "y", "", ""},
-    ArrayNames{"X", "y", "", ""},
-    ArrayNames{"images", "labels", "", ""},
-    ArrayNames{"features", "labels", "", ""},
-    ArrayNames{"features", "targets", "", ""},
-};
-
 struct Places {
     ArrayPlace inputs, targets;
     std::optional<ArrayPlace> test_inputs, test_targets;
@@ -56,8 +41,9 @@ class Finder {
                 const auto *test_inputs = named(names.test_inputs), *test_targets = named(names.test_targets);
                 if ((test_inputs == nullptr) != (test_targets == nullptr))
                     return Error{"data.path: " + config_.path + " has an array " +
-                                 (test_inputs != nullptr ? names.test_inputs : names.test_targets) + " but no " +
-                                 (test_inputs != nullptr ? names.test_targets : names.test_inputs)};
+                                 std::string(test_inputs != nullptr ? names.test_inputs : names.test_targets) +
+                                 " but no " +
+                                 std::string(test_inputs != nullptr ? names.test_targets : names.test_inputs)};
                 Places found{*inputs, *targets, {}, {}};
                 if (test_inputs != nullptr) found.test_inputs = *test_inputs, found.test_targets = *test_targets;
                 return found;
@@ -95,7 +81,7 @@ class Finder {
         return Places{places_[0], its->front(), {}, {}};
     }
 
-    [[nodiscard]] const ArrayPlace* named(const std::string& name) const {
+    [[nodiscard]] const ArrayPlace* named(std::string_view name) const {
         const auto found = std::find_if(places_.begin(), places_.end(),
                                         [&](const ArrayPlace& place) { return !name.empty() && place.name == name; });
         return found == places_.end() ? nullptr : &*found;

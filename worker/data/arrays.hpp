@@ -6,9 +6,11 @@
 // are classes if they are integers or task: classification, else numbers.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hpo/result.hpp"
@@ -17,6 +19,21 @@
 #include "worker/data/npy_reader.hpp"
 
 namespace hpo {
+
+/// Names by which arrays of features and targets are found, for training and for testing.
+struct ArrayNames {
+    std::string_view inputs, targets, test_inputs, test_targets;  ///< empty: there is no name for testing
+};
+inline constexpr std::array usual_names{
+    ArrayNames{"x_train", "y_train", "x_test", "y_test"},
+    ArrayNames{"X_train", "y_train", "X_test", "y_test"},
+    ArrayNames{"train_images", "train_labels", "test_images", "test_labels"},
+    ArrayNames{"x", "y", "", ""},
+    ArrayNames{"X", "y", "", ""},
+    ArrayNames{"images", "labels", "", ""},
+    ArrayNames{"features", "labels", "", ""},
+    ArrayNames{"features", "targets", "", ""},
+};
 
 /// Features with their targets.
 struct ArrayPair {

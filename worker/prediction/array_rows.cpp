@@ -1,6 +1,5 @@
 // Rows of a NumPy array, standardized column by column as the model's training rows were.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -8,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "worker/data/arrays.hpp"
 #include "worker/data/csv_columns.hpp"
 #include "worker/data/data_text.hpp"
 #include "worker/data/npy_reader.hpp"
@@ -72,7 +72,7 @@ struct SampleArrays {
     std::optional<ArrayPlace> targets;
 };
 
-/// The only array, or the first one with a usual name.
+/// The only array, or the ones with the usual names for testing, or else for training.
 Result<SampleArrays> samples_in(const std::filesystem::path& data) {
     auto places = list_arrays(data);
     if (!places) return places.error();
@@ -81,22 +81,21 @@ Result<SampleArrays> samples_in(const std::filesystem::path& data) {
         const auto found = std::ranges::find(*places, name, &ArrayPlace::name);
         return found == places->end() ? std::nullopt : std::optional(*found);
     };
-    constexpr std::array<std::pair<std::string_view, std::array<std::string_view, 2>>, 8> names{{
-        {"x_test", {"y_test", ""}},
-        {"X_test", {"y_test", ""}},
-        {"test_images", {"test_labels", ""}},
-        {"x", {"y", ""}},
-        {"X", {"y", ""}},
-        {"images", {"labels", ""}},
-        {"features", {"labels", "targets"}},
-        {"inputs", {"labels", "targets"}},
-    }};
-    for (const auto& [inputs, targets] : names)
-        if (const auto place = named(inputs))
-            return SampleArrays{*place, named(targets[0]) ? named(targets[0]) : named(targets[1])};
+    using Name = std::string_view ArrayNames::*;
+    for (const auto& [inputs, targets] : {std::pair<Name, Name>{&ArrayNames::test_inputs, &ArrayNames::test_targets},
+                                          std::pair<Name, Name>{&ArrayNames::inputs, &ArrayNames::targets}}) {
+        std::optional<SampleArrays> found;
+        for (const ArrayNames& names : usual_names) {
+            const auto place = named(names.*inputs);
+            if (!place || (found && found->inputs.name != place->name)) continue;
+            if (const auto known = named(names.*targets)) return SampleArrays{*place, known};
+            if (!found) found = SampleArrays{*place, {}};
+        }
+        if (found) return *found;
+    }
     NameList listed;
     for (const ArrayPlace& place : *places) listed.add(place.name);
-    return Error{data.string() + ": none of its arrays is called x_test, x, images, features or inputs; " +
+    return Error{data.string() + ": none of its arrays is called x_test, x, images or features; " +
                  listed.line("it has")};
 }
 
@@ -119,7 +118,7 @@ Result<std::vector<double>> read_targets(const SavedModel& model, const ArrayPla
     std::vector<double> targets;
     for (std::int64_t i = 0; i < samples * width; ++i) {
         const double number = npy_number(header.type, &bytes[static_cast<std::size_t>(i * bytes_of(header.type))]);
-        const auto known = class_of.find(number);
+        const auto known = std::isnan(number) ? class_of.end() : class_of.find(number);  // NaN has no order
         targets.push_back(!classes                  ? number
                           : known == class_of.end() ? std::numeric_limits<double>::quiet_NaN()
                                                     : known->second);
