@@ -8,10 +8,28 @@
 namespace hpo {
 
 Result<void> StudySnapshot::refresh() {
-    constexpr std::size_t batch = 4096;
     if (store->stands_still())
         if (auto again = open_store_read_only(folder.database())) store = std::move(*again);
     if (auto read = store->read_summary(record); !read) return read;
+    // The holder is read after the events. A process that takes the study only now has no running trials among them.
+    // One that was there before has ended in between: its last events may have been missed.
+    bool held_before = false;
+    do {
+        held_before = holder_of(folder).has_value();
+        if (auto read = read_events(); !read) return read;
+        holder = holder_of(folder);
+    } while (held_before && !holder);
+    if (!holder)
+        for (TrialRecord& trial : record.trials)
+            if (trial.state == TrialState::running) trial.state = TrialState::queued, trial.where.clear();
+    for (const TrialRecord& trial : record.trials)  // their speed in samples depends on a parameter
+        if (trial.state == TrialState::running)
+            if (auto read = read_parameters(trial.number); !read) return read;
+    return {};
+}
+
+Result<void> StudySnapshot::read_events() {
+    constexpr std::size_t batch = 4096;
     for (;;) {
         const auto events = store->events(record.sequence, batch);
         if (!events) return events.error();
@@ -27,17 +45,8 @@ Result<void> StudySnapshot::refresh() {
         } catch (const std::out_of_range&) {
             return Error{folder.database().string() + ": an event of a trial that does not exist"};
         }
-        if (events->size() < batch) break;
+        if (events->size() < batch) return {};
     }
-    // The holder is read after the events. A process that takes the study only now has no running trials among them.
-    holder = holder_of(folder);
-    if (!holder)
-        for (TrialRecord& trial : record.trials)
-            if (trial.state == TrialState::running) trial.state = TrialState::queued, trial.where.clear();
-    for (const TrialRecord& trial : record.trials)  // their speed in samples depends on a parameter
-        if (trial.state == TrialState::running)
-            if (auto read = read_parameters(trial.number); !read) return read;
-    return {};
 }
 
 Result<void> StudySnapshot::read_parameters(std::int64_t number) {

@@ -32,6 +32,9 @@ struct StudySnapshot {
     [[nodiscard]] Result<TrialRecord> whole(TrialRecord trial) const;
     /// Returns the trial. Throws Fatal with the range of existing numbers if there is no such trial.
     [[nodiscard]] const TrialRecord& trial(std::int64_t number) const;
+
+   private:
+    Result<void> read_events();
 };
 
 /// What is read of each trial: without its parameters, reading takes half the time. Running trials have theirs.

@@ -111,8 +111,8 @@ struct LiveStudies::Shown {
         document = {};
     }
     void read() {
-        const Look now = look_at(folder);
         const bool running = holder_of(folder).has_value();
+        const Look now = look_at(folder);  // after the holder, whose last events it then has
         if (now == look && running == figures.running) return;
         if (std::get<0>(now) != std::get<0>(look)) forget();  // removed, or begun again
         look = now;

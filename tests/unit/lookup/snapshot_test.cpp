@@ -1,0 +1,47 @@
+// A snapshot that is taken while the process that runs the study ends.
+#include <gtest/gtest.h>
+
+#include "orchestrator/lookup/study_snapshot.hpp"
+#include "orchestrator/store/holder_lock.hpp"
+#include "tests/support/memory_store.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace hpo {
+namespace {
+
+/// A store whose holder stores its last events and ends just after a viewer has read.
+class EndingStore : public testing::MemoryStore {
+   public:
+    Result<std::vector<StoredEvent>> events(std::int64_t after, std::size_t limit) const override {
+        auto read = MemoryStore::events(after, limit);
+        if (end) std::exchange(end, nullptr)();
+        return read;
+    }
+
+    mutable std::function<void()> end;
+};
+
+TEST(Snapshot, HasTheLastEventsOfAHolderThatEndsMeanwhile) {
+    const testing::TemporaryFolder folder;
+    StudySnapshot snapshot{.folder = {folder.path()}};
+    auto owned = std::make_unique<EndingStore>();
+    EndingStore& store = *owned;
+    snapshot.store = std::move(owned);
+    std::optional<HolderLock> lock = *HolderLock::take(snapshot.folder);
+    ASSERT_TRUE(store.append(event::Proposed{.trial = 1}));
+    ASSERT_TRUE(store.append(event::Launched{.trial = 1, .attempt = 1}));
+    ASSERT_TRUE(snapshot.refresh());
+    EXPECT_TRUE(snapshot.holder);
+    EXPECT_EQ(snapshot.record.trial(1).state, TrialState::running);
+
+    store.end = [&] {
+        ASSERT_TRUE(store.append(event::Finished{.trial = 1, .attempt = 1}));
+        lock.reset();
+    };
+    ASSERT_TRUE(snapshot.refresh());
+    EXPECT_FALSE(snapshot.holder);
+    EXPECT_EQ(snapshot.record.trial(1).state, TrialState::complete);
+}
+
+}  // namespace
+}  // namespace hpo
