@@ -158,6 +158,10 @@ constexpr std::array table{
             "hpo keys                        all of them\n"
             "hpo keys asha                   keys that contain a word",
             commands::keys},
+    Command{"schema", "Print a JSON Schema of study files, with which editors check and complete them",
+            "hpo schema > study.schema.json  then begin study.yaml with:\n"
+            "                                # yaml-language-server: $schema=study.schema.json",
+            commands::schema},
 };
 // clang-format on
 

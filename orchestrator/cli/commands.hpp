@@ -47,6 +47,7 @@ CommandAction simulate(CLI::App& app);
 CommandAction monitor(CLI::App& app);
 CommandAction bench(CLI::App& app);
 CommandAction keys(CLI::App& app);
+CommandAction schema(CLI::App& app);
 CommandAction export_study(CLI::App& app);
 CommandAction convert(CLI::App& app);
 
