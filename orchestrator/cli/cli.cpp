@@ -19,8 +19,8 @@
 #include "hpo/printable.hpp"
 #include "hpo/result.hpp"
 #include "hpo/threads.hpp"
-#include "hpo/version.hpp"
-#include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/app.hpp"
+#include "orchestrator/cli/complete.hpp"
 #include "orchestrator/devices/helper.hpp"
 #include "orchestrator/execution/supervisor.hpp"
 #include "orchestrator/script/adapter.hpp"
@@ -162,19 +162,18 @@ constexpr std::array table{
             "hpo schema > study.schema.json  then begin study.yaml with:\n"
             "                                # yaml-language-server: $schema=study.schema.json",
             commands::schema},
+    Command{"completion", "Print the script that completes commands, options, studies and keys in a shell",
+            "hpo completion bash > ~/.local/share/bash-completion/completions/hpo\n"
+            "hpo completion zsh > \"${fpath[1]}/_hpo\"\n"
+            "hpo completion fish > ~/.config/fish/completions/hpo.fish",
+            commands::completion},
+    Command{"help", "Describe a command",
+            "hpo help run                    as hpo run --help",
+            commands::help},
 };
 // clang-format on
 
 constexpr int usage_error = 2;
-
-std::string indent(std::string_view lines) {
-    std::string text = "  ";
-    for (char c : lines) {
-        text += c;
-        if (c == '\n') text += "  ";
-    }
-    return text;
-}
 
 bool is_command(std::string_view name) {
     return std::any_of(table.begin(), table.end(), [&](const Command& command) { return command.name == name; });
@@ -195,29 +194,10 @@ std::string unknown_option(const CLI::App& app, int argc, char** argv, int first
 }
 
 int parse_and_run(int argc, char** argv) {
-    CLI::App app{"hpo: the best configuration for a training job, in the least time this machine can find it in",
-                 "hpo"};
-    app.set_version_flag("--version", std::string("hpo ") + version, "Print the version and exit");
-    app.set_help_flag("-h,--help", "Print this help and exit");
-    app.require_subcommand(1);
-    app.failure_message([](const CLI::App* at, const CLI::Error& error) {
-        return "hpo: " + printable(error.what(), true) +
-               "\nTry: " + (at->get_parent() ? "hpo " + at->get_name() : at->get_name()) + " --help\n";
-    });
-    std::string first_steps = "Examples:\n";
-    std::vector<std::pair<CLI::App*, CommandAction>> declared;
-    for (const Command& command : table) {
-        CLI::App* sub = app.add_subcommand(std::string(command.name), std::string(command.summary));
-        sub->footer("Examples:\n" + indent(command.examples));
-        declared.emplace_back(sub, command.declare(*sub));
-        first_steps += "  " + std::string(command.examples.substr(0, command.examples.find('\n'))) + "\n";
-    }
-    app.footer(first_steps + "\nhpo COMMAND --help describes a command.");
+    CLI::App app;
+    const DeclaredCommands declared = declare_commands(app);
     if (argc > 1 && argv[1][0] != '-' && !is_command(argv[1])) {
-        std::vector<std::string_view> names;
-        for (const Command& command : table) names.push_back(command.name);
-        std::fprintf(stderr, "hpo: no command '%s'%s\nTry: hpo --help\n", printable(argv[1]).c_str(),
-                     study::suggestion(argv[1], names).c_str());
+        std::fprintf(stderr, "hpo: %s\nTry: hpo --help\n", unknown_command(argv[1]).c_str());
         return usage_error;
     }
     try {
@@ -245,6 +225,8 @@ void complain(const char* prefix, std::string_view message) {
 
 }  // namespace
 
+std::span<const Command> command_table() { return table; }
+
 void print(std::string_view text) {
     ::signal(SIGPIPE, SIG_IGN);
     if (view::write_to(STDOUT_FILENO, text)) return;
@@ -259,7 +241,8 @@ int run_cli(int argc, char** argv) {
     if (argc > 1 && std::strcmp(argv[1], device_helper_command) == 0) return run_device_helper(argc, argv);
     if (argc > 1 && std::strcmp(argv[1], script_command) == 0) return run_script(argc, argv);
     try {
-        return parse_and_run(argc, argv);
+        if (argc > 1 && std::strcmp(argv[1], complete_command) == 0) return run_complete({argv + 2, argv + argc});
+        return argc > 1 ? parse_and_run(argc, argv) : print_overview();
     } catch (const Refusal& refusal) {
         complain("", refusal.what());
         return refusal.exit_code();

@@ -48,6 +48,8 @@ CommandAction monitor(CLI::App& app);
 CommandAction bench(CLI::App& app);
 CommandAction keys(CLI::App& app);
 CommandAction schema(CLI::App& app);
+CommandAction completion(CLI::App& app);
+CommandAction help(CLI::App& app);
 CommandAction export_study(CLI::App& app);
 CommandAction convert(CLI::App& app);
 

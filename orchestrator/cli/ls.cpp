@@ -7,6 +7,7 @@
 #include "hpo/printable.hpp"
 #include "hpo/units.hpp"
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/study_state.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/lookup/study_snapshot.hpp"
 #include "orchestrator/output/study_json.hpp"
@@ -21,16 +22,6 @@ using Json = nlohmann::ordered_json;
 using view::Table;
 
 std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n'; }
-
-/// Returns true if every trial that has begun has ended. A study may finish before its budget of trials is used up:
-/// when its space or its patience is exhausted.
-bool all_ended(const StudyRecord& record) {
-    return !record.trials.empty() && count_ended(record) == static_cast<std::int64_t>(record.trials.size());
-}
-
-bool has_failed(const TrialRecord& trial) {
-    return trial.state == TrialState::failed || trial.state == TrialState::diverged;
-}
 
 /// "val_loss, latency" of several objectives.
 std::string metrics_text(const Objective& objective) {
@@ -68,15 +59,8 @@ int list_all(bool as_json) {
         }
         studies.push_back(study_json(*snapshot));
         const TrialRecord* best = best_trial(snapshot->record, snapshot->study.objective);
-        const auto ended = count_ended(snapshot->record);
-        const bool finished = ended >= snapshot->study.budget.trials || all_ended(snapshot->record);
-        const bool failed = std::all_of(snapshot->record.trials.begin(), snapshot->record.trials.end(), has_failed);
-        table.add({snapshot->study.name,
-                   snapshot->holder ? "running"
-                   : !finished      ? "interrupted"
-                   : failed         ? "failed"
-                                    : "finished",
-                   std::to_string(ended) + "/" + std::to_string(snapshot->study.budget.trials),
+        table.add({snapshot->study.name, std::string(state_of(*snapshot)),
+                   std::to_string(count_ended(snapshot->record)) + "/" + std::to_string(snapshot->study.budget.trials),
                    best ? short_number(*best->value) : "-", metrics_text(snapshot->study.objective),
                    best ? trials_text(*snapshot, *best) : "-", printable(folder.path.string())});
     }

@@ -81,8 +81,50 @@ TEST_F(Commands, HelpNamesEveryCommandAndEachHasExamples) {
     EXPECT_THAT(hpo_command({"--version"}).out, HasSubstr("hpo 0."));
 }
 
+TEST_F(Commands, HelpDescribesACommandAsItsOptionDoes) {
+    EXPECT_EQ(hpo_command({"help"}).out, hpo_command({"--help"}).out);
+    EXPECT_EQ(hpo_command({"help", "run"}).out, hpo_command({"run", "--help"}).out);
+    const CommandResult unknown = hpo_command({"help", "rnu"});
+    EXPECT_EQ(unknown.code, 2);
+    EXPECT_THAT(unknown.err, HasSubstr("no command 'rnu'; did you mean 'run'?"));
+}
+
+TEST_F(Commands, WithoutACommandHpoTellsTheStudiesAndTheNextStep) {
+    const auto lines = [](const std::string& text) { return std::count(text.begin(), text.end(), '\n'); };
+    const CommandResult none = hpo_command({});
+    EXPECT_EQ(none.code, 0);
+    EXPECT_THAT(none.out, AllOf(HasSubstr("No study in "), HasSubstr("hpo init"), HasSubstr("hpo --help")));
+    for (const char* name : {"one", "two", "three", "four", "five", "six"}) make_study(name);
+    const CommandResult some = hpo_command({});
+    EXPECT_EQ(some.code, 0);
+    EXPECT_THAT(some.out, AllOf(HasSubstr("interrupted"), HasSubstr("hpo run "), HasSubstr("and 2 more: hpo ls")));
+    EXPECT_LE(lines(some.out), 12);
+    std::ofstream(make_study("broken", 0).database()) << "no database";
+    EXPECT_THAT(hpo_command({}).out, HasSubstr("unreadable"));
+}
+
+TEST_F(Commands, WithoutACommandHpoWatchesARunningStudyAndGoesOnWithAnInterruptedOne) {
+    const StudyFolder folder = make_study("phase1", 3);
+    EXPECT_THAT(hpo_command({}).out, AllOf(HasSubstr("interrupted"), HasSubstr("hpo run phase1 ")));
+    const auto lock = HolderLock::take(folder);
+    ASSERT_TRUE(lock);
+    EXPECT_THAT(hpo_command({}).out, AllOf(HasSubstr("running"), HasSubstr("hpo top phase1 ")));
+}
+
+TEST_F(Commands, CompletionNamesTheStudiesTrialsAndParametersThatAreHere) {
+    make_study("phase1");
+    EXPECT_THAT(hpo_command({"__complete", "show", "phase1", "1"}).out, HasSubstr("12\tcomplete"));
+    EXPECT_THAT(hpo_command({"__complete", "run", "phase1", "--set", "space.l"}).out, HasSubstr("space.lr.low=\t"));
+    EXPECT_EQ(hpo_command({"__complete", "rm", "p"}).out, "phase1\tstudy\n");
+    for (const std::vector<std::string>& odd : std::vector<std::vector<std::string>>{
+             {"__complete"}, {"__complete", "show", "nowhere/"}, {"__complete", "run", "nowhere", "--set", "space."}}) {
+        const CommandResult result = hpo_command(odd);
+        EXPECT_EQ(result.code, 0);
+        EXPECT_EQ(result.out + result.err, "");
+    }
+}
+
 TEST_F(Commands, WrongUsageExitsWithTwoAndSuggestsTheCure) {
-    EXPECT_EQ(hpo_command({}).code, 2);
     const CommandResult unknown_command = hpo_command({"stpo"});
     EXPECT_EQ(unknown_command.code, 2);
     EXPECT_THAT(unknown_command.err, HasSubstr("did you mean 'stop'"));

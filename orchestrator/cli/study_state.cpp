@@ -1,0 +1,20 @@
+#include "orchestrator/cli/study_state.hpp"
+
+#include <algorithm>
+
+namespace hpo {
+
+std::string_view state_of(const StudySnapshot& snapshot) {
+    const auto& trials = snapshot.record.trials;
+    const auto ended = count_ended(snapshot.record);
+    // A study may finish before its budget of trials is used up: when its space or its patience is exhausted.
+    const bool all_ended = !trials.empty() && ended == static_cast<std::int64_t>(trials.size());
+    if (snapshot.holder) return "running";
+    if (ended < snapshot.study.budget.trials && !all_ended) return "interrupted";
+    const bool failed = std::all_of(trials.begin(), trials.end(), [](const TrialRecord& trial) {
+        return trial.state == TrialState::failed || trial.state == TrialState::diverged;
+    });
+    return failed ? "failed" : "finished";
+}
+
+}  // namespace hpo
