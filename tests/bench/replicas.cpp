@@ -10,9 +10,9 @@
 //
 // bucket: the replicas are alike, and each is padded to its bucket (fusion.hpp), as in a worker with several slots.
 // What a worker measures of a GPU before its first trial (tuning.hpp) holds here too, unless HPO_TUNING is `off`.
-// padded: the replicas' batches and widths are spread evenly from just over half of BATCH and HIDDEN up to these, each
-// is padded to its bucket, and every third one uses SGD. `times` is then the time of a round of updates with these
-// trials unpadded and one after the other, divided by its time with the trials fused.
+// padded: the replicas' batches and widths are spread evenly from the smallest of the bucket of BATCH and HIDDEN up to
+// these, each is padded to the bucket, and every third one uses SGD. `times` is then the time of a round of updates
+// with these trials unpadded and one after the other, divided by its time with the trials fused.
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -74,20 +74,30 @@ Configuration configuration_of(const Setting& setting) {
     return configuration_of(setting, setting.batch, setting.hidden);
 }
 
-/// Returns the parameters of K replicas: all alike, or spread from the smallest of a bucket to the largest.
-std::vector<Configuration> replicas_of(const Setting& setting, int replicas) {
+/// Returns the smallest extent that is padded to the same as `extent`.
+std::int64_t least_padded_alike(std::int64_t extent, const PaddingBounds& bounds) {
+    std::int64_t least = extent;
+    while (least > 1 && padded_extent(least - 1, bounds) == padded_extent(extent, bounds)) --least;
+    return least;
+}
+
+/// Returns the parameters of K replicas: all alike, or spread from the smallest of a bucket to the largest, which is
+/// the last.
+std::vector<Configuration> replicas_of(const Setting& setting, int replicas, const BucketBounds& bounds) {
     std::vector<Configuration> all;
     for (int k = 1; k <= replicas; ++k) {
         if (!setting.padded) {
             all.push_back(configuration_of(setting));
             continue;
         }
-        const auto part = [&](std::int64_t extent) {
-            return extent / 2 + std::max<std::int64_t>(1, extent * k / (2 * replicas));
+        const auto part = [&](std::int64_t extent, const PaddingBounds& of) {
+            const std::int64_t least = least_padded_alike(extent, of);
+            return least + (extent - least) * k / replicas;
         };
         std::vector<std::int64_t> hidden;
-        for (const std::int64_t width : setting.hidden) hidden.push_back(part(width));
-        all.push_back(configuration_of(setting, part(setting.batch), std::move(hidden), k % 3 == 0 ? "sgd" : "adamw"));
+        for (const std::int64_t width : setting.hidden) hidden.push_back(part(width, bounds.widths));
+        all.push_back(configuration_of(setting, part(setting.batch, bounds.batches), std::move(hidden),
+                                       k % 3 == 0 ? "sgd" : "adamw"));
     }
     return all;
 }
@@ -98,13 +108,14 @@ Measured measure(WorkerContext& context, const DeviceData& data, const std::vect
     context.slots = fusion == Fusion::padded ? max_replicas : 1;
     const auto replicas = static_cast<int>(trials.size());
     const SplitSizes sizes = checked(split_sizes(trials[0].data, data.shape.train));
-    const Configuration laid_out = resolve_auto(context, layout_configuration(context, trials[0]));
+    const Configuration laid_out = resolve_auto(context, layout_configuration(context, trials.back()));
     GroupPlan plan = checked(plan_group(laid_out, data.shape, sizes, replicas, fusion));
     const std::size_t bytes = plan.arena.bytes + device.stream_bytes(replicas);
     const auto arena = checked(device.allocate(plan.arena.bytes));
     std::vector<GroupPlan> own;
     std::vector<ReplicaSpec> specs;
     for (const Configuration& trial : trials) {
+        if (trial.training.batch_size > laid_out.training.batch_size) throw Fatal("the trials are not of one bucket");
         own.push_back(checked(plan_group(trial, data.shape, sizes, 1)));
         specs.push_back({trial.training, static_cast<std::uint64_t>(specs.size() + 1), own.back().model.get()});
     }
@@ -138,7 +149,7 @@ void table(const std::string& backend, const Setting& setting, const std::vector
     const auto data = checked(load_to_device(*device, configuration_of(setting).data, 1));
     double first = 0;
     for (const int k : replicas) {
-        const auto trials = replicas_of(setting, k);
+        const auto trials = replicas_of(setting, k, context.tuning.buckets);
         const Measured one = measure(context, *data, trials, setting.fusion, setting.seconds);
         if (first == 0) first = one.updates * k;
         double times = one.updates * k / first;
