@@ -87,6 +87,11 @@ constexpr std::array table{
             "hpo importance phase1           shares of the metric's variance, bounds, noise, ties\n"
             "hpo importance phase1 --json    for programs",
             commands::importance},
+    Command{"plot", "Draw a picture of a study in the terminal, or as SVG",
+            "hpo plot phase1                 the values of its trials, and the best so far\n"
+            "hpo plot phase1 curves          also importance, slice, parallel, timeline, front\n"
+            "hpo plot phase1 slice -o slice.svg",
+            commands::plot},
     Command{"report", "Write a page about a study: one HTML file with charts, to keep or to send",
             "hpo report phase1               writes phase1.html, which any browser shows without a network\n"
             "hpo report phase1 -o week-12.html\n"

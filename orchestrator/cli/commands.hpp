@@ -38,6 +38,7 @@ CommandAction best(CLI::App& app);
 CommandAction compare(CLI::App& app);
 CommandAction rm(CLI::App& app);
 CommandAction importance(CLI::App& app);
+CommandAction plot(CLI::App& app);
 CommandAction report(CLI::App& app);
 CommandAction serve_studies(CLI::App& app);
 CommandAction devices(CLI::App& app);

@@ -113,13 +113,17 @@ std::vector<std::string> importance_lines(StudySnapshot& snapshot) {
 
 }  // namespace
 
-Insights whole_insights_of(StudySnapshot& snapshot) {
+analysis::Importance whole_importance_of(StudySnapshot& snapshot) {
     if (const auto read = read_analysed_steps(snapshot); !read) throw Fatal(read.error().message);
+    return analysis::importance_of(snapshot.study, snapshot.record, repeats_of(snapshot));
+}
+
+Insights whole_insights_of(StudySnapshot& snapshot) {
+    const analysis::Importance importance = whole_importance_of(snapshot);
     Insights insights;
     insights.stopping = analysis::stopping_text(snapshot.study, snapshot.record);
     insights.lines = machine_lines(snapshot);
-    insights.whole = analysis::whole_text(
-        snapshot.study, analysis::importance_of(snapshot.study, snapshot.record, repeats_of(snapshot)));
+    insights.whole = analysis::whole_text(snapshot.study, importance);
     return insights;
 }
 
@@ -219,8 +223,7 @@ Json importance_json(StudySnapshot& snapshot, std::int64_t most_steps) {
             snapshot.study.name + " does it once.";
         return importance_json(snapshot.study, none, Json::array());
     }
-    if (const auto read = read_analysed_steps(snapshot); !read) throw Fatal(read.error().message);
-    const auto importance = analysis::importance_of(snapshot.study, snapshot.record, repeats_of(snapshot));
+    const auto importance = whole_importance_of(snapshot);
     return importance_json(snapshot.study, importance, stopping_json(snapshot.study, snapshot.record));
 }
 
@@ -238,9 +241,7 @@ int run_importance(const ImportanceArguments& arguments) {
         print(importance_json(snapshot).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
         return 0;
     }
-    if (const auto read = read_analysed_steps(snapshot); !read) throw Fatal(read.error().message);
-    print(analysis::whole_text(snapshot.study,
-                               analysis::importance_of(snapshot.study, snapshot.record, repeats_of(snapshot))));
+    print(analysis::whole_text(snapshot.study, whole_importance_of(snapshot)));
     return 0;
 }
 

@@ -25,6 +25,10 @@ std::vector<std::string> labelled_lines(const std::string& label, const std::str
 /// trials that are analysed into the snapshot.
 std::vector<std::string> insights_of(StudySnapshot& snapshot);
 
+/// Analyses the study whatever its size. Reads the steps of the trials that are analysed into the snapshot. Throws
+/// Fatal if they cannot be read.
+analysis::Importance whole_importance_of(StudySnapshot& snapshot);
+
 struct Insights {
     std::vector<std::string> stopping;  ///< findings about each rule that stopped trials
     std::vector<std::string> lines;     ///< what limited the machine

@@ -122,4 +122,14 @@ Result<void> FileWriter::close(bool durable) {
     return {};
 }
 
+Result<fs::path> write_whole(const fs::path& path, std::string_view text, bool force) {
+    auto output = OutputPath::at(path, OutputPath::Kind::file, force);
+    if (!output) return output.error();
+    auto file = FileWriter::create(output->temporary(), output->path());
+    if (!file) return file.error();
+    if (auto written = file->write(text); !written) return written.error();
+    if (auto closed = file->close(true); !closed) return closed.error();
+    return output->finish();
+}
+
 }  // namespace hpo

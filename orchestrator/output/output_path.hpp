@@ -63,6 +63,10 @@ class FileWriter {
     std::filesystem::path shown_;
 };
 
+/// Writes `text` as a whole file, durably. Returns the new name of an existing file, which only `force` allows; empty
+/// if there was none.
+Result<std::filesystem::path> write_whole(const std::filesystem::path& path, std::string_view text, bool force);
+
 /// Returns an error such as "PATH: the disk is full: free some space, then run again" or "PATH: Permission denied".
 Error write_error(const std::filesystem::path& path, int code);
 

@@ -204,6 +204,21 @@ Span span_of(std::span<const double> values, const std::vector<std::size_t>& poi
 
 }  // namespace
 
+std::vector<std::int64_t> shown_curves(const Study& study, const StudyRecord& record, std::size_t most) {
+    std::vector<std::int64_t> with_curve;
+    for (const TrialRecord& trial : record.trials)
+        if (!trial.curve.empty()) with_curve.push_back(trial.number);
+    if (with_curve.size() <= most) return with_curve;
+    std::set<std::int64_t> shown;
+    for (const TrialRecord* trial : ranking(record, study.objective)) {
+        if (shown.size() == most / 10) break;
+        shown.insert(trial->number);
+    }
+    const std::size_t others = most - shown.size();
+    for (std::size_t i = 0; i < others; ++i) shown.insert(with_curve[i * with_curve.size() / others]);
+    return {shown.begin(), shown.end()};
+}
+
 std::vector<std::size_t> thinned(std::span<const double> values, std::size_t most) {
     std::vector<std::size_t> points(values.size());
     std::iota(points.begin(), points.end(), std::size_t{0});
@@ -289,12 +304,17 @@ void AttemptColumns::add(const StoredEvent& stored) {
     last_ = stored.time;
 }
 
-Json AttemptColumns::json() {
-    while (!running_.empty()) close(running_.begin()->first, "running", last_);
+std::vector<Attempt> AttemptColumns::attempts() const {
+    std::vector<Attempt> attempts = attempts_;
+    for (const auto& [trial, index] : running_) attempts[index].end = "running", attempts[index].until = last_;
+    return attempts;
+}
+
+Json AttemptColumns::json() const {
     std::vector<std::uint32_t> trials;
     std::vector<double> begins, untils, reserved;
     TextColumn where, end;
-    for (const Attempt& attempt : attempts_) {
+    for (const Attempt& attempt : attempts()) {
         trials.push_back(static_cast<std::uint32_t>(attempt.trial));
         where.add(attempt.where);
         end.add(attempt.end);

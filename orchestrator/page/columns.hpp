@@ -48,25 +48,36 @@ class CurveColumns {
     std::vector<float> values_;
 };
 
+/// Returns the numbers of the trials whose curves are shown: all that have one, or of a large study the best and others
+/// at equal distances, at most `most`.
+std::vector<std::int64_t> shown_curves(const Study& study, const StudyRecord& record,
+                                       std::size_t most = CurveColumns::most_curves);
+
 /// Returns at most `most` (at least 2) indices of `values` in ascending order: the ends, and one after another those
 /// farthest from the line through the ones before (Ramer 1972, Douglas and Peucker 1973), so that no peak is lost and
 /// bends have most points. Of many values, the least and the largest of equal parts take part.
 std::vector<std::size_t> thinned(std::span<const double> values, std::size_t most);
 
-/// Collects the attempts of trials: where and when each ran, how it ended, and what was reserved.
+/// Where and when a trial ran.
+struct Attempt {
+    std::int64_t trial = 0;
+    std::string where;            ///< "cpu 0", "gpu 1"
+    std::string end;              ///< how it ended: "complete", "paused", ..., "running" if it has not
+    double begin = 0, until = 0;  ///< seconds since the epoch
+    double reserved = 0;          ///< bytes of the device, or of the host
+};
+
+/// Collects the attempts of trials.
 class AttemptColumns {
    public:
     /// Adds the next event; steps may be left out.
     void add(const StoredEvent& stored);
-    /// Ends the attempts that still run, and returns the columns.
-    [[nodiscard]] Json json();
+    /// Returns the attempts by their begin; those that still run end with the last event.
+    [[nodiscard]] std::vector<Attempt> attempts() const;
+    /// Returns the columns of attempts().
+    [[nodiscard]] Json json() const;
 
    private:
-    struct Attempt {
-        std::int64_t trial = 0;
-        std::string where, end;
-        double begin = 0, until = 0, reserved = 0;
-    };
     void close(std::int64_t trial, std::string_view how, double time);
 
     std::vector<Attempt> attempts_;

@@ -36,21 +36,9 @@ std::string end_of_file(const std::filesystem::path& path, std::size_t lines) {
 }  // namespace
 
 Json curves_of(const StudySnapshot& snapshot, KeptParts& kept) {
-    std::vector<std::int64_t> with_curve;
-    for (const TrialRecord& trial : snapshot.record.trials)
-        if (!trial.curve.empty()) with_curve.push_back(trial.number);
-    std::vector<std::int64_t> shown = with_curve;
-    if (with_curve.size() > CurveColumns::most_curves) {
-        shown.clear();
-        for (const TrialRecord* trial : ranking(snapshot.record, snapshot.study.objective)) {
-            if (shown.size() == CurveColumns::most_curves / 10) break;
-            shown.push_back(trial->number);
-        }
-        const std::size_t others = CurveColumns::most_curves - shown.size();
-        for (std::size_t i = 0; i < others; ++i) shown.push_back(with_curve[i * with_curve.size() / others]);
-        std::sort(shown.begin(), shown.end());
-        shown.erase(std::unique(shown.begin(), shown.end()), shown.end());
-    }
+    const auto& trials = snapshot.record.trials;
+    const auto of = std::count_if(trials.begin(), trials.end(), [](const auto& trial) { return !trial.curve.empty(); });
+    const std::vector<std::int64_t> shown = shown_curves(snapshot.study, snapshot.record);
     CurveColumns curves(snapshot.study.objective.metric, shown.size());
     for (const std::int64_t number : shown) {
         const TrialRecord& trial = snapshot.record.trial(number);
@@ -60,11 +48,11 @@ Json curves_of(const StudySnapshot& snapshot, KeptParts& kept) {
         curves.add(number, curve.points);
     }
     Json json = curves.json();
-    json["of"] = with_curve.size();
+    json["of"] = of;
     return json;
 }
 
-void add_events(Json& json, const StudySnapshot& snapshot, KeptParts& kept) {
+void read_events(const StudySnapshot& snapshot, KeptParts& kept) {
     constexpr std::size_t batch = 4096, most_sessions = 20;
     std::vector<Json>& sessions = kept.sessions;
     for (;;) {
@@ -78,10 +66,14 @@ void add_events(Json& json, const StudySnapshot& snapshot, KeptParts& kept) {
         }
         if (events.size() < batch || kept.sequence >= snapshot.record.sequence) break;
     }
-    json["attempts"] = AttemptColumns(kept.attempts).json();  // which ends those that run
     if (sessions.size() > most_sessions)
         sessions.erase(sessions.begin(), sessions.end() - static_cast<std::ptrdiff_t>(most_sessions));
-    json["sessions"] = sessions;
+}
+
+void add_events(Json& json, const StudySnapshot& snapshot, KeptParts& kept) {
+    read_events(snapshot, kept);
+    json["attempts"] = kept.attempts.json();
+    json["sessions"] = kept.sessions;
 }
 
 Json failures_of(const StudySnapshot& snapshot) {

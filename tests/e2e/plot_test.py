@@ -1,0 +1,67 @@
+"""hpo plot, seen from outside."""
+import xml.etree.ElementTree as xml
+
+from harness import Case
+
+STUDY = """
+study: one
+seed: 1
+objective: {metric: loss, direction: minimize}
+worker: {command: [/bin/sh, -c, 'LOOP', sh, "{x}", "{kind}"]}
+space: {x: {type: float, low: 1, high: 2}, kind: {type: categorical, choices: [a, "<b>bold</b>"]}}
+budget: {trials: 3, epochs: 3}
+sampler: {type: random}
+stopping: []
+resources: {parallel: 1}
+"""
+KINDS = ("history", "curves", "slice", "parallel", "timeline")
+
+
+class Plot(Case):
+    def run_study(self, loop='for i in 1 2 3; do echo "loss=$1$i"; done', status=0, **changed):
+        text = STUDY.replace("LOOP", loop)
+        for old, new in changed.items():
+            text = text.replace(old, new)
+        self.hpo("run", self.study(text), status=status)
+
+    def test_each_kind_in_the_terminal_and_as_a_file(self):
+        self.run_study()
+        for kind in KINDS:
+            shown = self.hpo("plot", "one", kind)
+            self.assertTrue(shown.startswith("one: "), shown)
+            self.assertLessEqual(max(map(len, shown.splitlines())), 80)
+            self.hpo("plot", "one", kind, "-o", kind + ".svg")
+            root = xml.parse(self.folder / f"{kind}.svg").getroot()  # well-formed, whatever the names are
+            self.assertEqual("{http://www.w3.org/2000/svg}svg", root.tag)
+        self.assertEqual(self.hpo("plot", "one", "history"), self.hpo("plot"))
+        self.assertEqual(self.hpo("plot", "one", "curves"), self.hpo("plot", "curves"))
+        self.assertIn("&lt;b&gt;bold", self.hpo("plot", "one", "slice", "-o", "-"))
+
+    def test_what_cannot_be_plotted_is_said(self):
+        self.run_study()
+        self.hpo("plot", "one", "curve", status=2)
+        self.assertIn("no plot 'curve'; did you mean 'curves'?", self.error)
+        self.hpo("plot", "one", "xyz", status=2)
+        self.assertIn("no plot 'xyz'; known: history, curves, importance,", self.error)
+        self.hpo("plot", "one", "front", status=1)
+        self.assertIn("study one has one objective: hpo plot one history shows its trials", self.error)
+        self.hpo("plot", "one", "importance", status=1)
+        self.assertIn("nothing to plot", self.error)
+        self.hpo("plot", "one", "-o", "one.png", status=2)
+        self.assertIn("name a file that ends with .svg", self.error)
+        self.assertFalse((self.folder / "one.png").exists())
+
+    def test_an_existing_file_stays(self):
+        self.run_study()
+        (self.folder / "one.svg").write_text("mine")
+        self.hpo("plot", "one", "-o", "one.svg", status=1)
+        self.assertIn("--force", self.error)
+        self.assertEqual("mine", (self.folder / "one.svg").read_text())
+        self.hpo("plot", "one", "-o", "one.svg", "--force")
+        self.assertIn("the earlier file was moved to", self.error)
+
+    def test_a_study_of_failures_has_a_timeline_alone(self):
+        self.run_study(loop="exit 3", status=1)
+        self.assertIn("failed or interrupted", self.hpo("plot", "one", "timeline"))
+        self.hpo("plot", "one", status=1)
+        self.assertIn("nothing to plot: no trial of one has a value of loss yet", self.error)

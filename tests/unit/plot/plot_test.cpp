@@ -1,0 +1,246 @@
+// The plots of hpo plot: their scales, their pictures in a terminal, and their SVG.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include "orchestrator/plot/drawing.hpp"
+#include "orchestrator/plot/figures.hpp"
+#include "tests/support/paths.hpp"
+#include "tests/support/sample_study.hpp"
+
+namespace hpo::plot {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::DoubleEq;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::Le;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+Study sample_study() {
+    Study study;
+    study.name = "sample";
+    study.budget.epochs = 10;
+    study.space = {
+        {.name = "batch_size", .kind = Kind::integer, .low = 256, .high = 4096, .log = true},
+        {.name = "lr", .low = 3e-4, .high = 3e-2, .log = true},
+        {.name = "activation", .kind = Kind::categorical, .choices = {std::string("relu"), std::string("gelu")}}};
+    return study;
+}
+
+StudyRecord sample_record(std::int64_t trials, const Study& study = sample_study()) {
+    StudyRecord record;
+    std::int64_t sequence = 0;
+    testing::make_sample_events(trials, [&](const Event& event) {
+        ++sequence;
+        apply(record, {sequence, 1000.0 + static_cast<double>(sequence), event}, study.objective);
+    });
+    return record;
+}
+
+std::map<std::int64_t, page::CurvePoints> sample_curves(const StudyRecord& record) {
+    const page::CurveColumns columns("val_accuracy", record.trials.size());
+    std::map<std::int64_t, page::CurvePoints> curves;
+    for (const TrialRecord& trial : record.trials)
+        if (!trial.curve.empty()) curves[trial.number] = columns.points_of(trial);
+    return curves;
+}
+
+std::vector<page::Attempt> sample_attempts() {
+    page::AttemptColumns attempts;
+    std::int64_t sequence = 0;
+    testing::make_sample_events(16, [&](const Event& event) {
+        ++sequence;
+        attempts.add({sequence, 1000.0 + static_cast<double>(sequence), event});
+    });
+    return attempts.attempts();
+}
+
+analysis::Importance sample_importance() {
+    analysis::Importance importance;
+    importance.explained = 0.8;
+    importance.ends.trained = 30, importance.ends.predicted = 12;
+    importance.effects = {{"lr", {0.82, 0.1}, {}}, {"batch_size", {0.04, 0.06}, {}}, {"activation", {0.001, 0.01}, {}}};
+    return importance;
+}
+
+Study two_objectives(Study study = sample_study()) {
+    study.objective.further = {{"loss", Direction::minimize}};
+    return study;
+}
+
+std::vector<Figure> all_figures() {
+    const Study study = sample_study();
+    const StudyRecord record = sample_record(16);
+    return {history(study, record),
+            curves(study, record, sample_curves(record)),
+            importance(study, sample_importance()),
+            slice(study, record),
+            parallel(study, record, 8),
+            timeline(study, sample_attempts()),
+            front(two_objectives(), sample_record(16, two_objectives()))};
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+}
+
+/// Expects `text` to equal tests/unit/plot/pictures/NAME. HPO_DRAW=1 in the environment rewrites the file.
+void expect_picture(const std::string& name, const std::string& text) {
+    const std::string file = testing::source_folder() + "/tests/unit/plot/pictures/" + name;
+    if (std::getenv("HPO_DRAW")) std::ofstream(file) << text;
+    std::ifstream in(file);
+    std::ostringstream expected;
+    expected << in.rdbuf();
+    EXPECT_EQ(text, expected.str()) << "picture " << name;
+}
+
+TEST(Scales, HaveRoundTicksAndAtLeastTwo) {
+    EXPECT_THAT(scale("", 0, 1).ticks(6), ElementsAre(0, 0.2, 0.4, DoubleEq(0.6), 0.8, 1));
+    EXPECT_THAT(scale("", 0.198, 1.249).ticks(4), ElementsAre(0.5, 1));
+    EXPECT_THAT(scale("", 0.21, 0.24).ticks(2), SizeIs(2));
+    EXPECT_THAT(scale("", 1, 6, Scale::Unit::whole).ticks(3), ElementsAre(2, 4, 6));
+    EXPECT_THAT(scale("", 1e-4, 1e-1, Scale::Unit::number, true).ticks(4), SizeIs(4));
+    for (double high : {1.0001, 1.7, 3.0, 77.0, 1e9})
+        for (int most : {2, 3, 5, 8}) {
+            const auto ticks = scale("", 1, high).ticks(most);
+            EXPECT_THAT(ticks, SizeIs(AllOf(Ge(2U), Le(static_cast<std::size_t>(most))))) << high << " " << most;
+            EXPECT_THAT(ticks, Each(AllOf(Ge(1 - 1e-8 * high), Le(high * (1 + 1e-8)))));
+        }
+}
+
+TEST(Scales, OfOneValueHaveItInTheMiddle) {
+    EXPECT_NEAR(scale("", 5, 5).at(5), 0.5, 1e-12);
+    EXPECT_NEAR(scale("", 0, 0).at(0), 0.5, 1e-12);
+    EXPECT_NEAR(scale("", -3, -3).at(-3), 0.5, 1e-12);
+}
+
+TEST(Scales, FewTerribleValuesDoNotFlattenTheOthers) {
+    EXPECT_THAT(useful_range({1, 2, 3, 4, 5}), ::testing::Pair(1, 5));
+    EXPECT_THAT(useful_range({1, 2, 3, 4, 1e9}), ::testing::Pair(1, 10));
+    EXPECT_THAT(useful_range({0.9, 0.8, 0.7, 0.6, -1e9}), ::testing::Pair(::testing::DoubleNear(0, 1e-9), 0.9));
+    EXPECT_THAT(useful_range({}), ::testing::Pair(0, 1));
+}
+
+TEST(Plots, PicturesAt80Columns) {
+    const auto figures = all_figures();
+    const char* names[] = {"history", "curves", "importance", "slice", "parallel", "timeline", "front"};
+    for (std::size_t i = 0; i < figures.size(); ++i)
+        expect_picture(std::string(names[i]) + "_80.txt", draw_text(figures[i], {80, 24, false, true}));
+}
+
+TEST(Plots, PicturesInAsciiAt40Columns) {
+    const auto figures = all_figures();
+    const std::string curves = draw_text(figures[1], {40, 20, false, false});
+    expect_picture("curves_40_ascii.txt", curves);
+    for (const char c : curves) EXPECT_TRUE(c == '\n' || (c >= ' ' && c < 0x7f)) << curves;
+}
+
+TEST(Plots, NoLineIsWiderThanTheScreen) {
+    Study study = sample_study();
+    study.objective.metric = "val_accuracy";
+    study.space[0].name = "batch_size";
+    study.space.push_back({.name = "幅の広い名前のパラメータ", .low = 0, .high = 1});
+    study.space[2].choices.push_back(std::string("\x1b[31m<script>🙂🙂🙂🙂🙂🙂🙂"));
+    StudyRecord record = sample_record(16, study);
+    for (TrialRecord& trial : record.trials) trial.params["幅の広い名前のパラメータ"] = 0.5;
+    auto figures = all_figures();
+    figures.push_back(slice(study, record));
+    figures.push_back(parallel(study, record, 3));
+    for (const int width : {20, 40, 80, 120, 250})
+        for (const bool utf8 : {true, false})
+            for (const Figure& figure : figures)
+                for (const std::string& line : lines_of(draw_text(figure, {width, 24, false, utf8}))) {
+                    EXPECT_LE(view::columns(line), width) << line;
+                    EXPECT_THAT(line, Not(HasSubstr("\x1b")));
+                }
+}
+
+TEST(Plots, WithoutColourTheBestCurveIsKnownByItsDots) {
+    const auto figure = all_figures()[1];
+    EXPECT_THAT(draw_text(figure, {80, 24, false, true}), HasSubstr("·"));
+    EXPECT_THAT(draw_text(figure, {80, 24, true, true}), AllOf(Not(HasSubstr("·")), HasSubstr("\x1b[32m")));
+}
+
+TEST(Plots, SayWhyThereIsNothingToDraw) {
+    const Study study = sample_study();
+    const StudyRecord none, queued = sample_record(1);
+    EXPECT_EQ(history(study, none).nothing, "study sample has no trial yet");
+    EXPECT_EQ(history(study, queued).nothing, "no trial of sample has a value of val_accuracy yet");
+    EXPECT_NE(curves(study, none, {}).nothing, "");
+    EXPECT_NE(slice(study, queued).nothing, "");
+    EXPECT_NE(parallel(study, queued, 3).nothing, "");
+    EXPECT_EQ(timeline(study, {}).nothing, "no trial of sample has run yet");
+    EXPECT_THAT(front(study, sample_record(16)).nothing, HasSubstr("has one objective"));
+    analysis::Importance importance;
+    importance.no_effects = "Too few trials.";
+    EXPECT_EQ(plot::importance(study, importance).nothing, "sample: Too few trials.");
+}
+
+TEST(Plots, ValuesThatAreNotFiniteAreLeftOut) {
+    const Study study = sample_study();
+    StudyRecord record = sample_record(16);
+    record.trials[2].value = std::numeric_limits<double>::quiet_NaN();
+    record.trials[3].value = std::numeric_limits<double>::infinity();
+    record.trials[3].state = TrialState::failed;
+    auto points = sample_curves(record);
+    points[3].values[1] = std::numeric_limits<float>::quiet_NaN();
+    for (const Figure& figure :
+         {history(study, record), slice(study, record), parallel(study, record, 3), curves(study, record, points)}) {
+        const std::string svg = draw_svg(figure);
+        EXPECT_THAT(svg, AllOf(Not(HasSubstr("nan")), Not(HasSubstr("inf"))));
+        EXPECT_NE(draw_text(figure, {80, 24, false, true}), "");
+    }
+}
+
+TEST(Plots, OneTrialIsDrawn) {
+    const Study study = sample_study();
+    StudyRecord record = sample_record(16);
+    record.trials.resize(2);
+    record.trials.erase(record.trials.begin());
+    record.trials[0].number = 1;
+    for (const Figure& figure :
+         {history(study, record), slice(study, record), curves(study, record, sample_curves(record))})
+        EXPECT_EQ(figure.nothing, "");
+    EXPECT_THAT(draw_text(history(study, record), {80, 24, false, true}), HasSubstr("●"));
+}
+
+TEST(Plots, TrialsThatRunAtOnceOnADeviceHaveRowsOfTheirOwn) {
+    const std::vector<page::Attempt> attempts{{1, "gpu 0", "complete", 0, 10, 0},
+                                              {2, "gpu 0", "failed", 5, 8, 0},
+                                              {3, "gpu 0", "running", 8, 12, 0},
+                                              {4, "cpu 10", "stopped", 1, 2, 0},
+                                              {5, "cpu 9", "stopped", 1, 2, 0}};
+    const Figure figure = timeline(sample_study(), attempts);
+    std::vector<std::string> labels;
+    for (const Row& row : figure.rows) labels.push_back(row.label);
+    EXPECT_THAT(labels, ElementsAre("cpu 9", "gpu 0", "gpu 0", "cpu 10"));
+    EXPECT_THAT(figure.rows[2].bars, SizeIs(2));
+}
+
+TEST(Svg, MarkupInNamesStaysText) {
+    Study study = sample_study();
+    study.space[2].choices.push_back(std::string("<script>alert(1)</script>&\"'\x1b"));
+    const std::string svg = draw_svg(slice(study, sample_record(16, study)));
+    EXPECT_THAT(svg, AllOf(Not(HasSubstr("<script")), HasSubstr("&lt;script&gt;"), Not(HasSubstr("\x1b"))));
+}
+
+TEST(Svg, HoldsEveryTrialOfALargeStudyInAFewBytesEach) {
+    const Study study = sample_study();
+    const StudyRecord record = sample_record(10'000);
+    EXPECT_LT(draw_svg(history(study, record)).size(), 10'000U * 60);
+    EXPECT_THAT(lines_of(draw_text(history(study, record), {80, 24, false, true})), SizeIs(Le(24U)));
+}
+
+}  // namespace
+}  // namespace hpo::plot
