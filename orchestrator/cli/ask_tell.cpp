@@ -1,27 +1,15 @@
 // hpo ask-tell: offers the search to a program over JSON Lines on stdin and stdout (docs/ask_tell.md).
-#include "orchestrator/ask_tell/lines.hpp"
-
-#include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <array>
-#include <cerrno>
-#include <climits>
-#include <csignal>
-#include <cstring>
 #include <memory>
-#include <optional>
 
-#include "hpo/doing.hpp"
 #include "hpo/interrupted.hpp"
-#include "hpo/lines.hpp"
 #include "hpo/printable.hpp"
-#include "hpo/shortage.hpp"
 #include "hpo/version.hpp"
+#include "orchestrator/ask_tell/conversation.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/engine/held_study.hpp"
@@ -40,116 +28,6 @@ struct AskTellArguments {
     bool no_store = false;
 };
 
-int signal_pipe[2] = {-1, -1};
-
-/// Makes signals wake the loop. A second signal of the same kind ends the process at once.
-void handle_signals() {
-    if (::pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) != 0)
-        throw Fatal(std::string("cannot create a pipe for signals: ") + std::strerror(errno));
-    struct sigaction wakes_loop {};
-    wakes_loop.sa_handler = [](int number) {
-        const int saved = errno;
-        interrupted_by = number;
-        (void)!::write(signal_pipe[1], "", 1);
-        errno = saved;
-    };
-    wakes_loop.sa_flags = static_cast<int>(SA_RESETHAND);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-        struct sigaction previous {};
-        ::sigaction(number, nullptr, &previous);
-        if (previous.sa_handler != SIG_IGN) ::sigaction(number, &wakes_loop, nullptr);
-    }
-    // A closed pipe and a limit on file sizes should make the write fail, not kill the process.
-    std::signal(SIGPIPE, SIG_IGN);
-    std::signal(SIGXFSZ, SIG_IGN);
-}
-
-/// Reads requests and writes their answers. It goes on reading while answers are unread, so that a program may write
-/// many requests before it reads the first answer.
-class Conversation {
-   public:
-    /// `store` is called after each batch of requests, before their answers are written. It must store what they have
-    /// changed. `in_place` returns false once the study's folder has been moved or removed.
-    explicit Conversation(ask_tell::Session& session, std::function<void()> store, std::function<bool()> in_place)
-        : session_(session), store_(std::move(store)), in_place_(std::move(in_place)) {}
-
-    /// Runs until the input ends and all answers are written, or a signal arrives, or something fails. Returns the
-    /// reason in words. `failure` is left empty unless something failed. A closed output is no failure.
-    std::string run(std::string& failure) {
-        while (!ended_ || !out_.empty()) {
-            const bool full = out_.size() >= max_unread;
-            std::array<pollfd, 3> ready{{{STDIN_FILENO, static_cast<short>(ended_ || full ? 0 : POLLIN), 0},
-                                         {STDOUT_FILENO, static_cast<short>(out_.empty() ? 0 : POLLOUT), 0},
-                                         {signal_pipe[0], POLLIN, 0}}};
-            if (ended_ || full) ready[0].fd = -1;
-            if (out_.empty()) ready[1].fd = -1;
-            std::optional<Doing> waiting(std::in_place, out_.empty() ? "waits for requests on standard input"
-                                                                     : "waits for the reader of its answers");
-            const bool polled = ::poll(ready.data(), ready.size(), -1) >= 0;
-            if (!polled && !shortage_.try_again_after(errno))
-                return failure = std::strerror(errno), "the input could not be read";
-            waiting.reset();
-            if (interrupted_by != 0) return interrupted_by == SIGINT ? "interrupted" : "terminated";
-            if (!polled) continue;
-            if (ready[1].revents != 0 && !write_some(failure)) return "nobody reads the answers";
-            if (ready[0].fd >= 0 && ready[0].revents != 0 && !read_some(failure)) return "the input could not be read";
-            if (!in_place_()) return failure = "the study's folder was moved or removed", failure;
-        }
-        return "the input ended";
-    }
-
-   private:
-    static constexpr std::size_t max_unread = std::size_t{64} << 20;  // bytes of answers
-
-    /// Writes up to PIPE_BUF bytes, which cannot block once poll() has reported the pipe as writable.
-    bool write_some(std::string& failure) {
-        const auto size = ::write(STDOUT_FILENO, out_.data(), std::min<std::size_t>(out_.size(), PIPE_BUF));
-        if (size < 0) {
-            if (shortage_.try_again_after(errno)) return true;
-            if (errno != EPIPE) failure = std::string("cannot write to standard output: ") + std::strerror(errno);
-            return false;
-        }
-        shortage_.over();
-        out_.erase(0, static_cast<std::size_t>(size));
-        return true;
-    }
-
-    bool read_some(std::string& failure) {
-        std::array<char, 1 << 16> bytes{};
-        const auto size = ::read(STDIN_FILENO, bytes.data(), bytes.size());
-        if (size < 0 && shortage_.try_again_after(errno)) return true;
-        if (size < 0) return failure = std::strerror(errno), false;
-        shortage_.over();
-        ended_ = size == 0;
-        if (ended_ && !lines_.rest().empty()) take(lines_.rest());  // the last line may have no newline
-        lines_.feed({bytes.data(), static_cast<std::size_t>(size)}, [this](std::string_view line) { take(line); });
-        store_();
-        report_dropped();
-        return true;
-    }
-
-    void take(std::string_view line) {
-        report_dropped();
-        out_ += ask_tell::answer(session_, line, ++number_);
-    }
-
-    void report_dropped() {
-        for (; dropped_ < lines_.dropped(); ++dropped_)
-            out_ += ask_tell::error_line("a line is at most " + std::to_string(ask_tell::longest_line) + " bytes long",
-                                         ++number_);
-    }
-
-    ask_tell::Session& session_;
-    std::function<void()> store_;
-    std::function<bool()> in_place_;
-    ShortageWait shortage_;
-    LineSplitter lines_{ask_tell::longest_line};
-    std::string out_;
-    std::int64_t number_ = 0;   ///< of the last line, from 1
-    std::int64_t dropped_ = 0;  ///< number of over-long lines that have been reported
-    bool ended_ = false;        ///< true after the end of the input
-};
-
 /// Serves one session and returns the exit code. `ledger` must have been replayed.
 int converse(const Study& study, Ledger& ledger, const std::function<bool()>& in_place) {
     const SteadyClock clock;
@@ -163,7 +41,7 @@ int converse(const Study& study, Ledger& ledger, const std::function<bool()>& in
         ledger.summarize();
         summarized = clock.now();
     };
-    const std::string reason = Conversation(session, store, in_place).run(failure);
+    const std::string reason = ask_tell::Conversation(session, store, in_place).run(failure);
     if (in_place()) session.end(session.over() ? "the study is over" : reason);
     if (!failure.empty()) throw Fatal(failure);
     return interrupted_by != 0 ? exit_status_of(interrupted_by) : 0;
@@ -171,7 +49,7 @@ int converse(const Study& study, Ledger& ledger, const std::function<bool()>& in
 
 int ask_tell_command(const AskTellArguments& arguments) {
     const Study study = load_study(arguments.file, {arguments.set, {}}, NoWorker::allowed);
-    handle_signals();
+    ask_tell::wake_on_signals();
     const Questions questions;
     try {
         if (arguments.no_store) {

@@ -5,11 +5,8 @@
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
 
-#include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <limits>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -21,17 +18,16 @@
 #include "hpo/units.hpp"
 #include "orchestrator/cli/child_program.hpp"
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/live_samples.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/devices/monitor.hpp"
 #include "orchestrator/devices/nvml.hpp"
-#include "orchestrator/devices/session_registry.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
-#include "orchestrator/lookup/study_snapshot.hpp"
-#include "orchestrator/output/output_path.hpp"
+#include "orchestrator/lookup/study_rates.hpp"
+#include "orchestrator/output/telemetry_output.hpp"
 #include "orchestrator/output/trial_json.hpp"
 #include "orchestrator/study/fields.hpp"
-#include "orchestrator/telemetry/rates.hpp"
 #include "orchestrator/telemetry/sampler.hpp"
 #include "orchestrator/telemetry/session_telemetry.hpp"
 #include "orchestrator/telemetry/verdict.hpp"
@@ -53,96 +49,6 @@ struct MonitorArguments {
 
 constexpr double longest_time = 366.0 * 86400;
 
-/// The training speeds of the studies in this folder that are running on this machine.
-class StudyRates {
-   public:
-    void add_to(TelemetrySample& sample) {
-        for (const SessionReservations& session : read_sessions()) {
-            StudySnapshot* snapshot = find(session);
-            if (snapshot == nullptr || !snapshot->refresh()) continue;
-            double rate = 0;
-            for (const TrialRecord& trial : snapshot->record.trials)
-                if (trial.state == TrialState::running && !trial.curve.empty())
-                    rate += trial.curve.back().iterations_per_second.value_or(0);
-            if (rate > 0) sample.push_back(measurement("study " + session.study, Quantity::speed, rate));
-        }
-    }
-
-   private:
-    StudySnapshot* find(const SessionReservations& session) {
-        const auto known = studies_.find(session.study);
-        if (known != studies_.end()) return known->second ? &*known->second : nullptr;
-        auto& study = studies_[session.study];
-        const StudyFolder folder = study_folder(session.study);
-        std::error_code none;
-        if (!std::filesystem::exists(folder.database(), none)) return nullptr;
-        auto snapshot = take_snapshot(folder);
-        if (snapshot && snapshot->holder && snapshot->holder->pid == session.pid) study = std::move(*snapshot);
-        return study ? &*study : nullptr;
-    }
-
-    std::map<std::string, std::optional<StudySnapshot>> studies_;  ///< by name; nothing if it is not in this folder
-};
-
-/// Writes one row for each value: the time in UTC, the source, the quantity, the value, its unit, and 1 if it is
-/// possible. Throws Fatal on write errors.
-class CsvWriter {
-   public:
-    explicit CsvWriter(const std::string& path) {
-        auto file = FileWriter::create(path, path);
-        if (!file) throw Fatal("--csv " + file.error().message);
-        file_ = std::move(*file);
-        write("time,source,quantity,value,unit,possible\n");
-    }
-    void add(const TelemetrySample& sample) {
-        const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-        const std::string time = utc_text(now);
-        std::string rows;
-        for (const Measurement& measured : sample) {
-            const QuantityTraits& traits = traits_of(measured.channel.quantity);
-            char value[40];
-            std::snprintf(value, sizeof value, "%.10g", measured.value);
-            rows += time + ',' + measured.channel.source + ',' + std::string(traits.name) + ',' + value + ',' +
-                    std::string(traits.unit) + ',' + (measured.possible ? "1" : "0") + '\n';
-        }
-        write(rows);
-    }
-    void close() {
-        if (const auto closed = file_->close(false); !closed) throw Fatal("--csv " + closed.error().message);
-    }
-
-   private:
-    void write(const std::string& text) {
-        if (const auto written = file_->write(text); !written) throw Fatal("--csv " + written.error().message);
-    }
-    std::optional<FileWriter> file_;
-};
-
-/// Shows samples while they are taken, in place on a terminal and otherwise as lines. A silent view shows nothing. It
-/// is used with --json, and with a program, which writes to the terminal itself.
-class LiveView {
-   public:
-    explicit LiveView(bool silent) : silent_(silent) {
-        if (!silent && view::is_terminal(STDOUT_FILENO)) block_.emplace();
-    }
-    void show(const TelemetrySample& sample, double seconds) {
-        if (silent_ || sample.empty()) return;
-        const std::string text = view::draw_sample(sample, view::screen_of_stdout());
-        if (block_)
-            block_->draw(duration_text(seconds) + ", Ctrl-C ends\n" + text);
-        else
-            print(text);
-    }
-    void end() {
-        if (block_) block_->clear();
-        block_.reset();
-    }
-
-   private:
-    bool silent_;
-    std::optional<view::LiveBlock> block_;
-};
-
 struct MonitorResult {
     double seconds = 0;
     TelemetrySummary summary;
@@ -155,7 +61,7 @@ struct MonitorResult {
 MonitorResult monitor_machine(const MonitorArguments& arguments, double longest) {
     const SteadyClock clock;
     Foreground foreground;
-    std::optional<CsvWriter> csv;
+    std::optional<TelemetryCsv> csv;
     if (!arguments.csv.empty()) csv.emplace(arguments.csv);
     const Host host = read_host();
     DeviceMonitor devices({.program = installed_programs().hpo});
@@ -165,7 +71,7 @@ MonitorResult monitor_machine(const MonitorArguments& arguments, double longest)
     TelemetrySampler sampler(host, clock.now());
     TelemetryCollector collector;
     StudyRates studies;
-    LiveView live(arguments.json || !arguments.command.empty());
+    LiveSamples live(arguments.json || !arguments.command.empty());
     MonitorResult result;
     const Seconds begin = clock.now();
     for (Seconds due = begin + Seconds(arguments.interval);;) {
@@ -202,28 +108,9 @@ MonitorResult monitor_machine(const MonitorArguments& arguments, double longest)
 }
 
 Json to_json(const MonitorResult& result) {
-    Json channels = Json::array();
-    for (const auto& [channel, figures] : result.summary) {
-        const QuantityTraits& traits = traits_of(channel.quantity);
-        Json json{{"source", channel.source},
-                  {"quantity", traits.name},
-                  {"unit", traits.unit},
-                  {"samples", figures.count},
-                  {"impossible", figures.impossible}};
-        const auto add = [&](const char* name, double value) {
-            json[name] = figures.count > 0 ? Json(value) : Json(nullptr);
-        };
-        add("average", figures.average);
-        add("least", figures.least);
-        add("p5", figures.percentile_5);
-        add("median", figures.median);
-        add("p95", figures.percentile_95);
-        add("most", figures.most);
-        channels.push_back(std::move(json));
-    }
     return {{"schema", json_schema},
             {"seconds", result.seconds},
-            {"channels", std::move(channels)},
+            {"channels", channels_json(result.summary)},
             {"verdict", result.verdict},
             {"problem", result.problem.empty() ? Json(nullptr) : Json(result.problem)},
             {"status", result.status ? Json(*result.status) : Json(nullptr)}};
