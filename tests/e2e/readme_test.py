@@ -10,7 +10,7 @@ from harness import BUILD, SOURCE, Case
 README = (SOURCE / "README.md").read_text()
 STUDIES = (SOURCE / "docs" / "studies.md").read_text()
 SPACE = (SOURCE / "docs" / "space.md").read_text()
-PAGES = [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md", SOURCE / "CHANGELOG.md", *sorted((SOURCE / "docs").glob("*.md"))]
+PAGES = [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md", SOURCE / "CHANGELOG.md", SOURCE / "SECURITY.md", *sorted((SOURCE / "docs").glob("*.md"))]
 
 
 class Readme(Case):
@@ -90,6 +90,14 @@ class Pages(Case):
                 if "NAME" in named or "PART" in named:
                     continue
                 self.assertTrue(list(SOURCE.glob(named.rstrip("/"))), f"{page}: {named}")
+
+
+class Citation(Case):
+    def test_it_names_the_latest_version_and_its_date(self):
+        citation = (SOURCE / "CITATION.cff").read_text()
+        version, date = re.search(r"^## ([0-9.]+) - ([0-9-]+)$", (SOURCE / "CHANGELOG.md").read_text(), re.M).groups()
+        self.assertIn(f"\nversion: {version}\n", citation)
+        self.assertIn(f"\ndate-released: {date}\n", citation)
 
 
 class ReadyStudies(Case):
