@@ -120,6 +120,17 @@ bool plans_steps(const Study& study) {
                        [&](const auto& file) { return names_steps(file.second.text); });
 }
 
+void resolve_data(Study& study, const fs::path& file) {
+    const auto path = study.worker.find("path");
+    if (path == study.worker.end()) return;
+    const fs::path named = to_text(path->second);
+    std::error_code failed;
+    const fs::path beside = (fs::absolute(file, failed).parent_path() / named).lexically_normal();
+    if (named.is_absolute() || fs::exists(named, failed) || !fs::exists(beside, failed)) return;
+    path->second = Value(beside.string());
+    study.source = write_study(study);
+}
+
 Result<void> resolve_folders(Study& study, string_view text, const fs::path& file) {
     std::error_code failed;
     const fs::path folder = fs::absolute(file, failed).parent_path().lexically_normal();

@@ -114,6 +114,10 @@ std::string parameter_of(std::string_view braced);
 /// Returns true if a script is told the number of its steps: if {steps} is in its command, a file or a path.
 bool plans_steps(const Study& study);
 
+/// Completes the study of a native worker that was read from `file`: data with a relative path are those below the
+/// current folder, or else those beside the file, whose absolute path is then also written into `source`.
+void resolve_data(Study& study, const std::filesystem::path& file);
+
 /// Completes a script's study that was read from `file`, whose content is `text`. Sets `home`, the folder that relative
 /// paths start from: the current folder if any of them exists there, otherwise the file's folder. Reads and checks the
 /// templates. Writes both into `source`, so that the stored study does not depend on other files.

@@ -566,8 +566,11 @@ Result<Study> read_study(const std::filesystem::path& file, std::span<const stri
     const auto text = content_of(file);
     if (!text) return text.error();
     auto study = parse_study(*text, file.string(), set, vocabulary);
-    if (!study || study->command.empty()) return study;
-    if (auto resolved = resolve_folders(*study, *text, file); !resolved) return resolved.error();
+    if (!study) return study;
+    if (study->command.empty())
+        resolve_data(*study, file);
+    else if (auto resolved = resolve_folders(*study, *text, file); !resolved)
+        return resolved.error();
     return study;
 }
 

@@ -128,6 +128,24 @@ struct Folders : ::testing::Test {
     }
 };
 
+TEST_F(Folders, DataAreFoundNextToTheStudyIfTheCurrentFolderHasNone) {
+    const auto read_with = [&](const std::string& path) {
+        write("studies/t.yaml", "study: t\nspace:\n" + lr + "objective: {metric: val_r2}\nworker:\n" +
+                                    "  task: regression\n  data: {format: csv, path: " + path + ", target: b}\n");
+        return read_study(folder.path() / "studies/t.yaml");
+    };
+    write("studies/of_this_test.csv", "a,b\n");
+    const auto study = read_with("of_this_test.csv");
+    ASSERT_TRUE(study) << study.error().message;
+    const Value beside((folder.path() / "studies/of_this_test.csv").string());
+    EXPECT_EQ(study->worker.at("path"), beside);
+    const auto stored = parse(study->source);
+    ASSERT_TRUE(stored) << stored.error().message;
+    EXPECT_EQ(stored->worker.at("path"), beside) << "a study that goes on elsewhere finds them still";
+    EXPECT_EQ(read_with("nowhere.csv")->worker.at("path"), Value(std::string("nowhere.csv")));
+    EXPECT_EQ(read_with(std::get<std::string>(beside))->worker.at("path"), beside);
+}
+
 TEST_F(Folders, RelativePathsAreFoundNextToTheStudyIfTheCurrentFolderHasNoneOfThem) {
     const std::string worker = "  command: [python3, of_this_test.py, \"{lr}\"]\n";
     const auto before = read(worker);
