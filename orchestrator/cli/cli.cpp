@@ -21,6 +21,7 @@
 #include "hpo/threads.hpp"
 #include "orchestrator/cli/app.hpp"
 #include "orchestrator/cli/complete.hpp"
+#include "orchestrator/cli/man.hpp"
 #include "orchestrator/devices/helper.hpp"
 #include "orchestrator/execution/supervisor.hpp"
 #include "orchestrator/script/adapter.hpp"
@@ -247,6 +248,7 @@ int run_cli(int argc, char** argv) {
     if (argc > 1 && std::strcmp(argv[1], script_command) == 0) return run_script(argc, argv);
     try {
         if (argc > 1 && std::strcmp(argv[1], complete_command) == 0) return run_complete({argv + 2, argv + argc});
+        if (argc > 1 && std::strcmp(argv[1], man_command) == 0) return write_man_pages({argv + 2, argv + argc});
         return argc > 1 ? parse_and_run(argc, argv) : print_overview();
     } catch (const Refusal& refusal) {
         complain("", refusal.what());

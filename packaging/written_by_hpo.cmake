@@ -1,0 +1,13 @@
+# Run by cmake --install. `hpo` is the command that runs the built program.
+set(share "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/share")
+set(man "${share}/man/man1")
+file(MAKE_DIRECTORY "${man}" "${share}/bash-completion/completions" "${share}/zsh/site-functions" "${share}/fish/vendor_completions.d")
+execute_process(COMMAND ${hpo} __man "${man}" COMMAND_ERROR_IS_FATAL ANY)
+file(COPY "${CMAKE_CURRENT_LIST_DIR}/hpo-worker.1" DESTINATION "${man}")
+file(GLOB pages "${man}/hpo*.1")
+execute_process(COMMAND gzip -9nf ${pages} COMMAND_ERROR_IS_FATAL ANY)
+foreach(script bash:bash-completion/completions/hpo zsh:zsh/site-functions/_hpo fish:fish/vendor_completions.d/hpo.fish)
+    string(REGEX MATCH "^([a-z]+):(.*)$" script ${script})
+    execute_process(COMMAND ${hpo} completion ${CMAKE_MATCH_1} OUTPUT_FILE "${share}/${CMAKE_MATCH_2}" COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
+message(STATUS "Installing: ${share}/man, completions")
