@@ -22,6 +22,7 @@
 #include "orchestrator/cli/app.hpp"
 #include "orchestrator/cli/complete.hpp"
 #include "orchestrator/cli/man.hpp"
+#include "orchestrator/cli/notify.hpp"
 #include "orchestrator/devices/helper.hpp"
 #include "orchestrator/execution/supervisor.hpp"
 #include "orchestrator/script/adapter.hpp"
@@ -36,7 +37,8 @@ constexpr std::array table{
     Command{"run", "Search, and print the best configuration",
             "hpo run studies/phase1.yaml     start or resume a search\n"
             "hpo run studies/phase1.yaml --time 10m\n"
-            "hpo run studies/phase1.yaml --set budget.epochs=5 --fresh",
+            "hpo run studies/phase1.yaml --set budget.epochs=5 --fresh\n"
+            "hpo run studies/phase1.yaml --notify 'notify-send \"$HPO_NOTIFY_TEXT\"'",
             commands::run},
     Command{"init", "Write a first study for data or a script",
             "hpo init data.csv               writes study.yaml: a space and a budget for this amount of data\n"
@@ -246,6 +248,7 @@ int run_cli(int argc, char** argv) {
     if (argc > 1 && std::strcmp(argv[1], supervisor_command) == 0) return run_supervisor(argc, argv);
     if (argc > 1 && std::strcmp(argv[1], device_helper_command) == 0) return run_device_helper(argc, argv);
     if (argc > 1 && std::strcmp(argv[1], script_command) == 0) return run_script(argc, argv);
+    if (argc == 4 && std::strcmp(argv[1], notify_command) == 0) return run_notifications(argv[2], argv[3]);
     try {
         if (argc > 1 && std::strcmp(argv[1], complete_command) == 0) return run_complete({argv + 2, argv + argc});
         if (argc > 1 && std::strcmp(argv[1], man_command) == 0) return write_man_pages({argv + 2, argv + argc});

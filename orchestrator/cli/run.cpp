@@ -12,8 +12,10 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/shell_word.hpp"
+#include "hpo/units.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/importance.hpp"
+#include "orchestrator/cli/notify.hpp"
 #include "orchestrator/cli/run_observers.hpp"
 #include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/one_worker.hpp"
@@ -35,7 +37,7 @@ namespace {
 
 struct RunArguments {
     std::string file;
-    std::string trials, time, jobs, seed, backend;
+    std::string trials, time, jobs, seed, backend, notify;
     std::vector<std::string> set;
     bool fresh = false, json = false, quiet = false;
 };
@@ -145,6 +147,20 @@ void print_json_end(const Study& study, const RunOutcome& outcome) {
     print(end.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
 }
 
+void notify_end(Notifier& notifier, const Study& study, const StudyFolder& folder, const RunOutcome& outcome) {
+    const TrialRecord* best = best_trial(outcome.record, study.objective);
+    const std::string value = best ? ", best " + study.objective.metric + ' ' + short_number(*best->value) +
+                                         " (trial " + std::to_string(best->number) + ')'
+                                   : "";
+    Facts facts = notification("ended", study, folder, study.name + ": " + outcome.reason + value);
+    facts["reason"] = outcome.reason;
+    facts["seconds"] = outcome.seconds;
+    facts["begun"] = outcome.record.trials.size();
+    facts["ended"] = count_ended(outcome.record);
+    facts["best"] = best ? trial_json(*best) : nlohmann::ordered_json(nullptr);
+    notifier.tell(facts);
+}
+
 /// Returns the reason why the last trial failed, in parentheses, for a study in which no trial has a value.
 std::string last_failure(const StudyRecord& record) {
     for (auto trial = record.trials.rbegin(); trial != record.trials.rend(); ++trial)
@@ -169,9 +185,12 @@ int run_command(const RunArguments& arguments) {
     std::signal(SIGXFSZ, SIG_IGN);
 
     const RunStyle style = arguments.json ? RunStyle::json : arguments.quiet ? RunStyle::quiet : RunStyle::automatic;
+    std::optional<Notifier> notifier;
+    if (!arguments.notify.empty()) notifier.emplace(arguments.notify, folder.path / "notify.log");
     Result<RunOutcome> outcome = Error{};
     try {
-        const auto observer = make_run_observer(style, study);
+        auto observer = make_run_observer(style, study);
+        if (notifier) observer = notifying(std::move(observer), study, folder, *notifier);
         outcome = run_study(study, folder, programs, *observer, [&](const std::string& before, const auto& valued) {
             return may_go_on(study, before, valued,
                              "Give the study another name, or start again with --fresh." + learning_from(study));
@@ -187,6 +206,7 @@ int run_command(const RunArguments& arguments) {
 
     const TrialRecord* best = best_trial(outcome->record, study.objective);
     const int code = exit_code(*outcome);
+    if (notifier) notify_end(*notifier, study, folder, *outcome);
     if (outcome->signal == SIGHUP) return code;  // the terminal is gone
     if (outcome->folder_lost && !arguments.json) throw Fatal(outcome->reason);
     if (arguments.json) {
@@ -239,6 +259,10 @@ CommandAction run(CLI::App& app) {
     app.add_option("--set", arguments->set, "Override one key: --set space.lr.high=0.1")
         ->take_all()
         ->type_name("KEY=VALUE");
+    app.add_option("--notify", arguments->notify,
+                   "Run this command at the end, on a new best and on trouble, with the facts as JSON on its stdin")
+        ->check(refuse_option_as_value)
+        ->type_name("COMMAND");
     app.add_flag("--fresh", arguments->fresh, "Start from scratch; the existing study is moved to runs/.old");
     const auto json = app.add_flag("--json", arguments->json, "One JSON object per line, for programs");
     app.footer(

@@ -1,0 +1,161 @@
+// The process that runs the commands of hpo run --notify: one at a time, each for 10 seconds at most.
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "orchestrator/cli/notify.hpp"
+
+namespace hpo {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds longest_command{10};
+
+/// Returns a file in memory with the text, to be read from its beginning.
+Descriptor file_with(const std::string& text) {
+    Descriptor file(::memfd_create("hpo-notification", MFD_CLOEXEC));
+    for (std::size_t at = 0; file && at < text.size();) {
+        const auto written = ::write(file.get(), text.data() + at, text.size() - at);
+        if (written <= 0) break;
+        at += static_cast<std::size_t>(written);
+    }
+    if (file) ::lseek(file.get(), 0, SEEK_SET);
+    return file;
+}
+
+/// Returns this process's environment with the facts that are plain values: HPO_NOTIFY_EVENT and so on.
+std::vector<std::string> environment_with(const Facts& facts) {
+    std::vector<std::string> all;
+    for (char** one = environ; *one != nullptr; ++one)
+        if (!std::string_view(*one).starts_with("HPO_NOTIFY_")) all.emplace_back(*one);
+    const auto add = [&](const std::string& name, const Facts& value) {
+        std::string text = value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
+        std::erase(text, '\0');
+        all.push_back("HPO_NOTIFY_" + name + '=' + text);
+    };
+    for (const char* name : {"event", "study", "folder", "metric", "text"}) {
+        std::string upper(name);
+        std::transform(upper.begin(), upper.end(), upper.begin(),
+                       [](char c) { return static_cast<char>(c - 'a' + 'A'); });
+        add(upper, facts.value(name, Facts()));
+    }
+    const Facts best = facts.value("best", Facts());
+    add("VALUE", best.is_object() ? best.value("value", Facts()) : Facts());
+    add("TRIAL", best.is_object() ? best.value("trial", Facts()) : facts.value("trial", Facts()));
+    return all;
+}
+
+class Commands {
+   public:
+    Commands(std::string command, std::string log) : command_(std::move(command)), log_(std::move(log)) {}
+
+    /// Of those that wait, only the latest of each event is worth a command.
+    void add(Facts facts) {
+        std::erase_if(waiting_, [&](const Facts& one) { return one["event"] == facts["event"]; });
+        waiting_.push_back(std::move(facts));
+    }
+    void go_on() {
+        int status = 0;
+        if (pid_ != 0 && ::waitpid(pid_, &status, WNOHANG) != 0) end();
+        if (pid_ != 0 && Clock::now() >= until_) end();
+        while (pid_ == 0 && !waiting_.empty()) start();
+    }
+    /// Ends the command with all that it has started.
+    void end() {
+        if (pid_ == 0) return;
+        ::kill(-pid_, SIGKILL);
+        ::waitpid(pid_, nullptr, 0);
+        pid_ = 0;
+    }
+    [[nodiscard]] bool idle() const { return pid_ == 0 && waiting_.empty(); }
+    [[nodiscard]] int milliseconds_left() const {
+        if (pid_ == 0) return -1;
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until_ - Clock::now()).count();
+        return static_cast<int>(std::max<std::int64_t>(left + 1, 0));
+    }
+
+   private:
+    void start() {
+        const Facts facts = std::move(waiting_.front());
+        waiting_.pop_front();
+        const Descriptor input = file_with(facts.dump(-1, ' ', false, Facts::error_handler_t::replace) + '\n');
+        std::vector<std::string> environment = environment_with(facts);
+        std::vector<char*> variables;
+        for (std::string& one : environment) variables.push_back(one.data());
+        variables.push_back(nullptr);
+        std::string shell = "sh", option = "-c";
+        char* const arguments[] = {shell.data(), option.data(), command_.data(), nullptr};
+        posix_spawn_file_actions_t actions;
+        ::posix_spawn_file_actions_init(&actions);
+        ::posix_spawn_file_actions_adddup2(&actions, input.get(), STDIN_FILENO);
+        const Descriptor output(::open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666));
+        if (output) {
+            ::posix_spawn_file_actions_adddup2(&actions, output.get(), STDOUT_FILENO);
+            ::posix_spawn_file_actions_adddup2(&actions, output.get(), STDERR_FILENO);
+        }
+        posix_spawnattr_t attributes;
+        ::posix_spawnattr_init(&attributes);
+        sigset_t none, all;
+        sigemptyset(&none);
+        sigfillset(&all);
+        ::posix_spawnattr_setsigmask(&attributes, &none);
+        ::posix_spawnattr_setsigdefault(&attributes, &all);
+        ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+        if (::posix_spawn(&pid_, "/bin/sh", &actions, &attributes, arguments, variables.data()) != 0) pid_ = 0;
+        until_ = Clock::now() + longest_command;
+        ::posix_spawnattr_destroy(&attributes);
+        ::posix_spawn_file_actions_destroy(&actions);
+    }
+
+    std::string command_, log_;
+    std::deque<Facts> waiting_;
+    pid_t pid_ = 0;
+    Clock::time_point until_;
+};
+
+}  // namespace
+
+int run_notifications(const std::string& command, const std::string& log) {
+    sigset_t taken;
+    sigemptyset(&taken);
+    for (const int signal : {SIGCHLD, SIGTERM, SIGHUP, SIGINT}) sigaddset(&taken, signal);
+    ::sigprocmask(SIG_BLOCK, &taken, nullptr);
+    const Descriptor signals(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
+    Commands commands(command, log);
+    std::vector<char> message(1 << 18);
+    bool open = true, told_end = false;
+    while (open || (told_end && !commands.idle())) {
+        pollfd ready[] = {{signals.get(), POLLIN, 0}, {open ? STDIN_FILENO : -1, POLLIN, 0}};
+        if (::poll(ready, 2, commands.milliseconds_left()) < 0) continue;
+        for (signalfd_siginfo info; ::read(signals.get(), &info, sizeof info) == sizeof info;)
+            if (info.ssi_signo == SIGTERM) open = told_end = false;
+        if (open && ready[1].revents != 0) {
+            const auto size = ::recv(STDIN_FILENO, message.data(), message.size(), 0);
+            Facts facts = Facts::parse(message.data(), message.data() + std::max<ssize_t>(size, 0), nullptr, false);
+            if (size <= 0) open = false;
+            if (facts.is_object() && facts.contains("event")) {
+                told_end |= facts["event"] == "ended";
+                commands.add(std::move(facts));
+            }
+        }
+        if (open || told_end) commands.go_on();
+    }
+    commands.end();
+    return 0;
+}
+
+}  // namespace hpo

@@ -1,0 +1,125 @@
+#include "orchestrator/cli/notify.hpp"
+
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "hpo/printable.hpp"
+#include "orchestrator/output/study_json.hpp"
+#include "orchestrator/view/summary.hpp"
+
+namespace hpo {
+
+Notifier::Notifier(const std::string& command, const std::filesystem::path& log) {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return;
+    socket_ = Descriptor(ends[0]);
+    const Descriptor theirs(ends[1]);
+    const std::string path = log.string();
+    std::vector<char*> arguments;
+    for (const char* word : {"/proc/self/exe", notify_command, command.c_str(), path.c_str()})
+        arguments.push_back(const_cast<char*>(word));
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), STDIN_FILENO);
+    ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_t attributes;
+    ::posix_spawnattr_init(&attributes);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);  // Ctrl-C ends the session, not its notification
+    if (::posix_spawn(&pid_, "/proc/self/exe", &actions, &attributes, arguments.data(), environ) != 0) {
+        pid_ = 0;
+        socket_.reset();
+    }
+    ::posix_spawnattr_destroy(&attributes);
+    ::posix_spawn_file_actions_destroy(&actions);
+}
+
+Notifier::~Notifier() {
+    socket_.reset();
+    while (pid_ != 0 && ::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+}
+
+void Notifier::tell(const Facts& facts) {
+    const std::string text = facts.dump(-1, ' ', false, Facts::error_handler_t::replace);
+    if (socket_) (void)::send(socket_.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+Facts notification(const std::string& event, const Study& study, const StudyFolder& folder, const std::string& text) {
+    std::error_code ignored;
+    return {{"schema", json_schema},
+            {"event", event},
+            {"study", study.name},
+            {"folder", std::filesystem::absolute(folder.path, ignored).string()},
+            {"metric", study.objective.metric},
+            {"text", printable_line(text)}};
+}
+
+namespace {
+
+class Notifying final : public RunObserver {
+   public:
+    Notifying(std::unique_ptr<RunObserver> inner, const Study& study, const StudyFolder& folder, Notifier& notifier)
+        : inner_(std::move(inner)), study_(study), folder_(folder), notifier_(notifier), bests_(study) {}
+
+    void begun(const SessionView& view) override {
+        bests_.start(view.record);
+        inner_->begun(view);
+    }
+    std::string happened(const StudyRecord& record, const StoredEvent& stored) override {
+        if (const std::string line = bests_.line(stored, record); !line.empty()) {
+            waiting_ = notification("best", study_, folder_, study_.name + ": " + line);
+            if (const TrialRecord* best = best_trial(record, study_.objective)) waiting_["best"] = trial_json(*best);
+        }
+        return inner_->happened(record, stored);
+    }
+    std::string ended_with_study(const StudyRecord& record, std::span<const StoredEvent> ends) override {
+        return inner_->ended_with_study(record, ends);
+    }
+    void print(const std::string& lines) override { inner_->print(lines); }
+    void notice(const Notice& notice) override {
+        if (notice.level != Notice::Level::info) {
+            const std::string trial = notice.trial ? "trial " + std::to_string(notice.trial) + ": " : "";
+            Facts facts = notification("trouble", study_, folder_, study_.name + ": " + trial + notice.text);
+            facts["trial"] = notice.trial ? Facts(notice.trial) : Facts(nullptr);
+            notifier_.tell(facts);
+        }
+        inner_->notice(notice);
+    }
+    void answer(const std::string& lines) override { inner_->answer(lines); }
+    /// A picture is drawn once everything before it is on the disk.
+    std::string picture(const SessionView& view) override {
+        if (!waiting_.is_null()) ready_ = std::exchange(waiting_, nullptr);
+        return inner_->picture(view);
+    }
+    bool draw(const std::string& picture) override {
+        if (!ready_.is_null()) notifier_.tell(std::exchange(ready_, nullptr));
+        return inner_->draw(picture);
+    }
+
+   private:
+    std::unique_ptr<RunObserver> inner_;
+    const Study& study_;
+    const StudyFolder folder_;
+    Notifier& notifier_;
+    view::NewBests bests_;
+    Facts waiting_, ready_;  ///< the latest new best: of the past, and as of the last picture
+};
+
+}  // namespace
+
+std::unique_ptr<RunObserver> notifying(std::unique_ptr<RunObserver> inner, const Study& study,
+                                       const StudyFolder& folder, Notifier& notifier) {
+    return std::make_unique<Notifying>(std::move(inner), study, folder, notifier);
+}
+
+}  // namespace hpo

@@ -1,0 +1,51 @@
+// hpo run --notify COMMAND: runs a command at the end of a study, on a new best and on trouble.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "hpo/descriptor.hpp"
+#include "orchestrator/engine/runner.hpp"
+
+namespace hpo {
+
+/// How the program calls itself for the process that runs the commands: hpo __notify COMMAND LOG.
+inline constexpr const char* notify_command = "__notify";
+
+/// What a notification tells (docs/json.md).
+using Facts = nlohmann::ordered_json;
+
+/// Passes facts to a process of its own, which runs the command for them, one after the other. Neither waits nor
+/// throws: what cannot be passed is dropped.
+class Notifier {
+   public:
+    /// Starts the process. What the command prints is appended to `log`.
+    Notifier(const std::string& command, const std::filesystem::path& log);
+    /// Waits for the commands if the study has ended, each for 10 seconds at most, and else ends them.
+    ~Notifier();
+    Notifier(const Notifier&) = delete;
+    Notifier& operator=(const Notifier&) = delete;
+
+    void tell(const Facts& facts);
+
+   private:
+    Descriptor socket_;
+    pid_t pid_ = 0;
+};
+
+/// Returns the facts that every notification has: "schema", "event", "study", "folder", "text".
+Facts notification(const std::string& event, const Study& study, const StudyFolder& folder, const std::string& text);
+
+/// Returns an observer that passes everything on to `inner`, and new bests and trouble to `notifier` once what they
+/// tell of is on the disk. `study` and `notifier` must outlive it.
+std::unique_ptr<RunObserver> notifying(std::unique_ptr<RunObserver> inner, const Study& study,
+                                       const StudyFolder& folder, Notifier& notifier);
+
+/// The process of notify_command, which reads facts from standard input.
+int run_notifications(const std::string& command, const std::string& log);
+
+}  // namespace hpo
