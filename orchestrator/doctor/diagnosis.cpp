@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "hpo/counted.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/units.hpp"
 #include "orchestrator/devices/assess.hpp"
@@ -19,10 +20,6 @@ using std::string;
 constexpr std::int64_t little_space = std::int64_t{256} << 20;
 
 string memory_text(std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
-
-string counted(std::int64_t count, const string& one, const string& many) {
-    return std::to_string(count) + ' ' + (count == 1 ? one : many);
-}
 
 /// What the worker says of one library: its file, or why it cannot be used.
 struct FoundLibrary {

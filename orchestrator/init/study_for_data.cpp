@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "hpo/batch_size.hpp"
+#include "hpo/counted.hpp"
 #include "hpo/printable.hpp"
 #include "orchestrator/study/entries.hpp"
 
@@ -25,10 +26,6 @@ constexpr double telling = 0.95;               // area under the ROC curve of on
 constexpr double rare = 0.2;                   // share of the rarest of two classes: accuracy says little
 constexpr std::size_t shown_names = 12;        // in a comment
 constexpr std::int64_t least_rows_to_search = 50;
-
-std::string counted(std::int64_t number, const std::string& noun) {
-    return std::to_string(number) + ' ' + noun + (number == 1 ? "" : "s");
-}
 
 /// A line of columns with one title, such as "numbers  width, height (3 missing)".
 class Listed {

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <set>
 
+#include "hpo/solve.hpp"
+
 namespace hpo {
 
 namespace {
@@ -13,23 +15,6 @@ constexpr std::size_t kept_observations = 16, kept_variances = 64;
 // The noise of an observation before it can be estimated from repeated ones: a standard deviation of 5 %, or what the
 // differences between steps show if that is more. It is worth as much as two residuals.
 constexpr double assumed_deviation = 0.05, assumed_residuals = 2;
-
-/// Solves matrix * x = right for a symmetric positive definite matrix, by elimination without pivots.
-std::vector<double> solve(std::vector<std::vector<double>> matrix, std::vector<double> right) {
-    const std::size_t size = right.size();
-    for (std::size_t k = 0; k < size; ++k)
-        for (std::size_t row = k + 1; row < size; ++row) {
-            const double factor = matrix[row][k] / matrix[k][k];
-            if (factor == 0) continue;
-            for (std::size_t column = k; column < size; ++column) matrix[row][column] -= factor * matrix[k][column];
-            right[row] -= factor * right[k];
-        }
-    for (std::size_t row = size; row-- > 0;) {
-        for (std::size_t column = row + 1; column < size; ++column) right[row] -= matrix[row][column] * right[column];
-        right[row] /= matrix[row][row];
-    }
-    return right;
-}
 
 }  // namespace
 
@@ -80,17 +65,20 @@ std::optional<ThroughputCurve::Gain> ThroughputCurve::gain(std::int64_t from, st
     std::map<std::int64_t, std::size_t> index;
     for (const std::int64_t number : connected)
         if (number != from) index.emplace(number, index.size());
-    std::vector<std::vector<double>> matrix(index.size(), std::vector<double>(index.size()));
+    std::vector<double> matrix(index.size() * index.size());
+    const auto entry = [&](std::size_t row, std::size_t column) -> double& {
+        return matrix[row * index.size() + column];
+    };
     std::vector<double> right(index.size()), unit(index.size());
     for (const auto& [pair, values] : observed_) {
         if (!connected.contains(pair.first)) continue;
         const double weight = static_cast<double>(values.size()), value = median(values);
         const auto one = index.find(pair.first), two = index.find(pair.second);
-        if (one != index.end()) matrix[one->second][one->second] += weight, right[one->second] -= weight * value;
-        if (two != index.end()) matrix[two->second][two->second] += weight, right[two->second] += weight * value;
+        if (one != index.end()) entry(one->second, one->second) += weight, right[one->second] -= weight * value;
+        if (two != index.end()) entry(two->second, two->second) += weight, right[two->second] += weight * value;
         if (one != index.end() && two != index.end()) {
-            matrix[one->second][two->second] -= weight;
-            matrix[two->second][one->second] -= weight;
+            entry(one->second, two->second) -= weight;
+            entry(two->second, one->second) -= weight;
         }
     }
     const std::size_t at = index.at(to);

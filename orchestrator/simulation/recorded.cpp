@@ -7,6 +7,7 @@
 #include <set>
 
 #include "hpo/random.hpp"
+#include "hpo/solve.hpp"
 
 namespace hpo {
 
@@ -239,26 +240,6 @@ double coordinate(const Dimension& dimension, const Params& params) {
     return high > low ? (value - low) / (high - low) : 0.5;
 }
 
-/// Solves A x = b for a symmetric positive definite A in place, by Cholesky's method.
-void solve(std::vector<double>& a, std::vector<double>& b, std::size_t n) {
-    for (std::size_t j = 0; j < n; ++j) {
-        for (std::size_t k = 0; k < j; ++k) a[j * n + j] -= a[j * n + k] * a[j * n + k];
-        a[j * n + j] = std::sqrt(std::max(a[j * n + j], 1e-12));
-        for (std::size_t i = j + 1; i < n; ++i) {
-            for (std::size_t k = 0; k < j; ++k) a[i * n + j] -= a[i * n + k] * a[j * n + k];
-            a[i * n + j] /= a[j * n + j];
-        }
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-        for (std::size_t k = 0; k < i; ++k) b[i] -= a[i * n + k] * b[k];
-        b[i] /= a[i * n + i];
-    }
-    for (std::size_t i = n; i-- > 0;) {
-        for (std::size_t k = i + 1; k < n; ++k) b[i] -= a[k * n + i] * b[k];
-        b[i] /= a[i * n + i];
-    }
-}
-
 double product(const std::vector<double>& a, const std::vector<double>& b) {
     return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
@@ -302,8 +283,7 @@ StepLaw::StepLaw(const Space& space, const RecordedRun& run) : space_(space) {
             }
         }
         for (std::size_t i = 0; i < n; ++i) a[i * n + i] += i == 0 ? 1e-9 : ridge;
-        solve(a, b, n);
-        return b;
+        return solve(std::move(a), std::move(b));
     };
     weights_ = fit(rows.size());
     // Logarithms are fitted, but seconds add up: the law is scaled so that the measured trials take what they took.

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "hpo/counted.hpp"
 #include "hpo/options.hpp"
 #include "hpo/study.hpp"
 #include "hpo/trial.hpp"
@@ -90,11 +91,6 @@ inline std::pair<std::string, std::string> shown_apart(double a, double b) {
         std::snprintf(second, sizeof second, "%.*g", digits, b);
     } while (a != b && std::string_view(first) == second && ++digits <= 17);
     return {first, second};
-}
-
-/// Returns a count with its noun: "1 step", "3 steps".
-inline std::string counted(std::int64_t number, const std::string& noun) {
-    return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
 }
 
 /// Returns the ordinal of a number: "1st", "2nd", "11th".

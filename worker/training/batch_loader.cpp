@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "hpo/counted.hpp"
 #include "hpo/threads.hpp"
 
 namespace hpo {
@@ -91,10 +92,6 @@ std::string milliseconds(double seconds) {
     char text[40];
     std::snprintf(text, sizeof text, "%.3g ms", 1000 * seconds);
     return text;
-}
-
-std::string counted(std::int64_t count, const std::string& what) {
-    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
 }  // namespace
