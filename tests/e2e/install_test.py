@@ -1,5 +1,6 @@
 """What cmake --install puts where, and that it works from there without the source."""
 import hashlib
+import json
 import os
 import pathlib
 import shutil
@@ -69,8 +70,8 @@ class Release(Case):
         """Of a build with small programs, since packing the real ones takes minutes."""
         fake = self.folder / "build"
         (fake / "bin").mkdir(parents=True)
-        for name in ("hpo", "hpo-worker"):
-            shutil.copy2("/bin/true", fake / "bin" / name)
+        shutil.copy2("/bin/true", fake / "bin/hpo")
+        shutil.copy2(shutil.which("openssl"), fake / "bin/hpo-worker")  # it has libraries
         (fake / "cmake_install.cmake").write_text(
             f'file(INSTALL DESTINATION "${{CMAKE_INSTALL_PREFIX}}/bin" TYPE EXECUTABLE FILES "{fake}/bin/hpo" "{fake}/bin/hpo-worker")\n')
         if not shutil.which("patchelf"):
@@ -85,9 +86,15 @@ class Release(Case):
             digest, name = line.split("  ")
             self.assertEqual(hashlib.sha256((self.folder / "one" / name).read_bytes()).hexdigest(), digest)
         self.assertIn(f"# hpo {self.hpo('--version').split()[1]}\n", (self.folder / "one/NOTES.md").read_text())
-        archive = next((self.folder / "one").glob("hpo-*.tar.xz"))
-        subprocess.run(["tar", "-xJf", archive, "-C", self.folder], check=True)
-        subprocess.run([self.folder / archive.name.removesuffix(".tar.xz") / "bin/hpo"], check=True)
+        archive = next((self.folder / "one").glob("hpo-*.tar.gz"))
+        subprocess.run(["tar", "-xzf", archive, "-C", self.folder], check=True)
+        tree = self.folder / archive.name.removesuffix(".tar.gz")
+        subprocess.run([tree / "bin/hpo"], check=True)
+        loaded = subprocess.run(["ldd", tree / "bin/hpo-worker"], check=True, capture_output=True, text=True).stdout
+        self.assertRegex(loaded, r"libcrypto\S+ => \S+/bin/\.\./lib/hpo/libcrypto")
+        sbom = json.loads((tree / "share/doc/hpo/libraries/hpo.spdx.json").read_text())
+        self.assertIn("libssl3", [package["name"] for package in sbom["packages"]])
+        self.assertTrue((tree / "share/doc/hpo/libraries/libssl3.copyright").exists())
 
     def test_a_build_that_is_not_there_is_named_with_the_cure(self):
         done = subprocess.run([SOURCE / "tools/release", self.folder / "out", "--build", self.folder], capture_output=True, text=True)
