@@ -88,7 +88,7 @@ class Studies(Python):
 
     def test_wrong_arguments_raise_and_name_the_cure(self):
         for arguments, message in {
-            "'a', space={'x': hpo.Float(2, 1)}, objective='loss'": r"StudyError: hpo.Study:\d+:\d+: .*x",
+            "'a', space={'x': hpo.Float(0, 1, prior=7)}, objective='loss'": r"StudyError: hpo.Study:\d+:\d+: .*x",
             "'a b', space={'x': hpo.Float(0, 1)}, objective='loss'": r"StudyError: hpo.Study:1:8: .*a b",
             "'a', space={'x': hpo.Float(0, 1)}, objective='F1'": r"StudyError: hpo.Study:.*direction",
             "'a', space={'x': 3}, objective='loss'": r"TypeError: parameter 'x' is of type int; it must be hpo.Float",
@@ -314,6 +314,19 @@ class Again(Python):
             """)
 
 
+class Spaces(Python):
+    def test_what_is_no_space_is_refused_where_it_is_written(self):
+        for wrong, message in (("hpo.Float(1, 0)", "high of hpo.Float is 0, which is below low, 1"),
+                               ("hpo.Int(3, 2)", "high of hpo.Int is 2, which is below low, 3"),
+                               ("hpo.Float(0, float('nan'))", "high of hpo.Float is nan, which is no finite number"),
+                               ("hpo.Int(None, 2)", "low of hpo.Int is None, which is no finite number"),
+                               ("hpo.Float(0, 1, log=True)", "low of hpo.Float is 0; with log=True it must be above 0"),
+                               ("hpo.Study(space={}, objective='loss')", "space= has no parameter: give it names with")):
+            self.python(f"import hpo; {wrong}", status=1)
+            self.assertIn("ValueError: " + message, self.error)
+        self.python("import hpo; hpo.Float('width / 2', 3); hpo.Int(2, 2)")
+
+
 class Results(Python):
     STUDY = """
             import hpo
@@ -359,6 +372,28 @@ class Results(Python):
         self.assertRegex(whole.findall(".//text")[0].text, r"^≥ 0\.\d+$")
         self.assertEqual(len(table.findall(".//tbody/tr")), 12)
         self.assertIn("no value yet", "".join(empty.itertext()))
+
+    def test_of_several_objectives_no_trial_is_the_best(self):
+        out = self.python("""
+            import hpo
+            goals = [{"metric": "loss", "direction": "minimize"}, {"metric": "size", "direction": "minimize"}]
+            study = hpo.Study("two", space={"x": hpo.Float(0, 1)}, objective=goals, trials=3, stopping=[])
+            assert study.front == [] and "no value yet" in study._repr_html_()
+            study.optimize(lambda trial: {"loss": trial.number, "size": 3 - trial.number}, progress=True)
+            assert [trial.number for trial in study.front] == [1, 2, 3]
+            print(study._repr_html_())
+            try:
+                print(study.best)
+            except hpo.StudyError as error:
+                print(error)
+            """)
+        html, refusal = out.splitlines()
+        self.assertIn("has several objectives, so no trial is the best: study.front has", refusal)
+        shown = xml.etree.ElementTree.fromstring(html)
+        self.assertIn("Pareto front of 3 trials", "".join(shown.itertext()))
+        self.assertIn("size", [cell.text for cell in shown.findall(".//th")])
+        self.assertEqual(len(shown.findall(".//tbody/tr")), 3)
+        self.assertRegex(self.error, r"trial 3: two  3 of 3 trials  Pareto front of 3 trials  \d+:\d\d")
 
     def test_progress_is_shown_on_a_terminal_or_when_asked(self):
         script = self.STUDY.replace("optimize(train,", "optimize(train, progress=PROGRESS,")

@@ -15,12 +15,33 @@ _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 480, 150, 70, 20, 10  # pixels of the cu
 
 
 def study_html(name: str, metric: str, direction: str, budget: int, trials: Sequence["TrialRecord"],
-               best: Optional["Best"]) -> str:
-    """The best value, the curve of the best so far, and a table of the best trials."""
-    said = f"best {escape(metric)} <b>{number_text(best.value)}</b> (trial {best.number})" if best else "no value yet"
+               front: Sequence["Best"], several: bool) -> str:
+    """The best value, the curve of the best so far, and a table of the best trials; of several objectives their front."""
+    said = escape(leading_text(metric, front, several))
+    head = f"<p><b>{escape(name)}</b>: {said}, {len(trials)} of {budget} trials</p>"
+    if several:
+        return f"<div>{head}{_front_html(front) if front else trials_html(trials, metric)}</div>"
     ranked = sorted(filter(_counts, trials), key=lambda trial: (trial.value or 0.0) * (1 if direction == "minimize" else -1))
-    return (f"<div><p><b>{escape(name)}</b>: {said}, {len(trials)} of {budget} trials</p>"
-            f"{curve_svg(metric, direction, trials)}{trials_html(ranked[:_MOST_ROWS] or trials, metric)}</div>")
+    return (f"<div>{head}{curve_svg(metric, direction, trials)}"
+            f"{trials_html(ranked[:_MOST_ROWS] or trials, metric)}</div>")
+
+
+def leading_text(metric: str, front: Sequence["Best"], several: bool) -> str:
+    """The best trial in words, or how many trials form the front of several objectives."""
+    if not front:
+        return "no value yet"
+    if several:
+        return f"Pareto front of {len(front)} trial{'' if len(front) == 1 else 's'}"
+    return f"best {metric} {number_text(front[0].value)} (trial {front[0].number})"
+
+
+def _front_html(front: Sequence["Best"]) -> str:
+    """A table of the front, of which the metrics are the objectives and what else was reported."""
+    params = list(dict.fromkeys(name for trial in front for name in trial.params))
+    metrics = list(dict.fromkeys(name for trial in front for name in trial.values))
+    rows = "".join(_row("td", [trial.number, trial.state, *(trial.values.get(name, "") for name in metrics),
+                               *(trial.params.get(name, "") for name in params)]) for trial in front)
+    return f"<table><thead>{_row('th', ['trial', 'state', *metrics, *params])}</thead><tbody>{rows}</tbody></table>"
 
 
 def trials_html(trials: Sequence["TrialRecord"], metric: str) -> str:

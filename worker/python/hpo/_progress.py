@@ -8,7 +8,7 @@ import time
 from html import escape
 from typing import TYPE_CHECKING, Any, Optional
 
-from ._html import number_text
+from ._html import leading_text
 
 if TYPE_CHECKING:
     from .study import AskedTrial, Study
@@ -45,8 +45,8 @@ class Progress:
         """A trial has ended, or is paused."""
 
     def _update(self) -> str:
-        study, best = self._study, self._study.best
-        said = f"best {study.metric} {number_text(best.value)} (trial {best.number})" if best else "no value yet"
+        study = self._study
+        said = leading_text(study.metric, *study._leading())
         seconds = int(time.monotonic() - self._began)
         self._state = f"{study.name}  {self._place}  {said}  {seconds // 60}:{seconds % 60:02}"
         return self._state

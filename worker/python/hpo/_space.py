@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 __all__ = ["Categorical", "Float", "Int", "Space"]
 
 _MOST_PATHS = 10_000  # ways through a function that defines a space
+
+
+def _is_finite(number: Any) -> bool:
+    try:
+        return math.isfinite(number)
+    except TypeError:
+        return False
 
 
 class _Numeric(Dict[str, Any]):
@@ -16,6 +24,14 @@ class _Numeric(Dict[str, Any]):
     def __init__(self, low: Union[float, str], high: Union[float, str], *, log: bool = False,
                  step: Optional[float] = None, prior: Optional[float] = None, spread: Optional[float] = None,
                  role: Optional[str] = None, when: Optional[Mapping[str, Sequence[Any]]] = None) -> None:
+        kind = f"hpo.{type(self).__name__}"
+        for name, end in (("low", low), ("high", high)):
+            if not isinstance(end, str) and not _is_finite(end):
+                raise ValueError(f"{name} of {kind} is {end!r}, which is no finite number")
+        if not isinstance(low, str) and not isinstance(high, str) and low > high:
+            raise ValueError(f"high of {kind} is {high!r}, which is below low, {low!r}")
+        if log and not isinstance(low, str) and low <= 0:
+            raise ValueError(f"low of {kind} is {low!r}; with log=True it must be above 0")
         given = {"type": self._type, "low": low, "high": high, "log": log or None, "step": step, "prior": prior,
                  "spread": spread, "role": role, "when": when}
         super().__init__({key: value for key, value in given.items() if value is not None})
@@ -192,13 +208,16 @@ def study_text(name: str, space: Any, keys: Mapping[str, Any]) -> str:
     if not isinstance(space, Mapping):
         raise TypeError("space= is a mapping of names to hpo.Float, hpo.Int, hpo.Categorical or a list of choices, or a "
                         f"function that defines them; it is of type {type(space).__name__}")
+    if not space:
+        raise ValueError("space= has no parameter: give it names with hpo.Float, hpo.Int, hpo.Categorical or a list of "
+                         "choices each")
     lines = [f"study: {_json(name)}"]
     for key, value in keys.items():
         if key == "budget":  # a duration is no text in quotes
             lines += ["budget:", *(f"  {inner}: {v if str(v).isalnum() else _json(v)}" for inner, v in value.items())]
         else:
             lines.append(f"{key}: {_json(value)}")
-    lines += ["space:"] if space else ["space: {}"]
+    lines.append("space:")
     for parameter, given in space.items():
         if hasattr(given, "tolist"):
             given = given.tolist()  # an array

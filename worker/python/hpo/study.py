@@ -262,7 +262,8 @@ class Study:
     def _repr_html_(self) -> Optional[str]:
         if self._is_closed():
             return None  # a notebook then shows repr()
-        return study_html(self.name, self.metric, self.direction, self.budget, self.trials, self.best)
+        front, several = self._leading()
+        return study_html(self.name, self.metric, self.direction, self.budget, self.trials, front, several)
 
     def _is_closed(self) -> bool:
         return os.getpid() != self._pid or self._child.stdin is None or self._child.stdin.closed
@@ -354,18 +355,24 @@ class Study:
 
     @property
     def best(self) -> Optional[Best]:
-        """The best trial so far; None before the first value."""
-        answer = self._say({"best": 1})
-        if answer["trial"] is None:
-            return None
-        return self._best_of(answer)
+        """The best trial so far; None before the first value. Raises StudyError where the study has several objectives:
+        no trial is the best then, and `front` has those that no other beats."""
+        front, several = self._leading()
+        if several:
+            raise StudyError(f"study {self.name} has several objectives, so no trial is the best: study.front has the "
+                             "trials that no other beats")
+        return front[0] if front else None
 
     @property
     def front(self) -> List[Best]:
         """Of a study with several objectives the Pareto front so far, by the first objective; else the best alone."""
+        return self._leading()[0]
+
+    def _leading(self) -> Tuple[List[Best], bool]:
+        """The front, and whether the study has several objectives."""
         answer = self._say({"best": 1})
         trials = answer.get("front", [answer] if answer["trial"] is not None else [])
-        return [self._best_of(trial) for trial in trials]
+        return [self._best_of(trial) for trial in trials], "front" in answer
 
     def _best_of(self, answer: Mapping[str, Any]) -> Best:
         values = {name: float(value) for name, value in answer["values"].items()}
