@@ -4,6 +4,8 @@
 //     bench_samplers                                         names of samplers and functions
 //     bench_samplers regrets FUNCTION                        of points on the standard input, for other samplers
 //     bench_samplers time SAMPLER TRIALS                     proposals in five dimensions after so many random trials
+//     bench_samplers ask SAMPLER TRIALS SEED                 parameters as JSON, a line for each line of the standard
+//                                                            input: first the space, then the loss of the last ones
 //
 // Prints a line of JSON a seed: the normalised regret after 50, 100, 200, ... and all trials, and a proposal's
 // milliseconds of processor time, median and most. A regret is the function's value, without noise, where the best
@@ -194,6 +196,63 @@ void answer_points(const Problem& problem) {
     }
 }
 
+/// Reads {"name": {"type": ..., "low": ..., "high": ..., "log": ..., "choices": ..., "when": ...}, ...}.
+Space space_of(const nlohmann::ordered_json& given) {
+    const auto values = [](const nlohmann::ordered_json& list) {
+        std::vector<Value> made;
+        for (const auto& value : list)
+            made.push_back(value.is_boolean() ? Value(value.get<bool>()) : Value(value.get<std::string>()));
+        return made;
+    };
+    Space space;
+    for (const auto& [name, d] : given.items()) {
+        Dimension dimension;
+        dimension.name = name;
+        if (d["type"] == "categorical") {
+            dimension.kind = Kind::categorical;
+            dimension.choices = values(d["choices"]);
+        } else {
+            dimension.kind = d["type"] == "int" ? Kind::integer : Kind::real;
+            dimension.low = d["low"];
+            dimension.high = d["high"];
+            dimension.log = d["log"];
+        }
+        if (d.contains("when"))
+            for (const auto& [parameter, any_of] : d["when"].items())
+                dimension.when.push_back({parameter, values(any_of)});
+        space.push_back(std::move(dimension));
+    }
+    return space;
+}
+
+/// Offers a sampler's search over the standard input and output.
+void answer_asks(const std::string& sampler, std::int64_t trials, std::uint64_t seed) {
+    std::string line;
+    std::getline(std::cin, line);
+    Proposer proposer = proposer_of(study_of(space_of(nlohmann::ordered_json::parse(line)), sampler, seed, trials));
+    for (std::int64_t number = 1; number <= trials; ++number) {
+        auto proposal = proposer.propose(number);
+        if (!proposal) return;
+        TrialRecord trial;
+        trial.number = number;
+        trial.point = std::move(proposal->point);
+        trial.params = std::move(proposal->params);
+        proposer.proposed(trial);
+        nlohmann::json params = nlohmann::json::object();
+        for (const auto& [name, value] : trial.params)
+            if (const auto* text = std::get_if<std::string>(&value))
+                params[name] = *text;
+            else
+                params[name] = nlohmann::json::parse(to_text(value));
+        std::printf("%s\n", params.dump().c_str());
+        std::fflush(stdout);
+        if (!std::getline(std::cin, line)) return;
+        trial.state = TrialState::complete;
+        trial.value = std::strtod(line.c_str(), nullptr);
+        proposer.tell(trial);
+    }
+}
+
 void print_names() {
     nlohmann::json names{{"samplers", {}}, {"functions", {}}, {"held_out", {}}};
     for (const PartOptions& part : sampler_vocabulary()) names["samplers"].push_back(part.name);
@@ -209,6 +268,8 @@ int main(int count, char** arguments) {
         const std::string_view first = count > 1 ? arguments[1] : "";
         if (count == 1) return print_names(), 0;
         if (first == "time" && count == 4) return time_proposals(arguments[2], std::atoll(arguments[3])), 0;
+        if (first == "ask" && count == 5)
+            return answer_asks(arguments[2], std::atoll(arguments[3]), std::strtoull(arguments[4], nullptr, 10)), 0;
         std::vector<Problem> all = bench::problems();
         const auto named = [&](const std::string& name) -> Problem& {
             const auto found = std::find_if(all.begin(), all.end(), [&](auto& p) { return p.name == name; });

@@ -1,0 +1,115 @@
+"""Searches the problems of real_problems.py: the part `real` of tests/bench/search."""
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ[name] = "1"  # the processes share the machine
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+KNOWN = HERE / "real.json"  # {problem: [least loss that any search has found, median of random points]}
+CHECKPOINTS = [15, 30, 60]
+LEAST = 1e-3  # regrets below count as this one, since nobody knows the true minimum
+
+
+class Losses:
+    """The losses of a problem, which are kept below build/ since equal parameters have equal losses."""
+
+    def __init__(self, name):
+        from real_problems import PROBLEMS
+
+        self.space, self.function = PROBLEMS[name]
+        self.file = ROOT / "build/bench_real" / f"{name}.jsonl"
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.known = dict(json.loads(line) for line in self.file.read_text().splitlines()) if self.file.exists() else {}
+
+    def __call__(self, params):
+        key = json.dumps(params, sort_keys=True)
+        if key not in self.known:
+            self.known[key] = self.function(dict(params))
+            with self.file.open("a") as file:
+                file.write(json.dumps([key, self.known[key]]) + "\n")
+        return self.known[key]
+
+
+def own(bench, sampler, losses, seed):
+    """The losses of a search by a sampler of hpo."""
+    child = subprocess.Popen([bench, "ask", sampler, str(CHECKPOINTS[-1]), str(seed)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    child.stdin.write(json.dumps(losses.space) + "\n")
+    child.stdin.flush()
+    found = []
+    while line := child.stdout.readline():
+        found.append(losses(json.loads(line)))
+        child.stdin.write(repr(found[-1]) + "\n")
+        child.stdin.flush()
+    child.stdin.close()
+    if child.wait() or not found:
+        sys.exit(f"{sampler}: bench_samplers failed")
+    return found
+
+
+def of_optuna(sampler, losses, seed):
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    samplers = optuna.samplers
+    made = {"optuna tpe": lambda: samplers.TPESampler(seed=seed), "optuna gp": lambda: samplers.GPSampler(seed=seed),
+            "optuna random": lambda: samplers.RandomSampler(seed=seed)}[sampler]()
+
+    def value_of(trial, name, d):
+        if d["type"] == "categorical":
+            return trial.suggest_categorical(name, d["choices"])
+        return {"int": trial.suggest_int, "float": trial.suggest_float}[d["type"]](name, d["low"], d["high"], log=d["log"])
+
+    def objective(trial):
+        params = {}
+        for name, d in losses.space.items():
+            if all(params.get(other) in values for other, values in d.get("when", {}).items()):
+                params[name] = value_of(trial, name, d)
+        return losses(params)
+
+    study = optuna.create_study(sampler=made)
+    study.optimize(objective, n_trials=CHECKPOINTS[-1])
+    return [trial.value for trial in study.trials]
+
+
+def search(job):
+    """{sampler: losses of each seed} of a problem."""
+    problem, samplers, seeds, bench = job
+    losses = Losses(problem)
+    made = {}
+    for sampler in samplers:
+        run = (lambda seed: of_optuna(sampler, losses, seed)) if sampler.startswith("optuna ") else (lambda seed: own(bench, sampler, losses, seed))
+        made[sampler] = [run(seed) for seed in range(1, seeds + 1)]
+    return made
+
+
+def samplers_of_optuna():
+    try:
+        import optuna
+    except ImportError:
+        return None, []
+    return optuna.__version__, ["optuna tpe", "optuna random"] + (["optuna gp"] if hasattr(optuna.samplers, "GPSampler") else [])
+
+
+def regrets(found, known):
+    """{sampler: {problem: {trials: median regret}}}; the regret is what is missing to the least known loss, over what a
+    median random point misses."""
+    made = {}
+    for problem, by_sampler in found.items():
+        least, median = known[problem]
+        for sampler, runs in by_sampler.items():
+            made.setdefault(sampler, {})[problem] = {
+                str(n): statistics.median(max(LEAST, (min(run[:n]) - least) / (median - least)) for run in runs) for n in CHECKPOINTS
+            }
+    return made
+
+
+def repeated(runs):
+    """Share of the losses after half of the trials that equal an earlier one."""
+    half = CHECKPOINTS[-1] // 2
+    return statistics.fmean(run[i] in run[:i] for run in runs for i in range(half, len(run)))
