@@ -19,6 +19,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <tuple>
 
 #include "hpo/random.hpp"
 #include "orchestrator/sampling/beliefs.hpp"
@@ -99,10 +100,24 @@ class GpSampler final : public Sampler {
         const double share = static_cast<double>(repeats) / static_cast<double>(trials.size());
         return 1 - (1 - uniform_) * std::max(0.1, 1 - 2 * share);
     }
-    [[nodiscard]] bool in_box(const Point& point) const {
+    /// Returns the box around the best trial. It is open in the dimensions of choices.
+    [[nodiscard]] Box box() const {
         const Point& centre = history_.best()->site.point;
+        Box box{std::vector<double>(centre.size(), 0.0), std::vector<double>(centre.size(), 1.0)};
+        for (std::size_t d = 0; d < centre.size(); ++d) {
+            if (space_.categorical[d]) continue;
+            box.low[d] = std::max(0.0, centre[d] - region_.length() / 2);
+            box.high[d] = std::min(1.0, centre[d] + region_.length() / 2);
+            if (const auto values = setup_.values ? setup_.values(d) : std::nullopt)
+                std::tie(box.low[d], box.high[d]) =
+                    discrete_side(centre[d], region_.length(), *values, [&](auto i) { return setup_.middle(d, i); });
+        }
+        return box;
+    }
+    [[nodiscard]] bool in_box(const Point& point) const {
+        const Box sides = box();
         for (std::size_t d = 0; d < point.size(); ++d)
-            if (!space_.categorical[d] && std::abs(point[d] - centre[d]) > region_.length() / 2 + 1e-12) return false;
+            if (point[d] < sides.low[d] - 1e-12 || point[d] > sides.high[d] + 1e-12) return false;
         return true;
     }
 
@@ -148,13 +163,7 @@ class GpSampler final : public Sampler {
         const Model local = local_model(space_, data, centre, model);
         const GaussianProcess process = process_of(space_, data, local, pending);
         const double least = incumbent(process, data, false);
-        Box box{std::vector<double>(dimensions, 0.0), std::vector<double>(dimensions, 1.0)};
-        for (std::size_t d = 0; d < dimensions; ++d) {
-            if (space_.categorical[d]) continue;
-            box.low[d] = std::max(0.0, centre[d] - region_.length() / 2);
-            box.high[d] = std::min(1.0, centre[d] + region_.length() / 2);
-        }
-        return best_in(process, least, space_for(data), box, std::array{centre}, local_draws, uniform);
+        return best_in(process, least, space_for(data), box(), std::array{centre}, local_draws, uniform);
     }
 
     /// Returns the `count` trials nearest to a point, by the largest distance in a numeric coordinate.

@@ -1,6 +1,7 @@
 #include "orchestrator/sampling/trust_region.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 namespace hpo {
 
@@ -9,6 +10,18 @@ constexpr double fade = 0.9;  // factor on the counts of earlier trials at each 
 constexpr int successes_to_grow = 2;
 constexpr double growth = 1.6;
 }  // namespace
+
+std::pair<double, double> discrete_side(double centre, double length, std::uint64_t values,
+                                        const std::function<double(std::uint64_t)>& middle) {
+    constexpr double rounding = 1e-9;
+    const auto up_to = [&](double x) {  // the number of values with at most this coordinate
+        return *std::ranges::upper_bound(std::views::iota(std::uint64_t{0}, values), x, {}, middle);
+    };
+    const std::uint64_t below = up_to(centre - rounding), above = up_to(centre + rounding);
+    const std::uint64_t lowest = std::min(up_to(centre - length / 2 - rounding), below > 0 ? below - 1 : 0);
+    const std::uint64_t highest = std::max(up_to(centre + length / 2 + rounding), std::min(above + 1, values)) - 1;
+    return {middle(lowest), middle(highest)};
+}
 
 void TrustRegion::count(bool in_box, bool better, std::size_t dimensions) {
     double& trials = in_box ? inside_ : outside_;

@@ -281,6 +281,19 @@ TEST(TrustRegionTest, GrowsWithSuccessAndShrinksWithout) {
     EXPECT_GT(region.length(), 1.0 / 256) << "begins anew when it has become tiny";
 }
 
+TEST(TrustRegionTest, HoldsWholeValuesOfDiscreteDimensionsAndAlwaysTheNeighbours) {
+    const auto middle = [](std::uint64_t index) { return (static_cast<double>(index) + 0.5) / 10; };
+    const auto side = [&](double centre, double length) { return discrete_side(centre, length, 10, middle); };
+    using Ends = std::pair<double, double>;
+    EXPECT_EQ(side(0.45, 0.4), Ends(0.25, 0.65));
+    EXPECT_EQ(side(0.45, 0.37), Ends(0.35, 0.55)) << "0.63 would be rounded to 0.65, outside the box";
+    EXPECT_EQ(side(0.45, 0.01), Ends(0.35, 0.55));
+    EXPECT_EQ(side(0.05, 0.01), Ends(0.05, 0.15));
+    EXPECT_EQ(side(0.95, 0.4), Ends(0.75, 0.95));
+    EXPECT_EQ(side(0.47, 0.01), Ends(0.45, 0.55)) << "a centre between two values, of a trial before the range changed";
+    EXPECT_EQ(discrete_side(0.5, 0.4, 1, [](auto) { return 0.5; }), Ends(0.5, 0.5));
+}
+
 TEST(TrustRegionTest, IsAskedMoreOftenWhereItsTrialsImprove) {
     TrustRegion good, bad;
     for (int i = 0; i < 20; ++i) {
