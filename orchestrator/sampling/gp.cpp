@@ -10,6 +10,9 @@
 // another sampler: tpe, or cmaes if the predictions hardly rank them at all. The mean of such results is flat or
 // rugged, and cmaes follows the best of them, which may still lead to the optimum (Schaffer's function is an example).
 //
+// Equal results show a plateau. What is expected to repeat one is proposed less (plateaus.hpp), and the box grows out
+// of it.
+//
 // gp_several.hpp has the sampler for several objectives and constraints.
 //
 // A proposal depends only on the observations, never on when it is made, so that a resumed study continues as if it had
@@ -25,6 +28,7 @@
 #include "orchestrator/sampling/beliefs.hpp"
 #include "orchestrator/sampling/gp_model.hpp"
 #include "orchestrator/sampling/gp_several.hpp"
+#include "orchestrator/sampling/plateaus.hpp"
 #include "orchestrator/sampling/registry.hpp"
 #include "orchestrator/sampling/start_points.hpp"
 #include "orchestrator/sampling/trust_region.hpp"
@@ -86,12 +90,16 @@ class GpSampler final : public Sampler {
         fallback_->tell(observation);
         evolution_->tell(observation);
         const Observation* const best = history_.best();
-        const bool known = best != nullptr, better = observation.loss && known && *observation.loss < *best->loss;
-        const bool near = known && in_box(observation.site.point);
-        if (history_.tell(observation) && known) region_.count(near, better, setup_.space.size());
+        const bool known = best != nullptr, near = known && in_box(observation.site.point);
+        const auto outcome = outcome_of(observation, known ? *best->loss : INFINITY);
+        if (history_.tell(observation) && known) region_.count(near, outcome, setup_.space.size());
     }
 
    private:
+    static TrustRegion::Outcome outcome_of(const Observation& observation, double best) {
+        if (!observation.loss || *observation.loss > best) return TrustRegion::Outcome::worse;
+        return *observation.loss < best ? TrustRegion::Outcome::better : TrustRegion::Outcome::equal;
+    }
     /// Returns the share of proposals that are drawn from the priors. Repetitions show that different points are the
     /// same training, so the model's proposals, which lie close together, repeat others more often than draws do.
     [[nodiscard]] double uniform_share() const {
@@ -138,7 +146,9 @@ class GpSampler final : public Sampler {
     [[nodiscard]] Point best_in(const GaussianProcess& process, double least, const SearchSpace& space, const Box& box,
                                 std::span<const Point> around, int draws,
                                 const std::function<double()>& uniform) const {
-        const ExpectedImprovement improvement(process, least);
+        const ExpectedImprovement expected(process, least);
+        const Plateaus plateaus(process.inputs(), process.targets());
+        const Unrepeated improvement(expected, plateaus);
         if (!setup_.beliefs) return maximise(improvement, space, box, around, draws, uniform);
         const Believed believed(improvement, *setup_.beliefs, space, Beliefs::power(history_.trials().size()));
         return maximise(believed, space, box, around, draws, uniform);

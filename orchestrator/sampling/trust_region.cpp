@@ -23,15 +23,16 @@ std::pair<double, double> discrete_side(double centre, double length, std::uint6
     return {middle(lowest), middle(highest)};
 }
 
-void TrustRegion::count(bool in_box, bool better, std::size_t dimensions) {
+void TrustRegion::count(bool in_box, Outcome outcome, std::size_t dimensions) {
+    const bool better = outcome == Outcome::better;
     double& trials = in_box ? inside_ : outside_;
     double& improved = in_box ? inside_better_ : outside_better_;
     trials = trials * fade + 1;
     improved = improved * fade + (better ? 1 : 0);
     if (!in_box) return;
     successes_ = better ? successes_ + 1 : 0;
-    failures_ = better ? 0 : failures_ + 1;
-    if (successes_ >= successes_to_grow) {
+    failures_ = outcome == Outcome::worse ? failures_ + 1 : 0;
+    if (outcome == Outcome::equal || successes_ >= successes_to_grow) {
         length_ = std::min(length_ * growth, largest);
         successes_ = 0;
     } else if (failures_ >= static_cast<int>(std::max<std::size_t>(4, dimensions))) {

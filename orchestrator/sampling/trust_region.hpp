@@ -19,9 +19,13 @@ std::pair<double, double> discrete_side(double centre, double length, std::uint6
 /// The size of the box and its share of the proposals.
 class TrustRegion {
    public:
-    /// Counts a trial that was proposed in the box or elsewhere, and whether it was better than all before. The box
-    /// grows with successes, and shrinks after as many failures in a row as there are dimensions (at least four).
-    void count(bool in_box, bool better, std::size_t dimensions);
+    /// A trial's result beside the best of all before.
+    enum class Outcome { better, equal, worse };
+
+    /// Counts a trial that was proposed in the box or elsewhere. The box grows with successes, and shrinks after as
+    /// many failures in a row as there are dimensions (at least four). It also grows where a result is equal to the
+    /// best one: the box then lies within a plateau, and a smaller one would lie within it even more.
+    void count(bool in_box, Outcome outcome, std::size_t dimensions);
 
     /// Returns the length of the box's sides in the unit cube.
     [[nodiscard]] double length() const { return length_; }

@@ -271,14 +271,25 @@ TEST(HistoryTest, TheBestIsTheLeastThatIsToldNow) {
 TEST(TrustRegionTest, GrowsWithSuccessAndShrinksWithout) {
     TrustRegion region;
     const double first = region.length();
-    region.count(true, true, 3);
-    region.count(true, true, 3);
+    region.count(true, TrustRegion::Outcome::better, 3);
+    region.count(true, TrustRegion::Outcome::better, 3);
     EXPECT_GT(region.length(), first);
     const double grown = region.length();
-    for (int i = 0; i < 4; ++i) region.count(true, false, 3);
+    for (int i = 0; i < 4; ++i) region.count(true, TrustRegion::Outcome::worse, 3);
     EXPECT_EQ(region.length(), grown / 2);
-    for (int i = 0; i < 100; ++i) region.count(true, false, 3);
+    for (int i = 0; i < 100; ++i) region.count(true, TrustRegion::Outcome::worse, 3);
     EXPECT_GT(region.length(), 1.0 / 256) << "begins anew when it has become tiny";
+}
+
+TEST(TrustRegionTest, GrowsOutOfAPlateau) {
+    TrustRegion region;
+    for (int i = 0; i < 3; ++i) region.count(true, TrustRegion::Outcome::worse, 3);
+    const double before = region.length();
+    region.count(true, TrustRegion::Outcome::equal, 3);
+    EXPECT_GT(region.length(), before);
+    const double grown = region.length();
+    region.count(true, TrustRegion::Outcome::worse, 3);
+    EXPECT_EQ(region.length(), grown) << "the failures before the plateau no longer count";
 }
 
 TEST(TrustRegionTest, HoldsWholeValuesOfDiscreteDimensionsAndAlwaysTheNeighbours) {
@@ -297,10 +308,10 @@ TEST(TrustRegionTest, HoldsWholeValuesOfDiscreteDimensionsAndAlwaysTheNeighbours
 TEST(TrustRegionTest, IsAskedMoreOftenWhereItsTrialsImprove) {
     TrustRegion good, bad;
     for (int i = 0; i < 20; ++i) {
-        good.count(true, true, 3);
-        good.count(false, false, 3);
-        bad.count(true, false, 3);
-        bad.count(false, true, 3);
+        good.count(true, TrustRegion::Outcome::better, 3);
+        good.count(false, TrustRegion::Outcome::worse, 3);
+        bad.count(true, TrustRegion::Outcome::worse, 3);
+        bad.count(false, TrustRegion::Outcome::better, 3);
     }
     EXPECT_GT(good.share(), 0.7);
     EXPECT_LT(bad.share(), 0.25);
