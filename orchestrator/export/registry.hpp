@@ -39,6 +39,7 @@ extern const Format csv_format;
 extern const Format jsonl_format;
 extern const Format optuna_format;
 extern const Format tensorboard_format;
+extern const Format mlflow_format;
 
 std::span<const Format* const> formats();
 

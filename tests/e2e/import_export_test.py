@@ -15,6 +15,7 @@ import unittest
 import warnings
 
 import optuna
+import yaml
 from optuna.trial import TrialState
 
 from harness import HPO, Case, wait_for
@@ -398,6 +399,38 @@ class TensorBoard(Exchange):
                                       for name, value in trial["params"].items()})
             status = fields(found[b"_hparams_/session_end_info"][4][0])[1][0]
             self.assertEqual(status, 2 if trial["state"] in ("failed", "diverged") else 1)
+
+
+class MLflow(Exchange):
+    def test_every_step_of_every_trial_is_read_back_as_mlflow_reads_it(self):
+        """By the layout of mlflow/store/tracking/file_store.py."""
+        self.run_mixed()
+        root = self.exported("mlflow", "mlruns")
+        [experiment] = root.iterdir()
+        meta = yaml.safe_load((experiment / "meta.yaml").read_text())
+        self.assertEqual((meta["name"], meta["experiment_id"], meta["lifecycle_stage"]), ("mixed", experiment.name, "active"))
+        runs = {}
+        for run in (path for path in experiment.iterdir() if path.is_dir()):
+            info = yaml.safe_load((run / "meta.yaml").read_text())
+            self.assertEqual((info["run_id"], info["experiment_id"]), (run.name, experiment.name))
+            self.assertRegex(run.name, "^[a-f0-9]{32}$")
+            runs[int((run / "tags/hpo.trial").read_text())] = run, info
+        whole = self.whole_trials()
+        self.assertEqual(sorted(runs), [trial["trial"] for trial in whole])
+        for trial in whole:
+            run, info = runs[trial["trial"]]
+            self.assertEqual(info["status"], 4 if trial["state"] in ("failed", "diverged") else 3)
+            self.assertEqual({file.name for file in (run / "params").iterdir()}, set(trial["params"]))
+            read = {}
+            for file in (run / "metrics").iterdir():
+                for line in file.read_text().splitlines():
+                    time, value, step = line.split(" ")
+                    self.assertGreaterEqual(int(time), info["start_time"])
+                    read.setdefault(int(step), {})[file.name] = float(value)
+            expected = {report["step"]: {name: number(value) for name, value in report["metrics"].items()} for report in trial["curve"]}
+            self.assertEqual({step: sorted(map(repr, values.items())) for step, values in read.items()},
+                             {step: sorted(map(repr, ((name, float(value)) for name, value in values.items())))
+                              for step, values in expected.items()})
 
 
 SWEEP = """\

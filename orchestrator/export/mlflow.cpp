@@ -1,0 +1,164 @@
+// The folder in which MLflow keeps runs (mlruns): a study is an experiment, a trial a run. The layout is that of
+// mlflow/store/tracking/file_store.py; texts in its YAML are JSON strings.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "orchestrator/export/registry.hpp"
+#include "orchestrator/output/output_path.hpp"
+
+namespace hpo::exporting {
+
+namespace {
+
+namespace fs = std::filesystem;
+using std::string;
+
+/// RunStatus of MLflow.
+enum class RunStatus { running = 1, scheduled = 2, finished = 3, failed = 4, killed = 5 };
+
+std::uint64_t hash_of(const string& text) {
+    std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+    return hash;
+}
+
+/// Returns the same 18 digits whenever the study is exported.
+string experiment_id(const Study& study) {
+    char text[24];
+    std::snprintf(text, sizeof text, "%018llu",
+                  static_cast<unsigned long long>(hash_of(study.name) % 1000000000000000000ULL));
+    return text;
+}
+
+/// Returns 32 hexadecimal digits, which differ between studies and trials.
+string run_id(const Study& study, const TrialRecord& trial) {
+    const string name = study.name + '/' + std::to_string(trial.number) + '/' + std::to_string(trial.queued_at);
+    char text[40];
+    std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash_of(name)),
+                  static_cast<unsigned long long>(hash_of(name + '/')));
+    return text;
+}
+
+string milliseconds(double time) { return std::to_string(std::llround(time * 1000)); }
+
+string quoted_text(const string& text) {
+    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+/// Returns a name that MLflow accepts, and that stays within its folder: letters, digits, '_', '-', '.' and blanks.
+string plain_name(const string& name) {
+    string plain = name;
+    for (char& c : plain)
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+              c == '.' || c == ' '))
+            c = c == '/' ? '.' : '_';
+    if (plain.find_first_not_of('.') == string::npos) plain += '_';
+    return plain;
+}
+
+RunStatus status_of(TrialState state) {
+    if (state == TrialState::complete || state == TrialState::stopped) return RunStatus::finished;
+    if (state == TrialState::failed || state == TrialState::diverged) return RunStatus::failed;
+    return state == TrialState::running ? RunStatus::running : RunStatus::scheduled;
+}
+
+/// Writes the files of one folder tree, until one fails.
+class Tree {
+   public:
+    Tree(fs::path folder, fs::path shown) : folder_(std::move(folder)), shown_(std::move(shown)) {}
+
+    void folder(const string& name) {
+        std::error_code failed;
+        if (result_) fs::create_directories(folder_ / name, failed);
+        if (failed) result_ = write_error(shown_ / name, failed.value());
+    }
+    void file(const string& name, const string& content) {
+        if (!result_) return;
+        auto file = FileWriter::create(folder_ / name, shown_ / name);
+        if (!file) {
+            result_ = file.error();
+            return;
+        }
+        result_ = file->write(content);
+        if (result_) result_ = file->close(false);
+    }
+    [[nodiscard]] Result<void> result() const { return result_; }
+
+   private:
+    fs::path folder_, shown_;
+    Result<void> result_;
+};
+
+/// One line for each step: time in milliseconds, value, step.
+std::map<string, string> metric_files(const TrialRecord& trial) {
+    std::map<string, string> files;
+    char number[32];
+    for (const Report& report : trial.curve)
+        for (const auto& [name, value] : report.metrics) {
+            std::snprintf(number, sizeof number, "%.17g", value);
+            files[plain_name(name)] += milliseconds(trial.started_at + report.seconds.value_or(0)) + ' ' + number +
+                                       ' ' + std::to_string(report.step) + '\n';
+        }
+    return files;
+}
+
+string run_meta(const Study& study, const TrialRecord& trial, const fs::path& artifacts) {
+    const string id = run_id(study, trial);
+    return "artifact_uri: " + quoted_text("file://" + artifacts.string()) +
+           "\nend_time: " + (is_final(trial.state) ? milliseconds(trial.ended_at) : "null") +
+           "\nentry_point_name: ''\nexperiment_id: '" + experiment_id(study) +
+           "'\nlifecycle_stage: active\nrun_id: " + quoted_text(id) + "\nrun_name: trial " +
+           std::to_string(trial.number) + "\nrun_uuid: " + quoted_text(id) +
+           "\nsource_name: hpo\nsource_type: 4\nsource_version: ''\nstart_time: " + milliseconds(trial.started_at) +
+           "\nstatus: " + std::to_string(static_cast<int>(status_of(trial.state))) + "\ntags: []\nuser_id: ''\n";
+}
+
+void write_run(Tree& tree, const Study& study, const TrialRecord& trial, const fs::path& root) {
+    const string run = experiment_id(study) + '/' + run_id(study, trial) + '/';
+    for (const char* part : {"artifacts", "metrics", "params", "tags"}) tree.folder(run + part);
+    tree.file(run + "meta.yaml", run_meta(study, trial, root / run / "artifacts"));
+    for (const auto& [name, value] : trial.params) tree.file(run + "params/" + plain_name(name), to_text(value));
+    for (const auto& [name, lines] : metric_files(trial)) tree.file(run + "metrics/" + name, lines);
+    const std::map<string, string> tags{{"mlflow.runName", "trial " + std::to_string(trial.number)},
+                                        {"mlflow.source.name", "hpo"},
+                                        {"hpo.trial", std::to_string(trial.number)},
+                                        {"hpo.state", string(to_text(trial.state))},
+                                        {"hpo.rule", trial.rule},
+                                        {"hpo.reason", trial.reason},
+                                        {"hpo.value", trial.value ? std::to_string(*trial.value) : ""}};
+    for (const auto& [name, text] : tags)
+        if (!text.empty()) tree.file(run + "tags/" + name, text);
+}
+
+Result<void> write_mlflow(const Study& study, const StudyRecord& record, const WholeTrial& whole,
+                          const fs::path& folder, const fs::path& shown) {
+    Tree tree(folder, shown);
+    std::error_code ignored;
+    const fs::path root = fs::absolute(shown, ignored).lexically_normal();
+    const string id = experiment_id(study);
+    const double begun = record.trials.empty() ? record.last_time : record.trials.front().queued_at;
+    tree.folder(id);
+    tree.file(id + "/meta.yaml", "artifact_location: " + quoted_text("file://" + (root / id).string()) +
+                                     "\ncreation_time: " + milliseconds(begun) + "\nexperiment_id: '" + id +
+                                     "'\nlast_update_time: " + milliseconds(record.last_time) +
+                                     "\nlifecycle_stage: active\nname: " + quoted_text(study.name) + '\n');
+    for (const TrialRecord& thinned : record.trials) {
+        if (thinned.started_at == 0) continue;
+        const auto trial = whole(thinned);
+        if (!trial) return trial.error();
+        write_run(tree, study, *trial, root);
+    }
+    return tree.result();
+}
+
+}  // namespace
+
+const Format mlflow_format{.name = "mlflow",
+                           .description = "a folder of runs, for mlflow ui --backend-store-uri",
+                           .kind = OutputPath::Kind::folder,
+                           .write = write_mlflow};
+
+}  // namespace hpo::exporting
