@@ -85,7 +85,8 @@ struct Allocation {
     std::int64_t micro_batches = 0;  ///< per update; 0: as configured
     std::string environment;         ///< variables that hpo set for a script, one line each, for users
     StepForecast forecast{};
-    double start = 0;  ///< seconds that the worker took to start, of its first attempt; 0 for later ones
+    double start = 0;    ///< seconds that the worker took to start, of its first attempt; 0 for later ones
+    std::string host{};  ///< its name; empty where the session has one host
 };
 
 /// The time from the start of an attempt's worker, or the attempt's launch in a running one, to its first report.

@@ -23,6 +23,7 @@
 #include "orchestrator/cli/complete.hpp"
 #include "orchestrator/cli/man.hpp"
 #include "orchestrator/cli/notify.hpp"
+#include "orchestrator/cluster/agent.hpp"
 #include "orchestrator/devices/helper.hpp"
 #include "orchestrator/execution/supervisor.hpp"
 #include "orchestrator/script/adapter.hpp"
@@ -250,6 +251,7 @@ int run_cli(int argc, char** argv) {
     if (argc > 1 && std::strcmp(argv[1], script_command) == 0) return run_script(argc, argv);
     if (argc == 4 && std::strcmp(argv[1], notify_command) == 0) return run_notifications(argv[2], argv[3]);
     try {
+        if (argc > 1 && std::strcmp(argv[1], agent_command) == 0) return run_agent();
         if (argc > 1 && std::strcmp(argv[1], complete_command) == 0) return run_complete({argv + 2, argv + argc});
         if (argc > 1 && std::strcmp(argv[1], man_command) == 0) return write_man_pages({argv + 2, argv + argc});
         return argc > 1 ? parse_and_run(argc, argv) : print_overview();

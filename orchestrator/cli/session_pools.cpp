@@ -1,6 +1,8 @@
 #include "orchestrator/cli/session_pools.hpp"
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "orchestrator/devices/session_registry.hpp"
 
@@ -13,10 +15,16 @@ void add_pools(view::Moment& moment, const std::string& study, std::int64_t pid)
     });
     if (session == sessions.end()) return;
     moment.waits = session->waits;
-    int gpus = 0;
+    std::map<std::string, int> gpus;  // by machine
     for (const DeviceReservation& device : session->devices) {
         view::Pool pool;
-        pool.name = device.device == "host" ? "host" : "gpu " + std::to_string(gpus++);
+        const auto slash = device.device.find('/');
+        const std::string machine = slash == std::string::npos ? "" : device.device.substr(0, slash);
+        const bool is_host = device.device.substr(machine.empty() ? 0 : slash + 1) == "host";
+        if (is_host)
+            pool.name = machine.empty() ? "host" : machine;
+        else
+            pool.name = (machine.empty() ? "" : machine + " ") + "gpu " + std::to_string(gpus[machine]++);
         pool.capacity = device.capacity;
         pool.others = device.others;
         pool.reserved = device.reserved;

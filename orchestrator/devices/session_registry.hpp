@@ -16,7 +16,7 @@ namespace hpo {
 
 /// What a session has reserved of one device. Sizes are in bytes.
 struct DeviceReservation {
-    std::string device;                 ///< a DeviceReading's id, or "host"
+    std::string device;                 ///< a DeviceReading's id, or "host"; of another machine after "NAME/"
     std::int64_t reserved = 0;          ///< predicted upper bounds, or measured sizes
     std::int64_t capacity = 0;          ///< memory of the device
     std::int64_t reserve = 0;           ///< left free by resources.gpu_reserve

@@ -57,6 +57,8 @@ void Attempts::begin(WorkerIndex index, Job& job) {
             where += (first ? "" : "+") + std::to_string(device);
         }
     }
+    allocation.host = uses_.machine.host_name_of(reservation.device);
+    if (!allocation.host.empty()) where += " on " + allocation.host;
     uses_.pool.begin(index, job, {trial, parts.ledger.launch(trial, where, std::move(allocation))});
     if (const std::string why = uses_.requirements.take_shrunk(trial); !why.empty())
         context.say(Notice::Level::info, trial,

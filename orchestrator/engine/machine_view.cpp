@@ -42,6 +42,14 @@ std::string MachineView::id_of(int device) const {
     return with_device(device, [](const Accelerator& one) { return one.id; });
 }
 
+std::string MachineView::host_name_of(int place) const {
+    const auto& names = context_.parts.hosts;
+    if (names.empty()) return {};
+    const int host =
+        is_host(place) ? on_host(place) : with_device(place, [](const Accelerator& one) { return one.host; });
+    return names.at(static_cast<std::size_t>(host));
+}
+
 bool MachineView::is_unified(int device) const {
     return !is_host(device) && with_device(device, [](const Accelerator& one) { return one.unified; });
 }

@@ -30,6 +30,8 @@ class MachineView {
 
     [[nodiscard]] std::string id_of(int device) const;
     [[nodiscard]] bool is_unified(int device) const;
+    /// Name of a place's host; empty where the session has one host.
+    [[nodiscard]] std::string host_name_of(int place) const;
 
    private:
     /// Calls `use` with the device of the machine as it is read, or as it always is.

@@ -29,7 +29,6 @@
 #include "orchestrator/engine/waiting_for.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/execution/interrupts.hpp"
-#include "orchestrator/execution/local.hpp"
 #include "orchestrator/execution/own_threads.hpp"
 #include "orchestrator/execution/processes.hpp"
 #include "orchestrator/execution/questions.hpp"
@@ -70,16 +69,15 @@ double time_of_day() {
 /// The objects of one session.
 class Session {
    public:
-    Session(const Study& study, const StudyFolder& folder, const Programs& programs, RunObserver& observer,
-            Ledger ledger, LiveMachine machine, std::shared_ptr<spdlog::logger> log, Questions& questions)
+    Session(asio::io_context& loop, const Study& study, const StudyFolder& folder, RunObserver& observer, Ledger ledger,
+            SessionSite site, std::shared_ptr<spdlog::logger> log, Questions& questions)
         : study_(study),
           folder_(folder),
           observer_(observer),
           log_(std::move(log)),
           ledger_(std::move(ledger)),
-          programs_(programs),
-          machine_(std::make_unique<LiveMachine>(std::move(machine))),
-          plan_(plan_workers(study, machine_->host())),
+          site_(std::move(site)),
+          loop_(loop),
           questions_(questions, loop_, [this] { answer(); }) {
         open_registry();
     }
@@ -108,10 +106,7 @@ class Session {
 
    private:
     Result<void> make_executor() {
-        // The timeout must exceed the interval of a living worker's messages.
-        LocalOptions options{.tag = study_tag(folder_), .program = programs_.hpo, .limits = raise_soft_limits()};
-        options.alive_every = std::min(options.alive_every, study_.resources.progress_timeout / 3);
-        auto executor = LocalExecutor::make(loop_, options, [this](WorkerIndex index, const execution::Event& event) {
+        auto executor = site_.executor([this](WorkerIndex index, const execution::Event& event) {
             if (const auto* ready = std::get_if<execution::Ready>(&event))
                 machine_->worker_started(index, ready->hello.pid);
             engine_->on(index, event);
@@ -136,15 +131,12 @@ class Session {
         };
         ledger_.on_end_with_study = [this](const StoredEvent& stored) { ended_with_study_.push_back(stored); };
         const event::SessionStarted session{host_name(), getpid(), version};
-        log_->info("{}", session_line(study_, session, plan_.workers));
+        log_->info("{}", session_line(study_, session, site_.workers));
         ledger_.session_started(session);
-        if (const auto why = fewer_than_asked(study_, machine_->host()); !why.empty())
-            tell({Notice::Level::warning, 0, why});
+        if (!site_.fewer_than_asked.empty()) tell({Notice::Level::warning, 0, site_.fewer_than_asked});
         log_->info("sampler {}", ledger_.proposer().about());
         keeper_.begin();
-        // Trials on the host leave those on devices a worker, and the other way round; the cores limit both.
-        const std::size_t devices = machine_->host_too() ? machine_->read({}, {}, {}).accelerators.size() : 0;
-        engine_.emplace(parts(), plan_.workers + static_cast<int>(devices));
+        engine_.emplace(parts(), site_.workers);
 
         observer_.begun(view());
         listen_to_the_window();
@@ -266,10 +258,7 @@ class Session {
                     },
                 .usage = [this](auto workers) { return machine_->usage(workers); },
                 .thread_time = [this](WorkerIndex worker) { return machine_->thread_time(worker, clock_.now()); },
-                .worker =
-                    [this](WorkerIndex index, std::span<const int> devices) {
-                        return worker_launch(study_, programs_, plan_, index, machine_->target(devices));
-                    },
+                .worker = site_.launch,
                 .log_file = [this](std::int64_t trial) { return folder_.trial_log(trial); },
                 .checkpoints =
                     [this](std::int64_t trial, bool make) {
@@ -288,9 +277,10 @@ class Session {
                 .proposal_ready = [this] { proposed_.wake(); },
                 .on_device = machine_->on_device(),
                 .host_too = machine_->host_too(),
-                .cores = cores_of_workers(study_, plan_),
-                .concurrency = concurrency_plan(study_, plan_, *machine_),
-                .calibrations = machine_->calibrations()};
+                .cores = site_.cores,
+                .concurrency = site_.concurrency,
+                .calibrations = machine_->calibrations(),
+                .hosts = site_.hosts};
     }
 
     ControlActions control_actions() {
@@ -395,6 +385,7 @@ class Session {
         if (folder_lost()) engine_->fail(lost_message());
         for (const DeviceNotice& notice : machine_->poll(clock_.now()))
             tell({notice.warning ? Notice::Level::warning : Notice::Level::info, 0, notice.text});
+        if (const std::string gone = machine_->gone(); !gone.empty()) engine_->fail(gone);
         keep_folders();
         sample();
         engine_->tick();
@@ -501,20 +492,19 @@ class Session {
     RunObserver& observer_;
     std::shared_ptr<spdlog::logger> log_;
     Ledger ledger_;
-    const Programs& programs_;
     SteadyClock clock_;
     Seconds begun_ = clock_.now();
-    std::unique_ptr<SessionMachine> machine_;
+    SessionSite site_;
+    SessionMachine* machine_ = site_.machine.get();
     SessionTelemetry telemetry_{machine_->host(), begun_};
     std::optional<SessionRegistry> registry_;
     bool registry_locked_ = false;              ///< the session registry was read since the last settled round
     Descriptor registry_lock_;                  ///< from then on
     Machine now_;                               ///< as of the last tick
     std::vector<DeviceReservation> published_;  ///< reservations published to other sessions
-    WorkerPlan plan_;
     Announcements announcements_;
     CheckpointKeeper keeper_{study_, folder_, ledger_.record()};
-    asio::io_context loop_{1};
+    asio::io_context& loop_;
     WakeUp on_disk_{loop_, [] {}};  ///< interrupts wait()
     WakeUp proposed_{loop_, [this] { engine_->proposal_ready(); }};
     asio::steady_timer ticker_{loop_};
@@ -538,15 +528,16 @@ class Session {
 
 }  // namespace
 
-Result<void> could_begin(const Study& study, const Programs& programs) {
+Result<void> could_begin(const Study& study, const Programs& programs, bool here) {
     if (const auto proposer = Proposer::make(study); !proposer) return proposer.error();
     if (const auto rules = Rules::make(study); !rules) return rules.error();
+    if (!here) return {};
     if (const auto machine = LiveMachine::make(study, programs.hpo); !machine) return machine.error();
     return {};
 }
 
 Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, const Programs& programs,
-                             RunObserver& observer, const Acceptance& accepted) {
+                             RunObserver& observer, const Acceptance& accepted, const OpenSite& open_site) {
     if (const auto named = check_utf8(folder.path); !named) return named.error();
     heed_interrupts();
     Questions questions;
@@ -560,12 +551,13 @@ Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, cons
     doing.reset();
     doing.emplace("looks for the machine's devices");
     const auto notice = [&](Notice::Level level, const std::string& text) { observer.notice({level, 0, text}); };
-    auto machine = open_machine(study, programs, [&](const DeviceNotice& device) {
-        notice(device.warning ? Notice::Level::warning : Notice::Level::info, device.text);
-    });
-    if (!machine) return machine.error();
+    asio::io_context loop(1);
+    auto site = open_site({loop, study, folder, programs, tag, [&](const DeviceNotice& device) {
+                               notice(device.warning ? Notice::Level::warning : Notice::Level::info, device.text);
+                           }});
+    if (!site) return site.error();
     doing.reset();
-    Session session(study, folder, programs, observer, std::move((*held)->ledger), *std::move(machine),
+    Session session(loop, study, folder, observer, std::move((*held)->ledger), *std::move(site),
                     open_study_log(folder.log()), questions);
     auto outcome = session.run((*held)->lock, [&] { return (*held)->begin(study, folder, warn); });
     if (outcome) outcome->store = std::move((*held)->store);

@@ -56,6 +56,8 @@ class SessionMachine {
     [[nodiscard]] virtual std::vector<Footprint> usage(std::span<const WorkerIndex> workers) const = 0;
     /// Returns the times of the threads of a worker and its descendants, if readable.
     [[nodiscard]] virtual std::optional<ThreadTime> thread_time(WorkerIndex worker, Seconds now) = 0;
+    /// Why no host is left for any trial; empty while one is, or may come back.
+    [[nodiscard]] virtual std::string gone() const { return {}; }
     /// Returns the reservations that a session with these resources publishes (devices/session_registry.hpp).
     [[nodiscard]] virtual std::vector<DeviceReservation> to_publish(
         const Machine& now, std::span<const HeldResources> held_resources) const = 0;

@@ -26,7 +26,7 @@ void TrialStarts::warm_up() {
     if (parts.host_too) wanted = std::min(wanted, static_cast<std::int64_t>(std::max(1.0, cores_of(machine()))));
     for (std::int64_t index = 0; index < wanted; ++index) {
         const auto worker = static_cast<WorkerIndex>(index);
-        launch(worker, host_of_worker(worker));
+        if (const auto host = host_of_worker(worker)) launch(worker, *host);
     }
 }
 
@@ -141,8 +141,14 @@ void TrialStarts::keep_cores_for_devices(PlacementLimits& limits) {
     }
 }
 
-/// Hosts get the workers that compute on their cores in turn.
-int TrialStarts::host_of_worker(WorkerIndex index) { return on_host(index % static_cast<int>(machine().hosts.size())); }
+/// Usable hosts get the workers that compute on their cores in turn; nothing: there is none.
+std::optional<int> TrialStarts::host_of_worker(WorkerIndex index) {
+    std::vector<int> usable;
+    for (std::size_t host = 0; host < machine().hosts.size(); ++host)
+        if (machine().hosts[host].usable) usable.push_back(on_host(static_cast<int>(host)));
+    if (usable.empty()) return std::nullopt;
+    return usable[static_cast<std::size_t>(index) % usable.size()];
+}
 
 /// Returns the machine as of the last start, which placement has, too.
 const Machine& TrialStarts::machine() {
@@ -280,7 +286,7 @@ void TrialStarts::ask_a_worker(std::int64_t trial) {
     // A further worker on the host would have no core to compute on.
     if (uses_.context.parts.host_too && on_host && double(uses_.pool.on_host()) >= cores_of(machine())) return;
     const auto empty = uses_.pool.first_empty();
-    const auto device = on_host ? std::optional(host_of_worker(empty.value_or(0))) : uses_.machine.usable_device();
+    const auto device = on_host ? host_of_worker(empty.value_or(0)) : uses_.machine.usable_device();
     if (device && empty) return launch(*empty, *device);
     if (side == Side::any || empty) return;
     if (const auto idle = uses_.pool.first_idle(on_host ? Side::device : Side::host))

@@ -70,7 +70,7 @@ class TrialStarts {
     void keep_cores_for_devices(PlacementLimits& limits);
     const Machine& machine();
     void take_reading(Machine reading);
-    [[nodiscard]] int host_of_worker(WorkerIndex index);
+    [[nodiscard]] std::optional<int> host_of_worker(WorkerIndex index);
     void launch(WorkerIndex index, int device, const std::vector<int>& more = {});
     void start(const PlacementDecision::Start& start);
     std::int64_t next_trial();

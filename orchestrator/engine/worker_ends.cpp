@@ -55,7 +55,7 @@ void WorkerEnds::exited(WorkerIndex index, const execution::Exited& exited) {
 }
 
 void WorkerEnds::ended_before_hello(const End& end) {
-    if (uses_.context.closing()) return;
+    if (uses_.context.closing() || end.exited.host_lost) return;
     const std::string& output = end.exited.log_tail;
     const bool ended_by_executor = !end.exited.cause.empty();
     std::string message = end.how + (ended_by_executor ? "" : " before it said hello") + quoted(output);
@@ -89,6 +89,7 @@ void WorkerEnds::release_ended_trials(End& end) {
 
 /// Returns the attempt that is charged with the worker's end; trial 0: none.
 AttemptId WorkerEnds::charged_by(const End& end) const {
+    if (end.exited.host_lost) return {};
     if (!end.by_itself()) return end.worker.culprit;
     if (end.held.size() == 1) return end.held.front().id;
     if (end.held.empty() && end.worker.planning) return {end.worker.planning, 0};

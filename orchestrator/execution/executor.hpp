@@ -20,7 +20,8 @@ namespace hpo {
 using WorkerIndex = int;
 
 struct LaunchSpec {
-    std::vector<std::string> command;                ///< argv; command[0] is an absolute path or found on PATH
+    std::vector<std::string> command;  ///< argv; command[0] is an absolute path or found on PATH. Empty: an executor
+                                       ///< on several hosts has the host make all of this from the study and `devices`
     std::map<std::string, std::string> environment;  ///< added to, or replacing, the orchestrator's own
     std::vector<int> cpus;                           ///< CPU affinity; if empty, it is left unchanged
     std::filesystem::path folder;                    ///< working directory; if empty, the orchestrator's
@@ -28,7 +29,9 @@ struct LaunchSpec {
     /// from. If empty, each worker is started by `command`. When the interpreter cannot be used, a Notice says why, and
     /// workers are started by `command`.
     std::vector<std::string> preload;
-    std::string description;  ///< cores and environment, one a line, for people; the executor does not read it
+    std::string description;     ///< cores and environment, one a line, for people; the executor does not read it
+    int host = 0;                ///< index of the host, where the executor has several
+    std::vector<int> devices{};  ///< accelerators, by their index on that host; empty: its cores
 };
 
 namespace execution {
@@ -54,6 +57,7 @@ struct Exited {                       ///< the worker and all its descendants ar
     std::string log_tail;             ///< last lines of its output, printable
     std::int64_t peak_bytes = 0;      ///< largest resident set; 0 if unknown
     std::string cause;                ///< why the executor itself ended it; empty if it did not
+    bool host_lost = false;           ///< its host is gone or unreachable, which no trial has caused
 };
 struct LaunchFailed {     ///< fork, exec or the connection failed; nothing is left behind
     int error = 0;        ///< errno

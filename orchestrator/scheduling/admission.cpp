@@ -85,8 +85,11 @@ bool Admission::host_changed(int host) {
 /// Sets what is left of a device or of a host. What is free at this moment limits a device on which nothing of ours
 /// runs even if all trials end.
 void Admission::settle(int place) {
-    const Reading reading = is_host(place) ? reading_of(machine_.hosts[std::size_t(on_host(place))])
-                                           : reading_of(machine_.accelerators[std::size_t(place)]);
+    Reading reading = is_host(place) ? reading_of(machine_.hosts[std::size_t(on_host(place))])
+                                     : reading_of(machine_.accelerators[std::size_t(place)]);
+    // Trials on its accelerators need the host's memory, too.
+    if (is_host(place) && !machine_.hosts[std::size_t(on_host(place))].usable)
+        reading.beside_others = reading.free = -std::numeric_limits<double>::infinity();
     const Pool& now = free_.pool_of(place);
     const double total = now.trials == 0 ? std::min(reading.beside_others, reading.free) : reading.beside_others;
     if (empty_.set_bytes(place, reading.capacity)) change_ = Change::all;
@@ -199,6 +202,9 @@ std::string Admission::too_few(const TrialNeeds& trial, const Demand& demand, co
 }
 
 std::string Admission::kept_out(const TrialNeeds& trial) const {
+    const auto& hosts = machine_.hosts;
+    if (std::none_of(hosts.begin(), hosts.end(), [](const Machine::Host& host) { return host.usable; }))
+        return "needs a host, and none can be reached at the moment";
     const Demand demand{trial.footprint, trial.alone};
     if (trial.devices == 0)
         return total_.shortage(demand, trial.footprint.cores, total_.largest(hosts_of(machine_)), false);

@@ -34,6 +34,7 @@ struct Machine {
         std::int64_t reserve = 0;          ///< left free on purpose
         std::int64_t others = 0;           ///< used by anything that is not reserved here
         std::optional<std::int64_t> free;  ///< as Accelerator::free
+        bool usable = true;                ///< false: not reachable at the moment; nothing starts there
     };
     std::vector<Host> hosts{Host{}};
     std::vector<Accelerator> accelerators;  ///< of all hosts

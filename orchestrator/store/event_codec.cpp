@@ -30,7 +30,7 @@ Json body_of(const StepForecast& forecast) {
             {"why", why}};
 }
 Json body_of(const event::Launched& e) {
-    const auto& [footprint, device, alone, micro_batches, environment, forecast, start] = e.allocation;
+    const auto& [footprint, device, alone, micro_batches, environment, forecast, start, host] = e.allocation;
     Json json{{"where", e.where},
               {"host_bytes", footprint.host_bytes},
               {"device_bytes", footprint.device_bytes},
@@ -41,6 +41,7 @@ Json body_of(const event::Launched& e) {
     if (!environment.empty()) json["environment"] = environment;
     if (!forecast.device.empty()) json["forecast"] = body_of(forecast);
     if (start > 0) json["start"] = wire::from(start);
+    if (!host.empty()) json["host"] = host;
     return json;
 }
 Json body_of(const event::Paused& e) { return {{"rule", e.rule}, {"reason", e.reason}}; }
@@ -80,6 +81,7 @@ Allocation to_allocation(const Json& json) {
     if (json.contains("environment")) allocation.environment = to_string(member(json, "environment"));
     if (json.contains("forecast")) allocation.forecast = to_forecast(member(json, "forecast"));
     if (json.contains("start")) allocation.start = to_double(member(json, "start"));
+    if (json.contains("host")) allocation.host = to_string(member(json, "host"));
     return allocation;
 }
 

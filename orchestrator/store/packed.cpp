@@ -113,6 +113,7 @@ Message of_allocation(const Allocation& given) {
     if (!given.environment.empty()) message.bytes(7, given.environment);
     if (!given.forecast.device.empty()) message.message(8, of_forecast(given.forecast));
     if (given.start > 0) message.real(9, given.start);
+    if (!given.host.empty()) message.bytes(10, given.host);
     return message;
 }
 
@@ -145,6 +146,9 @@ Allocation to_allocation(std::string_view bytes) {
                 break;
             case 9:
                 given.start = fields.real();
+                break;
+            case 10:
+                given.host = fields.text();
                 break;
             default:
                 break;

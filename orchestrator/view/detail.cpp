@@ -236,6 +236,7 @@ void add_facts(Canvas& canvas, const Study& study, const TrialRecord& trial, con
     add_fact(canvas, screen, "attempts", attempts_text(trial));
     add_memory(canvas, trial, screen);
     add_fact(canvas, screen, "runs on", printable(trial.where));
+    add_fact(canvas, screen, "host", printable(trial.allocation.host));
     add_fact(canvas, screen, "device", printable(trial.allocation.device));
     add_fact(canvas, screen, "chosen", printable(trial.allocation.forecast.why));
     if (!rival) add_surroundings(canvas, trial, files, screen);

@@ -63,7 +63,7 @@ def processes_of(folder):
         if state in "ZX":
             continue
         for item in environment.split(b"\0"):
-            if item.startswith(b"HPO_TAG=") and item[8:].decode().split(":")[0] in marks:
+            if item.startswith(b"HPO_TAG=") and item[8:].decode().split(":")[0].split("@")[0] in marks:
                 found.append(int(entry))
     return found
 

@@ -105,7 +105,8 @@ class EventMaker {
                 below(5),
                 below(2) ? text() : "",
                 forecast,
-                below(2) ? unit() * 100 : 0};
+                below(2) ? unit() * 100 : 0,
+                below(2) ? text() : ""};
     }
     Report report() {
         Report r;
@@ -149,10 +150,10 @@ std::string describe(const Event& event) {
                    },
                    [&](const event::Launched& e) {
                        add(e.trial), add(e.attempt), add(e.where);
-                       const auto& [footprint, device, alone, micro_batches, environment, forecast, start] =
+                       const auto& [footprint, device, alone, micro_batches, environment, forecast, start, host] =
                            e.allocation;
                        add(footprint.device_bytes), add(footprint.host_bytes), add(number(footprint.cores));
-                       add(device), add(alone), add(micro_batches), add(environment), add(number(start));
+                       add(device), add(alone), add(micro_batches), add(environment), add(number(start)), add(host);
                        add(forecast.device), add(number(forecast.uncorrected)), add(number(forecast.factor));
                        add(forecast.trials), add(forecast.done), add(number(forecast.trained)), add(forecast.why);
                    },

@@ -23,6 +23,37 @@ Study study_of(std::int64_t trials, std::int64_t epochs) {
     return study;
 }
 
+/// As an executor tells that an agent is gone.
+execution::Exited lost_with_host() {
+    execution::Exited exited;
+    exited.signal = SIGKILL;
+    exited.cause = "its host, a, was lost: its agent died of signal 9";
+    exited.host_lost = true;
+    return exited;
+}
+
+TEST_F(Failures, ATrialIsNotChargedWithTheLossOfItsHost) {
+    Played play(study_of(1, 9), store, 1);
+    for (std::int64_t attempt = 1; attempt <= 5; ++attempt) {
+        play.ready(0, {"checkpoint"});
+        const AttemptId id = play.asked(0);
+        ASSERT_EQ(id, (AttemptId{1, attempt}));
+        play.report(0, id, attempt, 0.5);
+        play.on(0, lost_with_host());
+    }
+    EXPECT_EQ(play.trial(1).state, TrialState::queued);
+    EXPECT_EQ(play.trial(1).failures, 0);
+    EXPECT_THAT(play.trial(1).reason, HasSubstr("its host, a, was lost"));
+}
+
+TEST_F(Failures, AHostThatIsLostBeforeHelloIsNoFailedLaunch) {
+    Played play(study_of(1, 2), store, 1);
+    for (int i = 0; i < 5; ++i) play.on(0, lost_with_host());
+    EXPECT_FALSE(play.engine->done());
+    play.ready(0);
+    EXPECT_EQ(play.asked(0), (AttemptId{1, 1}));
+}
+
 TEST_F(ReadyWorker, AWorkerThatSaysItEndsIsHandedNoFurtherTrial) {
     const AttemptId first = play.asked(0);
     play.report(0, first, 1, 0.5);

@@ -345,6 +345,20 @@ TEST(Hosts, EachHasItsOwnCoresAndMemory) {
     EXPECT_THAT(admit(machine, {}, std::vector{host(1, 6 * GiB)}, {}).launch, ElementsAre(Is(1, on_host(0))));
 }
 
+TEST(Hosts, NothingStartsOnOneThatCannotBeReachedAndNothingIsTooLargeBecauseOfIt) {
+    Machine machine = two_hosts();
+    machine.hosts[1].usable = false;
+    const std::vector waiting{host(1, 12 * GiB), host(2, 6 * GiB), on_gpu(3, GiB), on_gpu(4, GiB), on_gpu(5, GiB)};
+    const auto admission = admit(machine, {}, waiting, {});
+    EXPECT_THAT(admission.launch, ElementsAre(Is(2, on_host(0)), Is(3, 0)));
+    EXPECT_THAT(admission.never, IsEmpty());
+    machine.hosts[0].usable = false;
+    const auto none = admit(machine, {}, std::vector{host(1, GiB)}, {});
+    EXPECT_THAT(none.launch, IsEmpty());
+    ASSERT_TRUE(none.kept_out);
+    EXPECT_EQ(none.kept_out->text, "needs a host, and none can be reached at the moment");
+}
+
 TEST(Hosts, ATrialOnADeviceTakesTheCoresAndTheMemoryOfItsHost) {
     const Machine machine = two_hosts();
     const std::vector waiting{on_gpu(1, GiB, 8 * GiB), on_gpu(2, GiB, 8 * GiB), on_gpu(3, GiB, 8 * GiB),

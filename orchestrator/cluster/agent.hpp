@@ -1,0 +1,17 @@
+// The agent of a host: `hpo` itself, which the orchestrator starts there, on this machine or through ssh or srun. It
+// runs workers as a session on one machine does, and reads the machine for placement. It speaks frames over its
+// standard input and output, so that it needs no port and no password of its own.
+#pragma once
+
+#include <filesystem>
+
+namespace hpo {
+
+/// The command of `hpo` that runs it.
+inline constexpr const char* agent_command = "__agent";
+
+/// Runs until standard input closes, SIGTERM comes, or the orchestrator is silent for cluster::agent_waits; then ends
+/// all workers at once. Returns the exit status.
+int run_agent();
+
+}  // namespace hpo

@@ -1,0 +1,226 @@
+#include "orchestrator/cluster/agent_link.hpp"
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/write.hpp>
+#include <cerrno>
+#include <csignal>
+#include <thread>
+
+#include "hpo/descriptor.hpp"
+#include "hpo/printable.hpp"
+#include "hpo/version.hpp"
+#include "orchestrator/cluster/codec.hpp"
+
+namespace hpo::cluster {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr std::size_t most_printed = 4096;
+constexpr milliseconds longest_pause{16};  ///< between two checks whether the process is gone
+/// Time for a process whose output has ended; then it is killed.
+constexpr milliseconds ends_within{2000};
+
+/// The last line that is not empty.
+std::string last_line(std::string_view text) {
+    while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.remove_suffix(1);
+    const auto begin = text.rfind('\n');
+    return printable(text.substr(begin == std::string_view::npos ? 0 : begin + 1).substr(0, 300));
+}
+
+}  // namespace
+
+AgentLink::AgentLink(asio::io_context& loop, Callbacks callbacks)
+    : callbacks_(std::move(callbacks)),
+      timer_(loop),
+      orders_(loop),
+      events_(loop),
+      errors_(loop),
+      buffer_(read_at_once, '\0'),
+      error_buffer_(4096, '\0') {}
+
+AgentLink::~AgentLink() = default;
+
+int AgentLink::start(const std::vector<std::string>& command) {
+    Descriptor orders_read, orders_write, events_read, events_write, errors_read, errors_write;
+    if (!make_pipe(orders_read, orders_write) || !make_pipe(events_read, events_write) ||
+        !make_pipe(errors_read, errors_write))
+        return errno;
+    std::vector<std::string> words = command;
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, orders_read.get(), STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&files, events_write.get(), STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&files, errors_write.get(), STDERR_FILENO);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    sigset_t none, defaults;
+    sigemptyset(&none);
+    sigemptyset(&defaults);
+    for (const int number : {SIGPIPE, SIGXFSZ, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&defaults, number);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    const int error = ::posix_spawnp(&pid_, words.front().c_str(), &files, &attributes, arguments.data(), environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&files);
+    if (error != 0) {
+        pid_ = 0;
+        return error;
+    }
+    orders_.assign(orders_write.release());
+    events_.assign(events_read.release());
+    errors_.assign(errors_read.release());
+    queued_ = encode(Opening{stream_version, version});
+    write();
+    read();
+    read_errors();
+    return 0;
+}
+
+void AgentLink::read() {
+    events_.async_read_some(asio::buffer(buffer_), [self = shared_from_this()](error_code error, std::size_t size) {
+        if (!self->callbacks_.gone) return;
+        const auto take = [&](std::uint8_t kind, std::string_view payload) {
+            if (!self->wrong_.empty() || self->has_another_version()) return;
+            // Callbacks are copied before they are called: a message may end this connection.
+            auto message = decode_from_agent(kind, payload);
+            if (!message)
+                self->wrong_ = "it sent what is no message: " + message.error().message;
+            else if (const auto tell = self->callbacks_.message)
+                tell(*std::move(message));
+        };
+        const bool valid = !error && self->stream_.feed(std::string_view(self->buffer_).substr(0, size), take);
+        if (!error && !valid && self->wrong_.empty() && !self->has_another_version())
+            self->wrong_ = "it does not speak as an agent of hpo";
+        if (!self->callbacks_.gone) return;
+        if (!valid || !self->wrong_.empty() || self->has_another_version()) return self->ended();
+        self->read();
+    });
+}
+
+void AgentLink::read_errors() {
+    errors_.async_read_some(asio::buffer(error_buffer_),
+                            [self = shared_from_this()](error_code error, std::size_t size) {
+                                if (error) return;
+                                self->printed_.append(self->error_buffer_, 0, size);
+                                if (self->printed_.size() > most_printed)
+                                    self->printed_.erase(0, self->printed_.size() - most_printed);
+                                self->read_errors();
+                            });
+}
+
+void AgentLink::send(const ToAgent& message) {
+    if (!orders_.is_open()) return;
+    queued_ += encode(message);
+    if (queued_.size() > most_unread) {
+        wrong_ = "it did not read its messages";
+        return destroy();
+    }
+    if (writing_.empty()) write();
+}
+
+void AgentLink::write() {
+    writing_ = std::exchange(queued_, {});
+    asio::async_write(orders_, asio::buffer(writing_), [self = shared_from_this()](error_code error, std::size_t) {
+        self->writing_.clear();
+        if (!error && self->orders_.is_open() && !self->queued_.empty()) self->write();
+    });
+}
+
+/// The process may print why it ends until it has ended.
+void AgentLink::ended() {
+    error_code ignored;
+    orders_.close(ignored);
+    await_end(milliseconds(1), wrong_.empty() && !has_another_version() ? ends_within : milliseconds(0));
+}
+
+/// Polls, as SupervisorLink does.
+void AgentLink::await_end(milliseconds pause, milliseconds left) {
+    if (reaped()) return report();
+    if (left.count() <= 0) destroy();
+    timer_.expires_after(pause);
+    timer_.async_wait([self = shared_from_this(), pause, left](error_code error) {
+        if (!error) self->await_end(std::min(2 * pause, longest_pause), left - pause);
+    });
+}
+
+void AgentLink::report() {
+    // What it has printed may still be in the pipe.
+    error_code error;
+    if (errors_.is_open()) errors_.non_blocking(true, error);
+    while (!error && errors_.is_open()) {
+        const std::size_t size = errors_.read_some(asio::buffer(error_buffer_), error);
+        if (error || size == 0) break;
+        printed_.append(error_buffer_, 0, size);
+    }
+    const auto gone = std::move(callbacks_.gone);
+    const std::string reason = why();
+    close();
+    if (gone) gone(reason, has_another_version());
+}
+
+/// Messages may change from one version to the next, so that both ends must be the same.
+bool AgentLink::has_another_version() const {
+    const auto& opening = stream_.opening();
+    return opening && (opening->version != stream_version || opening->program != version);
+}
+
+std::string AgentLink::why() const {
+    if (has_another_version()) {
+        const std::string theirs = printable(stream_.opening()->program);
+        return "it has hpo " + theirs + ", and this is hpo " + version +
+               (theirs == version ? " of another build" : "") + ": install the same on all hosts";
+    }
+    std::string text = wrong_;
+    if (text.empty() && WIFEXITED(status_))
+        text = "its agent exited with status " + std::to_string(WEXITSTATUS(status_));
+    if (text.empty() && WIFSIGNALED(status_)) text = "its agent died of signal " + std::to_string(WTERMSIG(status_));
+    if (text.empty()) text = "its agent ended";
+    std::string printed = last_line(printed_);
+    if (printed.empty() && !stream_.opening()) printed = last_line(stream_.greeting());
+    return text + (printed.empty() ? "" : ": " + printed);
+}
+
+bool AgentLink::reaped() {
+    while (pid_ != 0) {
+        const pid_t ended = ::waitpid(pid_, &status_, WNOHANG);
+        if (ended == 0) return false;
+        if (ended > 0 || errno != EINTR) pid_ = 0;
+    }
+    return true;
+}
+
+void AgentLink::close() {
+    callbacks_ = {};
+    error_code ignored;
+    timer_.cancel(ignored);
+    orders_.close(ignored);
+    events_.close(ignored);
+    errors_.close(ignored);
+}
+
+bool AgentLink::wait(std::chrono::steady_clock::time_point deadline) {
+    for (milliseconds pause(1); !reaped(); pause = std::min(2 * pause, longest_pause)) {
+        if (std::chrono::steady_clock::now() >= deadline) return false;
+        std::this_thread::sleep_for(pause);
+    }
+    return true;
+}
+
+void AgentLink::destroy() {
+    if (pid_ != 0) ::kill(pid_, SIGKILL);
+}
+
+}  // namespace hpo::cluster

@@ -1,0 +1,65 @@
+// The orchestrator's end of an agent: the process that starts it (itself, ssh or srun) and the frames through it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "orchestrator/cluster/messages.hpp"
+#include "orchestrator/cluster/stream.hpp"
+
+namespace hpo::cluster {
+
+class AgentLink : public std::enable_shared_from_this<AgentLink> {
+   public:
+    struct Callbacks {
+        std::function<void(FromAgent&&)> message;
+        /// The process has ended, or was ended as it speaks no such frames. Nothing follows. `another_version`: the
+        /// reason is that the host has another hpo.
+        std::function<void(const std::string& why, bool another_version)> gone;
+    };
+
+    AgentLink(boost::asio::io_context& loop, Callbacks callbacks);
+    ~AgentLink();
+
+    /// Starts the command in a session of its own: what the terminal sends (Ctrl-C) is for the orchestrator alone.
+    /// Returns an errno.
+    int start(const std::vector<std::string>& command);
+    void send(const ToAgent& message);
+    /// Closes the agent's standard input, at which it ends its workers and itself. No callback follows.
+    void close();
+    /// Returns false if the process has not ended by then.
+    bool wait(std::chrono::steady_clock::time_point deadline);
+    /// Sends SIGKILL to the process.
+    void destroy();
+
+   private:
+    void read();
+    void read_errors();
+    void write();
+    void ended();
+    void await_end(std::chrono::milliseconds pause, std::chrono::milliseconds left);
+    bool reaped();
+    void report();
+    [[nodiscard]] bool has_another_version() const;
+    [[nodiscard]] std::string why() const;
+
+    Callbacks callbacks_;
+    boost::asio::steady_timer timer_;
+    boost::asio::posix::stream_descriptor orders_, events_, errors_;
+    StreamReader stream_;
+    std::string buffer_, error_buffer_, queued_, writing_;
+    std::string printed_;  ///< the last of its standard error
+    std::string wrong_;    ///< why its frames were refused
+    pid_t pid_ = 0;
+    int status_ = 0;  ///< as waitpid gives it
+};
+
+}  // namespace hpo::cluster

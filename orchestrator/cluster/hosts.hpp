@@ -1,0 +1,20 @@
+// A session on several hosts: an agent on each, started by a command, runs its workers and reads its machine. Agents
+// that end are started once more; a host whose agent fails twice is set aside, and the study goes on without it.
+#pragma once
+
+#include <vector>
+
+#include "orchestrator/cluster/addresses.hpp"
+#include "orchestrator/engine/site.hpp"
+
+namespace hpo::cluster {
+
+/// Returns an OpenSite that starts the agents and waits for their hosts. Those that cannot take part are set aside with
+/// a warning. Throws Fatal with status 2 if none is left.
+OpenSite open_hosts(std::vector<Address> addresses);
+
+/// Returns the study as several hosts run it: a script's trial takes a core unless it declares others, since how many
+/// run at once is not searched there. Fails, with the place and the cure, for what only one machine can do.
+Result<Study> for_several_hosts(Study study);
+
+}  // namespace hpo::cluster
