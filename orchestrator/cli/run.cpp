@@ -17,6 +17,7 @@
 #include "orchestrator/cli/importance.hpp"
 #include "orchestrator/cli/notify.hpp"
 #include "orchestrator/cli/run_observers.hpp"
+#include "orchestrator/cluster/hosts.hpp"
 #include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/one_worker.hpp"
 #include "orchestrator/lookup/study_source.hpp"
@@ -37,7 +38,7 @@ namespace {
 
 struct RunArguments {
     std::string file;
-    std::string trials, time, jobs, seed, backend, notify;
+    std::string trials, time, jobs, seed, backend, notify, on;
     std::vector<std::string> set;
     bool fresh = false, json = false, quiet = false;
 };
@@ -70,12 +71,12 @@ std::string refuse_option_as_value(const std::string& value) {
     return value.empty() || value.starts_with("--") ? "a value is missing" : "";
 }
 
-/// Implements --fresh: moves the existing study to runs/.old, after checking that the new one can start. Returns its
-/// new path, or an empty one if there was no study.
-std::filesystem::path move_aside(const Study& study, const StudyFolder& folder, const Programs& programs) {
+/// Implements --fresh: moves the existing study to runs/.old, after checking that the new one can start, as far as this
+/// machine tells if it does not run `here`. Returns its new path, or an empty one if there was no study.
+std::filesystem::path move_aside(const Study& study, const StudyFolder& folder, const Programs& programs, bool here) {
     std::error_code failed;
     if (!std::filesystem::exists(folder.path, failed)) return {};
-    if (const auto ready = could_begin(study, programs); !ready) throw Fatal(ready.error().message);
+    if (const auto ready = could_begin(study, programs, here); !ready) throw Fatal(ready.error().message);
     const auto lock = HolderLock::take(folder);
     if (!lock) throw Fatal(lock.error().message);
     char time[32];
@@ -123,6 +124,7 @@ std::string resume_arguments(const RunArguments& arguments, bool keep_time) {
         if (const std::string& value = arguments.*option.value;
             !value.empty() && (keep_time || option.value != &RunArguments::time))
             command += ' ' + std::string(option.option) + ' ' + shell_word(value);
+    if (!arguments.on.empty()) command += " --on " + shell_word(arguments.on);
     return command;
 }
 
@@ -169,17 +171,40 @@ std::string last_failure(const StudyRecord& record) {
     return {};
 }
 
+/// Returns the hosts of --on, or of the allocation in which this process runs; empty: this machine.
+std::vector<cluster::Address> hosts_of(const RunArguments& arguments, const Programs& programs) {
+    const auto environment = [](const char* name) -> std::optional<std::string> {
+        const char* value = std::getenv(name);
+        return value ? std::optional<std::string>(value) : std::nullopt;
+    };
+    std::string on = arguments.on;
+    if (on.empty() && cluster::in_allocation_of_several(environment)) on = "slurm";
+    if (on.empty() || on == "local") return {};
+    auto hosts = cluster::addresses_of(on, programs.hpo, environment);
+    if (!hosts) throw Fatal(hosts.error().message, 2);
+    return *std::move(hosts);
+}
+
+/// The study as it runs on these hosts.
+Study adapted(Study study, const std::vector<cluster::Address>& hosts) {
+    if (hosts.empty()) return study;
+    auto several = cluster::for_several_hosts(std::move(study));
+    if (!several) throw Fatal(several.error().message, 2);
+    return *std::move(several);
+}
+
 int run_command(const RunArguments& arguments) {
     const Overrides changes = overrides(arguments);
-    const Study study = load_study(arguments.file, changes);
+    const Programs programs = installed_programs();
+    const std::vector<cluster::Address> hosts = hosts_of(arguments, programs);
+    const Study study = adapted(load_study(arguments.file, changes), hosts);
     refuse_unready_script(study, changes.set.empty() ? arguments.file : "");
     std::fputs(warnings_of(arguments.file, changes).c_str(), stderr);
     for (const std::string& warning : shadowed_files(study))
         std::fputs(("hpo: warning: " + warning + '\n').c_str(), stderr);
     const StudyFolder folder = study_folder(study.name);
-    const Programs programs = installed_programs();
     refuse_by_data(study, arguments.file, changes.set.empty(), programs);
-    const auto aside = arguments.fresh ? move_aside(study, folder, programs) : std::filesystem::path();
+    const auto aside = arguments.fresh ? move_aside(study, folder, programs, hosts.empty()) : std::filesystem::path();
     // A closed pipe and a limit on file sizes should make the write fail, not kill the process.
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
@@ -191,10 +216,12 @@ int run_command(const RunArguments& arguments) {
     try {
         auto observer = make_run_observer(style, study);
         if (notifier) observer = notifying(std::move(observer), study, folder, *notifier);
-        outcome = run_study(study, folder, programs, *observer, [&](const std::string& before, const auto& valued) {
+        const auto accepted = [&](const std::string& before, const auto& valued) {
             return may_go_on(study, before, valued,
                              "Give the study another name, or start again with --fresh." + learning_from(study));
-        });
+        };
+        outcome = run_study(study, folder, programs, *observer, accepted,
+                            hosts.empty() ? OpenSite(open_local_site) : cluster::open_hosts(hosts));
     } catch (...) {
         restore(aside, folder);
         throw;
@@ -255,6 +282,11 @@ CommandAction run(CLI::App& app) {
     app.add_option("--backend", arguments->backend, "Device of trials (resources.backend): auto, cpu, cuda or opencl")
         ->check(refuse_option_as_value);
     app.add_option("-j,--jobs", arguments->jobs, "Trials at once (resources.parallel)")->check(refuse_option_as_value);
+    app.add_option(
+           "--on", arguments->on,
+           "Hosts of the trials: ssh:HOST,HOST, slurm (the nodes of this allocation), local:2 (two agents here), "
+           "or local. Default: slurm in an allocation of several nodes, else local")
+        ->check(refuse_option_as_value);
     app.add_option("--seed", arguments->seed, "The study's seed (seed)")->check(refuse_option_as_value);
     app.add_option("--set", arguments->set, "Override one key: --set space.lr.high=0.1")
         ->take_all()

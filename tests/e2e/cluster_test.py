@@ -1,0 +1,386 @@
+"""Studies on several hosts: agents on this machine, through ssh, and in an allocation of Slurm."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import unittest
+
+from harness import HPO, Case, synthetic, wait_for
+
+
+def agents_below(pid):
+    """Returns the pids of the agents that a process has started, itself or through others, in their order."""
+    found = []
+    for entry in sorted((int(entry) for entry in os.listdir("/proc") if entry.isdigit())):
+        try:
+            words = pathlib.Path(f"/proc/{entry}/cmdline").read_bytes().split(b"\0")
+            status = pathlib.Path(f"/proc/{entry}/stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if words[1:2] == [b"__agent"] and status[0] not in "ZX" and int(status[1]) == pid:
+            found.append(entry)
+    return found
+
+
+def children_of(pid, name):
+    """Returns the children of a process that run a program of that name."""
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            status = pathlib.Path(f"/proc/{entry}/stat").read_text().rsplit(")", 1)
+        except OSError:
+            continue
+        if entry.isdigit() and status[0].split("(", 1)[1].encode() == name and int(status[1].split()[1]) == pid:
+            found.append(int(entry))
+    return sorted(found)
+
+
+class ClusterCase(Case):
+    def write(self, name="several", trials=8, epochs=5, parallel=4, more="", **changes):
+        self.study(synthetic(name=name, trials=trials, epochs=epochs, parallel=parallel, more=more, **changes))
+
+    def begin(self, *more, environment=None):
+        """Starts the study, and returns once two trials have reported on two hosts."""
+        child = self.start("run", "study.yaml", *(more or ("--on", "local:2")), environment=environment)
+        wait_for(lambda: len({trial["host"] for trial in self.trials_so_far("several")
+                              if trial["state"] == "running" and trial["steps"] > 0}) == 2)
+        return child
+
+    def assert_all_complete(self, number):
+        trials = self.trials("several")
+        self.assertEqual([trial["state"] for trial in trials], ["complete"] * number)
+        self.assertEqual([trial["failures"] for trial in trials], [0] * number)
+        for trial in trials:  # no gap in a curve
+            steps = [point["step"] for point in json.loads(self.hpo("show", "several", trial["trial"], "--json"))["curve"]]
+            self.assertEqual(steps, list(range(1, trial["steps"] + 1)))
+        return trials
+
+
+class Agents(ClusterCase):
+    LONG = 4000  # epochs: longer than any of these tests takes
+
+    def test_trials_run_on_both_and_give_the_values_of_one_machine(self):
+        self.write()
+        self.hpo("run", "study.yaml", "--on", "local:2")
+        several = self.assert_all_complete(8)
+        self.assertEqual({trial["host"] for trial in several}, {"local-1", "local-2"})
+        self.assertIn(several[0]["host"], self.hpo("show", "several", 1))
+        self.write(name="one")
+        self.hpo("run", "study.yaml", "--on", "local")
+        one = self.trials("one")
+        self.assertEqual([trial["value"] for trial in one], [trial["value"] for trial in several])
+        self.assertEqual({trial["host"] for trial in one}, {None})
+        self.assert_nobody_left()
+
+    def test_a_killed_agent_costs_no_trial(self):
+        self.write(trials=6, epochs=400)
+        child = self.begin()
+        os.kill(agents_below(child.pid)[0], signal.SIGKILL)
+        out, err = child.communicate(timeout=120)
+        self.assertEqual(child.returncode, 0, out + err)
+        self.assertIn("its agent died of signal 9; its agent is started again", out + err)
+        trials = self.assert_all_complete(6)
+        self.assertTrue(any(trial["attempt"] > 1 for trial in trials))
+        self.assert_nobody_left()
+
+    def test_a_host_whose_agent_dies_twice_is_set_aside(self):
+        self.write(trials=6, epochs=self.LONG)
+        child = self.begin()
+        first = agents_below(child.pid)[0]
+        os.kill(first, signal.SIGKILL)
+        again = wait_for(lambda: [pid for pid in agents_below(child.pid)[1:] if len(agents_below(child.pid)) == 2])[0]
+        os.kill(again, signal.SIGKILL)
+        log = self.folder / "runs/several/hpo.log"
+        wait_for(lambda: "is set aside: its agent died of signal 9" in log.read_text())
+        self.assertEqual(len(agents_below(child.pid)), 1)
+        os.kill(agents_below(child.pid)[0], signal.SIGKILL)
+        wait_for(lambda: len(agents_below(child.pid)) == 1)
+        os.kill(agents_below(child.pid)[0], signal.SIGKILL)
+        out, err = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 1)
+        self.assertIn("no host is left: local-", err)
+        self.assert_nobody_left()
+
+    def test_interrupted_it_leaves_nobody_and_resumes(self):
+        for end, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)):
+            with self.subTest(end.name):
+                self.write(trials=4, epochs=self.LONG)
+                child = self.begin()
+                agents = agents_below(child.pid)
+                child.send_signal(end)
+                child.communicate(timeout=60)
+                self.assertEqual(child.returncode, status)
+                self.assert_nobody_left(within=20)
+                wait_for(lambda: not any(pathlib.Path(f"/proc/{pid}").exists() for pid in agents))
+        self.write(trials=4, epochs=self.LONG)
+        self.begin("--on", "local:2", "--fresh")
+        self.hpo("stop", "several")
+        self.assertEqual(self.children[-1].wait(60), 0)
+        self.assert_nobody_left()
+
+    def test_stop_ends_one_trial(self):
+        self.write(trials=4, epochs=self.LONG)
+        child = self.begin()
+        self.hpo("stop", "several/1")
+        wait_for(lambda: self.trials_so_far("several")[0]["state"] == "stopped")
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=60)
+        self.assert_nobody_left()
+
+    def test_top_shows_the_hosts(self):
+        self.write(trials=4, epochs=self.LONG)
+        child = self.begin()
+        top = self.hpo("top", "several", "--once")
+        self.assertIn("local-1", top)
+        self.assertIn("local-2", top)
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=60)
+
+    def test_scripts_run_in_their_folder(self):
+        (self.folder / "train.py").write_text("import sys\nprint('loss:', float(sys.argv[1].split('=')[1]) ** 2)\n")
+        self.study("""\
+study: several
+objective: {metric: loss, direction: minimize}
+space: {x: {type: float, low: -1.0, high: 1.0}}
+worker: {command: [python3, train.py, "--x={x}"]}
+budget: {trials: 6, epochs: 1}
+sampler: {type: random}
+resources: {parallel: 2}
+""")
+        self.hpo("run", "study.yaml", "--on", "local:2")
+        trials = self.trials("several")
+        self.assertEqual([trial["state"] for trial in trials], ["complete"] * 6)
+        self.assertEqual({trial["host"] for trial in trials}, {"local-1", "local-2"})
+        self.assertIn("loss:", self.hpo("logs", "several/1"))
+
+
+class FalseSsh(ClusterCase):
+    """`ssh` is a script that runs the command here, or does what a broken host does."""
+
+    def ssh(self, text):
+        folder = self.folder / "bin"
+        folder.mkdir(exist_ok=True)
+        script = folder / "ssh"
+        script.write_text("#!/bin/bash\nhost=${@:(-2):1} command=${@: -1}\n" + text)
+        script.chmod(script.stat().st_mode | stat.S_IXUSR)
+        return {"PATH": f"{folder}:{os.environ['PATH']}"}
+
+    def test_a_greeting_does_not_matter(self):
+        self.write()
+        self.hpo("run", "study.yaml", "--on", "ssh:a,me@b", environment=self.ssh('echo "Welcome to $host"; exec sh -c "$command"'))
+        self.assertEqual({trial["host"] for trial in self.assert_all_complete(8)}, {"a", "me@b"})
+
+    def test_an_unreachable_host_is_set_aside_and_none_is_an_error(self):
+        self.write()
+        ssh = self.ssh('[ "$host" = good ] && exec sh -c "$command"\necho "ssh: connect to host $host: refused" >&2; exit 255')
+        self.hpo("run", "study.yaml", "--on", "ssh:good,bad", environment=ssh)
+        self.assertIn("bad is set aside: its agent exited with status 255: ssh: connect to host bad: refused", self.error)
+        self.assertEqual({trial["host"] for trial in self.assert_all_complete(8)}, {"good"})
+        self.write(name="other")
+        self.hpo("run", "study.yaml", "--on", "ssh:bad", environment=ssh, status=2)
+        self.assertIn("no host is left: bad: its agent exited with status 255: ssh: connect to host bad: refused", self.error)
+        self.assertFalse((self.folder / "runs/other").exists())
+
+    def test_another_version_is_refused_in_one_sentence(self):
+        self.write()
+        opening = b"\x01hpo agent\x02" + struct.pack("<II", 1, 5) + b"9.9.9"
+        (self.folder / "opening").write_bytes(opening)
+        self.hpo("run", "study.yaml", "--on", "ssh:a", environment=self.ssh(f"cat {self.folder}/opening; exec sleep 60"), status=2)
+        self.assertIn("no host is left: a: it has hpo 9.9.9, and this is hpo ", self.error)
+        self.assertIn("install the same on all hosts", self.error)
+
+    def test_a_host_without_the_folder_is_refused(self):
+        self.write()
+        # A namespace of its own hides the study's folder.
+        hidden = f'exec unshare -rm sh -c "mount -t tmpfs none {self.folder} && $command"'
+        if subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode != 0:
+            self.skipTest("namespaces are not allowed here")
+        self.hpo("run", "study.yaml", "--on", "ssh:a", environment=self.ssh(hidden), status=2)
+        self.assertIn(f"the study's folder {self.folder}/runs/several is not there", self.error)
+
+    def test_wrong_hosts_are_refused_before_anything_starts(self):
+        self.write()
+        for on, says in (("ssh:-oProxyCommand=x", "is no name of a host"), ("ssh:a,a", "named twice"), ("local:0", "from 1 to"),
+                         ("slurm", "no allocation of Slurm"), ("k8s:x", "ssh:HOST,HOST")):
+            self.hpo("run", "study.yaml", "--on", on, status=2)
+            self.assertIn(says, self.error)
+        self.assertFalse((self.folder / "runs").exists())
+
+SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
+
+
+@unittest.skipUnless(os.path.exists(SSHD) and shutil.which("ssh"), "there is no OpenSSH")
+class Ssh(ClusterCase):
+    """A real sshd on loopback, with keys of the test."""
+
+    def setUp(self):
+        super().setUp()
+        home = self.folder / "ssh"
+        home.mkdir(mode=0o700)
+        for key in ("host", "user"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", home / key], check=True)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        (home / "authorized").write_text((home / "user.pub").read_text())
+        (home / "sshd_config").write_text(f"""\
+Port {port}
+ListenAddress 127.0.0.1
+HostKey {home}/host
+AuthorizedKeysFile {home}/authorized
+PidFile none
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+""")
+        (home / "ssh_config").write_text(f"""\
+Host one two
+  HostName 127.0.0.1
+  Port {port}
+  IdentityFile {home}/user
+  IdentitiesOnly yes
+  UserKnownHostsFile /dev/null
+  StrictHostKeyChecking no
+  LogLevel ERROR
+""")
+        os.makedirs("/run/sshd", exist_ok=True)
+        with open(home / "log", "w") as log:
+            self.sshd = subprocess.Popen([SSHD, "-D", "-e", "-f", home / "sshd_config"], stdin=subprocess.DEVNULL,
+                                     stdout=subprocess.DEVNULL, stderr=log, start_new_session=True)
+        self.children.append(self.sshd)
+        # ssh as it is, with the configuration of the test.
+        folder = self.folder / "bin"
+        folder.mkdir()
+        script = folder / "ssh"
+        script.write_text(f"#!/bin/sh\nexec {shutil.which('ssh')} -F {home}/ssh_config \"$@\"\n")
+        script.chmod(0o700)
+        self.environment = {"PATH": f"{folder}:{os.environ['PATH']}"}
+        wait_for(lambda: subprocess.run([script, "-o", "BatchMode=yes", "one", "true"], capture_output=True).returncode == 0,
+                 message=(home / "log").read_text())
+
+    def test_trials_run_on_all_hosts(self):
+        self.write()
+        self.hpo("run", "study.yaml", "--on", "ssh:one,two", environment=self.environment)
+        self.assertEqual({trial["host"] for trial in self.assert_all_complete(8)}, {"one", "two"})
+        self.assert_nobody_left()
+
+    def test_a_killed_ssh_costs_no_trial_and_leaves_nobody(self):
+        self.write(trials=6, epochs=400)
+        child = self.begin("--on", "ssh:one,two", environment=self.environment)
+        os.kill(children_of(child.pid, b"ssh")[0], signal.SIGKILL)
+        out, err = child.communicate(timeout=120)
+        self.assertEqual(child.returncode, 0, out + err)
+        self.assert_all_complete(6)
+        self.assert_nobody_left()
+
+    def test_a_killed_orchestrator_leaves_nobody(self):
+        self.write(trials=4, epochs=Agents.LONG)
+        child = self.begin("--on", "ssh:one,two", environment=self.environment)
+        child.kill()
+        child.communicate(timeout=60)
+        self.assert_nobody_left(within=20)
+
+SLURM = all(shutil.which(name) for name in ("slurmctld", "slurmd", "sbatch", "srun"))
+
+
+@unittest.skipUnless(SLURM and os.geteuid() == 0, "there is no Slurm, or the test may not start it")
+class Slurm(ClusterCase):
+    """A real Slurm of three nodes on this machine. It has no authentication, and listens on loopback alone."""
+
+    CONF = """\
+ClusterName=hpotest
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={port}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/none
+CredType=cred/none
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerParameters=sched_interval=1,sched_min_interval=0,batch_sched_delay=0
+ReturnToService=2
+SlurmdParameters=config_overrides
+KillWait=2
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool/%n
+TmpFS={folder}
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.%n.pid
+NodeName=node1 NodeHostname={host} NodeAddr=127.0.0.1 Port={node1} CPUs=2 State=UNKNOWN
+NodeName=node2 NodeHostname={host} NodeAddr=127.0.0.1 Port={node2} CPUs=2 State=UNKNOWN
+NodeName=node3 NodeHostname={host} NodeAddr=127.0.0.1 Port={node3} CPUs=2 State=UNKNOWN
+PartitionName=main Nodes=node[1-3] Default=YES State=UP
+"""
+
+    def setUp(self):
+        super().setUp()
+        slurm = self.folder / "slurm"
+        (slurm / "state").mkdir(parents=True)
+        sockets = [socket.socket() for _ in range(4)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        ports = dict(zip(("port", "node1", "node2", "node3"), (one.getsockname()[1] for one in sockets)))
+        for one in sockets:
+            one.close()
+        conf = slurm / "slurm.conf"
+        conf.write_text(self.CONF.format(folder=slurm, host=socket.gethostname().split(".")[0], **ports))
+        self.environment = {"SLURM_CONF": str(conf)}
+        daemons = [["slurmctld", "-D", "-f", conf]]
+        for node in ("node1", "node2", "node3"):
+            (slurm / "spool" / node).mkdir(parents=True)
+            daemons.append(["slurmd", "-D", "-N", node, "-f", conf])
+        for words in daemons:
+            with open(slurm / "log", "a") as log:
+                self.children.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                                      env={**os.environ, **self.environment}, start_new_session=True))
+        wait_for(lambda: self.slurm("sinfo", "-h", "-t", "idle", "-o", "%D").strip() == "3", message=(slurm / "log").read_text())
+
+    def tearDown(self):
+        self.slurm("scancel", "-u", "root")
+        wait_for(lambda: not self.slurm("squeue", "-h"))
+        super().tearDown()
+
+    def slurm(self, *words):
+        return subprocess.run(words, cwd=self.folder, env={**os.environ, **self.environment}, capture_output=True, text=True).stdout
+
+    def submit(self, arguments=""):
+        job = self.folder / "job.sh"
+        job.write_text(f"#!/bin/sh\n{HPO} run study.yaml {arguments}\necho ended with $?\n")
+        return self.slurm("sbatch", "--parsable", "--no-kill", "-N3", "--exclusive", "-o", "out", job).strip()
+
+    def ended(self):
+        return wait_for(lambda: (self.folder / "out").exists() and "ended with" in (text := (self.folder / "out").read_text()) and text)
+
+    def test_all_nodes_of_an_allocation_are_used(self):
+        self.write(parallel=6, trials=12)
+        self.submit()
+        self.assertIn("ended with 0", self.ended())
+        trials = self.assert_all_complete(12)
+        self.assertEqual({trial["host"] for trial in trials}, {"node1", "node2", "node3"})
+        self.submit("--fresh --on local")
+        wait_for(lambda: (found := self.trials_so_far("several")) and len(found) == 12 and {trial["host"] for trial in found} == {None})
+        self.assert_nobody_left(within=20)
+
+    def test_a_killed_srun_costs_no_trial_and_scancel_leaves_nobody(self):
+        self.write(parallel=6, trials=6, epochs=Agents.LONG)
+        job = self.submit()
+        wait_for(lambda: len({trial["host"] for trial in self.trials_so_far("several") if trial["steps"] > 0}) == 3)
+        holder = json.loads((self.folder / "runs/several/lock").read_text())["pid"]
+        victim = children_of(holder, b"srun")[0]
+        os.kill(victim, signal.SIGKILL)
+        wait_for(lambda: any(trial["attempt"] > 1 and trial["state"] == "running" for trial in self.trials_so_far("several")))
+        self.assertEqual([trial["failures"] for trial in self.trials_so_far("several")], [0] * 6)
+        self.slurm("scancel", job)
+        self.assert_nobody_left(within=30)
+
+
+if __name__ == "__main__":
+    unittest.main()
