@@ -38,6 +38,7 @@ constexpr int most_failures = 2;
 constexpr double alive_every = 5;                           ///< seconds between a worker's signs of life
 constexpr std::chrono::minutes forgets_failures_after{10};  ///< of an agent that works
 constexpr std::chrono::seconds hello_within{60};
+constexpr std::chrono::seconds told_after{3};  ///< that hosts are waited for
 constexpr std::chrono::seconds starts_again_after{1};
 constexpr std::chrono::seconds held_up_after{3};  ///< between two calls of poll(), which come every second
 constexpr milliseconds destruction_within{2000};
@@ -86,9 +87,11 @@ class Hosts {
     /// Waits until each host is up or set aside, and forgets those set aside.
     void open() {
         for (std::size_t i = 0; i < hosts_.size(); ++i) start(i);
-        while (std::any_of(hosts_.begin(), hosts_.end(), [](const Host& host) {
-            return host.state == Host::State::starting || host.state == Host::State::resting;
-        })) {
+        const auto begun = Clock::now();
+        bool told = false;
+        for (std::string awaited; !(awaited = not_open()).empty();) {
+            if (Clock::now() - begun > told_after && !std::exchange(told, true))
+                request_.tell({false, "waits for the agents of " + awaited});
             request_.loop.restart();
             request_.loop.run_one_for(milliseconds(200));
             poll();
@@ -279,6 +282,15 @@ class Hosts {
     }
 
    private:
+    /// Names of the hosts that are neither up nor set aside.
+    [[nodiscard]] std::string not_open() const {
+        std::string names;
+        for (const Host& host : hosts_)
+            if (host.state == Host::State::starting || host.state == Host::State::resting)
+                names += (names.empty() ? "" : ", ") + host.address.name;
+        return names;
+    }
+
     static int count_devices(const Host& host) { return static_cast<int>(host.reading.accelerators.size()); }
 
     [[nodiscard]] std::string tag_of(const Host& host) const {
