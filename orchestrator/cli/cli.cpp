@@ -57,7 +57,8 @@ constexpr std::array table{
             "hpo check studies/phase1.yaml --json",
             commands::check},
     Command{"train", "Train one configuration to the end and keep its weights",
-            "hpo train best.yaml -o model.safetensors",
+            "hpo train best.yaml -o model.safetensors\n"
+            "hpo train best.yaml -o model.safetensors --card model.md     with a model card",
             commands::train},
     Command{"predict", "Predict with a model that hpo train has written",
             "hpo predict model.safetensors new.csv -o predictions.csv\n"

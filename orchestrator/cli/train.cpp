@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "hpo/or_fail.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/random.hpp"
 #include "hpo/units.hpp"
@@ -16,6 +18,7 @@
 #include "orchestrator/engine/one_worker.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/lookup/study_source.hpp"
+#include "orchestrator/output/model_card.hpp"
 #include "orchestrator/output/output_path.hpp"
 #include "orchestrator/preview/samples.hpp"
 
@@ -25,7 +28,7 @@ namespace {
 
 struct TrainArguments {
     std::string file;
-    std::string output;
+    std::string output, card;
     std::vector<std::string> set;
     bool json = false;
     bool force = false;
@@ -75,14 +78,22 @@ Params that_fits(const Study& study, const TrainArguments& arguments, OneWorker&
     return sample.params;
 }
 
-/// Opens the output file for the weights. This comes before training, so that no training is lost to a file that cannot
-/// be written. Throws Fatal if it cannot.
-OutputPath open_output(const TrainArguments& arguments) {
-    if (arguments.output.empty()) throw Fatal("-o: the name of a file for the weights is missing", 2);
-    auto output = OutputPath::at(arguments.output, OutputPath::Kind::file, arguments.force);
-    if (!output) throw Fatal("-o " + output.error().message);
-    if (const auto valid = check_utf8(output->path()); !valid) throw Fatal("-o " + valid.error().message);
+/// Opens the output file of an option. This comes before training, so that no training is lost to a file that cannot be
+/// written. Throws Fatal if it cannot.
+OutputPath open_output(const std::string& option, const std::string& path, bool force) {
+    if (path.empty()) throw Fatal(option + ": the name of a file is missing", 2);
+    auto output = OutputPath::at(path, OutputPath::Kind::file, force);
+    if (!output) throw Fatal(option + ' ' + output.error().message);
+    if (const auto valid = check_utf8(output->path()); !valid) throw Fatal(option + ' ' + valid.error().message);
     return std::move(*output);
+}
+
+/// Writes the model card. Throws Fatal if that fails.
+void write_card(OutputPath& output, const std::string& text) {
+    auto file = or_fail(FileWriter::create(output.temporary(), output.path()));
+    or_fail(file.write(text));
+    or_fail(file.close(true));
+    or_fail(output.finish());
 }
 
 /// Removes the checkpoints that training leaves beside the weights, and their folder if it is empty then.
@@ -113,7 +124,9 @@ int train_command(const TrainArguments& arguments) {
     Study study = load_study(arguments.file, {arguments.set, {}});
     refuse_untrainable(study, arguments);
     take_one_fold(study);
-    auto output = open_output(arguments);
+    auto output = open_output("-o", arguments.output, arguments.force);
+    std::optional<OutputPath> card;
+    if (!arguments.card.empty()) card.emplace(open_output("--card", arguments.card, arguments.force));
     const auto machine = open_machine(study, installed_programs(), [](const DeviceNotice& notice) {
         std::fputs(("hpo: " + notice.text + '\n').c_str(), stderr);
     });
@@ -167,6 +180,8 @@ int train_command(const TrainArguments& arguments) {
     if (!aside->empty())
         std::fprintf(stderr, "hpo: the earlier file was moved to %s\n", printable(aside->string()).c_str());
 
+    if (card) write_card(*card, model_card(study, finished->values, arguments.output));
+
     if (arguments.json) {
         nlohmann::ordered_json json{{"study", study.name},
                                     {"weights", std::filesystem::absolute(output.path()).string()},
@@ -185,6 +200,7 @@ CommandAction train(CLI::App& app) {
     app.add_option("file", arguments->file, "A study file without a search space, as hpo best writes it")->required();
     app.add_option("-o,--output", arguments->output, "The file for the weights (safetensors)")
         ->default_val("model.safetensors");
+    app.add_option("--card", arguments->card, "Also write a model card, in Markdown: data, scores, configuration, use");
     app.add_option("--set", arguments->set, "Override one key: --set budget.epochs=40")
         ->take_all()
         ->type_name("KEY=VALUE");

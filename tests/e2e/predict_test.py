@@ -28,6 +28,26 @@ budget: {epochs: 1, trials: 1}
         self.assertRegex(self.hpo("train", "study.yaml"),
                          r"test_accuracy .*\nalways predicting the commonest class would score accuracy 0\.\d+\nweights in")
 
+    def test_hpo_train_writes_a_model_card_and_replaces_none(self):
+        self.table(400)
+        self.study("""
+study: t
+worker: {data: {format: csv, path: table.csv, target: y}, model: {type: mlp, hidden: [8]}}
+budget: {epochs: 1, trials: 1}
+""")
+        said = self.hpo("train", "study.yaml", "--card", "card.md")
+        card = (self.folder / "card.md").read_text()
+        accuracy = re.search(r"test_accuracy ([0-9.]+)", said).group(1)
+        constant = re.search(r"would score accuracy ([0-9.]+)", said).group(1)
+        self.assertIn(f"| test_accuracy | {accuracy} | {constant} |", card)
+        self.assertIn("hpo predict model.safetensors DATA", card)
+        self.assertIn("model: {type: mlp, hidden: [8]}", card)
+        self.hpo("train", "study.yaml", "-o", "other.safetensors", "--card", "card.md", status=1)
+        self.assertIn("--card card.md: ", self.error)
+        self.assertFalse((self.folder / "other.safetensors").exists(), "nothing was trained for nothing")
+        self.hpo("train", "study.yaml", "-o", "other.safetensors", "--card", "card.md", "--force")
+        self.assertEqual(len(list(self.folder.glob("card.md.old-*"))), 1)
+
     def trained(self, steps=4, metric="val_accuracy", **params):
         """Trains a model and returns its test score."""
         self.model = self.folder / "model.safetensors"

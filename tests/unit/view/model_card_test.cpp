@@ -1,0 +1,29 @@
+#include "orchestrator/output/model_card.hpp"
+
+#include <gmock/gmock.h>
+
+namespace hpo {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(ModelCard, HasDataScoresBesideAConstantPredictionConfigurationAndUse) {
+    Study study;
+    study.name = "rents";
+    study.source = "study: rents\n# ``` in a comment\n";
+    study.worker = {{"type", std::string("mlp")},
+                    {"format", std::string("csv")},
+                    {"path", std::string("my rents.csv")},
+                    {"target", std::string("rent")}};
+    const std::string card =
+        model_card(study, {{"test_r2", 0.75}, {"baseline_r2", 0.0}, {"test_loss", 0.5}}, "my model.safetensors");
+    EXPECT_THAT(card, AllOf(HasSubstr("\n# rents\n"), HasSubstr("hpo predict 'my model.safetensors' DATA"),
+                            HasSubstr("from `my rents.csv`; it predicts `rent`"),
+                            HasSubstr("| test_r2 | 0.7500 | 0 |\n"), HasSubstr("| test_loss | 0.5000 |  |\n")));
+    EXPECT_THAT(card, HasSubstr("\n````yaml\nstudy: rents\n# ``` in a comment\n````\n"))
+        << "the fence ends where it should";
+}
+
+}  // namespace
+}  // namespace hpo
