@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "hpo/random.hpp"
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::int64_t enough_trained = 8;      ///< trials, for a statement about the order of their ends
 constexpr std::int64_t enough_to_estimate = 5;  ///< trials trained to their end, for an estimate of the cost
-constexpr double least_told = 0.4;              ///< minimum correlation of predicted and real ends to use a prediction
+constexpr std::int64_t enough_to_predict = 4;   ///< trials trained to their end, for a prediction of others' ends
 
 /// Returns the nodes of the curve model: steps spaced by a factor of three, ending at the last step.
 std::vector<std::int64_t> nodes_of(std::int64_t steps) {
@@ -50,7 +51,7 @@ struct Curves {
     std::vector<CurvePath> paths;  ///< in the same order
     CurveModel model;
 };
-Curves curves_of(const Study& study, const StudyRecord& record) {
+Curves curves_of(const Study& study, const StudyRecord& record, const std::function<double()>& draw_normal = {}) {
     const Objective& objective = study.objective;
     const std::vector<std::int64_t> nodes = nodes_of(study.budget.epochs);
     Curves curves{analysed_trials(study, record), {}, CurveModel(nodes.size())};
@@ -65,7 +66,7 @@ Curves curves_of(const Study& study, const StudyRecord& record) {
     std::vector<const CurvePath*> all;
     for (const CurvePath& path : curves.paths)
         if (!path.empty()) all.push_back(&path);
-    curves.model.fit(all);
+    curves.model.fit(all, draw_normal);
     return curves;
 }
 
@@ -96,10 +97,20 @@ std::vector<std::int64_t> analysed_trials(const Study& study, const StudyRecord&
     return numbers;
 }
 
-Ends ends_of(const Study& study, const StudyRecord& record) {
-    const auto [trials, paths, model] = curves_of(study, record);
+Ends ends_of(const Study& study, const StudyRecord& record, std::uint64_t draw) {
+    std::uint64_t element = std::uint64_t{1} << 22;  // apart from other draws of this purpose
+    const auto draw_normal = [&] {                   // Box and Muller
+        constexpr double turn = 6.283185307179586;
+        const double size = 1 - draw_unit(study.seed, Purpose::synthetic, draw, element++);
+        return std::sqrt(-2 * std::log(size)) *
+               std::cos(turn * draw_unit(study.seed, Purpose::synthetic, draw, element++));
+    };
+    const auto [trials, paths, model] =
+        curves_of(study, record, draw > 0 ? std::function<double()>(draw_normal) : nullptr);
     Ends ends;
     ends.of.resize(record.trials.size());
+    std::int64_t complete = 0;
+    for (const std::int64_t number : trials) complete += record.trial(number).state == TrialState::complete ? 1 : 0;
     if (static_cast<std::size_t>(ended(record)) > most_analysed) ends.drawn_from = ended(record);
     for (std::size_t i = 0; i < trials.size(); ++i) {
         const TrialRecord& trial = record.trial(trials[i]);
@@ -108,11 +119,11 @@ Ends ends_of(const Study& study, const StudyRecord& record) {
         if (trial.state != TrialState::stopped) {
             ++ends.trained;
             ends.lost += std::isfinite(paths[i].back()) ? 0 : 1;
-            own = End{paths[i].back(), false, ""};
+            own = End{.loss = paths[i].back()};
             continue;
         }
         const std::size_t node = paths[i].size() - 1;
-        if (model.tells(node) < least_told) {
+        if (complete < enough_to_predict) {
             ++ends.left_out;
             continue;
         }
@@ -120,7 +131,8 @@ Ends ends_of(const Study& study, const StudyRecord& record) {
         // The model caps values that are far worse than the median. Here they keep their distance from it: where the
         // sampler tries few of the bad configurations, all of them would otherwise look alike.
         const double value = paths[i].back(), beyond = value - model.bounded(node, value);
-        own = End{model.end(paths[i]).value + beyond, true, trial.rule};
+        const CurveModel::End end = model.end(paths[i]);
+        own = End{end.value + beyond + (draw > 0 ? end.deviation * draw_normal() : 0), true, trial.rule};
     }
     double worst = -INFINITY;
     for (const auto& end : ends.of)

@@ -1,5 +1,5 @@
 // The ends of a study's trials. For a trial that a rule stopped, the end is predicted from its curve
-// (stopping/curve_model.hpp), provided that curves in this study have proved predictive.
+// (stopping/curve_model.hpp), with a deviation that is large where curves in this study have not proved predictive.
 //
 // Of a large study a sample is analysed: more trials take longer, and tell next to nothing more.
 #pragma once
@@ -32,14 +32,19 @@ struct Ends {
     /// The ends in the order of record.trials. Absent if a trial has not ended, is not analysed, or nothing is known
     /// about its end.
     std::vector<std::optional<End>> of;
-    std::int64_t trained = 0, predicted = 0,
-                 left_out = 0;    ///< numbers of trials; stopped trials whose curves predict nothing are left out
+    std::int64_t
+        trained = 0,
+        predicted = 0,
+        left_out =
+            0;  ///< numbers of trials; stopped ones are left out where too few trials reached the end to predict any
     std::int64_t lost = 0;        ///< those of `trained` that failed or diverged
     std::int64_t drawn_from = 0;  ///< ended trials from which those analysed were drawn; 0: all are analysed
 };
 
 /// Returns the ends of the trials that are analysed, which must have whole curves in `record`.
-Ends ends_of(const Study& study, const StudyRecord& record);
+/// `draw` 0 has the predictions. Others have ends drawn as these may be off: by a model of the curves that is drawn
+/// from those possible, and each by its own deviation.
+Ends ends_of(const Study& study, const StudyRecord& record, std::uint64_t draw = 0);
 
 /// How well early values tell the order of the ends, where a rule relies on them: the share of the pairs of trials
 /// trained to their end whose order at `step` was that of their ends. 0.5 is chance. These trials were chosen among all

@@ -101,38 +101,87 @@ bool bound_worst(BinnedTrials& trials, std::uint64_t seed) {
     return true;
 }
 
+/// The effects by dimension, as one drawing of the predicted ends has them.
+struct Drawn {
+    Variance all;
+    std::optional<Variance> best;
+};
+
+/// Returns shares of which each is the mean of those of the drawings. Their deviation has the one within a drawing and
+/// the one between drawings.
+Share mean_share(const std::vector<Share>& drawn) {
+    const auto count = static_cast<double>(drawn.size());
+    Share mean;
+    for (const Share& each : drawn) mean.share += each.share / count;
+    double squares = 0;
+    for (const Share& each : drawn) {
+        const double apart = each.share - mean.share;
+        squares += (each.deviation * each.deviation + apart * apart) / count;
+    }
+    mean.deviation = std::sqrt(squares);
+    return mean;
+}
+
+template <class Of>
+Share mean_of(const std::vector<Drawn>& drawn, const Of& share_of) {
+    std::vector<Share> shares;
+    for (const Drawn& each : drawn) shares.push_back(share_of(each));
+    return mean_share(shares);
+}
+
 void find_effects(const Study& study, const CubeMap& map, const StudyRecord& record, Importance& made) {
-    Binned all = binned(study, map, record, made.ends);
-    if (all.trials.points.size() < fewest_trials)
+    constexpr std::size_t most_draws = 4, trials_in_all_draws = 2000;
+    const Binned first = binned(study, map, record, made.ends);
+    const std::size_t count = first.trials.points.size();
+    if (count < fewest_trials)
         made.no_effects = "Too few trials to tell: " + std::to_string(made.ends.trained + made.ends.predicted) +
                           " of at least " + std::to_string(fewest_trials) + ".";
-    else if (all.dimensions.empty())
+    else if (first.dimensions.empty())
         made.no_effects = "The space has no parameter with several values.";
-    else if (std::none_of(all.trials.values.begin(), all.trials.values.end(),
+    else if (std::none_of(first.trials.values.begin(), first.trials.values.end(),
                           [](double v) { return std::isfinite(v); }))
         made.no_effects = "No trial has a value of " + study.objective.metric + ".";
-    else if (!bound_worst(all.trials, study.seed))
-        made.no_effects = "All trials have the same " + study.objective.metric + ".";
     if (!made.no_effects.empty()) return;
-    const Variance variance = analyse(all.trials, study.seed);
-    made.explained = std::clamp(variance.explained, 0.0, 1.0);
-    for (std::size_t k = 0; k < all.dimensions.size(); ++k)
-        made.effects.push_back({study.space[all.dimensions[k]].name, variance.alone[k], {}});
-    for (const PairShare& pair : variance.pairs)
-        if (pair.share.sure())
-            made.pairs.push_back({study.space[all.dimensions[pair.first]].name,
-                                  study.space[all.dimensions[pair.second]].name, pair.share});
 
     // Hutter et al., section 4.2: capping all other values shows what matters in good regions.
-    const auto count = static_cast<std::int64_t>(all.trials.values.size());
-    if (count >= enough_for_best) {
-        made.best = std::max(fewest_best, count / 10);
-        std::vector<double> sorted = all.trials.values;
+    if (static_cast<std::int64_t>(count) >= enough_for_best)
+        made.best = std::max(fewest_best, static_cast<std::int64_t>(count) / 10);
+    const std::size_t draws =
+        made.ends.predicted == 0 ? 1 : std::clamp<std::size_t>(trials_in_all_draws / count, 1, most_draws);
+    std::vector<Drawn> drawn;
+    for (std::size_t draw = 0; draw < draws; ++draw) {
+        BinnedTrials trials = made.ends.predicted == 0
+                                  ? first.trials
+                                  : binned(study, map, record, ends_of(study, record, draw + 1)).trials;
+        if (!bound_worst(trials, study.seed)) {
+            made.no_effects = "All trials have the same " + study.objective.metric + ".";
+            made.best = 0;
+            return;
+        }
+        Drawn& each = drawn.emplace_back(Drawn{analyse(trials, study.seed + draw, true), {}});
+        made.explained += std::clamp(each.all.explained, 0.0, 1.0) / static_cast<double>(draws);
+        if (made.best == 0) continue;
+        std::vector<double> sorted = trials.values;
         std::sort(sorted.begin(), sorted.end());
         const double cap = sorted[static_cast<std::size_t>(made.best) - 1];
-        for (double& value : all.trials.values) value = std::min(value, cap);
-        const Variance best = analyse(all.trials, study.seed, false);
-        for (std::size_t k = 0; k < made.effects.size(); ++k) made.effects[k].best = best.alone[k];
+        for (double& value : trials.values) value = std::min(value, cap);
+        each.best = analyse(trials, study.seed + draw, false);
+    }
+
+    const auto name = [&](std::size_t k) { return study.space[first.dimensions[k]].name; };
+    for (std::size_t k = 0; k < first.dimensions.size(); ++k) {
+        Effect effect{name(k), mean_of(drawn, [&](const Drawn& each) { return each.all.alone[k]; }), {}};
+        if (made.best > 0) effect.best = mean_of(drawn, [&](const Drawn& each) { return each.best->alone[k]; });
+        made.effects.push_back(std::move(effect));
+    }
+    // Each drawing has the pairs of its largest dimensions. A pair that others lack explained next to nothing there.
+    for (const PairShare& pair : drawn.front().all.pairs) {
+        const Share share = mean_of(drawn, [&](const Drawn& each) {
+            for (const PairShare& other : each.all.pairs)
+                if (other.first == pair.first && other.second == pair.second) return other.share;
+            return Share{};
+        });
+        if (share.sure()) made.pairs.push_back({name(pair.first), name(pair.second), share});
     }
     std::stable_sort(made.effects.begin(), made.effects.end(),
                      [](const Effect& a, const Effect& b) { return a.all.share > b.all.share; });
@@ -358,8 +407,9 @@ std::string whole_text(const Study& study, const Importance& importance) {
     if (ends.drawn_from > 0)
         text += "; they were drawn at random from all " + std::to_string(ends.drawn_from) + " that ended";
     text += "\n\n";
-    const auto share = [](const Share& one) {
-        return (one.sure() ? "" : "~") + percent(one.share) + " +- " + std::to_string(std::lround(100 * one.deviation));
+    const auto share = [&](const Share& one) {
+        return (one.sure() && importance.tells() ? "" : "~") + percent(one.share) + " +- " +
+               std::to_string(std::lround(100 * one.deviation));
     };
     if (importance.effects.empty()) {
         text += importance.no_effects + '\n';

@@ -214,9 +214,10 @@ Figure importance(const Study& study, const analysis::Importance& importance) {
             const std::string number = std::to_string(std::lround(100 * share));
             return std::string(3 - std::min<std::size_t>(3, number.size()), ' ') + number + " %";
         };
-        const Tone tone = effect.all.sure() ? Tone::line : Tone::faint;
+        const bool sure = effect.all.sure() && importance.tells();
+        const Tone tone = sure ? Tone::line : Tone::faint;
         figure.rows.push_back({printable_line(effect.name),
-                               {{0, effect.all.share, effect.all.sure() ? Shape::dot : Shape::ring, tone}},
+                               {{0, effect.all.share, sure ? Shape::dot : Shape::ring, tone}},
                                percent(effect.all.share) + " +- " + percent(effect.all.deviation),
                                effect.all.deviation});
     }

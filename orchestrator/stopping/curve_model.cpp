@@ -74,11 +74,11 @@ CurveModel::End CurveModel::end(const CurvePath& path) const {
     return {origin_ + unit_ * end.value, unit_ * end.deviation};
 }
 
-void CurveModel::fit(std::span<const CurvePath* const> paths) {
+void CurveModel::fit(std::span<const CurvePath* const> paths, const std::function<double()>& draw_normal) {
     bound(paths);
     measure(paths);
     fitted_ = true;
-    for (std::size_t node = nodes_.size() - 1; node-- > 0;) regress(paths, node), judge(paths, node);
+    for (std::size_t node = nodes_.size() - 1; node-- > 0;) regress(paths, node, draw_normal), judge(paths, node);
 }
 
 /// Sets the cap of each node. Losses may explode by orders of magnitude, so values far worse than the median are
@@ -125,7 +125,8 @@ void CurveModel::measure(std::span<const CurvePath* const> paths) {
     for (Node& node : nodes_) node.low = (node.low - origin_) / unit_, node.high = (node.high - origin_) / unit_;
 }
 
-void CurveModel::regress(std::span<const CurvePath* const> paths, std::size_t node) {
+void CurveModel::regress(std::span<const CurvePath* const> paths, std::size_t node,
+                         const std::function<double()>& draw_normal) {
     Sums sums;
     const auto for_each = [&](auto&& visit) {
         for (const CurvePath* path : paths)
@@ -150,13 +151,21 @@ void CurveModel::regress(std::span<const CurvePath* const> paths, std::size_t no
     const double p = sums.vy - sums.vv, q = sums.cy - sums.vc;
     const double determinant = a * d - b * b;
     const double w = determinant > 0 ? (p * d - q * b) / determinant : 0;
-    const double u = determinant > 0 ? (a * q - b * p) / determinant : 0;
-    const double value = 1 + w;
+    double u = determinant > 0 ? (a * q - b * p) / determinant : 0;
+    double value = 1 + w;
     const double left = sums.yy + value * value * sums.vv + u * u * sums.cc - 2 * value * sums.vy - 2 * u * sums.cy +
                         2 * value * u * sums.vc;
     const double prior = 0.25 * std::max(sums.yy, sums.vv) / sums.n;
     const double noise = (std::max(left, 0.0) + ridge_v * w * w + ridge_c * u * u + prior_noise_trials * prior) /
                          (sums.n + prior_noise_trials);
+    if (draw_normal && determinant > 0) {  // from the posterior, of covariance noise * (X'X + R)^-1
+        const double of_value = std::sqrt(noise * d / determinant), shared = -noise * b / determinant / of_value;
+        const double first = draw_normal(), second = draw_normal();
+        value += of_value > 0 ? of_value * first : 0;
+        u += of_value > 0
+                 ? shared * first + std::sqrt(std::max(0.0, noise * a / determinant - shared * shared)) * second
+                 : 0;
+    }
     const double intercept = sums.y - value * sums.v - u * sums.c;
 
     // The end follows from the next value v' and the change v' - v.

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -31,7 +32,10 @@ class CurveModel {
     explicit CurveModel(std::size_t nodes);
 
     /// Fits the model to all trials, discarding the previous fit. Takes time linear in the number of trials.
-    void fit(std::span<const CurvePath* const> paths);
+    void fit(std::span<const CurvePath* const> paths) { fit(paths, {}); }
+    /// Fits a model that is drawn from those that the trials leave possible, with numbers of the standard normal
+    /// distribution. Few trials leave many possible, which predict the ends of all others alike too high or too low.
+    void fit(std::span<const CurvePath* const> paths, const std::function<double()>& draw_normal);
 
     /// Returns the predicted end of a trial that has passed at least one node. For a trial that has passed the last
     /// node, and before the first `fit`, returns its latest value with a deviation of 0.
@@ -66,7 +70,7 @@ class CurveModel {
     [[nodiscard]] End predicted(const CurvePath& path, std::size_t node) const;
     void bound(std::span<const CurvePath* const> paths);
     void measure(std::span<const CurvePath* const> paths);
-    void regress(std::span<const CurvePath* const> paths, std::size_t node);
+    void regress(std::span<const CurvePath* const> paths, std::size_t node, const std::function<double()>& draw_normal);
     void judge(std::span<const CurvePath* const> paths, std::size_t node);
 
     std::vector<Node> nodes_;

@@ -175,6 +175,51 @@ TEST(Importance, StoppedTrialsCountByTheirPredictedEndsWhereCurvesTellThem) {
                 HasSubstr("from 30 trials that ended and 30 stopped ones by their predicted ends"));
 }
 
+/// Returns 40 trials of a study that stops most of them at step 2: the end depends on x alone, and the first steps by
+/// `fading` on y, too.
+Made mostly_stopped(double fading) {
+    Made all = made(40);
+    std::vector<double> early;
+    const auto early_of = [](const TrialRecord& trial) { return trial.curve[1].metrics.at("loss"); };
+    for (TrialRecord& trial : all.record.trials) {
+        const double y = number_or(trial.params.at("y"), 0);
+        trial.value.reset();
+        for (Report& report : trial.curve) {
+            report.metrics["loss"] += fading * y * std::exp(-static_cast<double>(report.step) / 4);
+            score_step(trial, report, all.study.objective);
+        }
+        early.push_back(early_of(trial));
+    }
+    std::nth_element(early.begin(), early.begin() + 6, early.end());
+    for (TrialRecord& trial : all.record.trials) {
+        if (early_of(trial) < early[6]) continue;
+        trial.curve.resize(2);
+        trial.state = TrialState::stopped;
+        trial.rule = "extrapolation";
+        trial.value.reset();
+        for (const Report& report : trial.curve) score_step(trial, report, all.study.objective);
+    }
+    return all;
+}
+
+TEST(Importance, OfAStudyThatStopsMostOfItsTrialsTellsTheParameterThatMatters) {
+    const Made all = mostly_stopped(0);
+    const Importance importance = importance_of(all.study, all.record);
+    EXPECT_EQ(importance.ends.trained, 6);
+    EXPECT_EQ(importance.ends.predicted, 34);
+    ASSERT_TRUE(importance.tells());
+    EXPECT_EQ(importance.effects.front().name, "x");
+    EXPECT_TRUE(importance.effects.front().all.sure());
+    EXPECT_FALSE(importance.effects.back().all.sure());
+}
+
+TEST(Importance, WhatOnlyTheFirstStepsDependOnIsNotClaimed) {
+    const Made all = mostly_stopped(3);
+    const Importance importance = importance_of(all.study, all.record);
+    for (const std::string& line : short_text(all.study, importance))
+        EXPECT_THAT(line, ::testing::Not(AllOf(HasSubstr("What matters"), HasSubstr("y "))));
+}
+
 TEST(Importance, FewTrialsAreSaidToBeFewAndNothingIsClaimed) {
     const Made all = made(6);
     const Importance importance = importance_of(all.study, all.record);
