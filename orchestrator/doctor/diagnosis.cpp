@@ -202,14 +202,11 @@ class Doctor {
         const string folder = printable(store.path);
         if (!store.problem.empty())
             add({"studies", Health::wrong, folder + ": " + printable(store.problem), follows, cure});
-        else if (store.network)
-            add({"studies", Health::wrong,
-                 folder + " lies on " + *store.network + ", whose locks do not work across machines", follows, cure});
         else if (!store.lock_problem.empty())
             add({"studies", Health::wrong, folder + " cannot be locked: " + printable(store.lock_problem), follows,
                  cure});
         else
-            well("studies", folder + ": writable, with locks, " +
+            well("studies", folder + ": writable, with locks, " + (store.network ? "on " + *store.network + ", " : "") +
                                 (store.free ? memory_text(*store.free) + " free" : "free space not known") + "; " +
                                 (store.studies == 0 ? "no study yet" : counted(store.studies, "study", "studies")) +
                                 (store.running > 0 ? ", of which " + counted(store.running, "runs", "run") : ""));

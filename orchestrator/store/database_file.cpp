@@ -203,6 +203,10 @@ Result<void> copy_unlocked(const fs::path& file, const fs::path& folder) {
         const std::string before = head();
         std::error_code error;
         for (const fs::path& part : {file, log}) {
+            if (part == log && !fs::exists(log, error)) {
+                fs::remove(folder / log.filename(), error);
+                continue;
+            }
             fs::copy_file(part, folder / part.filename(), fs::copy_options::overwrite_existing, error);
             if (error) return Error{part.string() + ": cannot be copied: " + error.message()};
         }

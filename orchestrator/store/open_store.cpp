@@ -37,8 +37,8 @@ std::function<bool(double)> patience_of_a_writer(std::string file, std::function
     };
 }
 
-/// Opens a running study of another user, whose locks this user may not take, by a copy.
-Result<std::unique_ptr<Store>> open_copy(const fs::path& file) {
+/// Makes a folder that is removed with the last owner.
+Result<std::shared_ptr<const fs::path>> make_passing_folder() {
     std::string made = (fs::temp_directory_path() / "hpo-copy-XXXXXX").string();
     if (!::mkdtemp(made.data())) return Error{made + ": cannot be made: " + std::strerror(errno)};
     const auto folder = std::shared_ptr<const fs::path>(new fs::path(made), [](const fs::path* path) {
@@ -46,10 +46,32 @@ Result<std::unique_ptr<Store>> open_copy(const fs::path& file) {
         fs::remove_all(*path, ignored);
         delete path;
     });
+    return folder;
+}
+
+/// Opens a copy: of a running study of another user, whose locks this user may not take, or of a study on a network
+/// file system, which its holder alone may open.
+Result<std::unique_ptr<Store>> open_copy(const fs::path& file) {
+    const auto made = make_passing_folder();
+    if (!made) return made.error();
+    const auto& folder = *made;
     if (auto copied = copy_unlocked(file, *folder); !copied) return copied.error();
     auto database = sqlite::Database::open(*folder / file.filename(), sqlite::Mode::read_only, reader_patience_ms);
     if (!database) return database.error();
     return make_sqlite_store(file, std::move(*database), false, {}, folder);
+}
+
+/// Checks a copy, since to check the file itself would make shared memory beside it.
+Result<void> check_copy(const fs::path& file) {
+    const auto folder = make_passing_folder();
+    if (!folder) return folder.error();
+    if (auto copied = copy_unlocked(file, **folder); !copied) return copied;
+    const fs::path copy = **folder / file.filename();
+    auto whole = check_whole(copy);
+    if (whole) return whole;
+    std::string message = whole.error().message;  // names the file itself
+    if (message.starts_with(copy.string())) message.replace(0, copy.string().size(), file.string());
+    return Error{message};
 }
 
 }  // namespace
@@ -60,18 +82,23 @@ Result<std::unique_ptr<Store>> open_store(const fs::path& file, std::function<vo
     const fs::path folder = file.parent_path().empty() ? "." : file.parent_path();
     std::error_code error;
     if (!fs::is_directory(folder, error)) return Error{folder.string() + ": no such folder"};
-    if (const auto network = network_file_system(folder))
-        return Error{folder.string() + " lies on " + *network +
-                     ", whose locks and shared memory do not work across machines: set HPO_RUNS to a local folder"};
+    const auto network = network_file_system(folder);
+    if (network)
+        if (const auto lockable = can_lock_in(folder); !lockable)
+            return Error{folder.string() + " lies on " + *network + ", which grants no locks (" +
+                         lockable.error().message + "): set HPO_RUNS to another folder"};
     if (::access(folder.c_str(), W_OK) != 0) return Error{folder.string() + ": the folder is read-only"};
     if (!fs::exists(fs::symlink_status(file, error))) {
         if (auto created = create_database(file); !created) return created.error();
     }
-    keep_shared_memory_private(file);
-    if (auto whole = check_whole(file); !whole) return whole.error();
+    if (!network) keep_shared_memory_private(file);
+    if (auto whole = network ? check_copy(file) : check_whole(file); !whole) return whole.error();
     if (::access(file.c_str(), W_OK) != 0) return Error{file.string() + ": the file is read-only"};
     auto database = sqlite::Database::open(file, sqlite::Mode::read_write, writer_patience_ms);
     if (!database) return database.error();
+    // The shared memory of a log works within one machine: a single process needs none.
+    if (network)
+        if (auto alone = database->run("PRAGMA locking_mode = EXCLUSIVE"); !alone) return alone.error();
     const auto tell = warn;
     database->wait_for_locks(patience_of_a_writer(file.string(), std::move(warn)));
     auto store = make_sqlite_store(file, std::move(*database), true, std::move(synchronise));
@@ -87,6 +114,7 @@ Result<std::unique_ptr<Store>> open_store_read_only(const fs::path& file) {
     for (const char* suffix : {"-wal", "-shm", "-journal"})
         if (auto regular = check_regular(file.string() + suffix); !regular) return regular.error();
     if (auto ours = check_identity(file); !ours) return ours.error();
+    if (network_file_system(file.parent_path().empty() ? "." : file.parent_path())) return open_copy(file);
     const fs::path memory = file.string() + "-shm";
     if (::access(memory.c_str(), R_OK) != 0 && errno == EACCES) return open_copy(file);
     // If no file can be created beside it and there is no log, the file cannot change either.

@@ -10,7 +10,7 @@ import struct
 import subprocess
 import unittest
 
-from harness import HPO, Case, synthetic, wait_for
+from harness import FAKE_DISK, HPO, Case, synthetic, wait_for
 
 
 def agents_below(pid):
@@ -211,6 +211,48 @@ class FalseSsh(ClusterCase):
             self.hpo("run", "study.yaml", "--on", on, status=2)
             self.assertIn(says, self.error)
         self.assertFalse((self.folder / "runs").exists())
+
+class NetworkFolder(ClusterCase):
+    """The folder of studies lies on NFS, as far as hpo can tell. There the holder alone opens the database."""
+
+    def setUp(self):
+        super().setUp()
+        os.environ.update(LD_PRELOAD=FAKE_DISK, HPO_FAKE_NETWORK="runs")
+
+    def tearDown(self):
+        del os.environ["LD_PRELOAD"], os.environ["HPO_FAKE_NETWORK"]
+        super().tearDown()
+
+    def test_a_study_runs_there_is_read_meanwhile_and_resumes(self):
+        self.write(trials=4, epochs=400)
+        child = self.begin()
+        self.assertFalse(self.database("several").with_name("study.db-shm").exists())
+        self.assertIn("running", self.hpo("ls", "several"))
+        self.assertIn("local-", self.hpo("show", "several", 1))
+        self.hpo("run", "study.yaml", status=1)
+        self.assertIn("is already being run by process", self.error)
+        child.kill()
+        child.communicate(timeout=60)
+        self.assert_nobody_left(within=20)
+        self.hpo("run", "study.yaml", "--on", "local:2")
+        self.assert_all_complete(4)
+        self.assertFalse(self.database("several").with_name("study.db-shm").exists())
+        self.assertIn("4 complete", self.hpo("ls", "several"))
+        del os.environ["LD_PRELOAD"]
+        self.assert_sound("several")
+        self.assertIn("4 complete", self.hpo("ls", "several"))
+        os.environ["LD_PRELOAD"] = FAKE_DISK
+
+    def test_a_damaged_database_is_refused_and_unchanged(self):
+        self.write(trials=2)
+        self.hpo("run", "study.yaml")
+        database = self.database("several")
+        damaged = database.read_bytes()[:4096]
+        database.write_bytes(damaged)
+        self.hpo("run", "study.yaml", status=1)
+        self.assertIn("runs/several/study.db: the database is truncated", self.error)
+        self.assertEqual(database.read_bytes(), damaged)
+
 
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 
