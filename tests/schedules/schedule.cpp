@@ -25,6 +25,16 @@ struct Troubles {
     double writes_fail = 0;  ///< of each write
 };
 
+/// Everything that ends with the process.
+struct Session {
+    std::optional<Ledger> ledger;
+    std::optional<Workers> workers;
+    std::optional<Engine> engine;
+    Announcements announcements;
+    bool round_due = true, flush_due = false, synchronised = false;
+    double others = 0;  ///< share of the memory that other programs use
+};
+
 class Schedule {
    public:
     Schedule(std::uint64_t seed, Counts& counts, std::function<void(const std::string&)> story)
@@ -114,16 +124,6 @@ class Schedule {
     }
 
     // ---- A session.
-
-    /// Everything that ends with the process.
-    struct Session {
-        std::optional<Ledger> ledger;
-        std::optional<Workers> workers;
-        std::optional<Engine> engine;
-        Announcements announcements;
-        bool round_due = true, flush_due = false, synchronised = false;
-        double others = 0;  ///< share of the memory that other programs use
-    };
 
     SessionEnd session() {
         draw_troubles();
