@@ -19,6 +19,7 @@
 
 #include "orchestrator/execution/local.hpp"
 #include "orchestrator/execution/processes.hpp"
+#include "tests/contract/execution/host_agent.hpp"
 #include "tests/support/paths.hpp"
 
 namespace hpo::testing_execution {
@@ -80,10 +81,17 @@ class ExecutorHarness {
     explicit ExecutorHarness(LocalOptions options = {}) {
         if (options.tag.empty()) options.tag = new_tag();
         tag = options.tag;
-        auto made = LocalExecutor::make(loop, options, [this](WorkerIndex index, const execution::Event& event) {
+        const auto listen = [this](WorkerIndex index, const execution::Event& event) {
             log.emplace_back(index, event);
             if (listener) listener(index, event);
-        });
+        };
+        if (tests_hosts()) {
+            OnAHost made = make_on_a_host(loop, tag, listen);
+            machine = std::move(made.machine);
+            executor = std::move(made.executor);
+            return;
+        }
+        auto made = LocalExecutor::make(loop, options, listen);
         if (!made) throw std::runtime_error(made.error().message);
         executor = *std::move(made);
     }
@@ -136,6 +144,7 @@ class ExecutorHarness {
             if (std::chrono::steady_clock::now() > deadline) return false;
             loop.restart();
             loop.run_one_until(deadline);
+            if (machine) machine->poll({});
         }
         return true;
     }
@@ -164,7 +173,8 @@ class ExecutorHarness {
     std::string tag;
     std::vector<std::pair<WorkerIndex, execution::Event>> log;
     ExecutionListener listener;
-    std::unique_ptr<LocalExecutor> executor;
+    std::unique_ptr<SessionMachine> machine;  ///< with tests_hosts()
+    std::unique_ptr<SessionExecutor> executor;
 
    private:
     static bool HasFailed() { return ::testing::Test::HasFailure(); }

@@ -1,0 +1,23 @@
+// An executor on a host with an agent, whose program is that of the test.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <string>
+
+#include "orchestrator/engine/session_machine.hpp"
+#include "orchestrator/execution/session_executor.hpp"
+
+namespace hpo::testing_execution {
+
+struct OnAHost {
+    std::unique_ptr<SessionMachine> machine;  ///< its poll() must be called while the loop runs
+    std::unique_ptr<SessionExecutor> executor;
+};
+
+/// Whether the tests run on such an executor: HPO_TEST_EXECUTOR is "hosts".
+bool tests_hosts();
+
+OnAHost make_on_a_host(boost::asio::io_context& loop, const std::string& tag, ExecutionListener listener);
+
+}  // namespace hpo::testing_execution
