@@ -78,7 +78,7 @@ class Release(Case):
             self.skipTest("patchelf is not installed")
         sums = []
         for out in ("one", "two"):
-            subprocess.run([SOURCE / "tools/release", self.folder / out, "--build", fake, "--only", "archive"], check=True,
+            subprocess.run([SOURCE / ".ci/release", self.folder / out, "--build", fake, "--only", "archive"], check=True,
                            capture_output=True, timeout=120, env={**os.environ, "SOURCE_DATE_EPOCH": "1700000000"})
             sums.append((self.folder / out / "SHA256SUMS").read_text())
         self.assertEqual(sums[0], sums[1], "the same bytes")
@@ -97,7 +97,7 @@ class Release(Case):
         self.assertTrue((tree / "share/doc/hpo/libraries/libssl3.copyright").exists())
 
     def test_a_build_that_is_not_there_is_named_with_the_cure(self):
-        done = subprocess.run([SOURCE / "tools/release", self.folder / "out", "--build", self.folder], capture_output=True, text=True)
+        done = subprocess.run([SOURCE / ".ci/release", self.folder / "out", "--build", self.folder], capture_output=True, text=True)
         self.assertEqual(done.returncode, 1)
         self.assertIn("build it first", done.stderr)
 

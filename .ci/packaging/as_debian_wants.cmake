@@ -3,7 +3,7 @@ set(share "${CPACK_TEMPORARY_DIRECTORY}/usr/share")
 set(doc "${share}/doc/hpo")
 file(RENAME "${share}/zsh/site-functions" "${share}/zsh/vendor-completions")
 file(REMOVE "${doc}/LICENSE")
-file(COPY_FILE "${CPACK_HPO_SOURCE}/packaging/copyright" "${doc}/copyright")
+file(COPY_FILE "${CPACK_HPO_SOURCE}/.ci/packaging/copyright" "${doc}/copyright")
 
 # Debian's changelog, with the date of the version in CHANGELOG.md.
 file(STRINGS "${CPACK_HPO_SOURCE}/CHANGELOG.md" versions REGEX "^## [0-9.]+ - [0-9-]+$")
