@@ -1,6 +1,7 @@
 #include "orchestrator/cluster/agent.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/write.hpp>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <map>
@@ -44,6 +45,7 @@ using namespace cluster;
 using std::chrono::milliseconds;
 
 constexpr milliseconds ended_within{2000};
+constexpr std::size_t most_held = 1024 * 1024;  ///< bytes that the pipe has not taken yet
 
 /// The study as this host runs it: several hosts share `resources.parallel`.
 Result<Study> study_of(const to_agent::Setup& setup) {
@@ -59,6 +61,8 @@ class Agent {
     Agent()
         : input_(loop_, ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)),
           output_(loop_, ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)) {
+        error_code ignored;
+        output_.non_blocking(true, ignored);
         // What a library prints must not come between frames.
         const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
         ::dup2(null.get(), STDIN_FILENO);
@@ -113,23 +117,34 @@ class Agent {
 
     void send(const FromAgent& message) { queue(cluster::encode(message)); }
 
+    /// Where the orchestrator reads more slowly than workers send, they wait: nothing of theirs is read meanwhile.
     void queue(const std::string& bytes) {
-        if (queued_.size() > most_unread) {
-            over_ = true;
-            return;
-        }
         queued_ += bytes;
-        if (writing_.empty()) write();
+        if (!waits_to_write_) write();
+        while (queued_.size() > most_held && !over_) {
+            pollfd room{output_.native_handle(), POLLOUT, 0};
+            const int ready = ::poll(&room, 1, static_cast<int>(agent_waits * 1000));
+            if (ready == 1)
+                write_some();
+            else if (ready == 0 || errno != EINTR)
+                over_ = true;
+        }
+    }
+
+    /// As much as the pipe takes now. A failure means that nobody is there to be told.
+    void write_some() {
+        error_code error;
+        queued_.erase(0, output_.write_some(asio::buffer(queued_), error));
+        if (error && error != asio::error::would_block) over_ = true;
     }
 
     void write() {
-        writing_ = std::exchange(queued_, {});
-        asio::async_write(output_, asio::buffer(writing_), [this](error_code error, std::size_t) {
-            writing_.clear();
-            if (error)
-                over_ = true;
-            else if (!queued_.empty())
-                write();
+        write_some();
+        if (queued_.empty() || over_) return;
+        waits_to_write_ = true;
+        output_.async_wait(asio::posix::stream_descriptor::wait_write, [this](error_code error) {
+            waits_to_write_ = false;
+            if (!error) write();
         });
     }
 
@@ -270,7 +285,8 @@ class Agent {
     asio::signal_set signals_{loop_, SIGTERM, SIGHUP};
     asio::steady_timer silence_{loop_}, clock_timer_{loop_};
     StreamReader stream_;
-    std::string buffer_ = std::string(read_at_once, '\0'), queued_, writing_;
+    std::string buffer_ = std::string(read_at_once, '\0'), queued_;
+    bool waits_to_write_ = false;
     bool over_ = false;
     int status_ = 0;
 
