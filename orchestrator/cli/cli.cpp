@@ -88,6 +88,19 @@ constexpr std::array table{
             "hpo rm debug                    tells what it would remove, and asks\n"
             "hpo rm debug debug-2 --yes",
             commands::rm},
+    Command{"mv", "Give a study another name",
+            "hpo mv debug first-try",
+            commands::mv},
+    Command{"note", "Write a note about a study or a trial, or print its notes",
+            "hpo note phase1 'with the data of May'\n"
+            "hpo note phase1/7 'diverges with a larger batch'    hpo show and hpo ls --json have it\n"
+            "hpo note phase1 7               print those of trial 7",
+            commands::note},
+    Command{"tag", "Tag a study or a trial",
+            "hpo tag phase1 baseline may     hpo ls shows them\n"
+            "hpo tag phase1/7 keep\n"
+            "hpo tag phase1 may --remove",
+            commands::tag},
     Command{"importance", "Show which parameters matter, how certain the best trial is, and what to try next",
             "hpo importance phase1           shares of the metric's variance, bounds, noise, ties\n"
             "hpo importance phase1 --json    for programs",

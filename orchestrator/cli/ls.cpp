@@ -11,6 +11,7 @@
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/lookup/study_snapshot.hpp"
 #include "orchestrator/output/study_json.hpp"
+#include "orchestrator/store/notes.hpp"
 #include "orchestrator/view/summary.hpp"
 #include "orchestrator/view/table.hpp"
 #include "orchestrator/view/terminal.hpp"
@@ -41,28 +42,53 @@ std::string seeds_cell(const TrialRecord& trial) {
     return trial.repeat_of != 0 ? "of trial " + std::to_string(trial.repeat_of) : view::seeds_text(trial);
 }
 
+/// "baseline, may"; damaged notes count as none here, as hpo note says that they are.
+std::string tags_cell(const Remarks& remarks) {
+    std::string text;
+    for (const std::string& tag : remarks.tags) text += (text.empty() ? "" : ", ") + printable(tag);
+    return text;
+}
+
+Notes notes_of(const StudyFolder& folder) {
+    auto notes = read_notes(folder);
+    return notes ? *std::move(notes) : Notes{};
+}
+
 int list_all(bool as_json) {
     Json studies = Json::array();
-    Table table({{"STUDY"},
-                 {"STATE"},
-                 {"ENDED", Table::Align::right},
-                 {"BEST", Table::Align::right},
-                 {"METRIC"},
-                 {"TRIAL", Table::Align::right},
-                 {"FOLDER"}});
-    for (const StudyFolder& folder : list_studies(runs_folder())) {
+    const std::vector<StudyFolder> folders = list_studies(runs_folder());
+    std::vector<std::string> tags;
+    for (const StudyFolder& folder : folders) tags.push_back(tags_cell(notes_of(folder).study));
+    const bool tagged = std::any_of(tags.begin(), tags.end(), [](const std::string& each) { return !each.empty(); });
+    std::vector<Table::Column> columns{{"STUDY"},
+                                       {"STATE"},
+                                       {"ENDED", Table::Align::right},
+                                       {"BEST", Table::Align::right},
+                                       {"METRIC"},
+                                       {"TRIAL", Table::Align::right}};
+    if (tagged) columns.push_back({"TAGS"});
+    columns.push_back({"FOLDER"});
+    Table table(columns);
+    for (std::size_t i = 0; i < folders.size(); ++i) {
+        const StudyFolder& folder = folders[i];
+        const auto add = [&](std::vector<std::string> cells, const std::string& last) {
+            if (tagged) cells.push_back(tags[i]);
+            cells.push_back(last);
+            table.add(std::move(cells));
+        };
         const auto snapshot = take_snapshot(folder, Parameters::none);
         if (!snapshot) {
             studies.push_back({{"study", folder.name()}, {"error", snapshot.error().message}});
-            table.add({folder.name(), "unreadable", "-", "-", "-", "-", printable(snapshot.error().message)});
+            add({folder.name(), "unreadable", "-", "-", "-", "-"}, printable(snapshot.error().message));
             continue;
         }
         studies.push_back(study_json(*snapshot));
         const TrialRecord* best = best_trial(snapshot->record, snapshot->study.objective);
-        table.add({snapshot->study.name, std::string(state_of(*snapshot)),
-                   std::to_string(count_ended(snapshot->record)) + "/" + std::to_string(snapshot->study.budget.trials),
-                   best ? short_number(*best->value) : "-", metrics_text(snapshot->study.objective),
-                   best ? trials_text(*snapshot, *best) : "-", printable(folder.path.string())});
+        add({snapshot->study.name, std::string(state_of(*snapshot)),
+             std::to_string(count_ended(snapshot->record)) + "/" + std::to_string(snapshot->study.budget.trials),
+             best ? short_number(*best->value) : "-", metrics_text(snapshot->study.objective),
+             best ? trials_text(*snapshot, *best) : "-"},
+            printable(folder.path.string()));
     }
     if (as_json)
         print(dump({{"schema", json_schema}, {"studies", std::move(studies)}}));
@@ -90,6 +116,10 @@ int list_trials(const std::string& argument, bool as_json) {
     const auto& trials = snapshot.record.trials;
     const bool repeats = std::any_of(trials.begin(), trials.end(), [](auto& trial) { return trial.repeat_of != 0; });
     if (repeats) columns.push_back({"SEEDS"});
+    const Notes notes = notes_of(snapshot.folder);
+    const bool tagged = std::any_of(notes.trials.begin(), notes.trials.end(),
+                                    [](const auto& trial) { return !trial.second.tags.empty(); });
+    if (tagged) columns.push_back({"TAGS"});
     columns.insert(columns.end(), {{"PARAMETERS"}, {"REASON"}});
     const auto front =
         objective.further.empty() ? std::vector<const TrialRecord*>() : front_of(snapshot.record, objective);
@@ -108,6 +138,7 @@ int list_trials(const std::string& argument, bool as_json) {
         const bool in_front = std::find(front.begin(), front.end(), &trial) != front.end();
         if (!objective.further.empty()) cells.emplace_back(in_front ? "yes" : "");
         if (repeats) cells.push_back(seeds_cell(trial));
+        if (tagged) cells.push_back(tags_cell(notes.of(trial.number)));
         std::string reason = (trial.rule.empty() ? "" : printable(trial.rule) + ": ") + printable_line(trial.reason);
         if (const std::string broken = view::broken_text(trial, objective); !broken.empty())
             reason += (reason.empty() ? "breaks a constraint: " : "; breaks a constraint: ") + broken;

@@ -8,6 +8,7 @@
 #include "hpo/printable.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/importance.hpp"
+#include "orchestrator/cli/notes.hpp"
 #include "orchestrator/cli/show.hpp"
 #include "orchestrator/cli/trial_files.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
@@ -45,6 +46,7 @@ Json shown_trial(StudySnapshot& snapshot, std::int64_t number) {
     Json json{{"schema", json_schema}, {"study", snapshot.study.name}};
     json.update(whole_trial_json(snapshot.study, trial));
     json["predicted_step"] = predicted_step_json(trial);
+    add_remarks(json, or_fail(read_notes(snapshot.folder)).of(number));
     return json;
 }
 
@@ -73,6 +75,8 @@ int show_study(StudySnapshot snapshot, bool json) {
           view::savings_text(snapshot.study, snapshot.record));
     for (const std::string& line : insights.stopping) print("  " + printable(line) + '\n');
     print('\n' + insights.whole);
+    const std::string remarks = remarks_text(or_fail(read_notes(snapshot.folder)).study);
+    if (!remarks.empty()) print('\n' + remarks);
     return 0;
 }
 
@@ -93,6 +97,8 @@ int run_show(const ShowArguments& arguments) {
     view::Screen screen = view::screen_of_stdout();
     screen.height = 0;
     print(view::draw_trial(snapshot.study, trial, files_of(snapshot.folder, trial.number), screen));
+    const std::string remarks = remarks_text(or_fail(read_notes(snapshot.folder)).of(trial.number));
+    if (!remarks.empty()) print('\n' + remarks);
     return 0;
 }
 

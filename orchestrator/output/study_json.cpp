@@ -9,9 +9,27 @@ namespace hpo {
 
 using Json = nlohmann::ordered_json;
 
+namespace {
+
+/// Damaged notes count as none here: hpo note says so, and results are worth more.
+Notes notes_of(const StudySnapshot& snapshot) {
+    auto notes = read_notes(snapshot.folder);
+    return notes ? *std::move(notes) : Notes{};
+}
+
+}  // namespace
+
+void add_remarks(Json& json, const Remarks& remarks) {
+    json["tags"] = remarks.tags;
+    Json& notes = json["notes"] = Json::array();
+    for (const Note& note : remarks.notes) notes.push_back({{"time", utc_text(note.time)}, {"text", note.text}});
+}
+
 Json trials_json(const StudySnapshot& snapshot) {
+    const Notes notes = notes_of(snapshot);
     Json trials = Json::array();
-    for (const TrialRecord& trial : snapshot.record.trials) trials.push_back(trial_json(trial));
+    for (const TrialRecord& trial : snapshot.record.trials)
+        add_remarks(trials.emplace_back(trial_json(trial)), notes.of(trial.number));
     return {{"schema", json_schema}, {"study", snapshot.study.name}, {"trials", std::move(trials)}};
 }
 
@@ -37,6 +55,7 @@ Json study_json(const StudySnapshot& snapshot) {
               {"best", std::move(best)},
               {"folder", snapshot.folder.path.string()}};
     add_front(json, snapshot.record, snapshot.study.objective);
+    add_remarks(json, notes_of(snapshot).study);
     return json;
 }
 

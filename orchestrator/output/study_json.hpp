@@ -6,6 +6,7 @@
 
 #include "orchestrator/lookup/study_snapshot.hpp"
 #include "orchestrator/output/trial_json.hpp"
+#include "orchestrator/store/notes.hpp"
 
 namespace hpo {
 
@@ -14,6 +15,9 @@ nlohmann::ordered_json trials_json(const StudySnapshot& snapshot);
 
 /// Returns the object "Study" of docs/json.md, without "schema".
 nlohmann::ordered_json study_json(const StudySnapshot& snapshot);
+
+/// Adds "tags" and "notes" to the object of a study or of a trial.
+void add_remarks(nlohmann::ordered_json& json, const Remarks& remarks);
 
 /// Adds, with several objectives, "objectives" and the Pareto "front": each trial's number and values.
 void add_front(nlohmann::ordered_json& json, const StudyRecord& record, const Objective& objective);

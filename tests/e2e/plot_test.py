@@ -65,3 +65,8 @@ class Plot(Case):
         self.assertIn("failed or interrupted", self.hpo("plot", "one", "timeline"))
         self.hpo("plot", "one", status=1)
         self.assertIn("nothing to plot: no trial of one has a value of loss yet", self.error)
+
+
+if __name__ == "__main__":
+    import unittest
+    unittest.main(verbosity=2)

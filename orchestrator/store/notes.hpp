@@ -1,0 +1,53 @@
+// What users write about a study: notes and tags of the study and of its trials.
+//
+// They lie in `notes.json` beside the database, which has one writer: so they can be written while another process runs
+// the study, and earlier versions of hpo read the study as before.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "hpo/result.hpp"
+#include "orchestrator/store/study_folder.hpp"
+
+namespace hpo {
+
+struct Note {
+    double time = 0;   ///< when it was written, in seconds since the epoch
+    std::string text;  ///< any text, also with line breaks and markup
+};
+
+/// What is written about a study or about a trial.
+struct Remarks {
+    std::vector<Note> notes;        ///< in the order of writing
+    std::vector<std::string> tags;  ///< in the order of their addition, each once
+    [[nodiscard]] bool empty() const { return notes.empty() && tags.empty(); }
+};
+
+struct Notes {
+    Remarks study;
+    std::map<std::int64_t, Remarks> trials;  ///< by number, those that have any
+
+    /// Returns the remarks about a trial, or about the study for 0.
+    [[nodiscard]] Remarks& of(std::int64_t trial) { return trial == 0 ? study : trials[trial]; }
+    [[nodiscard]] Remarks of(std::int64_t trial) const {
+        const auto found = trials.find(trial);
+        return trial == 0 ? study : found == trials.end() ? Remarks{} : found->second;
+    }
+};
+
+constexpr std::size_t longest_note = 10'000;  ///< bytes
+
+/// Returns true for valid tags: 1 to 64 bytes of printable text without blanks and commas, and without a leading '-'.
+bool is_tag(const std::string& tag);
+
+/// Returns the notes of a study; none if nobody has written any. Fails if the file is damaged.
+Result<Notes> read_notes(const StudyFolder& folder);
+
+/// Reads the notes, lets `change` change them, and replaces the file. Waits for other processes that do the same.
+Result<void> change_notes(const StudyFolder& folder, const std::function<void(Notes&)>& change);
+
+}  // namespace hpo
