@@ -10,7 +10,7 @@
 #include "hpo/or_fail.hpp"
 #include "hpo/printable.hpp"
 #include "orchestrator/cli/commands.hpp"
-#include "orchestrator/cli/importance.hpp"
+#include "orchestrator/insights/insights.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/lookup/study_snapshot.hpp"
 #include "orchestrator/output/output_path.hpp"

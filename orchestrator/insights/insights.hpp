@@ -1,9 +1,6 @@
 // Computes what `hpo run` reports at its end besides the best trials.
 #pragma once
 
-#include <cstdint>
-#include <limits>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -40,11 +37,5 @@ Insights whole_insights_of(StudySnapshot& snapshot);
 
 /// Returns what limited the machine while trials trained, in a sentence or two. Empty if there are too few samples.
 std::string limit_of_machine(const StudySnapshot& snapshot);
-
-/// Returns the object of `hpo importance --json` (docs/json.md), with "no_effects". Reads the steps of the trials that
-/// are analysed into the snapshot. Throws Fatal if they cannot be read. If they are more than `most_steps`, reads none
-/// and returns an object that says so instead of effects.
-nlohmann::ordered_json importance_json(StudySnapshot& snapshot,
-                                       std::int64_t most_steps = std::numeric_limits<std::int64_t>::max());
 
 }  // namespace hpo

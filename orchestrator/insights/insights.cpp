@@ -1,0 +1,126 @@
+#include "orchestrator/insights/insights.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <sstream>
+#include <system_error>
+
+#include "hpo/standing.hpp"
+#include "orchestrator/analysis/repeat_study.hpp"
+#include "orchestrator/devices/host.hpp"
+#include "orchestrator/study/study_file.hpp"
+#include "orchestrator/telemetry/session_telemetry.hpp"
+#include "orchestrator/telemetry/verdict.hpp"
+
+namespace hpo {
+
+namespace {
+
+/// Reads the complete curves of the trials that are analysed into the snapshot.
+Result<void> read_analysed_steps(StudySnapshot& snapshot) {
+    for (const std::int64_t trial : analysis::analysed_trials(snapshot.study, snapshot.record))
+        if (auto read = snapshot.read_steps(trial); !read) return read;
+    return {};
+}
+
+/// Returns what hpo best --repeat has trained of the configurations.
+std::vector<Repeated> again_in_own_study(const StudySnapshot& snapshot,
+                                         const std::vector<const TrialRecord*>& configurations) {
+    std::error_code ignored;
+    const StudyFolder folder = study_folder(repeat_study(snapshot.study).name);
+    if (!std::filesystem::exists(folder.database(), ignored)) return {};
+    const auto repeats = take_snapshot(folder);
+    if (!repeats) return {};
+    return rank_repeats(repeats->record, configurations, snapshot.study.objective.direction);
+}
+
+}  // namespace
+
+analysis::Repeats repeats_of(const StudySnapshot& snapshot) {
+    const auto configurations = ranking(snapshot.record, snapshot.study.objective);
+    analysis::Repeats found;
+    double squares = 0, degrees_of_freedom = 0;
+    const auto add = [&](std::size_t seeds, double deviation) {
+        const double degrees = static_cast<double>(seeds) - 1;
+        squares += degrees * deviation * deviation;
+        degrees_of_freedom += degrees;
+    };
+    for (const TrialRecord* configuration : configurations)
+        if (const auto deviation = deviation_of_seeds(*configuration)) add(configuration->seeds.size(), *deviation);
+    if (!configurations.empty()) found.of_best = static_cast<std::int64_t>(configurations.front()->seeds.size());
+    for (const Repeated& repeated : again_in_own_study(snapshot, configurations)) {
+        if (!configurations.empty() && repeated.first == configurations.front())
+            found.of_best += static_cast<std::int64_t>(repeated.values.size());
+        if (repeated.deviation) add(repeated.values.size(), *repeated.deviation);
+    }
+    // Without any variation the seed has no effect, and the repeats say nothing about noise.
+    if (squares > 0) found.deviation = std::sqrt(squares / degrees_of_freedom);
+    return found;
+}
+
+std::vector<std::string> labelled_lines(const std::string& label, const std::string& text) {
+    constexpr std::size_t indent = 14, width = 80;
+    std::vector<std::string> lines{label + std::string(indent - label.size(), ' ')};
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
+        if (lines.back().size() + word.size() + 1 > width) lines.emplace_back(indent, ' ');
+        lines.back() += (lines.back().size() > indent ? " " : "") + word;
+    }
+    return lines;
+}
+
+std::string limit_of_machine(const StudySnapshot& snapshot) {
+    const auto rows = snapshot.store->telemetry();
+    if (!rows) return {};
+    const TelemetrySummary summary = summarise(*rows);
+    if (!enough_for_a_verdict(summary)) return {};
+    const bool native = snapshot.study.command.empty() && has_worker(snapshot.study);
+    return verdict(summary, {.cores = read_host().cores, .one_core_a_trial = native}).front();
+}
+
+namespace {
+
+std::vector<std::string> machine_lines(const StudySnapshot& snapshot) {
+    const std::string limit = limit_of_machine(snapshot);
+    return limit.empty() ? std::vector<std::string>() : labelled_lines("Machine", limit);
+}
+
+std::vector<std::string> importance_lines(StudySnapshot& snapshot) {
+    constexpr std::int64_t max_steps = 200'000;
+    if (!snapshot.study.objective.further.empty()) return {};  // there is no single best trial
+    std::int64_t steps = 0;
+    for (const std::int64_t trial : analysis::analysed_trials(snapshot.study, snapshot.record))
+        steps += snapshot.record.trial(trial).trained;
+    if (steps > max_steps || !read_analysed_steps(snapshot)) return {};
+    return analysis::short_text(snapshot.study,
+                                analysis::importance_of(snapshot.study, snapshot.record, repeats_of(snapshot)));
+}
+
+}  // namespace
+
+analysis::Importance whole_importance_of(StudySnapshot& snapshot) {
+    if (const auto read = read_analysed_steps(snapshot); !read) throw Fatal(read.error().message);
+    return analysis::importance_of(snapshot.study, snapshot.record, repeats_of(snapshot));
+}
+
+Insights whole_insights_of(StudySnapshot& snapshot) {
+    const analysis::Importance importance = whole_importance_of(snapshot);
+    Insights insights;
+    insights.stopping = analysis::stopping_text(snapshot.study, snapshot.record);
+    insights.lines = machine_lines(snapshot);
+    insights.whole = analysis::whole_text(snapshot.study, importance);
+    return insights;
+}
+
+std::vector<std::string> insights_of(StudySnapshot& snapshot) {
+    std::vector<std::string> lines = importance_lines(snapshot);
+    const auto& trials = snapshot.record.trials;
+    // Programs that failed before their first step did not load the machine.
+    if (std::none_of(trials.begin(), trials.end(), [](const TrialRecord& trial) { return trial.trained > 0; }))
+        return lines;
+    for (std::string& line : machine_lines(snapshot)) lines.push_back(std::move(line));
+    return lines;
+}
+
+}  // namespace hpo
