@@ -3,29 +3,27 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <csignal>
-#include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "hpo/printable.hpp"
-#include "hpo/shell_word.hpp"
 #include "hpo/units.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/notify.hpp"
+#include "orchestrator/cli/run_arguments.hpp"
 #include "orchestrator/cli/run_observers.hpp"
 #include "orchestrator/cluster/hosts.hpp"
 #include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/one_worker.hpp"
+#include "orchestrator/engine/set_aside.hpp"
 #include "orchestrator/insights/insights.hpp"
 #include "orchestrator/lookup/study_source.hpp"
 #include "orchestrator/output/best_config.hpp"
 #include "orchestrator/output/study_json.hpp"
 #include "orchestrator/preview/samples.hpp"
 #include "orchestrator/preview/script_ready.hpp"
-#include "orchestrator/store/holder_lock.hpp"
 #include "orchestrator/study/batch_sizes.hpp"
 #include "orchestrator/study/study_file.hpp"
 #include "orchestrator/view/report.hpp"
@@ -36,71 +34,9 @@ namespace hpo::commands {
 
 namespace {
 
-struct RunArguments {
-    std::string file;
-    std::string trials, time, jobs, seed, backend, notify, on;
-    std::vector<std::string> set;
-    bool fresh = false, json = false, quiet = false;
-};
-
-/// An option that sets one key of the study.
-struct KeyOption {
-    const char* option;
-    const char* key;
-    std::string RunArguments::*value;
-};
-constexpr std::array key_options{KeyOption{"--trials", "budget.trials", &RunArguments::trials},
-                                 KeyOption{"--time", "budget.time", &RunArguments::time},
-                                 KeyOption{"--jobs", "resources.parallel", &RunArguments::jobs},
-                                 KeyOption{"--backend", "resources.backend", &RunArguments::backend},
-                                 KeyOption{"--seed", "seed", &RunArguments::seed}};
-
-/// Returns the keys that the options set. The short options come after --set and therefore win.
-Overrides overrides(const RunArguments& arguments) {
-    Overrides all{arguments.set, {}, arguments.fresh};
-    for (const KeyOption& option : key_options)
-        if (const std::string& value = arguments.*option.value; !value.empty()) {
-            all.set.push_back(std::string(option.key) + '=' + value);
-            all.typed[all.set.back()] = std::string(option.option) + ' ' + value;
-        }
-    return all;
-}
-
 /// Rejects `--trials --fresh`, which lacks the value of --trials. Returns the error, or an empty text.
 std::string refuse_option_as_value(const std::string& value) {
     return value.empty() || value.starts_with("--") ? "a value is missing" : "";
-}
-
-/// Implements --fresh: moves the existing study to runs/.old, after checking that the new one can start, as far as this
-/// machine tells if it does not run `here`. Returns its new path, or an empty one if there was no study.
-std::filesystem::path move_aside(const Study& study, const StudyFolder& folder, const Programs& programs, bool here) {
-    std::error_code failed;
-    if (!std::filesystem::exists(folder.path, failed)) return {};
-    if (const auto ready = could_begin(study, programs, here); !ready) throw Fatal(ready.error().message);
-    const auto lock = HolderLock::take(folder);
-    if (!lock) throw Fatal(lock.error().message);
-    char time[32];
-    const std::time_t now = std::time(nullptr);
-    std::strftime(time, sizeof time, "-%Y%m%d-%H%M%S", std::localtime(&now));
-    const auto old = folder.path.parent_path() / ".old";
-    std::filesystem::create_directories(old, failed);
-    auto aside = old / (folder.name() + time);
-    for (int n = 2; std::filesystem::exists(aside, failed); ++n)
-        aside = old / (folder.name() + time + '-' + std::to_string(n));
-    std::filesystem::rename(folder.path, aside, failed);
-    if (failed) throw Fatal("cannot move " + folder.path.string() + " aside: " + failed.message());
-    std::fprintf(stderr, "hpo: the earlier study was moved to %s\n", aside.c_str());
-    return aside;
-}
-
-/// Moves the earlier study back after the new one has failed to start. Does nothing if the new study has left a folder.
-void restore(const std::filesystem::path& aside, const StudyFolder& folder) {
-    std::error_code failed;
-    if (aside.empty() || std::filesystem::exists(folder.path, failed)) return;
-    std::filesystem::rename(aside, folder.path, failed);
-    if (failed) return;
-    std::filesystem::remove(aside.parent_path(), failed);  // only if nothing else is in it
-    std::fprintf(stderr, "hpo: the earlier study was moved back to %s\n", folder.path.c_str());
 }
 
 /// Asks a worker for the number of training samples, if policy.min_batch_size depends on it, and refuses batches that
@@ -113,19 +49,6 @@ void refuse_by_data(const Study& study, const std::string& file, bool as_written
     if (!worker) return;
     if (const auto answer = (*worker)->plan(study.worker, study.budget.epochs, study.seed))
         refuse_small_batches({study, file, as_written}, answer->training_samples);
-}
-
-/// Returns the arguments with which `hpo run` resumes this study. Without them it would be refused, or have another
-/// budget. `keep_time` is false if the limit of --time has ended the study, so that it must not be given again.
-std::string resume_arguments(const RunArguments& arguments, bool keep_time) {
-    std::string command = shell_word(arguments.file);
-    for (const std::string& assignment : arguments.set) command += " --set " + shell_word(assignment);
-    for (const KeyOption& option : key_options)
-        if (const std::string& value = arguments.*option.value;
-            !value.empty() && (keep_time || option.value != &RunArguments::time))
-            command += ' ' + std::string(option.option) + ' ' + shell_word(value);
-    if (!arguments.on.empty()) command += " --on " + shell_word(arguments.on);
-    return command;
 }
 
 int exit_code(const RunOutcome& outcome) {
@@ -223,11 +146,11 @@ int run_command(const RunArguments& arguments) {
         outcome = run_study(study, folder, programs, *observer, accepted,
                             hosts.empty() ? OpenSite(open_local_site) : cluster::open_hosts(hosts));
     } catch (...) {
-        restore(aside, folder);
+        move_back(aside, folder);
         throw;
     }
     if (!outcome) {
-        restore(aside, folder);
+        move_back(aside, folder);
         throw Fatal(outcome.error().message);
     }
 

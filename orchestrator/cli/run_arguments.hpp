@@ -1,0 +1,25 @@
+// The arguments of `hpo run`, and the command that resumes its study.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "orchestrator/lookup/study_source.hpp"
+
+namespace hpo {
+
+struct RunArguments {
+    std::string file;
+    std::string trials, time, jobs, seed, backend, notify, on;
+    std::vector<std::string> set;
+    bool fresh = false, json = false, quiet = false;
+};
+
+/// Returns the keys that the options set. The short options come after --set and therefore win.
+Overrides overrides(const RunArguments& arguments);
+
+/// Returns the arguments with which `hpo run` resumes this study. Without them it would be refused, or have another
+/// budget. `keep_time` is false if the limit of --time has ended the study, so that it must not be given again.
+std::string resume_arguments(const RunArguments& arguments, bool keep_time);
+
+}  // namespace hpo
