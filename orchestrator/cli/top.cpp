@@ -4,28 +4,21 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
-#include <algorithm>
-#include <chrono>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "hpo/printable.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/control_client.hpp"
-#include "orchestrator/cli/session_pools.hpp"
-#include "orchestrator/cli/trial_files.hpp"
-#include "orchestrator/devices/host.hpp"
+#include "orchestrator/cli/top_reading.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/lookup/study_snapshot.hpp"
 #include "orchestrator/output/study_json.hpp"
 #include "orchestrator/view/terminal.hpp"
-#include "orchestrator/view/time_left.hpp"
 #include "orchestrator/view/top.hpp"
 
 namespace hpo::commands {
@@ -38,112 +31,12 @@ struct TopArguments {
     double interval = 1;
 };
 
-view::Moment moment_of(const StudySnapshot& snapshot) {
-    const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    auto moment = view::moment_of(snapshot.record, now, snapshot.holder.has_value());
-    if (snapshot.holder && snapshot.holder->host == host_name())
-        add_pools(moment, snapshot.study.name, snapshot.holder->pid);
-    return moment;
-}
-
-/// The most trials whose steps are read for their curves where all rows are printed.
-constexpr std::size_t most_curves = 1000;
-
-/// Reads the curves of these trials. A running trial gets its steps in the record, which later events extend.
-Result<void> read_curves(StudySnapshot& snapshot, view::Curves& curves, const std::vector<std::int64_t>& trials) {
-    for (const std::int64_t number : trials) {
-        const TrialRecord& trial = snapshot.record.trial(number);
-        if (!trial.thinned || (is_final(trial.state) && curves.contains(number))) continue;
-        if (trial.state == TrialState::running) {
-            if (auto read = snapshot.read_steps(number); !read) return read;
-            continue;
-        }
-        const auto whole = snapshot.whole(trial);
-        if (!whole) return whole.error();
-        curves[number] = view::curve_of(*whole, snapshot.study.objective.metric);
-    }
-    return {};
-}
-
 /// Asks the holder to stop a trial, or the study. Returns the message for the user.
 std::string stop(const StudySnapshot& snapshot, std::optional<std::int64_t> trial) {
     if (!snapshot.holder) return "the study is not running";
     const auto answer = ask_to_stop(*snapshot.holder, trial);
     if (!answer) return answer.error().message;
     return (trial ? "trial " + std::to_string(*trial) : "the study") + " is stopping";
-}
-
-/// Returns the last lines of a log, at most 64 KiB.
-std::vector<std::string> last_lines(const std::string& path) {
-    constexpr std::streamoff most = 64 << 10;
-    std::ifstream file(path, std::ios::binary | std::ios::ate);
-    if (!file) return {};
-    const std::streamoff size = file.tellg();
-    file.seekg(std::max<std::streamoff>(0, size - most));
-    std::vector<std::string> lines;
-    std::string line;
-    if (size > most) std::getline(file, line);  // a part of a line
-    while (std::getline(file, line)) lines.push_back(line);
-    return lines;
-}
-
-std::vector<std::string> names_of_studies() {
-    std::vector<std::string> names;
-    for (const StudyFolder& folder : list_studies(runs_folder())) names.push_back(folder.name());
-    return names;
-}
-
-/// The text of the time left. An estimate is kept for a hundred times as long as it took, since that of a large study
-/// takes longer than a picture.
-class KeptTimeLeft {
-   public:
-    std::string_view of(const StudySnapshot& snapshot, const view::Moment& moment) {
-        const auto now = Clock::now();
-        if (now < until_ || !moment.held) return text_;
-        const auto left = view::time_left(snapshot.study, snapshot.record, moment);
-        text_ = left ? view::time_left_text(*left) : "";
-        const auto end = Clock::now();
-        until_ = end + 100 * (end - now);
-        return text_;
-    }
-
-   private:
-    using Clock = std::chrono::steady_clock;
-    Clock::time_point until_{};
-    std::string text_;
-};
-
-/// What a picture needs of the study. Does not change while it is used.
-struct Seen {
-    const StudySnapshot& snapshot;
-    const view::Curves& curves;
-    view::Moment moment;
-    view::TrialFiles files;
-    std::vector<std::string> studies;
-
-    Seen(const StudySnapshot& study, const view::Curves& read, const view::TopState& state)
-        : snapshot(study), curves(read), moment(moment_of(study)) {
-        using view::TopPage;
-        if (state.page == TopPage::trial || state.page == TopPage::log) {
-            files = files_of(study.folder, state.chosen);
-            if (!files.log.empty()) files.log_lines = last_lines(files.log);
-        }
-        if (state.page == TopPage::studies) studies = names_of_studies();
-    }
-    [[nodiscard]] view::TopInput input(std::string_view left = {}) const {
-        return {snapshot.study, snapshot.record, moment, curves, files, studies, left};
-    }
-};
-
-/// Reads the steps that the page shows: those of its rows' curves, or of the chosen trial.
-Result<void> read_steps(StudySnapshot& snapshot, view::Curves& curves, const view::TopState& state,
-                        const view::Screen& screen) {
-    const bool of_a_trial = state.page == view::TopPage::trial || state.page == view::TopPage::comparison;
-    if (of_a_trial && state.chosen > 0)
-        if (auto read = snapshot.read_steps(state.chosen); !read) return read;
-    auto rows = view::shown_trials(Seen(snapshot, curves, state).input(), state, screen);
-    rows.resize(std::min(rows.size(), most_curves));
-    return read_curves(snapshot, curves, rows);
 }
 
 /// Returns the state in which the table is shown first. Throws Fatal if the filter or the column is not known.
@@ -201,7 +94,7 @@ int run_top(const TopArguments& arguments) {
     if (arguments.json) {
         nlohmann::ordered_json json{{"schema", json_schema}};
         json.update(study_json(snapshot));
-        const view::Moment moment = moment_of(snapshot);
+        const view::Moment moment = moment_now(snapshot);
         json["memory"] = nlohmann::ordered_json::array();
         for (const view::Pool& pool : moment.pools)
             json["memory"].push_back({{"name", pool.name},
