@@ -203,8 +203,9 @@ std::string draw_notes(const Figure& figure, int width, const Screen& screen) {
         line = {};
     };
     for (const Key& key : figure.keys) {
-        const bool thin = key.tone == Tone::faint && !screen.colour;
-        const std::string_view path = screen.utf8 ? (thin ? "·" : "⠒") : key.tone == Tone::faint ? "." : "*";
+        const std::string_view path = screen.utf8               ? (key.tone == Tone::faint ? "·" : "⠒")
+                                      : key.tone == Tone::faint ? "."
+                                                                : "*";
         const std::string_view sign = !figure.rows.empty() ? fill_of(key.shape, screen.utf8)
                                       : key.line           ? path
                                                            : sign_of(key.shape, screen.utf8);

@@ -112,6 +112,15 @@ std::optional<double> place_of(const TrialRecord& trial, const Dimension& dimens
     return std::nullopt;
 }
 
+/// Returns where a curve reached the value that counts, or else its last point. Absent if that is not finite.
+std::optional<Point> counted_point(const page::CurvePoints& curve, std::int64_t step) {
+    if (curve.steps.empty()) return std::nullopt;
+    const auto found = std::find(curve.steps.begin(), curve.steps.end(), step);
+    const auto at = static_cast<std::size_t>(std::min(found, curve.steps.end() - 1) - curve.steps.begin());
+    const Point point{static_cast<double>(curve.steps[at]), static_cast<double>(curve.values[at])};
+    return std::isfinite(point.y) ? std::optional(point) : std::nullopt;
+}
+
 /// Returns the best trial of a study with one objective; none is with several.
 const TrialRecord* single_best(const Study& study, const StudyRecord& record) {
     return study.objective.further.empty() ? best_trial(record, study.objective) : nullptr;
@@ -145,7 +154,7 @@ Figure history(const Study& study, const StudyRecord& record) {
         }
         if (so_far) best.points.push_back({panel.x.high, *so_far});
         marks.add_to(panel);
-        panel.paths.push_back(std::move(best));
+        if (so_far) panel.paths.push_back(std::move(best));
         figure.panels.push_back(std::move(panel));
     }
     const TrialRecord* best = single_best(study, record);
@@ -154,7 +163,9 @@ Figure history(const Study& study, const StudyRecord& record) {
                                " (trial " + std::to_string(best->number) + ")"
                          : "");
     figure.keys = keys_of_trials(figure.panels);
-    figure.keys.push_back({Shape::dot, Tone::line, "best so far", true});
+    if (std::any_of(figure.panels.begin(), figure.panels.end(),
+                    [](const Panel& panel) { return !panel.paths.empty(); }))
+        figure.keys.push_back({Shape::dot, Tone::line, "best so far", true});
     return figure;
 }
 
@@ -188,9 +199,14 @@ Figure curves(const Study& study, const StudyRecord& record, const std::map<std:
             path.points.push_back({static_cast<double>(curve.steps[i]), shown_of(curve.values[i])});
         if (!path.points.empty() && !leads && std::isfinite(path.points.back().y))
             ends.add(record.trial(number), path.points.back());
-        panel.paths.push_back(std::move(path));
+        if (path.points.size() > 1) panel.paths.push_back(std::move(path));
     }
     ends.add_to(panel);
+    std::optional<Point> top;
+    if (best)
+        if (const auto found = curves.find(best->number); found != curves.end())
+            top = counted_point(found->second, best->best_step);
+    if (top) panel.marks.push_back({Shape::star, Tone::best, {*top}});
     // The best curve goes last, so that it is drawn over the others.
     std::stable_sort(panel.paths.begin(), panel.paths.end(),
                      [](const Path& a, const Path& b) { return a.tone < b.tone; });
@@ -198,8 +214,7 @@ Figure curves(const Study& study, const StudyRecord& record, const std::map<std:
     figure.title = study.name + ": " + printable_line(study.objective.metric) + " of " +
                    counted(static_cast<std::int64_t>(curves.size()), "trial") + " at each " + step_name(study);
     figure.keys = keys_of_trials(figure.panels);
-    if (best && curves.contains(best->number))
-        figure.keys.push_back({Shape::dot, Tone::best, "the best, trial " + std::to_string(best->number), true});
+    if (top) figure.keys.push_back({Shape::star, Tone::best, "the best, trial " + std::to_string(best->number)});
     return figure;
 }
 
@@ -266,9 +281,13 @@ Figure parallel(const Study& study, const StudyRecord& record, std::size_t most_
     for (const TrialRecord& trial : record.trials)
         if (value_of(trial, study, goal)) trials.push_back(&trial);
     std::stable_sort(trials.begin(), trials.end(), [&](const TrialRecord* a, const TrialRecord* b) {
+        const bool counts = may_be_best(*b, study.objective);
+        if (counts != may_be_best(*a, study.objective)) return counts;
         return better(goal.direction, *value_of(*b, study, goal), *value_of(*a, study, goal));  // the best last
     });
-    const std::size_t tenth = std::max<std::size_t>(1, trials.size() / 10);
+    const auto counting = static_cast<std::size_t>(std::count_if(
+        trials.begin(), trials.end(), [&](const TrialRecord* trial) { return may_be_best(*trial, study.objective); }));
+    const std::size_t tenth = std::min(counting, std::max<std::size_t>(1, trials.size() / 10));
     for (std::size_t i = 0; i < trials.size(); ++i) {
         Path path{i + tenth >= trials.size() ? Tone::best : Tone::faint, {}};
         for (std::size_t axis = 0; axis < axes; ++axis) {
@@ -286,6 +305,7 @@ Figure parallel(const Study& study, const StudyRecord& record, std::size_t most_
     if (axes < study.space.size())
         figure.notes.push_back("the first " + std::to_string(axes) + " of " + std::to_string(study.space.size()) +
                                " parameters: -o plot.svg has room for all");
+    if (tenth == 0) return figure;  // all failed or break constraints: the paths are of one kind
     figure.keys.push_back(
         {Shape::dot, Tone::best, tenth == 1 ? "the best" : "the best " + std::to_string(tenth), true});
     figure.keys.push_back({Shape::dot, Tone::faint, "the others", true});
@@ -336,7 +356,7 @@ Figure timeline(const Study& study, std::span<const page::Attempt> attempts) {
     figure.title = study.name + ": where its trials ran, " + duration_text(until - begin);
     const Key keys[] = {{Shape::dot, Tone::line, "complete"},
                         {Shape::ring, Tone::faint, "stopped or paused"},
-                        {Shape::cross, Tone::bad, "failed or interrupted"},
+                        {Shape::cross, Tone::bad, "failed, diverged or interrupted"},
                         {Shape::star, Tone::best, "running"}};
     for (const Key& key : keys)
         if (shapes[static_cast<int>(key.shape)]) figure.keys.push_back(key);

@@ -16,7 +16,7 @@ namespace hpo::plot {
 /// Returns the values of the trials by number and the best so far, a panel an objective.
 Figure history(const Study& study, const StudyRecord& record);
 
-/// Returns the learning curves by trial number, the best one above the others.
+/// Returns the learning curves by trial number, the best one above the others with a mark at its best value.
 Figure curves(const Study& study, const StudyRecord& record, const std::map<std::int64_t, page::CurvePoints>& curves);
 
 /// Returns a bar a parameter: its share of the variance and one standard deviation of that.

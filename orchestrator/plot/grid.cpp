@@ -79,7 +79,6 @@ void Grid::dot(const Area& area, double x, double y, Tone tone) {
 }
 
 void Grid::draw(const Area& area, const std::vector<Point>& path, Tone tone) {
-    if (path.size() == 1) dot(area, path[0].x, path[0].y, tone);
     const double wide = area.width * 2, high = area.height * 4;
     for (std::size_t i = 1; i < path.size(); ++i) {
         Point a = path[i - 1], b = path[i];
@@ -121,8 +120,8 @@ std::string Grid::text() const {
             view::Style wanted = cell.style;
             if (shown.empty() && cell.dots != 0) {
                 wanted = style_of(cell.tone);
-                // Without colours, single points tell faint paths from the others.
-                const bool thin = cell.tone == Tone::faint && most > Tone::faint && !screen_.colour;
+                // Single points tell faint paths from the others, also without colours.
+                const bool thin = cell.tone == Tone::faint && most > Tone::faint;
                 const auto code = 0x2800 + cell.dots;
                 if (!screen_.utf8)
                     shown = cell.tone == Tone::faint ? "." : "*";

@@ -29,7 +29,7 @@ class Grid {
     struct Area {
         int column = 0, row = 0, width = 1, height = 1;
     };
-    /// Draws a path, cut at the edges of the area. Tones are drawn over fainter ones.
+    /// Draws a path of at least two points, cut at the edges of the area. Tones are drawn over fainter ones.
     void draw(const Area& area, const std::vector<Point>& path, Tone tone);
     /// Draws marks as characters, or as dots if they are `many`.
     void draw(const Area& area, const std::vector<Point>& points, Shape shape, Tone tone, bool many);

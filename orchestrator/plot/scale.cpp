@@ -71,6 +71,7 @@ std::vector<double> Scale::ticks(int most) const {
         for (int i = 0; i < static_cast<int>(names.size()); i += every) values.push_back(i);
         return values;
     }
+    if (unit == Unit::whole && std::ceil(low) == std::floor(high)) return {std::ceil(low)};
     if (log) return log_ticks(low, high, most);
     // A step whose multiples miss the range, as 1 in 0.2 to 0.9, tells nothing: the next finer one may.
     for (int parts = most - 1; parts <= 2 * most && values.size() < 2; ++parts) {

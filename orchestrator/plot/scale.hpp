@@ -20,7 +20,8 @@ struct Scale {
     [[nodiscard]] double at(double value) const;
     /// Returns the value as its label: "0.05", "40 %", "2m 00s" or the name of a choice.
     [[nodiscard]] std::string text(double value) const;
-    /// Returns at most `most` (at least 2) values to label, ascending: round ones between the ends.
+    /// Returns at most `most` (at least 2) values to label, ascending: round ones between the ends. At least two,
+    /// unless a single whole number lies there.
     [[nodiscard]] std::vector<double> ticks(int most) const;
 };
 

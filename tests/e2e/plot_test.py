@@ -62,9 +62,21 @@ class Plot(Case):
 
     def test_a_study_of_failures_has_a_timeline_alone(self):
         self.run_study(loop="exit 3", status=1)
-        self.assertIn("failed or interrupted", self.hpo("plot", "one", "timeline"))
+        self.assertIn("failed, diverged or interrupted", self.hpo("plot", "one", "timeline"))
         self.hpo("plot", "one", status=1)
         self.assertIn("nothing to plot: no trial of one has a value of loss yet", self.error)
+
+    def test_a_study_of_one_step_marks_its_best(self):
+        self.run_study(loop='echo "loss=$1"', **{"epochs: 3": "epochs: 1"})
+        shown = self.hpo("plot", "one", "curves")
+        self.assertEqual(["1"], shown.splitlines()[-3].split(), shown)
+        self.assertIn("◆ the best, trial", shown)
+        self.assertIn("mark star best", self.hpo("plot", "one", "curves", "-o", "-"))
+
+    def test_failed_trials_with_steps_have_no_best(self):
+        self.run_study(loop='echo "loss=$1"; exit 3', status=1, **{"resources: {": "resources: {retries: 0, "})
+        for kind in "history", "parallel":
+            self.assertNotIn("best", self.hpo("plot", "one", kind))
 
 
 if __name__ == "__main__":

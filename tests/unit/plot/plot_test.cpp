@@ -6,6 +6,7 @@
 #include <limits>
 #include <sstream>
 
+#include "hpo/standing.hpp"
 #include "orchestrator/plot/drawing.hpp"
 #include "orchestrator/plot/figures.hpp"
 #include "tests/support/paths.hpp"
@@ -119,6 +120,12 @@ TEST(Scales, HaveRoundTicksAndAtLeastTwo) {
         }
 }
 
+TEST(Scales, OfOneWholeNumberHaveOneTick) {
+    EXPECT_THAT(scale("", 1, 1, Scale::Unit::whole).ticks(6), ElementsAre(1));
+    EXPECT_THAT(scale("", 256, 256, Scale::Unit::whole, true).ticks(6), ElementsAre(256));
+    EXPECT_THAT(scale("", 1, 2, Scale::Unit::whole).ticks(6), ElementsAre(1, 2));
+}
+
 TEST(Scales, OfOneValueHaveItInTheMiddle) {
     EXPECT_NEAR(scale("", 5, 5).at(5), 0.5, 1e-12);
     EXPECT_NEAR(scale("", 0, 0).at(0), 0.5, 1e-12);
@@ -166,10 +173,15 @@ TEST(Plots, NoLineIsWiderThanTheScreen) {
                 }
 }
 
-TEST(Plots, WithoutColourTheBestCurveIsKnownByItsDots) {
-    const auto figure = all_figures()[1];
-    EXPECT_THAT(draw_text(figure, {80, 24, false, true}), HasSubstr("·"));
-    EXPECT_THAT(draw_text(figure, {80, 24, true, true}), AllOf(Not(HasSubstr("·")), HasSubstr("\x1b[32m")));
+TEST(Plots, TheBestPathIsKnownByItsDotsWithColourAndWithout) {
+    for (const bool colour : {false, true}) {
+        const std::string text = draw_text(all_figures()[4], {80, 24, colour, true});
+        EXPECT_EQ(text.find("\x1b[32m") != std::string::npos, colour);
+        const std::string keys = lines_of(text).back();
+        EXPECT_THAT(keys, AllOf(HasSubstr("⠒"), HasSubstr("·")));
+        EXPECT_EQ(keys.find("⠒"), keys.rfind("⠒"));
+        EXPECT_LT(text.find("·"), text.size() - keys.size() - 1) << "drawn as the key says";
+    }
 }
 
 TEST(Plots, SayWhyThereIsNothingToDraw) {
@@ -213,6 +225,34 @@ TEST(Plots, OneTrialIsDrawn) {
          {history(study, record), slice(study, record), curves(study, record, sample_curves(record))})
         EXPECT_EQ(figure.nothing, "");
     EXPECT_THAT(draw_text(history(study, record), {80, 24, false, true}), HasSubstr("●"));
+}
+
+TEST(Plots, FailedTrialsHaveNoBest) {
+    const Study study = sample_study();
+    StudyRecord record = sample_record(16);
+    for (TrialRecord& trial : record.trials)
+        if (trial.number != 3) trial.state = TrialState::failed;
+    const Figure some = parallel(study, record, 8);
+    EXPECT_EQ(std::count_if(some.panels[0].paths.begin(), some.panels[0].paths.end(),
+                            [](const Path& path) { return path.tone == Tone::best; }),
+              1);
+    EXPECT_EQ(some.panels[0].paths.back().points.back().y, some.panels[0].uprights.back().at(*record.trial(3).value));
+    record.trial(3).state = TrialState::failed;
+    for (const Figure& figure : {history(study, record), parallel(study, record, 8)}) {
+        EXPECT_THAT(draw_text(figure, {80, 24, false, true}), Not(HasSubstr("best")));
+        EXPECT_THAT(draw_svg(figure), Not(HasSubstr("best so far")));
+    }
+}
+
+TEST(Plots, CurvesOfOneStepAreMarks) {
+    const Study study = sample_study();
+    const StudyRecord record = sample_record(16);
+    const std::int64_t best = best_trial(record, study.objective)->number;
+    const Figure figure = curves(study, record, {{1, {{1}, {0.5F}}}, {best, {{1}, {0.9F}}}});
+    EXPECT_THAT(draw_text(figure, {80, 24, false, true}),
+                AllOf(HasSubstr("○\n"), HasSubstr("◆\n"), HasSubstr("◆ the best, trial " + std::to_string(best)),
+                      Not(HasSubstr("⡀"))));
+    EXPECT_THAT(draw_svg(figure), HasSubstr("mark star best"));
 }
 
 TEST(Plots, TrialsThatRunAtOnceOnADeviceHaveRowsOfTheirOwn) {
