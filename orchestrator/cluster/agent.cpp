@@ -187,6 +187,8 @@ class Agent {
                           " is not there: all hosts must see it under the same path (set HPO_RUNS to a shared folder)");
         if (::access(setup.folder.c_str(), W_OK) != 0)
             return refuse("the study's folder " + setup.folder + " cannot be written there");
+        std::filesystem::current_path(setup.current,
+                                      failed);  // a host without it may still have all files of the study
         auto study = study_of(setup);
         if (!study) return refuse(study.error().message);
         study_ = std::make_unique<Study>(*std::move(study));

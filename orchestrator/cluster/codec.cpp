@@ -146,6 +146,7 @@ WorkerMessage message_of(std::string_view line) {
 std::string payload(const to_agent::Setup& m) {
     return text_of({{"study", m.study},
                     {"folder", m.folder},
+                    {"current", m.current},
                     {"tag", m.tag},
                     {"alive_every", wire::from(m.alive_every)},
                     {"hosts", m.hosts}});
@@ -243,9 +244,9 @@ ToAgent to_agent_message(std::uint8_t kind, std::string_view bytes) {
     switch (kind) {
         case 1: {
             const Json json = Json::parse(bytes);
-            return to_agent::Setup{to_string(member(json, "study")), to_string(member(json, "folder")),
-                                   to_string(member(json, "tag")), to_double(member(json, "alive_every")),
-                                   to_number(member(json, "hosts"))};
+            return to_agent::Setup{to_string(member(json, "study")),       to_string(member(json, "folder")),
+                                   to_string(member(json, "current")),     to_string(member(json, "tag")),
+                                   to_double(member(json, "alive_every")), to_number(member(json, "hosts"))};
         }
         case 2:
             return to_agent::Heartbeat{};

@@ -17,9 +17,11 @@
 #include <utility>
 
 #include "hpo/clock.hpp"
+#include "hpo/interrupted.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/cluster/agent_link.hpp"
 #include "orchestrator/devices/host.hpp"
+#include "orchestrator/execution/interrupts.hpp"
 #include "orchestrator/execution/limits.hpp"
 #include "orchestrator/execution/private_folder.hpp"
 #include "orchestrator/execution/quick_wire.hpp"
@@ -86,14 +88,18 @@ class Hosts {
 
     /// Waits until each host is up or set aside, and forgets those set aside.
     void open() {
+        int interrupted = 0;
+        const Interrupts signals(request_.loop, [&](int number) { interrupted = number; });
         for (std::size_t i = 0; i < hosts_.size(); ++i) start(i);
         const auto begun = Clock::now();
         bool told = false;
         for (std::string awaited; !(awaited = not_open()).empty();) {
             if (Clock::now() - begun > told_after && !std::exchange(told, true))
-                request_.tell({false, "waits for the agents of " + awaited});
+                request_.tell({true, "waits for the agents of " + awaited});
             request_.loop.restart();
             request_.loop.run_one_for(milliseconds(200));
+            if (interrupted != 0)
+                throw Fatal("interrupted while it waited for the agents of " + awaited, exit_status_of(interrupted));
             poll();
         }
         request_.loop.restart();
@@ -172,7 +178,7 @@ class Hosts {
             if (host.state == Host::State::up && now - host.begun > forgets_failures_after) host.failures = 0;
             if (host.state == Host::State::resting && now - host.heard >= starts_again_after) start(i);
             if (host.state == Host::State::starting && now - host.begun > hello_within)
-                lose(i, "its agent did not answer within 60 s", true);
+                set_aside(i, "its agent did not answer within 60 s");
             if (host.state == Host::State::up && is_over(now - host.heard, orchestrator_waits))
                 lose(i, "its agent was silent for 30 s", true);
         }
@@ -220,11 +226,6 @@ class Hosts {
                 } else if (!worker || std::find(workers.begin(), workers.end(), *worker) == workers.end()) {
                     one.others += use.host_bytes;  // it is about to leave, with nothing reserved for it
                 }
-            }
-            if (host.state == Host::State::aside) {
-                one.cores = 0;
-                one.memory = one.reserve = 0;
-                for (Accelerator& device : accelerators) device.memory = device.reserve = 0;
             }
             machine.hosts.push_back(one);
             machine.accelerators.insert(machine.accelerators.end(), accelerators.begin(), accelerators.end());
@@ -318,7 +319,8 @@ class Hosts {
             return lose(index, "cannot start " + host.address.command.front() + ": " + std::strerror(error), true);
         std::error_code failed;
         host.link->send(to_agent::Setup{
-            write_study(request_.study), std::filesystem::absolute(request_.folder.path, failed).string(), tag_of(host),
+            write_study(request_.study), std::filesystem::absolute(request_.folder.path, failed).string(),
+            std::filesystem::current_path(failed).string(), tag_of(host),
             std::min(alive_every, request_.study.resources.progress_timeout / 3), static_cast<int>(hosts_.size())});
     }
 

@@ -22,10 +22,11 @@ inline constexpr double orchestrator_waits = 30;
 
 namespace to_agent {
 
-struct Setup {           ///< the first message
-    std::string study;   ///< as YAML, complete
-    std::string folder;  ///< of the study, absolute; the host must have it
-    std::string tag;     ///< of the host's workers
+struct Setup {            ///< the first message
+    std::string study;    ///< as YAML, complete
+    std::string folder;   ///< of the study, absolute; the host must have it
+    std::string current;  ///< the orchestrator's current folder, from which relative paths start where the host has it
+    std::string tag;      ///< of the host's workers
     double alive_every = 5;
     int hosts = 1;  ///< of the session
 };

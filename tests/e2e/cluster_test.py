@@ -106,6 +106,33 @@ class Agents(ClusterCase):
         self.assertIn("no host is left: local-", err)
         self.assert_nobody_left()
 
+    def test_trials_of_a_script_wait_for_a_host_that_is_set_aside(self):
+        self.study("""\
+study: several
+objective: {metric: loss, direction: minimize}
+space: {x: {type: float, low: 0.0, high: 1.0}}
+worker: {command: [/bin/sh, -c, 'echo "loss=$1"; test -e go || read never < wait', sh, "{x}"]}
+budget: {trials: 3, epochs: 1}
+sampler: {type: random}
+stopping: []
+resources: {parallel: 2}
+""")
+        os.mkfifo(self.folder / "wait")
+        child = self.start("run", "study.yaml", "--on", "local:1")
+        for _ in range(2):
+            wait_for(lambda: any(trial["state"] == "running" for trial in self.trials_so_far("several")))
+            agent = wait_for(lambda: agents_below(child.pid))[0]
+            os.kill(agent, signal.SIGKILL)
+            wait_for(lambda: agent not in agents_below(child.pid))
+        out, err = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 1, out + err)
+        self.assertIn("no host is left: local-1: its agent died of signal 9", err)
+        self.assertEqual({trial["state"] for trial in self.trials("several")}, {"queued"})
+        self.assert_nobody_left()
+        (self.folder / "go").touch()
+        self.hpo("run", "study.yaml", "--on", "local:1")
+        self.assertEqual([trial["state"] for trial in self.trials("several")], ["complete"] * 3)
+
     def test_interrupted_it_leaves_nobody_and_resumes(self):
         for end, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)):
             with self.subTest(end.name):
@@ -186,6 +213,30 @@ class FalseSsh(ClusterCase):
         self.hpo("run", "study.yaml", "--on", "ssh:bad", environment=ssh, status=2)
         self.assertIn("no host is left: bad: its agent exited with status 255: ssh: connect to host bad: refused", self.error)
         self.assertFalse((self.folder / "runs/other").exists())
+
+    def test_interrupted_while_a_host_is_silent_it_leaves_nobody(self):
+        self.write()
+        child = self.start("run", "study.yaml", "--on", "ssh:mute", environment=self.ssh("exec sleep 600"))
+        ssh = wait_for(lambda: children_of(child.pid, b"sleep"))[0]
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=30)
+        self.assertEqual(child.returncode, 130, out + err)
+        self.assertIn("interrupted while it waited for the agents of mute", err)
+        self.assertFalse(pathlib.Path(f"/proc/{ssh}").exists())
+        self.assertFalse((self.folder / "runs/several").exists())
+
+    def test_relative_paths_start_from_the_folder_of_the_run(self):
+        (self.folder / "train.sh").write_text('echo "loss=$1"\n')
+        self.study("""\
+study: several
+objective: {metric: loss, direction: minimize}
+space: {x: {type: float, low: 0.0, high: 1.0}}
+worker: {command: [/bin/sh, train.sh, "{x}"]}
+budget: {trials: 2, epochs: 1}
+sampler: {type: random}
+""")
+        self.hpo("run", "study.yaml", "--on", "ssh:a", environment=self.ssh('cd /; exec sh -c "$command"'))
+        self.assertEqual([trial["state"] for trial in self.trials("several")], ["complete"] * 2)
 
     def test_another_version_is_refused_in_one_sentence(self):
         self.write()

@@ -84,7 +84,7 @@ Message from(const Message& message) {
 }
 
 TEST(Messages, ReachTheAgent) {
-    const auto setup = to(to_agent::Setup{"name: \"x\"\n", "/runs/x", "tag@a", 2.5, 3});
+    const auto setup = to(to_agent::Setup{"name: \"x\"\n", "/runs/x", "/home/me", "tag@a", 2.5, 3});
     EXPECT_EQ(setup.study, "name: \"x\"\n");
     EXPECT_EQ(setup.folder, "/runs/x");
     EXPECT_EQ(setup.alive_every, 2.5);
