@@ -373,6 +373,30 @@ class Results(Python):
         self.assertEqual(len(table.findall(".//tbody/tr")), 12)
         self.assertIn("no value yet", "".join(empty.itertext()))
 
+    def test_several_objectives_are_names_or_mappings(self):
+        out = self.python("""
+            import hpo
+            space = {"x": hpo.Float(0, 1)}
+            study = hpo.Study("names", space=space, objective=["loss", "size"], direction="minimize", at="last", trials=3)
+            study.optimize(lambda trial: {"loss": trial.number, "size": 3 - trial.number})
+            print(len(study.front))
+            mixed = hpo.Study("mixed", space=space, objective=("val_loss", {"metric": "f1", "direction": "maximize"}))
+            print(mixed.metric, mixed.direction)
+            """)
+        self.assertEqual(out.splitlines(), ["3", "val_loss minimize"])
+        self.assertIn('"at": "last"', (self.folder / "runs/names/study.yaml").read_text())
+        self.python("import hpo; hpo.Study(space={'x': hpo.Float(0, 1)}, objective=['a', 'b'])", status=1)
+        self.assertIn("direction", self.error)
+        self.python("import hpo; hpo.Study(space={'x': hpo.Float(0, 1)}, objective=['a', 3])", status=1)
+        self.assertIn("TypeError: objective= has 3, of type int: name a metric", self.error)
+
+    def test_a_tuple_of_two_numbers_is_neither_a_range_nor_choices(self):
+        for given, cure in (("(0.0, 1.0)", "hpo.Float(0.0, 1.0) for the range, or the list [0.0, 1.0] for two choices"),
+                            ("(1, 5)", "hpo.Int(1, 5) for the range, or the list [1, 5] for two choices")):
+            self.python(f"import hpo; hpo.Study(space={{'x': {given}}}, objective='val_loss')", status=1)
+            self.assertIn(f"TypeError: parameter 'x' is the tuple {given}: write {cure}", self.error)
+        self.python("import hpo; hpo.Study(space={'x': [0, 1], 'y': ('a', 'b'), 'z': (1, 2, 3)}, objective='val_loss')")
+
     def test_of_several_objectives_no_trial_is_the_best(self):
         out = self.python("""
             import hpo

@@ -184,7 +184,9 @@ def study_keys(*, objective: Any, direction: Optional[str], at: Optional[str], t
         raise TypeError("objective= is the name of a metric, such as \"val_loss\"; the function to optimize is the "
                         "argument of optimize()")
     keys: Dict[str, Any] = {}
-    if isinstance(objective, str) or direction is not None or at is not None:
+    if isinstance(objective, Sequence) and not isinstance(objective, str):
+        keys["objective"] = _objectives(objective, direction, at)
+    elif isinstance(objective, str) or direction is not None or at is not None:
         given = {"metric": objective} if isinstance(objective, str) else dict(objective or {})
         more = {"direction": direction, "at": at}
         keys["objective"] = {**given, **{key: value for key, value in more.items() if value is not None}}
@@ -199,6 +201,22 @@ def study_keys(*, objective: Any, direction: Optional[str], at: Optional[str], t
               "stopping": stopping, "where": where, "constraints": constraints, "start": start, "warm_start": warm_start}
     keys.update({key: value for key, value in others.items() if value is not None})
     return keys
+
+
+def _objectives(given: Sequence[Any], direction: Optional[str], at: Optional[str]) -> List[Dict[str, Any]]:
+    """Several objectives: names, or mappings. `direction` is that of each without one of its own."""
+    objectives = []
+    for one in given:
+        if not isinstance(one, (str, Mapping)):
+            raise TypeError(f"objective= has {one!r}, of type {type(one).__name__}: name a metric, or give "
+                            "{\"metric\": ..., \"direction\": ...}")
+        read = {"metric": one} if isinstance(one, str) else dict(one)
+        if direction is not None:
+            read.setdefault("direction", direction)
+        objectives.append(read)
+    if at is not None and objectives:
+        objectives[0].setdefault("at", at)
+    return objectives
 
 
 def study_text(name: str, space: Any, keys: Mapping[str, Any]) -> str:
@@ -225,9 +243,18 @@ def study_text(name: str, space: Any, keys: Mapping[str, Any]) -> str:
             if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
                 raise TypeError(f"parameter '{parameter}' is of type {type(given).__name__}; it must be hpo.Float(low, high), "
                                 "hpo.Int(low, high), hpo.Categorical(choices) or a list of choices")
+            if isinstance(given, tuple) and len(given) == 2 and all(_is_number(bound) for bound in given):
+                bounds = f"{given[0]}, {given[1]}"
+                kind = "Int" if all(isinstance(bound, int) for bound in given) else "Float"
+                raise TypeError(f"parameter '{parameter}' is the tuple ({bounds}): write hpo.{kind}({bounds}) for the range, "
+                                f"or the list [{bounds}] for two choices")
             given = Categorical(given)
         lines.append(f"  {_json(str(parameter))}: {_json(given)}")
     return "\n".join(lines) + "\n"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def set_options(keys: Mapping[str, Any]) -> List[str]:

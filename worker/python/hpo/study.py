@@ -144,7 +144,7 @@ class Study:
 
     def __init__(self, study: Union[str, "os.PathLike[str]", None] = None, *,
                  space: Union[Mapping[str, Any], Callable[[Space], Any], None] = None,
-                 objective: Union[str, Mapping[str, Any], Sequence[Mapping[str, Any]], None] = None,
+                 objective: Union[str, Mapping[str, Any], Sequence[Union[str, Mapping[str, Any]]], None] = None,
                  direction: Optional[str] = None, at: Optional[str] = None, trials: Optional[int] = None,
                  epochs: Optional[int] = None, time: Union[str, float, None] = None, patience: Optional[int] = None,
                  seed: Optional[int] = None, repeats: Optional[int] = None,
@@ -159,8 +159,8 @@ class Study:
 
         `space`: names to hpo.Float, hpo.Int, hpo.Categorical or a list of choices, or a function that defines them (see
         Space). `objective`: the metric to optimize, in a `direction`, minimize or maximize (val_loss, loss and
-        val_accuracy have theirs); several are a list of {"metric": ..., "direction": ...}. `trials` (64), `epochs` (the
-        steps of a trial, 20), `time` (seconds, or "30m") and `patience` are the budget. These and the others up to
+        val_accuracy have theirs); several are a list of names, all in `direction`, or of {"metric": ..., "direction":
+        ...}. `trials` (64), `epochs` (the steps of a trial, 20), `time` (seconds, or "30m") and `patience` are the budget. These and the others up to
         `warm_start` are the keys of a study file (docs/studies.md), and override those of `study` without `space`.
 
         `store=False` keeps nothing. `set`: any key, such as "budget.trials=50". `program`: hpo itself; by default
