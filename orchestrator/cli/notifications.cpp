@@ -1,4 +1,6 @@
-// The process that runs the commands of hpo run --notify: one at a time, each for 10 seconds at most.
+// The process that runs the commands of hpo run --notify: one at a time, each for 10 seconds at most. Their output and
+// failures go to a log.
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -10,6 +12,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <ctime>
 #include <deque>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -17,6 +21,7 @@
 #include <vector>
 
 #include "orchestrator/cli/notify.hpp"
+#include "orchestrator/output/trial_json.hpp"
 
 namespace hpo {
 namespace {
@@ -24,6 +29,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds longest_command{10};
+constexpr std::size_t most_output = 64 * 1024;  ///< bytes of one command that are kept
 
 /// Returns a file in memory with the text, to be read from its beginning.
 Descriptor file_with(const std::string& text) {
@@ -59,6 +65,44 @@ std::vector<std::string> environment_with(const Facts& facts) {
     return all;
 }
 
+/// Returns why a command failed, by its status of waitpid(); empty: it did not.
+std::string failure_of(int status) {
+    if (WIFSIGNALED(status)) return std::string("killed by ") + ::strsignal(WTERMSIG(status));
+    return WEXITSTATUS(status) == 0 ? "" : "exit status " + std::to_string(WEXITSTATUS(status));
+}
+
+/// The log: of each command the first `most_output` bytes, and why it failed.
+class Log {
+   public:
+    explicit Log(std::string path) : path_(std::move(path)) {}
+
+    void begin_command() {
+        kept_ = 0;
+        at_line_start_ = true;
+    }
+    void add_output(std::string_view text) {
+        if (kept_ == most_output) return;
+        const std::string_view kept = text.substr(0, most_output - kept_);
+        kept_ += kept.size();
+        append(kept);
+        if (kept_ == most_output)
+            add_line("the output is cut here, after " + std::to_string(most_output / 1024) + " KiB");
+    }
+    void add_line(const std::string& text) { append((at_line_start_ ? "hpo: " : "\nhpo: ") + text + '\n'); }
+
+   private:
+    void append(std::string_view text) {
+        if (text.empty()) return;
+        at_line_start_ = text.ends_with('\n');
+        const Descriptor file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666));
+        if (file) (void)!::write(file.get(), text.data(), text.size());
+    }
+
+    std::string path_;
+    std::size_t kept_ = 0;
+    bool at_line_start_ = true;
+};
+
 class Commands {
    public:
     Commands(std::string command, std::string log) : command_(std::move(command)), log_(std::move(log)) {}
@@ -70,8 +114,11 @@ class Commands {
     }
     void go_on() {
         int status = 0;
-        if (pid_ != 0 && ::waitpid(pid_, &status, WNOHANG) != 0) end();
-        if (pid_ != 0 && Clock::now() >= until_) end();
+        read_output();
+        if (pid_ != 0 && ::waitpid(pid_, &status, WNOHANG) != 0)
+            finish(failure_of(status));
+        else if (pid_ != 0 && Clock::now() >= until_)
+            finish("ended after " + std::to_string(longest_command.count()) + " s");
         while (pid_ == 0 && !waiting_.empty()) start();
     }
     /// Ends the command with all that it has started.
@@ -81,6 +128,10 @@ class Commands {
         ::waitpid(pid_, nullptr, 0);
         pid_ = 0;
     }
+    /// Returns the number of commands that failed, or were ended because they took too long.
+    [[nodiscard]] int failures() const { return failures_; }
+    /// Returns the descriptor from which go_on() reads, or -1.
+    [[nodiscard]] int output() const { return output_ ? output_.get() : -1; }
     [[nodiscard]] bool idle() const { return pid_ == 0 && waiting_.empty(); }
     [[nodiscard]] int milliseconds_left() const {
         if (pid_ == 0) return -1;
@@ -89,6 +140,25 @@ class Commands {
     }
 
    private:
+    /// Reads at most what a pipe holds and some more: a command that prints without end does not keep this process.
+    void read_output() {
+        std::vector<char> bytes(most_output);
+        for (int n = 0; n < 4 && output_; ++n) {
+            const auto size = ::read(output_.get(), bytes.data(), bytes.size());
+            if (size < 0) return;
+            if (size == 0) return output_.reset();
+            log_.add_output({bytes.data(), static_cast<std::size_t>(size)});
+        }
+    }
+    void finish(const std::string& failure) {
+        end();
+        read_output();
+        output_.reset();
+        if (failure.empty()) return;
+        ++failures_;
+        log_.add_line(utc_text(static_cast<double>(std::time(nullptr))) + ": the command for '" + event_ +
+                      "' failed: " + failure);
+    }
     void start() {
         const Facts facts = std::move(waiting_.front());
         waiting_.pop_front();
@@ -102,11 +172,14 @@ class Commands {
         posix_spawn_file_actions_t actions;
         ::posix_spawn_file_actions_init(&actions);
         ::posix_spawn_file_actions_adddup2(&actions, input.get(), STDIN_FILENO);
-        const Descriptor output(::open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666));
-        if (output) {
-            ::posix_spawn_file_actions_adddup2(&actions, output.get(), STDOUT_FILENO);
-            ::posix_spawn_file_actions_adddup2(&actions, output.get(), STDERR_FILENO);
+        Descriptor writing;
+        if (make_pipe(output_, writing)) {
+            ::fcntl(output_.get(), F_SETFL, O_NONBLOCK);
+            ::posix_spawn_file_actions_adddup2(&actions, writing.get(), STDOUT_FILENO);
+            ::posix_spawn_file_actions_adddup2(&actions, writing.get(), STDERR_FILENO);
         }
+        event_ = facts.value("event", "");
+        log_.begin_command();
         posix_spawnattr_t attributes;
         ::posix_spawnattr_init(&attributes);
         sigset_t none, all;
@@ -115,13 +188,19 @@ class Commands {
         ::posix_spawnattr_setsigmask(&attributes, &none);
         ::posix_spawnattr_setsigdefault(&attributes, &all);
         ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-        if (::posix_spawn(&pid_, "/bin/sh", &actions, &attributes, arguments, variables.data()) != 0) pid_ = 0;
+        if (const int failed = ::posix_spawn(&pid_, "/bin/sh", &actions, &attributes, arguments, variables.data())) {
+            pid_ = 0;
+            finish(std::string("not started: ") + std::strerror(failed));
+        }
         until_ = Clock::now() + longest_command;
         ::posix_spawnattr_destroy(&attributes);
         ::posix_spawn_file_actions_destroy(&actions);
     }
 
-    std::string command_, log_;
+    std::string command_, event_;
+    Log log_;
+    Descriptor output_;
+    int failures_ = 0;
     std::deque<Facts> waiting_;
     pid_t pid_ = 0;
     Clock::time_point until_;
@@ -139,8 +218,9 @@ int run_notifications(const std::string& command, const std::string& log) {
     std::vector<char> message(1 << 18);
     bool open = true, told_end = false;
     while (open || (told_end && !commands.idle())) {
-        pollfd ready[] = {{signals.get(), POLLIN, 0}, {open ? STDIN_FILENO : -1, POLLIN, 0}};
-        if (::poll(ready, 2, commands.milliseconds_left()) < 0) continue;
+        pollfd ready[] = {
+            {signals.get(), POLLIN, 0}, {open ? STDIN_FILENO : -1, POLLIN, 0}, {commands.output(), POLLIN, 0}};
+        if (::poll(ready, std::size(ready), commands.milliseconds_left()) < 0) continue;
         for (signalfd_siginfo info; ::read(signals.get(), &info, sizeof info) == sizeof info;)
             if (info.ssi_signo == SIGTERM) open = told_end = false;
         if (open && ready[1].revents != 0) {
@@ -155,7 +235,7 @@ int run_notifications(const std::string& command, const std::string& log) {
         if (open || told_end) commands.go_on();
     }
     commands.end();
-    return 0;
+    return std::min(commands.failures(), 255);
 }
 
 }  // namespace hpo

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -17,7 +18,7 @@
 
 namespace hpo {
 
-Notifier::Notifier(const std::string& command, const std::filesystem::path& log) {
+Notifier::Notifier(const std::string& command, const std::filesystem::path& log) : log_(log) {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return;
     socket_ = Descriptor(ends[0]);
@@ -45,8 +46,14 @@ Notifier::Notifier(const std::string& command, const std::filesystem::path& log)
 
 Notifier::~Notifier() {
     socket_.reset();
-    while (pid_ != 0 && ::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    int status = 0;
+    while (pid_ != 0 && ::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
+    const int failures = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    if (failures > 0)
+        std::fprintf(stderr, "hpo: warning: the command of --notify failed %s; see %s\n",
+                     failures == 1 ? "once" : (std::to_string(failures) + " times").c_str(),
+                     printable(log_.string()).c_str());
 }
 
 void Notifier::tell(const Facts& facts) {

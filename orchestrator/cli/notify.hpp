@@ -23,9 +23,10 @@ using Facts = nlohmann::ordered_json;
 /// throws: what cannot be passed is dropped.
 class Notifier {
    public:
-    /// Starts the process. What the command prints is appended to `log`.
+    /// Starts the process. What the command prints, and its failures, are appended to `log`.
     Notifier(const std::string& command, const std::filesystem::path& log);
-    /// Waits for the commands if the study has ended, each for 10 seconds at most, and else ends them.
+    /// Waits for the commands if the study has ended, each for 10 seconds at most, and else ends them. Prints a warning
+    /// if commands have failed.
     ~Notifier();
     Notifier(const Notifier&) = delete;
     Notifier& operator=(const Notifier&) = delete;
@@ -35,6 +36,7 @@ class Notifier {
    private:
     Descriptor socket_;
     pid_t pid_ = 0;
+    std::filesystem::path log_;
 };
 
 /// Returns the facts that every notification has: "schema", "event", "study", "folder", "text".
@@ -45,7 +47,8 @@ Facts notification(const std::string& event, const Study& study, const StudyFold
 std::unique_ptr<RunObserver> notifying(std::unique_ptr<RunObserver> inner, const Study& study,
                                        const StudyFolder& folder, Notifier& notifier);
 
-/// The process of notify_command, which reads facts from standard input.
+/// The process of notify_command, which reads facts from standard input. Returns the number of commands that failed, at
+/// most 255, as its exit status.
 int run_notifications(const std::string& command, const std::string& log);
 
 }  // namespace hpo

@@ -64,10 +64,31 @@ class Notify(Case):
         self.assertEqual({trial["state"] for trial in self.trials("small")}, {"complete"})
         for pid in (self.folder / "pids").read_text().split():
             self.assertFalse(is_alive(pid), "its processes have ended")
+        self.assertIn("failed: ended after 10 s\n", self.log())
         self.hpo("run", study, "--notify", "echo so sorry >&2; exit 7", "--trials", "4")
         self.assertNotIn("sorry", self.error)
         self.assertIn("so sorry\n", (self.folder / "runs" / "small" / "notify.log").read_text())
         self.hpo("run", study, "--notify", "/no/such/program", "--trials", "5")
+        self.assertRegex(self.log(), r"not found\nhpo: \S+Z: the command for 'ended' failed: exit status 127\n$")
+
+    def log(self):
+        return (self.folder / "runs/small/notify.log").read_text()
+
+    def test_failures_are_in_the_log_and_in_one_warning(self):
+        study = self.study(synthetic(trials=1, epochs=1))
+        self.hpo("run", study, "--notify", "[ $HPO_NOTIFY_EVENT != ended ] || { printf so; exit 3; }")
+        self.assertRegex(self.log(), r"^so\nhpo: \d{4}-\S+Z: the command for 'ended' failed: exit status 3\n$")
+        self.assertIn("hpo: warning: the command of --notify failed once; see runs/small/notify.log\n", self.error)
+        self.hpo("run", study, "--trials", "2", "--notify", "[ $HPO_NOTIFY_EVENT != ended ] || kill -9 $$")
+        self.assertIn("failed: killed by Killed\n", self.log())
+        self.hpo("run", study, "--trials", "3", "--notify", "true")
+        self.assertNotIn("--notify", self.error)
+
+    def test_the_log_has_the_beginning_of_a_long_output(self):
+        self.hpo("run", self.study(synthetic(trials=1, epochs=1)), "--notify",
+                 "[ $HPO_NOTIFY_EVENT != ended ] || { yes | head -c 5000000; touch over; }")
+        self.assertTrue((self.folder / "over").exists(), "the command could print all of it")
+        self.assertEqual(self.log(), "y\n" * 32768 + "hpo: the output is cut here, after 64 KiB\n")
 
     def test_a_study_that_cannot_begin_tells_nothing(self):
         self.hpo("run", "nowhere.yaml", "--notify", TELL, status=1)
