@@ -21,6 +21,7 @@
 #include "orchestrator/output/model_card.hpp"
 #include "orchestrator/output/output_path.hpp"
 #include "orchestrator/preview/samples.hpp"
+#include "orchestrator/study/study_file.hpp"
 
 namespace hpo::commands {
 
@@ -62,6 +63,7 @@ void take_one_fold(Study& study) {
     const double folds = number_or(found->second, 1);
     study.worker.erase(found);
     study.worker["validation"] = 1 / folds;
+    study.source = write_study(study);
     std::fprintf(stderr,
                  "hpo: %.0f folds make as many models, and a file holds one: this one is validated on a part of the "
                  "samples as large as a fold (data.validation: %s)\n",
@@ -86,6 +88,15 @@ OutputPath open_output(const std::string& option, const std::string& path, bool 
     if (!output) throw Fatal(option + ' ' + output.error().message);
     if (const auto valid = check_utf8(output->path()); !valid) throw Fatal(option + ' ' + valid.error().message);
     return std::move(*output);
+}
+
+/// Throws Fatal if the card would take the place of the weights.
+void refuse_one_file_for_both(const TrainArguments& arguments) {
+    namespace fs = std::filesystem;
+    std::error_code unknown;
+    const auto one_name = [&](const std::string& path) { return fs::weakly_canonical(fs::absolute(path), unknown); };
+    if (!arguments.card.empty() && one_name(arguments.output) == one_name(arguments.card))
+        throw Fatal("-o and --card both name " + printable(arguments.card) + ": give the card a file of its own", 2);
 }
 
 /// Writes the model card. Throws Fatal if that fails.
@@ -123,6 +134,7 @@ int train_command(const TrainArguments& arguments) {
     std::signal(SIGPIPE, SIG_IGN);
     Study study = load_study(arguments.file, {arguments.set, {}});
     refuse_untrainable(study, arguments);
+    refuse_one_file_for_both(arguments);
     take_one_fold(study);
     auto output = open_output("-o", arguments.output, arguments.force);
     std::optional<OutputPath> card;

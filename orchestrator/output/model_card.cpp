@@ -18,17 +18,30 @@ string value_of(const Study& study, const char* key) {
                                        : printable_line(to_text(found->second));
 }
 
-string table_of(const Metrics& scores) {
+/// Returns a table for each part of the data: scores of different parts cannot be compared.
+string tables_of(const Metrics& scores) {
     constexpr std::string_view prefix = "baseline_";
-    string rows;
+    string test, validation, training;
     for (const auto& [name, number] : scores) {
         if (name.starts_with(prefix)) continue;
-        const string plain = name.starts_with("test_") ? name.substr(5) : name;
-        const auto constant = scores.find(string(prefix) + plain);
-        rows += "| " + name + " | " + short_number(number) + " | " +
-                (constant == scores.end() ? "" : short_number(constant->second)) + " |\n";
+        const string row = "| " + name + " | " + short_number(number) + " |";
+        if (name.starts_with("test_")) {
+            const auto constant = scores.find(string(prefix) + name.substr(5));
+            test += row + ' ' + (constant == scores.end() ? "" : short_number(constant->second)) + " |\n";
+        } else {
+            (name.starts_with("val_") ? validation : training) += row + '\n';
+        }
     }
-    return "| on the test part | this model | a constant prediction |\n|---|---|---|\n" + rows;
+    string tables;
+    if (!test.empty())
+        tables +=
+            "| on the test part | this model | a constant prediction |\n|---|---|---|\n" + test +
+            "\nThe test part was drawn from the same data. How well the model does on other data is not known.\n\n";
+    if (!validation.empty())
+        tables += "| on the validation part | this model |\n|---|---|\n" + validation +
+                  "\nSteps and configurations are chosen by the validation part: its scores are optimistic.\n\n";
+    if (!training.empty()) tables += "| on the training part | this model |\n|---|---|\n" + training + '\n';
+    return tables;
 }
 
 /// A fence that is longer than any in the text.
@@ -47,8 +60,7 @@ string model_card(const Study& study, const Metrics& scores, const string& model
            version + ".\n\n" + "## Use\n\n    hpo predict " + shell_word(model) + " DATA -o predictions.csv\n\n" +
            "The file holds the weights, the preprocessing and the names of classes and columns (safetensors).\n\n" +
            "## Data\n\nFormat " + value_of(study, "format") + (path.empty() ? "" : ", from `" + path + "`") +
-           (target.empty() ? "" : "; it predicts `" + target + "`") + ".\n\n## Scores\n\n" + table_of(scores) +
-           "\nThe test part was drawn from the same data. How well the model does on other data is not known.\n\n" +
+           (target.empty() ? "" : "; it predicts `" + target + "`") + ".\n\n## Scores\n\n" + tables_of(scores) +
            "## Configuration\n\n" + fenced(study.source);
 }
 

@@ -9,7 +9,8 @@
 namespace hpo {
 
 /// Returns the card of the model in the file `model`, which was trained by `study`, a single configuration. `scores`
-/// are its results on the test part; those named baseline_NAME are of a constant prediction.
+/// named test_NAME are of the test part, val_NAME of the validation part, baseline_NAME of a constant prediction for
+/// the test part, and others of the training part.
 std::string model_card(const Study& study, const Metrics& scores, const std::string& model);
 
 }  // namespace hpo

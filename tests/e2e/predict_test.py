@@ -48,6 +48,27 @@ budget: {epochs: 1, trials: 1}
         self.hpo("train", "study.yaml", "-o", "other.safetensors", "--card", "card.md", "--force")
         self.assertEqual(len(list(self.folder.glob("card.md.old-*"))), 1)
 
+    def test_hpo_train_refuses_one_file_for_weights_and_card(self):
+        self.table(400)
+        self.study("""
+study: t
+worker: {data: {format: csv, path: table.csv, target: y, validation: {folds: 5}}, model: {type: mlp, hidden: [8]}}
+budget: {epochs: 1, trials: 1}
+""")
+        (self.folder / "there").symlink_to(".")
+        for card in ("./m.st", "there/m.st", str(self.folder / "m.st")):
+            for force in ([], ["--force"]):
+                self.hpo("train", "study.yaml", "-o", "m.st", "--card", card, *force, status=2)
+                self.assertIn(f"-o and --card both name {card}: give the card a file of its own", self.error)
+        self.assertFalse((self.folder / "m.st").exists(), "nothing was trained")
+        self.hpo("train", "study.yaml", "-o", "m.st", "--card", "card.md")
+        card = (self.folder / "card.md").read_text()
+        self.assertNotIn("folds", card)
+        self.assertIn("validation: 0.2}", card)
+        scores = card.split("## Scores")[1]
+        self.assertNotIn("val_", scores[:scores.index("| on the validation part |")])
+        self.assertNotIn("test_", scores[scores.index("| on the validation part |"):])
+
     def trained(self, steps=4, metric="val_accuracy", **params):
         """Trains a model and returns its test score."""
         self.model = self.folder / "model.safetensors"
