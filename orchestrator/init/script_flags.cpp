@@ -74,6 +74,7 @@ std::vector<string> items_of(const string& list) {
 
 Flag flag_of(const std::vector<string>& arguments) {
     Flag flag;
+    bool may_be_absent = false;
     for (const string& argument : arguments) {
         const auto equals = argument.find('=');
         const bool named = equals != string::npos && equals > 0 &&
@@ -81,7 +82,7 @@ Flag flag_of(const std::vector<string>& arguments) {
                                        [](char c) { return is_letter(c) || c == ' '; });
         if (!named) {
             const string option = unquoted(argument);
-            if (option.starts_with("--") || (flag.option.empty() && option.starts_with("-"))) flag.option = option;
+            if (option.starts_with("--") || (flag.option.empty() && option != argument)) flag.option = option;
             continue;
         }
         const string key(trimmed(string_view(argument).substr(0, equals)));
@@ -91,7 +92,10 @@ Flag flag_of(const std::vector<string>& arguments) {
         if (key == "choices") flag.choices = items_of(value);
         if (key == "action") flag.takes_value = unquoted(value) == "store";
         if (key == "nargs") flag.takes_value = false;  // a list
+        if (key == "nargs") may_be_absent = unquoted(value) == "?" || unquoted(value) == "*";
+        if (key == "required") flag.required = value == "True";
     }
+    if (flag.positional()) flag.required = !may_be_absent;
     return flag;
 }
 

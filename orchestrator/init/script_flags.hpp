@@ -9,11 +9,13 @@
 namespace hpo::init {
 
 struct Flag {
-    std::string option;                      ///< "--learning-rate", as it is written on the command line
-    std::string type;                        ///< "int", "float", "str" or another name; empty: not given
-    std::string fallback;                    ///< the default as Python text; empty: none
-    std::vector<std::string> choices;        ///< without quotes
-    bool takes_value = true;                 ///< false for store_true and its like
+    std::string option;                ///< "--learning-rate", as it is written on the command line, or "data"
+    std::string type;                  ///< "int", "float", "str" or another name; empty: not given
+    std::string fallback;              ///< the default as Python text; empty: none
+    std::vector<std::string> choices;  ///< without quotes
+    bool takes_value = true;           ///< false for store_true and its like
+    bool required = false;             ///< the script does not start without it
+    [[nodiscard]] bool positional() const { return !option.starts_with('-'); }
     [[nodiscard]] std::string name() const;  ///< "learning_rate"
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -34,14 +35,13 @@ bool has_word(const string& name, std::initializer_list<string_view> words) {
 }
 
 string range(const char* type, double low, double high, bool log) {
-    return "{type: " + string(type) + ", low: " + short_number(low) + ", high: " + short_number(high) +
-           (log ? ", log: true}" : "}");
+    const auto text = [whole = string_view(type) == "int"](double bound) {
+        return whole ? std::to_string(std::llround(bound)) : short_number(bound);
+    };
+    return "{type: " + string(type) + ", low: " + text(low) + ", high: " + text(high) + (log ? ", log: true}" : "}");
 }
 
-string whole_range(double low, double high) {
-    return "{type: int, low: " + std::to_string(std::llround(low)) + ", high: " + std::to_string(std::llround(high)) +
-           ", log: true}";
-}
+string whole_range(double low, double high) { return range("int", low, high, true); }
 
 bool is_batch_size(const string& name) { return name == "bs" || has_word(name, {"batch_size", "batch"}); }
 
@@ -88,27 +88,37 @@ Result<FirstStudy> study_for_script(const string& path, string_view python) {
     for (const Flag& flag : script_flags(python)) {
         const string name = flag.name(),
                      shown = flag.option + (flag.fallback.empty() ? "" : " (" + flag.fallback + ")");
-        const auto argument = [&](const string& placeholder) {
-            command += ", \"" + flag.option + (flag.option.starts_with("--") ? "={" : "\", \"{") + placeholder + "}\"";
+        const auto argument = [&](const string& value) {
+            const string between = flag.option.starts_with("--") ? "=" : "\", \"";
+            command += ", \"" + (flag.positional() ? "" : flag.option + between) + value + "\"";
         };
         if (flag.takes_value && has_word(name, {"epochs", "steps", "epoch"}) && !epochs_known) {
             epochs_known = true;
             epochs = std::max(1.0, number_in(flag.fallback).value_or(20));
-            argument("steps");
+            argument("{steps}");
             continue;
         }
         if (flag.takes_value && name == "seed") {
-            argument("seed");
+            argument("{seed}");
             continue;
         }
         const string searched = flag.takes_value ? range_of(flag) : "";
+        if (searched.empty() && flag.required) {
+            string value = name;
+            std::transform(value.begin(), value.end(), value.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+            argument(value);
+            first.warnings.push_back("the script does not start without " + flag.option + ": write its value for " +
+                                     value + " in worker.command");
+            continue;
+        }
         if (searched.empty()) {
             fixed += (fixed.empty() ? "" : ", ") + shown;
             continue;
         }
         if (is_batch_size(name)) small_batches |= number_in(flag.fallback).value_or(64) / 2 < largest_auto_batch;
         space += "  " + name + ": " + searched + (flag.fallback.empty() ? "" : "   # default " + flag.fallback) + '\n';
-        argument(name);
+        argument('{' + name + '}');
     }
     if (space.empty())
         return Error{path +

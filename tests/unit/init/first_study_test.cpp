@@ -240,6 +240,22 @@ TEST(Script, ItsFlagsBecomeTheSpace) {
                             "--optimizer={optimizer}", "--epochs={steps}", "--seed={seed}"));
 }
 
+TEST(Script, AnArgumentThatItNeedsIsAskedFor) {
+    const auto first = study_for_script("train.py", R"(
+p.add_argument("data", help="a folder")
+p.add_argument("extra", nargs="?")
+p.add_argument(computed_name)
+p.add_argument("--cache-dir", required=True)
+p.add_argument("--layers", type=int, default=3)
+)");
+    ASSERT_TRUE(first) << first.error().message;
+    EXPECT_THAT(accepted(first->text).command,
+                ElementsAre("python3", "train.py", "DATA", "--cache-dir=CACHE_DIR", "--layers={layers}"));
+    EXPECT_THAT(first->text, AllOf(HasSubstr("# warning: the script does not start without data: write its value for "
+                                             "DATA in worker.command"),
+                                   HasSubstr("low: 1, high: 6}")));
+}
+
 TEST(Script, WithoutFlagsIsAnErrorWithTheCure) {
     const auto first = study_for_script("train.py", "print('val_loss: 1')\nadd_argument(");
     ASSERT_FALSE(first);
