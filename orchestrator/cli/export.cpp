@@ -3,6 +3,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <memory>
@@ -55,6 +56,22 @@ void write_to_stdout(const Format& format, const StudySnapshot& snapshot) {
     print(buffer);
 }
 
+/// Returns the number of trials that the format has no place for: those that have not started.
+std::int64_t trials_left_out(const Format& format, const StudyRecord& record) {
+    return format.takes == nullptr ? 0
+                                   : std::count_if(record.trials.begin(), record.trials.end(),
+                                                   [&](const TrialRecord& trial) { return !format.takes(trial); });
+}
+
+std::string trials_text(std::int64_t count) { return std::to_string(count) + (count == 1 ? " trial" : " trials"); }
+
+/// Returns "; 2 that have not started are left out", or an empty text.
+std::string left_out_text(std::int64_t count) {
+    if (count == 0) return "";
+    return "; " + std::to_string(count) + (count == 1 ? " that has not started is" : " that have not started are") +
+           " left out";
+}
+
 int export_command(const ExportArguments& arguments) {
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
@@ -68,6 +85,11 @@ int export_command(const ExportArguments& arguments) {
         write_to_stdout(format, snapshot);
         return 0;
     }
+    const auto left_out = trials_left_out(format, snapshot.record);
+    const auto written = static_cast<std::int64_t>(snapshot.record.trials.size()) - left_out;
+    if (left_out > 0 && written == 0)
+        throw Fatal("no trial of " + snapshot.study.name + " has started, so there is nothing to write for " +
+                    arguments.to + ": go on with hpo run " + snapshot.study.name);
     OutputPath output = or_fail(OutputPath::at(arguments.path, format.kind, arguments.force));
     or_fail(exporting::write(format, snapshot.study, snapshot.record, whole_of(snapshot), output.temporary(),
                              output.path()));
@@ -75,8 +97,9 @@ int export_command(const ExportArguments& arguments) {
     if (!aside.empty())
         std::fprintf(stderr, "hpo: the earlier %s was moved to %s\n",
                      std::filesystem::is_directory(aside) ? "folder" : "file", printable(aside.string()).c_str());
-    std::fprintf(stderr, "hpo: %zu trials of %s%s in %s\n", snapshot.record.trials.size(), snapshot.study.name.c_str(),
-                 snapshot.holder ? ", which continues," : "", printable(output.path().string()).c_str());
+    std::fprintf(stderr, "hpo: %s of %s%s in %s%s\n", trials_text(written).c_str(), snapshot.study.name.c_str(),
+                 snapshot.holder ? ", which continues," : "", printable(output.path().string()).c_str(),
+                 left_out_text(left_out).c_str());
     return 0;
 }
 

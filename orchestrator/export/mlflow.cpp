@@ -92,16 +92,20 @@ class Tree {
     Result<void> result_;
 };
 
+/// Returns as many digits as read back as the same number.
+string all_digits(double value) {
+    char number[32];
+    std::snprintf(number, sizeof number, "%.17g", value);
+    return number;
+}
+
 /// One line for each step: time in milliseconds, value, step.
 std::map<string, string> metric_files(const TrialRecord& trial) {
     std::map<string, string> files;
-    char number[32];
     for (const Report& report : trial.curve)
-        for (const auto& [name, value] : report.metrics) {
-            std::snprintf(number, sizeof number, "%.17g", value);
-            files[plain_name(name)] += milliseconds(trial.started_at + report.seconds.value_or(0)) + ' ' + number +
-                                       ' ' + std::to_string(report.step) + '\n';
-        }
+        for (const auto& [name, value] : report.metrics)
+            files[plain_name(name)] += milliseconds(trial.started_at + report.seconds.value_or(0)) + ' ' +
+                                       all_digits(value) + ' ' + std::to_string(report.step) + '\n';
     return files;
 }
 
@@ -128,7 +132,7 @@ void write_run(Tree& tree, const Study& study, const TrialRecord& trial, const f
                                         {"hpo.state", string(to_text(trial.state))},
                                         {"hpo.rule", trial.rule},
                                         {"hpo.reason", trial.reason},
-                                        {"hpo.value", trial.value ? std::to_string(*trial.value) : ""}};
+                                        {"hpo.value", trial.value ? all_digits(*trial.value) : ""}};
     for (const auto& [name, text] : tags)
         if (!text.empty()) tree.file(run + "tags/" + name, text);
 }
@@ -146,7 +150,7 @@ Result<void> write_mlflow(const Study& study, const StudyRecord& record, const W
                                      "'\nlast_update_time: " + milliseconds(record.last_time) +
                                      "\nlifecycle_stage: active\nname: " + quoted_text(study.name) + '\n');
     for (const TrialRecord& thinned : record.trials) {
-        if (thinned.started_at == 0) continue;
+        if (!has_begun(thinned)) continue;
         const auto trial = whole(thinned);
         if (!trial) return trial.error();
         write_run(tree, study, *trial, root);
@@ -159,6 +163,7 @@ Result<void> write_mlflow(const Study& study, const StudyRecord& record, const W
 const Format mlflow_format{.name = "mlflow",
                            .description = "a folder of runs, for mlflow ui --backend-store-uri",
                            .kind = OutputPath::Kind::folder,
+                           .takes = has_begun,
                            .write = write_mlflow};
 
 }  // namespace hpo::exporting

@@ -22,10 +22,15 @@ using WholeTrial = std::function<Result<TrialRecord>(const TrialRecord& trial)>;
 /// The WholeTrial for a record that has all steps.
 inline Result<TrialRecord> as_it_is(const TrialRecord& trial) { return trial; }
 
+/// Returns true if a worker has started the trial. One without a start has no place on an axis of time.
+inline bool has_begun(const TrialRecord& trial) { return trial.started_at != 0; }
+
 struct Format {
     std::string_view name;         ///< for --to
     std::string_view description;  ///< for the help: "one row per trial"
     OutputPath::Kind kind = OutputPath::Kind::file;
+    /// Returns true for the trials that the format has a place for. nullptr: all.
+    bool (*takes)(const TrialRecord& trial) = nullptr;
     /// Prints a text format, which may be written to standard output. nullptr for other formats.
     Result<void> (*print)(const Study& study, const StudyRecord& record, const WholeTrial& whole,
                           const Sink& sink) = nullptr;

@@ -180,7 +180,7 @@ Result<void> write_tensorboard(const Study& study, const StudyRecord& record, co
                                const fs::path& folder, const fs::path& shown) {
     std::set<std::string> metrics;
     for (const TrialRecord& thinned : record.trials) {
-        if (thinned.started_at == 0) continue;
+        if (!has_begun(thinned)) continue;
         const auto trial = whole(thinned);
         if (!trial) return trial.error();
         for (const Report& report : trial->curve)
@@ -199,6 +199,7 @@ Result<void> write_tensorboard(const Study& study, const StudyRecord& record, co
 const Format tensorboard_format{.name = "tensorboard",
                                 .description = "a folder of event files",
                                 .kind = OutputPath::Kind::folder,
+                                .takes = has_begun,
                                 .write = write_tensorboard};
 
 }  // namespace hpo::exporting

@@ -401,6 +401,35 @@ class TensorBoard(Exchange):
             self.assertEqual(status, 2 if trial["state"] in ("failed", "diverged") else 1)
 
 
+class NotStarted(Case):
+    def test_trials_that_have_not_started_are_left_out_and_counted(self):
+        """Once `ready` is there, one launch trains a trial; the others exit before they say hello."""
+        script = self.folder / "train.py"
+        script.write_text("import os, sys\nif not os.path.exists(sys.argv[1]):\n    sys.exit(3)\nos.remove(sys.argv[1])\n"
+                          "import hpo\nhpo.trial().report(1, loss=1e-9)\n")
+        self.study(f"""
+study: small
+objective: {{metric: loss, direction: minimize}}
+space: {{lr: {{type: float, low: 0.1, high: 1}}}}
+worker: {{command: [{PYTHON}, {script}, {self.folder / "ready"}]}}
+budget: {{trials: 2, epochs: 1}}
+resources: {{retries: 0, parallel: 1}}
+""")
+        self.hpo("run", "study.yaml", status=1)
+        for to in ("mlflow", "tensorboard"):
+            self.hpo("export", "small", "--to", to, to, status=1)
+            self.assertIn(f"no trial of small has started, so there is nothing to write for {to}: go on with hpo run small", self.error)
+            self.assertFalse((self.folder / to).exists())
+        (self.folder / "ready").touch()
+        self.hpo("run", "study.yaml", status=1)
+        self.hpo("export", "small", "--to", "mlflow", "out")
+        self.assertIn("hpo: 1 trial of small in out; 1 that has not started is left out\n", self.error)
+        [value] = self.folder.glob("out/*/*/tags/hpo.value")
+        self.assertEqual(float(value.read_text()), 1e-9)
+        self.hpo("export", "small", "--to", "csv", "all.csv")
+        self.assertIn("hpo: 2 trials of small in all.csv\n", self.error)
+
+
 class MLflow(Exchange):
     def test_every_step_of_every_trial_is_read_back_as_mlflow_reads_it(self):
         """By the layout of mlflow/store/tracking/file_store.py."""

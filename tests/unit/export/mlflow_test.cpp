@@ -42,6 +42,15 @@ TEST(MLflow, ATrialIsARunWithParametersMetricsAndItsOutcome) {
     EXPECT_THAT(text_of(run.parent_path() / "meta.yaml"), HasSubstr("name: \"small\"\n"));
 }
 
+TEST(MLflow, TheValueHasAllItsDigits) {
+    const hpo::testing::TemporaryFolder folder;
+    StudyRecord record;
+    record.trials = {small_trial(1, TrialState::complete, {0.5})};
+    record.trials[0].value = 1.25e-9;
+    ASSERT_TRUE(mlflow_format.write(small_study(), record, as_it_is, folder.path(), folder.path()));
+    EXPECT_EQ(std::stod(text_of(runs_in(folder.path()).at("trial 1") / "tags/hpo.value")), 1.25e-9);
+}
+
 TEST(MLflow, NoNameOfAMetricLeavesTheFolder) {
     const hpo::testing::TemporaryFolder folder;
     StudyRecord record;
