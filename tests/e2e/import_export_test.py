@@ -123,6 +123,8 @@ class Optuna(Exchange):
         listed = self.run_mixed()
         self.assertEqual([t["state"] for t in listed][2:6], ["failed", "diverged", "stopped", "stopped"])
         whole = self.whole_trials()
+        for trial in listed:
+            self.assertEqual((trial.pop("tags"), trial.pop("notes")), ([], []))
         self.assertEqual([{name: t[name] for name in listed[0]} for t in whole], listed)
         study = self.load(self.exported("optuna", "out.db"))
         self.assert_alike(study, whole)

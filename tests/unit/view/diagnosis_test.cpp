@@ -165,9 +165,15 @@ TEST(Installation, WithoutAWorkerThatTrainsOrAPlaceForStudiesHpoCannotTrain) {
                 HasSubstr("version 1.2.2"));
     EXPECT_THAT(wrong([](auto& here) { here.store.problem = "cannot be written: Permission denied"; }).cure,
                 HasSubstr("HPO_RUNS"));
-    EXPECT_THAT(wrong([](auto& here) { here.store.network = "NFS"; }).text, HasSubstr("lies on NFS"));
     EXPECT_THAT(wrong([](auto& here) { here.store.lock_problem = "No locks available"; }).text,
                 HasSubstr("cannot be locked: No locks available"));
+}
+
+TEST(Installation, ANetworkFileSystemWithLocksIsNamedAndWillDo) {
+    Installation here = sound();
+    here.store.network = "NFS";
+    EXPECT_TRUE(diagnose(here).can_train());
+    EXPECT_THAT(text_of(here), HasSubstr("writable, with locks, on NFS, "));
 }
 
 TEST(Installation, WhatIsMissingElsewhereIsToldWithWhatFollowsAndTheCure) {
