@@ -237,6 +237,14 @@ std::string NewBests::line(const StoredEvent& stored, const StudyRecord& record)
         best_ = best->value;
         return std::exchange(leads_, best->number) == best->number ? "" : best_text(*best, study_);
     }
+    if (finished && finished->trial == leads_ && !may_be_best(record.trial(leads_), study_.objective)) {
+        // It failed or diverged after all: another leads, if any does, and values worse than its own may be new.
+        const TrialRecord* best = best_trial(record, study_.objective);
+        best_ = best ? best->value : std::nullopt;
+        leads_ = best ? best->number : 0;
+        owed_ = false;
+        return best ? best_text(*best, study_) : "";
+    }
     if (!owed_ || (paused ? paused->trial : finished ? finished->trial : 0) != leads_) return {};
     owed_ = false;
     return best_text(record.trial(leads_), study_);

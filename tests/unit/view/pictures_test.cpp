@@ -429,6 +429,30 @@ TEST(Summary, FurtherImprovementsOfTheLeadingTrialAreNotAnnounced) {
     EXPECT_EQ(line(event::Finished{1, 2, TrialState::complete, "", ""}), "");
 }
 
+TEST(Summary, ATrialThatFailsLosesTheLead) {
+    const Study study = sample_study();
+    StudyRecord record;
+    NewBests bests(study);
+    const auto line = [&](const Event& event) {
+        const StoredEvent stored{record.sequence + 1, 1000, event};
+        apply(record, stored, study.objective);
+        return bests.line(stored, record);
+    };
+    const auto report = [&](std::int64_t trial, std::int64_t step, double value) {
+        event::Reported reported{trial, 1, {}};
+        reported.report.step = step;
+        reported.report.metrics["val_accuracy"] = value;
+        return line(reported);
+    };
+    for (std::int64_t n = 1; n <= 3; ++n) line(event::Proposed{n, {}, {}}), line(event::Launched{n, 1, "cpu 0", {}});
+    report(1, 1, 0.8), report(1, 2, 0.9);
+    EXPECT_EQ(line(event::Finished{1, 1, TrialState::failed, "", "exit 3"}), "");
+    EXPECT_EQ(report(2, 1, 0.5), "new best 0.5000 val_accuracy, trial 2 at epoch 1");
+    EXPECT_EQ(report(3, 1, 0.7), "new best 0.7000 val_accuracy, trial 3 at epoch 1");
+    EXPECT_EQ(line(event::Finished{3, 1, TrialState::diverged, "", ""}),
+              "new best 0.5000 val_accuracy, trial 2 at epoch 1");
+}
+
 TEST(Summary, TheStartOfAnInterpreterDoesNotCountAsTimeOfAStep) {
     Study study = sample_study();
     StudyRecord record;
