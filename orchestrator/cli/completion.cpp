@@ -86,6 +86,12 @@ std::vector<Candidate> value_candidates(const CLI::App& command, const CLI::Opti
     const string first = parsed.positionals.empty() ? "" : parsed.positionals.front();
     if (name == "--set")
         return key_candidates(begin, first.empty() ? std::vector<string>() : sources.parameters(first));
+    if (name == "--backend") {
+        const string key = "resources.backend=";
+        auto words = key_candidates(key, {});
+        for (Candidate& word : words) word.word.erase(0, key.size());
+        return words;
+    }
     if (name == "--study" || name == "--from") return sources.studies();
     if (name == "TRIAL" && verb == "show") return sources.trials(first);
     if (name == "TRIAL") return trial_candidates(begin, parsed.study, "/", sources);
@@ -99,6 +105,7 @@ std::vector<Candidate> value_candidates(const CLI::App& command, const CLI::Opti
     std::vector<Candidate> found;
     if (name == "STUDY" || (name == "file" && (verb == "run" || verb == "ask-tell"))) found = sources.studies();
     if ((name == "STUDY" || name == "file") && verb != "rm") append(found, sources.files(begin));
+    if (name == "STUDY" && verb == "plot") append(found, members(*command.get_option("KIND")));  // of the latest study
     return found;
 }
 

@@ -24,17 +24,10 @@ using view::Table;
 
 std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n'; }
 
-/// "val_loss, latency" of several objectives.
-std::string metrics_text(const Objective& objective) {
-    std::string text = objective.metric;
-    for (const Goal& goal : objective.further) text += ", " + goal.metric;
-    return text;
-}
-
 /// The best trial, or how many the Pareto front has.
 std::string trials_text(const StudySnapshot& snapshot, const TrialRecord& best) {
     if (snapshot.study.objective.further.empty()) return std::to_string(best.number);
-    return "front of " + std::to_string(front_of(snapshot.record, snapshot.study.objective).size());
+    return front_size(snapshot);
 }
 
 /// "mean of 3 seeds, +- 0.012", or the trial whose configuration this one repeats.

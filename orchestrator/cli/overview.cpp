@@ -48,14 +48,29 @@ std::string first_steps() {
            step("hpo doctor", "check this installation") + step("hpo --help", "list all commands");
 }
 
-std::string next_steps(const std::string& name, std::string_view state) {
+/// Returns the steps with a command that takes a best trial, none while there is none.
+std::string steps_with_best(const Study& study, const TrialRecord* best) {
+    if (!best) return {};
+    if (!study.objective.further.empty()) return step("hpo best " + study.name + " --format table", "its Pareto front");
+    if (!study.command.empty()) return step("hpo best " + study.name, "the best configuration");
+    return step("hpo best " + study.name + " > best.yaml", "the best configuration, for hpo train");
+}
+
+std::string next_steps(const Study& study, const TrialRecord* best, std::string_view state) {
+    const std::string& name = study.name;
     std::string text = "Next:\n";
     if (state == "running") text += step("hpo top " + name, "watch its trials") + step("hpo stop " + name, "end it");
     if (state == "interrupted") text += step("hpo run " + name, "go on with it");
     if (state == "failed") text += step("hpo show " + name, "find out why");
-    if (state != "failed") text += step("hpo best " + name + " > best.yaml", "the best configuration, for hpo train");
+    text += steps_with_best(study, best);
     if (state == "finished") text += step("hpo report " + name, "a page with charts");
     return text + step("hpo --help", "list all commands");
+}
+
+/// Returns the best value; of several objectives the size of the Pareto front.
+std::string best_cell(const StudySnapshot& snapshot, const TrialRecord* best) {
+    if (!best) return "-";
+    return snapshot.study.objective.further.empty() ? short_number(*best->value) : front_size(snapshot);
 }
 
 }  // namespace
@@ -74,8 +89,8 @@ int print_overview() {
         const TrialRecord* best = best_trial(snapshot->record, snapshot->study.objective);
         table.add({snapshot->study.name, std::string(state),
                    std::to_string(count_ended(snapshot->record)) + "/" + std::to_string(snapshot->study.budget.trials),
-                   best ? short_number(*best->value) : "-", snapshot->study.objective.metric});
-        if (next.empty()) next = next_steps(snapshot->study.name, state);
+                   best_cell(*snapshot, best), metrics_text(snapshot->study.objective)});
+        if (next.empty()) next = next_steps(snapshot->study, best, state);
     }
     const std::string more = studies.size() <= shown_studies
                                  ? ""

@@ -113,8 +113,10 @@ CommandAction plot(CLI::App& app) {
     const auto arguments = std::make_shared<PlotArguments>();
     app.add_option("STUDY", arguments->first,
                    "A study's name, folder or YAML file; it may be running; default: the most recent one");
-    app.add_option("KIND", arguments->second,
-                   "history (default), curves, importance, slice, parallel, timeline or front (of several objectives)");
+    std::string names;
+    for (const PlotKind& kind : kinds) names += (names.empty() ? "" : ",") + std::string(kind.name);
+    app.add_option("KIND", arguments->second, "The picture, default: history; front is for several objectives")
+        ->type_name("TEXT:{" + names + "}");
     app.add_option("-o,--output", arguments->path, "Write an SVG file instead; - prints it");
     app.add_flag("--force", arguments->force, "Replace an existing file, which is kept under another name");
     return [arguments] { return run_plot(*arguments); };

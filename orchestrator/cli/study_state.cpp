@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hpo/standing.hpp"
+
 namespace hpo {
 
 std::string_view state_of(const StudySnapshot& snapshot) {
@@ -15,6 +17,16 @@ std::string_view state_of(const StudySnapshot& snapshot) {
         return trial.state == TrialState::failed || trial.state == TrialState::diverged;
     });
     return failed ? "failed" : "finished";
+}
+
+std::string metrics_text(const Objective& objective) {
+    std::string text = objective.metric;
+    for (const Goal& goal : objective.further) text += ", " + goal.metric;
+    return text;
+}
+
+std::string front_size(const StudySnapshot& snapshot) {
+    return "front of " + std::to_string(front_of(snapshot.record, snapshot.study.objective).size());
 }
 
 }  // namespace hpo

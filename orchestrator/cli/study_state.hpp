@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "orchestrator/lookup/study_snapshot.hpp"
@@ -8,5 +9,11 @@ namespace hpo {
 
 /// Returns "running", "interrupted", "failed" (as each of its trials) or "finished".
 std::string_view state_of(const StudySnapshot& snapshot);
+
+/// Returns "val_loss, latency" of several objectives.
+std::string metrics_text(const Objective& objective);
+
+/// Returns "front of 3", the trials of the Pareto front.
+std::string front_size(const StudySnapshot& snapshot);
 
 }  // namespace hpo

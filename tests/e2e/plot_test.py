@@ -71,10 +71,12 @@ class Plot(Case):
         shown = self.hpo("plot", "one", "curves")
         self.assertEqual(["1"], shown.splitlines()[-3].split(), shown)
         self.assertIn("◆ the best, trial", shown)
+        self.assertRegex(self.hpo(), "hpo best one +the best configuration\n")
         self.assertIn("mark star best", self.hpo("plot", "one", "curves", "-o", "-"))
 
     def test_failed_trials_with_steps_have_no_best(self):
         self.run_study(loop='echo "loss=$1"; exit 3', status=1, **{"resources: {": "resources: {retries: 0, "})
+        self.assertNotIn("hpo best", self.hpo())
         for kind in "history", "parallel":
             self.assertNotIn("best", self.hpo("plot", "one", kind))
 

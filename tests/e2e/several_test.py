@@ -49,6 +49,10 @@ class Several(Case):
         listed = json.loads(self.hpo("ls", "--json"))["studies"][0]
         self.assertEqual({each["trial"] for each in listed["front"]}, front)
         self.assertIn(f"front of {len(front)}", self.hpo("ls"))
+        overview = self.hpo()
+        self.assertIn(f"front of {len(front)}  loss, speed", overview)
+        self.assertIn("hpo best front --format table", overview)
+        self.assertNotIn("best.yaml", overview)
         outside = min(set(trials) - within)
         self.assertIn(f"size {trials[outside]['params']['x']}.00 is above 60.00", self.hpo("show", "front", str(outside)))
         self.hpo("export", "front", "--to", "csv", "trials.csv")

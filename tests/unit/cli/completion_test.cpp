@@ -62,6 +62,11 @@ TEST(Completion, OptionsOfChoicesOfferThem) {
     EXPECT_THAT(complete({"best", "--format=j"}), ElementsAre("--format=json"));
     EXPECT_THAT(complete({"bench", "tr"}), ElementsAre("training"));
     EXPECT_THAT(complete({"completion", ""}), ElementsAre("bash", "zsh", "fish"));
+    EXPECT_THAT(complete({"run", "x.yaml", "--backend", ""}), ElementsAre("auto", "cpu", "cuda", "opencl"));
+    EXPECT_THAT(complete({"run", "x.yaml", "--backend=c"}), ElementsAre("--backend=cpu", "--backend=cuda"));
+    EXPECT_THAT(complete({"plot", "late", ""}),
+                ElementsAre("history", "curves", "importance", "slice", "parallel", "timeline", "front"));
+    EXPECT_THAT(complete({"plot", "c"}), ElementsAre("curves"));
 }
 
 TEST(Completion, ValuesThatOnlyTheUserKnowsAreLeftToTheShell) {
