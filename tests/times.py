@@ -1,10 +1,12 @@
-"""times.py FOLDER: prints the times of the phases and tests of a tests/run as a table by kind, and writes the time of each test to FOLDER.json.
+"""times.py FOLDER: prints the times of the phases and tests of a tests/run as a table by kind, and the tests that passed at their second try. It
+writes these and the time of each test to FOLDER.json.
 
 FOLDER/phases has a line "KIND SUITE BEGAN ENDED" for each phase, followed by the output of the shell's `times` before and after it. The builds next
-to FOLDER have SUITE/times with ctest.xml (an entry per program or class), GoogleTest's NAME.json and the end-to-end tests' NAME.txt (an entry per test)."""
+to FOLDER have SUITE/times with ctest.xml (an entry per program or class), ctest.log (what ctest printed), GoogleTest's NAME.json and the end-to-end tests' NAME.txt (an entry per test)."""
 import collections
 import json
 import pathlib
+import re
 import sys
 import xml.etree.ElementTree
 
@@ -18,6 +20,20 @@ def entries(build):
         return []
     cases = xml.etree.ElementTree.parse(report).getroot().iter("testcase")
     return [(case.get("name"), float(case.get("time") or 0)) for case in cases if case.get("status") != "disabled"]
+
+
+def second_tries(build):
+    """Returns the name of each entry that passed at its second try, and how the first one ended, in ctest's word."""
+    log = build / "times" / "ctest.log"
+    first, passed = {}, []
+    for line in log.read_text(errors="replace").splitlines() if log.exists() else []:
+        if match := re.match(r" *(?:\d+/\d+ )?Test +#\d+: (\S+) \.* *(\*\*\*)?([A-Za-z ]*[A-Za-z])", line):
+            name, failed, end = match.groups()
+            if failed:
+                first.setdefault(name, end)
+            elif name in first:
+                passed.append((name, first[name]))
+    return passed
 
 
 def single_tests(build, name):
@@ -44,7 +60,7 @@ def main(folder):
         phases = [line.split() for line in (folder / "phases").read_text().splitlines()]
     except OSError:
         return
-    rows, kept, slowest = [], {"phases": [], "tests": {}}, []
+    rows, kept, slowest = [], {"phases": [], "tests": {}, "second_tries": {}}, []
     for kind, suite, began, ended, *cpu in sorted(phases, key=lambda phase: float(phase[2])):
         seconds = float(ended) - float(began)
         busy = sum(map(duration, cpu[2:])) - sum(map(duration, cpu[:2]))
@@ -53,6 +69,7 @@ def main(folder):
         if kind != "tests":
             continue
         build = folder.parent / suite
+        kept["second_tries"][suite] = dict(second_tries(build))
         spent, count = collections.Counter(), collections.Counter()
         for name, took in entries(build):
             tests = single_tests(build, name)
@@ -71,6 +88,9 @@ def main(folder):
     print(f"{'all':<25}{total:>8.1f}\n(by kind: the sum over tests, also of those that ran in parallel; each test is in build/times.json)")
     if slowest:
         print("slowest: " + ", ".join(f"{name} {took:.0f} s" for took, name in sorted(slowest, reverse=True)[:SLOWEST]))
+    for suite, tries in kept["second_tries"].items():
+        for name, end in tries.items():
+            print(f"needed a second try: {name} ({suite}): {end}; build/{suite}/Testing/Temporary/LastTest.log has its output")
 
 
 main(pathlib.Path(sys.argv[1]))
