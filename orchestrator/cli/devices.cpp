@@ -78,7 +78,7 @@ Json studies_json(const std::vector<SessionReservations>& sessions, const std::s
                 all.push_back({{"study", session.study},
                                {"pid", session.pid},
                                {"trials", reservation.trials},
-                               {"booked", reservation.reserved},
+                               {"reserved", reservation.reserved},
                                {"used", reservation.used}});
     return all;
 }
@@ -95,7 +95,7 @@ Json to_json(const MachineReading& machine) {
                   {"memory", device.memory},
                   {"free", nullptr},
                   {"others", nullptr},
-                  {"booked", reserved.bytes},
+                  {"reserved", reserved.bytes},
                   {"unified", device.unified},
                   {"cpu", device.cpu},
                   {"lost", device.lost ? Json(device.reason) : Json(nullptr)},
@@ -111,11 +111,11 @@ Json to_json(const MachineReading& machine) {
              {{"name", host_name()},
               {"cpu", machine.host.cpu_name},
               {"cores", machine.host.cores},
-              {"cores_booked", on_host.cores},
+              {"cores_reserved", on_host.cores},
               {"memory", machine.host.memory},
               {"free", machine.available},
               {"others", others_on_host(machine)},
-              {"booked", on_host.bytes},
+              {"reserved", on_host.bytes},
               {"studies", studies_json(machine.sessions, "host")}}},
             {"devices", std::move(devices)},
             {"libraries", machine.libraries},

@@ -100,7 +100,7 @@ int run_top(const TopArguments& arguments) {
             json["memory"].push_back({{"name", pool.name},
                                       {"capacity", pool.capacity},
                                       {"others", pool.others},
-                                      {"booked", pool.reserved},
+                                      {"reserved", pool.reserved},
                                       {"used", pool.used ? nlohmann::ordered_json(*pool.used) : nullptr},
                                       {"trials", pool.trials}});
         json["waits"] = moment.waits.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(moment.waits);

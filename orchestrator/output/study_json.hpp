@@ -10,7 +10,7 @@
 
 namespace hpo {
 
-/// Returns {"schema": 1, "study": ..., "trials": [...]}.
+/// Returns {"schema": 2, "study": ..., "trials": [...]}.
 nlohmann::ordered_json trials_json(const StudySnapshot& snapshot);
 
 /// Returns the object "Study" of docs/json.md, without "schema".

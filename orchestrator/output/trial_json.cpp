@@ -82,7 +82,7 @@ Json trial_json(const TrialRecord& trial) {
         {"steps_trained", trial.trained},
         {"device", text_or_null(trial.allocation.device)},
         {"host", text_or_null(trial.allocation.host)},
-        {"booked", memory(trial.allocation.footprint)},
+        {"reserved", memory(trial.allocation.footprint)},
         {"peak", memory(trial.peak)},
         {"micro_batches", trial.allocation.micro_batches > 0 ? Json(trial.allocation.micro_batches) : Json(nullptr)},
         {"rule", text_or_null(trial.rule)},

@@ -11,7 +11,7 @@ namespace hpo {
 
 /// The version of the schema of all JSON that commands print (docs/json.md). It increases when a key is removed or
 /// changes its meaning, but not for a new key.
-inline constexpr int json_schema = 1;
+inline constexpr int json_schema = 2;
 
 /// Returns the object "Trial" of docs/json.md. Its values are those of counting_report(). Times have the form
 /// "2026-11-21T03:52:57.152Z" or are null. Numbers that are not finite are "nan", "inf" and "-inf".

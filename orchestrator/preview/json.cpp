@@ -49,9 +49,9 @@ Json packing_json(const MachinePreview& machine) {
                          {"capacity", pool.capacity},
                          {"reserve", pool.reserve},
                          {"others", pool.others},
-                         {"room", pool.available},
+                         {"available", pool.available},
                          {"trials", pool.trials},
-                         {"booked", pool.reserved}});
+                         {"reserved", pool.reserved}});
     return {{"of", counts}, {"limit", packing.limit}, {"pools", pools}, {"waits", packing.kept_out}};
 }
 

@@ -89,7 +89,7 @@ class Files(Case):
             self.hpo("run", name, "-q")
             trials[place] = json.loads(self.hpo("show", f"{place}/1", "--json"))
         of_samples = 4 * SAMPLES * FEATURES
-        for measure in ("booked", "peak"):
+        for measure in ("reserved", "peak"):
             took = {place: trial[measure]["host_bytes"] for place, trial in trials.items()}
             self.assertLess(took["files"], took["device"] - of_samples / 2, measure)
         self.assertLess(trials["files"]["peak"]["host_bytes"], of_samples)

@@ -39,15 +39,15 @@ class Devices(Case):
         return json.loads(self.devices("--json"))
 
     @contextlib.contextmanager
-    def session(self, **reservations):
+    def session(self, reserved):
         """Publishes reservations like a running session: a locked file and a file with the reservations."""
-        board = self.folder / "hpo"
-        board.mkdir(mode=0o700, exist_ok=True)
-        with open(board / f"{os.getpid()}.lock", "w") as lock:
+        registry = self.folder / "hpo"
+        registry.mkdir(mode=0o700, exist_ok=True)
+        with open(registry / f"{os.getpid()}.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            devices = [{"device": device, "booked": booked, "capacity": 0, "reserve": 0, "others": 0, "used": booked // 2,
-                        "cores": 1.5, "trials": 2} for device, booked in reservations["booked"].items()]
-            (board / f"{os.getpid()}.json").write_text(json.dumps({"study": "phase1", "pid": os.getpid(), "devices": devices}))
+            devices = [{"device": device, "booked": amount, "capacity": 0, "reserve": 0, "others": 0, "used": amount // 2,
+                        "cores": 1.5, "trials": 2} for device, amount in reserved.items()]
+            (registry / f"{os.getpid()}.json").write_text(json.dumps({"study": "phase1", "pid": os.getpid(), "devices": devices}))
             yield
 
     @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "this machine has an NVIDIA driver")
@@ -60,7 +60,7 @@ class Devices(Case):
         host = listed["host"]
         self.assertGreater(host["memory"], host["free"])
         self.assertGreaterEqual(host["cores"], 1)
-        self.assertEqual((host["booked"], host["studies"]), (0, []))
+        self.assertEqual((host["reserved"], host["studies"]), (0, []))
 
     def test_each_gpu_is_a_row_with_its_number_uuid_and_memory(self):
         self.script("device GPU-1111 8GiB Imaginary 9000\ndevice GPU-2222 24GiB Imaginary 9900\nprocess GPU-2222 4242 6GiB\n")
@@ -74,20 +74,20 @@ class Devices(Case):
         worker = subprocess.Popen(["sleep", "1000"])  # a child of this process, which stands for a session
         self.children.append(worker)
         self.script(f"device GPU-1111 8GiB Imaginary\nprocess GPU-1111 {worker.pid} 3GiB\nprocess GPU-1111 4242 1GiB\n")
-        with self.session(booked={"GPU-1111": 4 * GIB, "host": GIB}):
+        with self.session(reserved={"GPU-1111": 4 * GIB, "host": GIB}):
             listed = self.as_json()
             table = self.devices()
         device = listed["devices"][0]
-        self.assertEqual((device["booked"], device["free"], device["others"]), (4 * GIB, 4 * GIB, GIB))
+        self.assertEqual((device["reserved"], device["free"], device["others"]), (4 * GIB, 4 * GIB, GIB))
         self.assertEqual(device["studies"],
-                         [{"study": "phase1", "pid": os.getpid(), "trials": 2, "booked": 4 * GIB, "used": 2 * GIB}])
-        self.assertEqual((listed["host"]["booked"], listed["host"]["cores_booked"]), (GIB, 1.5))
+                         [{"study": "phase1", "pid": os.getpid(), "trials": 2, "reserved": 4 * GIB, "used": 2 * GIB}])
+        self.assertEqual((listed["host"]["reserved"], listed["host"]["cores_reserved"]), (GIB, 1.5))
         self.assertEqual(table.count("phase1"), 2)
-        self.assertEqual(self.as_json()["devices"][0]["booked"], 0, "the session is over")
+        self.assertEqual(self.as_json()["devices"][0]["reserved"], 0, "the session is over")
 
     def test_if_the_driver_hides_processes_the_figures_of_the_sessions_count(self):
         self.script("device GPU-1111 8GiB Imaginary\nprocess GPU-1111 4242 5GiB\nhidden\n")
-        with self.session(booked={"GPU-1111": 4 * GIB}):
+        with self.session(reserved={"GPU-1111": 4 * GIB}):
             self.assertEqual(self.as_json()["devices"][0]["others"], 3 * GIB)
 
     def test_a_lost_device_is_listed_with_the_reason(self):

@@ -268,7 +268,7 @@ resources: {{trial: {{gpus: 2, gpu_memory: 5GiB, memory: 16MiB, cores: 0.1}}}}
             self.assert_all_ended_once(10, name=name)
             # On a loaded machine a reading may be older than the other study's latest launch.
             again = [trial for trial, attempt, _ in self.launches(name) if attempt > 1]
-            self.assertLessEqual(len(again), 2, "one took what the other had booked")
+            self.assertLessEqual(len(again), 2, "one took what the other had reserved")
 
     def test_in_a_study_that_is_killed_and_resumed_every_trial_ends_once(self):
         self.machine("device GPU-a 8GiB Fake", "device GPU-b 8GiB Fake")
@@ -459,7 +459,7 @@ class HostMemory(Fakes):
             # A worker measures its own process at its start. That differs by some pages, so the number may differ by one halving.
             self.assertIn(trial["micro_batches"] / expected[trial["trial"]], (0.5, 1, 2))
             self.assertGreater(trial["micro_batches"], 1)
-            self.assertLessEqual(trial["booked"]["host_bytes"], limit)
+            self.assertLessEqual(trial["reserved"]["host_bytes"], limit)
             self.assertIn("micro-batches", self.hpo("show", "wide", trial["trial"]))
 
 
@@ -494,7 +494,7 @@ class Check(Fakes):
                 self.hpo("run", *arguments, "--fresh", "--quiet", environment=self.environment)
                 self.assertEqual(checked["at_once"], self.at_once("small"))
                 reserved = [body["device_bytes"] for _, _, body in self.launches("small")[:checked["at_once"]]]
-                self.assertEqual(checked["packing"]["pools"][1]["booked"], sum(reserved))
+                self.assertEqual(checked["packing"]["pools"][1]["reserved"], sum(reserved))
                 self.assertGreater(reserved[0], reserved[1])
 
     def test_check_announces_that_a_script_without_declarations_is_measured_first(self):

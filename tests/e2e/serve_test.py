@@ -158,7 +158,7 @@ class Serve(ServeCase):
         self.assertIn("/ shows the studies in runs/; Ctrl-C ends", served.line)
         listed = json.loads(self.hpo("ls", "--json"))
         self.assertEqual(served.json("/api/studies"), listed)
-        self.assertEqual(served.json("/api/studies/small"), {"schema": 1, **listed["studies"][0]})
+        self.assertEqual(served.json("/api/studies/small"), {"schema": 2, **listed["studies"][0]})
         self.assertEqual(served.json("/api/studies/small/trials"), json.loads(self.hpo("ls", "small", "--json")))
         self.assertEqual(served.json("/api/studies/small/trials/3"), json.loads(self.hpo("show", "small/3", "--json")))
         live, report = self.pages(served, "small")

@@ -303,7 +303,7 @@ sampler: {type: gp, startup: 3}
         trial_keys, study_keys = table("Trial"), table("Study")
         events = [json.loads(line) for line in self.hpo("run", self.study(synthetic(trials=2)), "--json").splitlines()]
         for event in events:
-            self.assertEqual((event["schema"], event["study"]), (1, "small"))
+            self.assertEqual((event["schema"], event["study"]), (2, "small"))
             self.assertRegex(event["time"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
         common = {"schema", "event", "study", "time"}
         reported = [event for event in events if event["event"] == "reported"]
@@ -315,7 +315,7 @@ sampler: {type: gp, startup: 3}
 
         def output(*arguments):
             value = json.loads(self.hpo(*arguments))
-            self.assertEqual(value.pop("schema"), 1, arguments)
+            self.assertEqual(value.pop("schema"), 2, arguments)
             return value
 
         self.assertEqual(set(output("ls", "--json")["studies"][0]), study_keys)

@@ -450,7 +450,7 @@ TEST_F(Commands, KeysListsTheKeysThatContainAWord) {
 
 TEST_F(Commands, KeysAsJsonHaveDefaultsOrNull) {
     const json keys = json::parse(hpo_command({"keys", "worker.model.width", "--json"}).out);
-    EXPECT_EQ(keys["schema"], 1);
+    EXPECT_EQ(keys["schema"], 2);
     ASSERT_EQ(keys["keys"].size(), 1U);
     EXPECT_EQ(keys["keys"][0]["default"], "256");
     EXPECT_EQ(json::parse(hpo_command({"keys", "worker.data.path", "--json"}).out)["keys"][0]["default"], nullptr);
