@@ -29,7 +29,6 @@ struct MeasuredProduct {
     std::string left_out;  ///< the reason if there is no time
 
     [[nodiscard]] double rate() const { return time ? flops / time->seconds : 0; }  ///< in flops per second
-    [[nodiscard]] double intensity() const { return flops / bytes; }                ///< in flops per byte
     [[nodiscard]] bool same_shape(const MeasuredProduct& other) const {
         return rows == other.rows && inputs == other.inputs && outputs == other.outputs && replicas == other.replicas;
     }

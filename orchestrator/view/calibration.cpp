@@ -1,7 +1,6 @@
 #include "orchestrator/view/calibration.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <utility>
 #include <vector>
@@ -91,62 +90,11 @@ std::string crossovers(std::span<const DeviceCalibration> devices) {
 
 }  // namespace
 
-std::string draw_roofline(const DeviceCalibration& device, const std::string& precision, const Screen& screen) {
-    const double peak = device.peak(precision);
-    if (!(device.memory_rate > 0) || !(peak > 0)) return {};
-    const double ridge = peak / device.memory_rate;
-
-    double left = ridge / 4, right = ridge * 4, bottom = peak / 16;
-    for (const MeasuredProduct& product : device.products) {
-        if (product.precision != precision || !product.time) continue;
-        left = std::min(left, product.intensity());
-        right = std::max(right, product.intensity());
-        bottom = std::min(bottom, product.rate());
-    }
-    constexpr int height = 10;
-    const int width = std::clamp((screen.width > 0 ? screen.width : 80) - 16, 20, 64);
-    const auto column = [&](double intensity) {
-        return static_cast<int>(std::lround(std::log(intensity / left) / std::log(right / left) * (width - 1)));
-    };
-    const auto row = [&](double rate) {
-        const double share = std::log(rate / bottom) / std::log(peak / bottom);
-        return height - 1 - static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * (height - 1)));
-    };
-    std::vector<std::string> plot(height, std::string(static_cast<std::size_t>(width), ' '));
-    const auto put = [&](int x, int y, char c) { plot[static_cast<std::size_t>(y)][static_cast<std::size_t>(x)] = c; };
-    for (int x = 0; x < width; ++x) {
-        const double intensity = left * std::pow(right / left, static_cast<double>(x) / (width - 1));
-        const double roof = std::min(peak, device.memory_rate * intensity);
-        if (roof >= bottom) put(x, row(roof), intensity < ridge ? '/' : '-');
-    }
-    for (const MeasuredProduct& product : device.products)
-        if (product.precision == precision && product.time) put(column(product.intensity()), row(product.rate()), 'o');
-
-    char line[160];
-    std::snprintf(line, sizeof line,
-                  "Roofline of %s in %s: memory %s, fastest product %s, ridge at %.1f flops a byte\n",
-                  printable(device.device).c_str(), precision.c_str(), bandwidth_text(device.memory_rate).c_str(),
-                  flops_text(peak).c_str(), ridge);
-    std::string text = line;
-    for (int y = 0; y < height; ++y) {
-        const std::string label = y == 0 ? flops_text(peak) : y == height - 1 ? flops_text(bottom) : "";
-        std::snprintf(line, sizeof line, "%14s |", label.c_str());
-        text += line + plot[static_cast<std::size_t>(y)] + '\n';
-    }
-    std::snprintf(line, sizeof line, "%14s  %-*.1f%.0f flops a byte\n", "", width - 4, left, right);
-    return text + line;
-}
-
 std::string draw_calibrations(std::span<const DeviceCalibration> devices, const Screen& screen) {
     std::string text = overview(devices, screen) + '\n' + products_table(devices, screen);
     if (const std::string across = crossovers(devices); !across.empty()) text += '\n' + across;
-    for (const DeviceCalibration& device : devices) {
-        const auto precisions = device.precisions();
-        if (!precisions.empty())
-            if (const std::string roof = draw_roofline(device, precisions.front(), screen); !roof.empty())
-                text += '\n' + roof;
+    for (const DeviceCalibration& device : devices)
         if (!device.remark.empty()) text += printable(device.device) + ": " + printable(device.remark) + '\n';
-    }
     return text;
 }
 

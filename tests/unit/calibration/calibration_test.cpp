@@ -45,7 +45,7 @@ TEST(Calibration, ReadsTheWorkersLinesAndIgnoresWhatItDoesNotKnow) {
     EXPECT_EQ(read->rate_to_host, 0);
     ASSERT_EQ(read->products.size(), 2U);
     EXPECT_DOUBLE_EQ(read->products[0].rate(), 960);
-    EXPECT_DOUBLE_EQ(read->products[0].intensity(), 4.8);
+    EXPECT_DOUBLE_EQ(read->products[0].bytes, 100);
     EXPECT_EQ(read->products[1].left_out, "it needs 9 MiB");
     EXPECT_EQ(read->precisions(), (std::vector<std::string>{"float32", "bfloat16"}));
     EXPECT_DOUBLE_EQ(read->peak("float32"), 960);

@@ -7,7 +7,6 @@ namespace hpo::view {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
 DeviceCalibration calibration(const std::string& name, double factor) {
@@ -41,17 +40,6 @@ TEST(CalibrationView, AProductThatWasLeftOutIsADashWithALineThatSaysSo) {
     device.products[1].time.reset();
     const std::string text = draw_calibrations(std::span(&device, 1), {.width = 100});
     EXPECT_THAT(text, HasSubstr("-: left out"));
-}
-
-TEST(CalibrationView, TheRooflinePutsTheFastestProductOnItsRoof) {
-    const std::string text = draw_roofline(calibration("cpu", 1), "float32", {.width = 60});
-    EXPECT_THAT(text, HasSubstr("ridge at 10.0 flops a byte"));
-    const std::string roof = text.substr(text.find('\n') + 1);
-    EXPECT_THAT(roof.substr(0, roof.find('\n')), HasSubstr("o"));
-    EXPECT_THAT(draw_roofline({}, "float32", {}), IsEmpty());
-    DeviceCalibration no_bandwidth = calibration("cpu", 1);
-    no_bandwidth.memory_rate = 0;
-    EXPECT_THAT(draw_roofline(no_bandwidth, "float32", {}), IsEmpty());
 }
 
 }  // namespace
