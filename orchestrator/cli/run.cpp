@@ -121,7 +121,7 @@ int run_command(const RunArguments& arguments) {
     const Programs programs = installed_programs();
     const std::vector<cluster::Address> hosts = hosts_of(arguments, programs);
     const Study study = adapted(load_study(arguments.file, changes), hosts);
-    refuse_unready_script(study, changes.set.empty() ? arguments.file : "");
+    refuse_unready_script(study, changes.set.empty() ? arguments.file : "", hosts.empty());
     std::fputs(warnings_of(arguments.file, changes).c_str(), stderr);
     for (const std::string& warning : shadowed_files(study))
         std::fputs(("hpo: warning: " + warning + '\n').c_str(), stderr);
@@ -184,7 +184,7 @@ int run_command(const RunArguments& arguments) {
         }
         print(view::draw_report(study, outcome->record, moment, facts, view::screen_of_stdout()));
     }
-    if (outcome->end == Engine::End::failed) throw Fatal(outcome->reason);
+    if (outcome->end == Engine::End::failed) throw Fatal(outcome->reason, outcome->no_host_worked ? 2 : 1);
     if (const std::string broken = view::constraints_text(outcome->record, study.objective);
         !best && code == 0 && !broken.empty())
         throw Fatal(broken + "; see hpo ls " + study.name);

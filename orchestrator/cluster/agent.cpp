@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,9 +30,12 @@
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/devices/session_registry.hpp"
 #include "orchestrator/engine/live_machine.hpp"
+#include "orchestrator/engine/text.hpp"
 #include "orchestrator/engine/workers.hpp"
+#include "orchestrator/execution/limits.hpp"
 #include "orchestrator/execution/local.hpp"
 #include "orchestrator/execution/processes.hpp"
+#include "orchestrator/preview/script_ready.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo {
@@ -45,6 +49,8 @@ using namespace cluster;
 using std::chrono::milliseconds;
 
 constexpr milliseconds ended_within{2000};
+constexpr int most_failed_starts = 3;  ///< in a row, of workers that exit before their hello
+constexpr const char* cure = "; mend this there, or leave the host out";
 constexpr std::size_t most_held = 1024 * 1024;  ///< bytes that the pipe has not taken yet
 
 /// The study as this host runs it: several hosts share `resources.parallel`.
@@ -194,6 +200,7 @@ class Agent {
         study_ = std::make_unique<Study>(*std::move(study));
         if (!study_->home.empty() && !std::filesystem::is_directory(study_->home, failed))
             return refuse("the folder of the study's files, " + study_->home + ", is not there");
+        if (const std::string missing = what_is_missing(); !missing.empty()) return refuse(missing);
         if (!sweep(setup.tag))
             return refuse("processes of an earlier run would not die; see ps for HPO_TAG=" + setup.tag);
         const auto tell = [this](const DeviceNotice& notice) { send(from_agent::Notice{notice.warning, notice.text}); };
@@ -212,7 +219,46 @@ class Agent {
         tick();
     }
 
-    void happened(WorkerIndex slot, const execution::Event& event) {
+    /// Why no worker can compute on this host, whichever trial it gets: the program, a file or the data are missing.
+    [[nodiscard]] std::string what_is_missing() const {
+        if (const auto problem = missing_program(*study_)) return problem->message + cure;
+        if (const auto problem = missing_data(*study_)) return *problem + cure;
+        return {};
+    }
+
+    /// Returns the reason if an event shows that this host is of no use, whichever trial it gets.
+    std::string own_fault(WorkerIndex slot, const execution::Event& event) {
+        if (const auto* failed = std::get_if<execution::LaunchFailed>(&event))
+            return is_launch_shortage(failed->error, failed->message) ? "" : failed->message + cure;
+        if (const auto* received = std::get_if<execution::Received>(&event)) {
+            const auto* finished = std::get_if<from_worker::Finished>(&received->message);
+            return finished != nullptr && finished->outcome == Outcome::failed ? what_is_missing() : "";
+        }
+        const auto* exited = std::get_if<execution::Exited>(&event);
+        if (exited == nullptr || ended_well(*exited) || ending_.contains(slot)) return {};
+        if (const std::string missing = what_is_missing(); !missing.empty()) return missing;
+        if (!failed_to_start(slot, *exited) || failed_starts_ + 1 < most_failed_starts) return {};
+        const std::string printed = exited->log_tail.substr(exited->log_tail.rfind('\n') + 1);
+        return "no worker starts there: " +
+               (!printed.empty() ? printed
+                : exited->signal ? "it died of " + signal_name(exited->signal)
+                                 : "it exited with status " + std::to_string(exited->code) + " before it said hello");
+    }
+    static bool ended_well(const execution::Exited& exited) { return exited.code == 0 && exited.signal == 0; }
+    [[nodiscard]] bool failed_to_start(WorkerIndex slot, const execution::Exited& exited) const {
+        const bool greeted = std::find(slots_.begin(), slots_.end(), slot) != slots_.end();
+        return !greeted && !ended_well(exited) && !ending_.contains(slot) && !is_launch_shortage(0, exited.log_tail);
+    }
+
+    void happened(WorkerIndex slot, execution::Event event) {
+        if (over_) return;
+        // The event is not passed on: with the agent, the orchestrator queues the host's trials again.
+        if (const std::string reason = own_fault(slot, event); !reason.empty()) return refuse(reason);
+        if (auto* exited = std::get_if<execution::Exited>(&event); exited && failed_to_start(slot, *exited)) {
+            ++failed_starts_;
+            exited->host_lost = true;
+        }
+        if (std::holds_alternative<execution::Ready>(event)) failed_starts_ = 0;
         if (const auto* ready = std::get_if<execution::Ready>(&event)) {
             machine_->worker_started(slot, ready->hello.pid);
             slots_.push_back(slot);
@@ -222,6 +268,7 @@ class Agent {
         if (ended) {
             machine_->worker_ended(slot);
             std::erase(slots_, slot);
+            ending_.erase(slot);
             send(reading());  // what the worker held is free for the next one
         }
         send(from_agent::Happened{slot, event});
@@ -244,8 +291,14 @@ class Agent {
         executor_->send(order.slot, messages);
     }
     void carry_out(const to_agent::LogTo& order) { executor_->log_to(order.slot, order.file); }
-    void carry_out(const to_agent::Terminate& order) { executor_->terminate(order.slot, order.grace); }
-    void carry_out(const to_agent::Kill& order) { executor_->kill(order.slot); }
+    void carry_out(const to_agent::Terminate& order) {
+        ending_.insert(order.slot);
+        executor_->terminate(order.slot, order.grace);
+    }
+    void carry_out(const to_agent::Kill& order) {
+        ending_.insert(order.slot);
+        executor_->kill(order.slot);
+    }
     void carry_out(const to_agent::Holds& order) {
         if (registry_) (void)registry_->publish({study_->name, ::getpid(), order.devices, order.waits});
     }
@@ -299,6 +352,8 @@ class Agent {
     WorkerPlan plan_;
     std::optional<SessionRegistry> registry_;
     std::vector<WorkerIndex> slots_;  ///< of workers that have said hello
+    std::set<WorkerIndex> ending_;    ///< slots of workers that the orchestrator ends
+    int failed_starts_ = 0;
     std::unique_ptr<LocalExecutor> executor_;
 };
 

@@ -121,6 +121,7 @@ class Session {
         ledger_.when_on_disk([this] { on_disk_.wake(); });
         announcements_.release(ledger_.results_on_disk());
         ledger_.on_event = [this](const StoredEvent& stored) {
+            has_begun_trial_ = has_begun_trial_ || std::holds_alternative<event::Launched>(stored.event);
             const std::string logged = log_line(study_, ledger_.record(), stored),
                               printed = observer_.happened(ledger_.record(), stored);
             if (logged.empty() && printed.empty()) return;
@@ -219,6 +220,7 @@ class Session {
         outcome.folder_lost = folder_lost();
         outcome.end = outcome.folder_lost ? Engine::End::failed : engine_->end();
         outcome.reason = outcome.folder_lost ? lost_message() : engine_->end_reason();
+        outcome.no_host_worked = !has_begun_trial_ && !machine_->gone().empty();
         outcome.signal = signal_;
         outcome.session = (clock_.now() - begun_).count();
         const std::vector<ConcurrencyFinding> findings = engine_->concurrency();
@@ -518,6 +520,7 @@ class Session {
     asio::signal_set window_{loop_, SIGWINCH};
     Questions::Listener questions_;
     int signal_ = 0;
+    bool has_begun_trial_ = false;  ///< in this session
     std::unique_ptr<SessionExecutor> executor_;
     std::filesystem::path sockets_;  ///< the folder where the control socket listens
     std::optional<ControlServer> control_;

@@ -52,8 +52,9 @@ class RunObserver {
 struct RunOutcome {
     Engine::End end = Engine::End::none;
     std::string reason;
-    int signal = 0;            ///< signal that ended the session; 0: none
-    bool folder_lost = false;  ///< the study's folder was moved or removed while it ran
+    int signal = 0;               ///< signal that ended the session; 0: none
+    bool no_host_worked = false;  ///< the session failed for want of a host before any trial had begun
+    bool folder_lost = false;     ///< the study's folder was moved or removed while it ran
     StudyRecord record;
     double seconds = 0;                    ///< of the study, over all sessions
     double session = 0;                    ///< duration of this session

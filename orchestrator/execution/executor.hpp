@@ -57,7 +57,7 @@ struct Exited {                       ///< the worker and all its descendants ar
     std::string log_tail;             ///< last lines of its output, printable
     std::int64_t peak_bytes = 0;      ///< largest resident set; 0 if unknown
     std::string cause;                ///< why the executor itself ended it; empty if it did not
-    bool host_lost = false;           ///< its host is gone or unreachable, which no trial has caused
+    bool host_lost = false;           ///< by the fault of its host, which is gone or starts no worker
 };
 struct LaunchFailed {     ///< fork, exec or the connection failed; nothing is left behind
     int error = 0;        ///< errno

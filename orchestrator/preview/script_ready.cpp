@@ -1,11 +1,16 @@
 #include "orchestrator/preview/script_ready.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <sstream>
+#include <variant>
 #include <vector>
 
 #include "hpo/nearest.hpp"
@@ -113,6 +118,24 @@ string cure_of(const string& name) {
     return "write {folder}/" + name + ", or let the script run in the trial's folder by cwd: \"{folder}\"";
 }
 
+/// Returns the program that the first line of an executable script names but that is missing; else an empty text.
+string missing_interpreter(const string& script, const std::optional<string>& path) {
+    std::ifstream stream(script, std::ios::binary);
+    string line(256, '\0');  // as much as the system reads
+    stream.read(line.data(), static_cast<std::streamsize>(line.size()));
+    line.resize(static_cast<std::size_t>(stream.gcount()));
+    if (!line.starts_with("#!")) return {};
+    line.resize(std::min(line.find_first_of("\r\n"), line.size()));
+    std::istringstream words(line.substr(2));
+    string program, argument;
+    words >> program >> argument;
+    if (program.empty()) return {};
+    if (script::path_of(program).empty()) return program;
+    const bool by_env = fs::path(program).filename() == "env" && !argument.empty() && !argument.starts_with('-') &&
+                        argument.find('=') == string::npos;
+    return by_env && script::path_of(argument, path).empty() ? argument : "";
+}
+
 string content_of(const string& file) {
     std::ifstream stream(file, std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};
@@ -131,7 +154,50 @@ std::vector<string> shadowed_files(const Study& study) {
     return warnings;
 }
 
-void refuse_unready_script(const Study& study, const string& file) {
+std::optional<ScriptProblem> missing_program(const Study& study) {
+    if (study.command.empty()) return std::nullopt;
+    const auto problem = [](const string& message) { return ScriptProblem{"worker.command", message}; };
+    const string& program = study.command.front();
+    const fs::path home = script::home_of(study);
+    const bool is_path = program.find('/') != string::npos;
+    std::error_code ignored;
+    if (script::placeholders(program).empty()) {
+        const std::optional<string> path = path_of_study(study);
+        const string found = script::path_of(is_path ? (home / program).string() : program, path);
+        if (found.empty() && is_path && fs::exists(home / program, ignored))
+            return problem("the program " + printable(program) + " cannot be executed (chmod +x?)");
+        if (found.empty())
+            return problem("there is no program " + printable(program) +
+                           (is_path ? similar_file(home / program) : " on the path ($PATH)"));
+        if (const string missing = missing_interpreter(found, path); !missing.empty())
+            return problem("the first line of " + printable(found) + " names the program " + printable(missing) +
+                           ", which is not there");
+    }
+    const string script = script_of(study.command);
+    if (script.empty()) return std::nullopt;
+    if (!fs::exists(home / script, ignored))
+        return problem("there is no file " + printable(script) + " in " + home.string() + similar_file(home / script));
+    if (::access((home / script).c_str(), R_OK) != 0)
+        return problem("the file " + printable((home / script).string()) + " cannot be read (chmod +r?)");
+    return std::nullopt;
+}
+
+std::optional<string> missing_data(const Study& study) {
+    const auto path = study.worker.find("path");
+    if (!study.command.empty() || path == study.worker.end() || !std::holds_alternative<string>(path->second))
+        return {};
+    const string& data = std::get<string>(path->second);
+    const char* datasets = std::getenv("HPO_DATASETS");
+    std::error_code ignored;
+    for (const fs::path& folder : {fs::path(), fs::path(datasets ? datasets : ""), fs::path("/usr/share/datasets")})
+        if (fs::exists(folder / data, ignored)) {
+            if (::access((folder / data).c_str(), R_OK) == 0) return {};
+            return "the data " + printable((folder / data).string()) + " cannot be read (chmod +r?)";
+        }
+    return "there is no data " + printable(data);
+}
+
+void refuse_unready_script(const Study& study, const string& file, bool here) {
     if (study.command.empty()) return;
     const auto refuse = [&](const char* key, const string& message) {
         // A study with a home folder or with templates was rewritten when they were filled in, so that its source no
@@ -140,21 +206,7 @@ void refuse_unready_script(const Study& study, const string& file) {
         const string text = as_written ? study.source : file.empty() ? "" : content_of(file);
         throw Refusal(error_at(text, file.empty() ? study.name : file, key, message));
     };
-    const string& program = study.command.front();
-    const fs::path home = script::home_of(study);
-    const bool is_path = program.find('/') != string::npos;
-    if (script::placeholders(program).empty() &&
-        script::path_of(is_path ? (home / program).string() : program, path_of_study(study)).empty()) {
-        std::error_code ignored;
-        if (is_path && fs::exists(home / program, ignored))
-            refuse("worker.command", "the program " + printable(program) + " cannot be executed (chmod +x?)");
-        refuse("worker.command", "there is no program " + printable(program) +
-                                     (is_path ? similar_file(home / program) : " on the path ($PATH)"));
-    }
-    std::error_code ignored;
-    if (const string script = script_of(study.command); !script.empty() && !fs::exists(home / script, ignored))
-        refuse("worker.command",
-               "there is no file " + printable(script) + " in " + home.string() + similar_file(home / script));
+    if (const auto problem = here ? missing_program(study) : std::nullopt) refuse(problem->key, problem->message);
     for (const auto& [name, item] : study.files)
         if (const TrialFileUse use = use_of(study, name);
             use.is_named && !use.is_found && (use.other || !use.knows_folder))

@@ -225,6 +225,79 @@ class FalseSsh(ClusterCase):
         self.assertFalse(pathlib.Path(f"/proc/{ssh}").exists())
         self.assertFalse((self.folder / "runs/several").exists())
 
+    SCRIPT = """\
+study: several
+objective: {{metric: loss, direction: minimize}}
+space: {{x: {{type: float, low: 0.0, high: 1.0}}}}
+worker: {{command: {command}}}
+budget: {{trials: 6, epochs: 1}}
+sampler: {{type: random}}
+stopping: []
+"""
+
+    def bare_host(self, *programs):
+        """An ssh whose host `bare` has these programs alone."""
+        folder = self.folder / "programs"
+        folder.mkdir()
+        for program in programs:
+            (folder / program).symlink_to(shutil.which(program))
+        return self.ssh(f'[ "$host" = bare ] && export PATH={folder}\nexec /bin/sh -c "$command"')
+
+    def test_a_host_without_the_program_is_set_aside_and_costs_no_trial(self):
+        (self.folder / "train.py").write_text("import sys\nprint('loss:', sys.argv[1])\n")
+        self.study(self.SCRIPT.format(command='[python3, train.py, "{x}"]'))
+        ssh = self.bare_host("sh")
+        self.hpo("run", "study.yaml", "--on", "ssh:good,bare", environment=ssh)
+        says = "there is no program python3 on the path ($PATH); mend this there, or leave the host out"
+        self.assertIn(f"bare is set aside: {says}", self.error)
+        self.assertEqual({trial["host"] for trial in self.assert_all_complete(6)}, {"good"})
+        self.hpo("run", "study.yaml", "--fresh", "--on", "ssh:bare", environment=ssh, status=2)
+        self.assertIn(f"no host is left: bare: {says}", self.error)
+        self.assertEqual(len(self.trials("several")), 6)  # the earlier study is back
+
+    def test_a_script_names_a_missing_interpreter_and_nothing_starts(self):
+        script = self.folder / "train"
+        script.write_text("#!/usr/bin/env python-of-another-host\n")
+        script.chmod(0o755)
+        self.study(self.SCRIPT.format(command='[./train, "{x}"]'))
+        self.hpo("run", "study.yaml", "--on", "ssh:a,b", environment=self.ssh('exec sh -c "$command"'), status=2)
+        self.assertIn("names the program python-of-another-host, which is not there", self.error)
+        self.assertFalse((self.folder / "runs/several").exists())
+
+    def test_data_that_are_missing_on_all_hosts_start_nothing(self):
+        self.study(synthetic(name="several").replace("format: synthetic, samples: 2048, features: 16, classes: 3",
+                                                     "format: csv, path: /no/such/table.csv, target: y"))
+        self.hpo("run", "study.yaml", "--on", "local:2", status=2)
+        self.assertIn("local-1: there is no data /no/such/table.csv; mend", self.error)
+        self.assertFalse((self.folder / "runs/several").exists())
+
+    def test_a_script_that_vanishes_leaves_trials_queued(self):
+        os.mkfifo(self.folder / "wait")
+        text = 'echo "loss=$1"; read never < wait; exit 1\n'
+        (self.folder / "train.sh").write_text(text)
+        self.study(self.SCRIPT.format(command='[sh, train.sh, "{x}"]'))
+        child = self.start("run", "study.yaml", "-j", "2", "--on", "local:1")
+        wait_for(lambda: sum(trial["steps"] for trial in self.trials_so_far("several")) == 2)
+        (self.folder / "train.sh").unlink()
+        with open(self.folder / "wait", "w"):
+            pass  # the scripts read the end
+        out, err = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 1, out + err)
+        self.assertIn(f"no host is left: local-1: there is no file train.sh in {self.folder}", err)
+        self.assertEqual({trial["failures"] for trial in self.trials("several")}, {0})
+        self.assert_nobody_left()
+        (self.folder / "train.sh").write_text('echo "loss=$1"\n')
+        self.hpo("run", "study.yaml", "--on", "local:1")
+        self.assert_all_complete(6)
+
+    def test_workers_that_end_before_their_hello_are_the_fault_of_their_host(self):
+        self.study(self.SCRIPT.format(command="[sh, speak.sh]"))
+        (self.folder / "speak.sh").write_text('echo "libcuda.so is not there" >&2; exit 3\n')
+        self.hpo("run", "study.yaml", "--on", "local:2", status=2)
+        self.assertIn("local-1 is set aside: no worker starts there: libcuda.so is not there", self.error)
+        self.assertIn("no host is left", self.error)
+        self.assertEqual({(trial["state"], trial["failures"]) for trial in self.trials("several")}, {("queued", 0)})
+
     def test_relative_paths_start_from_the_folder_of_the_run(self):
         (self.folder / "train.sh").write_text('echo "loss=$1"\n')
         self.study("""\

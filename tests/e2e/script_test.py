@@ -656,7 +656,7 @@ class Unchanged(Script):
         program = self.script("#!/no/such/interpreter\n", "program")
         program.chmod(0o755)
         self.hpo("run", self.study(script_study([program, "{lr}"], name="missing")), status=1)
-        self.assertIn("program: No such file or directory", self.error)
+        self.assertIn("names the program /no/such/interpreter, which is not there", self.error)
 
     def test_a_silent_script_is_ended_after_the_progress_timeout(self):
         trials = self.run_unchanged("import time; print('val_loss=1', flush=True); time.sleep(1000)", trials=1, status=1,
