@@ -92,16 +92,16 @@ def counts(path: pathlib.Path) -> Dict[str, int]:
     return {names[int(number)]: int(count) for number, count in pairs if int(number) in names}
 
 
-def attacks(role: str, made: Dict[str, int], dice: random.Random) -> Iterator[Call]:
-    """Returns every call that was made, with every error that it may give, at the 1st, 2nd, 5th, 20th and two random times."""
+def attacks(role: str, made: Dict[str, int], dice: random.Random, times=(1, 2, 5, 20)) -> Iterator[Call]:
+    """Returns every call that was made, with every error that it may give, at these times and two random ones."""
     for call, count in sorted(made.items()):
-        times = {1, 2, 5, 20, dice.randint(1, count), dice.randint(1, count)}
+        chosen = {*times, dice.randint(1, count), dice.randint(1, count)}
         for error in ERRORS.get(call, []):
             if (role, call, error) == ("__script", "read", "EIO"):
                 continue  # this is how a pseudo-terminal tells that its program has ended
             if (role, call) == ("__supervisor", "write"):
                 continue  # it writes to pipes alone, which know no disk
-            for nth in sorted(time for time in times if time <= count):
+            for nth in sorted(time for time in chosen if time <= count):
                 yield Call(role, call, error, nth)
             # A call that is interrupted without end makes no progress by its nature, without write() no reason can be told,
             # and a poll() that lacks memory is waited for for a minute.

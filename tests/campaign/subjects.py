@@ -20,6 +20,7 @@ from verdict import Seen
 
 TRIALS = 6
 PATIENCE = 30  # seconds within which an attacked run ends, or waits with a reason
+SOON = 15  # seconds after which one that is attacked until its end is asked already; SQLite waits for locks for 10
 
 SCRIPTS = """\
 study: attacked
@@ -120,7 +121,7 @@ class Run(Case):
     def end_of(self, child, seen):
         """Waits for the end of an attacked run. One that waits too long is asked for its reason, and interrupted."""
         try:
-            seen.exit = child.wait(PATIENCE)
+            seen.exit = child.wait(SOON if seen.lasting else PATIENCE)
             return
         except subprocess.TimeoutExpired:
             before = len(self.text("run.err"))
