@@ -59,6 +59,7 @@ constexpr std::size_t max_waiting_steps = 64;           ///< beyond which the co
 constexpr std::size_t max_drained_bytes = 1024 * 1024;  ///< of output that are read after the command's end
 constexpr milliseconds file_poll_interval{100};
 constexpr milliseconds first_start_pause{50}, longest_start_pause{5000};
+constexpr milliseconds told_start_pause{1000};         ///< from which on hpo is told of the shortage
 constexpr std::chrono::seconds longest_shortage{600};  ///< without which the command could be started
 constexpr double busy_share = 0.01;  ///< of processor time since the last check, from which on the command is alive
 constexpr int cannot_start = 127;
@@ -291,10 +292,8 @@ class Adapter {
         report.metrics = std::move(step->metrics);
         const double before = run_->done ? run_->done->seconds.value_or(0) : 0;
         report.seconds = before + step->at;
-        if (file_ && !file_->problem().empty())
-            report.warning = printable(file_->path() + ": " + file_->problem());
-        else
-            report.warning = printable(reader_->warning());
+        const string problem = file_ ? file_->problem() : "";
+        report.warning = printable(problem.empty() ? reader_->warning() : file_->path() + ": " + problem);
         send(from_worker::Reported{run_->id, std::move(report)});
     }
 
@@ -344,6 +343,8 @@ class Adapter {
             return problem->own ? lose_attempt(problem->text) : fail(problem->text);
         active_ = true;  // until the shortage has lasted too long
         start_pause_ = std::clamp(2 * start_pause_, first_start_pause, longest_start_pause);
+        if (start_pause_ >= told_start_pause && !std::exchange(told_shortage_, true))
+            send(from_worker::Log{run_->id, problem->text + ": it is tried again for 10 minutes"});
         start_at_ = now + start_pause_;
     }
 
@@ -562,7 +563,10 @@ class Adapter {
     }
 
     /// Returns why a part of the output, or of the file, was not read.
-    [[nodiscard]] string warning() { return file_ ? file_->problem() : reader_->warning(); }
+    [[nodiscard]] string warning() {
+        const string problem = file_ ? file_->problem() : "";
+        return problem.empty() ? reader_->warning() : problem;
+    }
 
     /// Ends this process by the signal that ended the command, so that the supervisor reports the same death.
     static void raise_fatally(int signal) {
@@ -599,6 +603,7 @@ class Adapter {
 
     std::optional<script::Prepared> prepared_ = script::take_prepared();
     std::optional<Clock::time_point> start_at_;  ///< when the command is started again, in a shortage
+    bool told_shortage_ = false;
     milliseconds start_pause_{0};
     pid_t command_ = 0;
     script::CommandOutput output_;

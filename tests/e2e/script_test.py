@@ -319,6 +319,18 @@ class Unchanged(Script):
     def run_unchanged(self, text, *arguments, status=0, **more):
         return self.run_script(text, status, command=[PYTHON, str(self.folder / "train.py"), *arguments], **more)
 
+    def test_row_46_a_script_that_cannot_be_started_for_a_while_is_named_and_waited_for(self):
+        program = self.folder / "train"
+        program.write_text("#!/bin/dash\necho val_loss=$1\n")
+        program.chmod(0o755)
+        study = self.study(script_study([program, "{lr}"], trials=1, epochs=1))
+        with open(program, "a"):  # as while it is being written
+            child = self.start("run", study, "--quiet")
+            log = self.folder / "runs/script/hpo.log"
+            wait_for(lambda: log.exists() and "Text file busy: it is tried again for 10 minutes" in log.read_text())
+        self.assertEqual(child.wait(60), 0)
+        self.assertEqual([t["state"] for t in self.trials("script")], ["complete"])
+
     def test_a_script_with_arguments_and_prints_runs_unchanged(self):
         trials = self.run_unchanged(TRAIN, "--lr", "{lr}")
         self.assertEqual([(t["state"], t["steps"], t["attempt"]) for t in trials], [("complete", 5, 1)] * 4)

@@ -111,21 +111,30 @@ void FileMetrics::decide(bool ended, const Record& record) {
 void FileMetrics::read(string_view bytes, const Record& record) {
     switch (form_) {
         case Form::json:
-            return json_.feed(bytes, [&](string_view value) { take_json(value, record); });
+            json_.feed(bytes, [&](string_view value) { take_json(value, record); });
+            if (json_.left_out()) note_left_out("a JSON value", JsonValues::most_bytes);
+            return;
         case Form::table:
             return table_->feed(bytes, [&](const Metrics& metrics) { pass_on(metrics, {}, record); });
         case Form::lines:
-            return lines_.feed(bytes, [&](string_view line) {
+            lines_.feed(bytes, [&](string_view line) {
                 Reading reading;
                 plain_->read(line, reading);
                 Metrics metrics;
                 for (const WantedMetrics::Value& one : wanted_.find_in(reading)) add(metrics, one.name, one.number);
                 pass_on(metrics, line, record);
             });
+            if (lines_.dropped() > 0) note_left_out("a line", max_text_line);
+            return;
         case Form::unknown:
         case Form::unreadable:
             return;
     }
+}
+
+void FileMetrics::note_left_out(const string& part, std::size_t most_bytes) {
+    if (problem_.empty())
+        problem_ = "has " + part + " of more than " + std::to_string(most_bytes / 1024) + " KiB, which is not read";
 }
 
 void FileMetrics::take_json(string_view value, const Record& record) {

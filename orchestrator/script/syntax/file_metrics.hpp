@@ -40,6 +40,7 @@ class FileMetrics {
     enum class Form { unknown, unreadable, json, table, lines };
     void decide(bool ended, const Record& record);
     void read(std::string_view bytes, const Record& record);
+    void note_left_out(const std::string& part, std::size_t most_bytes);
     void take_json(std::string_view value, const Record& record);
     void pass_on(const Metrics& metrics, std::string_view text, const Record& record);
 

@@ -179,7 +179,7 @@ void JsonValues::take(char c, const Found& found) {
     value_ += c;
     if (value_.size() > most_bytes) {
         drop();
-        garbage_ = true;
+        garbage_ = left_out_ = true;
         return;
     }
     if (c == ' ' || c == '\t' || c == '\r' || c == '\n') return;

@@ -20,10 +20,12 @@ class JsonValues {
     void feed(std::string_view text, const Found& found);
     /// Looks for values in what a value without an end has taken.
     void finish(const Found& found);
+    /// Returns true if a value had more than most_bytes and was left out.
+    [[nodiscard]] bool left_out() const { return left_out_; }
 
-   private:
     static constexpr std::size_t most_bytes = std::size_t{16} << 20;  ///< of a value
 
+   private:
     void take(char c, const Found& found);
     void take_outside(char c);
     [[nodiscard]] bool may_begin_value() const;
@@ -34,7 +36,8 @@ class JsonValues {
     std::string brackets_;  ///< open ones in it
     char before_ = 0;       ///< the last character in it that is no blank, outside of texts
     bool in_text_ = false, escaped_ = false;
-    bool again_ = false;    ///< true while lines of a value without an end are read again
+    bool again_ = false;  ///< true while lines of a value without an end are read again
+    bool left_out_ = false;
     bool garbage_ = false;  ///< true up to the end of a line that is no JSON
 };
 

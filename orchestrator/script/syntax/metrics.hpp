@@ -33,6 +33,7 @@ struct Reading {
     std::optional<double> epoch;       ///< the epoch that the line names, as in "Epoch 3/10"
     /// The first pair such as 3/10, which in a progress bar is what is done and the total.
     std::optional<std::pair<std::int64_t, std::int64_t>> progress;
+    std::string beyond;  ///< the first name that was left out, since max_line_metrics are there
 
     /// Returns the metric of this full name, or nullptr.
     [[nodiscard]] NamedNumber* find(std::string_view name);

@@ -13,7 +13,11 @@ NamedNumber* Reading::find(std::string_view name) {
 
 void Reading::add(std::string_view name, double number, std::string_view bare) {
     std::string full = name_of(name);
-    if (full.empty() || metrics.size() >= max_line_metrics || find(full) != nullptr) return;
+    if (full.empty() || find(full) != nullptr) return;
+    if (metrics.size() >= max_line_metrics) {
+        if (beyond.empty()) beyond = full;
+        return;
+    }
     std::string short_name = bare.empty() ? full : name_of(bare);
     metrics.push_back({std::move(full), std::move(short_name), number});
 }

@@ -1,6 +1,7 @@
 #include "orchestrator/script/syntax/steps.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "orchestrator/script/syntax/numbers.hpp"
 
@@ -60,13 +61,17 @@ void StepReader::line(string_view text, bool redrawn, std::size_t stream) {
 }
 
 void StepReader::take_reading(const Reading& reading) {
+    if (beyond_.empty()) beyond_ = reading.beyond;
     const std::vector<WantedMetrics::Value> values = wanted_.find_in(reading);
     if (phase_ != Phase::before && begins_step(reading, values)) begin_step();
     if (reading.epoch) epoch_ = reading.epoch;
     bool reports = false;
     for (const WantedMetrics::Value& value : values) {
         const bool is_new = !open_.contains(value.name);
-        if (is_new && open_.size() + 1 + needs_.others.size() >= max_metrics && !is_needed(value.name)) continue;
+        if (is_new && open_.size() + 1 + needs_.others.size() >= max_metrics && !is_needed(value.name)) {
+            if (beyond_.empty()) beyond_ = value.name;
+            continue;
+        }
         if (!value.replaced.empty() && !is_new) open_[value.replaced] = open_[value.name];
         open_[value.name] = value.number;
         last_at_ = now_;
@@ -149,8 +154,21 @@ std::optional<Step> StepReader::take() {
 }
 
 string StepReader::warning() {
-    string text = reader_->warning();
-    return text.empty() ? wanted_.warning() : text;
+    if (string text = reader_->warning(); !text.empty()) return text;
+    if (string text = wanted_.warning(); !text.empty()) return text;
+    return not_kept();
+}
+
+string StepReader::not_kept() {
+    const bool long_line =
+        std::any_of(screens_.begin(), screens_.end(), [](const Screen& one) { return one.dropped() > 0; });
+    if (long_line && !std::exchange(told_long_line_, true))
+        return "a line of its output has more than " + std::to_string(max_text_line / 1024) +
+               " KiB and is not read: print metrics on shorter lines";
+    if (!beyond_.empty() && !std::exchange(told_beyond_, true))
+        return "of more than " + std::to_string(max_metrics - 1) + " metrics of a step the first are kept, and '" +
+               beyond_ + "' is not: print fewer";
+    return {};
 }
 
 /// Keeps the line as nearest() if it resembles a report of the objective more than earlier lines do. Parts of the

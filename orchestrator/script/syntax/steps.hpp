@@ -65,7 +65,7 @@ class StepReader {
     /// Returns the line that most resembles a report of the objective, as long as the objective has not been read. May
     /// be empty.
     [[nodiscard]] const std::string& nearest() const { return nearest_; }
-    /// Returns a warning of LineReader or WantedMetrics.
+    /// Returns a warning of LineReader or WantedMetrics, or about what was printed and is not kept. Each is given once.
     [[nodiscard]] std::string warning();
 
    private:
@@ -83,6 +83,7 @@ class StepReader {
     [[nodiscard]] bool has_needed() const;
     [[nodiscard]] bool is_needed(const std::string& name) const;
     void consider(std::string_view text);
+    [[nodiscard]] std::string not_kept();
 
     std::unique_ptr<LineReader> reader_;
     StepNeeds needs_;
@@ -104,6 +105,9 @@ class StepReader {
     std::set<std::string> spared_;    ///< needed names that the step before lacked
     bool irregular_ = false;          ///< true if steps have different followers
     double previous_at_ = 0;          ///< objective_at_ of the step before
+
+    std::string beyond_;  ///< the first metric that is not kept, since there are too many
+    bool told_beyond_ = false, told_long_line_ = false;
 
     std::deque<Step> ready_;
     std::string nearest_;

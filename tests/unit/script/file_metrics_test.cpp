@@ -247,5 +247,19 @@ TEST(FileWrittenAnew, WhatIsThereBeforeTheTrialNamesColumnsOnly) {
     EXPECT_THAT(file.values(), ElementsAre(0.75, 0.5));
 }
 
+TEST(LargeParts, AreNamedInsteadOfDropped) {
+    File lines;
+    lines.append("val_loss=0.5\nval_loss=0.25\n");
+    lines.metrics.feed(string(max_text_line, 'x') + " val_loss=0.125\n", lines.record);
+    EXPECT_THAT(lines.values(), ElementsAre(0.5, 0.25));
+    EXPECT_EQ(lines.metrics.problem(), "has a line of more than 128 KiB, which is not read");
+
+    File json;
+    json.append("{\"val_loss\": 0.5}\n");
+    json.metrics.feed("{\"val_loss\": 1, \"text\": \"" + string(JsonValues::most_bytes, 'x') + "\"}\n", json.record);
+    json.append("{\"val_loss\": 0.25}\n");
+    EXPECT_EQ(json.metrics.problem(), "has a JSON value of more than 16384 KiB, which is not read");
+}
+
 }  // namespace
 }  // namespace hpo::script

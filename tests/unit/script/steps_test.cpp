@@ -320,6 +320,29 @@ TEST(Steps, AThousandMetricsInALineNeverLeaveOutTheNeededOnes) {
     }
 }
 
+TEST(Steps, TellOnceWhatIsNotKept) {
+    std::string many = "loss=1";
+    for (int i = 0; i < 300; ++i) many += " m" + std::to_string(i) + "=1";
+    StepReader reader = reader_for({.objective = "loss"});
+    reader.feed(many + "\n" + many + "\n");
+    EXPECT_EQ(reader.warning(),
+              "of more than 255 metrics of a step the first are kept, and 'm254' is not: print fewer");
+    EXPECT_EQ(reader.warning(), "");
+    reader.feed(std::string(max_text_line, 'x') + " loss=1\nloss=2\n");
+    EXPECT_EQ(reader.warning(),
+              "a line of its output has more than 128 KiB and is not read: print metrics on shorter lines");
+    EXPECT_EQ(reader.warning(), "");
+}
+
+TEST(Steps, TellThatALineHasTooManyNames) {
+    std::string many;
+    for (int i = 0; i < 5000; ++i) many += "a" + std::to_string(i) + "=1 ";
+    StepReader reader = reader_for({.objective = "loss"});
+    reader.feed(many + "loss=1\n");
+    reader.finish();
+    EXPECT_THAT(reader.warning(), ::testing::HasSubstr("'a4096' is not"));
+}
+
 TEST(Objective, MayHaveTheNamesThatLibrariesPrint) {
     for (const char* name : {"Acc@1", "mAP@0.5:0.95", "metrics/mAP50-95(B)", "R^2", "损失", "Точность", "val_loss"})
         EXPECT_TRUE(is_metric_name(name)) << name;
