@@ -16,10 +16,10 @@ struct DeviceProcess {
     std::int64_t bytes = 0;  ///< of the device's memory
 };
 
-/// What a device was doing when it was read. Each value is absent where the driver does not report it.
+/// Activity of a device when it was read. Each value is absent where the driver does not report it.
 struct DeviceActivity {
     std::optional<double> utilization;         ///< percent of the last period in which any kernel ran
-    std::optional<double> memory_utilization;  ///< percent of it in which the device's memory was read or written
+    std::optional<double> memory_utilization;  ///< percent of the time in which the device's memory was read or written
     std::optional<double> power;               ///< watts
     std::optional<double> power_limit;         ///< watts that the driver enforces
     std::optional<double> temperature;         ///< degrees Celsius
@@ -37,7 +37,7 @@ struct DeviceReading {
     std::int64_t index = 0;            ///< its number in `hpo devices`; the driver's for CUDA devices
     std::int64_t opencl = -1;          ///< its number among OpenCL's devices; -1 if it is none
     std::string platform;              ///< OpenCL's name of its driver; empty for a device that OpenCL does not list
-    std::int64_t memory = 0;           ///< installed; what the driver needs itself counts as used
+    std::int64_t memory = 0;           ///< installed; the driver's own needs count as used
     std::optional<std::int64_t> used;  ///< absent if the driver does not report it
     bool unified = false;              ///< whether it shares the host's memory
     bool cpu = false;                  ///< a CPU that OpenCL offers (PoCL); used only if a study names it

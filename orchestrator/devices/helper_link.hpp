@@ -39,7 +39,7 @@ class HelperLink {
 
     void kill();
 
-    /// Whether the previous helper is gone. One that is stuck in the kernel may take long to die.
+    /// Whether the previous helper has ended. A helper that is stuck in the kernel may take long to die.
     bool reaped();
 
    private:

@@ -38,7 +38,7 @@ Installed installed_by_sysinfo() {
             static_cast<std::int64_t>(info.freeram + info.bufferram) * unit};
 }
 
-/// The first kilobyte of a file of the kernel, which is what is read before each trial, without the cost of a stream.
+/// The first kilobyte of a file of the kernel, read without the cost of a stream: this happens before each trial.
 struct Beginning {
     explicit Beginning(const fs::path& path) {
         const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

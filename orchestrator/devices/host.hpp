@@ -27,8 +27,8 @@ Host read_host(const std::filesystem::path& root = "/");
 /// may set a limit. `controller` is "cpu", "memory" or "pids".
 std::vector<std::filesystem::path> control_groups(const std::filesystem::path& root, const std::string& controller);
 
-/// Returns the control groups that limit this process's memory to less than what is installed. Most machines have none.
-/// Finding them takes longer than reading how much memory is free.
+/// Returns the control groups that limit this process's memory to less than the installed memory. Most machines have
+/// none. Finding them takes longer than reading how much memory is free.
 std::vector<std::filesystem::path> memory_groups(const std::filesystem::path& root = "/");
 
 /// Returns the bytes that could be allocated now without swapping: MemAvailable, or what is left to one of `groups` if

@@ -22,7 +22,7 @@ std::string gpu_without_driver(const std::filesystem::path& root = "/");
 
 class Nvml {
    public:
-    /// Loads the library that `nvml_variable` names, or libnvidia-ml.so.1. The error says what to do.
+    /// Loads the library that `nvml_variable` names, or libnvidia-ml.so.1. The error names the cure.
     static Result<Nvml> load();
 
     /// Reads every device that this user may see. A device that does not answer is listed as lost with what is known of

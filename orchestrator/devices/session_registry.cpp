@@ -61,7 +61,7 @@ std::string text_of(const SessionReservations& reservations) {
     Json devices = Json::array();
     for (const DeviceReservation& device : reservations.devices) {
         devices.push_back({{"device", device.device},
-                           {"booked", device.reserved},
+                           {"booked", device.reserved},  // the name that sessions of older versions read
                            {"capacity", device.capacity},
                            {"reserve", device.reserve},
                            {"others", device.others},
@@ -127,7 +127,7 @@ bool lives(int folder, const std::string& name) {
     return false;
 }
 
-/// Returns what the sessions with an entry in the folder have published, but not that of the entry `own`.
+/// Returns the reservations of all sessions with an entry in the folder, except the entry `own`.
 std::vector<SessionReservations> read_sessions_in(int folder, const std::string& own) {
     std::vector<SessionReservations> sessions;
     std::vector<std::string> names;

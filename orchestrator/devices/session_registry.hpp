@@ -14,7 +14,7 @@
 
 namespace hpo {
 
-/// What a session has reserved of one device. Sizes are in bytes.
+/// Reservations of a session on one device. Sizes are in bytes.
 struct DeviceReservation {
     std::string device;                 ///< a DeviceReading's id, or "host"; of another machine after "NAME/"
     std::int64_t reserved = 0;          ///< predicted upper bounds, or measured sizes
@@ -40,10 +40,10 @@ class SessionRegistry {
     /// session goes on without a registry then.
     static Result<SessionRegistry> open();
 
-    /// Replaces what this session has published before, atomically.
+    /// Replaces this session's earlier publication atomically.
     Result<void> publish(const SessionReservations& reservations);
 
-    /// Returns what the other running sessions have published, as read_sessions() does.
+    /// Returns the reservations of the other running sessions, as read_sessions() does.
     [[nodiscard]] std::vector<SessionReservations> others() const;
 
     /// Takes the lock under which a session reads the registry, decides and publishes, so that it sees what all others
@@ -65,7 +65,7 @@ class SessionRegistry {
     std::string published_;
 };
 
-/// Returns what the running sessions have published, and removes the files of dead ones. Files that no session could
+/// Returns the reservations of running sessions, and removes the files of dead ones. Files that no session could
 /// have written are ignored.
 std::vector<SessionReservations> read_sessions();
 

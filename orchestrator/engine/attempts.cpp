@@ -69,7 +69,7 @@ void Attempts::begin(WorkerIndex index, Job& job) {
     context.executor.send(index, run_message(context, job.id, uses_.requirements.configuration(trial), worker));
 }
 
-/// What is predicted for an attempt that begins in the worker.
+/// Returns the predicted step of an attempt that begins in the worker.
 StepForecast Attempts::forecast(const Worker& worker, std::int64_t trial) const {
     const auto& work = uses_.requirements.of(trial).work;
     if (!work || !worker.more.empty()) return {};
@@ -256,7 +256,7 @@ void Attempts::sum_up(const Job& job) {
     if (job.phase == Job::Phase::running) uses_.requirements.set_lasted(job.id.trial, uses_.context.now() - job.begun);
 }
 
-/// Keeps what the user should know of a complete trial's end: its program failed after the last step, or had more to
+/// Keeps the remarks for the user about a complete trial's end: its program failed after the last step, or had more to
 /// report, so that its reports may not be the steps that the study takes them for.
 void Attempts::remark(std::int64_t trial, const std::string& text) {
     const TrialRecord& record = uses_.context.trial(trial);

@@ -44,7 +44,7 @@ class Attempts {
     void logged(WorkerIndex index, const from_worker::Log& message);
     /// The worker has ended the attempt, by order or by itself.
     void finished(WorkerIndex index, const from_worker::Finished& message);
-    /// About once a second: what the workers' process trees hold.
+    /// Takes the memory of the workers' process trees, about once a second.
     void measure();
     /// Figures that an attempt leaves behind, however it ended.
     void sum_up(const Job& job);

@@ -216,7 +216,7 @@ void Ledger::forget_if_ended(const Event& event) {
     // A trial of several objectives or with constraints is ranked by its steps, and a configuration may be repeated.
     if (!finished || !study_.objective.simple() || study_.repeats > 1) return;
     TrialRecord& trial = record_.trial(finished->trial);
-    // `= {}` would keep what the vectors have allocated.
+    // `= {}` would keep the memory of the vectors.
     trial.curve = std::vector<Report>();
     trial.losses = std::vector<double>();
     trial.point = Point();

@@ -14,7 +14,7 @@ namespace hpo {
 
 namespace {
 
-/// Left free for the system and what else the user does: a tenth, at most 2 GiB.
+/// Memory left free for the system and the user's other programs: a tenth, at most 2 GiB.
 std::int64_t reserve_of(std::int64_t memory) { return std::min<std::int64_t>(memory / 10, std::int64_t{2} << 30); }
 
 std::optional<std::string> visible_devices() {
@@ -130,8 +130,8 @@ std::map<int, DeviceCalibration> LiveMachine::calibrations() const {
 
 namespace {
 
-/// Returns true if trials can be predicted on the CPU and on a GPU, and tells what is missing otherwise. `identity` is
-/// that of a worker on the first GPU.
+/// Returns true if trials can be predicted on the CPU and on a GPU, and names the missing calibration otherwise.
+/// `identity` is that of a worker on the first GPU.
 bool both_measured(const LiveMachine& machine, const std::string& identity,
                    const std::function<void(const DeviceNotice&)>& tell) {
     const auto measured = machine.calibrations();
@@ -178,8 +178,8 @@ std::vector<TreeReading> LiveMachine::read_trees(std::span<const std::int64_t> r
     return readings;
 }
 
-/// What other sessions have reserved of a device and do not use yet: it is as good as used. What they use is what the
-/// reading shows: it may be older than what they have published.
+/// Memory of a device that other sessions have reserved and do not use yet: it counts as used. Their use is that of the
+/// reading, which may be older than their publication.
 std::int64_t LiveMachine::promised(const std::string& device, const DeviceReading* reading) const {
     std::int64_t bytes = 0;
     for (std::size_t i = 0; i < other_sessions_.size(); ++i)

@@ -25,7 +25,7 @@ namespace hpo {
 
 class LiveMachine final : public SessionMachine {
    public:
-    /// Takes the first reading (first_wait() at most; `tell` is called with what takes longer than a second). Fails
+    /// Takes the first reading (first_wait() at most; `tell` gets each step that takes longer than a second). Fails
     /// when `resources` name a device that is not there, or when the study asks for GPUs (`backend: cuda` or `opencl`)
     /// and there is none that it may use; the reason says what there is.
     ///

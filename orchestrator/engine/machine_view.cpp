@@ -9,7 +9,7 @@ Machine MachineView::for_trials() const {
     std::optional<WorkerIndex> reusable;
     for (std::size_t i = 0; i < pool_.workers().size(); ++i) {
         const Worker& worker = pool_.workers()[i];
-        if (worker.spent) continue;  // nothing is reserved for it any more: what it holds is in use like others'
+        if (worker.spent) continue;  // without a reservation: its memory is in use like others'
         if (!worker.idle())
             workers.push_back(static_cast<WorkerIndex>(i));
         else if (!reusable)

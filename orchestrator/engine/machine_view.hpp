@@ -16,10 +16,10 @@ class MachineView {
     MachineView(const EngineContext& context, const WorkerPool& pool, const DeviceHealth& health)
         : context_(context), pool_(pool), health_(health) {}
 
-    /// What it has for trials. The memory of one idle worker is free for the trial that it would take; that of further
-    /// ones is in use until they take one or leave. Devices that cool down are set aside.
+    /// Returns the capacity for trials. The memory of one idle worker is free for the trial that it would take; that of
+    /// further ones is in use until they take one or leave. Devices that cool down are set aside.
     [[nodiscard]] Machine for_trials() const;
-    /// What for_trials() returns, if it is always the same; else nullptr.
+    /// Returns the machine of for_trials() if it never changes; else nullptr.
     [[nodiscard]] const Machine* unchanging() const {
         return health_.untroubled() ? context_.parts.fixed_machine : nullptr;
     }

@@ -65,7 +65,7 @@ Result<std::unique_ptr<OneWorker>> OneWorker::start(const Study& study, const Pr
                                                     const Target& target) {
     std::unique_ptr<OneWorker> one(new OneWorker);
     Impl& impl = *one->impl_;
-    static int started = 0;  // what ends one worker must not end another
+    static int started = 0;  // the end of one worker must not end another
     auto executor = LocalExecutor::make(impl.loop,
                                         {.tag = "hpo-one-" + std::to_string(getpid()) + "-" + std::to_string(++started),
                                          .program = programs.hpo,

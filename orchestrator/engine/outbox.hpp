@@ -1,4 +1,4 @@
-// Holds messages to workers until what they follow from is stored.
+// Holds messages to workers until the events that they follow from are stored.
 #pragma once
 
 #include <span>

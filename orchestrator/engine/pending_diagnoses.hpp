@@ -1,5 +1,5 @@
 // Attempts that ended on an accelerator and whose cause is known only when readings have come that are newer than their
-// end: was the device lost, did other programs take its memory? What they held stays reserved until then.
+// end: was the device lost, did other programs take its memory? Their memory stays reserved until then.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the trials of a study need, as far as it is known: answered by a worker, predicted from what others took, or
+// Resources that the trials of a study need, as far as known: answered by a worker, predicted from what others took, or
 // learned when one ran out of memory. It reads no machine and starts nothing.
 #pragma once
 
@@ -29,10 +29,10 @@ struct TrialRequirements : TrialNeeds {
     std::string shrunk;              ///< reason of smaller micro-batches, for one notice
     Footprint minimum{0, 0, 0};      ///< least reservation, after it ran out of memory
     std::int64_t ran_out_after = 0;  ///< furthest step of the attempts that ran out of memory
-    bool waited = false;           ///< has waited in vain for other programs to free memory, and takes what they leave
-    Seconds lasted{0};             ///< duration of the last attempt
-    bool must_run_alone = false;   ///< nothing may run beside it, after it ran out of memory
-    std::optional<StepWork> work;  ///< work of a step, if a worker has answered
+    bool waited = false;             ///< has waited in vain for other programs to free memory, and takes the rest
+    Seconds lasted{0};               ///< duration of the last attempt
+    bool must_run_alone = false;     ///< nothing may run beside it, after it ran out of memory
+    std::optional<StepWork> work;    ///< work of a step, if a worker has answered
 
     // If trials may compute on the host and on accelerators:
     bool on_host = false;                             ///< computes on the host

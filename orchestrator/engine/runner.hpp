@@ -41,7 +41,7 @@ class RunObserver {
     virtual std::string ended_with_study(const StudyRecord&, std::span<const StoredEvent>) { return {}; }
     virtual void print(const std::string& lines) { (void)lines; }
     virtual void notice(const Notice&) {}
-    /// SIGQUIT asked what the session waits for. `lines` are for stderr.
+    /// SIGQUIT asked for the reason of waiting. `lines` are for stderr.
     virtual void answer(const std::string& lines) { (void)lines; }
     /// Returns the progress of the session for draw(); empty: nothing to draw. Called about four times a second.
     virtual std::string picture(const SessionView&) { return {}; }

@@ -27,8 +27,8 @@ std::optional<ConcurrencyPlan> concurrency_plan(const Study& study, const Worker
 Result<void> keep_findings(const Study& study, const SessionMachine& machine,
                            std::span<const ConcurrencyFinding> findings);
 
-/// Returns a line per device with what was found: "2, by their throughput: 2 at once: 1.93 times the work of one; 3:
-/// 1.90 times".
+/// Returns a line per device with the number of trials at once: "2, by their throughput: 2 at once: 1.93 times the work
+/// of one; 3: 1.90 times".
 std::vector<std::string> finding_lines(std::span<const ConcurrencyFinding> findings);
 
 }  // namespace hpo

@@ -42,7 +42,7 @@ class SessionMachine {
     /// Sets the reservations of other sessions, which read() counts as used.
     virtual void take_other_sessions(std::vector<SessionReservations> sessions) = 0;
 
-    /// A worker has started as this process of the first host, or has ended. What follows names it by its index.
+    /// A worker has started as this process of the first host, or has ended. Later calls name it by its index.
     virtual void worker_started(WorkerIndex worker, std::int64_t pid) = 0;
     virtual void worker_ended(WorkerIndex worker) = 0;
 

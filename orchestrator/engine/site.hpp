@@ -36,7 +36,7 @@ struct SessionSite {
     std::string fewer_than_asked;                ///< why `resources.parallel` trials do not run at once; else empty
 };
 
-/// What a site needs to know of the session. All references outlive the site.
+/// Facts of the session for a site. All references outlive the site.
 struct SiteRequest {
     boost::asio::io_context& loop;
     const Study& study;

@@ -28,14 +28,14 @@ class Throughput {
     /// A trial has reported its last step, or was told to end.
     void ending(WorkerIndex index, std::int64_t trial);
 
-    /// Sets the limits of what may start now. `most_slots`: of any worker that answers what trials need.
+    /// Sets how many trials may start now. `most_slots`: the most slots of a worker that answers `plan`.
     void limit(PlacementLimits& limits, std::size_t most_slots) const;
     /// Returns true if the limits allow a further trial on some device.
     [[nodiscard]] bool allows_another() const;
     /// Returns the number of trials at once that the limits allow, or the number of workers if that is less.
     [[nodiscard]] std::int64_t at_once() const;
 
-    /// Returns what was found by now, for the devices on which anything was measured.
+    /// Returns the numbers found by now, for the devices with a measurement.
     [[nodiscard]] std::vector<ConcurrencyFinding> findings() const;
 
    private:

@@ -1,4 +1,4 @@
-// Describes what a session waits for, in answer to SIGQUIT.
+// Describes why a session waits, in answer to SIGQUIT.
 #pragma once
 
 #include <optional>

@@ -91,7 +91,7 @@ class WorkerPool {
     /// locked database) and read no messages.
     void forgive_silence();
 
-    // What it trains.
+    // ---- Trials of a worker ----
 
     Job& reserve(WorkerIndex index, bool joins, const TrialNeeds& needs, Reservation reservation);
     /// Begins the attempt that the job was reserved for.
@@ -131,7 +131,7 @@ class WorkerPool {
     /// Removes an exited worker, frees its index and returns its last state.
     Worker remove(WorkerIndex index);
 
-    // What there is.
+    // ---- Queries ----
 
     [[nodiscard]] bool empty() const { return known_.empty.size() == workers_.size(); }
     /// Returns true if a worker has a job, or is not idle.

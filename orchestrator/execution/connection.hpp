@@ -26,7 +26,7 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
         std::function<void(WorkerMessage&&)> message;
         std::function<void(const std::string& why)> malformed;  ///< a line is not a message; `why` is printable
         std::function<void()> closed;                           ///< the peer has closed it; no event follows
-        /// What is queued cannot be sent: the kernel has had no room for a minute.
+        /// Queued bytes cannot be sent: the buffers of the kernel have been full for a minute.
         std::function<void(const std::string& why)> failed{};
     };
 

@@ -44,7 +44,7 @@ void on_last_resort(int) {
     ::_exit(exit_status_of(interrupted_by));
 }
 
-// After a session that a signal ended, the report of it is left to print; a further signal cuts that short.
+// A signal has ended the session, whose report is still to be printed; a further signal cuts that short.
 void handle_later_signal(int) { ::_exit(exit_status_of(interrupted_by)); }
 
 [[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }

@@ -42,7 +42,7 @@ constexpr seconds malformed_lines_every{1};
 constexpr milliseconds sweep_again{5};
 constexpr milliseconds destruction_within{2000};
 
-/// What is known of one worker index. `launches` distinguishes timers of the present worker from those of an earlier
+/// State of one worker index. `launches` distinguishes timers of the present worker from those of an earlier
 /// one.
 struct LocalWorker {
     explicit LocalWorker(WorkerIndex n, std::int64_t log_bytes) : number(n), log(log_bytes) {}

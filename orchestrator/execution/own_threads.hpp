@@ -1,4 +1,4 @@
-// The threads of this process, for people who ask what it does.
+// Lists the threads of this process, for people who look into it.
 #pragma once
 
 #include <string>

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int socket_bytes = 1024 * 1024;  ///< an order with a large environment is one packet
 
-/// The interpreter gets the environment of the trials, but not what a worker needs to connect.
+/// The interpreter gets the environment of the trials, without the variables of a worker's connection.
 Start interpreter_for(const Start& worker) {
     Start start = worker;
     start.command = worker.preload;

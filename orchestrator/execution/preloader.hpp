@@ -37,7 +37,7 @@ class Preloader {
     void end();
 
     [[nodiscard]] int socket() const { return socket_.get(); }
-    Descriptor output;  ///< what the interpreter prints while it imports
+    Descriptor output;  ///< output of the interpreter while it imports
 
    private:
     Descriptor socket_;

@@ -44,7 +44,7 @@ Descriptor lock(const fs::path& folder) {
     return handle;
 }
 
-/// "hpo-", 16 digits of the tag's hash, '-', and what makes the name unique.
+/// "hpo-", 16 digits of the tag's hash, '-', and a unique end.
 bool has_our_form(const std::string& name) {
     return name.starts_with("hpo-") && name.find_first_not_of("0123456789abcdef", 4) == 20 && name[20] == '-';
 }

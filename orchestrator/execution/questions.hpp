@@ -1,4 +1,4 @@
-// SIGQUIT asks a session what it waits for, and ends nothing.
+// SIGQUIT asks a session why it waits, and ends nothing.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -30,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::size_t chunk_bytes = 64 * 1024;
-/// When so many bytes of events are unsent, the worker's output is left in its pipe, and the worker waits.
+/// Bytes of unsent events above which the worker's output is left in its pipe, so that the worker waits.
 constexpr std::size_t backlog_bytes = 256 * 1024;
 /// Most output that is read after the worker's end; whoever writes more then is not a descendant.
 constexpr std::size_t last_output_bytes = 1024 * 1024;

@@ -60,7 +60,7 @@ constexpr double forecast_tells = 0.4;               ///< correlation from which
 constexpr double tells_all = 0.5;                    ///< correlation from which full trainings get the minimum share
 constexpr double untold = 0.45;                      ///< prior correlation, used until trials have passed the next rung
 constexpr double cheap = 0.2;                        ///< share of all steps that the test of a repetition may take
-constexpr double doubt = 5;  ///< weight of the prior and of the model's estimate, in trials with known ends
+constexpr double prior_trials = 5;  ///< weight of the prior and of the model's estimate, in trials with known ends
 
 /// A trial at a rung, ordered by its predicted end.
 struct Foretold {
@@ -440,7 +440,7 @@ class Extrapolation final : public StoppingRule {
         if (first == rungs_.size()) return least_full;
         const double model = model_.tells(first) > 0 ? model_.tells(first) : untold;
         const double count = std::max(0.0, static_cast<double>(foretold_.size()) - 1);  // one end has no order
-        const double tells = (doubt * (model + untold) + count * concordance()) / (2 * doubt + count);
+        const double tells = (prior_trials * (model + untold) + count * concordance()) / (2 * prior_trials + count);
         return std::clamp(1 - tells / tells_all, least_full, most_full);
     }
 

@@ -1,4 +1,4 @@
-// What users write about a study: notes and tags of the study and of its trials.
+// Notes and tags of users about a study and its trials.
 //
 // They lie in `notes.json` beside the database, which has one writer: so they can be written while another process runs
 // the study, and earlier versions of hpo read the study as before.
@@ -20,7 +20,7 @@ struct Note {
     std::string text;  ///< any text, also with line breaks and markup
 };
 
-/// What is written about a study or about a trial.
+/// Notes and tags of a study or of a trial.
 struct Remarks {
     std::vector<Note> notes;        ///< in the order of writing
     std::vector<std::string> tags;  ///< in the order of their addition, each once

@@ -1,11 +1,11 @@
-// The interface between what is trained and what computes it.
+// The interface between models and the devices that compute them.
 //
 // A Device provides memory (Buffer) and queues (Stream). A Stream works on one arena, which is the memory of a fused
 // group: K models (replicas) that train side by side, laid out by tensor.hpp before the first step. Nothing is
 // allocated after that. Every operation does the same for each replica, and a replica's numbers depend on that replica
-// alone. What differs between replicas (learning rate, decay, dropout probability, smoothing, seed, iteration, alive)
-// is stored once per replica in the arena: as a 1 x 1 tensor made by Layout::add_per_replica, or as an entry
-// (Tensor::at) of a table [1, W] made by Layout::add. What all replicas share is a plain argument.
+// alone. Numbers that differ between replicas (learning rate, decay, dropout probability, smoothing, seed, iteration,
+// alive) are stored once per replica in the arena: as a 1 x 1 tensor made by Layout::add_per_replica, or as an entry
+// (Tensor::at) of a table [1, W] made by Layout::add. A number that all replicas share is a plain argument.
 //
 // Operations (operations.hpp) are enqueued in order; only `read` and `synchronise` wait. Their shapes are those of one
 // replica: B rows of a micro-batch, I inputs, O outputs, C classes, P elements of the parameter block, W iterations of
@@ -64,7 +64,7 @@ class Stream {
 
     /// Copies `data` to all of one replica of `to`; `data` may be reused on return.
     virtual void write_bytes(const Tensor& to, int replica, std::span<const std::byte> data) = 0;
-    /// Waits for what was enqueued before, then copies all of one replica of `from`.
+    /// Waits for all operations enqueued before, then copies one replica of `from` whole.
     virtual void read_bytes(const Tensor& from, int replica, std::span<std::byte> data) = 0;
     /// Waits for everything that was enqueued.
     virtual void synchronise() = 0;
@@ -128,7 +128,7 @@ class DeviceFull : public std::bad_alloc {
     std::runtime_error message_;  ///< its copies do not throw
 };
 
-/// What memory a device's buffers are taken from.
+/// The memory that holds a device's buffers.
 struct DeviceMemory {
     bool of_its_own = false;        ///< the device's; otherwise the process's
     bool shared_with_host = false;  ///< the device's, which is the host's too: integrated GPUs, PoCL
@@ -155,12 +155,13 @@ class Device {
     virtual ~Device() = default;
 
     [[nodiscard]] virtual std::string_view backend() const = 0;  ///< cpu, opencl or cuda
-    [[nodiscard]] virtual std::string name() const = 0;  ///< backend and what it runs on: "cpu, x86-64-v4, SkylakeX"
+    [[nodiscard]] virtual std::string name() const = 0;          ///< backend and processor: "cpu, x86-64-v4, SkylakeX"
     /// The version of the device's driver. Empty: it has none, or the driver does not tell.
     [[nodiscard]] virtual std::string driver() const { return {}; }
     /// A warning: why the device is slower than it could be, and the cure. Empty: nothing is wrong.
     [[nodiscard]] virtual std::string remark() const { return {}; }
-    /// What multiplies matrices, with its version and file, or why it is not the usual library. Empty: `name` says it.
+    /// The library that multiplies matrices, with its version and file, or why it is not the usual library. Empty:
+    /// `name` says it.
     [[nodiscard]] virtual std::string products() const { return {}; }
     [[nodiscard]] virtual DeviceMemory memory() const { return {}; }
     /// Measures context_bytes again: drivers load code and take workspaces when these are first used.

@@ -9,7 +9,7 @@
 
 namespace hpo {
 
-/// What a worker is told to compute on.
+/// The device that a worker is told to compute on.
 struct BackendChoice {
     /// cpu, cuda or opencl; auto: CUDA where it works, else an OpenCL device that is not a CPU, else the CPU.
     std::string backend = "cpu";
@@ -19,7 +19,7 @@ struct BackendChoice {
     std::optional<std::size_t> device;
 };
 
-/// Opens the device. An error names what is missing: the library, the driver, the device.
+/// Opens the device. An error names the missing part: the library, the driver, the device.
 Result<std::unique_ptr<Device>> make_device(const BackendChoice& choice);
 
 }  // namespace hpo

@@ -13,9 +13,9 @@ namespace hpo {
 /// neighbouring rows. The last ghost batch of the input has the remaining rows. All rows must be valid.
 ///
 /// The running mean and variance are averages over updates: running += d * (present - running) with
-/// d = max(momentum, 1 / (iteration + 1)), so that the first update replaces what is there. The present ones are means
-/// over the ghost batches of the whole batch, weighted by their rows, of their means and unbiased variances. They are
-/// added micro-batch by micro-batch: the first one (Write::set) also takes d times the running ones away.
+/// d = max(momentum, 1 / (iteration + 1)), so that the first update replaces the initial ones. The present ones are
+/// means over the ghost batches of the whole batch, weighted by their rows, of their means and unbiased variances. They
+/// are added micro-batch by micro-batch: the first one (Write::set) also takes d times the running ones away.
 struct BatchNorm {
     std::int64_t ghost = 0;    ///< G; 0: evaluation, by the running mean and variance
     std::int64_t batch = 1;    ///< training: rows of the whole batch

@@ -72,7 +72,7 @@ struct ConvolveBackward {
     }
 };
 
-/// Channels are computed in blocks of so many at most.
+/// Most channels of a block.
 inline constexpr std::int64_t convolution_columns = 32;
 
 /// Numbers of the workspace: an image and its gradient within a border of zeros, and the weights and their gradient,

@@ -1,5 +1,5 @@
 // The operations that devices compute, each as the structure of its arguments. Those of one kind of model have a header
-// of their own; the list at the end names all. What holds for every operation is said in backend.hpp.
+// of their own; the list at the end names all. The rules of every operation are in backend.hpp.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ struct Initialise {
     [[nodiscard]] Work work() const { return moving(to, {to}); }
 };
 
-/// Samples in a buffer, each with its target: what a model is to say of it. All replicas share them, unless
+/// Samples in a buffer, each with its target. All replicas share them, unless
 /// Gather::fold says otherwise. The operations see a feature x as x * scale + shift.
 struct Samples {
     const Buffer* buffer = nullptr;
@@ -250,7 +250,7 @@ struct MeanPixelsBackward {
 };
 
 /// The maximum of each channel in windows of 2 x 2 pixels that do not overlap; at the right and lower border of images
-/// with odd sides, of what of a window lies inside.
+/// with odd sides, of a window's part inside.
 struct MaxPixels {
     std::int64_t height = 0;  ///< pixels of the input
     std::int64_t width = 0;   ///< pixels of the input
@@ -282,7 +282,7 @@ struct Activate {
     Tensor output;
     Dropout dropout;
     Tensor activations;  ///< u32 per replica: its Activation, in place of `activation`; `output` must not be `pre` then
-    Tensor skipped{};    ///< [B, O]: what went around a residual block; or none, as with an output of 16 bits
+    Tensor skipped{};    ///< [B, O]: the input of a residual block; or none, as with an output of 16 bits
 
     [[nodiscard]] Work work() const { return moving(output, {pre, output, skipped}); }
 };
@@ -302,8 +302,8 @@ struct ActivateBackward {
 };
 
 /// Layer normalisation (Ba, Kiros and Hinton 2016): a = input + bias; output = (a - mean) * rstd * scale + shift over
-/// each row, with the variance divided by the number of valid columns. Padding columns must be 0 in what is read, and
-/// are 0 in what is written. Without `centred` the mean is taken to be 0: RMS norm (Zhang and Sennrich 2019).
+/// each row, with the variance divided by the number of valid columns. Padding columns must be 0 in the operands, and
+/// are 0 in the results. Without `centred` the mean is taken to be 0: RMS norm (Zhang and Sennrich 2019).
 struct LayerNorm {
     Tensor input;   ///< [B, O]; becomes a
     Tensor bias;    ///< [1, O], or none
@@ -355,9 +355,9 @@ struct CrossEntropy {
     [[nodiscard]] Work work() const { return moving(logits, {logits, gradient}); }
 };
 
-/// The sum over the columns of the logistic loss of each logit against (1 - smoothing) * label + smoothing / 2. Of an
-/// element what CrossEntropy is of a row: `labels` are f32 [B, C], each 0 or 1; `correct` counts elements whose logit
-/// is above 0 exactly if the label is 1; the weight of its column multiplies the part that a label of 1 has in an
+/// The sum over the columns of the logistic loss of each logit against (1 - smoothing) * label + smoothing / 2. An
+/// element is treated as a row by CrossEntropy: `labels` are f32 [B, C], each 0 or 1; `correct` counts elements whose
+/// logit is above 0 exactly if the label is 1; the weight of its column multiplies the part that a label of 1 has in an
 /// element's loss.
 struct BinaryCrossEntropy : CrossEntropy {
     [[nodiscard]] Work work() const { return moving(logits, {logits, labels, gradient}); }

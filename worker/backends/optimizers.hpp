@@ -35,7 +35,7 @@ struct GradientNorm {
     [[nodiscard]] Work work() const { return moving(gradient, {gradient}); }
 };
 
-/// The parameter block of each replica and what an optimizer needs to update it. Replicas that are not alive keep their
+/// The parameter block of each replica with the operands of its update. Replicas that are not alive keep their
 /// weights and their state.
 struct Update {
     Tensor weights;            ///< [1, P] updated

@@ -4,7 +4,7 @@
 // A Feistel network of eight rounds permutes [0, 2^bits), the smallest power of two from 64 that holds all positions
 // (Luby and Rackoff, "How to construct pseudorandom permutations from pseudorandom functions", SIAM J. Comput. 17,
 // 1988; as a shuffle: Mitchell, Stokes, Frank, Holmes, "Bandwidth-optimal random shuffling for GPUs", ACM TOPC 9,
-// 2022). What falls outside is permuted again until it falls inside (cycle walking: Black and Rogaway, "Ciphers with
+// 2022). A number outside is permuted again until it falls inside (cycle walking: Black and Rogaway, "Ciphers with
 // arbitrary finite domains", CT-RSA 2002). The eight round keys are the words of the blocks 0 and 1 of (seed,
 // Purpose::shuffle, epoch). The two halves differ by one bit at most. A round applies the finaliser of MurmurHash3 to
 // (half xor key).

@@ -40,7 +40,7 @@ struct GruStepBackward {
     Tensor candidate;           ///< [B, W] as forward left it
     Tensor before;              ///< [B, W]
     Tensor recurrent_gradient;  ///< [B, 3 * W] written: the gradient of h
-    Tensor before_gradient;     ///< [B, W] added to: without what goes through h; none for the first step
+    Tensor before_gradient;     ///< [B, W] added to: without the share through h; none for the first step
 
     [[nodiscard]] Work work() const {
         return moving(gates, {gradient, gates, gates, candidate, before, recurrent_gradient});

@@ -80,13 +80,13 @@ struct Tensor {
     }
     /// The first `count` rows: a batch shorter than planned.
     [[nodiscard]] Tensor first_rows(std::int64_t count) const { return slice(0, count, columns); }
-    /// The matrices of all replicas with what lies between them, for one copy of all: as replica 0's row of elements,
+    /// The matrices of all replicas with the gaps between them, for one copy of all: as replica 0's row of elements,
     /// replica k's first at k * replica_stride / size_of(type).
     [[nodiscard]] Tensor all_replicas(int replicas) const {
         const std::size_t elements_of_all = static_cast<std::size_t>(replicas) * replica_stride / size_of(type);
         return {offset, 0, 1, static_cast<std::int64_t>(elements_of_all), type};
     }
-    /// Replica `k`'s matrix as replica 0's: what a stream of one replica works on.
+    /// Replica `k`'s matrix as replica 0's, for a stream of one replica.
     [[nodiscard]] Tensor replica(int k) const {
         Tensor tensor = *this;
         tensor.offset += static_cast<std::size_t>(k) * replica_stride;
@@ -96,11 +96,11 @@ struct Tensor {
     [[nodiscard]] Tensor at(std::int64_t index) const { return slice(index, 1, 1); }
 };
 
-/// Replicas that a group has at most. Numbers per replica are laid out for so many, so that each further replica takes
+/// Most replicas of a group. Numbers per replica are laid out for all of them, so that each further replica takes
 /// the same bytes.
 inline constexpr int max_replicas = 256;
 
-/// Places tensors one behind the other. `bytes()` is what the arena takes, exactly: a + b * replicas for the same
+/// Places tensors one behind the other. `bytes()` is the exact size of the arena: a + b * replicas for the same
 /// tensors.
 class Layout {
    public:

@@ -1,4 +1,4 @@
-// What an operation takes, as profiles show it.
+// The work of an operation, as profiles show it.
 #pragma once
 
 #include <cstdint>

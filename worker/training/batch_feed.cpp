@@ -29,7 +29,7 @@ Samples BatchFeed::source(const Samples& samples) const {
     return staged;
 }
 
-/// The k-th replica's part of what is staged.
+/// The k-th replica's part of the staged batch.
 std::span<std::byte> BatchFeed::part_of(std::span<std::byte> host, std::size_t k) const {
     const Tensor& one = plan_.arena.staged[0].bytes;
     return host.subspan(k * one.replica_stride, one.bytes());
@@ -80,7 +80,7 @@ void BatchFeed::fill_rows(const Samples& samples, std::int64_t from, std::int64_
         for (std::int64_t i = 0; i < rows; ++i) put(samples, folds[k], from + i, part_of(host, k), i);
 }
 
-/// Sends what was put into the stage's next part to the place that was not read last.
+/// Sends the stage's next part to the target that was not read last.
 void BatchFeed::send(int first, int count) {
     place_ = 1 - place_;
     stage_->send(plan_.arena.staged[place_].bytes.replica(first).all_replicas(count));

@@ -109,7 +109,7 @@ LoadingChoice choose_loading(const LoadingWish& wish, const LoadingTimes& times)
         const double saved = wish.on_host_cores ? times.waiting : times.loading;
         const double least = wish.on_host_cores ? worth_a_thread : overlaps_anyway;
         if (times.update > 0 && saved >= least * times.update) {
-            // Of what is left, the time of the computation.
+            // The rest is the time of the computation.
             const double rest = std::max(times.update - times.loading, times.update / (2 * most_threads));
             choice.threads = std::clamp(static_cast<int>(std::ceil(times.loading / rest)), 1, most_threads);
         }

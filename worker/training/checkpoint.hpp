@@ -1,6 +1,6 @@
-// Checkpoint files: weights and what is needed to go on, in one file that is either whole or refused.
+// Checkpoint files: weights and the state of training, in one file that is either whole or refused.
 //
-// Little-endian: "HPOCKPT3" (the number rises with each change of what training computes; an older file is refused),
+// Little-endian: "HPOCKPT3" (the number rises with each change of the computation; an older file is refused),
 // u64 binding, i64 step, u64 bytes of the payload, the payload, u32 CRC-32 of all before it. The binding is a hash of
 // everything that the numbers inside follow from; a file of another trial, configuration, data set or format is refused
 // by it. A file is written under a temporary name and renamed, so that a reader sees the old one or the new one. It is

@@ -43,7 +43,7 @@ double rate_factor(const ParameterBlock& block, const Parameter& parameter, Opti
 
 namespace {
 
-/// Lays out what Muon needs.
+/// Lays out the memory of Muon.
 Orthogonal add_orthogonal(Layout& layout, const ParameterBlock& block, std::span<const RateRun> runs) {
     std::int64_t largest = 1, side = 1, parts = 0;
     for (const RateRun& run : runs) {

@@ -85,7 +85,7 @@ struct GroupArena {
     Tensor class_weights;       ///< [1, classes], with training.class_weights
     Tensor absolute;            ///< [1, 1], of regression: the sum of absolute errors
     std::array<Staged, 2> staged;
-    std::size_t bytes = 0;  ///< of everything, with the numbers per replica and what the model needs
+    std::size_t bytes = 0;  ///< of the whole arena, with the numbers per replica and the memory of the model
 
     /// The weights that are evaluated and saved.
     [[nodiscard]] const Tensor& evaluated() const { return average ? average : weights; }
@@ -161,8 +161,8 @@ std::string checkpointing_text(const GroupPlan& plan);
 /// of one sample cannot be smaller: then it has the way with the least memory.
 ///
 /// Of `trials` trials, with as many replicas each as they have folds. The error names the key: the batch is larger than
-/// the training split, augmentation of what are no images, or smoothed labels in regression. For padded replicas
-/// `configuration` is the one of their bucket (fusion.hpp), whose batch may be larger than the split.
+/// the training split, augmentation of samples that are no images, or smoothed labels in regression. For padded
+/// replicas `configuration` is the one of their bucket (fusion.hpp), whose batch may be larger than the split.
 Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape& shape, const SplitSizes& sizes,
                              int trials, Fusion fusion = Fusion::identical);
 

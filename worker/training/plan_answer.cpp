@@ -112,7 +112,7 @@ Footprint footprint_of(const PlannedTrial& trial, const WorkerContext& context) 
     return footprint;
 }
 
-/// What each further trial adds beside another one in the same process. One thread drives the device for all.
+/// The colocated footprint of a trial in a process that trains another one. One thread drives the device for all.
 Footprint colocated_footprint(const PlannedTrial& trial, const WorkerContext& context) {
     const GroupPlan two = value_or_throw(plan_replicas(context, trial.resolved, trial.shape, trial.sizes, 2));
     const std::size_t arena = two.arena.bytes - trial.plan.arena.bytes;
@@ -122,7 +122,7 @@ Footprint colocated_footprint(const PlannedTrial& trial, const WorkerContext& co
     further.host_bytes = two.host_bytes - trial.plan.host_bytes;
     if (in_host_memory(context.device)) further.host_bytes += static_cast<std::int64_t>(arena);
     if (!memory.of_its_own) return further;
-    // Rounded up for each replica, so that the sum for any number of them is never less than what they take.
+    // Rounded up for each replica, so that the sum for any number of them is never less than their memory.
     const auto taken = [&](std::size_t bytes) { return static_cast<std::int64_t>(memory.taken_by(bytes)); };
     const auto stream_bytes = [&](int trials) { return context.device.stream_bytes(trials * trial.sizes.folds); };
     const std::size_t first = stream_bytes(1), second = stream_bytes(2);

@@ -31,8 +31,9 @@ std::int64_t iterations_for(std::int64_t batch) {
     return std::clamp<std::int64_t>(8192 / std::max<std::int64_t>(batch, 1), 4, 32);
 }
 
-/// The key of a choice: what the speed of an update depends on. Trials of one bucket share a choice: a search draws a
-/// new batch size and new widths for almost every trial, and measuring each of them would cost more than it gains.
+/// The key of a choice: the keys that the speed of an update depends on. Trials of one bucket share a choice: a search
+/// draws a new batch size and new widths for almost every trial, and measuring each of them would cost more than it
+/// gains.
 std::string choice_key(const Configuration& configuration, const Device& device) {
     return "precision 4\n" + device.name() + "\n" + speed_key(bucket_of(configuration));
 }

@@ -56,7 +56,7 @@ class PrecisionChoices {
     Result<Configuration> resolve(Configuration configuration, const Device& device);
 
     /// As resolve, but measures where that is necessary; `line` then gets a line for the log. Throws OutOfMemory, and
-    /// what `should_continue` throws.
+    /// the exceptions of `should_continue`.
     Result<Configuration> measure(Configuration configuration, Device& device, const DeviceData& data,
                                   const Clock& clock, const ShouldContinue& should_continue, std::string& line);
 

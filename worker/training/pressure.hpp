@@ -1,7 +1,7 @@
 // The size of micro-batches while memory runs short and becomes free again. Pure: it follows from readings alone.
 //
-// What all programs together use of the memory is averaged over readings. Above the target the micro-batch shrinks to
-// 0.8 of itself, below 0.8 of the target it grows by a fifth, up to what was configured. The band between keeps
+// The memory that all programs together use is averaged over readings. Above the target the micro-batch shrinks to
+// 0.8 of itself, below 0.8 of the target it grows by a fifth, up to the configured one. The band between keeps
 // it steady: from below 0.8 of the target a fifth more cannot pass the target, even if all the use were its own. Small
 // numbers of samples change by more than that: a growth that led back above the target is tried again only after twice
 // as many calm readings as the last time.
@@ -30,9 +30,9 @@ class MemoryPressure {
     static constexpr double shrink = 0.8;       ///< times the samples
     static constexpr double grow = 1.2;         ///< times the samples
     static constexpr double calm_below = 0.8;   ///< times the target
-    static constexpr int settling = 3;          ///< readings between two changes, which the average is made of anew
+    static constexpr int settling = 3;          ///< readings between two changes, after which the average begins again
     static constexpr int calm_first = 3;        ///< calm readings in a row before a growth
-    static constexpr int calm_longest = 10000;  ///< the most that doubling makes of it
+    static constexpr int calm_longest = 10000;  ///< limit of the doubling
 
    private:
     void change(std::int64_t samples);

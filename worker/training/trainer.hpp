@@ -114,7 +114,7 @@ class Trainer {
     Evaluator evaluator_;
     std::vector<BatchOrder> orders_;                   ///< of the next batch of each replica
     bool in_backward_ = false;                         ///< in the last update, see Optimizers
-    const Tensor* rounded_from_ = nullptr;             ///< what Model::rounded_weights hold; none: not known
+    const Tensor* rounded_from_ = nullptr;             ///< source of Model::rounded_weights; none: not known
     std::vector<Replica> replicas_;                    ///< plan.replicas at most
     std::vector<float> rates_, losses_, norms_;        ///< the arena's tables of all replicas
     std::vector<std::uint32_t> first_window_indices_;  ///< 0 for each replica

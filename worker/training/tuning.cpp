@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double padding_costs = 1.15;  // times as long, at most, for what is padded to the least extent
-constexpr double doubling_costs = 1.5;  // times as long, at most, for what is padded to the next power of two
+constexpr double padding_costs = 1.15;  // times as long, at most, when padded to the least extent
+constexpr double doubling_costs = 1.5;  // times as long, at most, when padded to the next power of two
 constexpr double equally_fast = 1.05;   // times as long as the fastest part
 constexpr std::int64_t usual_batch = 128, usual_width = 256;
 
@@ -51,7 +51,7 @@ PaddingBounds find_bounds(std::int64_t first, std::int64_t last, const PaddingBo
     std::size_t coarse = least;
     while (coarse + 1 < times.size() && times[coarse + 1] <= doubling_costs * times[coarse]) ++coarse;
     const std::int64_t found = first << coarse;
-    const bool open_end = coarse + 1 == times.size() && found < last;  // what is larger could not be measured
+    const bool open_end = coarse + 1 == times.size() && found < last;  // larger ones could not be measured
     return {first << least, open_end ? std::max(found, guess.coarse) : found};
 }
 
@@ -93,7 +93,7 @@ bool are_bounds(const PaddingBounds& bounds) {
            bounds.coarse <= std::int64_t{1} << 20;
 }
 
-/// What one session has measured.
+/// The measurements of one session.
 struct Attempt {
     std::uint64_t session = 0;
     FoundTuning found;
@@ -173,7 +173,7 @@ class LockedFile {
 
     [[nodiscard]] bool is_open() const { return file_ >= 0; }
     [[nodiscard]] std::string read() const {
-        std::array<char, 1024> text{};  // what follows is for people
+        std::array<char, 1024> text{};  // the rest is for people
         const ssize_t bytes = pread(file_, text.data(), text.size(), 0);
         return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(0, bytes))};
     }

@@ -34,9 +34,9 @@ struct TuningTimes {
     std::function<std::optional<double>(std::int64_t batch, std::int64_t width)> update;
     /// Of an update as above with the usual widths, whose weights are updated in the backward pass.
     std::function<std::optional<double>(std::int64_t batch)> update_in_backward;
-    /// Of a convolution that works on parts of so many bytes.
+    /// Time of a convolution that works on parts of `bytes` bytes.
     std::function<std::optional<double>(std::int64_t part_bytes)> convolution;
-    /// Of a matrix product with so many rows.
+    /// Time of a matrix product with `rows` rows.
     std::function<std::optional<double>(std::int64_t rows)> product = [](std::int64_t) { return std::nullopt; };
     /// Whether a time is missing because the time for measuring was over.
     std::function<bool()> cut_off = [] { return false; };

@@ -20,7 +20,7 @@ constexpr int tuned_steps = 4;                // the first loads code and record
 constexpr std::size_t most_tuned_bytes = std::size_t{4} << 30;
 constexpr Seconds most_tuned_time{4};  // for all measurements: a device that is slower than that has nothing to gain
 
-/// Whether so many bytes may be taken for a moment.
+/// Whether `bytes` may be taken for a moment.
 bool may_take(Device& device, std::size_t bytes) {
     const auto left = device.memory_left();
     const DeviceMemory memory = device.memory();
@@ -137,7 +137,7 @@ std::optional<double> convolution_time(Device& device, const Clock& clock, std::
     }
 }
 
-/// Times a product of so many rows of 512 numbers with a matrix of 512 x 512, as those of a transformer's blocks are.
+/// Times a product of `rows` rows of 512 numbers with a matrix of 512 x 512, as those of a transformer's blocks are.
 /// Several follow each other without a wait, as in training.
 std::optional<double> product_time(Device& device, const Clock& clock, std::int64_t rows) {
     constexpr std::int64_t width = 512;

@@ -81,7 +81,7 @@ Configuration resolve_auto(WorkerContext& context, Configuration configuration);
 /// Returns the configuration of a trial's arena: that of its bucket (fusion.hpp) if trials may share the worker,
 /// otherwise its own.
 Configuration layout_configuration(const WorkerContext& context, const Configuration& configuration);
-/// The plan of a group with such a configuration. Errors are plan_group's.
+/// Returns the plan of a group with this configuration. Errors are plan_group's.
 Result<GroupPlan> plan_replicas(const WorkerContext& context, const Configuration& laid_out, const DataShape& shape,
                                 const SplitSizes& sizes, int replicas);
 

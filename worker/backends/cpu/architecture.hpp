@@ -1,5 +1,5 @@
-// What the CPU backend does differently on each architecture. A folder x86_64/ or aarch64/ implements this header and
-// bfloat16.hpp, and compiles the kernels for the levels of its architecture.
+// The parts of the CPU backend that differ between architectures. A folder x86_64/ or aarch64/ implements this header
+// and bfloat16.hpp, and compiles the kernels for the levels of its architecture.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ struct CpuLevel {
 /// Those that this CPU has, in rising order. The first is the one that every CPU has.
 std::vector<CpuLevel> cpu_levels();
 
-/// What multiplies bfloat16 numbers: nothing, instructions on vector registers, or AMX tiles.
+/// Instructions for products of bfloat16 numbers: none, on vector registers, or on AMX tiles.
 enum class Bfloat16Unit { none, vectors, tiles };
 
 /// Returns the fastest unit of this CPU that the system lets this process use. Asks for it once. Only a CPU with the

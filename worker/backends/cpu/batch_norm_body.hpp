@@ -1,5 +1,5 @@
 // The kernels of batch normalisation: a part of kernels_body.hpp, which includes it inside of its unnamed namespace.
-// See batch_norm.hpp for what they compute. Sums are taken of parts of rows first, so that many rows do not round much.
+// batch_norm.hpp defines them. Sums are taken of parts of rows first, so that many rows do not round much.
 
 /// Calls visit(first row, rows of the ghost batch, first column, columns, number of the ghost batch).
 template <class F>

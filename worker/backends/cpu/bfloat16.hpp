@@ -37,7 +37,7 @@ void write_rounded(std::int64_t rows, std::int64_t columns, std::uint16_t* to, F
 /// A dense row-major matrix of bfloat16.
 struct Bfloat16Matrix {
     const std::uint16_t* data = nullptr;
-    bool transposed = false;  ///< what is multiplied is its transpose
+    bool transposed = false;  ///< its transpose is multiplied
 };
 
 /// Multiplies matrices by a unit that the CPU has. Takes 1 MiB of memory for a block of the right operand, and 36 KiB

@@ -29,7 +29,7 @@ struct Bfloat16Block {
 
 /// Packs the columns of tiles [begin, end) of b.
 void pack_right_tiles(Bfloat16Unit unit, const Bfloat16Block& block, std::int64_t begin, std::int64_t end);
-/// Computes the rows [begin * pair, end * pair) of c, as far as there are so many.
+/// Computes those of the rows [begin * pair, end * pair) that c has.
 void multiply_strips(Bfloat16Unit unit, const Bfloat16Block& block, std::int64_t begin, std::int64_t end);
 
 }  // namespace hpo

@@ -1,4 +1,4 @@
-// What the products of bfloat16 matrices of all architectures have in common. Only the bfloat16.cpp of an architecture
+// The common part of all architectures' products of bfloat16 matrices. Only the bfloat16.cpp of an architecture
 // includes this file, which is compiled for CPUs that not all have: it calls no inline function that the linker might
 // share with a file for other CPUs.
 #pragma once

@@ -1,5 +1,5 @@
 // The kernels of the columns of tables: a part of kernels_body.hpp, which includes it inside of its unnamed namespace.
-// See columns.hpp for what they compute.
+// columns.hpp defines them.
 
 /// Calls visit(entry, its first output) for each feature that is a number, and once for each embedding.
 template <class F>

@@ -1,5 +1,5 @@
 // The kernels of convolutions without patches in memory: a part of kernels_body.hpp, which includes it inside of its
-// unnamed namespace. See Convolve in convolution.hpp for what they compute.
+// unnamed namespace. Convolve in convolution.hpp defines them.
 //
 // Each image is copied into a frame of zeros. There the elements of a patch that lie in one row of the kernel are
 // neighbours, so that a patch is a few runs of numbers, and a convolution is a matrix product whose left rows overlap.
@@ -30,7 +30,7 @@ struct Frame {
     [[nodiscard]] int64_t row() const { return (width + 2 * border) * stride; }
     [[nodiscard]] int64_t size() const { return (height + 2 * border) * row(); }
     [[nodiscard]] int64_t at(int64_t y, int64_t x) const { return (y + border) * row() + (x + border) * stride; }
-    /// Copies an image; what lies around it must be 0 already.
+    /// Copies an image; its border must be 0 already.
     void fill(const float* image, float* to) const {
         for (int64_t y = 0; y < height; ++y, image += width * channels) {
             float* pixel = to + at(y, 0);
@@ -246,7 +246,7 @@ template <int vectors>
 template <int vectors>
 inline void convolve_back_to_weights(const PatchSizes& s, const Frame& in, const float* framed, const Frame& out,
                                      const float* gradient, int64_t begin, int64_t end, float* sums) {
-    constexpr int64_t fast_bytes = 24 << 10;  // what is read again and again stays in the first-level cache
+    constexpr int64_t fast_bytes = 24 << 10;  // operands that are read again and again stay in the first-level cache
     const int64_t border = s.kernel / 2;
     const int64_t row_bytes = (s.stride * in.row() + out.row()) * static_cast<int64_t>(sizeof(float));
     const int64_t most_rows = fast_bytes / row_bytes > 1 ? fast_bytes / row_bytes : 1;

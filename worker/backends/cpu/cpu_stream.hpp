@@ -101,7 +101,7 @@ class CpuStream : public Stream {
     void share_update(const Update& update, const Step& step, float no_decay, F&& work) const;
     void round_decayed(const Update& update, int replica) const;
     [[nodiscard]] Bfloat16Products& bfloat16();
-    /// As the kernels add: zeroes what is to be written.
+    /// Zeroes a result, to which the kernels add.
     void prepare(const Tensor& target, int replica, Write write) const;
 
     const Kernels& kernels_;

@@ -14,7 +14,7 @@ namespace hpo {
 /// One replica's dropout, see Dropout in operations.hpp.
 struct DropoutDraw {
     std::uint32_t threshold = 0;  ///< a 16-bit draw below it drops; 0: no dropout
-    float scale = 1;              ///< of what is kept
+    float scale = 1;              ///< of kept numbers
     std::uint32_t key0 = 0;       ///< the seed's words
     std::uint32_t key1 = 0;
     std::uint32_t iteration = 0;
@@ -81,7 +81,7 @@ struct Kernels {
                                 float* skipped_gradient);
     /// to += from.
     void (*add)(std::int64_t count, const float* from, float* to);
-    /// As Unfold and Fold, for so many images.
+    /// As Unfold and Fold, for `images` images.
     void (*unfold)(std::int64_t images, const PatchSizes& sizes, const float* input, float* output);
     void (*fold)(std::int64_t images, const PatchSizes& sizes, const float* input, float* output);
     /// As Convolve and ConvolveBackward; the gradient of the weights adds, for the elements [begin, end) of a patch,

@@ -25,7 +25,7 @@ using std::uint32_t;
 using std::uint64_t;
 using std::uint8_t;
 
-// ---- The widest register, for what the compiler does not vectorise well by itself ----
+// ---- The widest register, for loops that the compiler does not vectorise well by itself ----
 
 #if defined(__AVX512F__)
 constexpr int register_bytes = 64;

@@ -1,5 +1,5 @@
 // The kernels of losses: a part of kernels_body.hpp, which includes it inside of its unnamed namespace. See
-// CrossEntropy and SquaredError in operations.hpp for what they compute.
+// CrossEntropy and SquaredError in operations.hpp.
 
 // ---- Softmax cross-entropy ----
 

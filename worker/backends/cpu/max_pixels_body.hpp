@@ -1,5 +1,5 @@
 // The kernels of max pooling: a part of kernels_body.hpp, which includes it inside of its unnamed namespace. See
-// MaxPixels in operations.hpp for what they compute.
+// MaxPixels in operations.hpp.
 
 /// Calls visit(pixel of the output, pixels of its window, their number) for each pixel of the output of an image.
 template <class F>

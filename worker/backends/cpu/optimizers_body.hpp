@@ -1,5 +1,5 @@
 // The kernels of optimizers: a part of kernels_body.hpp, which includes it inside of its unnamed namespace. See
-// optimizers.hpp for what they compute.
+// optimizers.hpp.
 
 double sum_of_squares(int64_t count, const float* values) {
     double total = 0;

@@ -15,7 +15,7 @@ namespace hpo {
 /// A dense row-major matrix of float32.
 struct FloatMatrix {
     const float* data = nullptr;
-    bool transposed = false;  ///< what is multiplied is its transpose
+    bool transposed = false;  ///< its transpose is multiplied
 };
 
 /// Computes c [m, n] = a [m, k] * b [k, n], or adds it to c. The rows of c are cut into parts, since the libraries

@@ -1,5 +1,5 @@
 // The kernels of recurrent models: a part of kernels_body.hpp, which includes it inside of its unnamed namespace. See
-// recurrent.hpp for what they compute.
+// recurrent.hpp.
 
 void swap_rows(int64_t outer, int64_t inner, int64_t columns, const float* input, float* output) {
     for (int64_t i = 0; i < inner; ++i)

@@ -1,5 +1,5 @@
 // The kernels of models over sequences: a part of kernels_body.hpp, which includes it inside of its unnamed namespace.
-// See sequences.hpp for what they compute.
+// sequences.hpp defines them.
 
 // ---- Products of tiles: attention multiplies matrices that lie in the first cache levels ----
 
@@ -35,7 +35,7 @@ inline void multiply_strip(int64_t depth, const LeftOperand& a, const float* b, 
         for (int v = 0; v < vectors; ++v) *reinterpret_cast<Floats*>(c + r * c_row + v * lanes) = sums[r][v];
 }
 
-/// What of a product matters for the rows of one strip: the first columns of c, and the numbers that are summed.
+/// The part of a product that matters for the rows of a strip: the first columns of c, and the numbers that are summed.
 struct Extent {
     int64_t columns, first, depth;
 };
@@ -132,7 +132,7 @@ struct TilePair {
     int64_t first_query, queries, first_key, keys;
     bool causal;
 
-    /// Whether all of it is masked.
+    /// Whether the whole pair of tiles is masked.
     [[nodiscard]] bool is_masked() const { return causal && first_key >= first_query + queries; }
     /// Keys that the query `row` of the tile attends to.
     [[nodiscard]] int64_t seen_by(int64_t row) const {
@@ -221,7 +221,7 @@ void attention(int64_t samples, const AttentionSizes& s, const float* projection
         }
 }
 
-/// What the backward pass of one sample reads and writes, at its first step.
+/// The operands of the backward pass of one sample, at its first step.
 struct AttentionPass {
     const float* projections;
     const float* log_sums;
@@ -230,7 +230,7 @@ struct AttentionPass {
     float* of_projections;
 };
 
-/// The gradients of a tile of keys and values, and what it adds to those of the queries.
+/// Computes the gradients of a tile of keys and values, and adds its share to those of the queries.
 void attention_backward_tile(const AttentionSizes& s, const AttentionPass& pass, int64_t kv_head, int64_t first_key) {
     alignas(64) float q[tile * widest_head];
     alignas(64) float k[tile * widest_head];

@@ -257,7 +257,7 @@ typedef struct {
     TensorRef input;
     TensorRef output;          // or its gradient
     TensorRef input_gradient;  // backward
-    i64 count;                 // elements of what is written
+    i64 count;                 // elements that are written
     u32 height;                // of the input
     u32 width;
     u32 channels;
@@ -484,7 +484,7 @@ typedef struct {
     TensorRef norms;
 } AdvanceArguments;
 
-// C [m, n] = op(A) op(B), added to what C holds where `add`; all dense and row-major.
+// C [m, n] = op(A) op(B), added to C where `add`; all dense and row-major.
 typedef struct {
     TensorRef a;
     TensorRef b;
@@ -506,7 +506,7 @@ typedef struct {
     TensorRef from;
     TensorRef to;
     i64 count;
-    u32 rounds;  // to what: hpo::Precision, bfloat16 or float16
+    u32 rounds;  // hpo::Precision: bfloat16 or float16
 } RoundArguments;
 
 #define ABSENT 0xFFFFFFFFFFFFFFFFUL
@@ -517,7 +517,7 @@ typedef struct {
 #define MAX_COLUMN_SUMS 8192U  // partial sums of columns, a replica: of all parts of the rows
 #define PART_ROWS 256U         // rows of a part, at least
 #define LEAST_SPLIT 1024U      // rows that are divided into parts, at least
-// What a replica takes of the workspace: two numbers for each partial result, and two partial sums of columns.
+// Workspace of a replica: two numbers for each partial result, and two partial sums of columns.
 #define WORKSPACE_BYTES (MAX_PARTS * 8U + MAX_COLUMN_SUMS * 8U)
 #define SUBGROUP_SIZE 32U  // work-items that share a row
 #define SUBGROUPS 8U       // WORK_GROUP_SIZE / SUBGROUP_SIZE

@@ -1,4 +1,4 @@
-// What is used of CUDA's driver interface, cuBLAS and the management library, declared here so that no header of
+// The used parts of CUDA's driver interface, cuBLAS and the management library, declared here so that no header of
 // theirs is needed. Names and values are those of cuda.h, cublas_v2.h and nvml.h.
 #pragma once
 

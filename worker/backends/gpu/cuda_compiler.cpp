@@ -125,7 +125,7 @@ Result<Target> target_of(const Nvrtc& nvrtc, int capability) {
                   exact};
 }
 
-/// `said`, if there is one: gets what the compiler says of kernels that it compiles.
+/// `said`, if there is one, gets the compiler's remarks about the kernels.
 Result<std::string> compile(const Nvrtc& nvrtc, const Target& target, std::string* said = nullptr) {
     Program program = nullptr;
     if (nvrtc.create(&program, kernel_source, "hpo", 0, nullptr, nullptr) != 0)

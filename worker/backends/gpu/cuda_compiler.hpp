@@ -17,10 +17,10 @@ Result<std::string> compile_for_cuda(int capability, int driver_major = 0);
 /// The same, from a file of $XDG_CACHE_HOME/hpo (~/.cache/hpo) if it was compiled before. The file's name tells apart
 /// the kernels, the capability, the driver's version, the compiler's, and its options. A cache that cannot be read or
 /// written is done without.
-/// `renew`: what is there is no good; it is compiled and kept anew.
+/// `renew`: compiles again, and replaces the kept kernels.
 Result<std::string> cached_for_cuda(int capability, int driver_version, bool renew = false);
 
-/// What ptxas, the last step of the compiler, says of a kernel.
+/// The figures of ptxas, the last step of the compiler, for a kernel.
 struct KernelResources {
     std::string name;
     int registers = 0;         ///< of a work-item
@@ -29,7 +29,7 @@ struct KernelResources {
     friend bool operator==(const KernelResources&, const KernelResources&) = default;
 };
 
-/// The kernels in what ptxas prints with -v. Lines of another form are left out.
+/// Reads the output of ptxas -v. Lines of another form are left out.
 std::vector<KernelResources> read_ptxas(const std::string& text);
 
 /// The kernels' resources on devices of compute capability `capability`. Needs neither a driver nor a device.

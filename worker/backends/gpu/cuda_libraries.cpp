@@ -41,7 +41,7 @@ Json cuda_libraries() {
         report["cuda"]["version"] = std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
     report["nvrtc"] = found(open_toolkit_library("nvrtc", version / 1000), "nvrtcVersion");
     report["cublas"] = found(open_toolkit_library("cublas", version / 1000), "cublasCreate_v2");
-    // A library that is there may lack what the backend calls.
+    // An installed library may lack functions that the backend calls.
     if (const auto whole = cuda::Api::load(); driver && !whole) report["cuda"]["problem"] = whole.error().message;
     if (const auto whole = cuda::Blas::load(version / 1000); !whole)
         report["cublas"] = {{"problem", whole.error().message}};

@@ -135,7 +135,7 @@ class CudaRuntime : public Runtime {
     std::size_t total_bytes_ = 0;
     cuda::Context context_ = nullptr;
     cuda::Stream stream_ = nullptr;
-    cuda::Stream copies_ = nullptr;  ///< for what is sent while `stream_` computes; null until then
+    cuda::Stream copies_ = nullptr;  ///< for copies while `stream_` computes; null until the first
     cuda::Module module_ = nullptr;
     std::array<cuda::Function, kernel_count> kernels_{};
     bool recording_ = false;
@@ -335,7 +335,7 @@ void CudaRuntime::release_host(std::byte* data) {
     if (api_.set_context(context_) == cuda::success) api_.release_host(data);
 }
 
-/// An event behind what `stream` was given so far.
+/// Records an event behind all work of `stream` so far.
 Fence CudaRuntime::mark(cuda::Stream stream) {
     cuda::Event event = nullptr;
     expect(api_.create_event(&event, cuda::event_without_timing), "cuEventCreate");

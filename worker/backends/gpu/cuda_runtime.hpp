@@ -11,7 +11,7 @@
 namespace hpo::gpu {
 
 /// The device of that number among those CUDA shows (CUDA_VISIBLE_DEVICES), else the first. Without cuBLAS the kernels
-/// compute matrix products. An error says what is missing: a driver, a device, a newer driver, the compiler.
+/// compute matrix products. An error names the missing part: a driver, a device, a newer driver, the compiler.
 Result<std::unique_ptr<Runtime>> open_cuda(std::optional<std::size_t> device = {});
 
 }  // namespace hpo::gpu

@@ -118,7 +118,7 @@ class Runtime {
     virtual void launch(const Launch& launch) = 0;
     /// Multiplies with a library. False: there is none, and the caller must launch a kernel.
     virtual bool multiply(Memory arena, Form form, const MultiplyArguments& arguments, int replicas) = 0;
-    virtual void flush() = 0;  ///< the device starts with what is enqueued
+    virtual void flush() = 0;  ///< makes the device start with the enqueued work
 
     /// From now on operations are recorded and not executed, until `end_recording`. Reads and writes are not allowed in
     /// between. False: the runtime cannot record.

@@ -14,7 +14,7 @@ std::size_t start_of(const Tensor& tensor, int replica) {
     return tensor.offset + static_cast<std::size_t>(replica) * tensor.replica_stride;
 }
 
-/// RoundArguments::rounds of what writes this tensor.
+/// RoundArguments::rounds of an operation that writes this tensor.
 u32 rounds_to(const Tensor& tensor) {
     switch (tensor.type) {
         case Type::bf16:
@@ -283,7 +283,7 @@ void GpuStream::compute(const ActivateBackward& arguments) {
     add_column_totals(arguments.bias_gradient, {}, gradient.columns, parts, arguments.write);
 }
 
-/// Adds up what the parts of the rows have left in the workspace; nothing is left of one part.
+/// Adds up the sums of the parts of the rows in the workspace; a single part leaves none.
 void GpuStream::add_column_totals(const Tensor& first, const Tensor& second, std::int64_t columns, u32 parts,
                                   Write write) {
     if (parts == 1 || !first) return;
@@ -567,7 +567,7 @@ class GpuStage final : public Stage {
     void send(const Tensor& to) override {
         Part& part = parts_[next_part_];
         assert(part.sent == 0 && to.bytes() <= bytes_);
-        // What reads the other part's target has been enqueued by now.
+        // The operations that read the other part's target have been enqueued by now.
         parts_[1 - next_part_].free = runtime_.mark();
         part.awaited = part.free != 0 ? std::exchange(part.free, 0) : runtime_.mark();
         part.sent = runtime_.send(arena_, to.offset, part.data, to.bytes(), part.awaited);
@@ -578,7 +578,7 @@ class GpuStage final : public Stage {
     struct Part {
         std::byte* data = nullptr;
         Fence sent = 0;     ///< behind its copy; 0: there is none on its way
-        Fence free = 0;     ///< behind what reads the target of its last copy
+        Fence free = 0;     ///< behind the operations that read the target of its last copy
         Fence awaited = 0;  ///< by the copy on its way
     };
     Runtime& runtime_;

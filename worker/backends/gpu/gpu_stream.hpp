@@ -28,7 +28,7 @@ class GpuBuffer : public Buffer {
 };
 
 constexpr std::int64_t divide_up(std::int64_t count, std::int64_t by) { return (count + by - 1) / by; }
-/// Work-groups for so many work-items.
+/// Returns the number of work-groups for `items` work-items.
 constexpr std::int64_t groups_of_items(std::int64_t items) { return divide_up(items, WORK_GROUP_SIZE); }
 constexpr u32 parts_of(std::int64_t most_useful) {
     return static_cast<u32>(std::clamp<std::int64_t>(most_useful, 1, MAX_PARTS));
@@ -38,13 +38,13 @@ inline u32 word(std::int64_t number) {
     return static_cast<u32>(number);
 }
 
-/// Bytes that a stream of `replicas` replicas takes besides its arena, for partial results of reductions.
+/// Bytes that a stream of `replicas` replicas takes in addition to its arena, for partial results of reductions.
 constexpr std::size_t workspace_bytes(int replicas) { return static_cast<std::size_t>(replicas) * WORKSPACE_BYTES; }
 
 /// Parts of the rows in each of which work-groups sum up SUBGROUP_SIZE columns. Few columns alone would keep few cores
 /// of a GPU busy, and many rows let them wait for the memory many times, one after the other. Another launch puts the
 /// parts together, which does not pay for few rows. It follows from the shape alone: the order of additions must not
-/// depend on a replica's company.
+/// depend on which replicas share the group.
 constexpr u32 row_parts(std::int64_t rows, std::int64_t columns) {
     if (rows < LEAST_SPLIT) return 1;
     return static_cast<u32>(std::clamp<std::int64_t>(MAX_COLUMN_SUMS / columns, 1, rows / PART_ROWS));
@@ -56,7 +56,7 @@ class GpuStream : public Stream {
     GpuStream(Runtime& runtime, GpuBuffer& arena, std::unique_ptr<GpuBuffer> workspace, int replicas)
         : runtime_(runtime), arena_(arena), workspace_(std::move(workspace)), replicas_(replicas) {}
 
-    /// Waits for what is in flight, since neither a running recording nor its memory may be freed.
+    /// Waits for the work in flight, since neither a running recording nor its memory may be freed.
     ~GpuStream() override;
     GpuStream(const GpuStream&) = delete;
     GpuStream& operator=(const GpuStream&) = delete;

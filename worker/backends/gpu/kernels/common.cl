@@ -1,6 +1,6 @@
-// What all kernels use. The kernels are written once, for OpenCL C 1.2 and for CUDA: dialect.h defines what differs,
-// and arguments.h the arguments of each kernel. Each kernel gets the arena, a second buffer (a workspace, or the
-// samples) and its arguments. Work-groups lie along x, replicas along y.
+// The common part of all kernels. The kernels are written once, for OpenCL C 1.2 and for CUDA: dialect.h defines their
+// differences, and arguments.h the arguments of each kernel. Each kernel gets the arena, a second buffer (a workspace,
+// or the samples) and its arguments. Work-groups lie along x, replicas along y.
 //
 // The result of a replica depends on that replica alone, to the bit: the order of additions in a sum follows from the
 // shape of the tensor. All work-items of a work-group must reach each barrier the same number of times, so that a
@@ -63,7 +63,7 @@ FUNCTION void philox(u32* c, u32 key0, u32 key1) {
 
 // ---- Sums over work-items. Every work-item of the work-group must call these ----
 //
-// Each adds in one order in both dialects: halves of what is left are added to each other.
+// Each adds in one order in both dialects: the two halves of the rest are added to each other.
 
 #ifndef HAS_SHUFFLES
 // The sum of the numbers of a sub-group. Each work-item computes it for itself: that takes no barriers, and the reads

@@ -183,7 +183,7 @@ KERNEL mean_pixels_backward(GLOBAL u8* arena, GLOBAL u8* other, const MeanPixels
     }
 }
 
-// A work-item takes the maximum of a channel in a window of 2 x 2 pixels, or of what of it lies in the image.
+// A work-item takes the maximum of a channel in a window of 2 x 2 pixels, or in its part within the image.
 KERNEL max_pixels(GLOBAL u8* arena, GLOBAL u8* other, const MaxPixelsArguments a) {
     const i64 i = (i64)WORK_GROUP * WORK_GROUP_SIZE + WORK_ITEM;
     if (i < a.count) {

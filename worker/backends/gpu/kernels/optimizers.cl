@@ -43,7 +43,7 @@ FUNCTION float rate_of(GLOBAL u8* arena, const UpdateArguments a) {
     return FLOATS(a.learning_rates)[PRESENT(a.window_index) ? UINTS(a.window_index)[0] : 0u];
 }
 
-// Tensors are padded to 64 bytes, so that what lies behind the last element may be read, though not written.
+// Tensors are padded to 64 bytes, so that the bytes behind the last element may be read, though not written.
 FUNCTION void load_four(float* to, GLOBAL const float* from) {
     const float4 four = LOAD4(from);
     to[0] = four.x;
@@ -72,13 +72,13 @@ FUNCTION void store_weights(GLOBAL u8* arena, const UpdateArguments a, const flo
         for (u32 e = 0; first + e < a.decayed; ++e) to[e] = (u16)(four >> 16u * e);
 }
 
-// What is the same for all elements of a replica.
+// The numbers that all elements of a replica share.
 typedef struct {
     float beta1, beta2, epsilon, decay, factor, step, inverse_root;
     int alive;
 } AdamWNumbers;
 
-// Every work-item of the work-group must call it. The first one computes what takes long. `common`: two numbers.
+// Every work-item of the work-group must call it. The first one computes the costly numbers. `common`: two numbers.
 FUNCTION AdamWNumbers adamw_numbers(GLOBAL u8* arena, const AdamWArguments a, LOCAL float* common) {
     AdamWNumbers n;
     const float rate = rate_of(arena, a.update);
