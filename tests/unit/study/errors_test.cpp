@@ -22,26 +22,21 @@ using ::testing::StartsWith;
 
 TEST(StudyErrors, OfBoundsThatAreNotFinite) {
     const std::string head = "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [a]}\nspace:\n";
-    EXPECT_THAT(problem(head + "  x: {type: float, low: 0, high: .inf}"),
-                HasSubstr("'space.x.high' must be a finite number, found .inf"));
-    EXPECT_THAT(problem(head + "  x: {type: float, low: a, high: 1}"),
-                HasSubstr("'space.x.low': unknown parameter 'a'; known: x"));
+    EXPECT_EQ(pins(problem(head + "  x: {type: float, low: 0, high: .inf}")), "5:34 'space.x.high'");
+    EXPECT_EQ(pins(problem(head + "  x: {type: float, low: a, high: 1}")), "5:25 'space.x.low' 'a'");
 }
 
 TEST(StudyErrors, OfPreferredValues) {
     const std::string head = "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [a]}\nspace:\n";
-    EXPECT_THAT(problem(head + "  x: {type: float, low: 1, high: 2, prior: 3}"),
-                HasSubstr("'space.x.prior' must be a value of the parameter (float 1 to 2)"));
-    EXPECT_THAT(problem(head + "  x: {type: int, low: 1, high: 9, prior: 2.5}"),
-                HasSubstr("must be a value of the parameter"));
-    EXPECT_THAT(problem(head + "  x: {type: float, low: 0, high: 1, step: 0.25, prior: 0.3}"),
-                HasSubstr("must be a value of the parameter"));
-    EXPECT_THAT(problem(head + "  x: {type: categorical, choices: [a, b], prior: c}"),
-                HasSubstr("'space.x.prior' must be a value of the parameter"));
-    EXPECT_THAT(problem(head + "  x: {type: float, low: 1, high: 2, spread: 0.1}"),
-                HasSubstr("'space.x.spread' needs"));
-    EXPECT_THAT(problem(head + "  x: {type: float, low: 1, high: 2, prior: 1.5, spread: 2}"),
-                HasSubstr("space.x.spread"));
+    EXPECT_EQ(pins(problem(head + "  x: {type: float, low: 1, high: 2, prior: 3}")), "5:44 'space.x.prior' 1 2 3");
+    EXPECT_EQ(pins(problem(head + "  x: {type: int, low: 1, high: 9, prior: 2.5}")), "5:42 'space.x.prior' 1 9 2.5");
+    EXPECT_EQ(pins(problem(head + "  x: {type: float, low: 0, high: 1, step: 0.25, prior: 0.3}")),
+              "5:56 'space.x.prior' 0 1 0.25 0.3");
+    EXPECT_EQ(pins(problem(head + "  x: {type: categorical, choices: [a, b], prior: c}")), "5:50 'space.x.prior'");
+    EXPECT_EQ(pins(problem(head + "  x: {type: float, low: 1, high: 2, spread: 0.1}")),
+              "5:45 'space.x.spread' 'prior'");
+    EXPECT_EQ(pins(problem(head + "  x: {type: float, low: 1, high: 2, prior: 1.5, spread: 2}")),
+              "5:57 'space.x.spread' 0.01 1 2");
 }
 
 TEST(StudyErrors, OfRepeats) {
@@ -53,14 +48,14 @@ TEST(StudyErrors, OfRepeats) {
     for (const char* good : {"1", "2", "100"}) EXPECT_EQ(with(good), "(accepted)") << good;
     for (const char* wrong : {"0", "-1", "1.5", "101", "x", "[2]", "true"})
         EXPECT_THAT(with(wrong), HasSubstr("'repeats' must be")) << wrong;
-    EXPECT_THAT(with("2", "worker: {command: [a], params: {seed: 1}}"), HasSubstr("'worker' sets 'seed'"));
+    EXPECT_EQ(pins(with("2", "worker: {command: [a], params: {seed: 1}}")), "5:10 'repeats' 'worker' 'seed'");
     EXPECT_EQ(with("1", "worker: {command: [a], params: {seed: 1}}"), "(accepted)");
-    EXPECT_THAT(problem("study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [a]}\nrepeats: 2\n"
-                        "space: {seed: {type: int, low: 0, high: 9}}\n"),
-                HasSubstr("but 'space' varies 'seed'"));
-    EXPECT_THAT(problem("study: s\nobjective: [{metric: m, direction: minimize}, {metric: n, direction: minimize}]\n"
-                        "worker: {command: [a]}\nrepeats: 2\nspace: {x: {type: float, low: 0, high: 1}}\n"),
-                HasSubstr("this study has 2: leave 'repeats' out"));
+    EXPECT_EQ(pins(problem("study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [a]}\nrepeats: 2\n"
+                           "space: {seed: {type: int, low: 0, high: 9}}\n")),
+              "4:10 'repeats' 'space' 'seed'");
+    EXPECT_EQ(pins(problem("study: s\nobjective: [{metric: m, direction: minimize}, {metric: n, direction: minimize}]\n"
+                           "worker: {command: [a]}\nrepeats: 2\nspace: {x: {type: float, low: 0, high: 1}}\n")),
+              "4:10 'repeats' 2 'repeats'");
 }
 
 TEST(StudyErrors, OfParametersThatAreTooLargeForAMessage) {
@@ -74,11 +69,11 @@ TEST(StudyErrors, OfParametersThatAreTooLargeForAMessage) {
     EXPECT_THAT(one, HasSubstr("'x' alone up to 70004"));
     EXPECT_THAT(one, HasSubstr("names of the files"));
     // Two that fit alone, and one that grows by escapes.
-    EXPECT_THAT(problem(head + "  x: {type: categorical, choices: [b, " + choice(30'000) +
-                        "]}\n  y: {type: categorical, choices: [b, " + choice(30'001) + "]}"),
-                HasSubstr("'y' alone up to 30005"));
-    EXPECT_THAT(problem(head + "  x: {type: categorical, choices: [b, '" + std::string(30'000, '"') + "']}"),
-                HasSubstr("alone up to 60004"));
+    EXPECT_EQ(pins(problem(head + "  x: {type: categorical, choices: [b, " + choice(30'000) +
+                           "]}\n  y: {type: categorical, choices: [b, " + choice(30'001) + "]}")),
+              "6:3 60019 57344 'y' 30005");
+    EXPECT_EQ(pins(problem(head + "  x: {type: categorical, choices: [b, '" + std::string(30'000, '"') + "']}")),
+              "5:3 60009 57344 'x' 60004");
     // hpo ask-tell has no such message.
     EXPECT_EQ(
         problem("study: s\nobjective: {metric: m, direction: minimize}\nspace: {x: {type: categorical, choices: [b, " +
@@ -102,19 +97,21 @@ TEST(StudyErrors, OfNamesOfObjectivesAreTheSameWithAndWithoutAWorker) {
 TEST(StudyErrors, OfSeveralObjectivesAndConstraints) {
     const std::string script = "study: s\nworker: {command: [a]}\n";
     const std::string one = script + "objective: {metric: a, direction: minimize}\n";
-    EXPECT_THAT(problem(script + "objective: [{metric: a, direction: minimize}, {metric: a, direction: maximize}]"),
-                HasSubstr("'objective' names a twice"));
-    EXPECT_THAT(problem(script + "objective: [{metric: a, direction: minimize}, {metric: b}]"),
-                HasSubstr("needs 'metric'"));
-    EXPECT_THAT(problem(script + "objective: []"), HasSubstr("must be a map, or a list of 1 to 8 maps"));
-    EXPECT_THAT(
-        problem(script + "objective: [{metric: a, direction: minimize}, {metric: b, direction: minimize, at: last}]"),
-        HasSubstr("'at' belongs to the first objective"));
-    EXPECT_THAT(problem(one + "constraints: [{metric: p}]"), HasSubstr("needs 'max' or 'min', or both"));
-    EXPECT_THAT(problem(one + "constraints: [{metric: p, min: 2, max: 1}]"), HasSubstr("has 'min' above 'max'"));
-    EXPECT_THAT(problem(one + "constraints: {metric: p, max: 1}"), HasSubstr("must be a list such as"));
-    EXPECT_THAT(problem(one + "constraints: [{metric: p, max: 1}, {metric: p, min: 0}]"), HasSubstr("names p twice"));
-    EXPECT_THAT(problem(synthetic + "constraints: [{metric: params, max: 1}]"), HasSubstr("constraints.metric"))
+    EXPECT_EQ(pins(problem(script + "objective: [{metric: a, direction: minimize}, {metric: a, direction: maximize}]")),
+              "3:47 'objective'");
+    EXPECT_EQ(pins(problem(script + "objective: [{metric: a, direction: minimize}, {metric: b}]")),
+              "3:47 'metric' 'direction'");
+    EXPECT_EQ(pins(problem(script + "objective: []")), "3:12 'objective' 1 8");
+    EXPECT_EQ(
+        pins(problem(script +
+                     "objective: [{metric: a, direction: minimize}, {metric: b, direction: minimize, at: last}]")),
+        "3:47 'at'");
+    EXPECT_EQ(pins(problem(one + "constraints: [{metric: p}]")), "4:15 'max' 'min'");
+    EXPECT_EQ(pins(problem(one + "constraints: [{metric: p, min: 2, max: 1}]")), "4:15 'min' 'max'");
+    EXPECT_EQ(pins(problem(one + "constraints: {metric: p, max: 1}")), "4:14 'constraints'");
+    EXPECT_EQ(pins(problem(one + "constraints: [{metric: p, max: 1}, {metric: p, min: 0}]")),
+              "4:36 'constraints' 'min' 'max'");
+    EXPECT_EQ(pins(problem(synthetic + "constraints: [{metric: params, max: 1}]")), "3:24 'constraints.metric'")
         << "the native worker does not report it";
 }
 
@@ -391,28 +388,26 @@ TEST(LargeBatches, TheDefaultIsCheckedToo) {
 TEST(LargeBatches, WithoutAMinimumTheNativeWorkersDataDecide) {
     for (const char* policy : {"", "policy: {min_batch_size: auto}\n"})
         EXPECT_EQ(problem(synthetic + policy + "space: {batch_size: {type: int, low: 8, high: 512}}"), "(accepted)");
-    EXPECT_THAT(problem(synthetic + "policy: {min_batch_size: many}"), HasSubstr("policy.min_batch_size"));
+    EXPECT_EQ(pins(problem(synthetic + "policy: {min_batch_size: many}")), "3:26 'policy.min_batch_size' 1 1000000");
 }
 
 TEST(LargeBatches, AProgramThatAsksForTrialsChoosesItsBatches) {
     const std::string own = "study: s\nspace: {batch_size: {type: int, low: 8, high: 512}}\n";
     EXPECT_EQ(problem(own), "(accepted)");
-    EXPECT_THAT(problem(own + "policy: {min_batch_size: 64}"),
-                HasSubstr("'batch_size' of 8 is under policy.min_batch_size (64)"));
+    EXPECT_EQ(pins(problem(own + "policy: {min_batch_size: 64}")), "2:9 'batch_size' 8 64 64 8");
 }
 
 TEST(LargeBatches, AScriptsBatchSizeIsRecognised) {
     const std::string script = "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [x]}\n";
-    EXPECT_THAT(problem(script + "space: {batch_size: {type: int, low: 32, high: 512}}"),
-                HasSubstr("'batch_size' of 32 is under policy.min_batch_size (256)"));
+    EXPECT_EQ(pins(problem(script + "space: {batch_size: {type: int, low: 32, high: 512}}")),
+              "4:9 'batch_size' 32 256 256 32");
     EXPECT_EQ(problem(script + "space: {batch_size: {type: int, low: 32, high: 512, role: none}}"), "(accepted)");
 }
 
 TEST(Worker, KeysThatContradictEachOtherAreRefused) {
-    EXPECT_THAT(problem(synthetic, {"worker.model={hidden: [8], width: 8}"}),
-                HasSubstr("'hidden' and 'width' exclude each other"));
-    EXPECT_THAT(problem(synthetic + "space: {depth: {type: int, low: 1, high: 2}}", {"worker.model.hidden=[8]"}),
-                HasSubstr("'hidden' and 'depth' exclude each other"));
+    EXPECT_EQ(pins(problem(synthetic, {"worker.model={hidden: [8], width: 8}"})), "8 8 'hidden' 'width'");
+    EXPECT_EQ(pins(problem(synthetic + "space: {depth: {type: int, low: 1, high: 2}}", {"worker.model.hidden=[8]"})),
+              "8 'hidden' 'depth'");
     EXPECT_THAT(problem(synthetic, {"worker.model={type: cnn, hidden: [8]}"}),
                 HasSubstr("'worker.model.hidden' is for type: mlp"));
     EXPECT_THAT(problem(synthetic, {"worker.model={groups: 4}"}), HasSubstr("'worker.model.groups' is for type: cnn"));
@@ -425,21 +420,20 @@ TEST(Worker, KeysThatContradictEachOtherAreRefused) {
     EXPECT_THAT(problem(synthetic, {"worker.data.path=fashion-mnist"}),
                 HasSubstr("'worker.data.path' is for format: idx or csv or parquet"));
     EXPECT_THAT(problem("study: s\nworker: {data: {path: x, noise: 2}}"),
-                HasSubstr("'worker.data.noise' is for format: synthetic"));
-    EXPECT_THAT(problem("study: s\nworker: {task: classification}"), HasSubstr("'worker.data.path' is missing"));
-    EXPECT_THAT(problem("study: s\nworker: {data: {format: csv, path: t.csv}}"),
-                HasSubstr("'worker.data.target' is missing"));
-    EXPECT_THAT(problem("study: s\nworker: {data: {format: csv, path: t.csv, target: y, target: z}}"),
-                HasSubstr("'target'"));
-    EXPECT_THAT(problem(synthetic, {"worker.training.accumulation=300"}), HasSubstr("'batch_size' of 256"));
-    EXPECT_THAT(problem(synthetic, {"worker.task=regression", "worker.training.class_metrics=true"}),
-                HasSubstr("the task is regression"));
+                HasSubstr("s.yaml:2:33: 'worker.data.noise' is for format: synthetic"));
+    EXPECT_EQ(pins(problem("study: s\nworker: {task: classification}")), "2:9 'worker.data.path'");
+    EXPECT_EQ(pins(problem("study: s\nworker: {data: {format: csv, path: t.csv}}")), "2:9 'worker.data.target' 0 1");
+    EXPECT_EQ(pins(problem("study: s\nworker: {data: {format: csv, path: t.csv, target: y, target: z}}")),
+              "2:54 'target'");
+    EXPECT_EQ(pins(problem(synthetic, {"worker.training.accumulation=300"})),
+              "300 'accumulation' 300 'batch_size' 256");
+    EXPECT_EQ(pins(problem(synthetic, {"worker.task=regression", "worker.training.class_metrics=true"})),
+              "'class_metrics'");
 }
 
 TEST(Worker, OpenClIsForTheNativeWorkerAloneAndCudaForScriptsToo) {
     const std::string script = "study: s\nobjective: {metric: loss, direction: minimize}\nworker: {command: [train]}\n";
-    EXPECT_THAT(problem(script + "resources: {backend: opencl}"),
-                HasSubstr("s.yaml:4:22: 'resources.backend' opencl is for the native worker"));
+    EXPECT_EQ(pins(problem(script + "resources: {backend: opencl}")), "4:22 'resources.backend'");
     for (const std::string backend : {"auto", "cpu", "cuda"})
         EXPECT_EQ(problem(script + "resources: {backend: " + backend + "}"), "(accepted)");
     for (const std::string backend : {"auto", "cpu", "cuda", "opencl"})
@@ -456,14 +450,13 @@ TEST(Worker, NativeTrialsTakeTheDevicesAndLimitsOfTheStudy) {
 }
 
 TEST(Worker, AKeyInTheWrongSectionIsRefusedWithTheRightOne) {
-    EXPECT_THAT(problem(synthetic, {"worker.model.lr=0.1"}),
-                HasSubstr("unknown key 'lr' in 'worker.model'; did you mean 'worker.training.lr'?"));
+    EXPECT_EQ(pins(problem(synthetic, {"worker.model.lr=0.1"})), "0.1 'lr' 'worker.model' 'worker.training.lr'");
     EXPECT_THAT(problem("study: s\nworker: {}\nmodel: {width: 3}\n"),
                 HasSubstr("unknown key 'model'; did you mean 'worker.model'?"));
 }
 
 TEST(Worker, AScriptMustDeclareItsObjective) {
-    EXPECT_THAT(problem("study: s\nworker: {command: [x]}"), HasSubstr("needs 'metric'"));
+    EXPECT_EQ(pins(problem("study: s\nworker: {command: [x]}")), "'metric' 'direction'");
 }
 
 /// Returns the first error in a script's study with these resources, without file and line.
@@ -587,8 +580,9 @@ TEST(Errors, AParameterNamedLikeAPlaceholderOfHpoIsRefused) {
               "    4 | worker: {command: [train, \"--steps={steps}\"]}\n"
               "      |                           ^~~~~~~~~~~~~~~~~");
     EXPECT_EQ(steps("\"--out={folder}\""), "(accepted)") << "it stands in HPO_PARAM_STEPS and {params_file}";
-    EXPECT_THAT(problem(script + "worker: {command: [train], params: {folder: a}, metrics: {file: \"{folder}/m\"}}\n"),
-                HasSubstr("s.yaml:4:37: the parameter 'folder' cannot be used as {folder}"));
+    EXPECT_EQ(
+        pins(problem(script + "worker: {command: [train], params: {folder: a}, metrics: {file: \"{folder}/m\"}}\n")),
+        "4:37 'folder' 'folder_'");
     EXPECT_EQ(problem(head + "space: {seed: {type: int, low: 1, high: 9}}\nworker: {command: [train, \"{seed}\"]}\n"),
               "(accepted)")
         << "it is the trial's seed";
@@ -600,13 +594,13 @@ TEST(Errors, AScriptsMetricsHaveOneSourceAndValidPatterns) {
     };
     EXPECT_EQ(metrics("{}"), "(accepted)");
     EXPECT_EQ(metrics("{stdout: [\"m: (?<m>[0-9.]+)\"]}"), "(accepted)");
-    EXPECT_THAT(metrics("{stdout: \"m: (\"}"), HasSubstr("the pattern 'm: ('"));
+    EXPECT_THAT(metrics("{stdout: \"m: (\"}"), HasSubstr("s.yaml:4:46: the pattern 'm: ('"));
     EXPECT_THAT(metrics("{stdout: \"m: .*\"}"), HasSubstr("needs a group with the metric's name"));
     EXPECT_THAT(metrics("{file: metrics.csv}"), HasSubstr("would write the same file"));
     EXPECT_EQ(metrics("{file: \"{folder}/metrics.csv\"}"), "(accepted)");
     EXPECT_EQ(metrics("{file: metrics.csv}", "resources: {parallel: 1}\n"), "(accepted)");
-    EXPECT_THAT(metrics("{file: \"{foldr}/m.csv\"}"), HasSubstr("did you mean 'folder'?"));
-    EXPECT_THAT(metrics("{file: \"{folder}/m\", stdout: \"(?<m>.)\"}"), HasSubstr("keep one"));
+    EXPECT_EQ(pins(metrics("{file: \"{foldr}/m.csv\"}")), "4:44 'foldr' 'folder'");
+    EXPECT_EQ(pins(metrics("{file: \"{folder}/m\", stdout: \"(?<m>.)\"}")), "4:44 'worker.metrics' 'stdout' 'file'");
 }
 
 TEST(Scripts, TheirEnvironmentIsOffOrHasVariablesThatHpoDoesNotSetItself) {
@@ -615,11 +609,11 @@ TEST(Scripts, TheirEnvironmentIsOffOrHasVariablesThatHpoDoesNotSetItself) {
     };
     EXPECT_EQ(environment("off"), "(accepted)");
     EXPECT_EQ(environment("{OMP_NUM_THREADS: 2, LD_PRELOAD: /usr/lib/libjemalloc.so.2, X: null}"), "(accepted)");
-    EXPECT_THAT(environment("on"), HasSubstr("'worker.environment' must be"));
-    EXPECT_THAT(environment("{HPO_TOKEN: x}"), HasSubstr("'HPO_TOKEN' cannot be set in 'worker.environment'"));
-    EXPECT_THAT(environment("{CUDA_VISIBLE_DEVICES: 0}"), HasSubstr("to identify the trial and its GPU"));
-    EXPECT_THAT(environment("{\"A=B\": 0}"), HasSubstr("'A=B' cannot be set"));
-    EXPECT_THAT(environment("{A: [1]}"), HasSubstr("'worker.environment.A' must be a text"));
+    EXPECT_EQ(pins(environment("on")), "4:41 'worker.environment' 2");
+    EXPECT_EQ(pins(environment("{HPO_TOKEN: x}")), "4:42 'HPO_TOKEN' 'worker.environment'");
+    EXPECT_EQ(pins(environment("{CUDA_VISIBLE_DEVICES: 0}")), "4:42 'CUDA_VISIBLE_DEVICES' 'worker.environment'");
+    EXPECT_EQ(pins(environment("{\"A=B\": 0}")), "4:42 'A=B' 'worker.environment'");
+    EXPECT_EQ(pins(environment("{A: [1]}")), "4:45 'worker.environment.A'");
 }
 
 TEST(Scripts, StepAndTerminalNeedAProgramWhoseOutputIsRead) {
@@ -628,10 +622,10 @@ TEST(Scripts, StepAndTerminalNeedAProgramWhoseOutputIsRead) {
     };
     const std::string read = "command: [python3, train.py], metrics: {}, ";
     EXPECT_EQ(worker(read + "step: 100, terminal: auto"), "(accepted)");
-    EXPECT_THAT(worker(read + "step: 0"), HasSubstr("'worker.step'"));
-    EXPECT_THAT(worker(read + "terminal: yes"), HasSubstr("'worker.terminal'"));
-    EXPECT_THAT(worker(read + "terminal: on, preload: torch"), HasSubstr("exclude each other"));
-    EXPECT_THAT(worker("command: [python3, train.py], step: 100"), HasSubstr("'worker.step' is for"));
+    EXPECT_EQ(pins(worker(read + "step: 0")), "4:59 'worker.step' 1 1000000 0");
+    EXPECT_EQ(pins(worker(read + "terminal: yes")), "4:63 'worker.terminal'");
+    EXPECT_EQ(pins(worker(read + "terminal: on, preload: torch")), "4:63 'worker.preload'");
+    EXPECT_EQ(pins(worker("command: [python3, train.py], step: 100")), "4:46 'worker.step'");
 }
 
 TEST(Scripts, PreloadedModulesAndTheirInterpreterAreChecked) {
@@ -642,13 +636,13 @@ TEST(Scripts, PreloadedModulesAndTheirInterpreterAreChecked) {
     EXPECT_EQ(preload("[torch, my_package.data]", "python3, -u, -m, train"), "(accepted)");
     for (const char* name : {"../torch", "a..b", "1a", "a.", "import os"})
         EXPECT_THAT(preload(std::string("[") + name + "]"), HasSubstr("is not the name of a Python module")) << name;
-    EXPECT_THAT(preload("torch", "./train.py"), HasSubstr("must name a Python interpreter"));
+    EXPECT_EQ(pins(preload("torch", "./train.py")), "4:42 'worker.preload' 'worker.command'");
     const auto shim = [](const std::string& name) {
         return first_line(problem(script + "worker: {command: [python3, train.py], shim: " + name + "}\n"));
     };
     EXPECT_EQ(shim("wandb"), "(accepted)");
     EXPECT_EQ(shim("nni"), "(accepted)");
-    EXPECT_THAT(shim("mlflow"), HasSubstr("'worker.shim' is wandb or nni"));
+    EXPECT_EQ(pins(shim("mlflow")), "4:46 'worker.shim' 'mlflow'");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -23,5 +24,16 @@ inline std::string problem(const std::string& text, const std::vector<std::strin
 
 /// Returns the first line of an error.
 inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+/// Returns what the first line of an error pins down: its line and column, and the quoted words and the numbers in it.
+/// Its English may change.
+inline std::string pins(const std::string& error) {
+    static const std::regex pinned(R"(\d+:\d+|'[^' ]+'|\b\d+(\.\d+)?\b)");
+    const std::string line = first_line(error);
+    std::string all;
+    for (std::sregex_iterator at(line.begin(), line.end(), pinned), end; at != end; ++at)
+        all += (all.empty() ? "" : " ") + at->str();
+    return all.empty() ? line : all;
+}
 
 }  // namespace hpo
