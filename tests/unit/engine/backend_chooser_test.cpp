@@ -6,7 +6,7 @@ namespace {
 
 using hpo::testing::GiB;
 using hpo::testing::MiB;
-using hpo::testing::Played;
+using hpo::testing::Played, hpo::testing::PlayedParts;
 using ::testing::HasSubstr;
 
 /// A device that multiplies at this rate, in operations per second, whatever the shape.
@@ -35,7 +35,7 @@ class BothBackends : public hpo::testing::OneStore {
         Machine machine{.hosts = {{.cores = cores, .memory = 64 * GiB}}};
         machine.accelerators.push_back({.id = "GPU-0", .memory = 8 * GiB});
         workers_ = static_cast<WorkerIndex>(cores) + 1;
-        play.emplace(study, store, workers_, machine, std::function<void()>(), std::nullopt, measured, true);
+        play.emplace(study, store, workers_, machine, PlayedParts{.calibrations = measured, .host_too = true});
         serve();
     }
     /// Answers for all workers until nothing happens any more.

@@ -17,8 +17,7 @@ class Sharing : public ::testing::Test {
     void begin(int workers) {
         std::vector<std::vector<int>> cores;
         for (int core = 0; core < workers; ++core) cores.push_back({core});
-        played.emplace(study, store, workers, Machine{.hosts = {{.cores = 64, .memory = 1 << 30}}}, nullptr,
-                       std::nullopt, std::map<int, DeviceCalibration>{}, false, cores);
+        played.emplace(study, store, workers, small_machine(), PlayedParts{.cores = cores});
         for (int index = 0; index < workers; ++index) played->ready(index, {"cores"});
     }
     /// What the worker was told since the last time; empty: nothing.
@@ -85,8 +84,7 @@ TEST_F(Sharing, TheLastTrialHasTheCoresOfWorkersThatHaveNothingLeft) {
 TEST_F(Sharing, AWorkerThatComputesOnOneThreadIsToldNothing) {
     study.resources.parallel = 2;
     study.budget.trials = 1;
-    played.emplace(study, store, 2, Machine{.hosts = {{.cores = 64, .memory = 1 << 30}}}, nullptr, std::nullopt,
-                   std::map<int, DeviceCalibration>{}, false, std::vector<std::vector<int>>{{0}, {1}});
+    played.emplace(study, store, 2, small_machine(), PlayedParts{.cores = {{0}, {1}}});
     played->ready(0);
     played->tick(Seconds(5));
     EXPECT_EQ(played->asked(0).trial, 1);

@@ -63,7 +63,7 @@ TEST_F(EngineTest, ATrialProposedInTheBackgroundStartsOnceTheProposalIsReady) {
     study.sampler.type = "tpe";
     MemoryStore other_store;
     std::counting_semaphore<> proposals{0};
-    Played play(study, store, 1, {.hosts = {{.cores = 64, .memory = 1 << 30}}}, [&] { proposals.release(); });
+    Played play(study, store, 1, testing::small_machine(), {.proposal_ready = [&] { proposals.release(); }});
     for (std::int64_t trial = 1; trial <= 3; ++trial) {
         proposals.acquire();
         play.engine->proposal_ready(), play.engine->end_round();

@@ -9,7 +9,7 @@ namespace {
 
 using hpo::testing::MemoryStore;
 using hpo::testing::MiB;
-using hpo::testing::Played;
+using hpo::testing::Played, hpo::testing::PlayedParts;
 using hpo::testing::small_study;
 using ::testing::HasSubstr;
 
@@ -209,7 +209,7 @@ TEST_F(Shapes, ANumberThatIsTooSmallToFillTheDeviceIsCorrectedByTheRatesOfTheTri
     study.budget.epochs = 1000;
     Machine machine = gpus(1);
     machine.accelerators[0].memory = 100'000 * MiB;
-    play.emplace(study, store, 1, machine, nullptr, ConcurrencyPlan{{1, 1}, {}});
+    play.emplace(study, store, 1, machine, PlayedParts{.concurrency = ConcurrencyPlan{{1, 1}, {}}});
     play->ready(0, {"plan", "micro_batch"}, 256);
     std::vector<AttemptId> running;
     const auto collect = [&] {
@@ -236,7 +236,7 @@ TEST_F(Shapes, TheStudyMaySetTheNumberOfTrialsSideBySide) {
     study.resources.slots = 64;
     Machine machine = gpus(1);
     machine.accelerators[0].memory = 100'000 * MiB;
-    play.emplace(study, store, 1, machine, nullptr, ConcurrencyPlan{{1, 1}, {}});
+    play.emplace(study, store, 1, machine, PlayedParts{.concurrency = ConcurrencyPlan{{1, 1}, {}}});
     play->ready(0, {"plan", "micro_batch"}, 64);
     EXPECT_EQ(plan_all(0, [](auto) { return "a"; }).size(), 64U);
 }

@@ -35,13 +35,23 @@ inline Machine with_devices(int count) {
     return machine;
 }
 
+/// Returns a machine of 64 cores and 1 GiB without devices.
+inline Machine small_machine() { return {.hosts = {{.cores = 64, .memory = 1 << 30}}}; }
+
+/// The parts of EngineParts that few tests set.
+struct PlayedParts {
+    std::function<void()> proposal_ready = {};
+    std::optional<ConcurrencyPlan> concurrency = {};
+    std::map<int, DeviceCalibration> calibrations = {};
+    bool host_too = false;
+    std::vector<std::vector<int>> cores = {};
+};
+
 /// One session of an engine on a store, which may outlive the session.
 class Played {
    public:
-    Played(const Study& study, MemoryStore& store, int workers,
-           Machine at_start = {.hosts = {{.cores = 64, .memory = 1 << 30}}}, std::function<void()> proposal_ready = {},
-           std::optional<ConcurrencyPlan> concurrency = {}, std::map<int, DeviceCalibration> calibrations = {},
-           bool host_too = false, std::vector<std::vector<int>> cores = {})
+    Played(const Study& study, MemoryStore& store, int workers, Machine at_start = small_machine(),
+           PlayedParts parts = {})
         : machine(std::move(at_start)),
           study_(study),
           ledger_(study_, store, *Proposer::make(study_), *Rules::make(study_)) {
@@ -68,12 +78,12 @@ class Played {
                                        },
                                    .notice = [this](const Notice& notice) { notices += notice.text + '\n'; },
                                    .trial_ended = [this](const TrialRecord& trial) { ended.push_back(trial.number); },
-                                   .proposal_ready = std::move(proposal_ready),
+                                   .proposal_ready = std::move(parts.proposal_ready),
                                    .on_device = !machine.accelerators.empty(),
-                                   .host_too = host_too,
-                                   .cores = std::move(cores),
-                                   .concurrency = std::move(concurrency),
-                                   .calibrations = std::move(calibrations)},
+                                   .host_too = parts.host_too,
+                                   .cores = std::move(parts.cores),
+                                   .concurrency = std::move(parts.concurrency),
+                                   .calibrations = std::move(parts.calibrations)},
                        workers);
         engine->start();
         engine->end_round();

@@ -31,9 +31,7 @@ class StepForecastTest : public hpo::testing::OneStore {
                 store,
                 1,
                 {.hosts = {{.cores = 1, .memory = 1 << 30}}},
-                {},
-                {},
-                {{host_only, with_a_gigaflop(identity)}}};
+                {.calibrations = {{host_only, with_a_gigaflop(identity)}}}};
     }
     /// Answers the question of what the next trial needs, a second on the device, and begins it.
     AttemptId begin(Played& play) {

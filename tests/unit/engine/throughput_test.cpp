@@ -17,7 +17,7 @@ class Searched : public OneStore {
     }
 
     void begin(ConcurrencyPlan plan) {
-        play.emplace(study, store, 4, Machine{.hosts = {{.cores = 64, .memory = GiB}}}, nullptr, std::move(plan));
+        play.emplace(study, store, 4, small_machine(), PlayedParts{.concurrency = std::move(plan)});
         answer();
     }
     /// New workers are ready, and new trials are noted.
