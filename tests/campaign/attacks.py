@@ -165,6 +165,31 @@ class OtherClock(Attack):
 
 
 @dataclasses.dataclass(frozen=True)
+class JumpingClock(Attack):
+    """The wall clock of all processes is set forward or back while they run, once (jump_clock.cpp). The times of files are not."""
+    after: float
+    ahead: int
+
+    def __str__(self):
+        return f"the wall clock is set by {self.ahead} s after {self.after:.3f} s"
+
+    def prefix(self):
+        return ["env", f"LD_PRELOAD={_tool('libjump-clock.so')}", f"CAMPAIGN_JUMP={time.monotonic_ns() + int(self.after * 1e9)} {self.ahead}"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Delays(Attack):
+    """All threads are delayed at random at locks, reads and writes (delays.cpp)."""
+    seed: int
+
+    def __str__(self):
+        return f"random delays of threads, seed {self.seed}"
+
+    def prefix(self):
+        return ["env", f"LD_PRELOAD={_tool('libdelays.so')}", f"CAMPAIGN_DELAYS={self.seed}"]
+
+
+@dataclasses.dataclass(frozen=True)
 class ControlGroup(Attack):
     """A control group of version 1 or 2 with this limit for hpo and all its processes."""
     controller: str
@@ -248,6 +273,7 @@ def _send(number, pids):
 LIMITS = {"nofile": (8, 16, 20, 24, 32, 48, 64), "fsize": (4096, 16384, 65536, 262144, 1 << 20),
           "as": (20 << 20, 40 << 20, 80 << 20, 160 << 20, 320 << 20, 640 << 20), "stack": (256 << 10, 1 << 20)}
 SURROUNDINGS = [FullDisk(size << 10) for size in (16, 64, 96, 128, 160, 192, 256, 320, 512, 1024)] + [Sandbox(), OtherUser()]
+JUMPS = (-10**8, -3600, -2, 2, 3600, 10**8)  # seconds
 SURROUNDINGS += [OtherClock(ahead) for ahead in (100, 10**6, 10**9)]
 SURROUNDINGS += [ControlGroup("pids", {1: "pids.max", 2: "pids.max"}, most) for most in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)]
 SURROUNDINGS += [ControlGroup("memory", {1: "memory.limit_in_bytes", 2: "memory.max"}, most << 20) for most in (16, 32, 64, 128)]  # with less, the kernel kills hpo itself

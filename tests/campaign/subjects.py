@@ -20,7 +20,7 @@ from verdict import Seen
 
 TRIALS = 6
 PATIENCE = 30  # seconds within which an attacked run ends, or waits with a reason
-SOON = 15  # seconds after which one that is attacked until its end is asked already; SQLite waits for locks for 10
+SOON = 22  # seconds after which one that is attacked until its end is asked already; viewers wait for locks for 20
 
 SCRIPTS = """\
 study: attacked
