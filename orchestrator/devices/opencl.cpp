@@ -1,5 +1,8 @@
 #include "orchestrator/devices/opencl.hpp"
 
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
 #include <dlfcn.h>
 
 #include <array>
@@ -12,42 +15,29 @@
 namespace hpo {
 namespace {
 
-// The interface as Khronos documents it (The OpenCL Specification, and the extensions cl_khr_device_uuid,
-// cl_khr_pci_bus_info, cl_nv_device_attribute_query and cl_amd_device_attribute_query).
-using Handle = void*;
-constexpr std::int32_t success = 0;
-constexpr std::uint64_t type_cpu = 1 << 1, all_types = 0xffffffff;
-enum Info : std::uint32_t {
-    platform_name = 0x0902,
-    device_type = 0x1000,
-    global_memory = 0x101f,
-    device_name = 0x102b,
-    host_unified_memory = 0x1035,
-    device_uuid = 0x106a,
-    nv_pci_bus = 0x4008,
-    nv_pci_slot = 0x4009,
-    nv_pci_domain = 0x400a,
-    amd_board_name = 0x4038,
-    pci_bus_info = 0x410f,
-};
-using GetInfo = std::int32_t (*)(Handle, std::uint32_t, std::size_t, void*, std::size_t*);
+// cl_nv_device_attribute_query, which the headers of Khronos lack.
+constexpr cl_uint CL_DEVICE_PCI_BUS_ID_NV = 0x4008, CL_DEVICE_PCI_SLOT_ID_NV = 0x4009,
+                  CL_DEVICE_PCI_DOMAIN_ID_NV = 0x400A;
 
 struct OpenCl {
-    std::int32_t (*platforms)(std::uint32_t, Handle*, std::uint32_t*);
-    std::int32_t (*devices)(Handle, std::uint64_t, std::uint32_t, Handle*, std::uint32_t*);
-    GetInfo platform_info;
-    GetInfo device_info;
+    decltype(&clGetPlatformIDs) platforms;
+    decltype(&clGetDeviceIDs) devices;
+    decltype(&clGetPlatformInfo) platform_info;
+    decltype(&clGetDeviceInfo) device_info;
 };
 
+using DeviceInfo = decltype(&clGetDeviceInfo);
+
 template <class T>
-bool value(GetInfo info, Handle of, Info what, T& value) {
-    return info(of, what, sizeof value, &value, nullptr) == success;
+bool value(DeviceInfo info, cl_device_id of, cl_uint what, T& value) {
+    return info(of, what, sizeof value, &value, nullptr) == CL_SUCCESS;
 }
 
-std::string text(GetInfo info, Handle of, Info what) {
+template <class Object>
+std::string text(cl_int (*info)(Object, cl_uint, std::size_t, void*, std::size_t*), Object of, cl_uint what) {
     char buffer[512] = {};
     std::size_t size = 0;
-    if (info(of, what, sizeof buffer - 1, buffer, &size) != success) return {};
+    if (info(of, what, sizeof buffer - 1, buffer, &size) != CL_SUCCESS) return {};
     std::string found(buffer);
     found.erase(0, found.find_first_not_of(' '));
     return found.substr(0, found.find_last_not_of(' ') + 1);
@@ -63,12 +53,14 @@ std::string uuid_text(const std::array<std::uint8_t, 16>& bytes) {
     return written;
 }
 
-std::string pci_of(GetInfo info, Handle device) {
+std::string pci_of(DeviceInfo info, cl_device_id device) {
     std::array<std::uint32_t, 4> address{};  // domain, bus, device, function
-    if (!value(info, device, pci_bus_info, address)) {
+    if (!value(info, device, CL_DEVICE_PCI_BUS_INFO_KHR, address)) {
         std::uint32_t slot = 0;
-        if (!value(info, device, nv_pci_bus, address[1]) || !value(info, device, nv_pci_slot, slot)) return {};
-        (void)value(info, device, nv_pci_domain, address[0]);
+        if (!value(info, device, CL_DEVICE_PCI_BUS_ID_NV, address[1]) ||
+            !value(info, device, CL_DEVICE_PCI_SLOT_ID_NV, slot))
+            return {};
+        (void)value(info, device, CL_DEVICE_PCI_DOMAIN_ID_NV, address[0]);
         address[2] = slot >> 3;
     }
     char written[32];
@@ -85,24 +77,24 @@ std::string short_hash(const std::string& text) {
     return written;
 }
 
-DeviceReading read_device(const OpenCl& opencl, Handle handle, const std::string& platform) {
+DeviceReading read_device(const OpenCl& opencl, cl_device_id handle, const std::string& platform) {
     DeviceReading device;
     device.kind = DeviceKind::opencl;
     device.platform = platform;
-    device.name = text(opencl.device_info, handle, amd_board_name);  // AMD's device name is that of the chip
-    if (device.name.empty()) device.name = text(opencl.device_info, handle, device_name);
+    device.name = text(opencl.device_info, handle, CL_DEVICE_BOARD_NAME_AMD);  // AMD's device name is that of the chip
+    if (device.name.empty()) device.name = text(opencl.device_info, handle, CL_DEVICE_NAME);
     if (device.name.empty()) device.name = "OpenCL device";
     std::uint64_t type = 0, memory = 0;
     std::uint32_t unified = 0;
-    (void)value(opencl.device_info, handle, device_type, type);
-    (void)value(opencl.device_info, handle, global_memory, memory);
-    (void)value(opencl.device_info, handle, host_unified_memory, unified);
-    device.cpu = (type & type_cpu) != 0;
+    (void)value(opencl.device_info, handle, CL_DEVICE_TYPE, type);
+    (void)value(opencl.device_info, handle, CL_DEVICE_GLOBAL_MEM_SIZE, memory);
+    (void)value(opencl.device_info, handle, CL_DEVICE_HOST_UNIFIED_MEMORY, unified);
+    device.cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
     device.memory = static_cast<std::int64_t>(memory);
     device.unified = device.cpu || unified != 0;
     device.pci = pci_of(opencl.device_info, handle);
     std::array<std::uint8_t, 16> uuid{};
-    device.id = !device.cpu && value(opencl.device_info, handle, device_uuid, uuid)
+    device.id = !device.cpu && value(opencl.device_info, handle, CL_DEVICE_UUID_KHR, uuid)
                     ? uuid_text(uuid)
                     : "OCL-" + short_hash(platform + '\n' + device.name + '\n' + device.pci);
     return device;
@@ -133,17 +125,17 @@ DeviceReadings read_opencl() {
         return readings;
     }
     std::uint32_t count = 0;
-    if (opencl.platforms(0, nullptr, &count) != success) return readings;  // also where no driver is installed
-    std::vector<Handle> platforms(count);
-    if (count == 0 || opencl.platforms(count, platforms.data(), nullptr) != success) return readings;
+    if (opencl.platforms(0, nullptr, &count) != CL_SUCCESS) return readings;  // also where no driver is installed
+    std::vector<cl_platform_id> platforms(count);
+    if (count == 0 || opencl.platforms(count, platforms.data(), nullptr) != CL_SUCCESS) return readings;
     std::set<std::string> known;
-    for (Handle platform : platforms) {
-        const std::string name = text(opencl.platform_info, platform, platform_name);
+    for (cl_platform_id platform : platforms) {
+        const std::string name = text(opencl.platform_info, platform, CL_PLATFORM_NAME);
         std::uint32_t size = 0;
-        if (opencl.devices(platform, all_types, 0, nullptr, &size) != success || size == 0) continue;
-        std::vector<Handle> devices(size);
-        if (opencl.devices(platform, all_types, size, devices.data(), nullptr) != success) continue;
-        for (Handle handle : devices) {
+        if (opencl.devices(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &size) != CL_SUCCESS || size == 0) continue;
+        std::vector<cl_device_id> devices(size);
+        if (opencl.devices(platform, CL_DEVICE_TYPE_ALL, size, devices.data(), nullptr) != CL_SUCCESS) continue;
+        for (cl_device_id handle : devices) {
             DeviceReading device = read_device(opencl, handle, name);
             const std::string id = device.id;  // devices with equal properties are numbered
             for (int n = 2; !known.insert(device.id).second; ++n) device.id = id + '-' + std::to_string(n);

@@ -1,5 +1,5 @@
-// Lists OpenCL's devices. The loader is loaded at run time; opencl.cpp declares its C interface. It loads every
-// installed driver, which can take seconds, so the helper process alone uses this, once.
+// Lists OpenCL's devices. The loader is loaded at run time. It loads every installed driver, which can take
+// seconds, so the helper process alone uses this, once.
 #pragma once
 
 #include "orchestrator/devices/device.hpp"

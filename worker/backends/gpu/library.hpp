@@ -1,5 +1,4 @@
-// A shared library that is loaded at run time, so that building and starting need neither headers nor libraries of a
-// GPU.
+// A shared library that is loaded at run time, so that the programs start without the libraries of a GPU.
 #pragma once
 
 #include <dlfcn.h>

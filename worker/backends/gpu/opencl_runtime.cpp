@@ -13,7 +13,7 @@
 namespace hpo::gpu {
 namespace {
 
-std::string code(cl::Int status) {
+std::string code(cl_int status) {
     const char* name = cl::name_of(status);
     return "OpenCL error " + std::to_string(status) + (name ? std::string(" (") + name + ")" : "");
 }
@@ -21,45 +21,45 @@ std::string code(cl::Int status) {
 std::string in_megabytes(std::size_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
 
 template <class T>
-T number_of(const cl::Api& api, cl::Device device, cl::UInt what) {
+T number_of(const cl::Api& api, cl_device_id device, cl_uint what) {
     T value{};
-    return api.get_device_info(device, what, sizeof value, &value, nullptr) == cl::success ? value : T{};
+    return api.clGetDeviceInfo(device, what, sizeof value, &value, nullptr) == CL_SUCCESS ? value : T{};
 }
 
 template <class Get>
 std::string text_from(Get&& get) {
     std::size_t size = 0;
-    if (get(0, nullptr, &size) != cl::success || size == 0) return {};
+    if (get(0, nullptr, &size) != CL_SUCCESS || size == 0) return {};
     std::string text(size, '\0');
-    if (get(size, text.data(), nullptr) != cl::success) return {};
+    if (get(size, text.data(), nullptr) != CL_SUCCESS) return {};
     while (!text.empty() && (text.back() == '\0' || text.back() == ' ' || text.back() == '\n')) text.pop_back();
     return text;
 }
 
-std::string text_of(const cl::Api& api, cl::Device device, cl::UInt what) {
+std::string text_of(const cl::Api& api, cl_device_id device, cl_uint what) {
     return text_from([&](std::size_t size, void* to, std::size_t* needed) {
-        return api.get_device_info(device, what, size, to, needed);
+        return api.clGetDeviceInfo(device, what, size, to, needed);
     });
 }
 
 struct Found {
-    cl::Device id;
-    cl::ULong type;
+    cl_device_id id;
+    cl_ulong type;
 };
 
 Result<std::vector<Found>> find_devices(const cl::Api& api) {
-    cl::UInt count = 0;
-    const cl::Int status = api.get_platforms(0, nullptr, &count);
-    if (status != cl::success && status != cl::platform_not_found) return Error{"OpenCL's platforms: " + code(status)};
-    std::vector<cl::Platform> platforms(count);
-    if (count > 0 && api.get_platforms(count, platforms.data(), nullptr) != cl::success) platforms.clear();
+    cl_uint count = 0;
+    const cl_int status = api.clGetPlatformIDs(0, nullptr, &count);
+    if (status != CL_SUCCESS && status != cl::platform_not_found) return Error{"OpenCL's platforms: " + code(status)};
+    std::vector<cl_platform_id> platforms(count);
+    if (count > 0 && api.clGetPlatformIDs(count, platforms.data(), nullptr) != CL_SUCCESS) platforms.clear();
     std::vector<Found> found;
-    for (cl::Platform platform : platforms) {
-        cl::UInt here = 0;
-        if (api.get_devices(platform, cl::type_all, 0, nullptr, &here) != cl::success) continue;
-        std::vector<cl::Device> devices(here);
-        if (api.get_devices(platform, cl::type_all, here, devices.data(), nullptr) != cl::success) continue;
-        for (cl::Device device : devices) found.push_back({device, number_of<cl::ULong>(api, device, cl::device_type)});
+    for (cl_platform_id platform : platforms) {
+        cl_uint here = 0;
+        if (api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &here) != CL_SUCCESS) continue;
+        std::vector<cl_device_id> devices(here);
+        if (api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, here, devices.data(), nullptr) != CL_SUCCESS) continue;
+        for (cl_device_id device : devices) found.push_back({device, number_of<cl_ulong>(api, device, CL_DEVICE_TYPE)});
     }
     if (found.empty())
         return Error{
@@ -73,11 +73,11 @@ class OpenClRuntime : public Runtime {
     OpenClRuntime(const cl::Api& api, const Found& device)
         : api_(api),
           device_(device.id),
-          is_cpu_((device.type & cl::type_cpu) != 0),
-          unified_(is_cpu_ || number_of<cl::UInt>(api, device.id, cl::device_unified_memory) != 0),
-          memory_bytes_(number_of<cl::ULong>(api, device.id, cl::device_memory)),
-          largest_piece_(number_of<cl::ULong>(api, device.id, cl::device_max_allocation)),
-          name_(text_of(api, device.id, cl::device_name)) {}
+          is_cpu_((device.type & CL_DEVICE_TYPE_CPU) != 0),
+          unified_(is_cpu_ || number_of<cl_uint>(api, device.id, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0),
+          memory_bytes_(number_of<cl_ulong>(api, device.id, CL_DEVICE_GLOBAL_MEM_SIZE)),
+          largest_piece_(number_of<cl_ulong>(api, device.id, CL_DEVICE_MAX_MEM_ALLOC_SIZE)),
+          name_(text_of(api, device.id, CL_DEVICE_NAME)) {}
     ~OpenClRuntime() override;
     OpenClRuntime(const OpenClRuntime&) = delete;
     OpenClRuntime& operator=(const OpenClRuntime&) = delete;
@@ -89,7 +89,7 @@ class OpenClRuntime : public Runtime {
     [[nodiscard]] std::string name() const override {
         return "opencl, " + name_ + (blast_.multiply ? ", CLBlast" : ", own products");
     }
-    [[nodiscard]] std::string driver() const override { return text_of(api_, device_, cl::driver_version); }
+    [[nodiscard]] std::string driver() const override { return text_of(api_, device_, CL_DRIVER_VERSION); }
     [[nodiscard]] bool shares_host_memory() const override { return unified_; }
     [[nodiscard]] bool is_cpu() const override { return is_cpu_; }
     [[nodiscard]] std::size_t total_bytes() const override { return memory_bytes_; }
@@ -119,33 +119,33 @@ class OpenClRuntime : public Runtime {
     void copy(Memory from, std::size_t start, Memory to, std::size_t offset, std::size_t bytes) override;
     void launch(const Launch& launch) override;
     bool multiply(Memory arena, Form form, const MultiplyArguments& arguments, int replicas) override;
-    void flush() override { expect(api_.flush(queue_), "clFlush"); }
-    void synchronise() override { expect(api_.finish(queue_), "clFinish"); }
+    void flush() override { expect(api_.clFlush(queue_), "clFlush"); }
+    void synchronise() override { expect(api_.clFinish(queue_), "clFinish"); }
     [[nodiscard]] u64 launches() const override { return launches_; }
 
    private:
-    static cl::Buffer buffer(Memory memory) { return reinterpret_cast<cl::Buffer>(memory); }
+    static cl_mem buffer(Memory memory) { return reinterpret_cast<cl_mem>(memory); }
     Result<void> build();
     Result<void> load_products();
-    void expect(cl::Int status, const char* what) const {
-        if (status == cl::success) return;
-        if (status == cl::memory_allocation_failure || status == cl::out_of_host_memory)
+    void expect(cl_int status, const char* what) const {
+        if (status == CL_SUCCESS) return;
+        if (status == CL_MEM_OBJECT_ALLOCATION_FAILURE || status == CL_OUT_OF_HOST_MEMORY)
             throw DeviceFull("not enough memory on " + name_ + " for " + what + ": " + code(status));
         throw DeviceLost(name_ + " failed: " + what + ": " + code(status));
     }
 
     cl::Api api_;
     cl::Blast blast_;
-    cl::Device device_;
+    cl_device_id device_;
     bool is_cpu_;
     bool unified_;
     std::size_t memory_bytes_;
     std::size_t largest_piece_;
     std::string name_;
-    cl::Context context_ = nullptr;
-    cl::Queue queue_ = nullptr;
-    cl::Program program_ = nullptr;
-    std::array<cl::Kernel, kernel_count> kernels_{};
+    cl_context context_ = nullptr;
+    cl_command_queue queue_ = nullptr;
+    cl_program program_ = nullptr;
+    std::array<cl_kernel, kernel_count> kernels_{};
     std::mutex launching_;  ///< a kernel's arguments belong to the kernel until it is enqueued
     std::atomic<u64> launches_ = 0;
     std::mutex counting_;
@@ -154,25 +154,25 @@ class OpenClRuntime : public Runtime {
 };
 
 Result<void> OpenClRuntime::open(Products products) {
-    if (number_of<cl::UInt>(api_, device_, cl::device_available) == 0) return Error{name_ + " is not available"};
+    if (number_of<cl_uint>(api_, device_, CL_DEVICE_AVAILABLE) == 0) return Error{name_ + " is not available"};
     // "OpenCL 1.2 and what the vendor adds"
-    const std::string version = text_of(api_, device_, cl::device_version);
+    const std::string version = text_of(api_, device_, CL_DEVICE_VERSION);
     int major = 0;
     int minor = 0;
     if (std::sscanf(version.c_str(), "OpenCL %d.%d", &major, &minor) != 2 || major < 1 || (major == 1 && minor < 2))
         return Error{name_ + " speaks " + (version.empty() ? "no OpenCL that it names" : version) +
                      "; OpenCL 1.2 or later is needed: update its driver"};
-    if (number_of<cl::UInt>(api_, device_, cl::device_compiler) == 0)
+    if (number_of<cl_uint>(api_, device_, CL_DEVICE_COMPILER_AVAILABLE) == 0)
         return Error{name_ + " comes without a compiler for its kernels: install its vendor's whole OpenCL package"};
-    if (number_of<std::size_t>(api_, device_, cl::device_max_group) < WORK_GROUP_SIZE)
+    if (number_of<std::size_t>(api_, device_, CL_DEVICE_MAX_WORK_GROUP_SIZE) < WORK_GROUP_SIZE)
         return Error{name_ + " runs work groups of at most " +
-                     std::to_string(number_of<std::size_t>(api_, device_, cl::device_max_group)) + " items; " +
+                     std::to_string(number_of<std::size_t>(api_, device_, CL_DEVICE_MAX_WORK_GROUP_SIZE)) + " items; " +
                      std::to_string(WORK_GROUP_SIZE) + " are needed"};
-    cl::Int status = cl::success;
-    context_ = api_.create_context(nullptr, 1, &device_, nullptr, nullptr, &status);
-    if (status != cl::success) return Error{name_ + " cannot be opened: " + code(status)};
-    queue_ = api_.create_queue(context_, device_, 0, &status);
-    if (status != cl::success) return Error{name_ + " gives no queue: " + code(status)};
+    cl_int status = CL_SUCCESS;
+    context_ = api_.clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &status);
+    if (status != CL_SUCCESS) return Error{name_ + " cannot be opened: " + code(status)};
+    queue_ = api_.clCreateCommandQueue(context_, device_, 0, &status);
+    if (status != CL_SUCCESS) return Error{name_ + " gives no queue: " + code(status)};
     if (auto built = build(); !built) return built;
     if (products == Products::kernels || (products == Products::automatic && is_cpu_)) return {};
     const auto loaded = load_products();
@@ -180,24 +180,25 @@ Result<void> OpenClRuntime::open(Products products) {
 }
 
 Result<void> OpenClRuntime::build() {
-    cl::Int status = cl::success;
+    cl_int status = CL_SUCCESS;
     const char* source = kernel_source;
-    program_ = api_.create_program(context_, 1, &source, nullptr, &status);
-    if (status != cl::success) return Error{name_ + " takes no program: " + code(status)};
-    status = api_.build_program(program_, 1, &device_, "-cl-std=CL1.2 -cl-denorms-are-zero", nullptr, nullptr);
-    if (status != cl::success)
+    program_ = api_.clCreateProgramWithSource(context_, 1, &source, nullptr, &status);
+    if (status != CL_SUCCESS) return Error{name_ + " takes no program: " + code(status)};
+    status = api_.clBuildProgram(program_, 1, &device_, "-cl-std=CL1.2 -cl-denorms-are-zero", nullptr, nullptr);
+    if (status != CL_SUCCESS)
         return Error{name_ + " does not compile the kernels: " + code(status) + "\n" +
                      text_from([&](std::size_t size, void* to, std::size_t* needed) {
-                         return api_.get_build_info(program_, device_, cl::program_build_log, size, to, needed);
+                         return api_.clGetProgramBuildInfo(program_, device_, CL_PROGRAM_BUILD_LOG, size, to, needed);
                      })};
     for (std::size_t i = 0; i < kernel_count; ++i) {
-        kernels_[i] = api_.create_kernel(program_, kernel_names[i], &status);
-        if (status != cl::success)
+        kernels_[i] = api_.clCreateKernel(program_, kernel_names[i], &status);
+        if (status != CL_SUCCESS)
             return Error{name_ + " has no kernel " + std::string(kernel_names[i]) + ": " + code(status)};
         // A kernel's registers and local memory may limit it to smaller groups than the device allows.
         std::size_t most = 0;
-        status = api_.get_group_info(kernels_[i], device_, cl::kernel_work_group_size, sizeof most, &most, nullptr);
-        if (status == cl::success && most < WORK_GROUP_SIZE)
+        status =
+            api_.clGetKernelWorkGroupInfo(kernels_[i], device_, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, nullptr);
+        if (status == CL_SUCCESS && most < WORK_GROUP_SIZE)
             return Error{name_ + " runs the kernel " + std::string(kernel_names[i]) + " in work groups of at most " +
                          std::to_string(most) + " items; " + std::to_string(WORK_GROUP_SIZE) + " are needed"};
     }
@@ -213,26 +214,26 @@ Result<void> OpenClRuntime::load_products() {
     const char* names[] = {"XGEMM_MIN_INDIRECT_SIZE"};
     const std::size_t values[] = {std::size_t{1} << 20};
     int status = blast->override_parameters(device_, "GemmRoutine", cl::single_precision, 1, names, values);
-    cl::Buffer three = nullptr;
-    if (status == cl::success)
-        three = api_.create_buffer(context_, cl::memory_read_write, 3 * sizeof(float), nullptr, &status);
-    if (status == cl::success)
+    cl_mem three = nullptr;
+    if (status == CL_SUCCESS)
+        three = api_.clCreateBuffer(context_, CL_MEM_READ_WRITE, 3 * sizeof(float), nullptr, &status);
+    if (status == CL_SUCCESS)
         status = blast->multiply(cl::row_major, cl::no_transpose, cl::no_transpose, 1, 1, 1, 1, three, 0, 1, 1, three,
                                  1, 1, 1, 0, three, 2, 1, 1, 1, &queue_, nullptr);
-    if (status == cl::success) status = api_.finish(queue_);
-    if (three) api_.release_buffer(three);
-    if (status != cl::success) return Error{"CLBlast does not compute on " + name_ + ": " + code(status)};
+    if (status == CL_SUCCESS) status = api_.clFinish(queue_);
+    if (three) api_.clReleaseMemObject(three);
+    if (status != CL_SUCCESS) return Error{"CLBlast does not compute on " + name_ + ": " + code(status)};
     blast_ = *blast;
     return {};
 }
 
 OpenClRuntime::~OpenClRuntime() {
-    if (queue_) api_.finish(queue_);
-    for (cl::Kernel kernel : kernels_)
-        if (kernel) api_.release_kernel(kernel);
-    if (program_) api_.release_program(program_);
-    if (queue_) api_.release_queue(queue_);
-    if (context_) api_.release_context(context_);
+    if (queue_) api_.clFinish(queue_);
+    for (cl_kernel kernel : kernels_)
+        if (kernel) api_.clReleaseKernel(kernel);
+    if (program_) api_.clReleaseProgram(program_);
+    if (queue_) api_.clReleaseCommandQueue(queue_);
+    if (context_) api_.clReleaseContext(context_);
 }
 
 Result<Memory> OpenClRuntime::allocate(std::size_t bytes) {
@@ -244,23 +245,23 @@ Result<Memory> OpenClRuntime::allocate(std::size_t bytes) {
                      in_megabytes(taken_bytes_)};
     if (bytes > largest_piece_)
         return Error{wanted + "it gives at most " + in_megabytes(largest_piece_) + " in one piece"};
-    cl::Int status = cl::success;
-    cl::Buffer made = api_.create_buffer(context_, cl::memory_read_write, bytes, nullptr, &status);
-    if (status == cl::success) {
+    cl_int status = CL_SUCCESS;
+    cl_mem made = api_.clCreateBuffer(context_, CL_MEM_READ_WRITE, bytes, nullptr, &status);
+    if (status == CL_SUCCESS) {
         // Many drivers allocate memory only at its first use, so that it is used here, where a failure is an error.
         const std::array<std::uint32_t, 4> zero{};
         const std::size_t pattern = bytes % sizeof zero == 0 ? sizeof zero : 1;
-        status = api_.fill_buffer(queue_, made, zero.data(), pattern, 0, bytes, 0, nullptr, nullptr);
-        if (status == cl::success) status = api_.finish(queue_);
-        if (status != cl::success) api_.release_buffer(made);
+        status = api_.clEnqueueFillBuffer(queue_, made, zero.data(), pattern, 0, bytes, 0, nullptr, nullptr);
+        if (status == CL_SUCCESS) status = api_.clFinish(queue_);
+        if (status != CL_SUCCESS) api_.clReleaseMemObject(made);
     }
     switch (status) {
-        case cl::success:
+        case CL_SUCCESS:
             break;
-        case cl::memory_allocation_failure:
-        case cl::out_of_resources:
-        case cl::out_of_host_memory:
-        case cl::invalid_buffer_size:
+        case CL_MEM_OBJECT_ALLOCATION_FAILURE:
+        case CL_OUT_OF_RESOURCES:
+        case CL_OUT_OF_HOST_MEMORY:
+        case CL_INVALID_BUFFER_SIZE:
             return Error{wanted + code(status)};
         default:
             expect(status, "clCreateBuffer");
@@ -277,11 +278,12 @@ void OpenClRuntime::release(Memory memory) {
     const auto found = std::find_if(taken_.begin(), taken_.end(), [&](const auto& one) { return one.first == memory; });
     taken_bytes_ -= found->second;
     taken_.erase(found);
-    api_.release_buffer(buffer(memory));
+    api_.clReleaseMemObject(buffer(memory));
 }
 
 void OpenClRuntime::write(Memory to, std::size_t offset, const void* data, std::size_t bytes) {
-    expect(api_.write_buffer(queue_, buffer(to), 1, offset, bytes, data, 0, nullptr, nullptr), "clEnqueueWriteBuffer");
+    expect(api_.clEnqueueWriteBuffer(queue_, buffer(to), 1, offset, bytes, data, 0, nullptr, nullptr),
+           "clEnqueueWriteBuffer");
 }
 
 /// The copy takes its turn in the one queue. OpenCL leaves undefined what happens if one queue changes a buffer while
@@ -290,53 +292,56 @@ void OpenClRuntime::write(Memory to, std::size_t offset, const void* data, std::
 /// only costs time where host and device share their memory, as with PoCL. No GPU has shown yet that it gains more
 /// elsewhere.
 Fence OpenClRuntime::send(Memory to, std::size_t offset, const std::byte* data, std::size_t bytes, Fence /*after*/) {
-    cl::Event event = nullptr;
-    expect(api_.write_buffer(queue_, buffer(to), 0, offset, bytes, data, 0, nullptr, &event), "clEnqueueWriteBuffer");
+    cl_event event = nullptr;
+    expect(api_.clEnqueueWriteBuffer(queue_, buffer(to), 0, offset, bytes, data, 0, nullptr, &event),
+           "clEnqueueWriteBuffer");
     return reinterpret_cast<Fence>(event);
 }
 
 void OpenClRuntime::wait(Fence fence) {
-    const auto event = reinterpret_cast<cl::Event>(fence);
-    const cl::Int status = api_.wait_for_events(1, &event);
-    api_.release_event(event);
+    const auto event = reinterpret_cast<cl_event>(fence);
+    const cl_int status = api_.clWaitForEvents(1, &event);
+    api_.clReleaseEvent(event);
     expect(status, "clWaitForEvents");
 }
 
 void OpenClRuntime::forget(Fence fence) noexcept {
-    const auto event = reinterpret_cast<cl::Event>(fence);
-    api_.wait_for_events(1, &event);
-    api_.release_event(event);
+    const auto event = reinterpret_cast<cl_event>(fence);
+    api_.clWaitForEvents(1, &event);
+    api_.clReleaseEvent(event);
 }
 
 void OpenClRuntime::read(Memory from, std::size_t offset, void* data, std::size_t bytes) {
-    expect(api_.read_buffer(queue_, buffer(from), 1, offset, bytes, data, 0, nullptr, nullptr), "clEnqueueReadBuffer");
+    expect(api_.clEnqueueReadBuffer(queue_, buffer(from), 1, offset, bytes, data, 0, nullptr, nullptr),
+           "clEnqueueReadBuffer");
 }
 
 void OpenClRuntime::copy(Memory from, std::size_t start, Memory to, std::size_t offset, std::size_t bytes) {
-    expect(api_.copy_buffer(queue_, buffer(from), buffer(to), start, offset, bytes, 0, nullptr, nullptr),
+    expect(api_.clEnqueueCopyBuffer(queue_, buffer(from), buffer(to), start, offset, bytes, 0, nullptr, nullptr),
            "clEnqueueCopyBuffer");
 }
 
 void OpenClRuntime::launch(const Launch& launch) {
     const std::lock_guard lock(launching_);
     const auto index = static_cast<std::size_t>(launch.kernel);
-    cl::Kernel kernel = kernels_[index];
-    const cl::Buffer arena = buffer(launch.arena);
-    const cl::Buffer other = buffer(launch.other);
-    expect(api_.set_argument(kernel, 0, sizeof arena, &arena), kernel_names[index]);
-    expect(api_.set_argument(kernel, 1, sizeof other, &other), kernel_names[index]);
-    expect(api_.set_argument(kernel, 2, launch.argument_bytes, launch.arguments), kernel_names[index]);
+    cl_kernel kernel = kernels_[index];
+    const cl_mem arena = buffer(launch.arena);
+    const cl_mem other = buffer(launch.other);
+    expect(api_.clSetKernelArg(kernel, 0, sizeof arena, &arena), kernel_names[index]);
+    expect(api_.clSetKernelArg(kernel, 1, sizeof other, &other), kernel_names[index]);
+    expect(api_.clSetKernelArg(kernel, 2, launch.argument_bytes, launch.arguments), kernel_names[index]);
     const std::size_t items[] = {std::size_t{launch.groups} * WORK_GROUP_SIZE, launch.replicas};
     const std::size_t group[] = {WORK_GROUP_SIZE, 1};
     ++launches_;
-    expect(api_.launch(queue_, kernel, 2, nullptr, items, group, 0, nullptr, nullptr), kernel_names[index]);
+    expect(api_.clEnqueueNDRangeKernel(queue_, kernel, 2, nullptr, items, group, 0, nullptr, nullptr),
+           kernel_names[index]);
 }
 
 bool OpenClRuntime::multiply(Memory arena, Form form, const MultiplyArguments& a, int replicas) {
     if (!blast_.multiply || a.precision != static_cast<u32>(Precision::float32)) return false;
     const bool a_turned = form == Form::transposed;
     const bool b_turned = form == Form::by_transposed;
-    const cl::Buffer memory = buffer(arena);
+    const cl_mem memory = buffer(arena);
     const std::lock_guard lock(launching_);
     ++launches_;
     const int status = blast_.multiply(
@@ -357,8 +362,8 @@ Result<std::vector<OpenClDevice>> opencl_devices() {
     if (!found) return found.error();
     std::vector<OpenClDevice> devices;
     for (const Found& one : *found)
-        devices.push_back({text_of(*api, one.id, cl::device_name), (one.type & cl::type_cpu) != 0,
-                           number_of<cl::ULong>(*api, one.id, cl::device_memory)});
+        devices.push_back({text_of(*api, one.id, CL_DEVICE_NAME), (one.type & CL_DEVICE_TYPE_CPU) != 0,
+                           number_of<cl_ulong>(*api, one.id, CL_DEVICE_GLOBAL_MEM_SIZE)});
     return devices;
 }
 
@@ -374,7 +379,7 @@ Result<std::unique_ptr<Runtime>> open_opencl(std::optional<std::size_t> device, 
     if (device) {
         chosen = &(*found)[*device];
     } else {
-        for (const cl::ULong wanted : {cl::type_accelerator, cl::type_gpu}) {
+        for (const cl_ulong wanted : {CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_GPU}) {
             const auto one =
                 std::find_if(found->begin(), found->end(), [&](const Found& f) { return (f.type & wanted) != 0; });
             if (one != found->end()) chosen = &*one;
