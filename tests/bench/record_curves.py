@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("HPO_BUILD", ROOT / "build/release"))
 
 SMALL_MNIST = """
-  task: image-classification
+  task: classification
   data: {format: idx, path: fashion-mnist, subset: 3000, validation: 0.4}
 """
 MLP_SPACE = """
