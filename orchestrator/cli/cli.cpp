@@ -247,6 +247,16 @@ void complain(const char* prefix, std::string_view message) {
     std::fprintf(stderr, "%s%s\n", prefix, printable(message, true).c_str());
 }
 
+/// Ends hpo with a reason after SIGBUS. SQLite shares memory by way of a file, study.db-shm. The kernel sends the
+/// signal where a page of it cannot be written, as under a quota on a file system that copies on write.
+void end_without_memory_file(int) {
+    constexpr std::string_view text =
+        "hpo: a file that serves as memory (study.db-shm) cannot be read or written: free some space, raise the quota, "
+        "or look for errors of the disk in the kernel's log (dmesg), then run again; reported results are stored\n";
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
+    ::_exit(1);
+}
+
 }  // namespace
 
 std::span<const Command> command_table() { return table; }
@@ -265,6 +275,7 @@ int run_cli(int argc, char** argv) {
     if (argc > 1 && std::strcmp(argv[1], device_helper_command) == 0) return run_device_helper(argc, argv);
     if (argc > 1 && std::strcmp(argv[1], script_command) == 0) return run_script(argc, argv);
     if (argc == 4 && std::strcmp(argv[1], notify_command) == 0) return run_notifications(argv[2], argv[3]);
+    ::signal(SIGBUS, end_without_memory_file);
     try {
         if (argc > 1 && std::strcmp(argv[1], agent_command) == 0) return run_agent();
         if (argc > 1 && std::strcmp(argv[1], complete_command) == 0) return run_complete({argv + 2, argv + argc});

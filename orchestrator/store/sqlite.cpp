@@ -177,11 +177,11 @@ Error Database::error() const {
                     "its locks are taken and released by too many processes at a time, or do not work on this file "
                     "system: try again, or set HPO_RUNS to a local folder"};
         case SQLITE_IOERR:
-            return {
-                at + "cannot be read or written" +
-                (system != 0 ? std::string(": ") + std::strerror(system) : std::string()) +
-                ": look for errors of the disk in the kernel's log (dmesg) and for a limit on file sizes, or choose "
-                "a folder on another disk (HPO_RUNS for studies); stored results are kept"};
+            return {at + "cannot be read or written" +
+                    (system != 0 ? std::string(": ") + std::strerror(system) : std::string()) +
+                    ": look for a quota, a limit on file sizes, and errors of the disk in the kernel's log (dmesg), or "
+                    "choose "
+                    "a folder on another disk (HPO_RUNS for studies); stored results are kept"};
         default:
             break;
     }

@@ -403,6 +403,20 @@ class Storage(Case):
         for number, trial in before.items():
             self.assertEqual(after[number], trial)
 
+    def test_row_20_a_memory_file_that_cannot_be_written_ends_the_run_with_a_reason(self):
+        study = self.study(fake_study("each=0.02", trials=40, epochs=1))
+        child = self.start("run", study, "--json")
+        output = next(line for line in child.stdout if '"event":"finished"' in line)
+        child.send_signal(signal.SIGBUS)  # as the kernel does
+        rest, error = child.communicate(timeout=120)
+        self.assertEqual(child.returncode, 1, error)
+        self.assertIn("(study.db-shm) cannot be read or written", error)
+        self.assert_nobody_left()
+        ends = reported(output + rest[:rest.rfind("\n") + 1])
+        self.hpo("run", study, "--quiet")
+        assert_seen(self, "fake", ends)
+        self.assertEqual(len(finished(self.trials("fake"))), 40)
+
     def test_row_55_everything_ever_reported_is_in_every_viewer_after_a_write_that_failed(self):
         for failing in (150, 190, 230):
             with self.subTest(write=failing):
