@@ -1,5 +1,6 @@
 // Encodes and decodes the wire format of protocol buffers (protobuf.dev/programming-guides/encoding) as far as needed.
-// The format is compact, and older readers skip fields that are added later.
+// The format is compact, and older readers skip fields that are added later. Protozero would not do: it checks the type
+// of a field by assert() alone, so that a release build would misread a damaged database without an error.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,6 @@
 // Batch normalisation. Everything that backend.hpp says of operations holds for these.
+//
+// Over ghost batches, because a whole batch could not be divided into micro-batches where memory is short.
 #pragma once
 
 #include <cstdint>

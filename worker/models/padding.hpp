@@ -1,4 +1,7 @@
-// How extents are rounded up, so that trials of different shapes share a bucket. Pure.
+// Rounds extents up, so that trials of different shapes share a bucket. Pure.
+//
+// Without padding hardly two trials of studies/phase1.yaml, which draws batch sizes from 256 to 4,096, would train in
+// one worker, and an H200 does 6.5 times the work of one trial with 16 (docs/performance.md, "A large GPU").
 #pragma once
 
 #include <algorithm>
