@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -33,16 +34,12 @@ DiskSync::~DiskSync() {
 }
 
 void DiskSync::request(std::int64_t count) {
-    {
-        const std::lock_guard lock(mutex_);
-        if (count <= requested_) return;
-        requested_ = count;
-    }
+    std::unique_lock lock(mutex_);
+    if (count <= requested_) return;
+    requested_ = count;
     changed_.notify_all();
     if (!thread_.joinable()) thread_ = start_thread("hpo-disk", [this] { work(); });
-    if (thread_.joinable()) return;
-    std::unique_lock lock(mutex_);
-    if (!failed_) synchronise(lock);
+    if (!thread_.joinable() && !failed_) synchronise(lock);
 }
 
 Result<std::int64_t> DiskSync::reached() const {
@@ -87,7 +84,7 @@ void DiskSync::synchronise(std::unique_lock<std::mutex>& lock) {
     const auto done = synchronise_();
     lock.lock();
     if (done)
-        reached_ = written;
+        reached_ = std::max(reached_, written);
     else
         failed_ = done.error();
     if (listener_) listener_();

@@ -42,7 +42,7 @@ class DiskSync {
     void synchronise(std::unique_lock<std::mutex>& lock);
 
     std::function<Result<void>()> synchronise_;
-    mutable std::mutex mutex_;  ///< guards all members below except the thread
+    mutable std::mutex mutex_;  ///< guards all members below
     std::condition_variable changed_;
     std::int64_t requested_ = 0;
     std::int64_t reached_ = 0;

@@ -4,6 +4,8 @@
 #include <condition_variable>
 #include <fstream>
 #include <mutex>
+#include <thread>
+#include <vector>
 
 #include "orchestrator/store/disk_sync.hpp"
 #include "orchestrator/store/store.hpp"
@@ -63,6 +65,17 @@ TEST(DiskSync, OneSynchronisationDoesForAllThatWasWrittenBeforeItBegan) {
     EXPECT_EQ(gate.arrived(), 2);
     EXPECT_TRUE(sync.wait(7));
     EXPECT_EQ(gate.arrived(), 2);
+}
+
+TEST(DiskSync, SeveralThreadsMayMakeTheFirstRequest) {
+    for (int round = 0; round < 200; ++round) {
+        DiskSync sync([]() -> Result<void> { return {}; });
+        std::vector<std::thread> callers;
+        for (std::int64_t count = 1; count <= 4; ++count)
+            callers.emplace_back([&sync, count] { EXPECT_TRUE(sync.wait(count)); });
+        for (std::thread& one : callers) one.join();
+        EXPECT_EQ(*sync.reached(), 4);
+    }
 }
 
 TEST(DiskSync, WorksInItsCallerIfTheSystemHasNoThreadLeft) {
