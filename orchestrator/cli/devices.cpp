@@ -14,6 +14,7 @@
 #include "orchestrator/devices/selection.hpp"
 #include "orchestrator/doctor/machine_reading.hpp"
 #include "orchestrator/output/trial_json.hpp"
+#include "orchestrator/view/pools.hpp"
 #include "orchestrator/view/table.hpp"
 #include "orchestrator/view/terminal.hpp"
 
@@ -35,6 +36,12 @@ std::string number_text(double cores) {
     char text[32];
     std::snprintf(text, sizeof text, cores == std::floor(cores) ? "%.0f" : "%.1f", cores);
     return text;
+}
+
+/// Returns the name of the host if the reservation is of one that a session has beside others.
+std::string host_among_several(const DeviceReservation& reservation) {
+    const auto& name = reservation.device;
+    return name.ends_with("/host") ? name.substr(0, name.size() - std::string_view("/host").size()) : "";
 }
 
 std::string draw(const MachineReading& machine) {
@@ -64,6 +71,11 @@ std::string draw(const MachineReading& machine) {
                    names(reserved.studies), printable(device.id)});
         if (device.lost) notes += printable(name_of(device)) + " cannot be used: " + printable(device.reason) + "\n";
     }
+    for (const SessionReservations& session : machine.sessions)
+        for (const DeviceReservation& one : session.devices)
+            if (const std::string host = host_among_several(one); !host.empty())
+                notes += printable(session.study) + " on " + printable(host) + ": " +
+                         view::state_text(one.state, one.reason) + "\n";
     for (const LibraryProblem& one : cuda_problems(machine.libraries))
         notes += one.follows + ": " + printable(one.problem) + "\n";
     if (machine.readings.devices.empty() && machine.problem.empty()) notes += "No GPU: trials run on the host.\n";
@@ -80,6 +92,22 @@ Json studies_json(const std::vector<SessionReservations>& sessions, const std::s
                                {"trials", reservation.trials},
                                {"reserved", reservation.reserved},
                                {"used", reservation.used}});
+    return all;
+}
+
+Json hosts_json(const std::vector<SessionReservations>& sessions) {
+    Json all = Json::array();
+    for (const SessionReservations& session : sessions)
+        for (const DeviceReservation& one : session.devices)
+            if (const std::string host = host_among_several(one); !host.empty())
+                all.push_back({{"study", session.study},
+                               {"pid", session.pid},
+                               {"host", host},
+                               {"state", one.state},
+                               {"reason", one.reason.empty() ? Json(nullptr) : Json(one.reason)},
+                               {"trials", one.trials},
+                               {"reserved", one.reserved},
+                               {"used", one.used}});
     return all;
 }
 
@@ -118,6 +146,7 @@ Json to_json(const MachineReading& machine) {
               {"reserved", on_host.bytes},
               {"studies", studies_json(machine.sessions, "host")}}},
             {"devices", std::move(devices)},
+            {"hosts", hosts_json(machine.sessions)},
             {"libraries", machine.libraries},
             {"problem", machine.problem.empty() ? Json(nullptr) : Json(machine.problem)}};
 }

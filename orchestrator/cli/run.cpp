@@ -122,6 +122,10 @@ int run_command(const RunArguments& arguments) {
     const std::vector<cluster::Address> hosts = hosts_of(arguments, programs);
     const Study study = adapted(load_study(arguments.file, changes), hosts);
     refuse_unready_script(study, changes.set.empty() ? arguments.file : "", hosts.empty());
+    if (arguments.on.starts_with("local:") && hosts.size() > 1)
+        std::fprintf(stderr,
+                     "hpo: --on %s counts the cores and the memory of this machine %zu times: it is for tests\n",
+                     printable(arguments.on).c_str(), hosts.size());
     std::fputs(warnings_of(arguments.file, changes).c_str(), stderr);
     for (const std::string& warning : shadowed_files(study))
         std::fputs(("hpo: warning: " + warning + '\n').c_str(), stderr);
@@ -205,10 +209,10 @@ CommandAction run(CLI::App& app) {
     app.add_option("--backend", arguments->backend, "Device of trials (resources.backend): auto, cpu, cuda or opencl")
         ->check(refuse_option_as_value);
     app.add_option("-j,--jobs", arguments->jobs, "Trials at once (resources.parallel)")->check(refuse_option_as_value);
-    app.add_option(
-           "--on", arguments->on,
-           "Hosts of the trials: ssh:HOST,HOST, slurm (the nodes of this allocation), local:2 (two agents here), "
-           "or local. Default: slurm in an allocation of several nodes, else local")
+    app.add_option("--on", arguments->on,
+                   "Hosts of the trials: ssh:HOST,HOST, slurm (the nodes of this allocation), local:2 (this one twice, "
+                   "for tests), "
+                   "or local. Default: slurm in an allocation of several nodes, else local")
         ->check(refuse_option_as_value);
     app.add_option("--seed", arguments->seed, "The study's seed (seed)")->check(refuse_option_as_value);
     app.add_option("--set", arguments->set, "Override one key: --set space.lr.high=0.1")

@@ -30,6 +30,9 @@ void add_pools(view::Moment& moment, const std::string& study, std::int64_t pid)
         pool.reserved = device.reserved;
         if (device.used > 0) pool.used = device.used;
         pool.trials = device.trials;
+        pool.state = device.state;
+        pool.reason = device.reason;
+        pool.usable = device.state.empty() || device.state == "up";
         moment.pools.push_back(std::move(pool));
     }
 }

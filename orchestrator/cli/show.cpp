@@ -9,6 +9,7 @@
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/notes.hpp"
 #include "orchestrator/cli/show.hpp"
+#include "orchestrator/cli/top_reading.hpp"
 #include "orchestrator/cli/trial_files.hpp"
 #include "orchestrator/insights/insights.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
@@ -16,6 +17,7 @@
 #include "orchestrator/lookup/trial_choice.hpp"
 #include "orchestrator/output/study_json.hpp"
 #include "orchestrator/view/detail.hpp"
+#include "orchestrator/view/pools.hpp"
 #include "orchestrator/view/report.hpp"
 #include "orchestrator/view/terminal.hpp"
 
@@ -66,9 +68,13 @@ int show_study(StudySnapshot snapshot, bool json) {
         throw Fatal("for programs: hpo ls " + snapshot.study.name + " --json, hpo importance " + snapshot.study.name +
                         " --json",
                     2);
-    const Insights insights = whole_insights_of(snapshot);
-    const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    const auto moment = view::moment_of(snapshot.record, now, snapshot.holder.has_value());
+    Insights insights = whole_insights_of(snapshot);
+    const view::Moment moment = moment_now(snapshot);
+    for (const view::Pool& pool : moment.pools)
+        if (!pool.state.empty() && pool.name.find(" gpu ") == std::string::npos)
+            for (std::string& line :
+                 labelled_lines("Host", pool.name + " is " + view::state_text(pool.state, pool.reason)))
+                insights.lines.push_back(std::move(line));
     const view::ReportFacts facts{snapshot.folder.path.string(), snapshot.holder ? "running" : "", false, "",
                                   insights.lines};
     print(view::draw_report(snapshot.study, snapshot.record, moment, facts, view::screen_of_stdout()) +

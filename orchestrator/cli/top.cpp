@@ -89,6 +89,10 @@ int watch(StudySnapshot snapshot, view::TopState state, double interval) {
     throw Fatal(error);
 }
 
+nlohmann::ordered_json text_or_null(const std::string& text) {
+    return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
+}
+
 int run_top(const TopArguments& arguments) {
     StudySnapshot snapshot = snapshot_or_fail(choose_study(arguments.study));
     if (arguments.json) {
@@ -102,7 +106,9 @@ int run_top(const TopArguments& arguments) {
                                       {"others", pool.others},
                                       {"reserved", pool.reserved},
                                       {"used", pool.used ? nlohmann::ordered_json(*pool.used) : nullptr},
-                                      {"trials", pool.trials}});
+                                      {"trials", pool.trials},
+                                      {"state", text_or_null(pool.state)},
+                                      {"reason", text_or_null(pool.reason)}});
         json["waits"] = moment.waits.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(moment.waits);
         json["trials"] = trials_json(snapshot)["trials"];
         print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');

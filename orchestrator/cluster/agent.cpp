@@ -110,7 +110,7 @@ class Agent {
     void take(std::uint8_t kind, std::string_view bytes) {
         if (over_) return;
         auto message = decode_to_agent(kind, bytes);
-        if (!message) return leave("a message was not understood: " + message.error().message, true);
+        if (!message) return leave("it did not understand a message", true);
         std::visit(Overloaded{
                        [&](const to_agent::Setup& setup) { begin(setup); },
                        [](const to_agent::Heartbeat&) {},

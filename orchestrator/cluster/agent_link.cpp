@@ -15,6 +15,7 @@
 #include "hpo/printable.hpp"
 #include "hpo/version.hpp"
 #include "orchestrator/cluster/codec.hpp"
+#include "orchestrator/cluster/why_ended.hpp"
 
 namespace hpo::cluster {
 
@@ -55,6 +56,7 @@ int AgentLink::start(const std::vector<std::string>& command) {
         !make_pipe(errors_read, errors_write))
         return errno;
     std::vector<std::string> words = command;
+    program_ = words.front();
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
@@ -97,13 +99,13 @@ void AgentLink::read() {
             // Callbacks are copied before they are called: a message may end this connection.
             auto message = decode_from_agent(kind, payload);
             if (!message)
-                self->wrong_ = "it sent what is no message: " + message.error().message;
+                self->wrong_ = "its agent sent a message that is not understood";
             else if (const auto tell = self->callbacks_.message)
                 tell(*std::move(message));
         };
         const bool valid = !error && self->stream_.feed(std::string_view(self->buffer_).substr(0, size), take);
         if (!error && !valid && self->wrong_.empty() && !self->has_another_version())
-            self->wrong_ = "it does not speak as an agent of hpo";
+            self->wrong_ = "its program hpo does not answer as an agent: install this version there";
         if (!self->callbacks_.gone) return;
         if (!valid || !self->wrong_.empty() || self->has_another_version()) return self->ended();
         self->read();
@@ -183,14 +185,10 @@ std::string AgentLink::why() const {
         return "it has hpo " + theirs + ", and this is hpo " + version +
                (theirs == version ? " of another build" : "") + ": install the same on all hosts";
     }
-    std::string text = wrong_;
-    if (text.empty() && WIFEXITED(status_))
-        text = "its agent exited with status " + std::to_string(WEXITSTATUS(status_));
-    if (text.empty() && WIFSIGNALED(status_)) text = "its agent died of signal " + std::to_string(WTERMSIG(status_));
-    if (text.empty()) text = "its agent ended";
+    if (!wrong_.empty()) return wrong_;
     std::string printed = last_line(printed_);
     if (printed.empty() && !stream_.opening()) printed = last_line(stream_.greeting());
-    return text + (printed.empty() ? "" : ": " + printed);
+    return why_ended(program_, status_, printed);
 }
 
 bool AgentLink::reaped() {

@@ -12,8 +12,8 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "hpo/clock.hpp"
@@ -40,7 +40,9 @@ constexpr int most_failures = 2;
 constexpr double alive_every = 5;                           ///< seconds between a worker's signs of life
 constexpr std::chrono::minutes forgets_failures_after{10};  ///< of an agent that works
 constexpr std::chrono::seconds hello_within{60};
-constexpr std::chrono::seconds told_after{3};  ///< that hosts are waited for
+constexpr std::chrono::seconds told_after{3};    ///< that hosts are waited for
+constexpr std::chrono::seconds begins_after{5};  ///< with the hosts that have answered
+constexpr double silent_after = 3;               ///< seconds without a reading, which comes every second
 constexpr std::chrono::seconds starts_again_after{1};
 constexpr std::chrono::seconds held_up_after{3};  ///< between two calls of poll(), which come every second
 constexpr milliseconds destruction_within{2000};
@@ -51,12 +53,12 @@ struct Host {
     enum class State { starting, up, resting, aside };
 
     Address address;
-    std::shared_ptr<std::size_t> index = std::make_shared<std::size_t>(0);  ///< of this host, for callbacks
     State state = State::starting;
     std::shared_ptr<AgentLink> link;
     from_agent::Hello hello;
     from_agent::Reading reading;
     std::optional<from_agent::Goodbye> goodbye;
+    std::optional<int> first_device;  ///< among those of all hosts; nothing: it has not answered yet
     int failures = 0;
     std::string reason;  ///< of the last failure
     Clock::time_point begun, heard;
@@ -79,23 +81,27 @@ class Hosts {
         for (Address& address : addresses) {
             hosts_.emplace_back();
             hosts_.back().address = std::move(address);
-            *hosts_.back().index = hosts_.size() - 1;
         }
     }
     Hosts(const Hosts&) = delete;
     Hosts& operator=(const Hosts&) = delete;
     ~Hosts() { end(destruction_within); }
 
-    /// Waits until each host is up or set aside, and forgets those set aside.
+    /// Waits until each host is up or set aside; after a while one that is up suffices, and the others join later.
     void open() {
         int interrupted = 0;
         const Interrupts signals(request_.loop, [&](int number) { interrupted = number; });
         for (std::size_t i = 0; i < hosts_.size(); ++i) start(i);
         const auto begun = Clock::now();
         bool told = false;
-        for (std::string awaited; !(awaited = not_open()).empty();) {
-            if (Clock::now() - begun > told_after && !std::exchange(told, true))
+        for (std::string awaited; !(awaited = names_of_awaited()).empty();) {
+            const auto waited = Clock::now() - begun;
+            if (waited > told_after && !std::exchange(told, true))
                 request_.tell({true, "waits for the agents of " + awaited});
+            if (waited > begins_after && any_up()) {
+                request_.tell({true, "begins without " + awaited});
+                break;
+            }
             request_.loop.restart();
             request_.loop.run_one_for(milliseconds(200));
             if (interrupted != 0)
@@ -105,15 +111,21 @@ class Hosts {
         request_.loop.restart();
         for (const DeviceNotice& notice : take_notices()) request_.tell(notice);
         if (const std::string why = gone(); !why.empty()) throw Fatal(why, 2);
-        std::erase_if(hosts_, [](const Host& host) { return host.state == Host::State::aside; });
-        for (std::size_t i = 0; i < hosts_.size(); ++i) *hosts_[i].index = i;
-        for (Host& host : hosts_) first_device_.push_back(count_devices(host));
-        std::exclusive_scan(first_device_.begin(), first_device_.end(), first_device_.begin(), 0);
-        on_device_ = std::any_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.hello.on_device; });
+        on_device_ = std::any_of(hosts_.begin(), hosts_.end(), [](const Host& host) {
+            return host.state != Host::State::aside && host.hello.on_device;
+        });
+        open_ = true;
         for (const Host& host : hosts_)
-            if (on_device_ && !host.hello.on_device)
-                request_.tell(
-                    {true, host.address.name + " gets no trials: the study computes on GPUs, and it has none"});
+            if (const std::string text = unused_part(host); !text.empty()) request_.tell({true, text});
+    }
+
+    [[nodiscard]] bool awaits() const { return !names_of_awaited().empty(); }
+
+    /// Gives up the hosts that are silent, since nothing of theirs is needed any more.
+    void leave_silent() {
+        for (std::size_t i = 0; i < hosts_.size(); ++i)
+            if (hosts_[i].state == Host::State::starting || is_silent(hosts_[i]))
+                drop(i, Host::State::aside, "it was silent when the session ended");
     }
 
     void listen(ExecutionListener listener) { listener_ = std::move(listener); }
@@ -150,8 +162,11 @@ class Hosts {
         alive_.reset();
         listener_ = {};
         std::vector<std::string> left;
-        for (Host& host : hosts_)
-            if (host.link) host.link->close();
+        for (Host& host : hosts_) {
+            if (!host.link) continue;
+            host.link->close();
+            if (host.state == Host::State::starting) host.link->destroy();  // it has no workers
+        }
         const auto deadline = Clock::now() + within;
         for (Host& host : hosts_)
             if (host.link && !host.link->wait(deadline)) host.link->destroy();
@@ -198,8 +213,10 @@ class Hosts {
     [[nodiscard]] Machine read(std::span<const WorkerIndex> workers, std::optional<WorkerIndex> reusable,
                                std::span<const Reservation> reserved) const {
         Machine machine;
-        machine.hosts.clear();
-        for (std::size_t i = 0; i < hosts_.size(); ++i) {
+        // A host that has not answered has nothing yet. Accelerators keep the places that they got with the first
+        // answer.
+        machine.hosts.assign(hosts_.size(), {.cores = 0, .usable = false});
+        for (const std::size_t i : answered_) {
             const Host& host = hosts_[i];
             const from_agent::Reading& reading = host.reading;
             Machine::Host one = reading.host;
@@ -211,7 +228,7 @@ class Hosts {
                 device.usable = device.usable && one.usable;
                 if (d < reading.hidden.size() && reading.hidden[d])
                     for (const Reservation& reservation : reserved)
-                        if (computes_on(first_device_[i] + static_cast<int>(d), reservation.device, reservation.more))
+                        if (computes_on(*host.first_device + static_cast<int>(d), reservation.device, reservation.more))
                             device.others =
                                 std::max<std::int64_t>(0, device.others - reservation.footprint.device_bytes);
             }
@@ -227,7 +244,7 @@ class Hosts {
                     one.others += use.host_bytes;  // it is about to leave, with nothing reserved for it
                 }
             }
-            machine.hosts.push_back(one);
+            machine.hosts[i] = one;
             machine.accelerators.insert(machine.accelerators.end(), accelerators.begin(), accelerators.end());
         }
         return machine;
@@ -248,6 +265,7 @@ class Hosts {
             to_agent::Holds holds{reservations_of(i, now, held), {}};
             for (DeviceReservation one : holds.devices) {
                 one.device.insert(0, hosts_[i].address.name + "/");
+                std::tie(one.state, one.reason) = state_of(hosts_[i]);
                 all.push_back(std::move(one));
             }
             Host& host = hosts_[i];
@@ -257,10 +275,17 @@ class Hosts {
     }
 
     [[nodiscard]] bool on_device() const { return on_device_; }
+    /// A host that is awaited counts like the largest that has answered.
     [[nodiscard]] int workers() const {
-        int all = 0;
-        for (const Host& host : hosts_)
-            if (host.hello.on_device || !on_device_) all += host.hello.workers;
+        int all = 0, awaited = 0, most = 0;
+        for (const Host& host : hosts_) {
+            if (host.state == Host::State::aside) continue;
+            awaited += host.first_device ? 0 : 1;
+            if (!host.first_device || (on_device_ && !host.hello.on_device)) continue;
+            all += host.hello.workers;
+            most = std::max(most, host.hello.workers);
+        }
+        all += awaited * most;
         return std::max(1,
                         static_cast<int>(std::min<std::int64_t>(all, request_.study.resources.parallel.value_or(all))));
     }
@@ -275,21 +300,53 @@ class Hosts {
             spec.host = on_host(devices.front());
             return spec;
         }
-        const auto after = std::upper_bound(first_device_.begin(), first_device_.end(), devices.front());
-        spec.host = static_cast<int>(after - first_device_.begin()) - 1;
+        for (const std::size_t i : answered_)
+            if (*hosts_[i].first_device <= devices.front()) spec.host = static_cast<int>(i);
         for (const int device : devices)
-            spec.devices.push_back(device - first_device_[static_cast<std::size_t>(spec.host)]);
+            spec.devices.push_back(device - *hosts_[static_cast<std::size_t>(spec.host)].first_device);
         return spec;
     }
 
    private:
-    /// Names of the hosts that are neither up nor set aside.
-    [[nodiscard]] std::string not_open() const {
+    /// Names of the hosts that have not answered yet, and may.
+    [[nodiscard]] std::string names_of_awaited() const {
         std::string names;
         for (const Host& host : hosts_)
-            if (host.state == Host::State::starting || host.state == Host::State::resting)
+            if (!host.first_device && host.state != Host::State::aside)
                 names += (names.empty() ? "" : ", ") + host.address.name;
         return names;
+    }
+
+    [[nodiscard]] bool any_up() const {
+        return std::any_of(hosts_.begin(), hosts_.end(),
+                           [](const Host& host) { return host.state == Host::State::up; });
+    }
+    static bool is_silent(const Host& host) {
+        return host.state == Host::State::up && is_over(Clock::now() - host.heard, silent_after);
+    }
+    /// For people and programs.
+    static std::pair<std::string, std::string> state_of(const Host& host) {
+        const auto silence = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - host.heard).count();
+        switch (host.state) {
+            case Host::State::aside:
+                return {"set aside", host.reason};
+            case Host::State::resting:
+                return {"awaited", host.reason};
+            case Host::State::starting:
+                return {"awaited", host.reason.empty() ? "its agent has not answered yet" : host.reason};
+            case Host::State::up:
+                break;
+        }
+        if (is_silent(host)) return {"silent", "for " + std::to_string(silence) + " s"};
+        return {"up", ""};
+    }
+    /// Why a host, or its GPUs, are not used; empty: they are.
+    [[nodiscard]] std::string unused_part(const Host& host) const {
+        if (!host.first_device || host.hello.on_device == on_device_) return {};
+        return host.address.name +
+               (on_device_ ? " gets no trials: the study computes on GPUs, and it has none"
+                           : " computes on its cores alone, as the study has begun on hosts without GPUs; hpo stop and "
+                             "hpo run use its GPUs");
     }
 
     static int count_devices(const Host& host) { return static_cast<int>(host.reading.accelerators.size()); }
@@ -310,13 +367,13 @@ class Hosts {
         host.begun = host.heard = Clock::now();
         host.goodbye.reset();
         host.link = std::make_shared<AgentLink>(
-            request_.loop,
-            AgentLink::Callbacks{[this, at = host.index](FromAgent&& message) { take(*at, std::move(message)); },
-                                 [this, at = host.index](const std::string& why, bool another_version) {
-                                     ended(*at, why, another_version);
-                                 }});
+            request_.loop, AgentLink::Callbacks{[this, index](FromAgent&& message) { take(index, std::move(message)); },
+                                                [this, index](const std::string& why, bool another_version) {
+                                                    ended(index, why, another_version);
+                                                }});
         if (const int error = host.link->start(host.address.command); error != 0)
-            return lose(index, "cannot start " + host.address.command.front() + ": " + std::strerror(error), true);
+            return set_aside(index, "cannot start " + host.address.command.front() + ": " + std::strerror(error) +
+                                        "; install it here");
         std::error_code failed;
         host.link->send(to_agent::Setup{
             write_study(request_.study), std::filesystem::absolute(request_.folder.path, failed).string(),
@@ -330,11 +387,12 @@ class Hosts {
         std::visit(Overloaded{
                        [&](from_agent::Hello& hello) {
                            host.state = Host::State::up;
-                           if (!first_device_.empty() &&
-                               static_cast<int>(hello.reading.accelerators.size()) != count_devices(host))
+                           const bool known = host.first_device.has_value();
+                           if (known && static_cast<int>(hello.reading.accelerators.size()) != count_devices(host))
                                return set_aside(index, "it came back with other devices");
                            host.reading = hello.reading;
                            host.hello = std::move(hello);
+                           if (!known) answered(index);
                        },
                        [&](from_agent::Refused& refused) { set_aside(index, refused.reason); },
                        [&](from_agent::Reading& reading) {
@@ -348,6 +406,17 @@ class Hosts {
                        [&](from_agent::Goodbye& goodbye) { host.goodbye = std::move(goodbye); },
                    },
                    message);
+    }
+
+    /// A host has answered for the first time: its accelerators follow those of the others.
+    void answered(std::size_t index) {
+        Host& host = hosts_[index];
+        host.first_device = devices_;
+        devices_ += count_devices(host);
+        answered_.push_back(index);
+        if (!open_) return;
+        notices_.push_back({false, host.address.name + " has joined"});
+        if (const std::string text = unused_part(host); !text.empty()) notices_.push_back({true, text});
     }
 
     void tell(std::size_t index, const from_agent::Happened& happened) {
@@ -412,7 +481,10 @@ class Hosts {
     [[nodiscard]] std::vector<DeviceReservation> reservations_of(std::size_t index, const Machine& now,
                                                                  std::span<const HeldResources> held) const {
         const Machine::Host& here = now.hosts.at(index);
-        const int first = first_device_[index], count = count_devices(hosts_[index]);
+        const int first = hosts_[index].first_device.value_or(0);
+        // `now` may be older than the host's first answer.
+        const bool has_all = first + count_devices(hosts_[index]) <= static_cast<int>(now.accelerators.size());
+        const int count = has_all ? count_devices(hosts_[index]) : 0;
         std::vector<DeviceReservation> all(1 + static_cast<std::size_t>(count));
         all.front() = {.device = "host", .capacity = here.memory, .reserve = here.reserve, .others = here.others};
         all.front().limit = request_.study.resources.memory;
@@ -443,7 +515,9 @@ class Hosts {
 
     SiteRequest request_;
     std::vector<Host> hosts_;
-    std::vector<int> first_device_;  ///< of each host, among all; empty until all are known
+    std::vector<std::size_t> answered_;  ///< hosts in the order of their first answer
+    int devices_ = 0;                    ///< of these
+    bool open_ = false;
     std::map<WorkerIndex, Place> places_;
     std::vector<std::shared_ptr<AgentLink>> leaving_;  ///< that are not reaped yet
     std::vector<DeviceNotice> notices_;
@@ -466,6 +540,8 @@ class HostsMachine final : public SessionMachine {
     }
     [[nodiscard]] const DeviceReadings& readings() const override { return none_; }
     [[nodiscard]] std::string gone() const override { return hosts_->gone(); }
+    [[nodiscard]] bool awaits_hosts() const override { return hosts_->awaits(); }
+    void leave_silent_hosts() override { hosts_->leave_silent(); }
 
     // The agents know of these.
     void take_other_sessions(std::vector<SessionReservations>) override {}

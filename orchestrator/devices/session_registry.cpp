@@ -68,6 +68,7 @@ std::string text_of(const SessionReservations& reservations) {
                            {"used", device.used},
                            {"cores", device.cores},
                            {"trials", device.trials}});
+        if (!device.state.empty()) devices.back().update({{"state", device.state}, {"reason", device.reason}});
         if (device.limit) devices.back()["limit"] = *device.limit;
     }
     Json json{{"study", reservations.study}, {"pid", reservations.pid}, {"devices", std::move(devices)}};
@@ -97,6 +98,8 @@ std::optional<SessionReservations> reservations_of(std::string_view text) {
             device.used = natural(from.at("used"));
             device.cores = from.at("cores").get<double>();
             device.trials = natural(from.at("trials"));
+            device.state = from.value("state", "");
+            device.reason = from.value("reason", "");
             if (from.contains("limit")) device.limit = natural(from["limit"]);
             reservations.devices.push_back(std::move(device));
         }

@@ -16,15 +16,16 @@ namespace hpo {
 
 /// Reservations of a session on one device. Sizes are in bytes.
 struct DeviceReservation {
-    std::string device;                 ///< a DeviceReading's id, or "host"; of another machine after "NAME/"
-    std::int64_t reserved = 0;          ///< predicted upper bounds, or measured sizes
-    std::int64_t capacity = 0;          ///< memory of the device
-    std::int64_t reserve = 0;           ///< left free by resources.gpu_reserve
-    std::int64_t others = 0;            ///< used by processes that the session did not start
-    std::int64_t used = 0;              ///< measured use of its trials
-    double cores = 0;                   ///< reserved cores, for the host
-    std::int64_t trials = 0;            ///< running there
-    std::optional<std::int64_t> limit;  ///< most that it may reserve; absent: all but `reserve`
+    std::string device;                   ///< a DeviceReading's id, or "host"; of another machine after "NAME/"
+    std::int64_t reserved = 0;            ///< predicted upper bounds, or measured sizes
+    std::int64_t capacity = 0;            ///< memory of the device
+    std::int64_t reserve = 0;             ///< left free by resources.gpu_reserve
+    std::int64_t others = 0;              ///< used by processes that the session did not start
+    std::int64_t used = 0;                ///< measured use of its trials
+    double cores = 0;                     ///< reserved cores, for the host
+    std::int64_t trials = 0;              ///< running there
+    std::optional<std::int64_t> limit;    ///< most that it may reserve; absent: all but `reserve`
+    std::string state = {}, reason = {};  ///< of another machine: up, silent, awaited or set aside, and why
 };
 
 struct SessionReservations {

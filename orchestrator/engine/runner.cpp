@@ -164,6 +164,8 @@ class Session {
     void end_round() {
         try_to_show_stored();
         engine_->end_round();
+        if (engine_->end() == Engine::End::interrupted || engine_->end() == Engine::End::failed)
+            machine_->leave_silent_hosts();
         publish_reservations();
         flush_later();
     }
@@ -282,6 +284,7 @@ class Session {
                 .cores = site_.cores,
                 .concurrency = site_.concurrency,
                 .calibrations = machine_->calibrations(),
+                .awaits_hosts = [this] { return machine_->awaits_hosts(); },
                 .hosts = site_.hosts};
     }
 

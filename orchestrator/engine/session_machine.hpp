@@ -58,6 +58,10 @@ class SessionMachine {
     [[nodiscard]] virtual std::optional<ThreadTime> thread_time(WorkerIndex worker, Seconds now) = 0;
     /// Why no host is left for any trial; empty while one is, or may come back.
     [[nodiscard]] virtual std::string gone() const { return {}; }
+    /// Whether a host may join that has not answered yet.
+    [[nodiscard]] virtual bool awaits_hosts() const { return false; }
+    /// The session ends: workers on hosts that are silent are not waited for.
+    virtual void leave_silent_hosts() {}
     /// Returns the reservations that a session with these resources publishes (devices/session_registry.hpp).
     [[nodiscard]] virtual std::vector<DeviceReservation> to_publish(
         const Machine& now, std::span<const HeldResources> held_resources) const = 0;

@@ -111,6 +111,7 @@ PlacementLimits TrialStarts::limits() {
     limits.parallel =
         most_at_once(study, static_cast<std::int64_t>(uses_.pool.workers().size()), static_cast<std::int64_t>(slots));
     limits.may_open = may_launch();
+    if (const auto& awaits = uses_.context.parts.awaits_hosts) limits.grows = awaits();
     uses_.throughput.limit(limits, slots);
     if (first_trial_leads()) limits.parallel = std::min(at_once(), limits.parallel.value_or(at_once()));
     if (uses_.context.parts.host_too) keep_cores_for_devices(limits);

@@ -53,6 +53,11 @@ void WorkerPool::launch(WorkerIndex index, const LaunchSpec& spec, int device, c
     fresh.more = more;
     fresh.heard = fresh.start = clock_.now();
     fresh.environment = spec.description;
+    fresh.host = spec.host;
+    const auto is_taken = [&](const Worker& other) {
+        return other.state != State::empty && other.host == fresh.host && other.number == fresh.number;
+    };
+    while (std::any_of(workers_.begin(), workers_.end(), is_taken)) ++fresh.number;
     worker(index) = std::move(fresh);
     changed(index);
     executor_.launch(index, spec);

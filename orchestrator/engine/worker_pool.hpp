@@ -47,6 +47,8 @@ struct Worker : PlacementWorker {
     Seconds heard{0};          ///< starting, planning: time of the last message
     Seconds start{0};          ///< starting: begin of the start; then its duration, until a trial begins
     std::int64_t pid = 0;      ///< process id, from its hello
+    int host = 0;              ///< index of its host
+    int number = 0;            ///< among the workers of its host, the lowest that was free
     bool checkpoints = false;  ///< writes checkpoints that a trial can resume from
     bool shrinks = false;      ///< can train a batch in micro-batches
     bool ailing = false;       ///< its last trial failed, so that it may be about to exit

@@ -202,7 +202,7 @@ void Placement::assess_changed() {
 PlacementDecision Placement::decide() {
     assess_changed();
     PlacementDecision decision;
-    for (const std::int64_t number : never_)
+    for (const std::int64_t number : limits_.grows ? std::set<std::int64_t>() : never_)
         decision.never.push_back({number, admission_->too_large(needs_of(number))});
     // Nothing starts then, but what waits for other programs is told.
     const bool may_start = decision.never.empty();

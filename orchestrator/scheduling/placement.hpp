@@ -36,6 +36,7 @@ struct PlacementWorker {
 struct PlacementLimits {
     std::optional<std::int64_t> parallel{};  ///< trials at once; absent: as many as fit
     bool may_open = true;                    ///< a worker may be started now
+    bool grows = false;                      ///< a host may join: nothing is too large for good
     /// Workers with trials at once on a device or a host, and on each other one; absent: as many as fit.
     std::map<int, std::int64_t> workers_on{};
     std::optional<std::int64_t> workers_each{};

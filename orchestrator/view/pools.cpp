@@ -7,6 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "hpo/printable.hpp"
+
 namespace hpo::view {
 namespace {
 
@@ -33,13 +35,16 @@ std::string amount(std::int64_t bytes, const Unit& unit) {
 }
 
 std::string numbers(const Pool& pool) {
+    const std::string state = state_text(pool.state, pool.reason);
+    if (pool.state == "awaited" || pool.state == "set aside") return state;
     const Unit unit = unit_for(pool.capacity);
     std::string text =
         amount(pool.reserved, unit) + " of " + amount(pool.capacity, unit) + " " + unit.name + " reserved";
     if (pool.used) text += ", " + amount(*pool.used, unit) + " used";
     if (pool.others > 0) text += ", " + amount(pool.others, unit) + " by others";
     text += ", " + std::to_string(pool.trials) + (pool.trials == 1 ? " trial" : " trials");
-    if (!pool.usable) text += ", set aside";
+    if (pool.state == "silent") text += ", " + state;
+    if (!pool.usable && pool.state.empty()) text += ", set aside";
     return text;
 }
 
@@ -64,7 +69,7 @@ void add_cells(Line& line, const Pool& pool, int width, const Screen& screen) {
 /// Sums up several devices.
 Pool sum_of(std::span<const Pool> devices) {
     Pool all;
-    all.name = std::to_string(devices.size()) + " gpus";
+    all.name = std::to_string(devices.size()) + (devices.front().state.empty() ? " gpus" : " more");
     std::int64_t used = 0;
     bool measured = false;
     for (const Pool& device : devices) {
@@ -80,6 +85,10 @@ Pool sum_of(std::span<const Pool> devices) {
 }
 
 }  // namespace
+
+std::string state_text(const std::string& state, const std::string& reason) {
+    return state + (reason.empty() ? "" : (state == "silent" ? " " : ": ") + printable(reason));
+}
 
 int rows_for_pools(const Screen& screen) { return screen.height <= 0 ? 5 : std::clamp(screen.height / 4, 1, 5); }
 

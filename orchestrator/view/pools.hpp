@@ -18,8 +18,12 @@ struct Pool {
     std::int64_t reserved = 0;         ///< reserved for trials
     std::optional<std::int64_t> used;  ///< used by trials; absent if not measured
     std::int64_t trials = 0;
-    bool usable = true;  ///< false if the device is lost or excluded
+    bool usable = true;                   ///< false if the device is lost or excluded
+    std::string state = {}, reason = {};  ///< of a host among several, as DeviceReservation has them
 };
+
+/// Returns "up", "silent for 12 s" or "set aside: its agent died".
+std::string state_text(const std::string& state, const std::string& reason);
 
 /// Adds lines such as "host   ████▓▓░░····  3.1 of 7.8 GiB reserved, 2.0 used, 1.1 by others, 2 trials". The bar shows
 /// what trials use, what is reserved beyond that, what others use, and what is free. Adds at most `rows` lines. If

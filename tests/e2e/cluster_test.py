@@ -76,6 +76,7 @@ class Agents(ClusterCase):
         self.assertEqual([trial["value"] for trial in one], [trial["value"] for trial in several])
         self.assertEqual({trial["host"] for trial in one}, {None})
         self.assert_nobody_left()
+        self.assertNotIn("\nMachine", self.hpo("show", "several"))  # its readings are of the orchestrator's host alone
 
     def test_a_killed_agent_costs_no_trial(self):
         self.write(trials=6, epochs=400)
@@ -132,6 +133,18 @@ resources: {parallel: 2}
         (self.folder / "go").touch()
         self.hpo("run", "study.yaml", "--on", "local:1")
         self.assertEqual([trial["state"] for trial in self.trials("several")], ["complete"] * 3)
+
+    def test_an_agent_that_is_stopped_is_shown_and_not_waited_for_at_the_end(self):
+        self.write(trials=4, epochs=self.LONG)
+        child = self.begin()
+        os.kill(agents_below(child.pid)[0], signal.SIGSTOP)
+        wait_for(lambda: "silent for" in self.hpo("top", "several", "--once"))
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 130, out + err)
+        self.assertNotIn("its agent was silent for 30 s", (self.folder / "runs/several/hpo.log").read_text())
+        self.assert_nobody_left(within=20)
+        self.assertEqual({trial["failures"] for trial in self.trials("several")}, {0})
 
     def test_interrupted_it_leaves_nobody_and_resumes(self):
         for end, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)):
@@ -205,14 +218,54 @@ class FalseSsh(ClusterCase):
 
     def test_an_unreachable_host_is_set_aside_and_none_is_an_error(self):
         self.write()
-        ssh = self.ssh('[ "$host" = good ] && exec sh -c "$command"\necho "ssh: connect to host $host: refused" >&2; exit 255')
+        ssh = self.ssh('[ "$host" = good ] && exec sh -c "$command"\necho "ssh: connect to host $host: Connection refused" >&2; exit 255')
         self.hpo("run", "study.yaml", "--on", "ssh:good,bad", environment=ssh)
-        self.assertIn("bad is set aside: its agent exited with status 255: ssh: connect to host bad: refused", self.error)
+        self.assertIn("bad is set aside: ssh: connect to host bad: Connection refused; start sshd there", self.error)
         self.assertEqual({trial["host"] for trial in self.assert_all_complete(8)}, {"good"})
         self.write(name="other")
         self.hpo("run", "study.yaml", "--on", "ssh:bad", environment=ssh, status=2)
-        self.assertIn("no host is left: bad: its agent exited with status 255: ssh: connect to host bad: refused", self.error)
+        self.assertIn("no host is left: bad: ssh: connect to host bad: Connection refused; start sshd there", self.error)
         self.assertFalse((self.folder / "runs/other").exists())
+
+    def states(self):
+        return {pool["name"]: (pool["state"], pool["reason"])
+                for pool in json.loads(self.hpo("top", "several", "--json"))["memory"]}
+
+    def test_it_begins_while_a_host_is_awaited_which_joins_later(self):
+        self.write(trials=6, epochs=Agents.LONG)
+        ssh = self.ssh('[ "$host" = late ] && until test -e go; do sleep 0.1; done\nexec sh -c "$command"')
+        child = self.start("run", "study.yaml", "--on", "ssh:good,late", environment=ssh)
+        wait_for(lambda: any(trial["steps"] > 0 for trial in self.trials_so_far("several")))
+        wait_for(lambda: self.states().get("late") == ("awaited", "its agent has not answered yet"))
+        self.assertEqual(self.states()["good"], ("up", None))
+        self.assertIn("awaited: its agent has not answered yet", self.hpo("top", "several", "--once"))
+        self.assertIn("several on late: awaited: its agent has not answered yet", self.hpo("devices"))
+        self.assertIn("late is awaited: its agent has not answered yet", self.hpo("show", "several"))
+        self.assertIn(("late", "awaited"), {(host["host"], host["state"]) for host in json.loads(self.hpo("devices", "--json"))["hosts"]})
+        (self.folder / "go").touch()
+        wait_for(lambda: any(trial["host"] == "late" and trial["steps"] > 0 for trial in self.trials_so_far("several")))
+        self.assertEqual(self.states()["late"], ("up", None))
+        log = (self.folder / "runs/several/hpo.log").read_text()
+        self.assertRegex(log, r"on cpu \d on late")
+        self.hpo("stop", "several")
+        out, err = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 0, out + err)
+        self.assertIn("begins without late", err)
+        self.assertIn("late has joined", (self.folder / "runs/several/hpo.log").read_text())
+        self.assert_nobody_left(within=20)
+
+    def test_a_host_is_awaited_when_the_study_is_stopped(self):
+        self.write(trials=4, epochs=Agents.LONG)
+        ssh = self.ssh('[ "$host" = mute ] && exec sleep 600\nexec sh -c "$command"')
+        child = self.start("run", "study.yaml", "--on", "ssh:good,mute", environment=ssh)
+        wait_for(lambda: any(trial["steps"] > 0 for trial in self.trials_so_far("several")))
+        mute = children_of(child.pid, b"sleep")
+        self.assertEqual(len(mute), 1)
+        self.hpo("stop", "several")
+        out, err = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 0, out + err)
+        self.assert_nobody_left(within=20)
+        wait_for(lambda: not pathlib.Path(f"/proc/{mute[0]}").exists())
 
     def test_interrupted_while_a_host_is_silent_it_leaves_nobody(self):
         self.write()

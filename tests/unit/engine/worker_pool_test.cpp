@@ -55,6 +55,16 @@ TEST_F(Pool, AWorkerIsReadyOnceItHasSaidHello) {
     EXPECT_FALSE(pool_.greet(0, {.pid = 8})) << "a second hello";
 }
 
+TEST_F(Pool, NumbersTheWorkersOfEachHost) {
+    pool_.launch(0, {.host = 1}, on_host(1));
+    pool_.launch(1, {.host = 0}, on_host(0));
+    EXPECT_EQ(pool_.at(0).number, 0);
+    EXPECT_EQ(pool_.at(1).number, 0);
+    pool_.remove(1);
+    pool_.launch(1, {.host = 1}, on_host(1));
+    EXPECT_EQ(pool_.at(1).number, 1);
+}
+
 TEST_F(Pool, HoldsATrialFromItsReservationUntilItIsLetGo) {
     greet(0);
     EXPECT_FALSE(pool_.busy());

@@ -1,0 +1,38 @@
+#include "orchestrator/cluster/why_ended.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hpo::cluster {
+namespace {
+
+int exited(int code) { return code << 8; }
+
+TEST(WhyEnded, TellsTheLastLineOfSshWithTheCure) {
+    const auto ssh = [](const std::string& line) { return why_ended("ssh", exited(255), line); };
+    EXPECT_EQ(ssh("ssh: Could not resolve hostname gpu9: Name or service not known"),
+              "ssh: Could not resolve hostname gpu9: Name or service not known; correct the name, or add it to "
+              "~/.ssh/config");
+    EXPECT_EQ(ssh("Host key verification failed."),
+              "Host key verification failed; log in once by hand to accept its key");
+    EXPECT_EQ(ssh("me@gpu1: Permission denied (publickey)."),
+              "me@gpu1: Permission denied (publickey); let ssh log in without a question (ssh-copy-id, or an agent of "
+              "keys)");
+    EXPECT_EQ(ssh("Bad owner or permissions on config"), "Bad owner or permissions on config");
+    EXPECT_EQ(ssh(""), "ssh exited with status 255");
+}
+
+TEST(WhyEnded, TellsThatThereIsNoHpo) {
+    EXPECT_EQ(why_ended("ssh", exited(127), "sh: 1: exec: hpo: not found"),
+              "hpo cannot be started there, neither under the path that it has here nor by PATH: sh: 1: exec: hpo: not "
+              "found; install it there");
+}
+
+TEST(WhyEnded, TellsStatusAndSignalOfOthers) {
+    EXPECT_EQ(why_ended("srun", exited(1), "srun: error: node down"),
+              "its agent exited with status 1: srun: error: node down");
+    EXPECT_EQ(why_ended("/usr/bin/hpo", 9, ""), "its agent died of signal 9");
+    EXPECT_EQ(why_ended("ssh", exited(0), ""), "its agent ended");
+}
+
+}  // namespace
+}  // namespace hpo::cluster
