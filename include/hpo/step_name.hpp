@@ -8,9 +8,7 @@
 namespace hpo {
 
 /// Returns "epoch" for the native worker and "step" for a script or a study without a worker.
-inline std::string step_name(const Study& study) {
-    return study.command.empty() && !study.worker.empty() ? "epoch" : "step";
-}
+inline std::string step_name(const Study& study) { return study.native() ? "epoch" : "step"; }
 
 /// Returns "1 epoch", "9 epochs".
 inline std::string steps_text(const Study& study, std::int64_t steps) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "hpo/space.hpp"
@@ -133,6 +134,33 @@ struct TrialFile {
     std::string text;    ///< the template, with placeholders
 };
 
+/// The native worker, hpo-worker. `Study::fixed` holds its leaf keys (worker_keys.hpp).
+struct NativeWorker {};
+
+/// A script, or any other program of the user's.
+struct ScriptWorker {
+    std::vector<std::string> command;  ///< the program and its arguments, with placeholders
+    /// Ranges [first, last) of `command` that are left out as a whole if a placeholder in them has no value.
+    std::vector<std::pair<std::size_t, std::size_t>> optional_arguments = {};
+    std::string home = {};  ///< absolute folder that relative paths start from; empty: the current folder
+    std::string cwd = {};   ///< folder in which the script runs, with placeholders; empty: `home`
+    std::map<std::string, TrialFile> files = {};  ///< by name in the trial's folder
+    /// Present for an unchanged script, for which `hpo` speaks the protocol. Absent if the command speaks it itself.
+    std::optional<MetricsSource> metrics = {};
+    /// Python modules that an interpreter imports once, and from which trials are forked. Empty: each trial starts its
+    /// own interpreter.
+    std::vector<std::string> preload = {};
+    /// The package that a stand-in replaces, one of `shims`, or empty. A script that gets its parameters from that
+    /// package and reports to it needs no change.
+    std::string shim = {};
+    WorkerEnvironment environment = {};
+};
+
+/// No worker: the program that asks for trials trains them (hpo ask-tell).
+struct NoWorker {};
+
+using StudyWorker = std::variant<NoWorker, NativeWorker, ScriptWorker>;
+
 struct Study {
     std::string name;
     std::uint64_t seed = 1;
@@ -140,22 +168,8 @@ struct Study {
     Objective objective;
     Space space;
     std::vector<std::string> where = {};  ///< conditions on parameters that every configuration keeps
-    Params worker;                        ///< fixed parameters; for the native worker its leaf keys (worker_keys.hpp)
-    std::vector<std::string> command;     ///< of a script; empty for the native worker
-    /// Ranges [first, last) of `command` that are left out as a whole if a placeholder in them has no value.
-    std::vector<std::pair<std::size_t, std::size_t>> optional_arguments;
-    std::string home;  ///< absolute folder that a script's relative paths start from; empty: the current folder
-    std::string cwd;   ///< folder in which a script runs, with placeholders; empty: `home`
-    std::map<std::string, TrialFile> files;  ///< by name in the trial's folder
-    /// Present for an unchanged script, for which `hpo` speaks the protocol. Absent if the command speaks it itself.
-    std::optional<MetricsSource> metrics;
-    /// Python modules that an interpreter imports once, and from which trials are forked. Empty: each trial starts its
-    /// own interpreter.
-    std::vector<std::string> preload;
-    /// The package that a stand-in replaces, one of `shims`, or empty. A script that gets its parameters from that
-    /// package and reports to it needs no change.
-    std::string shim;
-    WorkerEnvironment environment;
+    StudyWorker worker;                   ///< trains the trials
+    Params fixed;                         ///< parameters that the section `worker` fixes
     Budget budget;
     /// Configurations that are tried first, in this order. They lie within the space; absent parameters are sampled.
     std::vector<Params> start;
@@ -170,6 +184,12 @@ struct Study {
     Resources resources;
     std::string source;  ///< the YAML text of the study
     Keep keep;
+
+    /// Returns the script that trains the trials, or nullptr if none does.
+    [[nodiscard]] const ScriptWorker* script() const { return std::get_if<ScriptWorker>(&worker); }
+    [[nodiscard]] ScriptWorker* script() { return std::get_if<ScriptWorker>(&worker); }
+    [[nodiscard]] bool native() const { return std::holds_alternative<NativeWorker>(worker); }
+    [[nodiscard]] bool has_worker() const { return !std::holds_alternative<NoWorker>(worker); }
 };
 
 }  // namespace hpo

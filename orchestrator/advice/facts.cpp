@@ -70,7 +70,7 @@ RememberedConcurrency found_at_once(const StudySnapshot& snapshot, const std::st
 StudyFacts facts_of(const StudySnapshot& snapshot, const MeasuredStudy& measured) {
     const Study& study = measured.study;
     StudyFacts facts;
-    facts.native = study.command.empty();
+    facts.native = !study.script();
     facts.on_device = measured.run.on_device;
     facts.at_once = std::max<std::int64_t>(1, measured.run.workers);
     facts.cores = read_host().cores;
@@ -82,15 +82,16 @@ StudyFacts facts_of(const StudySnapshot& snapshot, const MeasuredStudy& measured
     if (!rows) throw Fatal(rows.error().message);
     facts.telemetry = summarise(*rows);
     facts.found_at_once = found_at_once(snapshot, backend_of(measured)).workers;
-    if (facts.native) return facts;
+    const ScriptWorker* script = study.script();
+    if (!script) return facts;
 
     // How many threads a script's trial has is its study's to say, else what hpo set for it.
-    const auto& own = study.environment.own;
-    facts.threads_key = study.environment.tuned ? "worker.environment.OMP_NUM_THREADS" : "worker.environment";
+    const auto& own = script->environment.own;
+    facts.threads_key = script->environment.tuned ? "worker.environment.OMP_NUM_THREADS" : "worker.environment";
     if (const auto found = own.find("OMP_NUM_THREADS"); found != own.end() && found->second)
         facts.threads = whole_in(*found->second);
     for (const char* name : {"num_workers", "loader_workers", "data_workers", "workers", "loaders"}) {
-        if (const auto found = study.worker.find(name); found != study.worker.end()) {
+        if (const auto found = study.fixed.find(name); found != study.fixed.end()) {
             facts.loaders = static_cast<std::int64_t>(number_or(found->second, 1));
             facts.loaders_key = std::string("worker.params.") + name;
         }

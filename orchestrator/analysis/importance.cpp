@@ -200,7 +200,7 @@ bool is_final(const Study& study, const std::string& name, bool upper, double bo
     if (!upper && name == "batch_size" &&
         bound <= static_cast<double>(study.policy.min_batch_size.value_or(largest_auto_batch)))
         return true;
-    const WorkerKey* key = study.command.empty() ? find_worker_key(name) : nullptr;
+    const WorkerKey* key = study.script() ? nullptr : find_worker_key(name);
     return key && (upper ? bound >= key->high : bound <= key->low);
 }
 
@@ -275,7 +275,7 @@ void find_next(const Study& study, const StudyRecord& record, const std::vector<
         if (!at.final)
             made.next.push_back("let " + at.name + " go " + (at.upper ? "above " : "below ") + to_text(at.bound) +
                                 ", in a study with warm_start: [" + study.name + "]");
-    const bool trains = has_worker(study);
+    const bool trains = study.has_worker();
     if (!made.tied.empty() && repeats.of_best < enough_repeats)
         made.next.push_back(trains ? "rank the best by their mean: hpo best " + study.name + " --repeat " +
                                          std::to_string(enough_repeats)
@@ -340,7 +340,7 @@ Importance importance_of(const Study& study, const StudyRecord& record, const Re
     made.ends = ends_of(study, record);
     Policy declared = study.policy;
     declared.scaled = false;  // Use the declared ranges, without the sampler's priors.
-    const auto map = CubeMap::make(study.space, declared, study.worker);
+    const auto map = CubeMap::make(study.space, declared, study.fixed);
     if (!map) return made;
     find_effects(study, *map, record, made);
     const auto order = ranked(study, record);

@@ -53,17 +53,17 @@ FoundConcurrency found_in(const Json& json) {
 }  // namespace
 
 std::string model_kind(const Study& study, const Params& params) {
-    for (const Params* given : {&params, &study.worker})
+    for (const Params* given : {&params, &study.fixed})
         if (const auto type = given->find("type"); type != given->end()) return to_text(type->second);
     return "mlp";
 }
 
 std::string kind_of_trial(const Study& study, std::string_view backend) {
-    if (!study.command.empty()) {
+    if (const ScriptWorker* script = study.script()) {
         std::error_code failed;
-        const std::string home = study.home.empty() ? std::filesystem::current_path(failed).string() : study.home;
-        std::string kind = "script in " + (study.cwd.empty() ? home : home + " and " + study.cwd) + ":";
-        for (const std::string& word : study.command) kind += " " + word;
+        const std::string home = script->home.empty() ? std::filesystem::current_path(failed).string() : script->home;
+        std::string kind = "script in " + (script->cwd.empty() ? home : home + " and " + script->cwd) + ":";
+        for (const std::string& word : script->command) kind += " " + word;
         return kind;
     }
     return "native " + model_kind(study, {}) + " on " + std::string(backend);

@@ -48,7 +48,7 @@ int converse(const Study& study, Ledger& ledger, const std::function<bool()>& in
 }
 
 int ask_tell_command(const AskTellArguments& arguments) {
-    const Study study = load_study(arguments.file, {arguments.set, {}}, NoWorker::allowed);
+    const Study study = load_study(arguments.file, {arguments.set, {}}, WithoutWorker::allowed);
     ask_tell::wake_on_signals();
     const Questions questions;
     try {

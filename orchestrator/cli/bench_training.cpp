@@ -19,7 +19,7 @@ namespace {
 
 /// Returns the first trial of the study, as `hpo run` would begin it. Throws Fatal.
 to_worker::Run first_trial(const Study& study) {
-    if (!study.command.empty())
+    if (study.script())
         throw Fatal("hpo bench training times the built-in models; " + study.name +
                     " trains by its own command: hpo monitor -- COMMAND shows its limits");
     const auto priors = prior_studies_of(study);
@@ -30,7 +30,7 @@ to_worker::Run first_trial(const Study& study) {
     to_worker::Run run;
     run.id = {1, 1};
     if (proposal) run.params = proposal->params;
-    run.params.insert(study.worker.begin(), study.worker.end());
+    run.params.insert(study.fixed.begin(), study.fixed.end());
     if (const auto folds = run.params.find("folds"); folds != run.params.end()) {  // one model is timed
         const double count = number_or(folds->second, 2);
         run.params.erase(folds);

@@ -30,7 +30,7 @@ struct CheckArguments {
 
 int check_command(const CheckArguments& arguments) {
     std::signal(SIGPIPE, SIG_IGN);
-    const Study study = load_study(arguments.file, {arguments.set, {}}, NoWorker::allowed);
+    const Study study = load_study(arguments.file, {arguments.set, {}}, WithoutWorker::allowed);
     const std::string warnings = warnings_of(arguments.file, {arguments.set, {}});
     if (arguments.json) std::fputs(warnings.c_str(), stderr);
     const CheckedStudy checked{study, arguments.file, arguments.set.empty()};
@@ -40,7 +40,7 @@ int check_command(const CheckArguments& arguments) {
     nlohmann::ordered_json json = to_json(study, found);
     // Printed before the prediction, which may fail.
     if (!arguments.json) print(printable(warnings + view::draw_preview(checked, found), true));
-    if (arguments.devices && has_worker(study)) {
+    if (arguments.devices && study.has_worker()) {
         const PredictionReport report =
             predict_study({.study = arguments.file, .set = arguments.set, .devices = arguments.devices});
         json["prediction"] = to_json(report);

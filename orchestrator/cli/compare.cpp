@@ -46,7 +46,7 @@ Compared read(const std::string& argument) {
     if (trial == nullptr)
         throw Fatal("study " + snapshot.study.name + " has no trial with a value of " + objective.metric + " yet");
     Compared compared{snapshot.study.name + '/' + std::to_string(trial->number), objective, *trial,
-                      progress_text(snapshot.study, trial->steps()), snapshot.study.worker};
+                      progress_text(snapshot.study, trial->steps()), snapshot.study.fixed};
     for (const auto& [name, value] : trial->params) compared.configuration.insert_or_assign(name, value);
     return compared;
 }

@@ -52,7 +52,7 @@ std::string first_steps() {
 std::string steps_with_best(const Study& study, const TrialRecord* best) {
     if (!best) return {};
     if (!study.objective.further.empty()) return step("hpo best " + study.name + " --format table", "its Pareto front");
-    if (!study.command.empty()) return step("hpo best " + study.name, "the best configuration");
+    if (study.script()) return step("hpo best " + study.name, "the best configuration");
     return step("hpo best " + study.name + " > best.yaml", "the best configuration, for hpo train");
 }
 

@@ -25,13 +25,13 @@ namespace {
 
 /// Throws Fatal if hpo cannot train the study's trials, or if repeats would not differ from each other.
 void refuse_unrepeatable(const Study& study) {
-    if (!has_worker(study))
+    if (!study.has_worker())
         throw Fatal(
             "study " + study.name +
             " has no worker, so hpo cannot train its trials again; repeat them in the program that trained them");
     const bool searched = std::any_of(study.space.begin(), study.space.end(),
                                       [](const Dimension& dimension) { return dimension.name == "seed"; });
-    if (searched || study.worker.contains("seed"))
+    if (searched || study.fixed.contains("seed"))
         throw Fatal("study " + study.name +
                     " sets the seed of its trials ('seed'), so that each repeat would be the same training; remove "
                     "that key to see how results vary");
@@ -83,10 +83,9 @@ void print_ranking(const Study& study, const std::vector<Repeated>& ranked) {
                 ", within two standard errors: " + tied + '\n';
     if (std::any_of(ranked.begin(), ranked.end(), [](const Repeated& one) { return one.deviation.has_value(); }) &&
         std::all_of(ranked.begin(), ranked.end(), [](const Repeated& one) { return one.deviation.value_or(0) == 0; }))
-        text +=
-            "All repeats of a configuration have the same value: training does not depend on the seed" +
-            std::string(study.command.empty() ? "" : " that it is given (HPO_SEED; trial.seed of the Python client)") +
-            ", and repeats tell nothing new\n";
+        text += "All repeats of a configuration have the same value: training does not depend on the seed" +
+                std::string(study.script() ? " that it is given (HPO_SEED; trial.seed of the Python client)" : "") +
+                ", and repeats tell nothing new\n";
     std::int64_t failed = 0;
     for (const Repeated& repeated : ranked) failed += repeated.failed;
     if (failed > 0)

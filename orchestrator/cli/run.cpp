@@ -47,7 +47,7 @@ void refuse_by_data(const Study& study, const std::string& file, bool as_written
     if (!machine) return;
     auto worker = OneWorker::start(study, programs, machine->target(machine->on_device() ? 0 : host_only));
     if (!worker) return;
-    if (const auto answer = (*worker)->plan(study.worker, study.budget.epochs, study.seed))
+    if (const auto answer = (*worker)->plan(study.fixed, study.budget.epochs, study.seed))
         refuse_small_batches({study, file, as_written}, answer->training_samples);
 }
 

@@ -52,17 +52,16 @@ void refuse_untrainable(const Study& study, const TrainArguments& arguments) {
                     (study.space.size() == 1 ? " parameter" : " parameters") + " open: search first (hpo run " +
                     arguments.file + "), then train the result (hpo best " + study.name +
                     " > best.yaml; hpo train best.yaml)");
-    if (!study.command.empty())
-        throw Fatal("hpo train trains built-in models; run the study's own command for " + study.name);
+    if (study.script()) throw Fatal("hpo train trains built-in models; run the study's own command for " + study.name);
 }
 
 /// A file holds one model. Replaces folds by one split, whose validation part is as large as a fold, and says so.
 void take_one_fold(Study& study) {
-    const auto found = study.worker.find("folds");
-    if (found == study.worker.end()) return;
+    const auto found = study.fixed.find("folds");
+    if (found == study.fixed.end()) return;
     const double folds = number_or(found->second, 1);
-    study.worker.erase(found);
-    study.worker["validation"] = 1 / folds;
+    study.fixed.erase(found);
+    study.fixed["validation"] = 1 / folds;
     study.source = write_study(study);
     std::fprintf(stderr,
                  "hpo: %.0f folds make as many models, and a file holds one: this one is validated on a part of the "
@@ -154,9 +153,9 @@ int train_command(const TrainArguments& arguments) {
     run.id = {1, 1};
     run.params = that_fits(study, arguments, **worker, machine->read());
     run.steps = study.budget.epochs;
-    const auto seed = study.worker.find("seed");
+    const auto seed = study.fixed.find("seed");
     run.seed =
-        seed == study.worker.end() ? trial_seed(study.seed, 1) : static_cast<std::uint64_t>(number_or(seed->second, 0));
+        seed == study.fixed.end() ? trial_seed(study.seed, 1) : static_cast<std::uint64_t>(number_or(seed->second, 0));
     run.data_seed = study.seed;
     run.objective = study.objective;
     // While it trains, the weights of the best step so far and a checkpoint of the last step are kept beside the

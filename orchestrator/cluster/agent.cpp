@@ -198,8 +198,9 @@ class Agent {
         auto study = study_of(setup);
         if (!study) return refuse(study.error().message);
         study_ = std::make_unique<Study>(*std::move(study));
-        if (!study_->home.empty() && !std::filesystem::is_directory(study_->home, failed))
-            return refuse("the folder of the study's files, " + study_->home + ", is not there");
+        const ScriptWorker* script = study_->script();
+        if (script && !script->home.empty() && !std::filesystem::is_directory(script->home, failed))
+            return refuse("the folder of the study's files, " + script->home + ", is not there");
         if (const std::string missing = what_is_missing(); !missing.empty()) return refuse(missing);
         if (!sweep(setup.tag))
             return refuse("processes of an earlier run would not die; see ps for HPO_TAG=" + setup.tag);

@@ -626,7 +626,7 @@ Result<Study> for_several_hosts(Study study) {
     if (resources.gpu_memory.size() > 1)
         return Error{
             "resources.gpu_memory: a list has a size for each device of one machine; several hosts need one size"};
-    if (!study.command.empty() && !resources.trial.cores) resources.trial.cores = 1;
+    if (study.script() && !resources.trial.cores) resources.trial.cores = 1;
     return study;
 }
 

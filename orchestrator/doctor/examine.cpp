@@ -106,9 +106,9 @@ std::vector<ReadyStudy> ready_studies(OneWorker& worker) {
     std::vector<ReadyStudy> studies;
     for (const fs::path& file : files) {
         try {
-            const Study study = load_study(file.string(), {}, NoWorker::allowed);
-            if (!study.command.empty() || !study.worker.contains("path")) continue;
-            const auto data = worker.explain_data(study.worker, study.seed);
+            const Study study = load_study(file.string(), {}, WithoutWorker::allowed);
+            if (study.script() || !study.fixed.contains("path")) continue;
+            const auto data = worker.explain_data(study.fixed, study.seed);
             const bool unread = !data && data.error().message.starts_with("data.");
             studies.push_back({file.string(), unread ? data.error().message : ""});
         } catch (const Refusal&) {

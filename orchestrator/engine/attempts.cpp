@@ -28,7 +28,7 @@ to_worker::Run run_message(const EngineContext& context, AttemptId id, Params pa
     run.data_seed = parts.study.seed;
     run.objective = parts.study.objective;
     // hpo-worker and the clients that come with hpo make the folder themselves.
-    run.folder = parts.checkpoints(id.trial, worker.checkpoints && !parts.study.command.empty()).string();
+    run.folder = parts.checkpoints(id.trial, worker.checkpoints && parts.study.script()).string();
     run.resume = id.attempt > 1;
     if (const auto& curve = context.trial(id.trial).curve; run.resume && !curve.empty())
         run.done = to_worker::Done{curve.back().step, curve.back().iteration, curve.back().seconds};

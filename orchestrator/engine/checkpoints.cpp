@@ -76,7 +76,7 @@ void CheckpointKeeper::tidy(std::int64_t trial) const {
         fs::remove_all(folder, ignored);
         return;
     }
-    const bool native = study_.command.empty();
+    const bool native = !study_.script();
     if (native)
         for (const char* written : {"last.ckpt", "last.ckpt.tmp", "best.ckpt.tmp"})
             fs::remove(folder / written, ignored);

@@ -39,12 +39,12 @@ std::optional<std::int64_t> value_for(const std::vector<std::int64_t>& list, std
 }  // namespace
 
 LiveMachine::LiveMachine(const Study& study, DeviceMonitor monitor)
-    : resources_(study.resources), native_(study.command.empty()), host_(read_host()), monitor_(std::move(monitor)) {}
+    : resources_(study.resources), native_(!study.script()), host_(read_host()), monitor_(std::move(monitor)) {}
 
 Result<LiveMachine> LiveMachine::make(const Study& study, const std::filesystem::path& hpo,
                                       const std::function<void(const DeviceNotice&)>& tell) {
     const Resources& resources = study.resources;
-    const bool native = study.command.empty();
+    const bool native = !study.script();
     const bool opencl_may_serve = resources.backend == "auto" && (has_gpu_file() || std::getenv("HPO_OPENCL_LIBRARY"));
     const bool with_opencl =
         native && (resources.backend == "opencl" || opencl_may_serve || !resources.devices.empty());
@@ -151,8 +151,7 @@ bool both_measured(const LiveMachine& machine, const std::string& identity,
 Result<LiveMachine> open_machine(const Study& study, const Programs& programs,
                                  const std::function<void(const DeviceNotice&)>& tell) {
     auto machine = LiveMachine::make(study, programs.hpo, tell);
-    const bool may_fall_back =
-        study.command.empty() && study.resources.backend == "auto" && study.resources.devices.empty();
+    const bool may_fall_back = !study.script() && study.resources.backend == "auto" && study.resources.devices.empty();
     if (!machine || !machine->on_device() || !may_fall_back) return machine;
     const auto worker = OneWorker::start(study, programs, machine->target(0));
     if (worker) {

@@ -64,10 +64,9 @@ std::string log_line(const Study& study, const StudyRecord& record, const Stored
                 const TrialRecord& trial = record.trial(e.trial);
                 const bool begun = e.attempt > 1 && !trial.curve.empty();
                 // Whether a script goes on from its steps is not known.
-                const std::string verb = !begun ? "started "
-                                         : study.command.empty()
-                                             ? "resumed after " + steps_text(study, trial.steps()) + " "
-                                             : "started again ";
+                const std::string verb = !begun            ? "started "
+                                         : !study.script() ? "resumed after " + steps_text(study, trial.steps()) + " "
+                                                           : "started again ";
                 const auto tries = trial.failures + trial.memory_deaths;
                 const std::string seed =
                     trial.repeat_of == 0 ? "" : ", another seed for trial " + std::to_string(trial.repeat_of);

@@ -38,8 +38,8 @@ RequirementsTable::RequirementsTable(const Study& study, Ledger& ledger, Placeme
       on_device_(on_device),
       devices_(on_device ? static_cast<std::size_t>(study.resources.trial.gpus) : 0),
       model_(study.resources.trial, on_device),
-      asks_(study.command.empty()),
-      shrinks_(study.command.empty()) {}
+      asks_(!study.script()),
+      shrinks_(!study.script()) {}
 
 bool RequirementsTable::learn_capabilities(const Worker& worker) {
     shrinks_ = shrinks_ || worker.shrinks;
@@ -88,7 +88,7 @@ void RequirementsTable::forget(std::int64_t trial) {
 
 Params RequirementsTable::configuration(std::int64_t trial) const {
     Params params = ledger_.record().trial(trial).params;
-    params.insert(study_.worker.begin(), study_.worker.end());
+    params.insert(study_.fixed.begin(), study_.fixed.end());
     if (const auto found = trials_.find(trial); found != trials_.end() && found->second.micro_batches > 0)
         params["accumulation"] = found->second.micro_batches;
     return params;

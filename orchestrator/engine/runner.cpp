@@ -378,9 +378,8 @@ class Session {
     void sample() {
         const Seconds now = clock_.now();
         try {
-            ledger_.add_telemetry(
-                telemetry_.tick(now, time_of_day(), machine_->readings(), !engine_->running().empty(),
-                                study_.command.empty() ? 0 : getpid()));  // a native trial takes a core
+            ledger_.add_telemetry(telemetry_.tick(now, time_of_day(), machine_->readings(), !engine_->running().empty(),
+                                                  study_.script() ? getpid() : 0));  // a native trial takes a core
         } catch (const StoreFailed& failed) {
             engine_->fail(not_stored + failed.what());
         }

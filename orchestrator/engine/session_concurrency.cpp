@@ -30,7 +30,7 @@ std::optional<ConcurrencyPlan> concurrency_plan(const Study& study, const Worker
                                                 const SessionMachine& machine) {
     if (!searches_concurrency(study)) return std::nullopt;
     ConcurrencyPlan search{{plan.start, plan.workers}, {}, machine.host().cores};
-    const bool script_on_gpu = machine.on_device() && !study.command.empty();
+    const bool script_on_gpu = machine.on_device() && study.script();
     if (script_on_gpu) search.workers.start = std::min(search.workers.start, scripts_on_gpu);
     const std::filesystem::path cache = user_cache();
     if (cache.empty()) return search;

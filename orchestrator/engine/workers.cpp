@@ -40,7 +40,7 @@ WorkerPlan plan_workers(const Study& study, const Host& host) {
     WorkerPlan plan;
     const Resources& resources = study.resources;
     const bool searched = cores_are_searched(study);
-    const double each = study.command.empty() ? 1.0 : resources.trial.cores.value_or(1.0);
+    const double each = study.script() ? resources.trial.cores.value_or(1.0) : 1.0;
     auto workers = static_cast<std::int64_t>(std::min(host.cores / each, 1024.0));
     if (!resources.parallel_each.empty())
         workers = std::accumulate(resources.parallel_each.begin(), resources.parallel_each.end(), std::int64_t{0});
@@ -64,7 +64,7 @@ WorkerPlan plan_workers(const Study& study, const Host& host) {
 }
 
 std::string fewer_than_asked(const Study& study, const Host& host) {
-    if (!study.resources.parallel || study.command.empty()) return {};
+    if (!study.resources.parallel || !study.script()) return {};
     const auto wanted = static_cast<double>(std::min(*study.resources.parallel, study.budget.trials));
     const double each = study.resources.trial.cores.value_or(1);
     const double fit = std::max(1.0, std::floor(host.cores / each + 1e-9));
@@ -84,7 +84,7 @@ std::string fewer_than_asked(const Study& study, const Host& host) {
 }
 
 std::vector<std::vector<int>> cores_of_workers(const Study& study, const WorkerPlan& plan) {
-    if (!study.command.empty() || !study.environment.tuned) return {};
+    if (study.script()) return {};
     std::vector<std::vector<int>> cores = plan.cpus;
     const auto most = std::min(most_cores_of_a_worker, static_cast<std::size_t>(std::max(1.0, plan.cores)));
     for (auto& own : cores) own.resize(std::min(own.size(), most));
@@ -109,13 +109,13 @@ std::string ranges_of(const std::vector<int>& cpus) {
 /// Returns the variables, those of one value on one line. The study's own are named without values, which may be
 /// secrets.
 std::string description_of(const LaunchSpec& spec, const std::map<std::string, std::string>& by_hpo,
-                           const Study& study) {
+                           const ScriptWorker& script) {
     std::map<std::string, std::string> names_by_value;
     std::string own;
     const auto add = [](std::string& list, const std::string& name) { list += (list.empty() ? "" : ", ") + name; };
     for (const auto& [name, value] : by_hpo)
-        if (!study.environment.own.contains(name)) add(names_by_value[value], name);
-    for (const auto& [name, value] : study.environment.own) add(own, name + (value ? "" : " (as hpo's)"));
+        if (!script.environment.own.contains(name)) add(names_by_value[value], name);
+    for (const auto& [name, value] : script.environment.own) add(own, name + (value ? "" : " (as hpo's)"));
     std::string text;
     const auto line = [&](const std::string& added) { text += (text.empty() ? "" : "\n") + added; };
     if (!spec.cpus.empty()) line("cores " + ranges_of(spec.cpus));
@@ -125,8 +125,8 @@ std::string description_of(const LaunchSpec& spec, const std::map<std::string, s
 }
 
 /// Returns the environment including the study's own variables.
-void complete_environment(LaunchSpec& spec, const Study& study, const Programs& programs) {
-    for (const auto& [name, value] : study.environment.own) {
+void complete_environment(LaunchSpec& spec, const ScriptWorker& script, const Programs& programs) {
+    for (const auto& [name, value] : script.environment.own) {
         spec.environment.erase(name);
         if (value) spec.environment[name] = *value;
     }
@@ -135,11 +135,11 @@ void complete_environment(LaunchSpec& spec, const Study& study, const Programs& 
     const auto own = spec.environment.find("PYTHONPATH");
     std::string path = own != spec.environment.end() ? own->second : inherited != nullptr ? inherited : "";
     // `python -m` searches the working folder.
-    if (!study.cwd.empty()) path += (path.empty() ? "" : ":") + script::home_of(study);
-    const std::string shim = study.shim.empty() ? "" : (programs.python / "shims" / study.shim).string() + ":";
+    if (!script.cwd.empty()) path += (path.empty() ? "" : ":") + script::home_of(script);
+    const std::string shim = script.shim.empty() ? "" : (programs.python / "shims" / script.shim).string() + ":";
     // Output is read line by line, so that several processes must write whole lines.
-    const bool unbuffered = study.environment.tuned && !study.environment.own.contains("PYTHONUNBUFFERED");
-    const std::string lines = study.metrics && unbuffered ? (programs.python / "lines").string() + ":" : "";
+    const bool unbuffered = script.environment.tuned && !script.environment.own.contains("PYTHONUNBUFFERED");
+    const std::string lines = script.metrics && unbuffered ? (programs.python / "lines").string() + ":" : "";
     spec.environment["PYTHONPATH"] = lines + shim + programs.python.string() + (path.empty() ? "" : ":" + path);
 }
 
@@ -148,23 +148,25 @@ void complete_environment(LaunchSpec& spec, const Study& study, const Programs& 
 LaunchSpec worker_launch(const Study& study, const Programs& programs, const WorkerPlan& plan, WorkerIndex index,
                          const Target& target) {
     LaunchSpec spec;
-    const bool native = study.command.empty();
-    spec.command = native ? std::vector<std::string>{programs.worker.string()} : study.command;
-    if (study.metrics) spec.command = {programs.hpo.string(), script_command, script::task_text(study)};
-    spec.preload = script::preload_command(study, programs.python);
-    if (!native) spec.folder = study.home;
-    if (!native && !study.metrics && !study.cwd.empty()) {
-        const std::string home = script::home_of(study);
-        spec.folder = std::filesystem::path(home) / study.cwd;
-        spec.command = script::with_absolute_paths(study.command, home, [](const std::string&) { return false; });
+    const ScriptWorker* script = study.script();
+    spec.command = script ? script->command : std::vector<std::string>{programs.worker.string()};
+    if (script) {
+        if (script->metrics) spec.command = {programs.hpo.string(), script_command, script::task_text(study)};
+        spec.preload = script::preload_command(*script, programs.python);
+        spec.folder = script->home;
+        if (!script->metrics && !script->cwd.empty()) {
+            const std::string home = script::home_of(*script);
+            spec.folder = std::filesystem::path(home) / script->cwd;
+            spec.command = script::with_absolute_paths(script->command, home, [](const std::string&) { return false; });
+        }
     }
     // The native worker's libraries use one thread each; a script may use all cores of its worker.
     const auto own = static_cast<std::size_t>(index) < plan.cpus.size() ? plan.cpus[static_cast<std::size_t>(index)]
                                                                         : std::vector<int>{};
-    if (study.environment.tuned) {
+    if (!script || script->environment.tuned) {
         spec.cpus = own;
         const auto cores = static_cast<double>(own.size());
-        spec.environment = worker_environment(native           ? 1.0
+        spec.environment = worker_environment(!script          ? 1.0
                                               : plan.cores > 0 ? std::min(cores, std::floor(plan.cores))
                                                                : cores);
         if (!target.cuda.empty()) {
@@ -179,13 +181,13 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
     else if (study.resources.backend == "cpu")
         spec.environment["CUDA_VISIBLE_DEVICES"] = "";
     if (target.opencl) spec.environment["HPO_DEVICE"] = std::to_string(*target.opencl);
-    if (native) {
+    if (!script) {
         spec.environment["HPO_BACKEND"] = target.backend;
         if (study.resources.slots) spec.environment["HPO_SLOTS"] = std::to_string(*study.resources.slots);
         return spec;
     }
-    spec.description = description_of(spec, spec.environment, study);
-    complete_environment(spec, study, programs);
+    spec.description = description_of(spec, spec.environment, *script);
+    complete_environment(spec, *script, programs);
     return spec;
 }
 

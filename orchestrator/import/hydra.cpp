@@ -238,8 +238,8 @@ class HydraOptuna {
         command.insert(command.end(), arguments_.begin(), arguments_.end());
         if (at_path(root_, "hydra.mode") != nullptr) command.emplace_back("hydra.mode=RUN");
         command.emplace_back("hydra.run.dir={folder}/hydra");
-        builder_.study.command = std::move(command);
-        builder_.study.metrics.emplace();
+        builder_.script().command = std::move(command);
+        builder_.script().metrics.emplace();
         builder_.remark(
             "worker", 0,
             "replace train.py by the script, which is run once for each trial, without --multirun, with its "

@@ -39,7 +39,7 @@ class KatibExperiment {
         if (const Node* metadata = find(root_, "metadata"))
             for (const char* key : {"name", "generateName"})
                 if (builder_.study.name.empty()) builder_.study.name = as_study_name(text_of(find(*metadata, key)));
-        builder_.study.metrics.emplace();
+        builder_.script().metrics.emplace();
         objective();
         parameters();
         read_katib_template(reading_, root_, names_);

@@ -127,7 +127,7 @@ class KatibMetrics {
                 builder_.remark("worker", item.location,
                                 "this metricsFormat is left out: it must be an expression with two groups, the name "
                                 "and the number");
-        if (builder_.study.metrics->patterns.empty())
+        if (builder_.script().metrics->patterns.empty())
             reading_.error(formats.location,
                            "no metricsFormat can be used: an expression with two groups, the name "
                            "and the number, is needed");
@@ -156,8 +156,8 @@ class KatibMetrics {
                 is_argument = true;
             }
         };
-        for (string& argument : builder_.study.command) replace(argument);
-        for (auto& [name, value] : builder_.study.environment.own)
+        for (string& argument : builder_.script().command) replace(argument);
+        for (auto& [name, value] : builder_.script().environment.own)
             if (value) replace(*value);
         if (is_argument) {
             builder_.remark("worker", collector.location,
@@ -178,7 +178,7 @@ class KatibMetrics {
         for (const string& metric : metrics_) {
             const auto pattern = pattern_of(format, metric);
             const bool is_valid = pattern && script::problem_of_pattern(*pattern).empty();
-            if (is_valid) builder_.study.metrics->patterns.push_back(*pattern);
+            if (is_valid) builder_.script().metrics->patterns.push_back(*pattern);
             if (is_first && !is_valid) return false;
             is_first = false;
         }
@@ -187,8 +187,8 @@ class KatibMetrics {
 
     void add_json() {
         for (const string& metric : metrics_)
-            builder_.study.metrics->patterns.push_back("\"" + escaped_text(metric) + R"("\s*:\s*"?(?<)" +
-                                                       metric_name_of(metric) + ">{number})");
+            builder_.script().metrics->patterns.push_back("\"" + escaped_text(metric) + R"("\s*:\s*"?(?<)" +
+                                                          metric_name_of(metric) + ">{number})");
     }
 
     const Reading& reading_;

@@ -73,7 +73,7 @@ class KatibTemplate {
         std::vector<string> arguments{"python3", "train.py"};
         for (const Dimension& dimension : builder_.study.space)
             arguments.push_back("--" + dimension.name + "={" + dimension.name + "}");
-        builder_.study.command = std::move(arguments);
+        builder_.script().command = std::move(arguments);
     }
 
     /// Returns the container with the given name. Kinds of jobs whose containers have no names of their own (Tekton
@@ -146,7 +146,7 @@ class KatibTemplate {
         }
         if (arguments.empty() || arguments.front().empty())
             return reading_.error(node.location, "the container's command is empty");
-        builder_.study.command = std::move(arguments);
+        builder_.script().command = std::move(arguments);
         if (const Node* image = find(node, "image"))
             builder_.remark("worker", image->location,
                             "the command runs on this machine as it is, not in the image " + text_of(image) +
@@ -202,8 +202,8 @@ class KatibTemplate {
     /// Returns what stands for $(NAME): Kubernetes knows the container's variables, and Tekton values of other steps.
     string variable(string_view whole, const Node& item) {
         const string_view name = whole.substr(2, whole.size() - 3);
-        if (const auto own = builder_.study.environment.own.find(string(name));
-            own != builder_.study.environment.own.end() && own->second)
+        if (const auto own = builder_.script().environment.own.find(string(name));
+            own != builder_.script().environment.own.end() && own->second)
             return *own->second;
         for (const string_view step : {"params.", "tasks.", "results.", "inputs.", "context.", "trialParameters."})
             if (name.starts_with(step) && reading_.diagnostics.ok())
@@ -225,7 +225,7 @@ class KatibTemplate {
                                     "' is left out: hpo sets HPO_PARAM_* for each parameter; set others in "
                                     "worker.environment");
             else
-                builder_.study.environment.own[name] = word(*value, false);
+                builder_.script().environment.own[name] = word(*value, false);
         }
     }
 

@@ -23,8 +23,8 @@ using study::printable;
 
 /// Gives the script a stand-in for nni, from which it gets its parameters and to which it reports.
 void use_stand_in(StudyBuilder& builder, const study::Location& location) {
-    builder.study.metrics.emplace();
-    builder.study.shim = "nni";
+    builder.script().metrics.emplace();
+    builder.script().shim = "nni";
     builder.remark(
         "worker", location,
         "shim: nni gives the script a stand-in for nni: get_next_parameter() returns the trial's parameters, and "
@@ -143,7 +143,7 @@ class NniExperiment {
                 "worker", folder->location,
                 "a relative folder starts from the folder in which hpo run is called, not from this file's");
         }
-        builder_.study.command = std::move(arguments);
+        builder_.script().command = std::move(arguments);
         use_stand_in(builder_, line == nullptr ? study::Location{} : line->location);
     }
 
@@ -332,7 +332,7 @@ void read_space(const Reading& reading, const Node& root) {
     StudyBuilder& builder = reading.builder;
     builder.study.objective = {"default", Direction::maximize, Objective::At::last};
     NniSpace(reading).read(root);
-    builder.study.command = {"python3", "train.py"};
+    builder.script().command = {"python3", "train.py"};
     builder.remark("worker", 0, "a search space names no script: replace train.py by it");
     use_stand_in(builder, {});
     builder.remark("objective", 0, "a search space has no direction: check whether to minimize or maximize");

@@ -71,11 +71,12 @@ void leave_out_defaults(study::Group& group, const Study& study) {
                    !(field.first == "backend" && study.resources.backend != "auto");
         });
     if (group.section == "worker" && group.name.empty()) {
+        const ScriptWorker& script = *study.script();
         const bool has_placeholder =
-            std::any_of(study.command.begin(), study.command.end(),
+            std::any_of(script.command.begin(), script.command.end(),
                         [](const std::string& argument) { return !script::placeholders(argument).empty(); });
         drop([&](const auto& field) {
-            return (has_placeholder || !study.shim.empty()) && field.first == "metrics" && field.second == "{}";
+            return (has_placeholder || !script.shim.empty()) && field.first == "metrics" && field.second == "{}";
         });
     }
 }
@@ -124,10 +125,10 @@ std::string StudyBuilder::free_name(const std::string& original) const {
     // A stand-in passes parameters by their names. Any other script also finds them in variables.
     const auto clash = [&](const std::string& other, const std::string& candidate) {
         return other == candidate ||
-               (study.shim.empty() && script::variable_of(other) == script::variable_of(candidate));
+               (study.script()->shim.empty() && script::variable_of(other) == script::variable_of(candidate));
     };
     const auto is_taken = [&](const std::string& candidate) {
-        return std::any_of(study.worker.begin(), study.worker.end(),
+        return std::any_of(study.fixed.begin(), study.fixed.end(),
                            [&](const auto& fixed) { return clash(fixed.first, candidate); }) ||
                std::any_of(study.space.begin(), study.space.end(),
                            [&](const Dimension& other) { return clash(other.name, candidate); });
@@ -136,9 +137,7 @@ std::string StudyBuilder::free_name(const std::string& original) const {
     return name;
 }
 
-void StudyBuilder::fix(const std::string& name, Value value) {
-    study.worker.emplace(free_name(name), std::move(value));
-}
+void StudyBuilder::fix(const std::string& name, Value value) { study.fixed.emplace(free_name(name), std::move(value)); }
 
 std::string StudyBuilder::add(Dimension dimension, const study::Location& location) {
     const std::string original = dimension.name;
@@ -182,7 +181,7 @@ void StudyBuilder::choose_batch_size() {
         else
             least = std::min(least, smallest);
     }
-    if (const auto fixed = study.worker.find("batch_size"); fixed != study.worker.end())
+    if (const auto fixed = study.fixed.find("batch_size"); fixed != study.fixed.end())
         least = std::min(least, std::max(1.0, std::floor(number_or(fixed->second, HUGE_VAL))));
     if (!(least < static_cast<double>(largest_auto_batch))) return;
     study.policy.min_batch_size = static_cast<std::int64_t>(least);

@@ -18,9 +18,11 @@ using Section = std::string;
 
 class StudyBuilder {
    public:
-    explicit StudyBuilder(std::string file_name) : file_name_(std::move(file_name)) {}
+    explicit StudyBuilder(std::string file_name) : file_name_(std::move(file_name)) { study.worker = ScriptWorker{}; }
 
     Study study;
+    /// Returns the script of the study, which has one from the start.
+    [[nodiscard]] ScriptWorker& script() { return *study.script(); }
     std::string title;        ///< for the first line: "a W&B sweep"
     std::string description;  ///< the original's description
 

@@ -30,7 +30,7 @@ class Sweep {
                                    "name", "description", "project", "entity", "controller"},
                                   "the sweep");
         names();
-        builder_.study.shim = "wandb";
+        builder_.script().shim = "wandb";
         read_style();
         metric();
         const Node* all = find(root_, "parameters");
@@ -132,8 +132,8 @@ class Sweep {
         if (arguments.size() > 1 && arguments[0] == "/usr/bin/env" && arguments[1].find('=') == string::npos &&
             !arguments[1].starts_with('-'))
             arguments.erase(arguments.begin());
-        builder_.study.command = std::move(arguments);
-        builder_.study.metrics.emplace();
+        builder_.script().command = std::move(arguments);
+        builder_.script().metrics.emplace();
         builder_.remark(
             "worker", list == nullptr ? study::Location{} : list->location,
             "shim: wandb gives the script a stand-in for wandb, whose config has the trial's parameters and whose log "

@@ -79,7 +79,7 @@ std::string limit_of_machine(const StudySnapshot& snapshot) {
     if (!rows) return {};
     const TelemetrySummary summary = summarise(*rows);
     if (!enough_for_a_verdict(summary)) return {};
-    const bool native = snapshot.study.command.empty() && has_worker(snapshot.study);
+    const bool native = snapshot.study.native();
     return verdict(summary, {.cores = read_host().cores, .one_core_a_trial = native}).front();
 }
 

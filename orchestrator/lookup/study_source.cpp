@@ -93,7 +93,7 @@ std::string warnings_of(const std::string& name, const Overrides& overrides) {
     return value_warnings(file_of(name), overrides.set);
 }
 
-Study load_study(const std::string& name, const Overrides& overrides, NoWorker no_worker) {
+Study load_study(const std::string& name, const Overrides& overrides, WithoutWorker without_worker) {
     const fs::path file = file_of(name);
     std::error_code ignored;
     if (file != name && !fs::exists(file, ignored)) no_such_study(name, "no file and no study");
@@ -108,7 +108,7 @@ Study load_study(const std::string& name, const Overrides& overrides, NoWorker n
         refuse(study.error().message + (meant.empty() ? "" : "; did you mean " + meant.string() + "?"), overrides);
     }
     settle_stopping(*study, overrides.fresh);
-    if (!has_worker(*study) && no_worker == NoWorker::refused)
+    if (!study->has_worker() && without_worker == WithoutWorker::refused)
         throw Refusal(
             error_at(study->source, file.string(), "study",
                      "'worker' is missing: describe the training of a trial (task, data, model and training, or a "

@@ -24,12 +24,13 @@ struct Overrides {
 };
 
 /// Says whether a command accepts a study without a worker, which only hpo ask-tell can search.
-enum class NoWorker { refused, allowed };
+enum class WithoutWorker { refused, allowed };
 
 /// Reads and checks a study file. `name` may also be the name of a study that has run, whose stored file is read then.
 /// Throws with all problems, each with its location and cure: Fatal with exit code 2 if only `overrides` are wrong,
 /// else Refusal.
-Study load_study(const std::string& name, const Overrides& overrides, NoWorker no_worker = NoWorker::refused);
+Study load_study(const std::string& name, const Overrides& overrides,
+                 WithoutWorker without_worker = WithoutWorker::refused);
 
 /// Returns value_warnings() of the study that load_study() reads.
 std::string warnings_of(const std::string& name, const Overrides& overrides);

@@ -17,14 +17,12 @@
 namespace hpo {
 namespace {
 
-bool is_native(const Study& study) { return study.command.empty() && has_worker(study); }
-
 /// Returns every key that the trial ran with: the study's fixed keys, the sampled parameters and, for the native
 /// worker, the trial's seed.
 Params complete(const Study& study, const TrialRecord& trial) {
-    Params all = study.worker;
+    Params all = study.fixed;
     for (const auto& [name, value] : trial.params) all.insert_or_assign(name, value);
-    if (is_native(study) && !all.contains("seed"))
+    if (study.native() && !all.contains("seed"))
         all["seed"] = static_cast<std::int64_t>(trial_seed(study.seed, static_cast<std::uint64_t>(trial.number)));
     return all;
 }
@@ -40,7 +38,7 @@ bool is_replaced(const WorkerKey& key, const Params& given) {
 /// from which the learning-rate schedule follows.
 Params with_defaults(const Study& study, const TrialRecord& trial) {
     Params all = complete(study, trial);
-    if (!is_native(study)) return all;
+    if (!study.native()) return all;
     for (const WorkerKey& key : worker_keys) {
         const bool affects_training = key.section == "model" || key.section == "training" || key.name == "validation";
         if (!affects_training || key.fallback.empty()) continue;
@@ -53,8 +51,8 @@ Params with_defaults(const Study& study, const TrialRecord& trial) {
 /// Formats the parameters alone. A study without a worker has no study file that hpo could run.
 std::string parameters_as_yaml(const TrialRecord& trial) {
     Study script;  // the parameters are formatted as the fixed parameters of a script
-    script.command = {"-"};
-    script.worker = trial.params;
+    script.worker = ScriptWorker{.command = {"-"}};
+    script.fixed = trial.params;
     std::string text;
     for (const study::Group& group : study::groups_of(script))
         if (group.section == "worker" && group.name == "params")
@@ -68,10 +66,10 @@ std::string as_yaml(const Study& study, const TrialRecord& trial) {
                        (trial.seeds.empty() ? " at " + step_name(study) + " " + std::to_string(trial.best_step)
                                             : ", " + view::seeds_text(trial)) +
                        ".\n";
-    if (is_native(study)) head += "# hpo train best.yaml -o model.safetensors   (if this file is best.yaml)\n";
-    if (!has_worker(study)) return head + parameters_as_yaml(trial);
+    if (study.native()) head += "# hpo train best.yaml -o model.safetensors   (if this file is best.yaml)\n";
+    if (!study.has_worker()) return head + parameters_as_yaml(trial);
     Study fixed = fix_parameters(study, trial.params);
-    if (is_native(study)) fixed.worker = complete(study, trial);
+    if (study.native()) fixed.fixed = complete(study, trial);
     return head + write_study(fixed);
 }
 
@@ -93,7 +91,7 @@ std::string as_json(const Study& study, const TrialRecord& trial) {
 /// "1,2,3", which is one word in every shell even without quotes.
 std::string word_of(const Study& study, const Value& value) {
     const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
-    if (!list || !is_native(study)) return to_text(value);
+    if (!list || !study.native()) return to_text(value);
     std::string text;
     for (const std::int64_t number : *list) text += (text.empty() ? "" : ",") + std::to_string(number);
     return text;
@@ -101,7 +99,7 @@ std::string word_of(const Study& study, const Value& value) {
 
 /// Returns the sampled parameters for a script, and all keys with their defaults for the native worker.
 Params keys_for_shell(const Study& study, const TrialRecord& trial) {
-    return is_native(study) ? with_defaults(study, trial) : trial.params;
+    return study.native() ? with_defaults(study, trial) : trial.params;
 }
 
 }  // namespace

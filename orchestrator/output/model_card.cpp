@@ -13,9 +13,8 @@ namespace {
 using std::string;
 
 string value_of(const Study& study, const char* key) {
-    const auto found = study.worker.find(key);
-    return found == study.worker.end() ? string(find_worker_key(key)->fallback)
-                                       : printable_line(to_text(found->second));
+    const auto found = study.fixed.find(key);
+    return found == study.fixed.end() ? string(find_worker_key(key)->fallback) : printable_line(to_text(found->second));
 }
 
 /// Returns a table for each part of the data: scores of different parts cannot be compared.

@@ -8,7 +8,8 @@
 namespace hpo::page {
 
 Json git_state(const Study& study) {
-    const std::string folder = study.home.empty() ? "." : study.home;
+    const ScriptWorker* script = study.script();
+    const std::string folder = !script || script->home.empty() ? "." : script->home;
     const auto git = [&](std::vector<std::string> arguments) {
         std::vector<std::string> command{"/usr/bin/env", "git", "-c", "core.fsmonitor=false", "-C", folder};
         command.insert(command.end(), arguments.begin(), arguments.end());

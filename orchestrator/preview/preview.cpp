@@ -35,7 +35,7 @@ SearchPreview search_of(const Study& study) {
     search.sampler = proposer.about();
     for (const PartSpec& spec : study.stopping) {
         const auto rule = or_fail(make_rule(spec, study.objective, study.budget.epochs));
-        search.rules.push_back({spec.type, rule->plan(study.command.empty() && has_worker(study) ? "epoch" : "step")});
+        search.rules.push_back({spec.type, rule->plan(study.native() ? "epoch" : "step")});
     }
     return search;
 }
@@ -126,33 +126,34 @@ NativePreview native_trials(const CheckedStudy& checked, const Programs& program
     return native;
 }
 
-bool prints_to_terminal(const Study& study) {
-    if (!study.metrics) return false;
-    return study.metrics->terminal == TerminalUse::on ||
-           (study.metrics->terminal == TerminalUse::automatic && study.preload.empty() &&
-            script::profits_from_terminal(study.command));
+bool prints_to_terminal(const ScriptWorker& script) {
+    if (!script.metrics) return false;
+    return script.metrics->terminal == TerminalUse::on ||
+           (script.metrics->terminal == TerminalUse::automatic && script.preload.empty() &&
+            script::profits_from_terminal(script.command));
 }
 
 /// Takes what trials need from the study's declaration. Throws Fatal if they never fit.
 ScriptPreview script_trials(const Study& study, PackingQuestion question) {
-    ScriptPreview script;
-    script.home = script::home_of(study);
-    script.unused = script::unused_parameters(study);
-    script.shadowed = shadowed_files(study);
-    if (study.metrics)
-        for (const std::string& pattern : study.metrics->patterns)
+    const ScriptWorker& script = *study.script();
+    ScriptPreview preview;
+    preview.home = script::home_of(script);
+    preview.unused = script::unused_parameters(study);
+    preview.shadowed = shadowed_files(study);
+    if (script.metrics)
+        for (const std::string& pattern : script.metrics->patterns)
             if (const std::string warning = script::pattern_warning(pattern); !warning.empty())
-                script.pattern_warnings.push_back(warning);
-    script.terminal = prints_to_terminal(study);
-    script.needs = FootprintModel(study.resources.trial, question.on_device).predict({});
+                preview.pattern_warnings.push_back(warning);
+    preview.terminal = prints_to_terminal(script);
+    preview.needs = FootprintModel(study.resources.trial, question.on_device).predict({});
     question.devices = static_cast<std::size_t>(study.resources.trial.gpus);
     // A resource that is not declared counts as zero here.
-    if (const auto reason = never_fits(question.machine, script.needs.footprint, question.on_device, question.devices))
+    if (const auto reason = never_fits(question.machine, preview.needs.footprint, question.on_device, question.devices))
         throw Fatal("no trial fits: each " + *reason);
-    if (cores_are_searched(study)) script.needs.footprint.cores = 0;
-    if (!script.needs.alone) question.trials = {{script.needs.footprint, {}, {}, false}};
-    script.packing = pack(question);
-    return script;
+    if (cores_are_searched(study)) preview.needs.footprint.cores = 0;
+    if (!preview.needs.alone) question.trials = {{preview.needs.footprint, {}, {}, false}};
+    preview.packing = pack(question);
+    return preview;
 }
 
 std::optional<ConcurrencyPreview> concurrency_of(const Study& study, const WorkerPlan& plan,
@@ -177,16 +178,16 @@ std::optional<CoresPreview> cores_of(const Study& study, const WorkerPlan& plan,
 Preview preview(const CheckedStudy& checked, const Programs& programs,
                 const std::function<void(const DeviceNotice&)>& tell) {
     const Study& study = checked.study;
-    if (has_worker(study)) refuse_unready_script(study, checked.as_written ? checked.file : "");
+    if (study.has_worker()) refuse_unready_script(study, checked.as_written ? checked.file : "");
     Preview preview{search_of(study), {}};
-    if (!has_worker(study)) return preview;
+    if (!study.has_worker()) return preview;
     const LiveMachine machine = or_fail(open_machine(study, programs, tell));
     const WorkerPlan plan = plan_workers(study, machine.host());
     const PackingQuestion question = question_of(study, plan, machine);
     MachinePreview& here = preview.machine.emplace();
     here.host = machine.host();
     here.on_device = machine.on_device();
-    if (study.command.empty())
+    if (!study.script())
         here.trials = native_trials(checked, programs, machine, question);
     else
         here.trials = script_trials(study, question);

@@ -119,7 +119,7 @@ Samples plan_samples(const CheckedStudy& checked, OneWorker& worker, const Machi
         Sample sample;
         sample.trial = trial;
         sample.params = proposal->params;
-        sample.params.insert(study.worker.begin(), study.worker.end());
+        sample.params.insert(study.fixed.begin(), study.fixed.end());
         if (trial == 1) check_largest_batch(checked, worker, sample, proposer->map());
         sample.answer = plan_or_refuse(checked, worker, sample);
         if (trial == 1) refuse_small_batches(checked, sample.answer.training_samples);

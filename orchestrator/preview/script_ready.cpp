@@ -48,9 +48,9 @@ string similar_file(const fs::path& missing) {
 }
 
 /// Returns the $PATH that the study sets for its programs, or nothing if they inherit the one of this process.
-std::optional<string> path_of_study(const Study& study) {
-    const auto own = study.environment.own.find("PATH");
-    return own == study.environment.own.end() ? std::nullopt : own->second;
+std::optional<string> path_of(const ScriptWorker& script) {
+    const auto own = script.environment.own.find("PATH");
+    return own == script.environment.own.end() ? std::nullopt : own->second;
 }
 
 /// Returns the file that the command's interpreter runs. Returns an empty text if there is none, or if it depends on
@@ -94,23 +94,23 @@ struct TrialFileUse {
     std::optional<fs::path> other;  ///< the file of the same name in the folder in which the script runs
 };
 
-TrialFileUse use_of(const Study& study, const string& name) {
+TrialFileUse use_of(const ScriptWorker& script, const string& name) {
     TrialFileUse use;
-    string cwd = study.cwd;
+    string cwd = script.cwd;
     while (cwd.ends_with("/") || cwd.ends_with("/.")) cwd.pop_back();
     use.is_found = cwd == "{folder}";
-    std::vector<string> texts = study.command;
-    for (const auto& [variable, value] : study.environment.own) texts.push_back(value.value_or(""));
+    std::vector<string> texts = script.command;
+    for (const auto& [variable, value] : script.environment.own) texts.push_back(value.value_or(""));
     for (const string& text : texts) {
         use.is_found = use.is_found || text.find("{folder}/" + name) != string::npos;
         for (const std::string_view braced : script::placeholders(text))
             use.knows_folder =
                 use.knows_folder || braced == "folder" || braced == "params_file" || braced.starts_with("params:");
     }
-    for (const string& argument : study.command) use.is_named = use.is_named || names_file(argument, name);
-    const fs::path other = fs::path(script::home_of(study)) / study.cwd / name;
+    for (const string& argument : script.command) use.is_named = use.is_named || names_file(argument, name);
+    const fs::path other = fs::path(script::home_of(script)) / script.cwd / name;
     std::error_code ignored;
-    if (script::placeholders(study.cwd).empty() && fs::exists(other, ignored)) use.other = other.lexically_normal();
+    if (script::placeholders(script.cwd).empty() && fs::exists(other, ignored)) use.other = other.lexically_normal();
     return use;
 }
 
@@ -145,8 +145,10 @@ string content_of(const string& file) {
 
 std::vector<string> shadowed_files(const Study& study) {
     std::vector<string> warnings;
-    for (const auto& [name, file] : study.files) {
-        const TrialFileUse use = use_of(study, name);
+    const ScriptWorker* script = study.script();
+    if (!script) return warnings;
+    for (const auto& [name, file] : script->files) {
+        const TrialFileUse use = use_of(*script, name);
         if (!use.is_found && use.other)
             warnings.push_back("the script may read " + printable(use.other->string()) + " instead of the " + name +
                                " that is written for each trial: in the command " + cure_of(name));
@@ -155,14 +157,15 @@ std::vector<string> shadowed_files(const Study& study) {
 }
 
 std::optional<ScriptProblem> missing_program(const Study& study) {
-    if (study.command.empty()) return std::nullopt;
+    if (!study.script()) return std::nullopt;
+    const ScriptWorker& script = *study.script();
     const auto problem = [](const string& message) { return ScriptProblem{"worker.command", message}; };
-    const string& program = study.command.front();
-    const fs::path home = script::home_of(study);
+    const string& program = script.command.front();
+    const fs::path home = script::home_of(script);
     const bool is_path = program.find('/') != string::npos;
     std::error_code ignored;
     if (script::placeholders(program).empty()) {
-        const std::optional<string> path = path_of_study(study);
+        const std::optional<string> path = path_of(script);
         const string found = script::path_of(is_path ? (home / program).string() : program, path);
         if (found.empty() && is_path && fs::exists(home / program, ignored))
             return problem("the program " + printable(program) + " cannot be executed (chmod +x?)");
@@ -173,19 +176,18 @@ std::optional<ScriptProblem> missing_program(const Study& study) {
             return problem("the first line of " + printable(found) + " names the program " + printable(missing) +
                            ", which is not there");
     }
-    const string script = script_of(study.command);
-    if (script.empty()) return std::nullopt;
-    if (!fs::exists(home / script, ignored))
-        return problem("there is no file " + printable(script) + " in " + home.string() + similar_file(home / script));
-    if (::access((home / script).c_str(), R_OK) != 0)
-        return problem("the file " + printable((home / script).string()) + " cannot be read (chmod +r?)");
+    const string source = script_of(script.command);
+    if (source.empty()) return std::nullopt;
+    if (!fs::exists(home / source, ignored))
+        return problem("there is no file " + printable(source) + " in " + home.string() + similar_file(home / source));
+    if (::access((home / source).c_str(), R_OK) != 0)
+        return problem("the file " + printable((home / source).string()) + " cannot be read (chmod +r?)");
     return std::nullopt;
 }
 
 std::optional<string> missing_data(const Study& study) {
-    const auto path = study.worker.find("path");
-    if (!study.command.empty() || path == study.worker.end() || !std::holds_alternative<string>(path->second))
-        return {};
+    const auto path = study.fixed.find("path");
+    if (study.script() || path == study.fixed.end() || !std::holds_alternative<string>(path->second)) return {};
     const string& data = std::get<string>(path->second);
     const char* datasets = std::getenv("HPO_DATASETS");
     std::error_code ignored;
@@ -198,24 +200,25 @@ std::optional<string> missing_data(const Study& study) {
 }
 
 void refuse_unready_script(const Study& study, const string& file, bool here) {
-    if (study.command.empty()) return;
+    if (!study.script()) return;
+    const ScriptWorker& script = *study.script();
     const auto refuse = [&](const char* key, const string& message) {
         // A study with a home folder or with templates was rewritten when they were filled in, so that its source no
         // longer matches the file's lines. The file's name is that of a study if its stored file was read.
-        const bool as_written = !file.empty() && study.home.empty() && study.files.empty();
+        const bool as_written = !file.empty() && script.home.empty() && script.files.empty();
         const string text = as_written ? study.source : file.empty() ? "" : content_of(file);
         throw Refusal(error_at(text, file.empty() ? study.name : file, key, message));
     };
     if (const auto problem = here ? missing_program(study) : std::nullopt) refuse(problem->key, problem->message);
-    for (const auto& [name, item] : study.files)
-        if (const TrialFileUse use = use_of(study, name);
+    for (const auto& [name, item] : script.files)
+        if (const TrialFileUse use = use_of(script, name);
             use.is_named && !use.is_found && (use.other || !use.knows_folder))
             refuse("worker.command",
                    "the script would take " + name + " for a file of the folder in which it runs" +
                        (use.other ? ", " + printable(use.other->string()) + "," : "") +
                        " and not for the one that is written for each trial (worker.files): " + cure_of(name));
-    if (study.metrics && study.metrics->file.empty() &&
-        !script::captures(study.metrics->patterns, study.objective.metric))
+    if (script.metrics && script.metrics->file.empty() &&
+        !script::captures(script.metrics->patterns, study.objective.metric))
         refuse("worker.metrics.stdout", "no pattern captures the objective, " + printable(study.objective.metric) +
                                             ": add a group of that name, such as (?<" + study.objective.metric +
                                             ">{number})");

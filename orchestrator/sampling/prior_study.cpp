@@ -59,14 +59,14 @@ const Dimension* find_dimension(const Space& space, const std::string& name) {
 
 /// Returns the values that all trials of the other study share, of parameters that only the new study varies.
 Params fixed_values(const Study& study, const Study& other) {
-    const bool native = study.command.empty() && other.command.empty() && !study.worker.empty();
+    const bool native = study.native() && !other.script();
     Params fixed;
     for (const Dimension& dimension : study.space) {
         if (find_dimension(other.space, dimension.name)) continue;
-        const auto given = other.worker.find(dimension.name);
-        const auto value = given != other.worker.end() ? std::optional(given->second)
-                           : native                    ? native_default(dimension.name)
-                                                       : std::nullopt;
+        const auto given = other.fixed.find(dimension.name);
+        const auto value = given != other.fixed.end() ? std::optional(given->second)
+                           : native                   ? native_default(dimension.name)
+                                                      : std::nullopt;
         if (const auto held = value ? held_value(dimension, *value) : std::nullopt) fixed[dimension.name] = *held;
     }
     return fixed;
@@ -118,7 +118,7 @@ PriorStudy prior_study(const Study& study, const Study& other, const StudyRecord
     }
     const std::vector<double> scores = normal_scores(losses);
     // What is not known of a trial is in the middle here, and drawn where the sampler learns.
-    const auto map = CubeMap::make(study.space, study.policy, study.worker);
+    const auto map = CubeMap::make(study.space, study.policy, study.fixed);
     const auto within_ranges = [&](const Params& values) {
         return map && map->point(map->params(Point(study.space.size(), 0.5), values));
     };

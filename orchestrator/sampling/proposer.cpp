@@ -98,7 +98,7 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
                      std::to_string(1 + study.objective.further.size()) + ": leave warm_start out"};
     Policy policy = study.policy;
     if (samples_as_declared(study.sampler)) policy.scaled = false;
-    auto map = CubeMap::make(study.space, policy, study.worker, study.where);
+    auto map = CubeMap::make(study.space, policy, study.fixed, study.where);
     if (!map) return map.error();
     SamplerSetup setup;
     setup.seed = study.seed;

@@ -21,7 +21,7 @@ inline bool searches_concurrency(const Study& study) {
 /// Returns true if the cores do not limit the number of trials at once, since the search finds what the trials of a
 /// script use of them. Cores that the study declares do, and a native trial computes with one thread.
 inline bool cores_are_searched(const Study& study) {
-    return searches_concurrency(study) && !study.command.empty() && !study.resources.trial.cores;
+    return searches_concurrency(study) && study.script() && !study.resources.trial.cores;
 }
 
 /// Returns the number of trials of a budget that may run at once so that samplers and rules can learn from the first

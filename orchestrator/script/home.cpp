@@ -9,8 +9,8 @@
 
 namespace hpo::script {
 
-std::string home_of(const Study& study) {
-    return study.home.empty() ? std::filesystem::current_path().string() : study.home;
+std::string home_of(const ScriptWorker& script) {
+    return script.home.empty() ? std::filesystem::current_path().string() : script.home;
 }
 
 std::vector<std::string> with_absolute_paths(std::vector<std::string> command, const std::string& home,
@@ -40,12 +40,14 @@ std::string read_beginning(const std::filesystem::path& file) {
 }  // namespace
 
 std::vector<std::string> unused_parameters(const Study& study) {
-    if (!study.metrics || !study.shim.empty()) return {};  // a stand-in reads all parameters
-    std::vector<std::string> texts = study.command;
-    texts.push_back(study.cwd);
-    texts.push_back(study.metrics->file);
-    for (const auto& [name, file] : study.files) texts.push_back(file.text);
-    for (const auto& [name, value] : study.environment.own) texts.push_back(value.value_or(""));
+    if (!study.script()) return {};
+    const ScriptWorker& script = *study.script();
+    if (!script.metrics || !script.shim.empty()) return {};  // a stand-in reads all parameters
+    std::vector<std::string> texts = script.command;
+    texts.push_back(script.cwd);
+    texts.push_back(script.metrics->file);
+    for (const auto& [name, file] : script.files) texts.push_back(file.text);
+    for (const auto& [name, value] : script.environment.own) texts.push_back(value.value_or(""));
     std::set<std::string> used;
     for (const std::string& text : texts)
         for (const std::string_view braced : placeholders(text)) {
@@ -54,8 +56,8 @@ std::vector<std::string> unused_parameters(const Study& study) {
             used.insert(placeholder.name);
         }
     std::error_code ignored;
-    for (const std::string& argument : study.command)
-        if (const auto path = std::filesystem::path(home_of(study)) / argument;
+    for (const std::string& argument : script.command)
+        if (const auto path = std::filesystem::path(home_of(script)) / argument;
             placeholders(argument).empty() && std::filesystem::is_regular_file(path, ignored))
             texts.push_back(read_beginning(path));
     const auto read_by_name = [&](const std::string& name) {

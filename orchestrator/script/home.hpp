@@ -9,8 +9,8 @@
 
 namespace hpo::script {
 
-/// Returns `study.home` or the current folder, as an absolute path.
-std::string home_of(const Study& study);
+/// Returns `script.home` or the current folder, as an absolute path.
+std::string home_of(const ScriptWorker& script);
 
 /// Returns the command for a working folder other than `home`. Arguments that are paths of files in `home` are made
 /// absolute, except those for which `is_trial_file(argument)` is true.

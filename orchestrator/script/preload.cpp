@@ -44,16 +44,16 @@ bool write_all(int descriptor, std::string_view bytes) {
 
 }  // namespace
 
-std::vector<string> preload_command(const Study& study, const std::filesystem::path& python) {
-    const auto count = interpreter_arguments(study.command);
-    if (study.preload.empty() || !count) return {};
-    const auto script = study.command.begin() + static_cast<std::ptrdiff_t>(*count);
-    std::vector<string> start(study.command.begin(), script);
+std::vector<string> preload_command(const ScriptWorker& script, const std::filesystem::path& python) {
+    const auto count = interpreter_arguments(script.command);
+    if (script.preload.empty() || !count) return {};
+    const auto file = script.command.begin() + static_cast<std::ptrdiff_t>(*count);
+    std::vector<string> start(script.command.begin(), file);
     start.push_back((python / "hpo/preload.py").string());
-    start.push_back(wire::Json{{"modules", study.preload},
-                               {"command", std::vector<string>(script, study.command.end())},
+    start.push_back(wire::Json{{"modules", script.preload},
+                               {"command", std::vector<string>(file, script.command.end())},
                                {"interpreter", *count},
-                               {"adapter", study.metrics.has_value()}}
+                               {"adapter", script.metrics.has_value()}}
                         .dump(-1, ' ', true, wire::Json::error_handler_t::replace));
     return start;
 }

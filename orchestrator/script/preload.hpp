@@ -18,7 +18,7 @@ namespace hpo::script {
 
 /// Returns the command of the interpreter from which the study's trials are forked. Returns an empty command if the
 /// study has no `worker.preload`. `python` is the folder of the Python client.
-std::vector<std::string> preload_command(const Study& study, const std::filesystem::path& python);
+std::vector<std::string> preload_command(const ScriptWorker& script, const std::filesystem::path& python);
 
 /// A process that waits to become the script. It is a child of this process, forked before this process became the
 /// adapter.

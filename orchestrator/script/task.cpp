@@ -6,31 +6,32 @@
 namespace hpo::script {
 
 std::string task_text(const Study& study) {
-    const bool by_shim = !study.shim.empty() && study.metrics->patterns.empty() && study.metrics->file.empty();
+    const ScriptWorker& script = *study.script();
+    const bool by_shim = !script.shim.empty() && script.metrics->patterns.empty() && script.metrics->file.empty();
     std::vector<std::string> own_variables;
     std::map<std::string, std::string> files, environment;
-    for (const auto& [name, value] : study.environment.own) {
+    for (const auto& [name, value] : script.environment.own) {
         own_variables.push_back(name);
         // Any other value may be a secret, which must not be an argument of a process.
         const auto none = [](const std::string&) { return std::optional<std::string>(); };
         if (value && fill(*value, none) != value) environment.emplace(name, *value);
     }
-    for (const auto& [name, file] : study.files) files.emplace(name, file.text);
+    for (const auto& [name, file] : script.files) files.emplace(name, file.text);
     std::set<std::string> needed;
     for (const Goal& goal : study.objective.further) needed.insert(goal.metric);
     for (const Constraint& constraint : study.objective.constraints) needed.insert(constraint.metric);
     needed.erase(study.objective.metric);
-    return wire::Json{{"command", study.command},
-                      {"optional", study.optional_arguments},
-                      {"home", home_of(study)},
-                      {"cwd", study.cwd},
+    return wire::Json{{"command", script.command},
+                      {"optional", script.optional_arguments},
+                      {"home", home_of(script)},
+                      {"cwd", script.cwd},
                       {"files", files},
-                      {"patterns", study.metrics->patterns},
+                      {"patterns", script.metrics->patterns},
                       {"needed", needed},
-                      {"file", by_shim ? shim_reports : study.metrics->file},
+                      {"file", by_shim ? shim_reports : script.metrics->file},
                       {"grace", study.resources.grace},
-                      {"reports", study.metrics->reports},
-                      {"terminal", study.metrics->terminal},
+                      {"reports", script.metrics->reports},
+                      {"terminal", script.metrics->terminal},
                       {"own_variables", own_variables},
                       {"environment", environment}}
         .dump(-1, ' ', false, wire::Json::error_handler_t::replace);

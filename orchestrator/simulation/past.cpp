@@ -63,7 +63,7 @@ std::optional<std::int64_t> Survival::end(std::int64_t from, std::int64_t to, do
 }
 
 Past::Past(const Study& study, const StudyRecord& record, double held_seconds) {
-    spares = !study.command.empty();
+    spares = study.script() != nullptr;
     find_rungs(study, record);
     find_full(study, record);
     bool measured = true;  // false if the pace of a trial is not known; all steps are then assumed to cost the same

@@ -51,22 +51,21 @@ void estimate_speeds(const Study& study, const RecordedRun& run, Hardware& hardw
     const auto unknown = [](const DeviceGroup& group) { return !group.speed; };
     if (std::none_of(hardware.groups.begin(), hardware.groups.end(), unknown)) return;
     for (const DeviceGroup& group : hardware.groups)
-        if (unknown(group) && (group.model == nullptr || !study.command.empty()))
-            throw Fatal(
-                "how fast " + printable(group.name) + " trains " + study.name + " is not known: " +
-                (study.command.empty() ? "it is not known by its data sheet" : "hpo knows no operations of a script") +
-                "; give its speed relative to the measured device in a YAML file, such as\n"
-                "  devices: [{name: " +
-                printable(group.name) + ", count: " + std::to_string(group.count) +
-                (group.model ? "" : ", memory: 80GB") + ", speed: [20, 40]}]");
+        if (unknown(group) && (group.model == nullptr || study.script()))
+            throw Fatal("how fast " + printable(group.name) + " trains " + study.name + " is not known: " +
+                        (study.script() ? "hpo knows no operations of a script" : "it is not known by its data sheet") +
+                        "; give its speed relative to the measured device in a YAML file, such as\n"
+                        "  devices: [{name: " +
+                        printable(group.name) + ", count: " + std::to_string(group.count) +
+                        (group.model ? "" : ", memory: 80GB") + ", speed: [20, 40]}]");
     auto worker = OneWorker::start(study, installed_programs(), {});
     if (!worker) throw Fatal(worker.error().message);
     constexpr std::size_t most_asked = 16;
     const std::size_t stride = 1 + run.trials.size() / most_asked;
     for (DeviceGroup& group : hardware.groups) {
         if (!unknown(group)) continue;
-        const auto precision = study.worker.find("precision");
-        const bool exact = precision != study.worker.end() && precision->second == Value(std::string("float32"));
+        const auto precision = study.fixed.find("precision");
+        const bool exact = precision != study.fixed.end() && precision->second == Value(std::string("float32"));
         const double peak = exact ? group.model->float32_flops : group.model->half_flops;
         double here = 0, fastest = 0, slowest = 0;
         for (std::size_t i = 0; i < run.trials.size(); i += stride) {
@@ -123,7 +122,7 @@ void describe_record(const Study& study, const MeasuredStudy& measured, const St
 
 MeasuredStudy read_measured(const StudySnapshot& snapshot) {
     MeasuredStudy measured{snapshot.study, {}};
-    if (!has_worker(measured.study))
+    if (!measured.study.has_worker())
         throw Fatal("study " + measured.study.name +
                     " has no worker: the program that ran it with hpo ask-tell trains its trials, and hpo measures "
                     "nothing of what they cost");

@@ -107,7 +107,7 @@ void RecordReader::add(const StoredEvent& stored) {
                        RecordedTrial& trial = my.trials[e.trial].recorded;
                        trial.number = e.trial;
                        trial.params = e.params;
-                       trial.params.insert(my.study.worker.begin(), my.study.worker.end());
+                       trial.params.insert(my.study.fixed.begin(), my.study.fixed.end());
                    },
                    [&](const event::Launched& e) {
                        Impl::State& state = my.trials[e.trial];
@@ -355,7 +355,7 @@ struct RecordedWorkload::Impl {
 
     Params configuration(const TrialRecord& trial) const {
         Params params = trial.params;
-        params.insert(study.worker.begin(), study.worker.end());
+        params.insert(study.fixed.begin(), study.fixed.end());
         return params;
     }
 

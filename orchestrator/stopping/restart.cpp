@@ -32,7 +32,7 @@ std::optional<double> RecentMedian::value() const {
 }
 
 TrialLengths::TrialLengths(const Study& study)
-    : budget_(study.budget.epochs), fixed_(study.command.empty() && !study.budget.open) {}
+    : budget_(study.budget.epochs), fixed_(!study.script() && !study.budget.open) {}
 
 void TrialLengths::add(const TrialRecord& trial) {
     if (trial.state != TrialState::complete || trial.steps() < 1) return;
@@ -48,7 +48,7 @@ std::optional<std::int64_t> TrialLengths::expected(std::int64_t steps) const {
 }
 
 Restarts::Restarts(const Study& study)
-    : starts_anew_(!study.command.empty()), budget_(study.budget.epochs), lengths_(study) {}
+    : starts_anew_(study.script() != nullptr), budget_(study.budget.epochs), lengths_(study) {}
 
 void Restarts::reported(const TrialRecord& trial) {
     if (!starts_anew_ || trial.curve.size() != 2) return;

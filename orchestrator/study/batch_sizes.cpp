@@ -27,15 +27,15 @@ std::int64_t batch_size_of(const Params& params, std::int64_t training_samples) 
 
 std::int64_t smallest_batch_size(const Study& study, std::int64_t training_samples) {
     const Dimension* dimension = searched(study);
-    if (dimension == nullptr) return batch_size_of(study.worker, training_samples);
+    if (dimension == nullptr) return batch_size_of(study.fixed, training_samples);
     double smallest = dimension->kind == Kind::categorical ? static_cast<double>(training_samples) : dimension->low;
     for (const Value& choice : dimension->choices) smallest = std::min(smallest, number_or(choice, smallest));
     return static_cast<std::int64_t>(smallest);
 }
 
 bool batch_sizes_depend_on_data(const Study& study) {
-    if (!has_worker(study) || !study.command.empty()) return false;
-    const bool by_default = searched(study) == nullptr && !study.worker.contains("batch_size");
+    if (!study.native()) return false;
+    const bool by_default = searched(study) == nullptr && !study.fixed.contains("batch_size");
     if (study.policy.min_batch_size) return by_default && *study.policy.min_batch_size > smallest_auto_batch;
     return !by_default && smallest_batch_size(study, largest_auto_batch) < largest_auto_batch;
 }

@@ -27,9 +27,9 @@ Pairs flatten(const Study& study) {
 /// Returns true if a trial's first steps do not depend on the planned number of steps. Scripts are assumed to behave
 /// so.
 bool steps_are_independent_of_budget(const Study& study) {
-    if (!study.command.empty() || !has_worker(study)) return true;
-    const auto schedule = study.worker.find("schedule");
-    return schedule != study.worker.end() && schedule->second == Value(std::string("constant"));
+    if (!study.native()) return true;
+    const auto schedule = study.fixed.find("schedule");
+    return schedule != study.fixed.end() && schedule->second == Value(std::string("constant"));
 }
 
 std::string refusal_of_epochs(const Study& before, const Study& after) {

@@ -22,16 +22,16 @@ using std::string_view;
 bool has_placeholder(string_view text) { return !script::placeholders(text).empty(); }
 
 /// Returns the relative paths in a study: those in the command, of templates, and of the working folder.
-std::vector<string> paths_in(const Study& study) {
+std::vector<string> paths_in(const ScriptWorker& script) {
     std::vector<string> paths;
     const auto add = [&](const string& path) {
         if (!path.empty() && path[0] != '-' && path[0] != '/' && !has_placeholder(path)) paths.push_back(path);
     };
-    for (std::size_t i = 0; i < study.command.size(); ++i)
-        if (i > 0 || study.command[i].find('/') != string::npos) add(study.command[i]);
-    for (const auto& [name, file] : study.files)
+    for (std::size_t i = 0; i < script.command.size(); ++i)
+        if (i > 0 || script.command[i].find('/') != string::npos) add(script.command[i]);
+    for (const auto& [name, file] : script.files)
         if (file.text.empty()) add(file.source);
-    add(study.cwd);
+    add(script.cwd);
     return paths;
 }
 
@@ -65,7 +65,7 @@ std::optional<Value> example_of(const Study& study, const string& braced) {
         if (dimension.kind == Kind::integer) return static_cast<std::int64_t>(dimension.low);
         return dimension.low;
     }
-    if (const auto fixed = study.worker.find(placeholder.name); fixed != study.worker.end()) return fixed->second;
+    if (const auto fixed = study.fixed.find(placeholder.name); fixed != study.fixed.end()) return fixed->second;
     if (placeholder.name == "folder" || placeholder.name == "home" || placeholder.name == "params_file")
         return "/" + placeholder.name;
     return std::int64_t{1};
@@ -91,7 +91,7 @@ string problem_of_filled(const Study& study, const string& name, const string& t
 void check_template(Diagnostics& diagnostics, const Study& study, const string& name, const string& text) {
     bool is_valid = true;
     for (const string_view braced : script::placeholders(text)) {
-        const string problem = problem_of_placeholder(braced, study.space, study.worker);
+        const string problem = problem_of_placeholder(braced, study.space, study.fixed);
         if (problem.empty()) continue;
         const auto at = static_cast<std::size_t>(braced.data() - text.data()) - 1;
         const auto line_begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
@@ -109,20 +109,20 @@ void check_template(Diagnostics& diagnostics, const Study& study, const string& 
 
 }  // namespace
 
-bool plans_steps(const Study& study) {
+bool plans_steps(const ScriptWorker& script) {
     const auto names_steps = [](string_view text) {
         const auto names = script::placeholders(text);
         return std::find(names.begin(), names.end(), "steps") != names.end();
     };
-    return std::any_of(study.command.begin(), study.command.end(), names_steps) || names_steps(study.cwd) ||
-           (study.metrics && names_steps(study.metrics->file)) ||
-           std::any_of(study.files.begin(), study.files.end(),
+    return std::any_of(script.command.begin(), script.command.end(), names_steps) || names_steps(script.cwd) ||
+           (script.metrics && names_steps(script.metrics->file)) ||
+           std::any_of(script.files.begin(), script.files.end(),
                        [&](const auto& file) { return names_steps(file.second.text); });
 }
 
 void resolve_data(Study& study, const fs::path& file) {
-    const auto path = study.worker.find("path");
-    if (path == study.worker.end()) return;
+    const auto path = study.fixed.find("path");
+    if (path == study.fixed.end()) return;
     const fs::path named = to_text(path->second);
     std::error_code failed;
     const fs::path beside = (fs::absolute(file, failed).parent_path() / named).lexically_normal();
@@ -132,6 +132,7 @@ void resolve_data(Study& study, const fs::path& file) {
 }
 
 Result<void> resolve_folders(Study& study, string_view text, const fs::path& file) {
+    ScriptWorker& script = *study.script();
     std::error_code failed;
     const fs::path folder = fs::absolute(file, failed).parent_path().lexically_normal();
     const fs::path current = fs::current_path(failed);
@@ -139,25 +140,25 @@ Result<void> resolve_folders(Study& study, string_view text, const fs::path& fil
     const auto wrong = [&](string_view key, const string& message) {
         return Error{error_at(text, file.string(), key, message)};
     };
-    if (!study.home.empty()) {
-        const fs::path home = (folder / study.home).lexically_normal();
+    if (!script.home.empty()) {
+        const fs::path home = (folder / script.home).lexically_normal();
         if (!fs::is_directory(home, failed))
             return wrong("worker.home", "'worker.home' is not a folder: " + printable(home.string(), 200));
-        study.home = home.string();
-    } else if (const auto paths = paths_in(study); !contains_any(current, paths) && contains_any(folder, paths)) {
-        study.home = folder.string();
+        script.home = home.string();
+    } else if (const auto paths = paths_in(script); !contains_any(current, paths) && contains_any(folder, paths)) {
+        script.home = folder.string();
         changed = true;
     }
-    if (!study.cwd.empty() && !has_placeholder(study.cwd) &&
-        !fs::is_directory(fs::path(study.home) / study.cwd, failed))
+    if (!script.cwd.empty() && !has_placeholder(script.cwd) &&
+        !fs::is_directory(fs::path(script.home) / script.cwd, failed))
         return wrong("worker.cwd",
-                     "'worker.cwd' is not a folder: " + printable((fs::path(study.home) / study.cwd).string(), 200) +
+                     "'worker.cwd' is not a folder: " + printable((fs::path(script.home) / script.cwd).string(), 200) +
                          " (\"{folder}\" is the trial's own folder; a path that contains {trial} is created)");
     string problems;
     const auto add = [&](const string& problem) { problems += (problems.empty() ? "" : "\n") + problem; };
-    for (auto& [name, item] : study.files) {
+    for (auto& [name, item] : script.files) {
         if (!item.text.empty()) continue;
-        const fs::path source = fs::path(study.home) / item.source;
+        const fs::path source = fs::path(script.home) / item.source;
         auto read = text_of(source);
         if (!read) {
             add(error_at(text, file.string(), "worker.files." + name,
@@ -172,7 +173,7 @@ Result<void> resolve_folders(Study& study, string_view text, const fs::path& fil
     }
     if (!problems.empty()) return Error{problems};
     // A template that was read only now may name the steps.
-    if (study.budget.open && plans_steps(study)) study.budget.open = false, study.budget.epochs = Budget().epochs;
+    if (study.budget.open && plans_steps(script)) study.budget.open = false, study.budget.epochs = Budget().epochs;
     if (changed) study.source = write_study(study);
     return {};
 }

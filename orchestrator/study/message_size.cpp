@@ -31,7 +31,7 @@ std::size_t longest_value(const Dimension& dimension) {
 
 void check_message_size(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker) {
     if (diagnostics.accepts_earlier()) return;
-    if (!worker.native && worker.command.empty()) return;  // no worker gets a message: hpo ask-tell
+    if (std::holds_alternative<NoWorker>(worker.worker)) return;  // no worker gets a message: hpo ask-tell
     constexpr std::size_t most = max_line_bytes - other_bytes;
     std::size_t bytes = 0, largest = 0;
     Location where = worker.location;

@@ -32,13 +32,14 @@ string problem_of_lookalike(const script::Lookalike& lookalike, bool known) {
     // {a:1} may be a map, and {word} within blanks a text.
     if (lookalike.rest.empty() || looks_like_other(lookalike.rest) || shown.find('!') != string::npos) return {};
     return shown + " is no placeholder: those with a ':' are {flag:NAME:--on} and {params:FILE.yaml}; a file that is " +
-           "written for each trial is a key of worker.files and here {folder}/FILE (a brace as text: {" + shown + "})";
+           "written for each trial is a key of script.files and here {folder}/FILE (a brace as text: {" + shown + "})";
 }
 
 }  // namespace
 
 void check_placeholders(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker,
                         const Resources& resources) {
+    const ScriptWorker& script = *worker.script();
     std::set<string> reported;
     const auto known = [&](string_view name) { return has(space, name) || worker.params.contains(string(name)); };
     const auto check_filled = [&](const string& text, Location location) {
@@ -65,21 +66,21 @@ void check_placeholders(Diagnostics& diagnostics, const ReadSpace& space, const 
         for (const script::Lookalike& lookalike : script::lookalikes(text)) {
             if (diagnostics.accepts_earlier()) break;
             const bool is_known = known(lookalike.name);
-            if (!worker.metrics && !is_known) continue;  // nothing is filled in, and no braces are doubled
+            if (!script.metrics && !is_known) continue;  // nothing is filled in, and no braces are doubled
             if (const string problem = problem_of_lookalike(lookalike, is_known); !problem.empty())
                 diagnostics.error(location, problem);
         }
         check_filled(text, location);
     };
-    for (std::size_t i = 0; i < worker.command.size(); ++i) check(worker.command[i], worker.command_locations[i]);
-    check(worker.cwd, worker.cwd_location);
-    for (const auto& [name, value] : worker.environment.own)
+    for (std::size_t i = 0; i < script.command.size(); ++i) check(script.command[i], worker.command_locations[i]);
+    check(script.cwd, worker.cwd_location);
+    for (const auto& [name, value] : script.environment.own)
         if (value && !diagnostics.accepts_earlier()) check(*value, worker.environment_locations.at(name));
-    for (const auto& [name, file] : worker.files) check_filled(file.text, worker.file_locations.at(name));
-    if (!worker.metrics) return;
-    const string& file = worker.metrics->file;
+    for (const auto& [name, file] : script.files) check_filled(file.text, worker.file_locations.at(name));
+    if (!script.metrics) return;
+    const string& file = script.metrics->file;
     check(file, worker.file_location);
-    const bool in_own_folder = !script::placeholders(worker.cwd).empty() && !file.starts_with('/');
+    const bool in_own_folder = !script::placeholders(script.cwd).empty() && !file.starts_with('/');
     const bool is_exclusive = resources.parallel == 1 || in_own_folder;
     if (!file.empty() && script::placeholders(file).empty() && !is_exclusive)
         diagnostics.error(worker.file_location,

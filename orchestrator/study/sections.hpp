@@ -22,24 +22,20 @@ struct ReadSpace {
 };
 
 struct ReadWorker {
-    bool known = true;   ///< false if its kind cannot be determined, so that keys which depend on it are not read
-    bool native = true;  ///< false for a script
-    std::vector<std::string> command;
-    std::vector<Location> command_locations;                              ///< of each argument
-    std::vector<std::pair<std::size_t, std::size_t>> optional_arguments;  ///< as in Study
-    std::string home, cwd;
-    Location home_location, cwd_location;
-    std::map<std::string, TrialFile> files;
-    std::map<std::string, Location> file_locations;  ///< of the names in `files`
-    std::optional<MetricsSource> metrics;
-    Location file_location;  ///< of `metrics.file`
-    std::vector<std::string> preload;
-    std::string shim;
-    WorkerEnvironment environment;
-    std::map<std::string, Location> environment_locations;  ///< of the values in `environment.own`
-    Params params;
-    std::map<std::string, Location> locations;  ///< of the names in `params`
-    Location location;                          ///< of the section
+    bool known = true;  ///< false if its kind cannot be determined, so that keys which depend on it are not read
+    StudyWorker worker;
+    Params params;                                          ///< as Study::fixed
+    std::map<std::string, Location> locations;              ///< of the names in `params`
+    Location location;                                      ///< of the section
+    std::vector<Location> command_locations;                ///< of a script: of each argument
+    Location home_location, cwd_location;                   ///< of a script
+    std::map<std::string, Location> file_locations;         ///< of a script: of the names in `files`
+    Location file_location;                                 ///< of a script: of `metrics.file`
+    std::map<std::string, Location> environment_locations;  ///< of a script: of the values in `environment.own`
+
+    [[nodiscard]] const ScriptWorker* script() const { return std::get_if<ScriptWorker>(&worker); }
+    [[nodiscard]] ScriptWorker* script() { return std::get_if<ScriptWorker>(&worker); }
+    [[nodiscard]] bool native() const { return std::holds_alternative<NativeWorker>(worker); }
 };
 
 /// Reads the space. Dimensions with errors are reported and left out. With `native`, names and ranges are those of
@@ -91,8 +87,8 @@ std::string keep_text(const std::optional<std::int64_t>& limit);
 void check_together(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker, const Policy& policy,
                     const Resources& resources);
 
-/// Reports placeholders that have no value, and texts that resemble placeholders, wherever a script's study may have
-/// placeholders.
+/// Reports placeholders of a script that have no value, and texts that resemble placeholders, wherever its study may
+/// have placeholders.
 void check_placeholders(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker,
                         const Resources& resources);
 
@@ -112,7 +108,7 @@ std::string problem_of_placeholder(std::string_view braced, const Space& space, 
 std::string parameter_of(std::string_view braced);
 
 /// Returns true if a script is told the number of its steps: if {steps} is in its command, a file or a path.
-bool plans_steps(const Study& study);
+bool plans_steps(const ScriptWorker& script);
 
 /// Completes the study of a native worker that was read from `file`: data with a relative path are those below the
 /// current folder, or else those beside the file, whose absolute path is then also written into `source`.

@@ -100,7 +100,6 @@ class StudyReader {
         const Node* space = file.take("space");
         const Node* where = file.take("where");
         const Node* worker = file.take("worker");
-        external_ = worker == nullptr;
         const Node* budget = file.take("budget");
         const Node* start = file.take("start");
         const Node* warm_start = file.take("warm_start");
@@ -111,8 +110,8 @@ class StudyReader {
         const Node* keep = file.take("keep");
         file.finish();
 
-        const ReadWorker fixed = external_ ? no_worker() : read_worker(diagnostics_, worker);
-        const ReadSpace varied = read_space(diagnostics_, space, fixed.native && fixed.known, fixed.params);
+        const ReadWorker fixed = worker == nullptr ? ReadWorker() : read_worker(diagnostics_, worker);
+        const ReadSpace varied = read_space(diagnostics_, space, fixed.native(), fixed.params);
         if (fixed.known) read_objectives(objective, fixed);
         if (fixed.known) read_constraints(constraints, fixed);
         read_budget(budget);
@@ -122,39 +121,25 @@ class StudyReader {
         read_sampler(sampler);
         read_stopping(stopping, budget, fixed);
         read_policy(policy);
-        study_.resources = read_resources(diagnostics_, resources, fixed.native && fixed.known);
-        study_.keep = read_keep(diagnostics_, keep, fixed.native && fixed.known);
+        study_.resources = read_resources(diagnostics_, resources, fixed.native());
+        study_.keep = read_keep(diagnostics_, keep, fixed.native());
         if (fixed.known) check_together(diagnostics_, varied, fixed, study_.policy, study_.resources);
         study_.space = varied.space;
-        study_.worker = fixed.params;
+        study_.worker = fixed.worker;
+        study_.fixed = fixed.params;
         if (repeats && study_.repeats > 1) check_repeats(*repeats);
-        study_.command = fixed.command;
-        study_.optional_arguments = fixed.optional_arguments;
-        study_.home = fixed.home;
-        study_.cwd = fixed.cwd;
-        study_.files = fixed.files;
-        study_.metrics = fixed.metrics;
-        study_.preload = fixed.preload;
-        study_.shim = fixed.shim;
-        study_.environment = fixed.environment;
         const bool states_steps = budget && find(*budget, "epochs") != nullptr;
-        if (!states_steps && study_.metrics && !plans_steps(study_) && !rules_plan_steps())
+        const ScriptWorker* script = study_.script();
+        if (!states_steps && script && script->metrics && !plans_steps(*script) && !rules_plan_steps())
             study_.budget.open = true, study_.budget.epochs = Budget::most_epochs;
         return std::move(study_);
     }
 
    private:
-    /// Returns a worker that, like a script, allows parameters of any name and value.
-    static ReadWorker no_worker() {
-        ReadWorker worker;
-        worker.native = false;
-        return worker;
-    }
-
     void check_repeats(const Node& node) {
         const bool searched = std::any_of(study_.space.begin(), study_.space.end(),
                                           [](const Dimension& dimension) { return dimension.name == "seed"; });
-        if (searched || study_.worker.contains("seed"))
+        if (searched || study_.fixed.contains("seed"))
             diagnostics_.error(node.location, string("'repeats' trains a configuration with several seeds, but ") +
                                                   (searched ? "'space' varies" : "'worker' sets") +
                                                   " 'seed': leave one of the two out");
@@ -235,7 +220,7 @@ class StudyReader {
 
     /// The name of a metric that trials of this worker may report.
     std::optional<string> metric_name(const Node& node, const string& path, const ReadWorker& worker) {
-        if (worker.native && !external_) {
+        if (worker.native()) {
             const auto metrics = native_metrics(worker);
             const bool missing = std::find(metrics.begin(), metrics.end(), node.text) == metrics.end();
             if (missing && is_on_request(node.text, possible_tasks(worker.params))) {
@@ -279,8 +264,9 @@ class StudyReader {
         if (direction != nullptr)
             if (const auto index = word(diagnostics_, *direction, "objective.direction", {"minimize", "maximize"}))
                 given = static_cast<Direction>(*index);
-        if (external_) return read_external_objective(node, metric, worker, given, objective), at != nullptr;
-        if (!worker.native) {
+        if (std::holds_alternative<NoWorker>(worker.worker))
+            return read_external_objective(node, metric, worker, given, objective), at != nullptr;
+        if (!worker.native()) {
             if (metric == nullptr || direction == nullptr) {
                 const Location location = node == nullptr ? Location{} : node->location;
                 diagnostics_.error(location,
@@ -379,13 +365,13 @@ class StudyReader {
     void read_stopping(const Node* node, const Node* budget, const ReadWorker& worker) {
         if (node == nullptr) {
             study_.default_stopping.emplace();
-            if (worker.known && stops_by_default(budget, worker.native))
-                study_.default_stopping = chosen_rules(worker.native);
+            if (worker.known && stops_by_default(budget, worker.native()))
+                study_.default_stopping = chosen_rules(worker.native());
             return;
         }
         if (node->kind == Node::Kind::null) return;
         if (node->kind == Node::Kind::scalar && node->text == "auto") {
-            study_.stopping = chosen_rules(worker.native);
+            study_.stopping = chosen_rules(worker.native());
             return;
         }
         if (node->kind != Node::Kind::list)
@@ -487,7 +473,6 @@ class StudyReader {
     Diagnostics& diagnostics_;
     const Vocabulary& vocabulary_;
     Study study_;
-    bool external_ = false;  ///< true if the file has no worker
 };
 
 }  // namespace
@@ -567,10 +552,9 @@ Result<Study> read_study(const std::filesystem::path& file, std::span<const stri
     if (!text) return text.error();
     auto study = parse_study(*text, file.string(), set, vocabulary);
     if (!study) return study;
-    if (study->command.empty())
-        resolve_data(*study, file);
-    else if (auto resolved = resolve_folders(*study, *text, file); !resolved)
-        return resolved.error();
+    if (study->native()) resolve_data(*study, file);
+    if (!study->script()) return study;
+    if (auto resolved = resolve_folders(*study, *text, file); !resolved) return resolved.error();
     return study;
 }
 

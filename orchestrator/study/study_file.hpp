@@ -48,10 +48,6 @@ std::string value_warnings(std::string_view text, const std::string& file_name, 
 /// The same of a file; nothing if it cannot be read.
 std::string value_warnings(const std::filesystem::path& file, std::span<const std::string> set = {});
 
-/// Returns true if the study has a worker. Without one, its trials are trained by the program that asks for them (hpo
-/// ask-tell). A native worker always has at least one key, since its data must be given.
-inline bool has_worker(const Study& study) { return !study.command.empty() || !study.worker.empty(); }
-
 /// Formats `message` like an error of parse_study(), for a problem that is found after the file was read. It is located
 /// at the value of the dotted `key` (`space.lr.high`), or at the key's nearest parent that the file has.
 std::string error_at(std::string_view text, const std::string& file_name, std::string_view key,

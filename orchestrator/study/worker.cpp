@@ -77,14 +77,15 @@ void read_native(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) {
 }
 
 void read_metrics(Diagnostics& diagnostics, const Node* node, ReadWorker& result) {
+    ScriptWorker& script = *result.script();
     // hpo itself starts a command with a placeholder and reads its output.
-    for (const string& argument : result.command)
-        if (!script::placeholders(argument).empty()) result.metrics.emplace();
-    if (!script::placeholders(result.cwd).empty() || !result.files.empty()) result.metrics.emplace();
-    for (const auto& [name, value] : result.environment.own)
-        if (value && !script::placeholders(*value).empty()) result.metrics.emplace();
+    for (const string& argument : script.command)
+        if (!script::placeholders(argument).empty()) script.metrics.emplace();
+    if (!script::placeholders(script.cwd).empty() || !script.files.empty()) script.metrics.emplace();
+    for (const auto& [name, value] : script.environment.own)
+        if (value && !script::placeholders(*value).empty()) script.metrics.emplace();
     if (node == nullptr || node->kind == Node::Kind::null) return;
-    result.metrics.emplace();
+    script.metrics.emplace();
     Fields fields(diagnostics, node, "worker.metrics", "file: metrics.csv");
     const Node* patterns = fields.take("stdout");
     const Node* file = fields.take("file");
@@ -94,7 +95,7 @@ void read_metrics(Diagnostics& diagnostics, const Node* node, ReadWorker& result
         if (!pattern) return;
         if (const string problem = script::problem_of_pattern(*pattern); !problem.empty())
             diagnostics.error(item.location, "the pattern '" + printable(*pattern) + "' " + problem);
-        result.metrics->patterns.push_back(*pattern);
+        script.metrics->patterns.push_back(*pattern);
     };
     if (patterns != nullptr && patterns->kind == Node::Kind::list)
         for (const Node& item : patterns->items) add(item);
@@ -102,27 +103,28 @@ void read_metrics(Diagnostics& diagnostics, const Node* node, ReadWorker& result
         add(*patterns);
     if (file == nullptr || file->kind == Node::Kind::null) return;
     result.file_location = file->location;
-    if (const auto path = text(diagnostics, *file, "worker.metrics.file")) result.metrics->file = *path;
-    if (!result.metrics->patterns.empty())
+    if (const auto path = text(diagnostics, *file, "worker.metrics.file")) script.metrics->file = *path;
+    if (!script.metrics->patterns.empty())
         diagnostics.error(file->location, "'worker.metrics' is read from 'stdout' or from 'file': keep one");
 }
 
 /// Reads `step` and `terminal`, which apply to scripts whose output hpo reads.
 void read_output_keys(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) {
+    ScriptWorker& script = *result.script();
     const Node* step = worker.take("step");
     const Node* terminal = worker.take("terminal");
     for (const auto& [node, name] : {std::pair{step, "step"}, std::pair{terminal, "terminal"}})
-        if (node != nullptr && !result.metrics)
+        if (node != nullptr && !script.metrics)
             diagnostics.error(node->location, "'worker." + string(name) +
                                                   "' is for programs whose output hpo reads: give the command a "
                                                   "placeholder, such as \"--lr={lr}\", or add 'metrics: {}'");
-    if (!result.metrics) return;
+    if (!script.metrics) return;
     if (step != nullptr)
-        if (const auto reports = whole(diagnostics, *step, "worker.step", 1, 1e6)) result.metrics->reports = *reports;
+        if (const auto reports = whole(diagnostics, *step, "worker.step", 1, 1e6)) script.metrics->reports = *reports;
     if (terminal == nullptr) return;
     if (const auto use = word(diagnostics, *terminal, "worker.terminal", {"auto", "on", "off"}))
-        result.metrics->terminal = static_cast<TerminalUse>(*use);
-    if (result.metrics->terminal == TerminalUse::on && !result.preload.empty())
+        script.metrics->terminal = static_cast<TerminalUse>(*use);
+    if (script.metrics->terminal == TerminalUse::on && !script.preload.empty())
         diagnostics.error(terminal->location,
                           "'worker.terminal: on' and 'worker.preload' exclude each other: a preloaded interpreter has "
                           "already opened its output, which is not buffered");
@@ -140,12 +142,13 @@ bool is_module(string_view name) {
 }
 
 void read_preload(Diagnostics& diagnostics, const Node* node, ReadWorker& result) {
+    ScriptWorker& script = *result.script();
     if (node == nullptr || node->kind == Node::Kind::null) return;
     const auto add = [&](const Node& item) {
         const auto name = text(diagnostics, item, "worker.preload");
         if (!name) return;
         if (is_module(*name))
-            result.preload.push_back(*name);
+            script.preload.push_back(*name);
         else
             diagnostics.error(
                 item.location,
@@ -155,7 +158,7 @@ void read_preload(Diagnostics& diagnostics, const Node* node, ReadWorker& result
         for (const Node& item : node->items) add(item);
     else
         add(*node);
-    if (!result.preload.empty() && !script::interpreter_arguments(result.command))
+    if (!script.preload.empty() && !script::interpreter_arguments(script.command))
         diagnostics.error(node->location,
                           "'worker.preload' imports before the script begins: 'worker.command' must name a Python "
                           "interpreter and a script that is the same for all trials, such as [python3, train.py]");
@@ -163,6 +166,7 @@ void read_preload(Diagnostics& diagnostics, const Node* node, ReadWorker& result
 
 /// Reads `shim`. A stand-in then reports for the script, so hpo must start the script and read its metrics.
 void read_shim(Diagnostics& diagnostics, const Node* node, ReadWorker& result) {
+    ScriptWorker& script = *result.script();
     if (node == nullptr || node->kind == Node::Kind::null) return;
     const auto name = text(diagnostics, *node, "worker.shim");
     if (!name) return;
@@ -171,13 +175,14 @@ void read_shim(Diagnostics& diagnostics, const Node* node, ReadWorker& result) {
                                  "'worker.shim' is wandb or nni, the package whose place a stand-in takes, "
                                  "found '" +
                                      printable(*name) + "'");
-    result.shim = *name;
-    if (!result.metrics) result.metrics.emplace();
+    script.shim = *name;
+    if (!script.metrics) script.metrics.emplace();
 }
 
 /// Reads `environment`: `off`, or variables, each with a text or with null for the value that hpo was started with.
 void read_environment(Diagnostics& diagnostics, const Node* node, ReadWorker& result) {
-    WorkerEnvironment& environment = result.environment;
+    ScriptWorker& script = *result.script();
+    WorkerEnvironment& environment = script.environment;
     if (node == nullptr || node->kind == Node::Kind::null) return;
     if (node->kind == Node::Kind::scalar && node->text == "off") {
         environment.tuned = false;
@@ -207,6 +212,7 @@ void read_environment(Diagnostics& diagnostics, const Node* node, ReadWorker& re
 
 /// Reads folders, and files that are written for each trial.
 void read_folders(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) {
+    ScriptWorker& script = *result.script();
     const auto same_for_all = [&](const Node& node, string_view key, const string& path, string_view cure) {
         if (!script::placeholders(path).empty())
             diagnostics.error(
@@ -219,10 +225,10 @@ void read_folders(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) 
         location = node->location;
         if (const auto path = text(diagnostics, *node, "worker." + string(key))) into = *path;
     };
-    folder("home", result.home, result.home_location);
-    if (!result.home.empty())
-        same_for_all(*find(*worker.node(), "home"), "home", result.home, "a trial's own folder is cwd: \"{folder}\"");
-    folder("cwd", result.cwd, result.cwd_location);
+    folder("home", script.home, result.home_location);
+    if (!script.home.empty())
+        same_for_all(*find(*worker.node(), "home"), "home", script.home, "a trial's own folder is cwd: \"{folder}\"");
+    folder("cwd", script.cwd, result.cwd_location);
     const Node* files = worker.take("files");
     if (files == nullptr || files->kind == Node::Kind::null) return;
     const Fields fields(diagnostics, files, "worker.files", "config.yaml: template.yaml");
@@ -250,22 +256,23 @@ void read_folders(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) 
             file.source = text(diagnostics, entry.value, fields.path_of(entry.key)).value_or("");
             same_for_all(entry.value, "files." + entry.key, file.source, "write them in the template");
         }
-        result.files.emplace(entry.key, std::move(file));
+        script.files.emplace(entry.key, std::move(file));
         result.file_locations.emplace(entry.key, location);
     }
 }
 
 void read_arguments(Diagnostics& diagnostics, const Node& list, ReadWorker& result) {
+    ScriptWorker& script = *result.script();
     for (const Node& item : list.items) {
-        const bool is_program = result.command.empty();
+        const bool is_program = script.command.empty();
         const bool is_group = item.kind == Node::Kind::list && !item.items.empty() && !is_program;
         if (item.kind == Node::Kind::scalar && !(is_program && item.text.empty())) {
-            result.command.push_back(item.text), result.command_locations.push_back(item.location);
+            script.command.push_back(item.text), result.command_locations.push_back(item.location);
         } else if (is_group && std::all_of(item.items.begin(), item.items.end(),
                                            [](const Node& word) { return word.kind == Node::Kind::scalar; })) {
-            const std::size_t first = result.command.size();
+            const std::size_t first = script.command.size();
             read_arguments(diagnostics, item, result);
-            result.optional_arguments.emplace_back(first, result.command.size());
+            script.optional_arguments.emplace_back(first, script.command.size());
             const bool has_placeholder = std::any_of(item.items.begin(), item.items.end(), [](const Node& word) {
                 return !script::placeholders(word.text).empty();
             });
@@ -285,7 +292,7 @@ void read_arguments(Diagnostics& diagnostics, const Node& list, ReadWorker& resu
 }
 
 void read_command(Diagnostics& diagnostics, Fields& worker, const Node& node, ReadWorker& result) {
-    result.native = false;
+    result.worker = ScriptWorker{};
     if (node.kind != Node::Kind::list || node.items.empty())
         diagnostics.error(node.location,
                           "'worker.command' must be a list: the program and its arguments, such as "
@@ -384,7 +391,7 @@ void check_native(Diagnostics& diagnostics, const ReadSpace& space, const ReadWo
 /// study without a worker has a program of its own, and no minimum unless it states one.
 void check_batch_size(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker,
                       const Policy& policy) {
-    const bool is_script = !worker.command.empty();
+    const bool is_script = worker.script() != nullptr;
     const std::int64_t minimum = policy.min_batch_size.value_or(is_script ? largest_auto_batch : 0);
     const auto least = static_cast<double>(minimum);
     const auto refuse = [&](Location location, const string& subject, double size) {
@@ -411,7 +418,7 @@ void check_batch_size(Diagnostics& diagnostics, const ReadSpace& space, const Re
     if (fixed != worker.params.end()) {
         const double size = number_or(fixed->second, HUGE_VAL);
         if (size < least) refuse(worker.locations.at("batch_size"), "'batch_size' of " + short_number(size), size);
-    } else if (worker.native && worker.locations.count("batch_size") == 0) {
+    } else if (worker.native() && worker.locations.count("batch_size") == 0) {
         const auto size = static_cast<double>(largest_auto_batch);
         if (size < least) refuse(worker.location, "the default 'batch_size' of at most " + short_number(size), size);
     }
@@ -461,6 +468,7 @@ ReadWorker read_worker(Diagnostics& diagnostics, const Node* node) {
         worker.finish();
         return result;
     }
+    result.worker = NativeWorker{};
     read_native(diagnostics, worker, result);
     worker.take("command");
     worker.finish();
@@ -492,10 +500,11 @@ void check_together(Diagnostics& diagnostics, const ReadSpace& space, const Read
                           "'" + space.space[i].name + "' is set in 'space' and in 'worker': keep one");
         diagnostics.note(fixed->second, "it is fixed here");
     }
-    if (!worker.native) check_placeholders(diagnostics, space, worker, resources);
-    if (worker.metrics && worker.shim.empty() && !diagnostics.accepts_earlier())
+    if (worker.script()) check_placeholders(diagnostics, space, worker, resources);
+    if (const ScriptWorker* script = worker.script();
+        script && script->metrics && script->shim.empty() && !diagnostics.accepts_earlier())
         check_variables(diagnostics, space, worker);
-    if (worker.native) check_native(diagnostics, space, worker);
+    if (worker.native()) check_native(diagnostics, space, worker);
     check_batch_size(diagnostics, space, worker, policy);
     check_message_size(diagnostics, space, worker);
 }

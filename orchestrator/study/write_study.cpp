@@ -99,25 +99,25 @@ Pairs fields_of(const Dimension& dimension) {
 }
 
 /// Formats the command, with arguments that are optional together in brackets of their own.
-string command_text(const Study& study) {
+string command_text(const ScriptWorker& script) {
     string text = "[";
-    for (std::size_t i = 0; i < study.command.size(); ++i) {
+    for (std::size_t i = 0; i < script.command.size(); ++i) {
         if (i > 0) text += ", ";
-        for (const auto& [first, last] : study.optional_arguments) text += first == i ? "[" : "";
-        text += yaml_text(study.command[i]);
-        for (const auto& [first, last] : study.optional_arguments) text += last == i + 1 ? "]" : "";
+        for (const auto& [first, last] : script.optional_arguments) text += first == i ? "[" : "";
+        text += yaml_text(script.command[i]);
+        for (const auto& [first, last] : script.optional_arguments) text += last == i + 1 ? "]" : "";
     }
     return text + "]";
 }
 
 void add_worker(std::vector<Group>& groups, const Study& study) {
-    if (!has_worker(study)) return;
-    if (!study.command.empty()) {
-        groups.push_back({"worker", "", {{"command", command_text(study)}}});
-        if (!study.home.empty()) groups.back().fields.emplace_back("home", yaml_text(study.home));
-        if (!study.cwd.empty()) groups.back().fields.emplace_back("cwd", yaml_text(study.cwd));
-        if (study.metrics) {
-            const MetricsSource& source = *study.metrics;
+    if (!study.has_worker()) return;
+    if (const ScriptWorker* script = study.script()) {
+        groups.push_back({"worker", "", {{"command", command_text(*script)}}});
+        if (!script->home.empty()) groups.back().fields.emplace_back("home", yaml_text(script->home));
+        if (!script->cwd.empty()) groups.back().fields.emplace_back("cwd", yaml_text(script->cwd));
+        if (script->metrics) {
+            const MetricsSource& source = *script->metrics;
             string text = "{";
             if (!source.patterns.empty()) text += "stdout: " + list_text(source.patterns, yaml_text);
             if (!source.file.empty()) text += "file: " + yaml_text(source.file);
@@ -126,39 +126,40 @@ void add_worker(std::vector<Group>& groups, const Study& study) {
             if (source.terminal != TerminalUse::automatic)
                 groups.back().fields.emplace_back("terminal", source.terminal == TerminalUse::on ? "on" : "off");
         }
-        if (!study.preload.empty()) groups.back().fields.emplace_back("preload", list_text(study.preload, yaml_text));
-        if (!study.shim.empty()) groups.back().fields.emplace_back("shim", yaml_text(study.shim));
-        if (!study.environment.tuned) groups.back().fields.emplace_back("environment", "off");
+        if (!script->preload.empty())
+            groups.back().fields.emplace_back("preload", list_text(script->preload, yaml_text));
+        if (!script->shim.empty()) groups.back().fields.emplace_back("shim", yaml_text(script->shim));
+        if (!script->environment.tuned) groups.back().fields.emplace_back("environment", "off");
         Group environment{"worker", "environment", {}};
-        for (const auto& [name, value] : study.environment.own)
+        for (const auto& [name, value] : script->environment.own)
             environment.fields.emplace_back(name, value ? yaml_text(*value) : "null");
         if (!environment.fields.empty()) groups.push_back(std::move(environment));
         Group files{"worker", "files", {}};
-        for (const auto& [name, file] : study.files)
+        for (const auto& [name, file] : script->files)
             files.fields.emplace_back(name, file.text.empty()     ? yaml_text(file.source)
                                             : file.source.empty() ? "{text: " + yaml_text(file.text) + "}"
                                                                   : "{template: " + yaml_text(file.source) +
                                                                         ", text: " + yaml_text(file.text) + "}");
         if (!files.fields.empty()) groups.push_back(std::move(files));
         Group params{"worker", "params", {}};
-        for (const auto& [name, value] : study.worker) params.fields.emplace_back(name, yaml(value));
+        for (const auto& [name, value] : study.fixed) params.fields.emplace_back(name, yaml(value));
         if (!params.fields.empty()) groups.push_back(std::move(params));
         return;
     }
     string validation;  // as a map, where more is said of it than a fraction
     for (const WorkerKey& key : worker_keys)
         if (key.section == "data.validation")
-            if (const auto found = study.worker.find(string(key.name)); found != study.worker.end())
+            if (const auto found = study.fixed.find(string(key.name)); found != study.fixed.end())
                 validation += (validation.empty() ? "" : ", ") + string(key.name) + ": " + yaml(found->second);
     const bool is_map = !validation.empty();
-    if (const auto fraction = study.worker.find("validation"); is_map && fraction != study.worker.end())
+    if (const auto fraction = study.fixed.find("validation"); is_map && fraction != study.fixed.end())
         validation += ", fraction: " + yaml(fraction->second);
     validation = "{" + validation + "}";
     for (const string_view section : {"", "data", "model", "training"}) {
         Group group{"worker", string(section), {}};
         for (const WorkerKey& key : worker_keys)
             if (key.section == section && !(key.name == "validation" && is_map))
-                if (const auto found = study.worker.find(string(key.name)); found != study.worker.end())
+                if (const auto found = study.fixed.find(string(key.name)); found != study.fixed.end())
                     group.fields.emplace_back(key.name, yaml(found->second));
         if (section == "data" && is_map) group.fields.emplace_back("validation", validation);
         if (!group.fields.empty()) groups.push_back(std::move(group));
@@ -336,7 +337,7 @@ std::string write_study(const Study& study) {
 Study fix_parameters(const Study& study, const Params& params) {
     Study fixed = study;
     fixed.name = study.name.substr(0, 59) + "-best";
-    for (const auto& [name, value] : params) fixed.worker.insert_or_assign(name, value);
+    for (const auto& [name, value] : params) fixed.fixed.insert_or_assign(name, value);
     fixed.space.clear();
     fixed.where.clear();
     fixed.start.clear();

@@ -76,7 +76,7 @@ std::string predicted_time_text(const PredictedRange& seconds) {
 
 std::string draw_prediction(const PredictionReport& report) {
     const TimePrediction& prediction = report.prediction;
-    const std::string step = report.study.command.empty() ? " epochs" : " steps";
+    const std::string step = report.study.script() ? " steps" : " epochs";
     std::string text = prediction_row("study", report.study.name + " on " + report.hardware.name);
     text += prediction_row("wall time", predicted_time_text(prediction.seconds) + ", in the middle " +
                                             coarse_time(prediction.seconds.middle) + " (" +

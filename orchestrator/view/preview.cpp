@@ -246,35 +246,37 @@ std::string native_rows(const Study& study, const NativePreview& native, bool on
 // ---- Trials of a script
 
 /// Draws the folder in which a script runs and the files that are written for it.
-std::string folder_rows(const Study& study, const ScriptPreview& script) {
-    const std::string& home = script.home;
-    std::string text = row("", "in " + (study.cwd.empty() ? home : (std::filesystem::path(home) / study.cwd).string()) +
-                                   (study.home.empty() || !study.cwd.empty() ? "" : ", the folder of its files"));
-    if (!study.cwd.empty()) text += row("", "its relative paths are taken from " + home);
-    for (const std::string& name : script.unused)
+std::string folder_rows(const ScriptWorker& script, const ScriptPreview& preview) {
+    const std::string& home = preview.home;
+    std::string text =
+        row("", "in " + (script.cwd.empty() ? home : (std::filesystem::path(home) / script.cwd).string()) +
+                    (script.home.empty() || !script.cwd.empty() ? "" : ", the folder of its files"));
+    if (!script.cwd.empty()) text += row("", "its relative paths are taken from " + home);
+    for (const std::string& name : preview.unused)
         text += row("", "warning: nothing uses '" + name + "': no placeholder such as {" + name +
                             "} contains it, and the script does not contain " + script::variable_of(name));
-    for (const auto& [name, file] : study.files)
+    for (const auto& [name, file] : script.files)
         text += row("", "with " + name + " in each trial's folder" +
                             (file.source.empty() ? "" : ", written from the template " + file.source));
-    for (const std::string& warning : script.shadowed) text += row("", "warning: " + warning);
+    for (const std::string& warning : preview.shadowed) text += row("", "warning: " + warning);
     return text;
 }
 
 /// Draws how a script's reports and output are read.
-std::string report_rows(const Study& study, const ScriptPreview& script) {
+std::string report_rows(const Study& study, const ScriptPreview& preview) {
+    const ScriptWorker& script = *study.script();
     std::string text;
-    if (!study.shim.empty())
+    if (!script.shim.empty())
         text += row(
             "shim",
-            study.shim + ": the script imports a stand-in, which provides the trial's parameters" +
-                (study.metrics->patterns.empty() && study.metrics->file.empty() ? " and receives its reports" : ""));
-    if (study.metrics && study.metrics->reports > 1)
-        text += row("", "a step is " + std::to_string(study.metrics->reports) + " reports of " +
+            script.shim + ": the script imports a stand-in, which provides the trial's parameters" +
+                (script.metrics->patterns.empty() && script.metrics->file.empty() ? " and receives its reports" : ""));
+    if (script.metrics && script.metrics->reports > 1)
+        text += row("", "a step is " + std::to_string(script.metrics->reports) + " reports of " +
                             study.objective.metric + " (worker.step)");
-    if (script.terminal)
+    if (preview.terminal)
         text += row("", "prints to its own terminal, so that its output is not buffered (worker.terminal)");
-    for (const std::string& warning : script.pattern_warnings) text += row("warning", warning);
+    for (const std::string& warning : preview.pattern_warnings) text += row("warning", warning);
     return text + row("", "ended when it neither prints nor reports nor computes for " +
                               duration_text(study.resources.progress_timeout) + " (resources.progress_timeout)");
 }
@@ -295,18 +297,19 @@ std::string needs_rows(const Study& study, const Prediction& needs, bool on_devi
     return text;
 }
 
-std::string script_rows(const Study& study, const ScriptPreview& script, bool on_device) {
+std::string script_rows(const Study& study, const ScriptPreview& preview, bool on_device) {
+    const ScriptWorker& script = *study.script();
     const std::int64_t gpus = study.resources.trial.gpus;
     const std::string where = !on_device ? ""
                               : gpus > 1 ? ", on " + std::to_string(gpus) + " devices at once"
                                          : ", on a device";
-    std::string text = row("trial", "runs " + study.command.front() + where);
-    text += folder_rows(study, script) + report_rows(study, script);
+    std::string text = row("trial", "runs " + script.command.front() + where);
+    text += folder_rows(script, preview) + report_rows(study, preview);
     std::string modules;
-    for (const std::string& module : study.preload) modules += (modules.empty() ? "" : ", ") + module;
+    for (const std::string& module : script.preload) modules += (modules.empty() ? "" : ", ") + module;
     if (!modules.empty())
         text += row("preload", modules + ": imported once per worker; its trials are forked from that process");
-    return text + needs_rows(study, script.needs, on_device);
+    return text + needs_rows(study, preview.needs, on_device);
 }
 
 // ---- Trials at once

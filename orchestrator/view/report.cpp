@@ -49,7 +49,7 @@ std::vector<TableColumn> measured_columns(const Study& study, const std::vector<
         all.push_back(column("DEVIATION", Style::plain,
                              [&](const TrialRecord& trial) { return number_or_dash(deviation_of_seeds(trial)); }));
     }
-    all.push_back(column(study.command.empty() && has_worker(study) ? "EPOCH" : "STEP", Style::plain,
+    all.push_back(column(study.native() ? "EPOCH" : "STEP", Style::plain,
                          [&](const TrialRecord& trial) { return progress_text(study, trial.best_step); }));
     all.push_back(column("TIME", Style::plain, [](const TrialRecord& trial) {
         const auto seconds = training_seconds(trial);
@@ -168,8 +168,7 @@ void add_commands(Canvas& canvas, const Study& study, const TrialRecord* best, c
         command("Keep one      ", "hpo best " + study.name + "/" + std::to_string(best->number) + " > best.yaml");
     } else if (best) {
         command("Keep the best ", "hpo best " + study.name + " > best.yaml");
-        if (study.command.empty() && has_worker(study))
-            command("Train it      ", "hpo train best.yaml -o model.safetensors");
+        if (study.native()) command("Train it      ", "hpo train best.yaml -o model.safetensors");
     }
     command("Look at it    ", "hpo top " + study.name + ", hpo report " + study.name);
     if (facts.may_continue) command("Resume        ", "hpo run " + facts.source);

@@ -103,7 +103,7 @@ namespace {
 /// Returns a trial's samples per second in its last window, as it reports them or computed from its batch size.
 std::optional<double> samples_per_second(const Study& study, const TrialRecord& trial, double iterations_per_second) {
     if (trial.curve.back().samples_per_second) return trial.curve.back().samples_per_second;
-    for (const Params* params : {&trial.params, &study.worker})
+    for (const Params* params : {&trial.params, &study.fixed})
         if (const auto found = params->find("batch_size"); found != params->end()) {
             if (const auto* whole = std::get_if<std::int64_t>(&found->second))
                 return iterations_per_second * static_cast<double>(*whole);
@@ -154,7 +154,7 @@ std::optional<Savings> savings(const Study& study, const StudyRecord& record) {
         saved.of += trial.steps() + left;
         saved.repeated += repeated;
         const auto& pace = paces[static_cast<std::size_t>(trial.number - 1)];
-        const bool unmeasured = !study.command.empty() && trial.attempt > 1 && trial.starts.number == 0;
+        const bool unmeasured = study.script() && trial.attempt > 1 && trial.starts.number == 0;
         saved.restarts += unmeasured ? trial.attempt - 1 : trial.starts.restarts();
         if (trial.steps() > 0 && (!pace || unmeasured)) saved.timed = false;
         if (!pace) continue;

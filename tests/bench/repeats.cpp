@@ -27,7 +27,7 @@ Study noisy_study(std::uint64_t seed, std::int64_t trials, std::int64_t repeats,
     study.repeats = repeats;
     study.objective = {"loss", Direction::minimize, Objective::At::last};
     for (const char* name : {"a", "b", "c", "d"}) study.space.push_back({.name = name, .low = 0, .high = 1});
-    study.command = {"-"};
+    study.worker = ScriptWorker{.command = {"-"}};
     study.budget.trials = trials;
     study.budget.epochs = 1;
     study.sampler.type = sampler;

@@ -15,7 +15,8 @@ using namespace hpo::view;
 Study top_study() {
     Study study;
     study.name = "sample";
-    study.worker = {{"data", std::string("fashion_mnist")}};
+    study.worker = NativeWorker{};
+    study.fixed = {{"data", std::string("fashion_mnist")}};
     study.budget.epochs = 10;
     study.space = {
         {.name = "batch_size", .kind = Kind::integer, .low = 256, .high = 4096, .log = true},

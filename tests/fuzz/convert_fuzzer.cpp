@@ -69,6 +69,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         require(remark.find('\n') == std::string::npos);
     }
     const auto study = parse_study(conversion->yaml, "written.yaml", {}, known);
-    require(study.ok() && !study->command.empty() && study->metrics.has_value());
+    require(study.ok() && study->script() && study->script()->metrics.has_value());
     return 0;
 }

@@ -66,7 +66,7 @@ class Schedule {
         study_.objective = {"loss", Direction::minimize, dice_.chance(0.8) ? Objective::At::best : Objective::At::last};
         study_.space = {Dimension{.name = "x"}};
         const bool native = dice_.chance(0.4);
-        if (!native) study_.command = {"played"};
+        study_.worker = native ? StudyWorker(NativeWorker{}) : StudyWorker(ScriptWorker{.command = {"played"}});
         study_.budget.trials = dice_.between(1, 10);
         study_.budget.epochs = dice_.between(1, 9);
         study_.sampler.type = "random";

@@ -27,7 +27,7 @@ Made made(std::int64_t trials, bool stopped = false, double noise = 0.001, doubl
     all.study.name = "s";
     all.study.objective = {"loss", Direction::minimize, Objective::At::best};
     all.study.space = {Dimension{.name = "x"}, Dimension{.name = "y"}};
-    all.study.command = {"train"};
+    all.study.worker = ScriptWorker{.command = {"train"}};
     for (std::int64_t n = 1; n <= trials; ++n) {
         const auto number = static_cast<std::uint64_t>(n);
         const double u = draw_unit(1, Purpose::synthetic, number, 0), x = 1 - u * u;  // denser near 1
@@ -336,7 +336,7 @@ TEST(Importance, AdvisesOnlyWhatTheStudyCanDo) {
     Made all = made(80, false, 0.2);
     const auto advice = [&] { return ::testing::PrintToString(importance_of(all.study, all.record).next); };
     EXPECT_THAT(advice(), HasSubstr("hpo best s --repeat 5"));
-    all.study.command.clear();  // trained by another program: hpo ask-tell
+    all.study.worker = NoWorker{};  // trained by another program: hpo ask-tell
     EXPECT_THAT(advice(), HasSubstr("train the best again on other seeds"));
     EXPECT_THAT(advice(), ::testing::Not(HasSubstr("hpo run")));
     all.study.objective.further.push_back({"size", Direction::minimize});

@@ -71,14 +71,15 @@ TEST_F(KeptConcurrency, AFolderThatCannotBeMadeIsAnErrorThatNamesTheFile) {
 
 TEST(KindOfTrial, IsTheModelOrTheCommand) {
     Study study;
+    study.worker = NativeWorker{};
     EXPECT_EQ(kind_of_trial(study, "opencl"), "native mlp on opencl");
-    study.worker["type"] = std::string("cnn");
+    study.fixed["type"] = std::string("cnn");
     EXPECT_EQ(kind_of_trial(study, "cpu"), "native cnn on cpu");
-    study.command = {"python3", "train.py", "{lr}"};
-    study.home = "/work";
+    study.worker = ScriptWorker{.command = {"python3", "train.py", "{lr}"}};
+    study.script()->home = "/work";
     const std::string kind = kind_of_trial(study, "cpu");
     EXPECT_EQ(kind, "script in /work: python3 train.py {lr}");
-    study.home = "/other";
+    study.script()->home = "/other";
     EXPECT_NE(kind_of_trial(study, "cpu"), kind);
 }
 

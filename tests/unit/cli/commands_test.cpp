@@ -305,9 +305,9 @@ TEST_F(Commands, BestIsAStudyFileThatTrainsExactlyThisConfiguration) {
     EXPECT_EQ(study->budget.trials, 1);
     EXPECT_EQ(study->budget.epochs, 10);
     EXPECT_EQ(study->seed, 7u);  // the split stays the same
-    EXPECT_EQ(study->worker.at("batch_size"), Value(std::int64_t{1024}));
-    EXPECT_EQ(study->worker.at("width"), Value(std::int64_t{64}));
-    EXPECT_EQ(study->worker.at("seed"), Value(static_cast<std::int64_t>(trial_seed(7, 12))));
+    EXPECT_EQ(study->fixed.at("batch_size"), Value(std::int64_t{1024}));
+    EXPECT_EQ(study->fixed.at("width"), Value(std::int64_t{64}));
+    EXPECT_EQ(study->fixed.at("seed"), Value(static_cast<std::int64_t>(trial_seed(7, 12))));
 }
 
 TEST_F(Commands, BestInOtherFormats) {

@@ -12,7 +12,7 @@ TEST(InLines, SpeakEveryTenMinutesAtLeast) {
     Study study;
     study.name = "lines";
     study.objective = {"loss", Direction::minimize, Objective::At::best};
-    study.command = {"played"};
+    study.worker = ScriptWorker{.command = {"played"}};
     study.budget.trials = 40;
     study.budget.epochs = 20;
     StudyRecord record;

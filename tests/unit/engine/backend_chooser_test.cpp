@@ -28,7 +28,7 @@ class BothBackends : public hpo::testing::OneStore {
     void begin(std::vector<Size> sizes, double cores, bool gpu_is_measured = true, std::int64_t device_bytes = GiB) {
         sizes_ = std::move(sizes);
         device_bytes_ = device_bytes;
-        study.command = {};
+        study.worker = NativeWorker{};
         study.budget.trials = static_cast<std::int64_t>(sizes_.size());
         std::map<int, DeviceCalibration> measured{{host_only, with_rate("cpu", 1e9, 0)}};
         if (gpu_is_measured) measured.emplace(0, with_rate("cuda 0", 1e11, 0.01));

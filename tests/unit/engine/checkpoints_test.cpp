@@ -87,7 +87,7 @@ TEST_F(Keeping, OfSeveralObjectivesTheParetoFrontAndNothingElse) {
 }
 
 TEST_F(Keeping, FilesOfAScriptStayInAnyFinalState) {
-    study.command = {"script"};
+    study.worker = ScriptWorker{.command = {"script"}};
     study.keep.checkpoints.reset();
     CheckpointKeeper keeper(study, folder, record);
     for (std::int64_t number = 1; number <= 12; ++number)
@@ -99,7 +99,7 @@ TEST_F(Keeping, FilesOfAScriptStayInAnyFinalState) {
 }
 
 TEST_F(Keeping, AScriptsCheckpointsAndFoldersGoWhereTheStudySaysSo) {
-    study.command = {"script"};
+    study.worker = ScriptWorker{.command = {"script"}};
     study.keep = {.checkpoints = 1, .folders = 2};
     CheckpointKeeper keeper(study, folder, record);
     for (const double value : {0.3, 0.5, 0.1, 0.4})

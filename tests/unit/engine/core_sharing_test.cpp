@@ -112,10 +112,7 @@ TEST(CoresOfWorkers, AreThoseToWhichNativeWorkersAreBoundWithinTheQuota) {
     EXPECT_EQ(cores(), (Cores{{0}, {2}})) << "more threads would use up the quota and be halted";
     study.resources.parallel = 1;
     EXPECT_EQ(cores(), (Cores{{0, 1}}));
-    study.environment.tuned = false;
-    EXPECT_EQ(cores(), Cores{}) << "workers are bound to none";
-    study.environment.tuned = true;
-    study.command = {"script"};
+    study.worker = ScriptWorker{.command = {"script"}};
     EXPECT_EQ(cores(), Cores{});
 }
 

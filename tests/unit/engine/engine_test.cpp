@@ -677,7 +677,7 @@ TEST_F(EngineTest, APausedTrialWaitsAndIsPromotedWithItsCheckpoint) {
 /// Plays a study of scripts that take `start` seconds before their first step and 0.02 s for each step, and that repeat
 /// their steps after a pause. Returns the attempts of each trial.
 std::map<std::int64_t, std::int64_t> attempts_of(const Study& study, MemoryStore& store, double start) {
-    const bool native = study.command.empty();
+    const bool native = !study.script();
     Played play(study, store, 1);
     std::map<std::int64_t, std::int64_t> attempts;
     for (bool over = false; !over;) {
@@ -727,8 +727,8 @@ TEST_F(EngineTest, ATrialWhoseRestartTakesLongerThanItsRestIsNotPaused) {
 }
 
 TEST_F(EngineTest, ATrialOfTheNativeWorkerIsPausedHoweverSlowlyItStarted) {
-    study.command.clear();
-    study.worker = {{"model", std::string("mlp")}};
+    study.worker = NativeWorker{};
+    study.fixed = {{"model", std::string("mlp")}};
     study.budget.trials = 4;
     study.budget.epochs = 8;
     study.stopping = {{"asha", {{"grace", std::int64_t{2}}, {"factor", std::int64_t{2}}}}};

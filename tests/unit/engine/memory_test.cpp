@@ -246,7 +246,7 @@ TEST_F(ReadyWorker, AKillByTheKernelIsReportedAndReservesAtLeastTheMeasuredMemor
 }
 
 TEST_F(Memory, WhereTheWorkerCanATooLargeTrialIsTrainedInSmallerMicroBatchesOfTheSameBatch) {
-    study.worker = {{"batch_size", std::int64_t{1024}}};
+    study.fixed = {{"batch_size", std::int64_t{1024}}};
     Played play(study, store, 1);  // the machine has 1 GiB
     play.ready(0, {"plan", "micro_batch"});
     std::int64_t bytes = 3 * GiB;

@@ -18,7 +18,7 @@ inline Study small_study() {
     study.name = "small";
     study.objective = {"loss", Direction::minimize, Objective::At::best};
     study.space = {Dimension{.name = "x"}};
-    study.command = {"played"};
+    study.worker = ScriptWorker{.command = {"played"}};
     study.budget.trials = 3;
     study.budget.epochs = 2;
     study.sampler.type = "random";

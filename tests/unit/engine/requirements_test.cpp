@@ -16,9 +16,9 @@ class Needs : public ::testing::Test {
    protected:
     explicit Needs(bool script = false) {
         study_ = testing::small_study();
-        if (!script) study_.command.clear();
+        if (!script) study_.worker = NativeWorker{};
         study_.resources.trial.host_bytes.reset();
-        study_.worker["batch_size"] = std::int64_t{4};
+        study_.fixed["batch_size"] = std::int64_t{4};
         ledger_.emplace(study_, store_, *Proposer::make(study_), *Rules::make(study_));
         EXPECT_TRUE(ledger_->replay());
         for (int n = 0; n < 3; ++n) ledger_->propose();

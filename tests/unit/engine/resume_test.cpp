@@ -17,7 +17,7 @@ Study study_with(std::vector<PartSpec> rules) {
     study.name = "resumed";
     study.objective = {"loss", Direction::minimize, Objective::At::best};
     study.space = {Dimension{.name = "x"}, Dimension{.name = "y"}};
-    study.command = {"played"};
+    study.worker = ScriptWorker{.command = {"played"}};
     study.budget.trials = 1000;
     study.budget.epochs = 12;
     study.sampler.type = "tpe";

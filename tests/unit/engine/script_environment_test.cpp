@@ -14,7 +14,7 @@ struct ScriptEnvironment : ::testing::Test {
     WorkerPlan plan{2, 2, {{0, 1, 2, 5}, {6}}};
     Target target;
 
-    ScriptEnvironment() { study.command = {"train"}; }
+    ScriptEnvironment() { study.worker = ScriptWorker{.command = {"train"}}; }
     [[nodiscard]] LaunchSpec launch(WorkerIndex index = 0) const {
         return worker_launch(study, {"/bin/hpo", "/bin/worker", "/share"}, plan, index, target);
     }
@@ -96,7 +96,7 @@ TEST_F(ScriptEnvironment, ThatCoresKeepFewerTrialsAtOnceThanTheStudyAsksForIsSai
     study.resources.parallel = 1;
     EXPECT_EQ(fewer_than_asked(study, host), "");
     study.resources.parallel = 200;
-    study.command.clear();
+    study.worker = NativeWorker{};
     EXPECT_EQ(fewer_than_asked(study, host), "") << "a native trial needs a core";
 }
 
@@ -104,17 +104,17 @@ TEST_F(ScriptEnvironment, OfAGpuNamesItByItsIdAndKeepsFrameworksFromTakingAllOfI
     target = {"cuda", "GPU-8f6c", {}};
     EXPECT_EQ(launch().environment.at("CUDA_VISIBLE_DEVICES"), "GPU-8f6c");
     EXPECT_THAT(launch().description, HasSubstr("XLA_PYTHON_CLIENT_PREALLOCATE = false"));
-    study.environment.tuned = false;
+    study.script()->environment.tuned = false;
     EXPECT_EQ(launch().environment.at("CUDA_VISIBLE_DEVICES"), "GPU-8f6c");
     EXPECT_EQ(launch().description, "CUDA_VISIBLE_DEVICES = GPU-8f6c");
     EXPECT_TRUE(launch().cpus.empty());
 }
 
 TEST_F(ScriptEnvironment, OfTheStudyWinsAndItsValuesAreNotRepeated) {
-    study.environment.own = {{"OMP_NUM_THREADS", "3"},
-                             {"API_KEY", "secret"},
-                             {"MALLOC_TRIM_THRESHOLD_", std::nullopt},
-                             {"PYTHONPATH", "/mine"}};
+    study.script()->environment.own = {{"OMP_NUM_THREADS", "3"},
+                                       {"API_KEY", "secret"},
+                                       {"MALLOC_TRIM_THRESHOLD_", std::nullopt},
+                                       {"PYTHONPATH", "/mine"}};
     const LaunchSpec spec = launch();
     EXPECT_EQ(spec.environment.at("OMP_NUM_THREADS"), "3");
     EXPECT_EQ(spec.environment.at("API_KEY"), "secret");

@@ -41,7 +41,7 @@ TEST(SeenData, WhatCannotBeUnderstoodIsNothing) {
 class SeenDataInAStudy : public hpo::testing::OneStore {};
 
 TEST_F(SeenDataInAStudy, DataThatHaveChangedSinceAnEarlierSessionAreToldOnce) {
-    study.worker = {{"path", std::string("a.csv")}};
+    study.fixed = {{"path", std::string("a.csv")}};
     const auto begin = [](Played& play, const std::string& data) {
         play.ready(0);
         const AttemptId id = play.asked(0);

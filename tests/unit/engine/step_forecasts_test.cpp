@@ -23,7 +23,7 @@ DeviceCalibration with_a_gigaflop(const std::string& identity) {
 class StepForecastTest : public hpo::testing::OneStore {
    protected:
     StepForecastTest() {
-        study.command = {};
+        study.worker = NativeWorker{};
         study.budget.trials = 4;
     }
     Played session(const std::string& identity = "same") {

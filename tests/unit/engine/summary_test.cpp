@@ -39,7 +39,7 @@ Study plain_study() {
     study.name = "summarised";
     study.objective = {"loss", Direction::minimize, Objective::At::best};
     study.space = {Dimension{.name = "x"}};
-    study.command = {"played"};
+    study.worker = ScriptWorker{.command = {"played"}};
     study.budget.trials = 1000;
     study.budget.epochs = 3;
     study.sampler.type = "random";

@@ -41,7 +41,7 @@ inline Study small_study() {
     Dimension momentum{"momentum"};
     momentum.when = {{"optimizer", {optimizer.choices[1]}}};
     study.space = {optimizer, momentum};
-    study.command = {"true"};
+    study.worker = ScriptWorker{.command = {"true"}};
     return study;
 }
 

@@ -82,7 +82,7 @@ parameters:
     EXPECT_TRUE(study.stopping.empty());
     EXPECT_FALSE(study.default_stopping) << "a rule by default would end trials early";
     EXPECT_EQ(study.sampler.type, "auto");
-    EXPECT_THAT(study.command,
+    EXPECT_THAT(study.script()->command,
                 ElementsAre("python3", "train.py", "--learning_rate={learning_rate}", "--batch_size={batch_size}",
                             "--epochs={epochs}", "--optimizer={optimizer}"));
     EXPECT_EQ(dimensions(result.study),
@@ -93,7 +93,7 @@ parameters:
     EXPECT_THAT(result.remarks, ElementsAre(StartsWith("sweep.yaml:4: each wandb.log() with val/accuracy is a step"),
                                             HasSubstr("shim: wandb gives the script a stand-in"),
                                             HasSubstr("(15 if it reports once an epoch)")));
-    EXPECT_EQ(study.shim, "wandb");
+    EXPECT_EQ(study.script()->shim, "wandb");
     EXPECT_TRUE(study.policy.scaled);
 }
 
@@ -155,8 +155,8 @@ TEST(Wandb, ValuesReachTheScriptInPythonsNotation) {
               "flag: one of True, False\n"
               "layers: one of [64, 'a'], None, {'x': 1}\n"
               "same: one of 1, 2\n");
-    EXPECT_THAT(result.study.command, Contains("--fixed=[1, True]"));
-    EXPECT_THAT(result.study.command, Contains("--none=None"));
+    EXPECT_THAT(result.study.script()->command, Contains("--fixed=[1, True]"));
+    EXPECT_THAT(result.study.script()->command, Contains("--none=None"));
     EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:9: 1.0 is listed twice"));
     EXPECT_THAT(result.all(), HasSubstr("the probabilities are left out"));
 }
@@ -170,7 +170,7 @@ TEST(Wandb, NestedParametersBecomeOneDictionary) {
       deep: {parameters: {on: {value: true}}}
 )"));
     EXPECT_EQ(dimensions(result.study), "head.width: int 1 to 8\nhead.act: one of relu, gelu\n");
-    EXPECT_THAT(result.study.command,
+    EXPECT_THAT(result.study.script()->command,
                 Contains("--head={'width': {head.width}, 'act': '{head.act}', 'deep': {'on': True}}"));
 }
 
@@ -179,7 +179,8 @@ TEST(Wandb, MacrosOfTheCommandAreExpanded) {
         return converted(sweep("  lr: {min: 0.1, max: 0.2}\n  v: {value: true}\n  w: {value: false}\n  f: {values: "
                                "[true, false]}\n",
                                "command: " + words + "\n"))
-            .study.command;
+            .study.script()
+            ->command;
     };
     EXPECT_THAT(command("[\"${env}\", \"${interpreter}\", \"${program}\", \"${args_no_hyphens}\"]"),
                 ElementsAre("python3", "train.py", "lr={lr}", "v=True", "w=False", "f={f}"));
@@ -196,7 +197,7 @@ TEST(Wandb, AFlagIsAnArgumentThatIsPresentOrAbsent) {
         converted(sweep("  f: {values: [true, false]}\n", "command: [run, --quiet, \"${args_no_boolean_flags}\"]\n"));
     EXPECT_EQ(dimensions(result.study), "f: one of True, False\nf_flag: one of --f, only with f = True\n");
     // It is not placed after --quiet, which would be taken for its option and be omitted with it.
-    EXPECT_THAT(result.study.command, ElementsAre("run", "{f_flag}", "--quiet"));
+    EXPECT_THAT(result.study.script()->command, ElementsAre("run", "{f_flag}", "--quiet"));
 }
 
 TEST(Wandb, ARandomSearchAndAGridKeepTheDeclaredSpace) {
@@ -214,7 +215,7 @@ TEST(Wandb, GoalsTagsAndNestingOfWandbAreAccepted) {
         "    n: {value: !!int 3}\n    s: {values: [!!str 5, a]}\n");
     EXPECT_EQ(result.study.objective.direction, Direction::maximize);
     EXPECT_EQ(dimensions(result.study), "lr: float 0.0001 to 0.1\ns: one of 5, a\n");
-    EXPECT_EQ(result.study.worker, (Params{{"n", std::int64_t{3}}}));
+    EXPECT_EQ(result.study.fixed, (Params{{"n", std::int64_t{3}}}));
     EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:1: 'project'"));
     EXPECT_THAT(problem("program: a\nmethod: grid\nparameters: {a: {value: !!python/name:os.system x}}\n"),
                 HasSubstr("tags (!name) are not used"));
@@ -223,13 +224,13 @@ TEST(Wandb, GoalsTagsAndNestingOfWandbAreAccepted) {
 TEST(Wandb, AParameterFileHoldsFixedParametersToo) {
     const auto result = converted(sweep("  lr: {min: 0.1, max: 0.2}\n  n: {value: 3}\n  v: {value: true}\n",
                                         "command: [run, \"${args_json_file}\"]\n"));
-    EXPECT_EQ(result.study.worker, (Params{{"n", std::int64_t{3}}, {"v", true}}));
+    EXPECT_EQ(result.study.fixed, (Params{{"n", std::int64_t{3}}, {"v", true}}));
 }
 
 TEST(Wandb, NamesWithAMeaningInCommandsAreChanged) {
     const auto result =
         converted(sweep("  seed: {min: 1, max: 5}\n  \"a b\": {min: 1, max: 5}\n  a_b: {min: 1, max: 2}\n"));
-    EXPECT_THAT(result.study.command,
+    EXPECT_THAT(result.study.script()->command,
                 ElementsAre("python3", "train.py", "--seed={seed_}", "--a b={a_b}", "--a_b={a_b_2}"));
     EXPECT_THAT(result.remarks, Contains(StartsWith("sweep.yaml:6: 'seed' is called seed_ here")));
 }
@@ -263,8 +264,8 @@ TEST(Wandb, NumbersMayHaveUnderscoresAsInYaml11) {
     const auto result = converted(sweep(
         "  tokens: {values: [1_000_000, 2_000_000]}\n  width: {min: 1_0, max: 1_000}\n  size: {value: 1_000_000}\n"));
     EXPECT_EQ(dimensions(result.study), "tokens: one of 1000000, 2000000\nwidth: int 10 to 1000\n");
-    EXPECT_EQ(result.study.worker.at("size"), Value(std::int64_t{1000000}));
-    EXPECT_THAT(result.study.command, Contains("--size=1000000"));
+    EXPECT_EQ(result.study.fixed.at("size"), Value(std::int64_t{1000000}));
+    EXPECT_THAT(result.study.script()->command, Contains("--size=1000000"));
 }
 
 TEST(Wandb, HyperbandBecomesAsha) {
@@ -355,8 +356,8 @@ TEST(Nni, ASearchSpaceKeepsItsDistributionsAndConditions) {
               "model.k: float 0 to 1, only with model = LeNet\n"
               "model.act: one of p, only with model = LeNet\n"
               "model.act.s: float -2 to 2, only with model = LeNet and model.act = p\n");
-    EXPECT_THAT(result.study.command, ElementsAre("python3", "train.py"));
-    EXPECT_EQ(result.study.shim, "nni");
+    EXPECT_THAT(result.study.script()->command, ElementsAre("python3", "train.py"));
+    EXPECT_EQ(result.study.script()->shim, "nni");
     EXPECT_EQ(result.study.name, "search_space");
     EXPECT_THAT(result.remarks, Contains(StartsWith("search_space.json:4: the bounds themselves are left out")));
     EXPECT_THAT(result.all(), HasSubstr("search_space.json: a search space"));
@@ -378,7 +379,8 @@ trainingService: {platform: local}
                                   "config.yml", R"({"lr": {"_type": "uniform", "_value": [0, 1]}})");
     const Study& study = result.study;
     EXPECT_EQ(study.name, "MNIST-example");
-    EXPECT_THAT(study.command, ElementsAre("env", "--chdir=code", "python3", "mnist.py", "--data", "my {{lr}} data"));
+    EXPECT_THAT(study.script()->command,
+                ElementsAre("env", "--chdir=code", "python3", "mnist.py", "--data", "my {{lr}} data"));
     EXPECT_EQ(study.objective.direction, Direction::minimize);
     EXPECT_EQ(study.objective.at, Objective::At::last);
     EXPECT_EQ(study.resources.parallel, 4);
@@ -402,7 +404,7 @@ tuner: {builtinTunerName: Evolution, classArgs: {optimize_mode: maximize}}
 trial: {command: "cd x && python3 t.py 2>&1 | tee log", codeDir: ., gpuNum: 2}
 )",
                                   "config.yml", "{\"x\": {\"_type\": \"lognormal\", \"_value\": [0, 1]}}");
-    EXPECT_THAT(result.study.command, ElementsAre("sh", "-c", "cd x && python3 t.py 2>&1 | tee log"));
+    EXPECT_THAT(result.study.script()->command, ElementsAre("sh", "-c", "cd x && python3 t.py 2>&1 | tee log"));
     EXPECT_THAT(
         result.remarks,
         ElementsAre(HasSubstr("config.yml:6: hpo trains on this machine"),

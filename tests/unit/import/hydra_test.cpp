@@ -82,7 +82,7 @@ hydra:
     EXPECT_EQ(dimensions(study),
               "model.optimizer.lr: float 0.0001 to 0.1, log\ndata.batch_size: one of 32, 64, 128\n"
               "trainer.precision: one of 16, 32\nmodel.layers: int 1 to 5\nmodel.act: one of relu, gelu\n");
-    EXPECT_THAT(study.command,
+    EXPECT_THAT(study.script()->command,
                 ElementsAre("python3", "train.py", "model.optimizer.lr={model.optimizer.lr}",
                             "data.batch_size={data.batch_size}", "+trainer.precision={trainer.precision}",
                             "++model.layers={model.layers}", "model.act={model.act}", "data.dir=/data/{{x}}",
@@ -123,7 +123,7 @@ TEST(Hydra, ValuesAreWrittenAsHydraReadsThemInAnArgument) {
     const Study study =
         hydra_study(sweeper_with("      x: choice(null, 1)\n      y: 5\n      z: 'a b'\n      f: True\n"));
     EXPECT_EQ(study.space.at(0).choices.at(0), Value(std::string("null"))) << "x=null is passed, not left out";
-    EXPECT_THAT(study.command, AllOf(Contains("y=5"), Contains("z='a b'"), Contains("f=true")));
+    EXPECT_THAT(study.script()->command, AllOf(Contains("y=5"), Contains("z='a b'"), Contains("f=true")));
 }
 
 TEST(Hydra, TheOlderSearchSpaceIsRead) {

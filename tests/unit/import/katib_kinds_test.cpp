@@ -54,7 +54,7 @@ std::string problem_of_kind(const Kind& kind) {
 
 /// Returns the numbers that the study's patterns read in the line, as "name=number".
 std::string read_in(const Study& study, const std::string& line) {
-    auto reader = script::make_output_reader(study.metrics->patterns);
+    auto reader = script::make_output_reader(study.script()->metrics->patterns);
     if (!reader) return reader.error().message;
     script::Reading reading;
     (*reader)->read(line, reading);
@@ -98,7 +98,7 @@ TEST(KatibKinds, HyperbandGivesEachTrialTheLongestTraining) {
     ASSERT_TRUE(conversion) << conversion.error().message;
     const Study study = *parse_study(conversion->yaml, "s.yaml");
     EXPECT_EQ(dimensions(study), "lr: float 0.1 to 0.9 by 0.1\n");
-    EXPECT_EQ(study.worker.at("num-epochs"), Value(std::int64_t{4}));
+    EXPECT_EQ(study.fixed.at("num-epochs"), Value(std::int64_t{4}));
     EXPECT_EQ(study.sampler.type, "random");
     EXPECT_TRUE(study.stopping.empty());
     EXPECT_THAT(conversion->remarks, Contains(HasSubstr("stopping: [{rule: asha, grace: 1, factor: 2}]")));
@@ -157,7 +157,7 @@ TEST(KatibKinds, NamesWithBlanksAndBracesInAFormatAreRead) {
 TEST(KatibKinds, AFileOfMetricsIsReadFromTheOutputIfAnArgumentNamesIt) {
     const std::string file = R"({collector: {kind: File}, source: {fileSystemPath: {kind: File, path: /logs/m.log)";
     const Study text = study_of_kind({.more = collector(file + "}}}")});
-    EXPECT_THAT(text.command,
+    EXPECT_THAT(text.script()->command,
                 ElementsAre("python3", "t.py", "--lr={lr}", "--epochs={num-epochs}", "--log=/dev/stdout"));
     EXPECT_EQ(read_in(text, "loss=0.5"), "loss=0.5");
     const Study json = study_of_kind({.more = collector(file + ", format: JSON}}}")});
@@ -195,7 +195,8 @@ TEST(KatibKinds, TheContainerThatTrainsIsFoundInEachKindOfJob) {
         "[sh]}]}}, {taskSpec: {steps: [{name: main, image: i, " +
             own + "}]}}]}}}"};
     for (const std::string& job : jobs)
-        EXPECT_THAT(study_of_kind({.spec = job}).command, ElementsAre("python3", "t.py", "--lr={lr}", "{num-epochs}"))
+        EXPECT_THAT(study_of_kind({.spec = job}).script()->command,
+                    ElementsAre("python3", "t.py", "--lr={lr}", "{num-epochs}"))
             << job;
 }
 
@@ -225,8 +226,8 @@ TEST(KatibKinds, ValuesOfTheTrialAndVariablesAreFilledIn) {
              "{kind: Job, metadata: {labels: {team: red}}, spec: {containers: [{name: main, command: [t, "
              "\"${trialParameters.n}-${trialParameters.k}-${trialParameters.s}-${trialParameters.l}\", \"$(DATA)/x\"], "
              "env: [{name: DATA, value: /data}, {name: RATE, value: \"${trialParameters.rate}\"}]}]}}"});
-    EXPECT_THAT(study.command, ElementsAre("t", "kind-{trial}-Job-ns-red", "/data/x"));
-    EXPECT_EQ(study.environment.own.at("RATE"), "{lr}");
+    EXPECT_THAT(study.script()->command, ElementsAre("t", "kind-{trial}-Job-ns-red", "/data/x"));
+    EXPECT_EQ(study.script()->environment.own.at("RATE"), "{lr}");
 }
 
 TEST(KatibKinds, ParametersThatWouldShareAVariableAreRenamed) {
@@ -235,7 +236,7 @@ TEST(KatibKinds, ParametersThatWouldShareAVariableAreRenamed) {
     text.replace(text.find("reference: num-epochs"), 21, "reference: LR");
     const auto conversion = convert(text, "k.yaml", any_tool, {}, {});
     ASSERT_TRUE(conversion) << conversion.error().message;
-    EXPECT_THAT(parse_study(conversion->yaml, "s.yaml")->command,
+    EXPECT_THAT(parse_study(conversion->yaml, "s.yaml")->script()->command,
                 ElementsAre("python3", "t.py", "--lr={lr}", "--epochs={LR_2}", "--log=/logs/m.log"));
 }
 

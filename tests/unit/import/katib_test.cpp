@@ -88,8 +88,9 @@ TEST(Katib, AnExperimentBecomesAStudyWithItsContainersCommand) {
     EXPECT_EQ(dimensions(study),
               "lr: float 0.01 to 0.1, log\nmomentum: float 0.5 to 0.8 by 0.15\nnum-layers: int 2 to 5\n"
               "batch: one of 256, 512\noptimizer: one of sgd, adam\n");
-    EXPECT_THAT(study.command, ElementsAre("python3", "/opt/mnist.py", "--epochs=5", "--lr={lr}", "--momentum",
-                                           "{momentum}", "--x={{y}}-{num-layers}{{lr}}", "{batch}", "{optimizer}"));
+    EXPECT_THAT(study.script()->command,
+                ElementsAre("python3", "/opt/mnist.py", "--epochs=5", "--lr={lr}", "--momentum", "{momentum}",
+                            "--x={{y}}-{num-layers}{{lr}}", "{batch}", "{optimizer}"));
     EXPECT_EQ(study.sampler.type, "random");
     EXPECT_FALSE(study.policy.scaled);
     EXPECT_EQ(study.budget.trials, 12);
@@ -98,7 +99,7 @@ TEST(Katib, AnExperimentBecomesAStudyWithItsContainersCommand) {
     EXPECT_TRUE(study.stopping.empty());
     EXPECT_FALSE(study.default_stopping);
     EXPECT_EQ(study.resources.parallel, 3);
-    EXPECT_EQ(study.environment.own.at("DATA"), "/data");
+    EXPECT_EQ(study.script()->environment.own.at("DATA"), "/data");
     EXPECT_THAT(remarks, HasSubstr("k.yaml:5: no study ends at a goal"));
     EXPECT_THAT(remarks, HasSubstr("not in the image docker.io/mnist:latest"));
     EXPECT_THAT(remarks, HasSubstr("the variable 'FROM' is left out"));
@@ -131,7 +132,7 @@ TEST(Katib, InAShellScriptAValueBecomesAVariable) {
     text.replace(
         at, text.find("                env:") - at,
         "                command: [sh, -c, \"python3 t.py --lr=${trialParameters.learningRate}; echo {lr}\"]\n");
-    EXPECT_THAT(study_of(text).study.command,
+    EXPECT_THAT(study_of(text).study.script()->command,
                 ElementsAre("sh", "-c", "python3 t.py --lr=${{HPO_PARAM_LR}}; echo {{lr}}"));
 }
 

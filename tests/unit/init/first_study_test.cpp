@@ -58,8 +58,8 @@ TEST(FirstStudy, ATableBecomesAStudyWithWhatWasFound) {
     const FirstStudy first = made(table());
     const Study study = accepted(first.text);
     EXPECT_EQ(study.name, "my-data");
-    EXPECT_EQ(to_text(study.worker.at("path")), "my data.csv");
-    EXPECT_EQ(to_text(study.worker.at("target")), "left");
+    EXPECT_EQ(to_text(study.fixed.at("path")), "my data.csv");
+    EXPECT_EQ(to_text(study.fixed.at("target")), "left");
     EXPECT_EQ(study.objective.metric, "val_accuracy");
     EXPECT_NE(find(study, "embedding_width"), nullptr) << "there is a column of texts";
     EXPECT_THAT(first.found, ElementsAre("my data.csv: 5000 rows, 3 columns",
@@ -79,8 +79,8 @@ TEST(FirstStudy, SpaceAndBudgetFollowTheNumberOfRows) {
     EXPECT_LT(find(middle, "width")->high, find(large, "width")->high);
     EXPECT_GT(small.budget.epochs, middle.budget.epochs);
     EXPECT_GT(middle.budget.epochs, large.budget.epochs);
-    EXPECT_EQ(number_or(small.worker.at("folds"), 0), 5) << "few rows are validated in folds";
-    EXPECT_FALSE(middle.worker.contains("folds"));
+    EXPECT_EQ(number_or(small.fixed.at("folds"), 0), 5) << "few rows are validated in folds";
+    EXPECT_FALSE(middle.fixed.contains("folds"));
 }
 
 TEST(FirstStudy, ATargetOfManyNumbersIsARegression) {
@@ -88,7 +88,7 @@ TEST(FirstStudy, ATargetOfManyNumbersIsARegression) {
     facts.columns.back() = column("price", "number", 1001);
     facts.target = "price";
     const Study study = accepted(made(facts).text);
-    EXPECT_EQ(to_text(study.worker.at("task")), "regression");
+    EXPECT_EQ(to_text(study.fixed.at("task")), "regression");
     EXPECT_EQ(study.objective.metric, "val_r2");
 }
 
@@ -97,7 +97,7 @@ TEST(FirstStudy, ARareClassIsRankedByTheAreaUnderTheCurve) {
     facts.values = {{"no", 4'900}, {"yes", 100}};
     const Study study = accepted(made(facts).text);
     EXPECT_EQ(study.objective.metric, "val_auc");
-    EXPECT_EQ(study.worker.at("class_metrics"), Value(true));
+    EXPECT_EQ(study.fixed.at("class_metrics"), Value(true));
 }
 
 TEST(FirstStudy, ColumnsThatAreNoFeaturesAreLeftOutTogether) {
@@ -107,7 +107,7 @@ TEST(FirstStudy, ColumnsThatAreNoFeaturesAreLeftOutTogether) {
     facts.columns.insert(facts.columns.begin(), {id, column("joined", "dates", 900), column("ended", "dates", 800),
                                                  column("name", "text", 1001), column("unit", "text", 1)});
     const FirstStudy first = made(facts);
-    EXPECT_EQ(to_text(accepted(first.text).worker.at("ignore")), "id,joined,ended,name,unit");
+    EXPECT_EQ(to_text(accepted(first.text).fixed.at("ignore")), "id,joined,ended,name,unit");
     EXPECT_THAT(first.found.back(), AllOf(HasSubstr("id (counts the rows)"), HasSubstr("name (names the rows)"),
                                           HasSubstr("unit (the same in all rows)")));
     EXPECT_THAT(first.warnings, ElementsAre(HasSubstr("dates are left out (joined, ended)")));
@@ -164,9 +164,9 @@ TEST(FirstStudy, ASeriesTakesWindowsOfItsNumbers) {
     facts.columns = {column("when", "dates", 1001), column("load", "number", 1001)};
     facts.target = "load";
     const Study study = accepted(made(facts, true).text);
-    EXPECT_EQ(to_text(study.worker.at("format")), "series");
-    EXPECT_EQ(number_or(study.worker.at("window"), 0), 37);
-    EXPECT_EQ(to_text(study.worker.at("ignore")), "when");
+    EXPECT_EQ(to_text(study.fixed.at("format")), "series");
+    EXPECT_EQ(number_or(study.fixed.at("window"), 0), 37);
+    EXPECT_EQ(to_text(study.fixed.at("ignore")), "when");
 }
 
 TEST(FirstStudy, ImagesArraysAndTextsHaveModelsOfTheirOwn) {
@@ -174,11 +174,11 @@ TEST(FirstStudy, ImagesArraysAndTextsHaveModelsOfTheirOwn) {
     facts.outputs = 4;
     facts.image = facts.classes = true;
     EXPECT_EQ(accepted(made(facts).text).name, "photos");
-    EXPECT_EQ(to_text(accepted(made(facts).text).worker.at("type")), "cnn");
+    EXPECT_EQ(to_text(accepted(made(facts).text).fixed.at("type")), "cnn");
     facts = {.format = "npy", .path = "a.npz", .rows = 900, .sample = "3 features"};
     EXPECT_EQ(accepted(made(facts).text).objective.metric, "val_r2");
     facts.format = "text";
-    EXPECT_EQ(to_text(accepted(made(facts).text).worker.at("type")), "transformer");
+    EXPECT_EQ(to_text(accepted(made(facts).text).fixed.at("type")), "transformer");
 }
 
 TEST(Target, IsAColumnOfAUsualNameElseTheLastThatCanBeOne) {
@@ -235,7 +235,7 @@ TEST(Script, ItsFlagsBecomeTheSpace) {
     EXPECT_EQ(study.budget.epochs, 10);
     EXPECT_EQ(study.objective.metric, "val_acc");
     EXPECT_EQ(study.objective.direction, Direction::maximize);
-    EXPECT_THAT(study.command,
+    EXPECT_THAT(study.script()->command,
                 ElementsAre("python3", "train.py", "--learning-rate={learning_rate}", "--batch-size={batch_size}",
                             "--optimizer={optimizer}", "--epochs={steps}", "--seed={seed}"));
 }
@@ -249,7 +249,7 @@ p.add_argument("--cache-dir", required=True)
 p.add_argument("--layers", type=int, default=3)
 )");
     ASSERT_TRUE(first) << first.error().message;
-    EXPECT_THAT(accepted(first->text).command,
+    EXPECT_THAT(accepted(first->text).script()->command,
                 ElementsAre("python3", "train.py", "DATA", "--cache-dir=CACHE_DIR", "--layers={layers}"));
     EXPECT_THAT(first->text, AllOf(HasSubstr("# warning: the script does not start without data: write its value for "
                                              "DATA in worker.command"),

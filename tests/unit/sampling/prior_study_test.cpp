@@ -27,7 +27,7 @@ Study learner(Space space, const std::string& sampler = "gp") {
     study.sampler.type = sampler;
     study.objective = {"loss", Direction::minimize, Objective::At::best};
     study.policy.scaled = false;
-    study.command = {"train"};
+    study.worker = ScriptWorker{.command = {"train"}};
     return study;
 }
 
@@ -65,7 +65,7 @@ TEST(PriorStudy, RanksItsTrialsByItsOwnObjective) {
 
 TEST(PriorStudy, TakesWhatBothStudiesVaryAndLeavesOutWhatLiesOutside) {
     Study other = learner({varied("x", 0, 1), varied("gone", 0, 1)});
-    other.worker["fixed"] = 0.5;
+    other.fixed["fixed"] = 0.5;
     const Study study = learner({varied("x", 0.5, 2), varied("fixed", 0, 1), varied("fresh", 0, 1)});
     const PriorStudy prior = prior_study(study, other,
                                          told_record({told_trial(1, {{"x", 0.75}, {"gone", 0.1}}, 1.0),
@@ -80,7 +80,8 @@ TEST(PriorStudy, TakesWhatBothStudiesVaryAndLeavesOutWhatLiesOutside) {
 
 TEST(PriorStudy, ANativeStudyThatDidNotVaryAParameterHadTheWorkersDefault) {
     Study other = learner({varied("lr", 0, 1)}), study = learner({varied("lr", 0, 1), varied("dropout", 0, 0.5)});
-    for (Study* one : {&other, &study}) one->command.clear(), one->worker["task"] = std::string("classification");
+    for (Study* one : {&other, &study})
+        one->worker = NativeWorker{}, one->fixed["task"] = std::string("classification");
     const PriorStudy prior = prior_study(study, other, told_record({told_trial(1, {{"lr", 0.5}}, 1.0)}));
     EXPECT_EQ(prior.trials.at(0).params, (Params{{"lr", 0.5}, {"dropout", 0.0}}));
     EXPECT_TRUE(prior.drawn.empty());

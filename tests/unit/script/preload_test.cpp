@@ -36,16 +36,16 @@ TEST(InterpreterArguments, AreAbsentInOtherCommands) {
 
 TEST(PreloadCommand, IsTheStudysInterpreterWithItsOptions) {
     Study study;
-    study.command = {"python3", "-u", "train.py", "\"é"};
-    EXPECT_EQ(preload_command(study, "/share"), Command{});
-    study.preload = {"torch", "my.data"};
+    study.worker = ScriptWorker{.command = {"python3", "-u", "train.py", "\"é"}};
+    EXPECT_EQ(preload_command(*study.script(), "/share"), Command{});
+    study.script()->preload = {"torch", "my.data"};
     EXPECT_EQ(
-        preload_command(study, "/share"),
+        preload_command(*study.script(), "/share"),
         (Command{
             "python3", "-u", "/share/hpo/preload.py",
             R"({"adapter":false,"command":["train.py","\"\u00e9"],"interpreter":2,"modules":["torch","my.data"]})"}));
-    study.metrics.emplace();
-    EXPECT_NE(preload_command(study, "/share").back().find(R"("adapter":true)"), std::string::npos);
+    study.script()->metrics.emplace();
+    EXPECT_NE(preload_command(*study.script(), "/share").back().find(R"("adapter":true)"), std::string::npos);
 }
 
 }  // namespace

@@ -84,15 +84,15 @@ TEST(UnusedParameters, AreTheParametersThatNothingRefersTo) {
     Study study;
     for (const char* name : {"lr", "wd", "width", "depth", "tied", "seed"})
         study.space.push_back(Dimension{.name = name});
-    study.home = folder.path().string();
-    study.command = {"python3", "train.py", "{lr}", "--x=$HPO_PARAM_DEPTH", "{flag:tied:-t}"};
+    study.worker = ScriptWorker{.command = {"python3", "train.py", "{lr}", "--x=$HPO_PARAM_DEPTH", "{flag:tied:-t}"}};
+    study.script()->home = folder.path().string();
     EXPECT_TRUE(unused_parameters(study).empty()) << "a script that speaks the protocol gets them all";
-    study.metrics.emplace();
+    study.script()->metrics.emplace();
     EXPECT_EQ(unused_parameters(study), std::vector<std::string>{"wd"});
-    study.files["config.yaml"] = {"", "wd: {wd}"};
+    study.script()->files["config.yaml"] = {"", "wd: {wd}"};
     EXPECT_TRUE(unused_parameters(study).empty());
-    study.files.clear();
-    study.command.emplace_back("{params:all.yaml}");
+    study.script()->files.clear();
+    study.script()->command.emplace_back("{params:all.yaml}");
     EXPECT_TRUE(unused_parameters(study).empty());
 }
 

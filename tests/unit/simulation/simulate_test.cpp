@@ -13,7 +13,7 @@ Study study_of(std::int64_t trials, std::int64_t epochs) {
     study.name = "simulated";
     study.objective = {"loss", Direction::minimize, Objective::At::best};
     study.space = {Dimension{.name = "x"}, Dimension{.name = "y"}};
-    study.command = {"script"};
+    study.worker = ScriptWorker{.command = {"script"}};
     study.budget.trials = trials;
     study.budget.epochs = epochs;
     study.sampler.type = "random";

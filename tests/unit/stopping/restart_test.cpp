@@ -12,7 +12,7 @@ namespace {
 
 Study script(std::int64_t epochs) {
     Study study;
-    study.command = {"train"};
+    study.worker = ScriptWorker{.command = {"train"}};
     study.budget.epochs = epochs;
     return study;
 }
@@ -67,7 +67,7 @@ TEST(Restart, ThatTakesNoNoticeableTimeNeverSparesATrial) {
 
 TEST(Restart, OfTheNativeWorkerAndOfUntimedTrialsIsNotKnown) {
     Study native = script(50);
-    native.command.clear();
+    native.worker = NativeWorker{};
     EXPECT_FALSE(Restarts(native).of(after(1, 17, 2, 0.02), false));
     TrialRecord untimed = after(1, 17, 2, 0.02);
     for (Report& report : untimed.curve) report.seconds.reset();

@@ -297,7 +297,7 @@ TEST(Rules, ReasonsCountInEpochsForTheNativeWorkerAndInStepsForAScript) {
         return text;
     };
     EXPECT_EQ(reason(), "no improvement of val_loss by 0.001 in 2 steps (best 0.5 at step 2)");
-    study.worker = {{"width", whole(8)}};
+    study.worker = NativeWorker{};
     EXPECT_EQ(reason(), "no improvement of val_loss by 0.001 in 2 epochs (best 0.5 at epoch 2)");
 }
 

@@ -12,7 +12,8 @@ using ::testing::IsEmpty;
 
 Study native(std::int64_t low, std::optional<std::int64_t> least = {}) {
     Study study;
-    study.worker["format"] = std::string("synthetic");
+    study.worker = NativeWorker{};
+    study.fixed["format"] = std::string("synthetic");
     study.space = {{.name = "batch_size", .kind = Kind::integer, .low = static_cast<double>(low), .high = 4096}};
     study.policy.min_batch_size = least;
     return study;
@@ -41,7 +42,7 @@ TEST(BatchSizes, LargeBatchesAndStatedMinimaDoNotDependOnData) {
     EXPECT_FALSE(batch_sizes_depend_on_data(native(256)));
     EXPECT_FALSE(batch_sizes_depend_on_data(native(32, 32)));
     Study script = native(32);
-    script.command = {"train.py"};
+    script.worker = ScriptWorker{.command = {"train.py"}};
     EXPECT_FALSE(batch_sizes_depend_on_data(script));
     Study chosen = native(32);
     chosen.space.clear();

@@ -32,11 +32,11 @@ std::size_t problems_in(const std::string& text) {
 TEST(ScriptStudy, AListWithinTheCommandIsKeptTogetherAndReadBackAsWritten) {
     const auto study = parse(study_of(lr, "  command: [train, [-o, \"lr={lr}\"], \"{lr}\", [\"{lr}\"]]\n"));
     ASSERT_TRUE(study) << study.error().message;
-    EXPECT_THAT(study->command, ElementsAre("train", "-o", "lr={lr}", "{lr}", "{lr}"));
-    EXPECT_THAT(study->optional_arguments, ElementsAre(Pair(1, 3), Pair(4, 5)));
+    EXPECT_THAT(study->script()->command, ElementsAre("train", "-o", "lr={lr}", "{lr}", "{lr}"));
+    EXPECT_THAT(study->script()->optional_arguments, ElementsAre(Pair(1, 3), Pair(4, 5)));
     const auto again = parse(write_study(*study));
     ASSERT_TRUE(again) << again.error().message;
-    EXPECT_EQ(again->optional_arguments, study->optional_arguments);
+    EXPECT_EQ(again->script()->optional_arguments, study->script()->optional_arguments);
     EXPECT_THAT(problem(study_of(lr, "  command: [train, [-v, fast], \"{lr}\"]\n")),
                 HasSubstr("this list has no placeholder"));
     EXPECT_THAT(problem(study_of(lr, "  command: [train, {lr}]\n")), HasSubstr("put a placeholder in quotes"));
@@ -138,39 +138,39 @@ TEST_F(Folders, DataAreFoundNextToTheStudyIfTheCurrentFolderHasNone) {
     const auto study = read_with("of_this_test.csv");
     ASSERT_TRUE(study) << study.error().message;
     const Value beside((folder.path() / "studies/of_this_test.csv").string());
-    EXPECT_EQ(study->worker.at("path"), beside);
+    EXPECT_EQ(study->fixed.at("path"), beside);
     const auto stored = parse(study->source);
     ASSERT_TRUE(stored) << stored.error().message;
-    EXPECT_EQ(stored->worker.at("path"), beside) << "a study that goes on elsewhere finds them still";
-    EXPECT_EQ(read_with("nowhere.csv")->worker.at("path"), Value(std::string("nowhere.csv")));
-    EXPECT_EQ(read_with(std::get<std::string>(beside))->worker.at("path"), beside);
+    EXPECT_EQ(stored->fixed.at("path"), beside) << "a study that goes on elsewhere finds them still";
+    EXPECT_EQ(read_with("nowhere.csv")->fixed.at("path"), Value(std::string("nowhere.csv")));
+    EXPECT_EQ(read_with(std::get<std::string>(beside))->fixed.at("path"), beside);
 }
 
 TEST_F(Folders, RelativePathsAreFoundNextToTheStudyIfTheCurrentFolderHasNoneOfThem) {
     const std::string worker = "  command: [python3, of_this_test.py, \"{lr}\"]\n";
     const auto before = read(worker);
     ASSERT_TRUE(before) << before.error().message;
-    EXPECT_EQ(before->home, "") << "as it is nowhere: the current folder";
+    EXPECT_EQ(before->script()->home, "") << "as it is nowhere: the current folder";
     write("studies/of_this_test.py", "");
     const auto study = read(worker);
     ASSERT_TRUE(study) << study.error().message;
-    EXPECT_EQ(study->home, (folder.path() / "studies").string());
+    EXPECT_EQ(study->script()->home, (folder.path() / "studies").string());
     const auto stored = parse(study->source);
     ASSERT_TRUE(stored) << stored.error().message;
-    EXPECT_EQ(stored->home, study->home) << "a study that goes on knows it still";
+    EXPECT_EQ(stored->script()->home, study->script()->home) << "a study that goes on knows it still";
     EXPECT_EQ(refusal(compare(*before, *study)), "");
 
     const auto given = read(worker + "  home: ..\n");
     ASSERT_TRUE(given) << given.error().message;
-    EXPECT_TRUE(fs::equivalent(given->home, folder.path()));
+    EXPECT_TRUE(fs::equivalent(given->script()->home, folder.path()));
     EXPECT_THAT(problem_of(worker + "  home: nowhere\n"), HasSubstr("s.yaml:7:9: 'worker.home' is not a folder"));
 }
 
 TEST_F(Folders, AWorkingFolderIsTheTrialsOwnOrMustExist) {
     const auto study = read("  command: [train]\n  cwd: \"{folder}\"\n");
     ASSERT_TRUE(study) << study.error().message;
-    EXPECT_EQ(study->cwd, "{folder}");
-    EXPECT_TRUE(study->metrics) << "then hpo runs it, and reads its output";
+    EXPECT_EQ(study->script()->cwd, "{folder}");
+    EXPECT_TRUE(study->script()->metrics) << "then hpo runs it, and reads its output";
     EXPECT_THAT(problem_of("  command: [train]\n  cwd: \"{foldr}\"\n"), HasSubstr("did you mean 'folder'?"));
     EXPECT_THAT(problem_of("  command: [train]\n  cwd: nowhere\n"), HasSubstr("'worker.cwd' is not a folder"));
 }
@@ -180,10 +180,10 @@ TEST_F(Folders, TemplatesAreReadAndKeptWithTheStudy) {
     write("studies/t.yaml", "lr: {lr}\n");
     const auto study = read(worker);
     ASSERT_TRUE(study) << study.error().message;
-    EXPECT_EQ(study->files.at("config.yaml").text, "lr: {lr}\n");
+    EXPECT_EQ(study->script()->files.at("config.yaml").text, "lr: {lr}\n");
     const auto stored = parse(study->source);
     ASSERT_TRUE(stored) << stored.error().message;
-    EXPECT_EQ(stored->files.at("config.yaml").text, "lr: {lr}\n") << "though the template may change or go";
+    EXPECT_EQ(stored->script()->files.at("config.yaml").text, "lr: {lr}\n") << "though the template may change or go";
     write("studies/t.yaml", "lr: {lr}\nseed: {seed}\n");
     const auto edited = read(worker);
     ASSERT_TRUE(edited) << edited.error().message;
@@ -216,10 +216,10 @@ TEST(NoWorker, IsAStudyWhoseTrialsAnotherProgramTrains) {
     const std::string text = "study: s\nobjective: {metric: f1, direction: maximize}\nspace:\n" + lr;
     const auto study = parse_study(text, "s.yaml");
     ASSERT_TRUE(study) << study.error().message;
-    EXPECT_FALSE(has_worker(*study));
+    EXPECT_FALSE(study->has_worker());
     const auto again = parse_study(write_study(*study), "again.yaml");
     ASSERT_TRUE(again) << again.error().message;
-    EXPECT_FALSE(has_worker(*again));
+    EXPECT_FALSE(again->has_worker());
     EXPECT_TRUE(refusal(compare(*study, *again)).empty());
     EXPECT_EQ(problem("study: s\nspace:\n" + lr), "(accepted)");
     EXPECT_EQ(problem("study: s\nobjective: {metric: val_loss}\nspace:\n" + lr), "(accepted)");
@@ -285,7 +285,7 @@ TEST(ScriptStudy, PlaceholdersWorkOrAreRefusedInEveryPlaceThatCouldHaveThem) {
     EXPECT_THAT(with("metrics: {stdout: \"{lr}\"}"), HasSubstr("has '{lr}', which has no meaning"));
     const auto study = parse(study_of(lr, "  command: [train]\n  environment: {LR: \"{lr}\"}\n"));
     ASSERT_TRUE(study) << study.error().message;
-    EXPECT_TRUE(study->metrics) << "hpo must start the script to fill its environment";
+    EXPECT_TRUE(study->script()->metrics) << "hpo must start the script to fill its environment";
 }
 
 TEST(ScriptStudy, ParametersThatWouldShareAVariableAreRefusedWithBothPlaces) {

@@ -105,7 +105,7 @@ TEST(StudyFile, EveryKeyIsRead) {
     EXPECT_EQ(study->resources.progress_timeout, 120);
     EXPECT_EQ(study->resources.grace, 0.5);
     EXPECT_EQ(study->resources.retries, 0);
-    EXPECT_TRUE(study->command.empty());
+    EXPECT_TRUE(study->native());
     EXPECT_EQ(study->source, documented);
 }
 
@@ -113,7 +113,7 @@ TEST(StudyFile, TheWorkersKeysBecomeAFlatMapWithTheTypesOfTheirTable) {
     const auto study = parse(documented);
     ASSERT_TRUE(study) << study.error().message;
     EXPECT_THAT(
-        study->worker,
+        study->fixed,
         ElementsAre(Pair("clip", Value(1.0)), Pair("format", Value(std::string("idx"))),
                     Pair("hidden", Value(std::vector<std::int64_t>{512, 256, 128})),
                     Pair("label_smoothing", Value(0.1)), Pair("nesterov", Value(true)),
@@ -182,8 +182,8 @@ space:
 worker: {command: [python3, train.py, --fast], params: {rounds: 5, label: "7"}}
 )");
     ASSERT_TRUE(study) << study.error().message;
-    EXPECT_THAT(study->command, ElementsAre("python3", "train.py", "--fast"));
-    EXPECT_THAT(study->worker,
+    EXPECT_THAT(study->script()->command, ElementsAre("python3", "train.py", "--fast"));
+    EXPECT_THAT(study->fixed,
                 ElementsAre(Pair("label", Value(std::string("7"))), Pair("rounds", Value(std::int64_t{5}))));
     EXPECT_THAT(study->space[1].choices, ElementsAre(Value(std::string("a")), Value(std::int64_t{1}), Value(2.5),
                                                      Value(true), Value(std::string("1"))));
@@ -281,7 +281,7 @@ TEST(StudyFile, WithoutADirectionTheMetricDecidesIt) {
 TEST(StudyFile, ItemsWithCommasBetweenThemMayBeAList) {
     const auto given = [](const std::string& target) {
         const auto study = parse("study: s\nworker: {data: {format: csv, path: t.csv, target: " + target + "}}\n");
-        return study ? to_text(study->worker.at("target")) : study.error().message;
+        return study ? to_text(study->fixed.at("target")) : study.error().message;
     };
     EXPECT_EQ(given("y"), "y");
     EXPECT_EQ(given("'a, b'"), "a, b");
@@ -359,7 +359,7 @@ TEST(Overrides, AreAppliedInOrderAndBeforeTheCheck) {
                            "stopping=[{rule: median}]", "space.momentum=null", "resources.memory=1GiB"});
     ASSERT_TRUE(study) << study.error().message;
     EXPECT_EQ(study->budget.trials, 8);
-    EXPECT_EQ(study->worker.at("clip"), Value(0.5));
+    EXPECT_EQ(study->fixed.at("clip"), Value(0.5));
     EXPECT_EQ(study->space[1].high, 0.2);
     EXPECT_EQ(study->space.size(), 5u);
     ASSERT_EQ(study->stopping.size(), 1u);

@@ -56,12 +56,12 @@ TEST(WriteStudy, WhatIsSaidOfTheValidationIsReadAgain) {
                       "}}\n");
     };
     const Study folds = study_with("{folds: 5, group: who}");
-    EXPECT_EQ(folds.worker.at("folds"), Value(std::int64_t{5}));
-    EXPECT_EQ(folds.worker.at("group"), Value(std::string("who")));
+    EXPECT_EQ(folds.fixed.at("folds"), Value(std::int64_t{5}));
+    EXPECT_EQ(folds.fixed.at("group"), Value(std::string("who")));
     const Study fraction = study_with("{group: who, fraction: 0.3}");
-    EXPECT_EQ(fraction.worker.at("validation"), Value(0.3));
+    EXPECT_EQ(fraction.fixed.at("validation"), Value(0.3));
     for (const Study& study : {folds, fraction, study_with("0.25")})
-        EXPECT_EQ(parsed(write_study(study)).worker, study.worker) << write_study(study);
+        EXPECT_EQ(parsed(write_study(study)).fixed, study.fixed) << write_study(study);
     const auto refused = [](const std::string& validation) {
         return parse("study: s\nworker: {data: {format: csv, path: t.csv, target: y, validation: " + validation +
                      "}}\n")
@@ -146,7 +146,7 @@ keep: {checkpoints: best 5, folders: all}
 )");
     const auto again = parse(fixed.source);
     ASSERT_TRUE(again) << again.error().message;
-    EXPECT_EQ(again->worker.at("lr"), Value(0.0012345678901234567));
+    EXPECT_EQ(again->fixed.at("lr"), Value(0.0012345678901234567));
 }
 
 TEST(WriteStudy, AStudyWithoutRulesHasNoneByDefaultEither) {
@@ -183,8 +183,8 @@ TEST(WriteStudy, TextsThatLookLikeOtherTypesAreQuoted) {
         const Study study =
             parsed(script + "worker: {command: [x, \"" + text + "\"], params: {\"null\": \"" + text + "\"}}\n");
         const Study again = parsed(write_study(study));
-        EXPECT_EQ(again.command, study.command);
-        EXPECT_EQ(again.worker, study.worker);
+        EXPECT_EQ(again.script()->command, study.script()->command);
+        EXPECT_EQ(again.fixed, study.fixed);
         EXPECT_EQ(again.name, "1e3");
     }
 }
@@ -205,8 +205,8 @@ TEST(WriteStudy, RandomStudiesAreReadBackUnchanged) {
         study.seed = static_cast<std::uint64_t>(pick(0, 1u << 31));
         study.objective = {"score", pick(1, 2) == 0 ? Direction::minimize : Direction::maximize,
                            pick(2, 2) == 0 ? Objective::At::best : Objective::At::last};
-        study.command = {"x"};
-        study.worker = {{"a", any_float(seed, 0)}, {"b", pick(3, 1000)}, {"c", pick(4, 2) == 0}};
+        study.worker = ScriptWorker{.command = {"x"}};
+        study.fixed = {{"a", any_float(seed, 0)}, {"b", pick(3, 1000)}, {"c", pick(4, 2) == 0}};
         study.budget = {pick(5, 1000) + 1, pick(6, 1000) + 1, false, 1 + draw_unit(seed, Purpose::sampler, 3, 0) * 1e6,
                         pick(7, 1000) + 1};
         study.sampler = {"tpe", {{"gamma", any_float(seed, 1)}, {"n", pick(8, 100)}}};
@@ -251,7 +251,7 @@ TEST(WriteStudy, RandomStudiesAreReadBackUnchanged) {
         const auto again = parse(written);
         ASSERT_TRUE(again) << written << again.error().message;
         EXPECT_THAT(compare(study, *again), IsEmpty()) << written;
-        EXPECT_EQ(again->worker, study.worker);
+        EXPECT_EQ(again->fixed, study.fixed);
         EXPECT_EQ(again->space[0].low, real.low);
         EXPECT_EQ(again->space[0].high, real.high);
         EXPECT_EQ(again->space[2].choices, category.choices);
@@ -434,26 +434,26 @@ TEST(WriteStudy, AnUnchangedScriptKeepsItsCommandAndItsMetrics) {
           {"\"a\"], metrics: {stdout: \"(?<m>\\\\d)\"}}", "metrics: {stdout: [\"(?<m>\\\\d)\"]}"},
           {"\"a\"], metrics: {file: \"{folder}/m\"}}", "metrics: {file: \"{folder}/m\"}"}}) {
         const Study study = parsed(head + text);
-        ASSERT_TRUE(study.metrics);
+        ASSERT_TRUE(study.script()->metrics);
         EXPECT_THAT(write_study(study), ::testing::HasSubstr(written));
         EXPECT_EQ(write_study(parsed(write_study(study))), write_study(study));
         EXPECT_THAT(compare(study, parsed(write_study(study))), IsEmpty());
     }
-    EXPECT_FALSE(parsed(head + "\"a\"]}").metrics) << "the script speaks the protocol itself";
+    EXPECT_FALSE(parsed(head + "\"a\"]}").script()->metrics) << "the script speaks the protocol itself";
 }
 
 TEST(WriteStudy, AScriptsEnvironmentIsWrittenAndMayChange) {
     const std::string head =
         "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [train], params: {lr: 0.1}";
     const Study study = parsed(head + ", environment: {OMP_NUM_THREADS: 2, A_TEXT: \"x: 'y'\", LEFT: null}}");
-    EXPECT_TRUE(study.environment.tuned);
-    EXPECT_EQ(study.environment.own.at("OMP_NUM_THREADS"), "2");
-    EXPECT_EQ(study.environment.own.at("A_TEXT"), "x: 'y'");
-    EXPECT_EQ(study.environment.own.at("LEFT"), std::nullopt);
-    EXPECT_EQ(parsed(write_study(study)).environment.own, study.environment.own);
+    EXPECT_TRUE(study.script()->environment.tuned);
+    EXPECT_EQ(study.script()->environment.own.at("OMP_NUM_THREADS"), "2");
+    EXPECT_EQ(study.script()->environment.own.at("A_TEXT"), "x: 'y'");
+    EXPECT_EQ(study.script()->environment.own.at("LEFT"), std::nullopt);
+    EXPECT_EQ(parsed(write_study(study)).script()->environment.own, study.script()->environment.own);
     const Study off = parsed(head + ", environment: off}");
-    EXPECT_FALSE(off.environment.tuned);
-    EXPECT_FALSE(parsed(write_study(off)).environment.tuned);
+    EXPECT_FALSE(off.script()->environment.tuned);
+    EXPECT_FALSE(parsed(write_study(off)).script()->environment.tuned);
     for (const Difference& difference : compare(study, off)) EXPECT_EQ(difference.refusal, "") << difference.key;
 }
 
@@ -461,11 +461,11 @@ TEST(WriteStudy, StepAndTerminalAreWrittenAndOnlyTheTerminalMayChange) {
     const std::string head =
         "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [./a, \"{trial}\"]";
     const Study study = parsed(head + ", step: 100, terminal: on}");
-    EXPECT_EQ(study.metrics->reports, 100);
-    EXPECT_EQ(study.metrics->terminal, TerminalUse::on);
+    EXPECT_EQ(study.script()->metrics->reports, 100);
+    EXPECT_EQ(study.script()->metrics->terminal, TerminalUse::on);
     const Study again = parsed(write_study(study));
-    EXPECT_EQ(again.metrics->reports, 100);
-    EXPECT_EQ(again.metrics->terminal, TerminalUse::on);
+    EXPECT_EQ(again.script()->metrics->reports, 100);
+    EXPECT_EQ(again.script()->metrics->terminal, TerminalUse::on);
     EXPECT_EQ(refusal(compare(study, parsed(head + ", step: 100, terminal: off}"))), "");
     EXPECT_THAT(refusal(compare(study, parsed(head + "}"))), ::testing::HasSubstr("worker.step: 100 -> (absent)"));
 }
@@ -474,10 +474,10 @@ TEST(WriteStudy, PreloadedModulesAreWrittenAndMayChange) {
     const std::string head = "study: s\nobjective: {metric: m, direction: minimize}\nworker: {params: {lr: 0.1}, ";
     const Study study = parsed(head + "command: [python3, a.py], preload: [torch, my.data]}");
     EXPECT_THAT(write_study(study), ::testing::HasSubstr("preload: [torch, my.data]"));
-    EXPECT_EQ(parsed(write_study(study)).preload, study.preload);
+    EXPECT_EQ(parsed(write_study(study)).script()->preload, study.script()->preload);
     const Study shimmed = parsed(head + "command: [python3, a.py], shim: wandb}");
-    EXPECT_TRUE(shimmed.metrics) << "hpo speaks the protocol for it";
-    EXPECT_EQ(parsed(write_study(shimmed)).shim, "wandb");
+    EXPECT_TRUE(shimmed.script()->metrics) << "hpo speaks the protocol for it";
+    EXPECT_EQ(parsed(write_study(shimmed)).script()->shim, "wandb");
     for (const Difference& difference : compare(study, parsed(head + "command: [python3, a.py]}")))
         EXPECT_EQ(difference.refusal, "") << difference.key;
 }

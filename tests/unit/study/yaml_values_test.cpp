@@ -48,7 +48,7 @@ TEST(YamlValues, HaveTheseTypesWhereverAFileTakesValues) {
                              "high: 0x2, log: True}\n"
                              "start: [{x: True, y: 0x2}]\n");
     ASSERT_TRUE(study) << study.error().message;
-    EXPECT_EQ(wire::from(study->worker).dump(), R"({"a":true,"b":null,"c":8,"d":0.001,"e":false})");
+    EXPECT_EQ(wire::from(study->fixed).dump(), R"({"a":true,"b":null,"c":8,"d":0.001,"e":false})");
     EXPECT_EQ(study->space[0].prior, Value(true));
     EXPECT_EQ(study->space[1].high, 16);
     EXPECT_EQ(study->space[1].when.at(0).any_of.at(0), Value(true));
@@ -60,7 +60,7 @@ TEST(YamlValues, HaveTheseTypesWhereverAFileTakesValues) {
     EXPECT_EQ(set->space[0].choices.at(0), Value(true));
     const auto again = parse(write_study(*study));
     ASSERT_TRUE(again) << again.error().message;
-    EXPECT_EQ(again->worker, study->worker);
+    EXPECT_EQ(again->fixed, study->fixed);
 }
 
 std::string warnings(const std::string& text, const std::vector<std::string>& set = {}) {

@@ -13,10 +13,11 @@ TEST(ModelCard, HasDataScoresBesideAConstantPredictionConfigurationAndUse) {
     Study study;
     study.name = "rents";
     study.source = "study: rents\n# ``` in a comment\n";
-    study.worker = {{"type", std::string("mlp")},
-                    {"format", std::string("csv")},
-                    {"path", std::string("my rents.csv")},
-                    {"target", std::string("rent")}};
+    study.worker = NativeWorker{};
+    study.fixed = {{"type", std::string("mlp")},
+                   {"format", std::string("csv")},
+                   {"path", std::string("my rents.csv")},
+                   {"target", std::string("rent")}};
     const std::string card =
         model_card(study, {{"test_r2", 0.75}, {"baseline_r2", 0.0}, {"test_loss", 0.5}}, "my model.safetensors");
     EXPECT_THAT(card, AllOf(HasSubstr("\n# rents\n"), HasSubstr("hpo predict 'my model.safetensors' DATA"),

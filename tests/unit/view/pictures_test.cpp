@@ -29,7 +29,8 @@ Study sample_study() {
     Study study;
     study.name = "sample";
     study.seed = 7;
-    study.worker = {{"data", std::string("fashion_mnist")}};
+    study.worker = NativeWorker{};
+    study.fixed = {{"data", std::string("fashion_mnist")}};
     study.budget.trials = 16;
     study.budget.epochs = 10;
     study.space = {{.name = "batch_size"}, {.name = "lr"}, {.name = "activation"}};
@@ -137,7 +138,7 @@ TEST(Pictures, TheReportAdvisesToTrainTheBestOnlyWhereHpoHasAWorkerForIt) {
     };
     Study study = sample_study();
     EXPECT_THAT(text(study), HasSubstr("hpo train best.yaml"));
-    study.worker.clear();  // trained by another program: hpo ask-tell
+    study.worker = NoWorker{};  // trained by another program: hpo ask-tell
     EXPECT_THAT(text(study), Not(HasSubstr("hpo train")));
 }
 

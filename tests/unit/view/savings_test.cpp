@@ -11,7 +11,7 @@ struct PlayedScript {
     explicit PlayedScript(double start, double pace) : start_(start), pace_(pace) {
         study.name = "script";
         study.objective = {"val_accuracy", Direction::maximize, Objective::At::best};
-        study.command = {"train"};
+        study.worker = ScriptWorker{.command = {"train"}};
         study.budget.epochs = 50;
     }
     void happens(const Event& event) { apply(record, {record.sequence + 1, now_, event}, study.objective); }

@@ -17,7 +17,7 @@ class Seeds : public ::testing::Test {
     Seeds() {
         study_.name = "noisy";
         study_.objective = {"loss", Direction::minimize, Objective::At::best};
-        study_.command = {"played"};
+        study_.worker = ScriptWorker{.command = {"played"}};
         study_.budget.epochs = 1;
         study_.repeats = 3;
     }

@@ -18,7 +18,8 @@ using ::testing::Not;
 Study top_study() {
     Study study;
     study.name = "sample";
-    study.worker = {{"data", std::string("fashion_mnist")}};
+    study.worker = NativeWorker{};
+    study.fixed = {{"data", std::string("fashion_mnist")}};
     study.budget.trials = 16;
     study.budget.epochs = 10;
     study.space = {

@@ -13,7 +13,7 @@ class Lines : public ::testing::Test {
     Lines() {
         study_.name = "lines";
         study_.objective = {"loss", Direction::minimize, Objective::At::best};
-        study_.command = {"played"};
+        study_.worker = ScriptWorker{.command = {"played"}};
         study_.budget.trials = 40;
         study_.budget.epochs = 20;
     }
