@@ -38,12 +38,6 @@ ConcurrencySearch::ConcurrencySearch(std::int64_t start, std::int64_t most, cons
     number_ = limit_ = std::clamp<std::int64_t>(number_, 1, most_);
 }
 
-void ConcurrencySearch::set_most(std::int64_t most) {
-    most_ = std::max<std::int64_t>(1, most);
-    number_ = std::min(number_, most_);
-    limit_ = std::min(limit_, most_);
-}
-
 void ConcurrencySearch::add(const RateChange& change) {
     curve_.add(change);
     measured_.add(change);

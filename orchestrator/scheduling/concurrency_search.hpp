@@ -32,9 +32,8 @@ class ConcurrencySearch {
     [[nodiscard]] std::int64_t limit() const { return limit_; }
     /// Returns the best number so far.
     [[nodiscard]] std::int64_t number() const { return number_; }
-    /// Returns the largest number that may be tried. It may shrink or grow during the search.
+    /// Returns the largest number that may be tried.
     [[nodiscard]] std::int64_t most() const { return most_; }
-    void set_most(std::int64_t most);
 
     /// Adds measured changes. decide() has to follow.
     void add(const RateChange& change);

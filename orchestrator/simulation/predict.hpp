@@ -37,7 +37,6 @@ struct PredictionReport {
     TimePrediction prediction;
     std::vector<std::string> basis;  ///< what it rests on, a sentence each
     std::optional<double> took;      ///< seconds of the study, if it has run to its end on this hardware
-    double simulated_in = 0;         ///< seconds that the simulations took
 };
 
 /// The hardware on which a study has run.

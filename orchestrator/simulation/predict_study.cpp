@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "hpo/clock.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/units.hpp"
 #include "orchestrator/engine/one_worker.hpp"
@@ -144,7 +143,6 @@ MeasuredStudy read_measured(const StudySnapshot& snapshot) {
 }
 
 PredictionReport predict_study(const PredictionQuestion& question) {
-    const SteadyClock clock;
     PredictionReport report;
     report.study = load_study(question.study, {question.set, {}});
     const Study& study = report.study;
@@ -226,9 +224,7 @@ PredictionReport predict_study(const PredictionQuestion& question) {
 
     const auto priors = prior_studies_of(study);
     if (!priors) throw Fatal(priors.error().message);
-    const Seconds begun = clock.now();
     auto prediction = predict(study, *priors, report.hardware, run, workload, question.plan);
-    report.simulated_in = (clock.now() - begun).count();
     if (!prediction) throw Fatal(prediction.error().message);
     report.prediction = std::move(*prediction);
     if (!elsewhere && measured && measured->study.name == study.name && run.ended && question.set.empty())

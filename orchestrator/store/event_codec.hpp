@@ -29,7 +29,6 @@ bool is_durable(const Event& event);
 
 inline constexpr int kind_proposed = 3;
 inline constexpr int kind_reported = 5;  ///< as JSON, in schema 1
-inline constexpr int kind_finished = 8;
-inline constexpr int kind_step = 100;  ///< a Reported, packed; in a table of its own
+inline constexpr int kind_step = 100;    ///< a Reported, packed; in a table of its own
 
 }  // namespace hpo

@@ -160,7 +160,6 @@ std::optional<Savings> savings(const Study& study, const StudyRecord& record) {
         if (!pace) continue;
         saved.left_seconds += *pace * static_cast<double>(left);
         saved.again_seconds += *pace * static_cast<double>(repeated) + trial.starts.again.before_steps(*pace);
-        saved.of_seconds += *pace * static_cast<double>(trial.steps() + left) + trial.starts.last.before_steps(*pace);
     }
     return saved;
 }

@@ -58,7 +58,6 @@ struct Savings {
     bool timed = false;         ///< true if the seconds below are known for all these trials
     double left_seconds = 0;    ///< of the epochs `left`, at the measured pace of each trial
     double again_seconds = 0;   ///< of the repeated epochs and the restarts, as measured
-    double of_seconds = 0;      ///< of all epochs `of`, with one start-up for each trial
     struct Rule {
         std::int64_t trials = 0;  ///< number of trials that the rule stopped
         std::int64_t epochs = 0;  ///< that these trials had left

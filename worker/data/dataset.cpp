@@ -33,8 +33,6 @@ Result<const DataFormat*> find(const std::string& name) {
 
 }  // namespace
 
-std::span<const DataFormat> data_formats() { return formats; }
-
 Result<DataShape> describe_data(const DataConfig& config) {
     const auto format = find(config.format);
     if (!format) return format.error();

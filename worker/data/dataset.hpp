@@ -197,8 +197,6 @@ struct DataFormat {
     Result<std::unique_ptr<SampleReader>> (*open)(const DataConfig& config, std::uint64_t data_seed) = nullptr;
 };
 
-std::span<const DataFormat> data_formats();
-
 /// By config.format. Errors name the file or the key, and the cure where there is one.
 Result<DataShape> describe_data(const DataConfig& config);
 Result<DataFacts> load_data(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);

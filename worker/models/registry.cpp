@@ -22,8 +22,6 @@ constexpr std::array kinds{
 
 }  // namespace
 
-std::span<const ModelKind> model_kinds() { return kinds; }
-
 const ModelKind& model_kind_of(const Params& params) {
     const auto type = text_setting(params, "type");
     for (const ModelKind& kind : kinds)

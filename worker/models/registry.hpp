@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string_view>
 
 #include "worker/data/dataset.hpp"
@@ -24,7 +23,6 @@ struct ModelKind {
     Result<std::unique_ptr<Model>> (*make)(const Params& params, const DataShape& shape);
 };
 
-std::span<const ModelKind> model_kinds();
 /// The kind that `type` names, which must have been checked; the default where it is absent.
 const ModelKind& model_kind_of(const Params& params);
 
