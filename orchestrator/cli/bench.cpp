@@ -116,7 +116,7 @@ CommandAction bench(CLI::App& app) {
             ->check(CLI::Range(1, 1024));
     app.add_option("--backend", arguments->backend, "Only devices of this backend; opencl with its CPUs")
         ->check(CLI::IsMember({"cpu", "cuda", "opencl"}));
-    app.add_flag("--again", arguments->again, "devices: measure although nothing has changed since the last time");
+    app.add_flag("--again", arguments->again, "devices: measure again even if nothing changed since the last time");
     app.add_flag("--quick", arguments->quick,
                  "devices: products of up to 1024 x 1024 alone, and shorter; the result is not kept");
     app.add_flag("--json", arguments->json, "One JSON object for programs");

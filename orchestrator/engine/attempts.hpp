@@ -37,7 +37,7 @@ class Attempts {
 
     /// The trial that is reserved for a worker begins in it.
     void begin(WorkerIndex index, Job& job);
-    /// Training begins. Warns if the data are not those of earlier trials.
+    /// Training begins. Warns if the data changed since earlier trials.
     void started(WorkerIndex index, const from_worker::Started& message);
     /// A step: stored, judged, and answered.
     void reported(WorkerIndex index, const from_worker::Reported& message);

@@ -282,7 +282,7 @@ std::optional<PlacementDecision::Start> Placement::worker_for(const Admission::L
     const bool another = may_use_another(launch.device);
     if (const auto worker = free_worker(launch, trial, another, decision.release))
         return PlacementDecision::Start{launch, *worker, false};
-    // One that is about to answer what a trial needs takes this one then.
+    // A worker that is about to answer `plan` takes this trial next.
     if (launch.joins || asked_on_.contains(launch.device)) return std::nullopt;
     if (!another) {
         decision.limited = true;

@@ -2,7 +2,7 @@
 // long short-term memory (Hochreiter and Schmidhuber 1997), one on the other, in the form and with the names of gates
 // of torch.nn.GRU and torch.nn.LSTM.
 //
-// Tokens are rows of a table; the numbers of a step are used as they are. States begin with 0. The head is applied to
+// Tokens are rows of a table; the features of a step are used as they are. States begin with 0. The head is applied to
 // the last layer's state at each step where each has a target, and otherwise to that at the last step. Dropout precedes
 // the head.
 //

@@ -2,7 +2,7 @@
 // with its norms before attention and perceptron (Xiong et al., "On layer normalization in the transformer
 // architecture", ICML 2020).
 //
-// Tokens are rows of a table; the numbers of a step go through a linear layer. Learned positions are added to them;
+// Tokens are rows of a table; the features of a step go through a linear layer. Learned positions are added to them;
 // rotary ones (Su et al. 2021) turn queries and keys. Each block adds attention(norm(x)) to x, and then
 // perceptron(norm(x)). Behind the last norm, the head is applied to each step where each has a target, and otherwise to
 // the mean over the steps. Dropout follows the positions, and attention and perceptron of each block before they are
