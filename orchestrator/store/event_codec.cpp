@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "hpo/wire.hpp"
+#include "hpo/message_json.hpp"
 #include "orchestrator/store/packed.hpp"
 
 namespace hpo {
@@ -19,29 +19,9 @@ Json body_of(const event::Proposed& e) {
     if (e.repeat_of != 0) json["repeat_of"] = e.repeat_of;
     return json;
 }
-Json body_of(const StepForecast& forecast) {
-    const auto& [device, uncorrected, factor, trials, done, trained, why] = forecast;
-    return {{"device", device},
-            {"uncorrected", wire::from(uncorrected)},
-            {"factor", wire::from(factor)},
-            {"trials", trials},
-            {"done", done},
-            {"trained", wire::from(trained)},
-            {"why", why}};
-}
 Json body_of(const event::Launched& e) {
-    const auto& [footprint, device, alone, micro_batches, environment, forecast, start, host] = e.allocation;
-    Json json{{"where", e.where},
-              {"host_bytes", footprint.host_bytes},
-              {"device_bytes", footprint.device_bytes},
-              {"cores", wire::from(footprint.cores)}};
-    if (!device.empty()) json["device"] = device;
-    if (alone) json["alone"] = true;
-    if (micro_batches) json["micro_batches"] = micro_batches;
-    if (!environment.empty()) json["environment"] = environment;
-    if (!forecast.device.empty()) json["forecast"] = body_of(forecast);
-    if (start > 0) json["start"] = wire::from(start);
-    if (!host.empty()) json["host"] = host;
+    Json json = wire::described(e.allocation);
+    json["where"] = e.where;
     return json;
 }
 Json body_of(const event::Paused& e) { return {{"rule", e.rule}, {"reason", e.reason}}; }
@@ -56,34 +36,6 @@ Json body_of(const event::Measured& e) {
 
 Json body_of(const event::Closing& e) { return {{"values", wire::from(e.values)}}; }
 Json body_of(const event::Spared& e) { return {{"rule", e.rule}, {"reason", e.reason}}; }
-
-StepForecast to_forecast(const Json& json) {
-    using wire::member, wire::to_double, wire::to_int, wire::to_string;
-    return {.device = to_string(member(json, "device")),
-            .uncorrected = to_double(member(json, "uncorrected")),
-            .factor = to_double(member(json, "factor")),
-            .trials = to_int(member(json, "trials")),
-            .done = to_int(member(json, "done")),
-            .trained = to_double(member(json, "trained")),
-            .why = to_string(member(json, "why"))};
-}
-
-/// Absent in bodies of earlier versions.
-Allocation to_allocation(const Json& json) {
-    using wire::member, wire::to_double, wire::to_int, wire::to_string;
-    Allocation allocation;
-    if (json.contains("host_bytes"))
-        allocation.footprint = {to_int(member(json, "device_bytes")), to_int(member(json, "host_bytes")),
-                                to_double(member(json, "cores"))};
-    if (json.contains("device")) allocation.device = to_string(member(json, "device"));
-    if (json.contains("alone")) allocation.alone = member(json, "alone").get<bool>();
-    if (json.contains("micro_batches")) allocation.micro_batches = to_int(member(json, "micro_batches"));
-    if (json.contains("environment")) allocation.environment = to_string(member(json, "environment"));
-    if (json.contains("forecast")) allocation.forecast = to_forecast(member(json, "forecast"));
-    if (json.contains("start")) allocation.start = to_double(member(json, "start"));
-    if (json.contains("host")) allocation.host = to_string(member(json, "host"));
-    return allocation;
-}
 
 std::int64_t attempt_of(const Event& event) {
     return std::visit(
@@ -115,8 +67,11 @@ Event from_body(int kind, std::int64_t trial, std::int64_t attempt, const Json& 
             }
             return proposed;
         }
-        case 4:
-            return event::Launched{trial, attempt, to_string(member(json, "where")), to_allocation(json)};
+        case 4: {
+            event::Launched launched{trial, attempt, to_string(member(json, "where")), {}};
+            wire::read(json, launched.allocation);
+            return launched;
+        }
         case kind_reported:
             return event::Reported{trial, attempt, wire::to_report(json)};
         case 6:

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 
+#include "hpo/message_fields.hpp"
 #include "hpo/protobuf.hpp"
 #include "hpo/wire.hpp"
 
@@ -38,141 +39,6 @@ std::vector<double> to_reals(std::string_view bytes) {
     std::vector<double> numbers;
     for (std::size_t at = 0; at < bytes.size(); at += sizeof(double)) numbers.push_back(real_at(bytes, at));
     return numbers;
-}
-
-template <class Number>
-struct Member {
-    int field;
-    std::optional<Number> Report::*member;
-};
-
-constexpr int step = 1, metric = 2, warning = 16;
-constexpr std::array reals{Member<double>{4, &Report::seconds},
-                           Member<double>{5, &Report::iterations_per_second},
-                           Member<double>{6, &Report::iterations_per_second_overall},
-                           Member<double>{7, &Report::samples_per_second},
-                           Member<double>{8, &Report::samples_per_second_overall},
-                           Member<double>{9, &Report::gradient_norm},
-                           Member<double>{10, &Report::learning_rate},
-                           Member<double>{11, &Report::loss_deviation},
-                           Member<double>{12, &Report::loss_trend}};
-constexpr std::array integers{
-    Member<std::int64_t>{3, &Report::iteration}, Member<std::int64_t>{13, &Report::micro_batch},
-    Member<std::int64_t>{14, &Report::peak_bytes}, Member<std::int64_t>{15, &Report::peak_device_bytes}};
-
-Message of_forecast(const StepForecast& forecast) {
-    Message message;
-    message.bytes(1, forecast.device)
-        .real(2, forecast.uncorrected)
-        .real(3, forecast.factor)
-        .number(4, forecast.trials)
-        .number(5, forecast.done)
-        .real(6, forecast.trained)
-        .bytes(7, forecast.why);
-    return message;
-}
-
-StepForecast to_forecast(std::string_view bytes) {
-    StepForecast forecast;
-    for (Fields fields(bytes); fields.next();) switch (fields.field()) {
-            case 1:
-                forecast.device = fields.text();
-                break;
-            case 2:
-                forecast.uncorrected = fields.real();
-                break;
-            case 3:
-                forecast.factor = fields.real();
-                break;
-            case 4:
-                forecast.trials = fields.number();
-                break;
-            case 5:
-                forecast.done = fields.number();
-                break;
-            case 6:
-                forecast.trained = fields.real();
-                break;
-            case 7:
-                forecast.why = fields.text();
-                break;
-            default:
-                break;
-        }
-    return forecast;
-}
-
-Message of_allocation(const Allocation& given) {
-    Message message;
-    message.number(1, given.footprint.device_bytes)
-        .number(2, given.footprint.host_bytes)
-        .real(3, given.footprint.cores);
-    if (!given.device.empty()) message.bytes(4, given.device);
-    if (given.alone) message.number(5, 1);
-    if (given.micro_batches) message.number(6, given.micro_batches);
-    if (!given.environment.empty()) message.bytes(7, given.environment);
-    if (!given.forecast.device.empty()) message.message(8, of_forecast(given.forecast));
-    if (given.start > 0) message.real(9, given.start);
-    if (!given.host.empty()) message.bytes(10, given.host);
-    return message;
-}
-
-Allocation to_allocation(std::string_view bytes) {
-    Allocation given;
-    for (Fields fields(bytes); fields.next();) switch (fields.field()) {
-            case 1:
-                given.footprint.device_bytes = fields.number();
-                break;
-            case 2:
-                given.footprint.host_bytes = fields.number();
-                break;
-            case 3:
-                given.footprint.cores = fields.real();
-                break;
-            case 4:
-                given.device = fields.text();
-                break;
-            case 5:
-                given.alone = fields.number() != 0;
-                break;
-            case 6:
-                given.micro_batches = fields.number();
-                break;
-            case 7:
-                given.environment = fields.text();
-                break;
-            case 8:
-                given.forecast = to_forecast(fields.bytes());
-                break;
-            case 9:
-                given.start = fields.real();
-                break;
-            case 10:
-                given.host = fields.text();
-                break;
-            default:
-                break;
-        }
-    return given;
-}
-
-Message of_starts(const StartUps& starts) {
-    Message message;
-    message.number(1, starts.number).real(2, starts.last.seconds).number(3, starts.last.steps);
-    if (starts.restarts() > 0) message.real(4, starts.again.seconds).number(5, starts.again.steps);
-    return message;
-}
-
-StartUps to_starts(std::string_view bytes) {
-    StartUps starts;
-    for (Fields fields(bytes); fields.next();) {
-        if (fields.field() == 1) starts.number = fields.number();
-        if (fields.field() == 2) starts.last.seconds = fields.real();
-        if (fields.field() == 3) starts.last.steps = fields.number();
-        if (fields.field() == 4) starts.again.seconds = fields.real();
-        if (fields.field() == 5) starts.again.steps = fields.number();
-    }
-    return starts;
 }
 
 /// The number, then the name.
@@ -240,92 +106,161 @@ Params to_params(std::string_view json) {
     return wire::to_params(wire::Json::parse(json));
 }
 
-template <class Enum>
-Enum to_enum(std::int64_t number, std::size_t count) {
-    if (number < 0 || number >= static_cast<std::int64_t>(count)) throw Broken("a state that is not known");
-    return static_cast<Enum>(number);
+// ---- Described structures. They have no JSON form, and so no keys.
+
+template <Is<StartUps> Self, class Visit>
+void visit_fields(Self& starts, Visit&& visit) {
+    visit({"", 1, Presence::always}, starts.number);
+    visit({"", 2, Presence::always}, starts.last.seconds);
+    visit({"", 3, Presence::always}, starts.last.steps);
+    visit({"", 4}, starts.again.seconds);
+    visit({"", 5}, starts.again.steps);
+}
+
+template <Is<SoFar> Self, class Visit>
+void visit_fields(Self& so_far, Visit&& visit) {
+    visit({"", 1}, so_far.value);
+    visit({"", 2, Presence::always}, so_far.best_step);
+    visit({"", 3, Presence::always}, so_far.trained);
+    visit({"", 4}, so_far.starts);
+}
+
+constexpr int trial_point = 5, trial_params = 6, trial_report = 21, trial_losses = 22, trial_pace = 25;
+
+/// All but the reports, losses and pace, which are selected from the curve.
+template <Is<TrialRecord> Self, class Visit>
+void visit_fields(Self& trial, Visit&& visit) {
+    visit({"", 1, Presence::always}, trial.number);
+    visit({"", 2, Presence::always}, trial.state);
+    visit({"", 3, Presence::always}, trial.attempt);
+    visit({"", 4, Presence::always}, trial.failures);
+    visit({"", trial_point, Presence::always}, trial.point);
+    visit({"", trial_params, Presence::always}, trial.params);
+    visit({"", 7}, trial.value);
+    visit({"", 8}, trial.best_step);
+    visit({"", 9}, trial.rule);
+    visit({"", 10}, trial.reason);
+    visit({"", 11}, trial.where);
+    visit({"", 12, Presence::always}, trial.allocation);
+    visit({"", 13, Presence::always}, trial.peak.device_bytes);
+    visit({"", 14, Presence::always}, trial.peak.host_bytes);
+    visit({"", 15, Presence::always}, trial.memory_deaths);
+    visit({"", 16}, trial.requeued);
+    visit({"", 17, Presence::always}, trial.log);
+    visit({"", 18, Presence::always}, trial.queued_at);
+    visit({"", 19, Presence::always}, trial.started_at);
+    visit({"", 20, Presence::always}, trial.ended_at);
+    visit({"", 23, Presence::always}, trial.trained);
+    visit({"", 24}, trial.closing);
+    visit({"", 26}, trial.starts);
+    visit({"", 27}, trial.awaited_since);
+    visit({"", 28}, trial.spared);
+    visit({"", 29}, trial.repeat_of);
+    visit({"", 30}, trial.seeds);
+    visit({"", 31}, trial.means);
+}
+
+constexpr std::size_t count_of(TrialState) { return trial_state_names.size(); }
+constexpr std::size_t count_of(Outcome) { return outcome_names.size(); }
+
+// ---- The codec
+
+template <class T>
+Message message_of(const T& described);
+
+template <class T>
+void add(Message& message, int field, const T& value) {
+    if constexpr (std::is_same_v<T, double>)
+        message.real(field, value);
+    else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>)
+        message.number(field, static_cast<std::int64_t>(value));
+    else if constexpr (std::is_same_v<T, std::string>)
+        message.bytes(field, value);
+    else if constexpr (std::is_same_v<T, std::vector<double>>)
+        message.bytes(field, of_reals(value));
+    else if constexpr (std::is_same_v<T, Metrics>)
+        for (const auto& [name, number] : value) message.bytes(field, of_metric(name, number));
+    else if constexpr (std::is_same_v<T, Params>)
+        message.bytes(field, wire::from(value).dump(-1, ' ', false, wire::Json::error_handler_t::replace));
+    else if constexpr (requires { value.has_value(); })
+        add(message, field, *value);
+    else
+        message.message(field, message_of(value));
+}
+
+template <class T>
+Message message_of(const T& described) {
+    Message message;
+    visit_fields(described, [&](const Field& field, const auto& value) {
+        if (is_written(field, value)) add(message, field.number, value);
+    });
+    return message;
+}
+
+template <class T>
+void take_fields(T& described, std::string_view bytes);
+
+/// Reads the current field.
+template <class T>
+void take(const Fields& fields, T& into) {
+    if constexpr (std::is_same_v<T, double>) {
+        into = fields.real();
+    } else if constexpr (std::is_enum_v<T>) {
+        const std::int64_t number = fields.number();
+        if (number < 0 || number >= static_cast<std::int64_t>(count_of(T{}))) throw Broken("a state that is not known");
+        into = static_cast<T>(number);
+    } else if constexpr (std::is_integral_v<T>) {
+        into = static_cast<T>(fields.number());
+    } else if constexpr (std::is_same_v<T, std::string>) {
+        into = fields.bytes();
+    } else if constexpr (std::is_same_v<T, std::vector<double>>) {
+        into = to_reals(fields.bytes());
+    } else if constexpr (std::is_same_v<T, Metrics>) {
+        add_metric(into, fields.bytes());
+    } else if constexpr (std::is_same_v<T, Params>) {
+        into = to_params(fields.bytes());
+    } else if constexpr (requires { into.emplace(); }) {
+        take(fields, into.emplace());
+    } else {
+        take_fields(into, fields.bytes());
+    }
+}
+
+template <class T>
+void take_field(T& described, const Fields& fields) {
+    visit_fields(described, [&](const Field& field, auto& value) {
+        if (field.number == fields.field()) take(fields, value);
+    });
+}
+
+template <class T>
+void take_fields(T& described, std::string_view bytes) {
+    for (Fields fields(bytes); fields.next();) take_field(described, fields);
 }
 
 }  // namespace
 
-std::string of(const Report& report) {
-    Message message;
-    message.number(step, report.step);
-    for (const auto& [name, value] : report.metrics) message.bytes(metric, of_metric(name, value));
-    for (const auto& [field, member] : reals)
-        if (report.*member) message.real(field, *(report.*member));
-    for (const auto& [field, member] : integers)
-        if (report.*member) message.number(field, *(report.*member));
-    if (!report.warning.empty()) message.bytes(warning, report.warning);
-    return message.encoded();
-}
+std::string of(const Report& report) { return message_of(report).encoded(); }
 
 Report to_report(std::string_view bytes) {
     Report report;
-    for (Fields fields(bytes); fields.next();) {
-        const int field = fields.field();
-        if (field == step) {
-            report.step = fields.number();
-        } else if (field == metric) {
-            add_metric(report.metrics, fields.bytes());
-        } else if (field == warning) {
-            report.warning = fields.bytes();
-        } else {
-            for (const auto& [known, member] : reals)
-                if (known == field) report.*member = fields.real();
-            for (const auto& [known, member] : integers)
-                if (known == field) report.*member = fields.number();
-        }
-    }
+    take_fields(report, bytes);
     return report;
 }
 
-std::string of(const SoFar& so_far) {
-    Message message;
-    if (so_far.value) message.real(1, *so_far.value);
-    message.number(2, so_far.best_step).number(3, so_far.trained);
-    if (so_far.starts.number > 0) message.message(4, of_starts(so_far.starts));
-    return message.encoded();
-}
+std::string of(const SoFar& so_far) { return message_of(so_far).encoded(); }
 
 SoFar to_so_far(std::string_view bytes) {
     SoFar so_far;
-    for (Fields fields(bytes); fields.next();) {
-        if (fields.field() == 1) so_far.value = fields.real();
-        if (fields.field() == 2) so_far.best_step = fields.number();
-        if (fields.field() == 3) so_far.trained = fields.number();
-        if (fields.field() == 4) so_far.starts = to_starts(fields.bytes());
-    }
+    take_fields(so_far, bytes);
     return so_far;
 }
 
 std::string of(const TrialRecord& trial) {
-    Message message;
-    message.number(1, trial.number).number(2, static_cast<std::int64_t>(trial.state));
-    message.number(3, trial.attempt).number(4, trial.failures);
-    message.bytes(5, of_reals(trial.point));
-    message.bytes(6, wire::from(trial.params).dump(-1, ' ', false, wire::Json::error_handler_t::replace));
-    if (trial.value) message.real(7, *trial.value).number(8, trial.best_step);
-    if (!trial.rule.empty()) message.bytes(9, trial.rule);
-    if (!trial.reason.empty()) message.bytes(10, trial.reason);
-    if (!trial.where.empty()) message.bytes(11, trial.where);
-    message.message(12, of_allocation(trial.allocation));
-    message.number(13, trial.peak.device_bytes).number(14, trial.peak.host_bytes);
-    message.number(15, trial.memory_deaths);
-    if (trial.requeued) message.number(16, static_cast<std::int64_t>(*trial.requeued));
-    message.number(17, trial.log);
-    message.real(18, trial.queued_at).real(19, trial.started_at).real(20, trial.ended_at);
-    for (const Report* report : best_and_last_reports(trial)) message.bytes(21, of(*report));
-    if (const auto losses = condensed_losses(trial); !losses.empty()) message.bytes(22, of_reals(losses));
-    message.number(23, trial.trained);
-    for (const auto& [name, value] : trial.closing) message.bytes(24, of_metric(name, value));
-    if (const auto pace = seconds_between_steps(trial)) message.real(25, *pace);
-    if (trial.starts.number > 0) message.message(26, of_starts(trial.starts));
-    if (trial.awaited_since != 0) message.real(27, trial.awaited_since);
-    if (trial.spared) message.number(28, 1);
-    if (trial.repeat_of != 0) message.number(29, trial.repeat_of);
-    if (!trial.seeds.empty()) message.bytes(30, of_reals(trial.seeds));
-    for (const auto& [name, value] : trial.means) message.bytes(31, of_metric(name, value));
+    Message message = message_of(trial);
+    for (const Report* report : best_and_last_reports(trial)) message.bytes(trial_report, of(*report));
+    if (const auto losses = condensed_losses(trial); !losses.empty()) add(message, trial_losses, losses);
+    if (const auto pace = seconds_between_steps(trial)) message.real(trial_pace, *pace);
     return message.encoded();
 }
 
@@ -333,101 +268,21 @@ TrialRecord to_trial(std::string_view bytes, bool bare) {
     TrialRecord trial;
     trial.thinned = true;
     for (Fields fields(bytes); fields.next();) switch (fields.field()) {
-            case 1:
-                trial.number = fields.number();
-                break;
-            case 2:
-                trial.state = to_enum<TrialState>(fields.number(), trial_state_names.size());
-                break;
-            case 3:
-                trial.attempt = fields.number();
-                break;
-            case 4:
-                trial.failures = fields.number();
-                break;
-            case 5:
-                if (!bare) trial.point = to_reals(fields.bytes());
-                break;
-            case 6:
-                if (!bare) trial.params = to_params(fields.bytes());
-                break;
-            case 7:
-                trial.value = fields.real();
-                break;
-            case 8:
-                trial.best_step = fields.number();
-                break;
-            case 9:
-                trial.rule = fields.text();
-                break;
-            case 10:
-                trial.reason = fields.text();
-                break;
-            case 11:
-                trial.where = fields.text();
-                break;
-            case 12:
-                trial.allocation = to_allocation(fields.bytes());
-                break;
-            case 13:
-                trial.peak.device_bytes = fields.number();
-                break;
-            case 14:
-                trial.peak.host_bytes = fields.number();
-                break;
-            case 15:
-                trial.memory_deaths = fields.number();
-                break;
-            case 16:
-                trial.requeued = to_enum<Outcome>(fields.number(), outcome_names.size());
-                break;
-            case 17:
-                trial.log = fields.number();
-                break;
-            case 18:
-                trial.queued_at = fields.real();
-                break;
-            case 19:
-                trial.started_at = fields.real();
-                break;
-            case 20:
-                trial.ended_at = fields.real();
-                break;
-            case 21:
+            case trial_report:
                 trial.curve.push_back(to_report(fields.bytes()));
                 break;
-            case 22:
+            case trial_losses:
                 trial.losses = to_reals(fields.bytes());
                 break;
-            case 23:
-                trial.trained = fields.number();
-                break;
-            case 24:
-                add_metric(trial.closing, fields.bytes());
-                break;
-            case 25:
+            case trial_pace:
                 trial.pace = fields.real();
                 break;
-            case 26:
-                trial.starts = to_starts(fields.bytes());
-                break;
-            case 27:
-                trial.awaited_since = fields.real();
-                break;
-            case 28:
-                trial.spared = fields.number() != 0;
-                break;
-            case 29:
-                trial.repeat_of = fields.number();
-                break;
-            case 30:
-                trial.seeds = to_reals(fields.bytes());
-                break;
-            case 31:
-                add_metric(trial.means, fields.bytes());
-                break;
+            case trial_point:
+            case trial_params:
+                if (bare) break;
+                [[fallthrough]];
             default:
-                break;
+                take_field(trial, fields);
         }
     if (trial.repeat_of < 0 || (trial.repeat_of != 0 && trial.repeat_of >= trial.number))
         throw Broken("a trial that repeats no earlier one");
