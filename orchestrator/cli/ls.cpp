@@ -7,11 +7,11 @@
 #include "hpo/printable.hpp"
 #include "hpo/units.hpp"
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/notes.hpp"
 #include "orchestrator/cli/study_state.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/lookup/study_snapshot.hpp"
 #include "orchestrator/output/study_json.hpp"
-#include "orchestrator/store/notes.hpp"
 #include "orchestrator/view/summary.hpp"
 #include "orchestrator/view/table.hpp"
 #include "orchestrator/view/terminal.hpp"
@@ -35,13 +35,7 @@ std::string seeds_cell(const TrialRecord& trial) {
     return trial.repeat_of != 0 ? "of trial " + std::to_string(trial.repeat_of) : view::seeds_text(trial);
 }
 
-/// "baseline, may"; damaged notes count as none here, as hpo note says that they are.
-std::string tags_cell(const Remarks& remarks) {
-    std::string text;
-    for (const std::string& tag : remarks.tags) text += (text.empty() ? "" : ", ") + printable(tag);
-    return text;
-}
-
+/// Damaged notes count as none here, as hpo note says that they are.
 Notes notes_of(const StudyFolder& folder) {
     auto notes = read_notes(folder);
     return notes ? *std::move(notes) : Notes{};
@@ -51,7 +45,7 @@ int list_all(bool as_json) {
     Json studies = Json::array();
     const std::vector<StudyFolder> folders = list_studies(runs_folder());
     std::vector<std::string> tags;
-    for (const StudyFolder& folder : folders) tags.push_back(tags_cell(notes_of(folder).study));
+    for (const StudyFolder& folder : folders) tags.push_back(tags_text(notes_of(folder).study));
     const bool tagged = std::any_of(tags.begin(), tags.end(), [](const std::string& each) { return !each.empty(); });
     std::vector<Table::Column> columns{{"STUDY"},
                                        {"STATE"},
@@ -131,7 +125,7 @@ int list_trials(const std::string& argument, bool as_json) {
         const bool in_front = std::find(front.begin(), front.end(), &trial) != front.end();
         if (!objective.further.empty()) cells.emplace_back(in_front ? "yes" : "");
         if (repeats) cells.push_back(seeds_cell(trial));
-        if (tagged) cells.push_back(tags_cell(notes.of(trial.number)));
+        if (tagged) cells.push_back(tags_text(notes.of(trial.number)));
         std::string reason = (trial.rule.empty() ? "" : printable(trial.rule) + ": ") + printable_line(trial.reason);
         if (const std::string broken = view::broken_text(trial, objective); !broken.empty())
             reason += (reason.empty() ? "breaks a constraint: " : "; breaks a constraint: ") + broken;

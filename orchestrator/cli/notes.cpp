@@ -3,7 +3,6 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
-#include <chrono>
 #include <memory>
 
 #include "hpo/or_fail.hpp"
@@ -18,12 +17,27 @@
 
 namespace hpo {
 
-std::string remarks_text(const Remarks& remarks) {
+namespace {
+
+std::string note_line(const Note& note) { return utc_text(note.time).substr(0, 10) + "  " + printable_line(note.text); }
+
+}  // namespace
+
+std::string tags_text(const Remarks& remarks) {
     std::string text;
-    for (const std::string& tag : remarks.tags) text += (text.empty() ? "Tags          " : ", ") + printable(tag);
-    if (!text.empty()) text += '\n';
-    for (const Note& note : remarks.notes)
-        text += "Note          " + utc_text(note.time).substr(0, 10) + "  " + printable_line(note.text) + '\n';
+    for (const std::string& tag : remarks.tags) text += (text.empty() ? "" : ", ") + printable(tag);
+    return text;
+}
+
+std::string notes_text(const Remarks& remarks) {
+    std::string text;
+    for (const Note& note : remarks.notes) text += note_line(note) + '\n';
+    return text;
+}
+
+std::string remarks_text(const Remarks& remarks) {
+    std::string text = remarks.tags.empty() ? "" : "Tags          " + tags_text(remarks) + '\n';
+    for (const Note& note : remarks.notes) text += "Note          " + note_line(note) + '\n';
     return text;
 }
 
@@ -56,38 +70,27 @@ int run_note(const std::vector<std::string>& arguments, bool clear) {
     std::string text;
     for (const std::string& word : target.words) text += (text.empty() ? "" : " ") + word;
     if (clear && !text.empty()) throw Fatal("--clear takes no text", 2);
-    if (text.size() > longest_note)
-        throw Fatal("a note has at most " + std::to_string(longest_note) + " bytes, this one " +
-                        std::to_string(text.size()) + ": keep it in a file, and note where it is",
-                    2);
-    if (text.empty() && !clear) {
+    if (clear) {
+        or_fail(change_notes(target.folder, [&](Notes& notes) { notes.of(target.trial).notes.clear(); }));
+    } else if (text.empty()) {
         print(remarks_text(or_fail(read_notes(target.folder)).of(target.trial)));
-        return 0;
+    } else {
+        if (const std::string problem = problem_with_note(text); !problem.empty()) throw Fatal(problem, 2);
+        or_fail(add_note(target.folder, target.trial, text));
     }
-    const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    or_fail(change_notes(target.folder, [&](Notes& notes) {
-        auto& own = notes.of(target.trial).notes;
-        clear ? own.clear() : own.push_back({now, text});
-    }));
     return 0;
 }
 
 int run_tag(const std::vector<std::string>& arguments, bool remove) {
     const Target target = target_of(arguments);
     for (const std::string& tag : target.words)
-        if (!is_tag(tag))
-            throw Fatal("'" + printable(tag) + "' is no tag: 1 to 64 characters without blanks and commas", 2);
+        if (const std::string problem = problem_with_tag(tag); !problem.empty()) throw Fatal(problem, 2);
     if (target.words.empty()) {
         print(remarks_text(or_fail(read_notes(target.folder)).of(target.trial)));
         return 0;
     }
-    or_fail(change_notes(target.folder, [&](Notes& notes) {
-        auto& own = notes.of(target.trial).tags;
-        for (const std::string& tag : target.words) {
-            std::erase(own, tag);
-            if (!remove) own.push_back(tag);
-        }
-    }));
+    const std::vector<std::string> none;
+    or_fail(change_tags(target.folder, target.trial, remove ? none : target.words, remove ? target.words : none));
     return 0;
 }
 

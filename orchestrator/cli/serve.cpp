@@ -140,7 +140,7 @@ CommandAction serve_studies(CLI::App& app) {
     app.add_option("--tls-cert", arguments->certificate, "The certificate, in PEM, for https");
     app.add_option("--tls-key", arguments->key, "Its key, in PEM");
     app.add_flag("--insecure", arguments->insecure, "Serve others without TLS: who listens on the way reads the token");
-    app.add_flag("--allow-control", arguments->control, "Let viewers stop trials and studies");
+    app.add_flag("--allow-control", arguments->control, "Let viewers stop trials and studies, and add notes and tags");
     return [arguments] { return serve_command(*arguments); };
 }
 

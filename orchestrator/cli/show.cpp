@@ -103,8 +103,6 @@ int run_show(const ShowArguments& arguments) {
     view::Screen screen = view::screen_of_stdout();
     screen.height = 0;
     print(view::draw_trial(snapshot.study, trial, files_of(snapshot.folder, trial.number), screen));
-    const std::string remarks = remarks_text(or_fail(read_notes(snapshot.folder)).of(trial.number));
-    if (!remarks.empty()) print('\n' + remarks);
     return 0;
 }
 

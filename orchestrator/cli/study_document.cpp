@@ -64,6 +64,7 @@ Json quick_parts(const StudySnapshot& snapshot, page::KeptParts& kept) {
     json["load"] = page::load_columns(or_fail(snapshot.store->telemetry()));
     json["failures"] = page::failures_of(snapshot);
     json["source"] = snapshot.study.source;
+    json["remarks"] = remarks_of_trials(snapshot);
     return json;
 }
 

@@ -4,6 +4,8 @@
 #include <string>
 #include <system_error>
 
+#include "orchestrator/cli/notes.hpp"
+
 namespace hpo {
 
 view::TrialFiles files_of(const StudyFolder& folder, std::int64_t trial) {
@@ -11,7 +13,12 @@ view::TrialFiles files_of(const StudyFolder& folder, std::int64_t trial) {
         std::error_code ignored;
         return std::filesystem::exists(path, ignored) ? path.string() : std::string();
     };
-    return {if_exists(folder.trial_log(trial)), if_exists(folder.checkpoints(trial))};
+    view::TrialFiles files{if_exists(folder.trial_log(trial)), if_exists(folder.checkpoints(trial))};
+    if (const auto notes = read_notes(folder)) {  // results are shown also where notes are damaged
+        files.tags = tags_text(notes->of(trial));
+        files.notes = notes_text(notes->of(trial));
+    }
+    return files;
 }
 
 }  // namespace hpo

@@ -25,6 +25,13 @@ void add_remarks(Json& json, const Remarks& remarks) {
     for (const Note& note : remarks.notes) notes.push_back({{"time", utc_text(note.time)}, {"text", note.text}});
 }
 
+Json remarks_of_trials(const StudySnapshot& snapshot) {
+    Json trials = Json::object();
+    for (const auto& [number, remarks] : notes_of(snapshot).trials)
+        add_remarks(trials[std::to_string(number)] = Json::object(), remarks);
+    return trials;
+}
+
 Json trials_json(const StudySnapshot& snapshot) {
     const Notes notes = notes_of(snapshot);
     Json trials = Json::array();

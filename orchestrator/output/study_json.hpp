@@ -19,6 +19,9 @@ nlohmann::ordered_json study_json(const StudySnapshot& snapshot);
 /// Adds "tags" and "notes" to the object of a study or of a trial.
 void add_remarks(nlohmann::ordered_json& json, const Remarks& remarks);
 
+/// Returns the notes and tags of the trials that have any, by number.
+nlohmann::ordered_json remarks_of_trials(const StudySnapshot& snapshot);
+
 /// Adds, with several objectives, "objectives" and the Pareto "front": each trial's number and values.
 void add_front(nlohmann::ordered_json& json, const StudyRecord& record, const Objective& objective);
 

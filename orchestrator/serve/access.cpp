@@ -85,7 +85,7 @@ std::optional<Answer> refusal(const Request& request, const Route& route, const 
     using To = Route::To;
     if (!known_host(request.host, access.names))
         return plain(421, "this server does not answer by this name; hpo serve --name NAME allows one");
-    if (request.body) return plain(413, "no request here has a body");
+    if (request.body) return plain(413, "this request has no body, or a shorter one");
     const bool reads = request.method == "GET" || request.method == "HEAD";
     if (route.changes() ? request.method != "POST" : !reads) {
         Answer answer = plain(405, "not by this method");
@@ -99,9 +99,9 @@ std::optional<Answer> refusal(const Request& request, const Route& route, const 
         answer.headers.emplace_back("WWW-Authenticate", "Bearer");
         return answer;
     }
-    if (route.to != To::stop) return {};
+    if (!route.controls()) return {};
     if (!access.control)
-        return plain(403, "nothing can be stopped here: hpo serve was started without --allow-control");
+        return plain(403, "nothing can be changed here: hpo serve was started without --allow-control");
     if (!equal_secrets(request.csrf, access.csrf))
         return plain(403, "X-CSRF-Token must be the \"csrf\" that /api/session returns");
     return {};

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <tuple>
 
 #include "hpo/standing.hpp"
 #include "orchestrator/output/study_json.hpp"
+#include "orchestrator/store/notes.hpp"
 
 namespace hpo::serve {
 
@@ -42,9 +44,9 @@ Figures figures_of(const StudySnapshot& snapshot) {
     return figures;
 }
 
-/// What a database's files looked like: changes with all that a study stores. The numbers of a file that is not there
-/// are 0.
-using Look = std::tuple<ino_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+/// What the files of a database and of notes looked like: changes with all that is stored. The numbers of a file that
+/// is not there are 0.
+using Look = std::tuple<ino_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
 
 Look look_at(const StudyFolder& folder) {
     const auto of = [](const std::string& path) {
@@ -56,8 +58,8 @@ Look look_at(const StudyFolder& folder) {
         return info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec;
     };
     const std::string path = folder.database().string();
-    const auto database = of(path), log = of(path + "-wal");
-    return {database.st_ino, database.st_size, time(database), log.st_size, time(log)};
+    const auto database = of(path), log = of(path + "-wal"), notes = of(notes_file(folder).string());
+    return {database.st_ino, database.st_size, time(database), log.st_size, time(log), time(notes)};
 }
 
 }  // namespace
@@ -134,8 +136,8 @@ struct LiveStudies::Shown {
     void summarise() {
         summary = study_json(*snapshot);
         figures = figures_of(*snapshot);
-        version = std::to_string(std::get<0>(look)) + '-' + std::to_string(snapshot->record.sequence) +
-                  (figures.running ? "-running" : "");
+        version = std::to_string(std::get<0>(look)) + '-' + std::to_string(snapshot->record.sequence) + '-' +
+                  std::to_string(std::get<5>(look)) + (figures.running ? "-running" : "");
     }
     void fail(const std::string& why) {
         forget();
@@ -254,6 +256,43 @@ Result<void> LiveStudies::stop(const std::string& study, std::optional<std::int6
     const auto holder = holder_of((*found)->folder);
     if (!holder) return Error{"study " + study + " is not running: there is nothing to stop"};
     return sources_.stop(*holder, trial);
+}
+
+Result<void> LiveStudies::remark(const std::string& study, std::optional<std::int64_t> trial,
+                                 const std::function<Result<void>(const StudyFolder&, std::int64_t)>& write) {
+    const auto found = find(study);
+    if (!found) return found.error();
+    Shown& shown = **found;
+    const std::lock_guard lock(shown.mutex);
+    if (const auto ready = shown.need_snapshot(); !ready) return ready.error();
+    if (trial && *trial > static_cast<std::int64_t>(shown.snapshot->record.trials.size()))
+        return Error{"study " + study + " has no trial " + std::to_string(*trial)};
+    if (const auto written = write(shown.folder, trial.value_or(0)); !written) return written.error();
+    shown.due = {};  // whoever wrote it sees it at once
+    return {};
+}
+
+Result<void> LiveStudies::add_note(const std::string& study, std::optional<std::int64_t> trial,
+                                   const std::string& text) {
+    if (const std::string problem = problem_with_note(text); !problem.empty()) return Error{problem};
+    return remark(study, trial,
+                  [&](const StudyFolder& folder, std::int64_t number) { return hpo::add_note(folder, number, text); });
+}
+
+Result<void> LiveStudies::change_tags(const std::string& study, std::optional<std::int64_t> trial,
+                                      const std::string& words) {
+    std::vector<std::string> added, removed;
+    std::istringstream stream(words);
+    for (std::string word; stream >> word;) {
+        const bool removes = word.starts_with('-');
+        const std::string tag = word.substr(removes ? 1 : 0);
+        if (const std::string problem = problem_with_tag(tag); !problem.empty()) return Error{problem};
+        (removes ? removed : added).push_back(tag);
+    }
+    if (added.empty() && removed.empty()) return Error{"name a tag, or -TAG to remove it"};
+    return remark(study, trial, [&](const StudyFolder& folder, std::int64_t number) {
+        return hpo::change_tags(folder, number, added, removed);
+    });
 }
 
 }  // namespace hpo::serve

@@ -51,6 +51,10 @@ class LiveStudies {
     /// Returns a text that changes with the study, or with the list if `study` is empty. An Error: it is not there.
     Result<std::string> version(const std::string& study);
     Result<void> stop(const std::string& study, std::optional<std::int64_t> trial);
+    /// Adds a note to a trial, or to the study.
+    Result<void> add_note(const std::string& study, std::optional<std::int64_t> trial, const std::string& text);
+    /// Adds tags, separated by blanks, to a trial, or to the study; removes those with a leading '-'.
+    Result<void> change_tags(const std::string& study, std::optional<std::int64_t> trial, const std::string& words);
 
    private:
     struct Shown;
@@ -58,6 +62,9 @@ class LiveStudies {
 
     std::vector<std::shared_ptr<Shown>> all();
     Result<std::shared_ptr<Shown>> find(const std::string& study);
+    /// Calls `write` for the folder and the number of a trial that exists, or 0 for the study.
+    Result<void> remark(const std::string& study, std::optional<std::int64_t> trial,
+                        const std::function<Result<void>(const StudyFolder&, std::int64_t)>& write);
     void refresh_folders();
 
     std::vector<StudyFolder> chosen_;

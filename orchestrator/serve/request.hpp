@@ -13,7 +13,8 @@ struct Request {
     std::string method, path;                                           ///< the path is decoded, without the query
     std::string host, origin, fetch_site, authorization, cookie, csrf;  ///< headers; empty if absent
     std::string known;                                                  ///< If-None-Match
-    bool body = false;  ///< true if a body follows, which no route reads
+    bool body = false;                                                  ///< true if a body follows that was not read
+    std::string text;                                                   ///< the body of a route that takes one
 };
 
 using Text = std::shared_ptr<const std::string>;

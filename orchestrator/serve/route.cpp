@@ -29,8 +29,9 @@ std::optional<std::int64_t> number_of(std::string_view text) {
 
 std::optional<Route> route_of_study(const std::vector<std::string_view>& parts) {
     using To = Route::To;
-    static const std::map<std::string_view, To> of_study{
-        {"trials", To::trials}, {"page", To::document}, {"events", To::events}, {"stop", To::stop}};
+    static const std::map<std::string_view, To> of_study{{"trials", To::trials}, {"page", To::document},
+                                                         {"events", To::events}, {"stop", To::stop},
+                                                         {"notes", To::notes},   {"tags", To::tags}};
     const std::string study(parts[2]);
     if (study.empty()) return {};
     if (parts.size() == 3) return Route{To::study, study};
@@ -41,8 +42,9 @@ std::optional<Route> route_of_study(const std::vector<std::string_view>& parts) 
     const auto trial = number_of(parts[4]);
     if (parts[3] != "trials" || !trial) return {};
     if (parts.size() == 5) return Route{To::trial, study, trial};
-    if (parts.size() == 6 && parts[5] == "stop") return Route{To::stop, study, trial};
-    return {};
+    const auto found = parts.size() == 6 ? of_study.find(parts[5]) : of_study.end();
+    if (found == of_study.end() || !Route{found->second}.controls()) return {};
+    return Route{found->second, study, trial};
 }
 
 }  // namespace

@@ -15,6 +15,8 @@ namespace hpo::serve {
 
 namespace {
 
+constexpr std::uint64_t longest_text = 12'000;  ///< bytes of a body: those of a note, and some more
+
 /// Set while a connection for which there is no thread is handled: it is closed.
 thread_local bool turned_away = false;
 
@@ -95,6 +97,7 @@ thread_local Connection* current = nullptr;
 
 Request request_of(const httplib::Request& from) {
     const std::string length = from.get_header_value("Content-Length");
+    const bool body = from.body.empty() && (from.has_header("Transfer-Encoding") || (!length.empty() && length != "0"));
     return {.method = from.method,
             .path = from.path,
             .host = from.get_header_value("Host"),
@@ -104,7 +107,15 @@ Request request_of(const httplib::Request& from) {
             .cookie = from.get_header_value("Cookie"),
             .csrf = from.get_header_value("X-CSRF-Token"),
             .known = from.get_header_value("If-None-Match"),
-            .body = from.has_header("Transfer-Encoding") || (!length.empty() && length != "0")};
+            .body = body,
+            .text = from.body};
+}
+
+/// Returns true if the body of a request is a text that its route takes.
+bool has_text(const httplib::Request& request) {
+    const auto route = route_of(request.path);
+    return request.method == "POST" && route && route->takes_text() && !request.has_header("Transfer-Encoding") &&
+           request.get_header_value<std::uint64_t>("Content-Length") <= longest_text;
 }
 
 }  // namespace
@@ -113,9 +124,12 @@ struct Server::Parts : private httplib::Server {
     Parts(Site& of, Tls with) : site(of), tls(std::move(with)) {
         new_task_queue = [] { return new Threads; };
         set_pre_routing_handler([this](const httplib::Request& from, httplib::Response& to) {
+            if (has_text(from)) return HandlerResponse::Unhandled;  // read first, then answered by what follows
             answer(request_of(from), to);
             return HandlerResponse::Handled;
         });
+        Post(R"([\s\S]*)",
+             [this](const httplib::Request& from, httplib::Response& to) { answer(request_of(from), to); });
         set_expect_100_continue_handler([](const auto&, auto&) { return 417; });
         set_socket_options([](socket_t socket) {
             const int yes = 1;

@@ -76,6 +76,13 @@ Answer Site::reach(const Request& request, const Route& route) {
             return stopped ? json_answer({{"schema", json_schema}, {"stopping", true}})
                            : plain(409, stopped.error().message);
         }
+        case To::notes:
+        case To::tags: {
+            const auto written = route.to == To::notes ? studies_.add_note(route.study, route.trial, request.text)
+                                                       : studies_.change_tags(route.study, route.trial, request.text);
+            return written ? json_answer({{"schema", json_schema}, {"written", true}})
+                           : plain(409, written.error().message);
+        }
     }
     return plain(404, "not found");
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -19,8 +20,6 @@ namespace hpo {
 namespace {
 
 using NotesJson = nlohmann::ordered_json;
-
-std::filesystem::path file_of(const StudyFolder& folder) { return folder.path / "notes.json"; }
 
 NotesJson json_of(const Remarks& remarks) {
     NotesJson json{{"notes", NotesJson::array()}, {"tags", remarks.tags}};
@@ -38,13 +37,25 @@ Remarks remarks_of(const NotesJson& json) {
 
 }  // namespace
 
-bool is_tag(const std::string& tag) {
-    return !tag.empty() && tag.size() <= 64 && tag.front() != '-' && tag.find_first_of(" ,") == std::string::npos &&
-           printable(tag) == tag;
+std::filesystem::path notes_file(const StudyFolder& folder) { return folder.path / "notes.json"; }
+
+std::string problem_with_note(const std::string& text) {
+    constexpr std::size_t longest = 10'000;
+    if (text.empty()) return "a note needs a text";
+    if (text.size() <= longest) return {};
+    return "a note has at most " + std::to_string(longest) + " bytes, this one " + std::to_string(text.size()) +
+           ": keep it in a file, and note where it is";
+}
+
+std::string problem_with_tag(const std::string& tag) {
+    if (!tag.empty() && tag.size() <= 64 && tag.front() != '-' && tag.find_first_of(" ,") == std::string::npos &&
+        printable(tag) == tag)
+        return {};
+    return "'" + printable(tag) + "' is no tag: 1 to 64 characters without blanks and commas, the first not '-'";
 }
 
 Result<Notes> read_notes(const StudyFolder& folder) {
-    std::ifstream stream(file_of(folder), std::ios::binary);
+    std::ifstream stream(notes_file(folder), std::ios::binary);
     if (!stream) return Notes{};
     const std::string text{std::istreambuf_iterator<char>(stream), {}};
     try {
@@ -54,7 +65,7 @@ Result<Notes> read_notes(const StudyFolder& folder) {
             notes.trials[std::stoll(trial)] = remarks_of(remarks);
         return notes;
     } catch (const std::exception&) {
-        return Error{file_of(folder).string() + ": the file of notes is damaged: repair it or move it away"};
+        return Error{notes_file(folder).string() + ": the file of notes is damaged: repair it or move it away"};
     }
 }
 
@@ -68,7 +79,22 @@ Result<void> change_notes(const StudyFolder& folder, const std::function<void(No
     std::erase_if(notes->trials, [](const auto& trial) { return trial.second.empty(); });
     NotesJson json{{"schema", 1}, {"study", json_of(notes->study)}, {"trials", NotesJson::object()}};
     for (const auto& [trial, remarks] : notes->trials) json["trials"][std::to_string(trial)] = json_of(remarks);
-    return replace_file(file_of(folder), json.dump(1, ' ', false, NotesJson::error_handler_t::replace) + '\n');
+    return replace_file(notes_file(folder), json.dump(1, ' ', false, NotesJson::error_handler_t::replace) + '\n');
+}
+
+Result<void> add_note(const StudyFolder& folder, std::int64_t trial, const std::string& text) {
+    const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    return change_notes(folder, [&](Notes& notes) { notes.of(trial).notes.push_back({now, text}); });
+}
+
+Result<void> change_tags(const StudyFolder& folder, std::int64_t trial, const std::vector<std::string>& added,
+                         const std::vector<std::string>& removed) {
+    return change_notes(folder, [&](Notes& notes) {
+        auto& tags = notes.of(trial).tags;
+        for (const std::string& tag : removed) std::erase(tags, tag);
+        for (const std::string& tag : added)
+            if (std::find(tags.begin(), tags.end(), tag) == tags.end()) tags.push_back(tag);
+    });
 }
 
 }  // namespace hpo

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -39,15 +40,27 @@ struct Notes {
     }
 };
 
-constexpr std::size_t longest_note = 10'000;  ///< bytes
+/// Returns why a text cannot be a note: it is empty, or longer than 10,000 bytes. Empty: it can.
+std::string problem_with_note(const std::string& text);
 
-/// Returns true for valid tags: 1 to 64 bytes of printable text without blanks and commas, and without a leading '-'.
-bool is_tag(const std::string& tag);
+/// Returns why a text cannot be a tag: a tag has 1 to 64 bytes of printable text without blanks and commas, and no
+/// leading '-'. Empty: it can.
+std::string problem_with_tag(const std::string& tag);
+
+/// Returns the path of the file with the notes of a study.
+std::filesystem::path notes_file(const StudyFolder& folder);
 
 /// Returns the notes of a study; none if nobody has written any. Fails if the file is damaged.
 Result<Notes> read_notes(const StudyFolder& folder);
 
 /// Reads the notes, lets `change` change them, and replaces the file. Waits for other processes that do the same.
 Result<void> change_notes(const StudyFolder& folder, const std::function<void(Notes&)>& change);
+
+/// Adds a note of this moment to a trial, or to the study for 0.
+Result<void> add_note(const StudyFolder& folder, std::int64_t trial, const std::string& text);
+
+/// Adds tags to a trial, or to the study for 0; removes those of `removed`.
+Result<void> change_tags(const StudyFolder& folder, std::int64_t trial, const std::vector<std::string>& added,
+                         const std::vector<std::string>& removed);
 
 }  // namespace hpo

@@ -12,10 +12,13 @@
 
 namespace hpo::view {
 
+/// What lies beside the database about a trial.
 struct TrialFiles {
     std::string log;                          ///< empty if there is none
     std::string checkpoints;                  ///< the trial's folder; empty if there is none
     std::vector<std::string> log_lines = {};  ///< the last ones of the log, for a page that shows them
+    std::string tags = {};                    ///< "keep, may"; empty if there are none
+    std::string notes = {};                   ///< a line each; empty if there are none
 };
 
 /// The trial with which a page compares another one, by the objective's metric. Without one, the page has no chart.

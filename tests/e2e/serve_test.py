@@ -406,6 +406,43 @@ class Control(ServeCase):
         status, _, text = served.ask(f"{path}/stop", "POST", token)
         self.assertEqual((status, text), (409, "study scripts is not running: there is nothing to stop\n"))
 
+    def test_notes_and_tags_are_written_and_seen_by_all_viewers(self):
+        running, go_on = self.held()
+        served = Served(self, "--allow-control")
+        path = "/api/studies/scripts"
+        token = {"X-CSRF-Token": served.json("/api/session")["csrf"]}
+        before = served.json(path)
+        note = "with <b>the data</b>\nof May, \u00e4"
+        self.assertEqual(403, served.ask(f"{path}/notes", "POST", body=note)[0])
+        self.assertEqual(405, served.ask(f"{path}/notes", "GET", token)[0])
+        self.assertEqual([], before["notes"])
+        for address, text, status in ((f"{path}/notes", note, 200), (f"{path}/trials/1/notes", "odd", 200),
+                                      (f"{path}/tags", "baseline may", 200), (f"{path}/trials/1/tags", "keep odd", 200),
+                                      (f"{path}/trials/1/tags", "-odd", 200), (f"{path}/trials/9/tags", "keep", 409),
+                                      (f"{path}/tags", "a,b", 409), (f"{path}/notes", "", 409),
+                                      (f"{path}/notes", "x" * 10_001, 409), (f"{path}/notes", "x" * 20_000, 413),
+                                      ("/api/studies/none/notes", "x", 409)):
+            answer = served.ask(address, "POST", token, text.encode())
+            self.assertEqual(status, answer[0], (address, answer[2]))
+            self.assertIn("Content-Security-Policy", answer[1])
+        study, trial = served.json(path), served.json(f"{path}/trials/1")
+        self.assertEqual((["baseline", "may"], [note]), (study["tags"], [each["text"] for each in study["notes"]]))
+        self.assertEqual((["keep"], ["odd"]), (trial["tags"], [each["text"] for each in trial["notes"]]))
+        page = served.json(f"{path}/page")
+        self.assertEqual((study["tags"], {"1": {key: trial[key] for key in ("tags", "notes")}}), (page["study"]["tags"], page["remarks"]))
+        self.assertRegex(self.hpo("show", "scripts/1"), r"tags +keep\nnotes +\d{4}-\d\d-\d\d  odd\n")
+        go_on()
+        running.communicate()
+
+    def test_without_allowance_no_note_is_written(self):
+        running, go_on = self.held()
+        served = Served(self)
+        token = {"X-CSRF-Token": served.json("/api/session")["csrf"]}
+        self.assertEqual(403, served.ask("/api/studies/scripts/notes", "POST", token, "x")[0])
+        go_on()
+        running.communicate()
+        self.assertEqual([], served.json("/api/studies/scripts")["notes"])
+
 
 class Token(ServeCase):
     def token_file(self, mode=0o600):

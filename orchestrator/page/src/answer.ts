@@ -26,6 +26,8 @@ export function answerSection(study: Study): HTMLElement {
     } else {
         fact("Best", study.count === 0 ? "The study has no trials yet." : `No trial has a value of ${study.metric} that counts.`);
     }
+    if (about.tags.length > 0) fact("Tags", about.tags.join(", "));
+    if (about.notes.length > 0) fact("Notes", ...about.notes.map((note) => h("div", { class: "remark" }, h("time", { datetime: note.time }, note.time.slice(0, 10)), ` ${note.text}`)));
     if (answer.constraints) fact("Constraints", answer.constraints);
 
     const sure = importance.parameters.filter((each) => each.sure);

@@ -33,12 +33,23 @@ export function secondsColumn(study: Study): Column {
     return numbers("time", study.columns.seconds, duration);
 }
 
+/** The columns of tags and of notes, where any trial has some. */
+export function remarkColumns(study: Study): Column[] {
+    const all = Object.values(study.document.remarks);
+    const columns: Column[] = [];
+    if (all.some((each) => each.tags.length > 0)) columns.push({ title: "tags", text: (row) => study.remarks(row).tags.join(", ") });
+    if (all.some((each) => each.notes.length > 0)) columns.push({ title: "notes", text: (row) => study.remarks(row).notes.map((note) => note.text).join("\n"), long: true });
+    return columns;
+}
+
 /** What a pointer shows of a trial. */
 export function trialText(study: Study, row: number): string {
     const value = study.columns.value[row]!;
     const step = study.columns.best_step[row]!;
     const lines = [`trial ${row + 1}, ${stateColumn(study).text(row)}`];
     if (Number.isFinite(value)) lines.push(`${study.metric} ${short(value)} at ${study.document.answer.step} ${step}`);
+    const { tags } = study.remarks(row);
+    if (tags.length > 0) lines.push(tags.join(", "));
     for (const parameter of study.parameters.slice(0, 8)) lines.push(`${parameter.name} ${parameterText(parameter, row)}`);
     return lines.join("\n");
 }

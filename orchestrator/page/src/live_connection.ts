@@ -24,9 +24,10 @@ export class Server {
         if (!response.ok) throw new Refused(response.status, await response.text());
         return (await response.json()) as Json;
     }
-    /** Asks for a change. */
-    async post(path: string): Promise<void> {
-        const response = await fetch(path, { method: "POST", headers: { "X-CSRF-Token": this.session.csrf } });
+    /** Asks for a change, with a text where the address takes one. */
+    async post(path: string, text?: string): Promise<void> {
+        const headers = { "X-CSRF-Token": this.session.csrf, ...(text !== undefined && { "Content-Type": "text/plain; charset=utf-8" }) };
+        const response = await fetch(path, { method: "POST", headers, body: text ?? null });
         if (!response.ok) throw new Refused(response.status, await response.text());
     }
 }

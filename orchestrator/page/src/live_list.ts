@@ -25,7 +25,7 @@ export async function listPage(server: Server): Promise<HTMLElement[]> {
 
     const row = (listed: Listed): HTMLElement => {
         const name = listed.study;
-        if ("error" in listed) return h("tr", {}, h("td", {}), h("th", { scope: "row" }, name), h("td", { class: "long", colspan: 5 }, `cannot be read: ${listed.error}`));
+        if ("error" in listed) return h("tr", {}, h("td", {}), h("th", { scope: "row" }, name), h("td", { class: "long", colspan: 6 }, `cannot be read: ${listed.error}`));
         const box = h("input", { type: "checkbox", "aria-label": `Compare ${name}` });
         box.checked = chosen.has(name);
         box.addEventListener("change", () => {
@@ -49,6 +49,7 @@ export async function listPage(server: Server): Promise<HTMLElement[]> {
             h("td", { class: "number" }, listed.best ? short(listed.best.value) : "–"),
             h("td", {}, (listed.objectives ?? [listed]).map((goal) => goal.metric).join(", ")),
             h("td", {}, listed.best ? (listed.front ? `front of ${listed.front.length}` : `trial ${listed.best.trial}`) : "–"),
+            h("td", {}, listed.tags.join(", ")),
             server.session.control ? h("td", {}, stop) : null,
         );
     };
@@ -81,7 +82,7 @@ export async function listPage(server: Server): Promise<HTMLElement[]> {
                     h(
                         "table",
                         { class: "studies" },
-                        h("thead", {}, h("tr", {}, h("td"), head("study"), head("state"), head("ended", "number"), head("best", "number"), head("metric"), head("by"), server.session.control ? h("td") : null)),
+                        h("thead", {}, h("tr", {}, h("td"), head("study"), head("state"), head("ended", "number"), head("best", "number"), head("metric"), head("by"), head("tags"), server.session.control ? h("td") : null)),
                         body,
                     ),
                 ),

@@ -50,6 +50,45 @@ export function stopButton(server: Server, path: string, what: string): HTMLButt
     return button;
 }
 
+/** A form that writes notes and tags about the study, or about a trial: at first the picked one. */
+export function remarkForm(server: Server, path: string, picked: () => number): HTMLElement {
+    const about = h("input", { type: "number", min: 1, step: 1, placeholder: "the study", "aria-label": "Trial; empty: the study" });
+    const note = h("textarea", { rows: 2, maxlength: 5000, placeholder: "A note", "aria-label": "Note" });
+    const tags = h("input", { type: "text", maxlength: 200, placeholder: "tags; -tag removes one", "aria-label": "Tags" });
+    const told = h("output", {});
+    const target = () => (about.value === "" ? path : `${path}/trials/${about.value}`);
+    const button = (label: string, kind: string, field: HTMLInputElement | HTMLTextAreaElement) => {
+        const each = h("button", { type: "button" }, label);
+        each.addEventListener("click", async () => {
+            if (field.value.trim() === "") return field.focus();
+            each.disabled = true;
+            try {
+                await server.post(`${target()}/${kind}`, field.value.trim());
+                field.value = "";
+                told.textContent = "Written.";
+            } catch (error) {
+                told.textContent = (error as Error).message;
+            }
+            each.disabled = false;
+        });
+        return each;
+    };
+    const form = h(
+        "details",
+        { class: "remarks" },
+        h("summary", {}, "Note or tag"),
+        h("label", {}, "Trial ", about),
+        h("div", {}, note, button("Add the note", "notes", note)),
+        h("div", {}, tags, button("Add the tags", "tags", tags)),
+        told,
+    );
+    form.addEventListener("toggle", () => {
+        if (form.open && about.value === "" && picked() > 0) about.value = String(picked());
+        told.textContent = "";
+    });
+    return form;
+}
+
 export function studyPath(name: string): string {
     return `/study/${encodeURIComponent(name)}`;
 }

@@ -2,14 +2,14 @@
 import { discard, h } from "./dom.ts";
 import { Focus } from "./focus.ts";
 import { follow, type Server } from "./live_connection.ts";
-import { apiPath, liveMark, stopButton } from "./live_parts.ts";
+import { apiPath, liveMark, remarkForm, stopButton } from "./live_parts.ts";
 import { type Section, linksTo, sections, summaryOf } from "./sections.ts";
 import { type Document, Study } from "./study.ts";
 
 /** Keeps the picked trial the same in all sections, whenever each was drawn. */
 class SharedFocus {
     private readonly members = new Map<Slot, Focus>();
-    private row = -1;
+    row = -1;
     private spreading = false;
     /** The focus of a section that is drawn now. */
     join(slot: Slot, best: number): Focus {
@@ -129,6 +129,7 @@ export async function studyPage(server: Server, name: string): Promise<HTMLEleme
     const stopStudy = stopButton(server, `${apiPath(name)}/stop`, name);
     const buttons = new Map<number, HTMLElement>();
     const control = h("div", { class: "control" });
+    const remarks = server.session.control ? remarkForm(server, apiPath(name), () => focus.row + 1) : null;
     let anchors = "";
 
     const load = async () => {
@@ -151,7 +152,7 @@ export async function studyPage(server: Server, name: string): Promise<HTMLEleme
     follow(`${apiPath(name)}/events`, load, mark.tell);
     return [
         h("a", { class: "skip", href: "#answer" }, "Skip to the answer"),
-        h("header", {}, h("h1", {}, name), h("p", {}, summary, mark.element), control, links),
+        h("header", {}, h("h1", {}, name), h("p", {}, summary, mark.element), control, remarks, links),
         h("main", {}, ...slots.map((slot) => slot.element)),
         h("footer", {}, `hpo ${server.session.version}`),
     ];

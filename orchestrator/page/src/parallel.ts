@@ -1,6 +1,6 @@
 // Parallel coordinates, whose brushed axes filter the table below them.
 import { type Axis, axis, usefulRange } from "./axis.ts";
-import { parameterColumn, secondsColumn, stateColumn, trialColumn, trialText, valueColumn } from "./columns.ts";
+import { parameterColumn, remarkColumns, secondsColumn, stateColumn, trialColumn, trialText, valueColumn } from "./columns.ts";
 import { announce, h, section, whenDiscarded, whenSeen } from "./dom.ts";
 import { plural, short } from "./format.ts";
 import type { Focus } from "./focus.ts";
@@ -37,7 +37,7 @@ export function parallelSection(study: Study, focus: Focus): HTMLElement | null 
 
     const trials = table({
         rows: order,
-        columns: [trialColumn(), valueColumn(study), ...study.parameters.map(parameterColumn), stateColumn(study), secondsColumn(study)],
+        columns: [trialColumn(), valueColumn(study), ...study.parameters.map(parameterColumn), stateColumn(study), secondsColumn(study), ...remarkColumns(study)],
         pick: focus.pick,
         picked: () => focus.row,
     });

@@ -67,6 +67,15 @@ export interface Importance {
     }[];
     next: string[];
 }
+export interface Note {
+    time: string;
+    text: string;
+}
+/** What users wrote about a study or a trial. */
+export interface Remarks {
+    tags: string[];
+    notes: Note[];
+}
 export interface Failure {
     trial: number;
     state: string;
@@ -90,7 +99,7 @@ export interface Document {
         best: { trial: number; value: number } | null;
         objectives?: Goal[];
         front?: { trial: number; values: Record<string, number> }[];
-    };
+    } & Remarks;
     answer: {
         written: string;
         seconds: number;
@@ -115,6 +124,8 @@ export interface Document {
     sessions: { host: string; version: string; started: string }[];
     load: { source: string; quantity: string; title: string; unit: string; time: Packed; average: Packed; most: Packed }[];
     failures: Failure[];
+    /** Of the trials that have any, by number. */
+    remarks: Record<string, Remarks>;
     source: string;
     machine: { name: string; cpu: string; cores: number; memory: number };
     git: { commit: string; branch: string | null; changed: string | null } | null;
@@ -215,6 +226,11 @@ export class Study {
     /** Whether `a` is better than `b`. */
     better(a: number, b: number): boolean {
         return this.minimize ? a < b : a > b;
+    }
+
+    /** What users wrote about a trial. */
+    remarks(row: number): Remarks {
+        return this.document.remarks[row + 1] ?? { tags: [], notes: [] };
     }
 
     private order: number[] | null = null;
