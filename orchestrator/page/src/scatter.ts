@@ -1,5 +1,5 @@
 // A chart with a mark a trial.
-import { type Chart, chart, mark, markOf, nearest, type Scale } from "./chart.ts";
+import { type Area, chart, mark, markOf, nearest, type Scale } from "./chart.ts";
 import { stateColumn, trialColumn, trialText } from "./columns.ts";
 import type { Focus } from "./focus.ts";
 import type { Study } from "./study.ts";
@@ -14,16 +14,30 @@ export interface ScatterOptions {
     at(row: number): [number, number];
     columns: Column[];
     height?: number;
+    /** Draws below the marks. */
+    under?(area: Area): void;
     /** Rows that are marked strongly and joined by a line, in this order. */
     strong?: number[];
 }
 
-export function scatter(study: Study, focus: Focus, options: ScatterOptions): Chart {
-    const rows: number[] = [];
-    for (let row = 0; row < study.count; row++) {
-        const [x, y] = options.at(row);
-        if (Number.isFinite(x) && Number.isFinite(y) && !(options.x.log && x <= 0) && !(options.y.log && y <= 0)) rows.push(row);
-    }
+export interface Scatter {
+    element: HTMLElement;
+    /** Changes what is shown, and draws again. */
+    update(changed: Partial<ScatterOptions>): void;
+}
+
+/** The rows that have a mark. */
+function marked(study: Study, { x, y, at }: ScatterOptions): number[] {
+    return Array.from({ length: study.count }, (_, row) => row).filter((row) => {
+        const [across, up] = at(row);
+        return Number.isFinite(across) && Number.isFinite(up) && !(x.log && across <= 0) && !(y.log && up <= 0);
+    });
+}
+
+export function scatter(study: Study, focus: Focus, given: ScatterOptions): Scatter {
+    let options = given;
+    let rows = marked(study, options);
+    const columns = () => [trialColumn(), stateColumn(study), ...options.columns];
     const drawn = chart({
         title: options.title,
         height: options.height ?? 260,
@@ -31,6 +45,7 @@ export function scatter(study: Study, focus: Focus, options: ScatterOptions): Ch
         y: options.y,
         draw: (area) => {
             const { context, ratio } = area;
+            options.under?.(area);
             const small = rows.length > 1500;
             const place = (row: number): [number, number] => {
                 const [x, y] = options.at(row);
@@ -67,8 +82,15 @@ export function scatter(study: Study, focus: Focus, options: ScatterOptions): Ch
         },
         pick: focus.pick,
         rows: study.count,
-        columns: [trialColumn(), stateColumn(study), ...options.columns],
+        columns: columns(),
     });
     focus.onChange(drawn.redraw);
-    return drawn;
+    return {
+        element: drawn.element,
+        update: (changed) => {
+            options = { ...options, ...changed };
+            rows = marked(study, options);
+            drawn.update({ title: options.title, x: options.x, y: options.y, columns: columns() });
+        },
+    };
 }

@@ -1,5 +1,6 @@
 // The sections of the page about a study, in their order.
 import { answerSection } from "./answer.ts";
+import { contoursSection } from "./contours.ts";
 import { curvesSection } from "./curves.ts";
 import { failuresSection } from "./failures.ts";
 import type { Focus } from "./focus.ts";
@@ -25,6 +26,7 @@ export const sections: Section[] = [
     parallelSection,
     importanceSection,
     slicesSection,
+    contoursSection,
     speedSection,
     timelineSection,
     failuresSection,
