@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstring>
 #include <optional>
+#include <vector>
 
 #include "hpo/doing.hpp"
 #include "hpo/interrupted.hpp"
@@ -50,9 +51,10 @@ void wake_on_signals() {
 std::string Conversation::run(std::string& failure) {
     while (!ended_ || !out_.empty()) {
         const bool full = out_.size() >= max_unread;
-        std::array<pollfd, 3> ready{{{STDIN_FILENO, static_cast<short>(ended_ || full ? 0 : POLLIN), 0},
-                                     {STDOUT_FILENO, static_cast<short>(out_.empty() ? 0 : POLLOUT), 0},
-                                     {signal_pipe[0], POLLIN, 0}}};
+        std::vector<pollfd> ready{{STDIN_FILENO, static_cast<short>(ended_ || full ? 0 : POLLIN), 0},
+                                  {STDOUT_FILENO, static_cast<short>(out_.empty() ? 0 : POLLOUT), 0},
+                                  {signal_pipe[0], POLLIN, 0}};
+        if (control_) control_->watch(ready);
         if (ended_ || full) ready[0].fd = -1;
         if (out_.empty()) ready[1].fd = -1;
         std::optional<Doing> waiting(std::in_place, out_.empty() ? "waits for requests on standard input"
@@ -63,6 +65,7 @@ std::string Conversation::run(std::string& failure) {
         waiting.reset();
         if (interrupted_by != 0) return interrupted_by == SIGINT ? "interrupted" : "terminated";
         if (!polled) continue;
+        if (control_) control_->serve();
         if (ready[1].revents != 0 && !write_some(failure)) return "nobody reads the answers";
         if (ready[0].fd >= 0 && ready[0].revents != 0 && !read_some(failure)) return "the input could not be read";
         if (!in_place_()) return failure = "the study's folder was moved or removed", failure;

@@ -8,6 +8,7 @@
 
 #include "hpo/lines.hpp"
 #include "hpo/shortage.hpp"
+#include "orchestrator/ask_tell/control_port.hpp"
 #include "orchestrator/ask_tell/lines.hpp"
 
 namespace hpo::ask_tell {
@@ -22,8 +23,10 @@ class Conversation {
    public:
     /// `store` is called after each batch of requests, before their answers are written. It must store what they have
     /// changed. `in_place` returns false once the study's folder has been moved or removed.
-    explicit Conversation(Session& session, std::function<void()> store, std::function<bool()> in_place)
-        : session_(session), store_(std::move(store)), in_place_(std::move(in_place)) {}
+    /// `control` is served, too; null: the session has none.
+    Conversation(Session& session, std::function<void()> store, std::function<bool()> in_place,
+                 ControlPort* control = nullptr)
+        : session_(session), store_(std::move(store)), in_place_(std::move(in_place)), control_(control) {}
 
     /// Runs until the input ends and all answers are written, or a signal arrives, or something fails. Returns the
     /// reason in words. `failure` is left empty unless something failed. A closed output is no failure.
@@ -38,6 +41,7 @@ class Conversation {
     Session& session_;
     std::function<void()> store_;
     std::function<bool()> in_place_;
+    ControlPort* control_;
     ShortageWait shortage_;
     LineSplitter lines_{longest_line};
     std::string out_;

@@ -39,7 +39,7 @@ Session::Session(const Study& study, Ledger& ledger, const Clock& clock)
 
 Offers Session::ask(std::int64_t count) {
     Offers offers;
-    while (static_cast<std::int64_t>(offers.trials.size()) < count && !out_of_time()) {
+    while (static_cast<std::int64_t>(offers.trials.size()) < count && !out_of_time() && !stopping_) {
         const auto& queued = ledger_.queued();
         const std::int64_t trial = queued.empty() ? supply_.further_trial() : *queued.begin();
         if (trial == 0) break;
@@ -48,15 +48,28 @@ Offers Session::ask(std::int64_t count) {
         offers.trials.push_back({trial, record.params, record.repeat_of, record.steps()});
     }
     if (static_cast<std::int64_t>(offers.trials.size()) == count) return offers;
-    if (over()) {
-        if (!out_of_time()) ledger_.close_paused(all_at_once);
+    if (stopping_ || over()) {
+        if (!stopping_ && !out_of_time()) ledger_.close_paused(all_at_once);
         offers.done = true;
     }
     offers.reason = why_fewer();
     return offers;
 }
 
+Result<void> Session::stop(std::int64_t trial) {
+    const auto count = static_cast<std::int64_t>(ledger_.record().trials.size());
+    if (trial < 1 || trial > count)
+        return Error{"there is no " + named(trial) + "; the last one is " + std::to_string(count)};
+    const TrialState state = ledger_.record().trial(trial).state;
+    if (is_final(state)) return Error{named(trial) + " has ended already: " + std::string(to_text(state))};
+    ledger_.finish(trial, TrialState::stopped, "user", "stopped by the user");
+    if (reported_.erase(trial) > 0) stopped_.insert(trial);
+    return {};
+}
+
 Result<Verdict> Session::report(std::int64_t trial, std::int64_t step, Metrics values) {
+    if (stopped_.erase(trial) > 0)
+        return Verdict{to_worker::Action::stop, "user", ledger_.record().trial(trial).reason};
     if (const auto taken = take(trial); !taken) return taken.error();
     const std::int64_t last = reported_[trial], steps = study_.budget.epochs;
     if (step < 1 || step > steps)
@@ -82,6 +95,7 @@ Result<Verdict> Session::report(std::int64_t trial, std::int64_t step, Metrics v
 }
 
 Result<Told> Session::complete(std::int64_t trial, Metrics values) {
+    if (stopped_.erase(trial) > 0) return Told{TrialState::stopped, ledger_.record().trial(trial).reason};
     if (const auto taken = take(trial); !taken) return taken.error();
     const TrialRecord& record = ledger_.record().trial(trial);
     const auto told = values.find(study_.objective.metric);
@@ -110,6 +124,7 @@ Result<Told> Session::complete(std::int64_t trial, Metrics values) {
 }
 
 Result<Told> Session::fail(std::int64_t trial, Metrics values, const std::string& reason) {
+    if (stopped_.erase(trial) > 0) return Told{TrialState::stopped, ledger_.record().trial(trial).reason};
     if (const auto taken = take(trial); !taken) return taken.error();
     if (!values.empty()) ledger_.closing(trial, std::move(values));
     ledger_.finish(trial, TrialState::failed, "", reason.empty() ? "told as failed" : reason);
@@ -159,6 +174,7 @@ void Session::launch(std::int64_t trial) {
 }
 
 std::string Session::why_fewer() const {
+    if (stopping_) return "the user stopped the study";
     if (out_of_time()) return "the time budget is used up";
     const std::int64_t out = count_of(TrialState::running), paused = count_of(TrialState::paused);
     if (out == 0) return supply_.why_over();

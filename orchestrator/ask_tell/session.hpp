@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,15 @@ class Session {
     /// of range or order.
     Result<Verdict> report(std::int64_t trial, std::int64_t step, Metrics values);
 
+    /// Ends a trial that has not ended, as stopped by the user. If it was handed out, its next report has the verdict
+    /// `stop`, or its end is told as that of a stopped trial. Fails if there is no such trial, or if it has ended.
+    Result<void> stop(std::int64_t trial);
+    /// Hands out no more trials in this session; those that are handed out go on to their ends.
+    void stop() { stopping_ = true; }
+    [[nodiscard]] bool stopping() const { return stopping_; }
+    /// Returns the number of trials that are handed out.
+    [[nodiscard]] std::int64_t running() const { return count_of(TrialState::running); }
+
     /// Ends a trial that was handed out, as complete or as failed. `values` are its final metrics. Fails if the trial
     /// is not running, or if a complete trial has no value of the objective.
     Result<Told> complete(std::int64_t trial, Metrics values);
@@ -85,6 +95,8 @@ class Session {
     Seconds began_;
     double seconds_before_;                          ///< duration of all earlier sessions
     std::map<std::int64_t, std::int64_t> reported_;  ///< last step that each running trial reported in this session
+    std::set<std::int64_t> stopped_;                 ///< trials that the user stopped, whose caller has not been told
+    bool stopping_ = false;
 };
 
 }  // namespace hpo::ask_tell

@@ -5,15 +5,18 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <memory>
+#include <optional>
 
 #include "hpo/interrupted.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/version.hpp"
+#include "orchestrator/ask_tell/control_port.hpp"
 #include "orchestrator/ask_tell/conversation.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/engine/held_study.hpp"
 #include "orchestrator/engine/warm_start.hpp"
+#include "orchestrator/execution/private_folder.hpp"
 #include "orchestrator/execution/questions.hpp"
 #include "orchestrator/lookup/study_source.hpp"
 #include "orchestrator/store/no_store.hpp"
@@ -28,8 +31,30 @@ struct AskTellArguments {
     bool no_store = false;
 };
 
-/// Serves one session and returns the exit code. `ledger` must have been replayed.
-int converse(const Study& study, Ledger& ledger, const std::function<bool()>& in_place) {
+void warn(const std::string& message) { std::fprintf(stderr, "hpo: %s\n", printable(message).c_str()); }
+
+/// Opens the control socket of a session and publishes it. Returns nothing, after a warning, where that is refused.
+std::optional<ask_tell::ControlPort> open_control(const PrivateFolder& folder, const Study& study, HolderLock& lock,
+                                                  ask_tell::Session& session, Ledger& ledger) {
+    const auto path = folder.path() / "control";
+    auto port = ask_tell::ControlPort::open(path, study.name,
+                                            {.stop_trial =
+                                                 [&session, &ledger](std::int64_t trial) {
+                                                     const auto stopped = session.stop(trial);
+                                                     ledger.settle();
+                                                     return stopped;
+                                                 },
+                                             .stop_study = [&session] { session.stop(); },
+                                             .running = [&session] { return session.running(); }});
+    if (port)
+        if (const auto published = lock.publish(path.string()); !published) port = published.error();
+    if (port) return *std::move(port);
+    warn("hpo stop and hpo serve cannot reach this session: " + port.error().message);
+    return {};
+}
+
+/// Serves one session and returns the exit code. `ledger` must have been replayed. `lock` is null without a store.
+int converse(const Study& study, Ledger& ledger, HolderLock* lock) {
     const SteadyClock clock;
     ledger.session_started({host_name(), ::getpid(), version});
     ask_tell::Session session(study, ledger, clock);
@@ -41,8 +66,19 @@ int converse(const Study& study, Ledger& ledger, const std::function<bool()>& in
         ledger.summarize();
         summarized = clock.now();
     };
-    const std::string reason = ask_tell::Conversation(session, store, in_place).run(failure);
-    if (in_place()) session.end(session.over() ? "the study is over" : reason);
+    const auto in_place = [&] { return lock == nullptr || lock->in_place(); };
+    std::optional<PrivateFolder> folder;
+    std::optional<ask_tell::ControlPort> control;
+    if (lock != nullptr) {
+        auto made = PrivateFolder::make(study.name);
+        if (!made) warn("hpo stop and hpo serve cannot reach this session: " + made.error().message);
+        if (made) folder = *std::move(made);
+        if (folder) control = open_control(*folder, study, *lock, session, ledger);
+    }
+    const std::string reason =
+        ask_tell::Conversation(session, store, in_place, control ? &*control : nullptr).run(failure);
+    if (in_place())
+        session.end(session.stopping() ? "stopped by the user" : session.over() ? "the study is over" : reason);
     if (!failure.empty()) throw Fatal(failure);
     return interrupted_by != 0 ? exit_status_of(interrupted_by) : 0;
 }
@@ -61,12 +97,9 @@ int ask_tell_command(const AskTellArguments& arguments) {
             if (!rules) throw Fatal(rules.error().message);
             NoStore no_store;
             Ledger ledger(study, no_store, *std::move(proposer), *std::move(rules));
-            return converse(study, ledger, [] { return true; });
+            return converse(study, ledger, nullptr);
         }
         const StudyFolder folder = study_folder(study.name);
-        const auto warn = [](const std::string& message) {
-            std::fprintf(stderr, "hpo: %s\n", printable(message).c_str());
-        };
         const auto held = HeldStudy::take(
             study, folder,
             [&](const std::string& before, const auto& valued) {
@@ -75,7 +108,7 @@ int ask_tell_command(const AskTellArguments& arguments) {
             warn);
         if (!held) throw Fatal(held.error().message);
         if (const auto begun = (*held)->begin(study, folder, warn); !begun) throw Fatal(begun.error().message);
-        return converse(study, (*held)->ledger, [&] { return (*held)->lock.in_place(); });
+        return converse(study, (*held)->ledger, &(*held)->lock);
     } catch (const StoreFailed& failed) {
         throw Fatal(std::string("the study's database cannot be written: ") + failed.what());
     }

@@ -29,9 +29,7 @@ Result<std::string> ask(const std::string& path, const std::string& line, double
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (path.empty() || path.size() >= sizeof address.sun_path)
-        return Error{
-            "it has no control socket: it has just started, or is a program that searches by hpo ask-tell or "
-            "hpo.Study, which must be ended itself"};
+        return Error{"it has no control socket: it has just started, or could not make one"};
     std::memcpy(address.sun_path, path.c_str(), path.size());
 
     const Socket socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};

@@ -19,7 +19,7 @@ int run(const std::string& argument, const std::string& study_argument) {
     if (!holder) throw Fatal("study " + study.name() + " is not running: there is nothing to stop");
     if (const auto stopped = ask_to_stop(*holder, chosen.trial); !stopped) throw Fatal(stopped.error().message);
     print(chosen.trial ? "trial " + std::to_string(*chosen.trial) + " of " + study.name() + " is stopping\n"
-                       : "study " + study.name() + " is stopping; hpo run resumes it\n");
+                       : "study " + study.name() + " is stopping; it can be resumed\n");
     return 0;
 }
 

@@ -1,10 +1,12 @@
 """hpo ask-tell: the session in its documentation, sessions that are killed, and the Python client that uses it."""
+import contextlib
 import json
 import os
 import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -191,6 +193,70 @@ class PythonStudy(Case):
                                       r"killed by signal 9")
         failed = [trial for trial in self.trials("requests") if trial["state"] == "failed"]
         self.assertEqual({trial["reason"] for trial in failed}, {"ValueError: no such layer"})
+
+    def test_hpo_stop_ends_a_trial_and_then_the_study(self):
+        done = self.python("""
+            import hpo, os, subprocess
+
+            def stop(what):
+                subprocess.run([os.environ["HPO_PROGRAM"], "stop", what], check=True)
+
+            def loss(trial):
+                for step in trial.epochs():
+                    if trial.number == 2 and step == 3:
+                        stop("searched/2")
+                    trial.report(step, loss=trial.params.x / step)
+                if trial.number == 3:
+                    stop("searched/3")
+                if trial.number == 4:
+                    stop("searched")
+                return trial.params.x / 9
+
+            with hpo.Study("searched", space={"x": hpo.Float(0, 1)}, objective="loss", trials=9, epochs=9,
+                           sampler="random", stopping=[]) as study:
+                study.optimize(loss)
+                print([(trial.number, trial.state) for trial in study.trials])
+            """)
+        self.assertEqual("[(1, 'complete'), (2, 'stopped'), (3, 'stopped'), (4, 'complete')]", done.stdout.splitlines()[-1])
+        trial = self.trials("searched")[1]
+        self.assertEqual(("user", 2), (trial["rule"], trial["steps"]))
+        self.hpo("stop", "searched", status=1)
+        self.assertIn("is not running", self.error)
+        self.assertIn("stopped by the user", self.hpo("top", "searched", "--once"))
+
+    def test_a_socket_that_nobody_reads_or_that_floods_does_no_harm(self):
+        self.study(STUDY)
+        child = subprocess.Popen([HPO, "ask-tell", "study.yaml"], cwd=self.folder, stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, text=True)
+        self.children.append(child)
+
+        def ask(line):
+            child.stdin.write(line + "\n")
+            child.stdin.flush()
+            return json.loads(child.stdout.readline())
+
+        ask('{"ask": 1}')
+        path = json.loads((self.folder / "runs/requests/lock").read_text())["socket"]
+        clients = [socket.socket(socket.AF_UNIX) for _ in range(40)]
+        for client in clients:
+            client.connect(path)
+            client.settimeout(DEADLINE)
+        clients[-1].sendall(b'{"op": "status"}\n{"op": "stop", "trial": 7}\nnonsense\n')
+        answers = b""
+        while answers.count(b"\n") < 3:
+            answers += clients[-1].recv(4096)
+        first, second, third = map(json.loads, answers.splitlines())
+        self.assertEqual(("requests", child.pid, 1), (first["study"], first["pid"], first["running"]))
+        self.assertEqual([False, False], [second["ok"], third["ok"]])
+        clients[-2].sendall(b"x" * 20_000)  # longer than a request may be
+        with contextlib.suppress(ConnectionResetError):
+            self.assertEqual(b"", clients[-2].recv(1))
+        self.assertEqual("continue", ask('{"report": {"trial": 1, "step": 1, "values": {"loss": 1}}}')["decision"])
+        for client in clients:
+            client.close()
+        child.stdin.close()
+        self.assertEqual(0, child.wait(timeout=DEADLINE))
+        self.assertFalse(os.path.exists(path))
 
     def test_an_interrupted_ask_loses_no_trial_and_mixes_up_no_answers(self):
         """Ctrl-C comes while the answer is awaited: the stand-in for hpo answers only once the program has noticed."""

@@ -105,6 +105,44 @@ TEST(AskTell, SeveralObjectivesAreToldTogetherAndTheBestAreAFront) {
     EXPECT_EQ(best["front"][1]["trial"], 3);
 }
 
+TEST(AskTell, ATrialThatTheUserStopsEndsAtItsNextReportOrItsEnd) {
+    MemoryStore store;
+    AskTellSession hpo(asked_study(), store);
+    hpo.ask(3);
+    hpo.report(1, 1, 0.5);
+    EXPECT_TRUE(hpo.session->stop(1));
+    EXPECT_TRUE(hpo.session->stop(2));
+    EXPECT_EQ(hpo.trial(1).rule, "user");
+    EXPECT_EQ(hpo.trial(1).value, 0.5);
+    EXPECT_FALSE(hpo.session->stop(1));
+    EXPECT_FALSE(hpo.session->stop(4));
+    const json told = hpo.report(1, 2, 0.1);
+    EXPECT_EQ(told["decision"], "stop");
+    EXPECT_EQ(told["rule"], "user");
+    EXPECT_EQ(hpo.trial(1).steps(), 1);
+    EXPECT_EQ(hpo.tell(2, 0.1)["state"], "stopped");
+    EXPECT_EQ(hpo.trial(2).value, std::nullopt);
+    EXPECT_NE(hpo.error(R"({"report": {"trial": 1, "step": 3, "values": {"loss": 0.1}}})"), "");
+    EXPECT_EQ(hpo.report(3, 1, 0.4)["decision"], "continue");
+}
+
+TEST(AskTell, AStudyThatTheUserStopsHandsOutNoTrialUntilItIsResumed) {
+    MemoryStore store;
+    {
+        AskTellSession hpo(asked_study(), store);
+        hpo.ask(2);
+        hpo.session->stop();
+        EXPECT_EQ(hpo(R"({"ask": 1})")["done"], true);
+        EXPECT_EQ(hpo.report(1, 1, 0.5)["decision"], "continue");
+        EXPECT_EQ(hpo.tell(1, 0.5)["ok"], true);
+        hpo.session->end("stopped by the user");
+    }
+    AskTellSession resumed(asked_study(), store);
+    const json trials = resumed.ask(2);
+    EXPECT_EQ(trials[0]["trial"], 2);
+    EXPECT_EQ(trials[1]["trial"], 3);
+}
+
 TEST(AskTell, ProposesTrialsJudgesReportsAndRecordsTheEnd) {
     MemoryStore store;
     AskTellSession hpo(asked_study(), store);

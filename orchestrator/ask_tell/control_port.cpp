@@ -1,0 +1,66 @@
+#include "orchestrator/ask_tell/control_port.hpp"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace hpo::ask_tell {
+
+namespace {
+
+constexpr std::size_t longest_request = 4096;
+constexpr std::size_t most_clients = 16;
+
+}  // namespace
+
+ControlPort::ControlPort(Descriptor listener, std::string study, ControlActions actions)
+    : listener_(std::move(listener)), study_(std::move(study)), actions_(std::move(actions)) {}
+
+Result<ControlPort> ControlPort::open(const std::filesystem::path& socket, std::string study, ControlActions actions) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (socket.native().size() >= sizeof address.sun_path) return Error{socket.string() + ": the path is too long"};
+    std::memcpy(address.sun_path, socket.c_str(), socket.native().size());
+    Descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!listener || ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+        ::listen(listener.get(), most_clients) != 0)
+        return Error{socket.string() + ": " + std::strerror(errno)};
+    return ControlPort(std::move(listener), std::move(study), std::move(actions));
+}
+
+void ControlPort::watch(std::vector<pollfd>& ready) const {
+    ready.push_back({listener_.get(), POLLIN, 0});
+    for (const Client& client : clients_) ready.push_back({client.socket.get(), POLLIN, 0});
+}
+
+void ControlPort::serve() {
+    accept();
+    std::erase_if(clients_, [this](Client& client) { return !answer(client); });
+}
+
+void ControlPort::accept() {
+    for (;;) {
+        Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (!socket) return;  // nobody is left, or no descriptor: the next call tries again
+        if (clients_.size() >= most_clients) clients_.pop_front();
+        clients_.push_back({std::move(socket), LineSplitter(longest_request)});
+    }
+}
+
+bool ControlPort::answer(Client& client) {
+    std::array<char, 1024> bytes{};
+    const auto size = ::recv(client.socket.get(), bytes.data(), bytes.size(), 0);
+    if (size <= 0) return size < 0 && (errno == EAGAIN || errno == EINTR);
+    std::string answers;
+    client.lines.feed({bytes.data(), static_cast<std::size_t>(size)},
+                      [&](std::string_view line) { answers += answer_control(std::string(line), study_, actions_); });
+    if (client.lines.dropped() > 0) return false;
+    return answers.empty() || ::send(client.socket.get(), answers.data(), answers.size(), MSG_NOSIGNAL) ==
+                                  static_cast<ssize_t>(answers.size());
+}
+
+}  // namespace hpo::ask_tell
