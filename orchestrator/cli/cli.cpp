@@ -217,6 +217,18 @@ std::string unknown_option(const CLI::App& app, int argc, char** argv, int first
     return {};
 }
 
+/// Returns a message about an argument that the command lacks or does not take. Returns an empty text for other errors.
+std::string wrong_arguments(const CLI::App& command, const CLI::ParseError& outcome) {
+    if (outcome.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError))
+        for (const CLI::Option* option : command.get_options())
+            if (option->get_required() && option->count() == 0)
+                return command.get_name() + " needs " + option->get_single_name() + ": " + option->get_description();
+    const auto extra = command.get_parent()->remaining(true);
+    if (outcome.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && !extra.empty())
+        return command.get_name() + " has one argument too many: '" + printable(extra.front()) + "'";
+    return {};
+}
+
 int parse_and_run(int argc, char** argv) {
     CLI::App app;
     const DeclaredCommands declared = declare_commands(app);
@@ -230,7 +242,9 @@ int parse_and_run(int argc, char** argv) {
         if (outcome.get_exit_code() == 0) return app.exit(outcome);  // --help, --version
         const auto parsed = app.get_subcommands();
         const CLI::App& command = parsed.empty() ? app : *parsed.front();
-        if (const std::string message = unknown_option(command, argc, argv, parsed.empty() ? 1 : 2); !message.empty())
+        std::string message = unknown_option(command, argc, argv, parsed.empty() ? 1 : 2);
+        if (message.empty() && !parsed.empty()) message = wrong_arguments(command, outcome);
+        if (!message.empty())
             std::fprintf(stderr, "hpo: %s\nTry: hpo %s--help\n", message.c_str(),
                          parsed.empty() ? "" : (command.get_name() + ' ').c_str());
         else

@@ -55,6 +55,10 @@ class Notes(Case):
 
     def test_what_is_no_tag_or_no_trial_is_refused(self):
         self.run_study()
+        self.hpo("tag", status=2)
+        self.assertIn("tag needs WHAT: A study, or STUDY/TRIAL", self.error)
+        self.hpo("schema", "one", status=2)
+        self.assertIn("schema has one argument too many: 'one'", self.error)
         self.hpo("tag", "one", "a,b", status=2)
         self.assertIn("'a,b' is no tag", self.error)
         self.hpo("note", "one", "9", "text", status=1)
