@@ -28,11 +28,26 @@ TEST(Routes, AreThoseOfTheDocument) {
 }
 
 TEST(Routes, NothingElseIsThere) {
-    for (const char* path :
-         {"", "x", "//", "/api", "/api/", "/api/studies/", "/api/studies//page", "/api/studies/a/b",
-          "/api/studies/a/trials/", "/api/studies/a/trials/0", "/api/studies/a/trials/-1", "/api/studies/a/trials/1x",
-          "/api/studies/a/trials/99999999999999999999", "/api/studies/a/trials/1/stop/", "/api/studies/a/trials/1/log", "/api/studies/a/trials/1/page",
-          "/study/", "/study/a/b", "/../etc/passwd", "/api/studies/a/page/1"})
+    for (const char* path : {"",
+                             "x",
+                             "//",
+                             "/api",
+                             "/api/",
+                             "/api/studies/",
+                             "/api/studies//page",
+                             "/api/studies/a/b",
+                             "/api/studies/a/trials/",
+                             "/api/studies/a/trials/0",
+                             "/api/studies/a/trials/-1",
+                             "/api/studies/a/trials/1x",
+                             "/api/studies/a/trials/99999999999999999999",
+                             "/api/studies/a/trials/1/stop/",
+                             "/api/studies/a/trials/1/log",
+                             "/api/studies/a/trials/1/page",
+                             "/study/",
+                             "/study/a/b",
+                             "/../etc/passwd",
+                             "/api/studies/a/page/1"})
         EXPECT_EQ(route_of(path), std::nullopt) << path;
 }
 
