@@ -112,6 +112,7 @@ class Notifying final : public RunObserver {
         if (!ready_.is_null()) notifier_.tell(std::exchange(ready_, nullptr));
         return inner_->draw(picture);
     }
+    std::string output_problem() const override { return inner_->output_problem(); }
 
    private:
     std::unique_ptr<RunObserver> inner_;

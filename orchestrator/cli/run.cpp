@@ -140,6 +140,7 @@ int run_command(const RunArguments& arguments) {
     std::optional<Notifier> notifier;
     if (!arguments.notify.empty()) notifier.emplace(arguments.notify, folder.path / "notify.log");
     Result<RunOutcome> outcome = Error{};
+    std::string output_problem;
     try {
         auto observer = make_run_observer(style, study);
         if (notifier) observer = notifying(std::move(observer), study, folder, *notifier);
@@ -149,6 +150,7 @@ int run_command(const RunArguments& arguments) {
         };
         outcome = run_study(study, folder, programs, *observer, accepted,
                             hosts.empty() ? OpenSite(open_local_site) : cluster::open_hosts(hosts));
+        output_problem = observer->output_problem();
     } catch (...) {
         move_back(aside, folder);
         throw;
@@ -161,6 +163,7 @@ int run_command(const RunArguments& arguments) {
     const TrialRecord* best = best_trial(outcome->record, study.objective);
     const int code = exit_code(*outcome);
     if (notifier) notify_end(*notifier, study, folder, *outcome);
+    if (!output_problem.empty()) return 1;       // which it has said
     if (outcome->signal == SIGHUP) return code;  // the terminal is gone
     if (outcome->folder_lost && !arguments.json) throw Fatal(outcome->reason);
     if (arguments.json) {

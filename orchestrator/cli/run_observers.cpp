@@ -36,13 +36,16 @@ class Output {
     void write(const std::string& text) {
         if (!alive_ || view::write_to(STDOUT_FILENO, text)) return;
         alive_ = false;
-        if (errno != EPIPE && errno != ETIMEDOUT)
-            std::fprintf(stderr, "hpo: cannot write to standard output: %s\n", std::strerror(errno));
+        if (errno == EPIPE || errno == ETIMEDOUT) return;
+        problem_ = std::string("cannot write to standard output: ") + std::strerror(errno);
+        (void)view::write_to(STDERR_FILENO, "hpo: " + problem_ + '\n');
     }
     [[nodiscard]] bool alive() const { return alive_; }
+    [[nodiscard]] const std::string& problem() const { return problem_; }
 
    private:
     bool alive_ = true;
+    std::string problem_;
 };
 
 std::string with_level(const Notice& notice) {
@@ -148,6 +151,7 @@ class InLines final : public Answering {
         if (!picture.empty()) out_.write(picture);
         return out_.alive();
     }
+    std::string output_problem() const override { return out_.problem(); }
 
    private:
     static constexpr double longest_silence = 600;  // seconds
@@ -191,6 +195,7 @@ class InJson final : public Answering {
         if (notice.level != Notice::Level::info) (void)view::write_to(STDERR_FILENO, with_level(notice));
     }
     bool draw(const std::string&) override { return out_.alive(); }
+    std::string output_problem() const override { return out_.problem(); }
 
    private:
     const Study& study_;

@@ -483,10 +483,12 @@ class Session {
             });
         } else if (signal_ == 0) {
             signal_ = number;
-            const char* name = number == SIGINT    ? "interrupted"
-                               : number == SIGTERM ? "terminated"
-                                                   : "the terminal was closed";
-            engine_->interrupt(name);
+            const std::string problem = number == SIGHUP ? observer_.output_problem() : std::string();
+            const std::string reason = number == SIGINT    ? "interrupted"
+                                       : number == SIGTERM ? "terminated"
+                                       : problem.empty()   ? "the terminal was closed"
+                                                           : problem;
+            engine_->interrupt(reason);
         }
     }
 

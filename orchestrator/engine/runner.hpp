@@ -45,8 +45,10 @@ class RunObserver {
     virtual void answer(const std::string& lines) { (void)lines; }
     /// Returns the progress of the session for draw(); empty: nothing to draw. Called about four times a second.
     virtual std::string picture(const SessionView&) { return {}; }
-    /// Draws a picture. Returns false if the terminal is closed; the session then ends as by SIGTERM.
+    /// Draws a picture. Returns false if nothing can be written any more; the session then ends as by SIGTERM.
     virtual bool draw(const std::string& picture) { return (void)picture, true; }
+    /// Returns why nothing can be written; empty if it can, or if the terminal or the reader is gone.
+    [[nodiscard]] virtual std::string output_problem() const { return {}; }
 };
 
 struct RunOutcome {

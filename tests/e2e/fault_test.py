@@ -403,6 +403,17 @@ class Storage(Case):
         for number, trial in before.items():
             self.assertEqual(after[number], trial)
 
+    def test_row_20_an_output_that_cannot_be_written_ends_the_run_with_a_reason(self):
+        study = self.study(fake_study("each=0.02", trials=40, epochs=1))
+        with open("/dev/full", "w") as full:
+            child = subprocess.Popen([HPO, "run", study], cwd=self.folder, stdout=full, stderr=subprocess.PIPE, text=True)
+            self.children.append(child)
+            _, error = child.communicate(timeout=120)
+        self.assertEqual((1, "hpo: cannot write to standard output: No space left on device\n"), (child.returncode, error))
+        self.assert_nobody_left()
+        self.assertIn("cannot write to standard output: No space left", self.hpo("top", "fake", "--once"))
+        self.hpo("run", study, "--quiet")
+
     def test_row_20_a_memory_file_that_cannot_be_written_ends_the_run_with_a_reason(self):
         study = self.study(fake_study("each=0.02", trials=40, epochs=1))
         child = self.start("run", study, "--json")
