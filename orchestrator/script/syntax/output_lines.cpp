@@ -4,6 +4,7 @@
 #include "orchestrator/script/syntax/numbers.hpp"
 #include "orchestrator/script/syntax/plain_line.hpp"
 #include "orchestrator/script/syntax/plain_text.hpp"
+#include "orchestrator/script/syntax/quoted_code.hpp"
 #include "orchestrator/script/syntax/tables.hpp"
 
 namespace hpo::script {
@@ -15,7 +16,7 @@ class OutputReader final : public LineReader {
     void read(string_view line, Reading& reading) override {
         const string text = plain_text(line);
         const std::size_t indent = std::min(text.find_first_not_of(" \t"), text.size());
-        if (indent == text.size()) return;
+        if (indent == text.size() || quoted_.takes(text)) return;
         if (!holds(indent, text)) heading_.clear();
         if (read_objects(text, reading)) return;
         if (tables_.read(text, reading)) return;
@@ -76,6 +77,7 @@ class OutputReader final : public LineReader {
             string(line.substr(0, max_quoted_bytes));
     }
 
+    QuotedCode quoted_;
     Tables tables_;
     string heading_;  ///< the label that a line of its own gives to those that follow
     std::size_t heading_indent_ = 0;

@@ -46,6 +46,47 @@ void expect_all(const std::vector<Sample>& samples) {
         EXPECT_EQ(text(last_of(sample.output)), text(sample.expected)) << sample.program << ": " << sample.output;
 }
 
+/// Returns the metrics of each line, as "name=number", that one reader finds.
+std::vector<std::string> read_in_turn(const std::vector<std::string>& lines) {
+    const auto reader = *make_output_reader({});
+    std::vector<std::string> found;
+    for (const std::string& line : lines) {
+        Reading reading;
+        reader->read(line, reading);
+        for (const NamedNumber& metric : reading.metrics)
+            found.push_back(metric.name + "=" + std::to_string(metric.number).substr(0, 4));
+    }
+    return found;
+}
+
+TEST(QuotedCode, OfATracebackIsNoMetric) {
+    for (const std::string prefix : {"", "[rank0]: ", "  | "})
+        EXPECT_EQ(read_in_turn({"val_auc 0.65", prefix + "Traceback (most recent call last):",
+                                prefix + "  File \"train.py\", line 6, in f", prefix + "    val_auc = 1.0",
+                                prefix + "              ^^^", prefix + "ValueError: val_auc: 3", "val_auc 0.75"}),
+                  (std::vector<std::string>{"val_auc=0.65", "val_auc=0.75"}))
+            << prefix;
+}
+
+TEST(QuotedCode, OfAChainOfTracebacksIsNoMetric) {
+    EXPECT_EQ(read_in_turn({"Traceback (most recent call last):", "    loss = 2.0", "zlib.error: loss 3", "",
+                            "During handling of the above exception, another exception occurred:", "",
+                            "Traceback (most recent call last):", "    loss = 4.0", "KeyboardInterrupt", "loss 0.5"}),
+              (std::vector<std::string>{"loss=0.50"}));
+}
+
+TEST(QuotedCode, WhatAnotherThreadPrintsWithinATracebackIsRead) {
+    EXPECT_EQ(read_in_turn({"Traceback (most recent call last):", "    loss = 2.0", "loss: 0.25", "    loss = 3.0",
+                            "RuntimeError: no"}),
+              (std::vector<std::string>{"loss=0.25"}));
+}
+
+TEST(QuotedCode, OfAWarningIsNoMetricAndWhatFollowsIs) {
+    EXPECT_EQ(read_in_turn({"train.py:12: UserWarning: val_auc = 7 is old", "  val_auc = 8.0", "  val_auc 0.5",
+                            "/usr/lib/a b.py:3: DeprecationWarning: x = 1", "loss 0.25", "Warning: loss 0.75"}),
+              (std::vector<std::string>{"val_auc=0.50", "loss=0.25", "loss=0.75"}));
+}
+
 TEST(OutputLines, OfPyTorchExamplesAndLibrariesOnIt) {
     expect_all({
         {"mnist", "Train Epoch: 1 [0/60000 (0%)]\tLoss: 2.305400", {{"Epoch", 1}, {"Train_Loss", 2.3054}}},
