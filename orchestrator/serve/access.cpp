@@ -85,13 +85,15 @@ std::optional<Answer> refusal(const Request& request, const Route& route, const 
     using To = Route::To;
     if (!known_host(request.host, access.names))
         return plain(421, "this server does not answer by this name; hpo serve --name NAME allows one");
-    if (request.body) return plain(413, "this request has no body, or a shorter one");
     const bool reads = request.method == "GET" || request.method == "HEAD";
     if (route.changes() ? request.method != "POST" : !reads) {
         Answer answer = plain(405, "not by this method");
         answer.headers.emplace_back("Allow", route.changes() ? "POST" : "GET, HEAD");
         return answer;
     }
+    if (request.body)
+        return plain(413, route.takes_text() ? "a body has at most 12,000 bytes, as a form 8,192, and a Content-Length"
+                                             : "this address takes no body");
     if (route.to == To::page || route.to == To::script || route.to == To::style) return {};
     if (is_foreign(request)) return plain(403, "not from another page");
     if (!access.token.empty() && !has_token(request, access)) {

@@ -258,15 +258,25 @@ Result<void> LiveStudies::stop(const std::string& study, std::optional<std::int6
     return sources_.stop(*holder, trial);
 }
 
+Result<void> LiveStudies::find_trial(const std::string& study, std::optional<std::int64_t> trial) {
+    const auto found = find(study);
+    if (!found) return found.error();
+    if (!trial) return {};
+    const std::lock_guard lock((*found)->mutex);
+    if (const auto ready = (*found)->need_snapshot(); !ready) return ready.error();
+    const auto last = static_cast<std::int64_t>((*found)->snapshot->record.trials.size());
+    if (*trial > last)
+        return Error{"study " + study + " has no trial " + std::to_string(*trial) + "; the last one is " +
+                     std::to_string(last)};
+    return {};
+}
+
 Result<void> LiveStudies::remark(const std::string& study, std::optional<std::int64_t> trial,
                                  const std::function<Result<void>(const StudyFolder&, std::int64_t)>& write) {
     const auto found = find(study);
     if (!found) return found.error();
     Shown& shown = **found;
     const std::lock_guard lock(shown.mutex);
-    if (const auto ready = shown.need_snapshot(); !ready) return ready.error();
-    if (trial && *trial > static_cast<std::int64_t>(shown.snapshot->record.trials.size()))
-        return Error{"study " + study + " has no trial " + std::to_string(*trial)};
     if (const auto written = write(shown.folder, trial.value_or(0)); !written) return written.error();
     shown.due = {};  // whoever wrote it sees it at once
     return {};

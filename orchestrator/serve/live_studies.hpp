@@ -50,6 +50,8 @@ class LiveStudies {
     Result<Versioned> json(const Route& route);
     /// Returns a text that changes with the study, or with the list if `study` is empty. An Error: it is not there.
     Result<std::string> version(const std::string& study);
+    /// Fails if there is no such study, or no such trial of it.
+    Result<void> find_trial(const std::string& study, std::optional<std::int64_t> trial);
     Result<void> stop(const std::string& study, std::optional<std::int64_t> trial);
     /// Adds a note to a trial, or to the study.
     Result<void> add_note(const std::string& study, std::optional<std::int64_t> trial, const std::string& text);
@@ -62,7 +64,7 @@ class LiveStudies {
 
     std::vector<std::shared_ptr<Shown>> all();
     Result<std::shared_ptr<Shown>> find(const std::string& study);
-    /// Calls `write` for the folder and the number of a trial that exists, or 0 for the study.
+    /// Calls `write` for the folder and the number of a trial, or 0 for the study.
     Result<void> remark(const std::string& study, std::optional<std::int64_t> trial,
                         const std::function<Result<void>(const StudyFolder&, std::int64_t)>& write);
     void refresh_folders();

@@ -15,6 +15,7 @@ namespace hpo::serve {
 
 namespace {
 
+constexpr std::uint64_t longest_form = 8'192;   ///< bytes of a body of this type: the library reads no more
 constexpr std::uint64_t longest_text = 12'000;  ///< bytes of a body: those of a note, and some more
 
 /// Set while a connection for which there is no thread is handled: it is closed.
@@ -114,8 +115,10 @@ Request request_of(const httplib::Request& from) {
 /// Returns true if the body of a request is a text that its route takes.
 bool has_text(const httplib::Request& request) {
     const auto route = route_of(request.path);
+    const bool form = request.get_header_value("Content-Type").starts_with("application/x-www-form-urlencoded");
     return request.method == "POST" && route && route->takes_text() && !request.has_header("Transfer-Encoding") &&
-           request.get_header_value<std::uint64_t>("Content-Length") <= longest_text;
+           request.has_header("Content-Length") &&
+           request.get_header_value<std::uint64_t>("Content-Length") <= (form ? longest_form : longest_text);
 }
 
 }  // namespace

@@ -72,12 +72,16 @@ Answer Site::reach(const Request& request, const Route& route) {
             return found ? versioned(request, *found) : plain(404, found.error().message);
         }
         case To::stop: {
+            if (const auto there = studies_.find_trial(route.study, route.trial); !there)
+                return plain(404, there.error().message);
             const auto stopped = studies_.stop(route.study, route.trial);
             return stopped ? json_answer({{"schema", json_schema}, {"stopping", true}})
                            : plain(409, stopped.error().message);
         }
         case To::notes:
         case To::tags: {
+            if (const auto there = studies_.find_trial(route.study, route.trial); !there)
+                return plain(404, there.error().message);
             const auto written = route.to == To::notes ? studies_.add_note(route.study, route.trial, request.text)
                                                        : studies_.change_tags(route.study, route.trial, request.text);
             return written ? json_answer({{"schema", json_schema}, {"written", true}})
@@ -89,7 +93,9 @@ Answer Site::reach(const Request& request, const Route& route) {
 
 Answer Site::answer(const Request& request) {
     const auto route = route_of(request.path);
-    auto refused = refusal(request, route.value_or(Route{}), access_);
+    Request looked = request;  // whatever is asked of an address that is not there
+    if (!route) looked.method = "GET", looked.body = false;
+    auto refused = refusal(looked, route.value_or(Route{}), access_);
     Answer answer = refused  ? *std::move(refused)
                     : !route ? plain(404, "there is nothing at this address; docs/serve.md lists them")
                              : reach(request, *route);

@@ -318,7 +318,7 @@ class Harm(ServeCase):
             self.assertEqual(served.ask("/api/studies", headers=headers)[0], expected, headers)
         self.assertEqual(served.ask("/api/studies", "POST")[0], 405)
         self.assertEqual(served.ask("/api/studies", "DELETE")[0], 405)
-        self.assertEqual(served.ask("/api/session", "POST", body="x" * 100)[0], 413)
+        self.assertEqual(served.ask("/api/login", "POST", body="x" * 100)[0], 413)
         for path in ("/api/studies/../../etc/passwd", "/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/runs/small/study.db", "/api/studies/%00"):
             self.assertEqual(served.ask(path)[0], 404, path)
         self.hpo("run", self.study(synthetic(trials=1)))
@@ -400,7 +400,7 @@ class Control(ServeCase):
         self.assertEqual(served.ask(f"{path}/trials/1/stop", "POST", token)[0], 200)
         wait_for(lambda: served.json(f"{path}/trials/1")["state"] == "stopped")
         self.assertEqual(served.json(f"{path}/trials/1")["rule"], "user")
-        self.assertEqual(served.ask(f"{path}/trials/99/stop", "POST", token)[0], 409)
+        self.assertEqual(served.ask(f"{path}/trials/99/stop", "POST", token)[0], 404)
         self.assertEqual(served.ask(f"{path}/stop", "POST", token)[0], 200)
         running.communicate()
         status, _, text = served.ask(f"{path}/stop", "POST", token)
@@ -418,13 +418,21 @@ class Control(ServeCase):
         self.assertEqual([], before["notes"])
         for address, text, status in ((f"{path}/notes", note, 200), (f"{path}/trials/1/notes", "odd", 200),
                                       (f"{path}/tags", "baseline may", 200), (f"{path}/trials/1/tags", "keep odd", 200),
-                                      (f"{path}/trials/1/tags", "-odd", 200), (f"{path}/trials/9/tags", "keep", 409),
+                                      (f"{path}/trials/1/tags", "-odd", 200), (f"{path}/trials/9/tags", "keep", 404), (f"{path}/trials/0/tags", "keep", 404),
                                       (f"{path}/tags", "a,b", 409), (f"{path}/notes", "", 409),
                                       (f"{path}/notes", "x" * 10_001, 409), (f"{path}/notes", "x" * 20_000, 413),
-                                      ("/api/studies/none/notes", "x", 409)):
+                                      ("/api/studies/none/notes", "x", 404), (f"{path}/note", "x", 404)):
             answer = served.ask(address, "POST", token, text.encode())
             self.assertEqual(status, answer[0], (address, answer[2]))
             self.assertIn("Content-Security-Policy", answer[1])
+            self.assertTrue(answer[2].endswith("\n"))
+        form = {**token, "Content-Type": "application/x-www-form-urlencoded"}
+        self.assertEqual(413, served.ask(f"{path}/notes", "POST", form, "x" * 9_000)[0])
+        self.assertEqual(405, served.ask(f"{path}/notes", "PUT", token, "x")[0])
+        with served.socket() as client:  # a request without a length has no body, and is answered at once
+            host = f"{served.url.hostname}:{served.url.port}"
+            client.sendall(f"POST {path}/notes HTTP/1.1\r\nHost: {host}\r\nX-CSRF-Token: {token['X-CSRF-Token']}\r\n\r\n".encode())
+            self.assertIn(b"409", client.recv(4096))
         study, trial = served.json(path), served.json(f"{path}/trials/1")
         self.assertEqual((["baseline", "may"], [note]), (study["tags"], [each["text"] for each in study["notes"]]))
         self.assertEqual((["keep"], ["odd"]), (trial["tags"], [each["text"] for each in trial["notes"]]))
