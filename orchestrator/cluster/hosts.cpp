@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "hpo/clock.hpp"
+#include "hpo/doing.hpp"
 #include "hpo/interrupted.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/cluster/agent_link.hpp"
@@ -89,6 +90,7 @@ class Hosts {
 
     /// Waits until each host is up or set aside; after a while one that is up suffices, and the others join later.
     void open() {
+        const Doing doing("waits for hosts to answer");
         int interrupted = 0;
         const Interrupts signals(request_.loop, [&](int number) { interrupted = number; });
         for (std::size_t i = 0; i < hosts_.size(); ++i) start(i);
@@ -99,7 +101,7 @@ class Hosts {
             if (waited > told_after && !std::exchange(told, true))
                 request_.tell({true, "waits for the agents of " + awaited});
             if (waited > begins_after && any_up()) {
-                request_.tell({true, "begins without " + awaited});
+                request_.tell({true, "begins without " + awaited + "; what answers later joins"});
                 break;
             }
             request_.loop.restart();

@@ -100,8 +100,12 @@ void add_pools(Canvas& canvas, std::span<const Pool> pools, int rows, const Scre
     if (static_cast<int>(shown.size()) > std::max(rows, 2)) {
         const auto devices = pools.subspan(1);
         shown = {pools.front(), sum_of(devices)};
-        const auto aside = std::count_if(devices.begin(), devices.end(), [](const Pool& pool) { return !pool.usable; });
+        const auto is_awaited = [](const Pool& pool) { return pool.state == "awaited"; };
+        const auto awaited = std::count_if(devices.begin(), devices.end(), is_awaited);
+        const auto aside = std::count_if(devices.begin(), devices.end(),
+                                         [&](const Pool& pool) { return !pool.usable && !is_awaited(pool); });
         texts = {texts.front(), numbers(shown[1])};
+        if (awaited > 0) texts[1] += ", " + std::to_string(awaited) + " awaited";
         if (aside > 0) texts[1] += ", " + std::to_string(aside) + " set aside";
     }
     if (rows < static_cast<int>(shown.size())) {

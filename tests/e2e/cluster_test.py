@@ -112,7 +112,7 @@ class Agents(ClusterCase):
 study: several
 objective: {metric: loss, direction: minimize}
 space: {x: {type: float, low: 0.0, high: 1.0}}
-worker: {command: [/bin/sh, -c, 'echo "loss=$1"; test -e go || read never < wait', sh, "{x}"]}
+worker: {command: [/bin/sh, -c, 'test -e go || read never < wait; echo "loss=$1"', sh, "{x}"]}
 budget: {trials: 3, epochs: 1}
 sampler: {type: random}
 stopping: []
@@ -597,7 +597,7 @@ PartitionName=main Nodes=node[1-3] Default=YES State=UP
         victim = children_of(holder, b"srun")[0]
         os.kill(victim, signal.SIGKILL)
         wait_for(lambda: any(trial["attempt"] > 1 and trial["state"] == "running" for trial in self.trials_so_far("several")))
-        self.assertEqual([trial["failures"] for trial in self.trials_so_far("several")], [0] * 6)
+        self.assertEqual({trial["failures"] for trial in self.trials_so_far("several")}, {0})
         self.slurm("scancel", job)
         self.assert_nobody_left(within=30)
 
