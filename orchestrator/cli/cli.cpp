@@ -135,7 +135,7 @@ constexpr std::array table{
     Command{"stop", "End a trial or a running study",
             "hpo stop 7                      trial 7 of the running study\n"
             "hpo stop phase1/7               trial 7 of phase1\n"
-            "hpo stop phase1                 the study; hpo run resumes it",
+            "hpo stop phase1                 the study, which can be resumed",
             commands::stop},
     Command{"convert", "Convert another tool's sweep or experiment to a study",
             "hpo convert sweep.yaml -o study.yaml           reports what cannot be converted, with its line\n"

@@ -37,6 +37,8 @@ int move_study(const std::string& argument, const std::string& name) {
     if (!is_study_name(name))
         throw Fatal(
             "'" + printable(name) + "' is no name of a study: 1 to 64 of A-Z a-z 0-9 . _ -, no '.' or '-' first", 2);
+    if (name.find_first_not_of("0123456789") == std::string::npos)
+        throw Fatal("'" + name + "' would be taken for a trial's number: choose a name with a letter", 2);
     const StudyFolder to{from.path.parent_path() / name};
     std::error_code problem;
     if (fs::is_symlink(from.path, problem)) throw Fatal(from.path.string() + ": a link to another place");

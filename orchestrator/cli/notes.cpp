@@ -86,6 +86,7 @@ int run_tag(const std::vector<std::string>& arguments, bool remove) {
     for (const std::string& tag : target.words)
         if (const std::string problem = problem_with_tag(tag); !problem.empty()) throw Fatal(problem, 2);
     if (target.words.empty()) {
+        if (remove) throw Fatal("--remove needs the tags to remove", 2);
         print(remarks_text(or_fail(read_notes(target.folder)).of(target.trial)));
         return 0;
     }

@@ -41,14 +41,16 @@ std::filesystem::path notes_file(const StudyFolder& folder) { return folder.path
 
 std::string problem_with_note(const std::string& text) {
     constexpr std::size_t longest = 10'000;
-    if (text.empty()) return "a note needs a text";
+    if (text.find_first_not_of(" \t\r\n") == std::string::npos) return "a note needs a text";
     if (text.size() <= longest) return {};
     return "a note has at most " + std::to_string(longest) + " bytes, this one " + std::to_string(text.size()) +
            ": keep it in a file, and note where it is";
 }
 
 std::string problem_with_tag(const std::string& tag) {
-    if (!tag.empty() && tag.size() <= 64 && tag.front() != '-' && tag.find_first_of(" ,") == std::string::npos &&
+    const auto characters =
+        std::count_if(tag.begin(), tag.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
+    if (!tag.empty() && characters <= 64 && tag.front() != '-' && tag.find_first_of(" ,") == std::string::npos &&
         printable(tag) == tag)
         return {};
     return "'" + printable(tag) + "' is no tag: 1 to 64 characters without blanks and commas, the first not '-'";

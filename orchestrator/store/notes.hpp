@@ -40,10 +40,10 @@ struct Notes {
     }
 };
 
-/// Returns why a text cannot be a note: it is empty, or longer than 10,000 bytes. Empty: it can.
+/// Returns why a text cannot be a note: it is blank, or longer than 10,000 bytes. Empty: it can.
 std::string problem_with_note(const std::string& text);
 
-/// Returns why a text cannot be a tag: a tag has 1 to 64 bytes of printable text without blanks and commas, and no
+/// Returns why a text cannot be a tag: a tag has 1 to 64 characters of printable text without blanks and commas, and no
 /// leading '-'. Empty: it can.
 std::string problem_with_tag(const std::string& tag);
 

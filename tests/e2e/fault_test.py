@@ -334,10 +334,10 @@ class Workers(Case):
 
     def test_row_12_a_worker_that_cannot_be_started_ends_the_study_with_the_reason_and_fails_no_trial(self):
         program = self.folder / "program"  # it exists, but it cannot be executed
-        program.write_text("#!/no/such/interpreter\n")
+        program.write_text(f"#!{self.folder}\n")  # as an interpreter, a folder
         program.chmod(0o755)
         self.hpo("run", self.study(fake_study().replace(FAKE, str(program))), status=1)
-        self.assertIn("No such file or directory", self.error)
+        self.assertIn("Permission denied", self.error)
         self.assertIn(str(program), self.error)
         self.assertEqual(finished(self.trials("fake")), {})
 

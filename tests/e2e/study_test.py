@@ -328,7 +328,7 @@ sampler: {type: gp, startup: 3}
         self.assertEqual(set(top), study_keys | {"trials", "waits", "memory"})
         self.assertEqual(set(top["trials"][0]), trial_keys)
         self.assertEqual(set(output("best", "small", "--format", "json")), {"study", "trial", "metric", "value", "step", "params", "worker"})
-        self.assertEqual(set(output("devices", "--json")), {"host", "devices", "libraries", "problem"})
+        self.assertEqual(set(output("devices", "--json")), {"host", "hosts", "devices", "libraries", "problem"})
 
 
 if __name__ == "__main__":
