@@ -53,6 +53,11 @@ class Notes(Case):
         self.hpo("note", "one", "--clear")
         self.assertEqual("Tags          b\n", self.hpo("note", "one"))
 
+    def test_the_length_of_a_tag_counts_characters_not_bytes(self):
+        self.run_study()
+        self.hpo("tag", "one", "é" * 64)
+        self.assertEqual(["é" * 64], json.loads(self.hpo("ls", "--json"))["studies"][0]["tags"])
+
     def test_what_is_no_tag_or_no_trial_is_refused(self):
         self.run_study()
         self.hpo("tag", status=2)
