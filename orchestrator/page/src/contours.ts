@@ -33,7 +33,7 @@ export function contoursSection(study: Study, focus: Focus): HTMLElement | null 
             at: (row: number): [number, number] => [placed(across, row), placed(up, row)],
             columns: [parameterColumn(across), parameterColumn(up), valueColumn(study)],
             under: (area: Area) => paint(area, across, up, cellsOf, low, high),
-            legend: `The darker, the better: from ${short(high)} to ${short(low)}.`,
+            legend: `The stronger the colour, the better: from ${short(high)} to ${short(low)}.`,
         };
     };
     let [across, up] = [first, second];
