@@ -25,8 +25,8 @@ Devices hosts_of(const Machine& machine) {
 
 /// Bytes of a device or of a host.
 struct Reading {
-    double capacity = 0;       ///< without what is kept free
-    double beside_others = 0;  ///< what other programs leave of it
+    double capacity = 0;       ///< less the reserve
+    double beside_others = 0;  ///< the part that other programs leave
     double free = 0;           ///< at this moment; infinite: not known
 };
 
@@ -49,7 +49,7 @@ Admission::Admission(const Machine& machine, std::optional<std::int64_t> paralle
     for (std::size_t device = 0; device < machine.accelerators.size(); ++device) settle(int(device));
 }
 
-// ---- What runs.
+// ---- Running trials.
 
 Admission::Held Admission::held_by(const Reservation& reservation) {
     return {{reservation.footprint, reservation.alone}, hpo::devices_of(reservation)};
@@ -82,7 +82,7 @@ bool Admission::host_changed(int host) {
     return true;
 }
 
-/// Sets what is left of a device or of a host. What is free at this moment limits a device on which nothing of ours
+/// Sets the rest of a device or of a host. What is free at this moment limits a device on which nothing of ours
 /// runs even if all trials end.
 void Admission::settle(int place) {
     Reading reading = is_host(place) ? reading_of(machine_.hosts[std::size_t(on_host(place))])
@@ -98,7 +98,7 @@ void Admission::settle(int place) {
     free_.set_bytes(place, std::min(reading.beside_others - now.taken, reading.free));
 }
 
-// ---- What waits.
+// ---- Waiting trials.
 
 Admission::Fit Admission::fit_of(const TrialNeeds& trial) const {
     const Demand demand{trial.footprint, trial.alone};

@@ -14,14 +14,14 @@
 
 namespace hpo {
 
-/// What a trial needs, as its worker has answered or as it was predicted.
+/// The resources that a trial needs, as its worker has answered or as they were predicted.
 struct TrialNeeds {
     std::int64_t trial = 0;
     Footprint footprint;      ///< margin included
     std::size_t devices = 0;  ///< accelerators at once, its device bytes on each; 0: it computes on the host
     /// Its footprint is a guess: it starts only where nothing else runs, and keeps others away. On an accelerator that
     /// means this device: several may hold one such trial each. On the host, and on a unified device, whose pool the
-    /// host's memory is, it means the whole machine, since whatever runs draws on that.
+    /// host's memory is, it means the whole machine, since all trials draw on it.
     bool alone = false;
     Footprint colocated{0, 0, 0};  ///< in a worker that runs already and trains others of its fusion key
     std::string fusion_key{};      ///< empty: it joins no other trials
@@ -45,7 +45,7 @@ struct TrialNeeds {
 /// The first trial that does not fit keeps a reservation on the device where it can start soonest: where the fewest of
 /// the running ones, the oldest first, must have ended. Later trials go before it only into what it leaves over then
 /// (backfill: Lifka, "The ANL/IBM SP scheduling system", 1995, without run times). So it starts at the latest when
-/// those have ended, whatever came after it, and does not starve; nor does one that must run alone.
+/// those have ended, in spite of later trials, and does not starve; nor does one that must run alone.
 ///
 /// A trial that is kept out by other programs keeps no other from starting. While nothing runs and none is kept out, a
 /// trial is admitted whenever one waits, or all of them never fit.
@@ -73,10 +73,10 @@ class Admission {
     void release(std::int64_t order);
 
     /// A host and its accelerators have been read again. Returns false if it has changed in more than what is used,
-    /// free and usable: then this object has to be made anew.
+    /// free and usable: then this object must be replaced.
     bool host_changed(int host);
-    /// What of fit_of() may have changed since the last call: nothing, whether trials fit beside other programs, or
-    /// also whether they ever do.
+    /// Returns how answers of fit_of() may have changed since the last call: not, beside other programs only, or
+    /// also on the empty machine.
     enum class Change { nothing, beside_others, all };
     Change take_change() { return std::exchange(change_, Change::nothing); }
     /// Whether a trial could start once all running trials have ended: yes, not beside other programs (they use too
@@ -116,7 +116,7 @@ class Admission {
     FreeResources empty_;                ///< without other programs and trials
     FreeResources total_;                ///< without trials
     FreeResources free_;                 ///< now
-    FreeResources later_;                ///< total_ without what runs; with a reservation: what that leaves over
+    FreeResources later_;                ///< total_ less running trials and the reservation
     std::map<std::int64_t, Held> held_;  ///< oldest first
     Change change_ = Change::nothing;    ///< since take_change()
 

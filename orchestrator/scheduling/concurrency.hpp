@@ -1,4 +1,4 @@
-// How many trials run at once where that is not measured (device_concurrency.hpp): what the study says, and the rules
+// How many trials run at once where that is not measured (device_concurrency.hpp): the study's keys, and the rules
 // that `hpo run` and `hpo check` share.
 #pragma once
 
@@ -18,8 +18,8 @@ inline bool searches_concurrency(const Study& study) {
     return !resources.parallel && resources.parallel_each.empty() && resources.trial.gpus == 1;
 }
 
-/// Returns true if the cores do not limit the number of trials at once, since the search finds what the trials of a
-/// script use of them. Cores that the study declares do, and a native trial computes with one thread.
+/// Returns true if the cores do not limit the number of trials at once, since the search finds the use of them by
+/// a script's trials. Cores that the study declares do, and a native trial computes with one thread.
 inline bool cores_are_searched(const Study& study) {
     return searches_concurrency(study) && study.script() && !study.resources.trial.cores;
 }
@@ -40,8 +40,8 @@ inline std::optional<std::int64_t> most_at_once(const Study& study, std::int64_t
 /// search goes to fewer or more by the throughput that it measures.
 inline constexpr std::int64_t fused_at_first = 32;
 
-/// Returns how many trials a worker with several slots trains side by side before anything is measured: all that it has
-/// slots for if the study sets `resources.slots` or the number of trials at once, else at most fused_at_first.
+/// Returns how many trials a worker with several slots trains side by side before anything is measured: as many as it
+/// has slots if the study sets `resources.slots` or the number of trials at once, else at most fused_at_first.
 inline std::int64_t slots_at_first(const Study& study, std::int64_t slots) {
     return searches_concurrency(study) && !study.resources.slots ? std::min(slots, fused_at_first) : slots;
 }

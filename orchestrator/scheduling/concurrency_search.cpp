@@ -11,8 +11,8 @@ namespace hpo {
 namespace {
 
 constexpr double least_share = 0.15;  // of the average trial's work that an additional one has to add
-// A rise needs so many direct observations, and has to exceed so many standard errors: one measurement while the
-// machine is held up must not suffice. It does not exist if so many observations leave it open.
+// A rise needs this number of direct observations, and exceeds this many standard errors: one measurement while the
+// machine is held up must not suffice. It does not exist if this many observations leave it open.
 constexpr std::int64_t least_for_a_rise = 2, most_for_a_rise = 12;
 constexpr double errors_for_a_rise = 2;
 // Trials that have to be left to start, per trial at once, to try fewer: that leaves a part of the machine idle for

@@ -11,7 +11,7 @@
 
 namespace hpo {
 
-/// What a search has found, to begin the next session with.
+/// The findings of a search, from which the next session begins.
 struct FoundConcurrency {
     std::int64_t number = 0;            ///< 0 if nothing is known
     std::vector<RateChange> changes{};  ///< measured
@@ -37,17 +37,17 @@ class ConcurrencySearch {
 
     /// Adds measured changes. decide() has to follow.
     void add(const RateChange& change);
-    /// Moves to the best known number, and chooses what to try next. `left` is the number of trials that are left to
-    /// start: a number is only tried if enough trials are left to pay for it. `measured` is the number of trials that
-    /// run now if their rates are known, else 0.
+    /// Moves to the best known number, and chooses the number to try next. `left` is the number of trials that are left
+    /// to start: a number is only tried if enough trials are left to pay for it. `measured` is the number of trials
+    /// that run now if their rates are known, else 0.
     void decide(std::int64_t left, std::int64_t measured);
     /// Returns true while another number than the best known one is tried.
     [[nodiscard]] bool trying() const { return limit_ != number_; }
-    /// Reports that so many trials ended without a measurement. A number that cannot be measured is given up.
+    /// Reports the number of trials that ended without a measurement. A number that cannot be measured is given up.
     void ended_unmeasured(std::int64_t trials);
 
     [[nodiscard]] FoundConcurrency found() const { return {number_, curve_.changes()}; }
-    /// Returns what was measured in this session, as "2 at once: 1.93 times the work of one; 3: 1.90 times". Returns an
+    /// Returns the measurements of this session, as "2 at once: 1.93 times the work of one; 3: 1.90 times". Returns an
     /// empty text if nothing was measured. Numbers are relative to the smallest one that was measured.
     [[nodiscard]] std::string text() const;
 
@@ -61,7 +61,7 @@ class ConcurrencySearch {
     void move();
 
     std::int64_t number_, most_, limit_;
-    ThroughputCurve curve_;                         ///< with what is remembered
+    ThroughputCurve curve_;                         ///< with remembered changes
     ThroughputCurve measured_;                      ///< in this session
     bool descended_ = false;                        ///< the last move was to fewer trials
     std::map<std::int64_t, std::int64_t> in_vain_;  ///< trials that ended without a measurement, by the limit

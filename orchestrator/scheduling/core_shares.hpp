@@ -20,7 +20,7 @@ struct CoreUser {
     bool borrows = false;      ///< trains a trial that can use more
 };
 
-/// Returns the cores of each user: its own first, then those that are lent to it. What is lent is dealt out evenly, and
+/// Returns the cores of each user: its own first, then those that are lent to it. Lent cores are dealt out evenly, and
 /// nobody has more than most_cores_of_a_worker.
 std::vector<std::vector<int>> share_cores(std::span<const CoreUser> users);
 

@@ -11,12 +11,12 @@
 
 namespace hpo {
 
-/// Where a search begins and what it may try at most.
+/// The number where a search begins, and the largest that it may try.
 struct ConcurrencyRange {
     std::int64_t start = 1, most = 1;
 };
 
-/// What was found about the number of trials at once on a device in earlier sessions.
+/// The findings of earlier sessions about the number of trials at once on a device.
 struct RememberedConcurrency {
     FoundConcurrency workers, fused;
 };

@@ -103,7 +103,7 @@ class Table {
     bool form_changed_ = false;
 };
 
-/// What is known of one kind of memory.
+/// The knowledge of one kind of memory.
 class Knowledge {
    public:
     void learn(const Table& table, std::vector<Row> rows, std::vector<double> bytes) {
@@ -206,7 +206,7 @@ class Knowledge {
         return false;
     }
 
-    /// The same but for reals that the law does not use, and for small differences in those that it does.
+    /// Like the above, except for reals that the law does not use, and for small differences in those that it does.
     [[nodiscard]] bool alike(const Table& table, const Row& one, const Row& other) const {
         for (std::size_t c = 0; c < one.size(); ++c) {
             if (one[c] == other[c]) continue;
@@ -224,9 +224,9 @@ class Knowledge {
     std::vector<Row> proportion_rows_;
     std::vector<double> proportion_bytes_;
     double raise_ = 1;            ///< of the bound in proportion, from leaving one out
-    double proportion_cost_ = 0;  ///< mean of that bound over what was taken
+    double proportion_cost_ = 0;  ///< mean of bound / taken
     std::optional<MemoryFit> fit_;
-    double worst_ = 1;  ///< of its bound, what any configuration took
+    double worst_ = 1;  ///< largest taken / bound of any configuration
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What trials of a script need, learned from what others of the study were seen to take. Pure and deterministic.
+// The memory that trials of a script need, learned from the peaks of others of the study. Pure and deterministic.
 #pragma once
 
 #include <memory>
@@ -23,9 +23,9 @@ Footprint with_measurement_error(const Footprint& peak);
 /// `alone` while nothing was measured nor declared of the memory that trials of this study lie in (`on_device`: the
 /// device's, else the host's). From the first measurement on never again: with few measurements the bound is generous
 /// instead, because a trial that has to be alone can only start when all others on its device have ended. Device and
-/// host memory are learned separately; what was never measured nor declared is reserved as 0.
+/// host memory are learned separately; memory that was never measured nor declared is reserved as 0.
 ///
-/// A declared size holds until a measurement exceeds it, and is then replaced by what was learned. Otherwise:
+/// A declared size holds until a measurement exceeds it, and is then replaced by the learned bound. Otherwise:
 /// - Parameters that were measured: the largest such peak and its error.
 /// - In proportion: for each measured configuration, its peak times how many times larger each whole number is here,
 ///   times 1.25 for each categorical that differs; of these the least. It is an upper bound where memory grows with
@@ -34,12 +34,12 @@ Footprint with_measurement_error(const Footprint& peak);
 /// - From five configurations on a law (memory_fit.hpp) with a margin from its cross-validation, where that is less.
 ///   Beyond the numbers that were seen it is scaled in proportion by whole numbers that had no chance to show an
 ///   effect, and a value of a categorical that was never seen counts half as much again as the largest peak.
-/// - Never less than what configurations took that differ only in numbers that the law does not use.
+/// - Never less than the peak of configurations that differ only in numbers that the law does not use.
 ///
 /// On random laws of layers, with noise, categoricals that multiply or add and numbers that do nothing, the bound held
-/// in 98 % of the predictions after 8 to 15 configurations, for 1.7 times what was taken, and in 99.3 % from 16 to 47,
-/// for 1.2 times. No bound that is learned can promise to hold for what it has not seen: the caller caps it at what an
-/// empty device gives, instead of refusing the trial, and answers a trial that takes more by out_of_memory.hpp.
+/// in 98 % of the predictions after 8 to 15 configurations, for 1.7 times the memory taken, and in 99.3 % from 16 to
+/// 47, for 1.2 times. No learned bound is sure to hold for unseen configurations: the caller caps it at the capacity of
+/// an empty device, instead of refusing the trial, and answers a trial that takes more by out_of_memory.hpp.
 class FootprintModel {
    public:
     explicit FootprintModel(DeclaredFootprint declared = {}, bool on_device = false);
@@ -47,7 +47,7 @@ class FootprintModel {
     FootprintModel& operator=(FootprintModel&&) noexcept;
     ~FootprintModel();
 
-    /// The largest of several measurements of the same parameters counts. What was not measured is 0.
+    /// The largest of several measurements of the same parameters counts. Kinds that were not measured are 0.
     void measured(const Params& params, const Footprint& peak);
     /// Fits when enough is new: milliseconds then, else microseconds.
     [[nodiscard]] Prediction predict(const Params& params) const;

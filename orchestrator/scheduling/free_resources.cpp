@@ -211,7 +211,7 @@ bool FreeResources::shares_host(int device) const { return !known(device) || poo
 double FreeResources::host_bytes(const Demand& demand, Where devices) const {
     double bytes = demand.host_bytes;
     for (const int device : devices) {
-        // What a device that is gone held was not the host's.
+        // Memory of a device that is gone was not the host's.
         const bool here = is_host(device) || (known(device) && shares_host(device));
         bytes += here ? demand.device_bytes : 0;
     }

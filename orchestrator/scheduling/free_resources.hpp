@@ -32,7 +32,7 @@ struct Demand {
     Demand(const Footprint& footprint, bool alone_);
 };
 
-/// What trials share: the memory of a host or of one device.
+/// A pool that trials share: the memory of a host or of one device.
 struct Pool {
     double bytes = 0;                                        ///< free
     double taken = 0;                                        ///< by trials
@@ -59,7 +59,7 @@ class FreeResources {
 
     /// Whether a host still has the cores, and the devices with the kinds of memory, with which this was made.
     [[nodiscard]] bool fits_layout_of(int host) const;
-    /// Sets the free bytes of a device or a host, and looks anew whether the device is usable. Returns true if either
+    /// Sets the free bytes of a device or a host, and checks again whether the device is usable. Returns true if either
     /// has changed.
     bool set_bytes(int place, double bytes);
 
@@ -82,7 +82,7 @@ class FreeResources {
     /// Which of the devices has the most bytes.
     [[nodiscard]] int largest(Where devices) const;
 
-    /// In what a trial is too large, if it is by cores or bytes.
+    /// Returns the resource of which a trial needs too much, cores or bytes, with the numbers; empty: neither.
     [[nodiscard]] std::string shortage(const Demand& demand, double cores, int device, bool empty) const;
 
    private:

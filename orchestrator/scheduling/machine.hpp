@@ -1,4 +1,4 @@
-// A machine, and what trials hold of it. Bytes.
+// A machine, and the resources that trials hold. Bytes.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ struct Accelerator {
     std::optional<std::int64_t> parallel;  ///< trials at once; absent: as many as fit
     bool usable = true;    ///< false: lost, or set aside after a fault; its trials keep their reservations
     bool unified = false;  ///< its memory is its host's: device bytes count here and there
-    /// Free at this moment; absent: what the reservations leave. Less than they leave where trials took more
-    /// than they reserved: nothing is launched into what is not free.
+    /// Free at this moment; absent: the rest beside reservations. Less than that rest where trials took more
+    /// than they reserved: nothing is launched into memory that is not free.
     std::optional<std::int64_t> free;
     int host = 0;  ///< index in Machine::hosts
 };

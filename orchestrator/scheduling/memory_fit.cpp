@@ -113,7 +113,7 @@ double t_quantile(double degrees) {
 
 using Columns = std::vector<std::vector<double>>;
 
-/// The candidate that explains most of what `basis` (orthonormal) leaves, best first.
+/// Candidates by how much they explain of the residual of `basis` (orthonormal), best first.
 std::vector<std::size_t> best_next(const Columns& values, const Columns& basis, const std::vector<double>& rest) {
     std::vector<std::pair<double, std::size_t>> gains;
     std::vector<double> column;
@@ -219,7 +219,7 @@ std::vector<MemoryFit::Law> MemoryFit::path(const std::vector<Term>& candidates,
             std::vector<Term> terms = chosen;
             terms.push_back(open[next]);
             Law law = fit(terms, rows, bytes);
-            // What is left without a negative share: memory is a sum of parts.
+            // The rest, without negative shares: memory is a sum of parts.
             while (!law.coefficients.empty() && law.terms.size() > 1) {
                 const auto least = std::min_element(law.coefficients.begin(), law.coefficients.end());
                 if (*least >= 0) break;
@@ -230,7 +230,7 @@ std::vector<MemoryFit::Law> MemoryFit::path(const std::vector<Term>& candidates,
             if (terms == chosen) continue;
             chosen = std::move(terms);
             laws.push_back(std::move(law));
-            // A categorical may change what a part of the memory is multiplied with.
+            // A categorical may change the factor of a part of the memory.
             for (const Term& term : candidates)
                 if (term.size() == 1 && term.front().power == 0 && !open[next].empty() && open[next].size() < 4) {
                     Term both = open[next];

@@ -20,7 +20,7 @@ struct Factor {
 /// Product of its factors; none: a constant.
 using Term = std::vector<Factor>;
 
-/// What the columns of a table are.
+/// The columns of a table.
 enum class Column {
     whole,        ///< sizes and counts: their products, up to three at a time, and ratios may drive memory
     real,         ///< by themselves and times a whole number
@@ -31,7 +31,7 @@ using Row = std::vector<double>;
 
 /// Terms enter one by one (forward stepwise, "The Elements of Statistical Learning", section 3.3), fitted by least
 /// squares of relative errors; how many is decided by cross-validation that repeats the whole choice in each fold,
-/// whose errors then also say how wrong the law may be on what it has not seen (CV+: Barber, Candes, Ramdas,
+/// whose errors then also say how wrong the law may be on unseen rows (CV+: Barber, Candes, Ramdas,
 /// Tibshirani, "Predictive inference with the jackknife+", Annals of Statistics 2021).
 class MemoryFit {
    public:
@@ -41,9 +41,9 @@ class MemoryFit {
     static constexpr std::size_t least_rows = 5;
 
     [[nodiscard]] double expected(const Row& row) const;
-    /// What hardly any trial of this row takes more than; grows with the distance from the rows seen (leverage).
+    /// A bound that hardly any trial of this row exceeds; grows with the distance from the rows seen (leverage).
     [[nodiscard]] double bound(const Row& row) const;
-    /// Mean of bound / bytes in the cross-validation: what it costs to trust it.
+    /// Mean of bound / bytes in the cross-validation: the cost of trusting it.
     [[nodiscard]] double cost() const { return cost_; }
     [[nodiscard]] bool uses(std::size_t column) const;
 

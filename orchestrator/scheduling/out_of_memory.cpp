@@ -31,7 +31,7 @@ Amounts amounts_of(const MemoryDeath& death) {
 constexpr std::int64_t tries_beside_others = 2;
 /// Times its measured peak, a trial is reserved at most after it said that memory ran out.
 constexpr double most_of_peak = 4;
-/// What other programs may use of an empty machine: a desktop's share.
+/// The share of an empty machine that other programs may use: a desktop's.
 constexpr double tolerated = 0.1;
 constexpr double most_of_capacity = 0.5;
 constexpr std::int64_t deaths_at_most = 40;
@@ -50,7 +50,7 @@ Result<NextTry> after_out_of_memory(const MemoryDeath& death) {
     const double grown = std::min(wanted, std::max(worthwhile, reserved));
 
     NextTry next{death.reserved, death.alone, death.micro_batches, {}};
-    // Of the other kind, what was seen, as far as there is room for it.
+    // Of the other kind, the measured peak, as far as there is room.
     const auto at_least = [](std::int64_t& bytes, std::int64_t seen, std::int64_t most) {
         bytes = std::max(bytes, std::min(seen, most));
     };
@@ -72,7 +72,7 @@ Result<NextTry> after_out_of_memory(const MemoryDeath& death) {
     if (!had_all) return reserve(all, true);
     const bool smaller = death.more_micro_batches && *death.more_micro_batches > death.micro_batches;
     if (smaller && available >= reserved / 2) {
-        // It needs less now: what was reserved, or as much of it as there is, is enough.
+        // It needs less now: its reservation, or as much as there is, is enough.
         reserve(std::min(std::max(reserved, used), available), true);
         next.micro_batches = *death.more_micro_batches;
         next.how = (death.may_recompute ? "in the memory of " : "in ") + std::to_string(next.micro_batches) +
@@ -81,7 +81,7 @@ Result<NextTry> after_out_of_memory(const MemoryDeath& death) {
     }
     const bool may_go_on = !death.waited && death.deaths < deaths_at_most;
     if (may_go_on && reserved + more <= all) return reserve(all, true);
-    // A process on the host that took little does not miss what others take, unless they take most of it. On a device,
+    // A process on the host that took little does not miss memory of others, unless they take most. On a device,
     // trials often take nearly all that they need in one step, between two readings.
     const bool took_little = !death.on_device && peak > 0 && worthwhile <= available;
     if (may_go_on && others > (took_little ? most_of_capacity : tolerated) * capacity) {

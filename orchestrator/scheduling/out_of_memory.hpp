@@ -1,4 +1,4 @@
-// What follows when an attempt ended for want of memory: never the same launch twice, never a loop. Pure.
+// The next launch after an attempt ended for want of memory: never the same launch twice, never a loop. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace hpo {
 
 /// Seconds for which a trial waits until other programs free the memory that it is reserved after it ran out of memory.
-/// Then it is tried with what they leave.
+/// Then it is tried with the rest.
 inline constexpr double longest_wait_for_others = 300;
 
 /// An attempt that ran out of memory. Bytes.
@@ -26,14 +26,14 @@ struct MemoryDeath {
     std::int64_t micro_batches = 1;                  ///< of one update
     std::optional<std::int64_t> more_micro_batches;  ///< the next larger number; absent: cannot be made smaller
     bool may_recompute = false;  ///< the worker may keep fewer activations in place of smaller micro-batches
-    /// What an empty machine gives one trial: its largest device, the host. Capacity less reserve. Where both kinds lie
-    /// in one pool (unified memory), of each what the reservation of the other leaves.
+    /// The capacity, less the reserve, of an empty machine for one trial: largest device, host. Where both kinds lie
+    /// in one pool (unified memory), of each the rest beside the reservation of the other.
     Footprint capacity;
-    Footprint others{0, 0, 0};  ///< of `capacity`, what other programs use now
+    Footprint others{0, 0, 0};  ///< the part of `capacity` that other programs use now
 };
 
 struct NextTry {
-    /// At least so much, until the trial has got further than this attempt.
+    /// At least this footprint, until the trial has got further than this attempt.
     Footprint reservation;
     bool alone = false;
     std::int64_t micro_batches = 1;
@@ -42,14 +42,14 @@ struct NextTry {
 };
 
 /// The next rung of the ladder, for the memory that ran out:
-/// 1. half as much again, then twice as much (at least what was measured plus its error), with others;
-/// 2. alone, with all that other programs leave;
+/// 1. half as much again, then twice as much (at least the measured peak plus its error), with others;
+/// 2. alone, with all memory that other programs leave;
 /// 3. alone, with smaller micro-batches, each at most half of the one before: at once where other programs have taken
-///    up to half of what was reserved;
+///    up to half of the reservation;
 /// 4. where other programs use more than a tenth of the capacity, or half of the host's if four times the measured peak
 ///    fit beside them: with nine tenths of it, for which it waits by itself, though not for ever (`waited`).
 /// Then an Error with the numbers. So a trial is given up only after it died with the smallest micro-batch in all the
-/// capacity there is but for a desktop's share, or in what other programs left for a while.
+/// capacity there is but for a desktop's share, or in the memory that other programs left for a while.
 ///
 /// On the first two rungs a reservation grows to at most four times the measured peak: a program may say that memory
 /// ran out for reasons of its own, and more would only keep other trials, and itself, from running.
@@ -66,13 +66,13 @@ struct OutOfMemoryLine {
     std::string line;
 };
 
-/// What a script writes that ends for want of memory without telling us: an exception of PyTorch, JAX, TensorFlow or
+/// Messages of scripts that end for want of memory: an exception of PyTorch, JAX, TensorFlow or
 /// Python that nobody caught, an error of CUDA, HIP or OpenCL, the C++ library's. Of several lines the last one counts.
 /// `on_device`: it trained on an accelerator. Nothing where no line shows it.
 std::optional<OutOfMemoryLine> find_out_of_memory(std::string_view last_output, bool on_device);
 
 /// Twice as many micro-batches, at most one a sample; nothing when they are that already, or when the numbers make no
-/// sense. A micro-batch has batch / accumulation samples, rounded up; the last one what is left.
+/// sense. A micro-batch has batch / accumulation samples, rounded up; the last one the rest.
 std::optional<std::int64_t> next_accumulation(std::int64_t batch_size, std::int64_t accumulation);
 
 }  // namespace hpo

@@ -40,7 +40,7 @@ void count_member(Counts& counts, const Key& key, bool in) {
 
 }  // namespace
 
-// ---- What changes.
+// ---- Changes.
 
 void Placement::set_machine(const Machine& machine) {
     machine_ = &machine;
@@ -197,14 +197,14 @@ void Placement::assess_changed() {
     if (change == Admission::Change::all || !all_fit) assess_all();
 }
 
-// ---- What follows.
+// ---- Decisions.
 
 PlacementDecision Placement::decide() {
     assess_changed();
     PlacementDecision decision;
     for (const std::int64_t number : limits_.grows ? std::set<std::int64_t>() : never_)
         decision.never.push_back({number, admission_->too_large(needs_of(number))});
-    // Nothing starts then, but what waits for other programs is told.
+    // Nothing starts then, but trials that wait for other programs are told.
     const bool may_start = decision.never.empty();
     for (const auto& [number, trial] : queue_) {
         if (!may_start && kept_out_.empty()) break;
@@ -258,7 +258,7 @@ bool Placement::may_use_another(int device) const {
 bool Placement::takes(const PlacementWorker& worker, const TrialNeeds& trial, const Admission::Launch& launch) const {
     if (!is_on(worker, launch)) return false;
     if (worker.trials == 0) return !launch.joins;
-    // Workers that do not answer what trials need have no fusion keys: any trials may share one.
+    // Workers that cannot plan trials have no fusion keys: any trials may share one.
     const bool alike = launch.joins ? worker.fusion_key == trial.fusion_key : !worker.plans;
     return alike && !trial.own_worker && worker.trials < slots_of(worker);
 }

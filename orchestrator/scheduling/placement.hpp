@@ -1,5 +1,5 @@
 // Which waiting trial starts in which worker, and which worker is started or released for it: a state machine without
-// I/O and clock. `hpo run` and `hpo simulate` tell it what workers report, and `hpo check` what would follow.
+// I/O and clock. `hpo run` and `hpo simulate` tell it the reports of workers, and `hpo check` the expected ones.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace hpo {
 
-/// What placing has to know of a worker.
+/// The facts of a worker that placing needs.
 struct PlacementWorker {
     enum class State { empty, starting, ready, leaving };
     State state = State::empty;
@@ -25,7 +25,7 @@ struct PlacementWorker {
     std::string fusion_key{};   ///< that its trials have in common; empty: they need none, or there are none
     std::size_t slots = 1;      ///< trials at once
     std::size_t trials = 0;     ///< that it trains, or that are reserved for it
-    bool plans = false;         ///< it can answer what a trial needs
+    bool plans = false;         ///< it can plan a trial: answer its needs
     std::int64_t planning = 0;  ///< trial that it was asked about and has not answered for yet; 0: none
     bool exclusive = false;     ///< its trial shares a worker with no other
 
@@ -48,7 +48,7 @@ struct PlacementLimits {
     friend bool operator==(const PlacementLimits&, const PlacementLimits&) = default;
 };
 
-/// What follows from what was told.
+/// A decision.
 struct PlacementDecision {
     struct Start {
         Admission::Launch launch;
@@ -58,12 +58,12 @@ struct PlacementDecision {
     std::optional<Start> start;
     std::vector<std::size_t> release;      ///< idle workers that make way for one on another device
     std::vector<Admission::Reason> never;  ///< trials that are too large for the empty machine; then nothing starts
-    std::optional<Admission::Reason> kept_out;  ///< the first trial that waits for what other programs use
+    std::optional<Admission::Reason> kept_out;  ///< the first trial that waits for memory of other programs
     bool limited = false;                       ///< an admitted trial waits for the limit of workers on its device
     bool joins_soon = false;                    ///< an admitted trial waits for a slot that is free in a moment
 };
 
-/// Each part tells it what changes there, so that a decision costs about the same with ten devices and with ten
+/// Each part tells it its changes, so that a decision costs about the same with ten devices and with ten
 /// thousand. A trial waits for a worker while it is queued, its needs are known, and it is in no worker's hands.
 class Placement {
    public:
@@ -85,25 +85,25 @@ class Placement {
     /// of other programs or the limits.
     void look_again() { changed_ = true; }
 
-    /// Returns true if a trial may start because of what has changed since the last call.
+    /// Returns true if a trial may start because of changes since the last call.
     bool take_changed() { return std::exchange(changed_, false); }
 
     /// The next trial to start, by the rules of admission: in an idle worker, else in one with a free slot and the
-    /// trial's fusion key, else in a new one. One start at a time, since each changes what the machine has left. The
-    /// machine must be set. What was told in another order gives the same decision.
+    /// trial's fusion key, else in a new one. One start at a time, since each changes the rest of the machine. The
+    /// machine must be set. Facts told in another order give the same decision.
     [[nodiscard]] PlacementDecision decide();
     /// Returns the reservation that a start makes.
     [[nodiscard]] Reservation reservation_of(const PlacementDecision::Start& start) const;
 
     [[nodiscard]] const PlacementWorker& worker(std::size_t index) const { return workers_.at(index); }
-    /// Returns what a waiting trial needs.
+    /// Returns the needs of a waiting trial.
     [[nodiscard]] const TrialNeeds& needs_of(std::int64_t trial) const { return *queue_.at(trial)->needs; }
     [[nodiscard]] std::size_t waiting() const { return queue_.size(); }
     /// Queued trials in no worker's hands whose needs are not known.
     [[nodiscard]] const std::set<std::int64_t>& without_needs() const { return without_needs_; }
     /// Returns true if a worker has the trial or is asked about it, or something is reserved for it.
     [[nodiscard]] bool holds(std::int64_t trial) const;
-    /// Returns the largest number of slots of any worker that answers what trials need, without regard to the limits,
+    /// Returns the largest number of slots of any worker that plans trials, without regard to the limits,
     /// and at least 1.
     [[nodiscard]] std::size_t most_slots() const;
     /// Returns how many trials may wait before no further one is looked for (concurrency.hpp).
@@ -141,7 +141,7 @@ class Placement {
     std::optional<Admission> admission_;
     std::map<std::int64_t, Reservation> held_;  ///< by the order of launch
 
-    Trials trials_;                         ///< of which anything was told
+    Trials trials_;                         ///< all that were mentioned
     std::map<std::int64_t, Trial*> queue_;  ///< of them, those that wait for a worker,
     std::set<std::int64_t> without_needs_;  ///< and those that would if their needs were known
     std::set<std::int64_t> never_;          ///< of queue_: too large for the empty machine,
@@ -159,7 +159,7 @@ class Placement {
     std::map<int, std::int64_t> busy_on_;        ///< with trials
     std::map<std::string, Workers> by_key_;      ///< with trials of a fusion key, that others may join
     Workers with_key_;                           ///< with a fusion key
-    std::map<std::size_t, std::int64_t> slots_;  ///< of workers that answer what trials need: how many have so many
+    std::map<std::size_t, std::int64_t> slots_;  ///< of workers that plan trials: the number of workers by slots
 };
 
 }  // namespace hpo

@@ -9,7 +9,7 @@ namespace hpo {
 
 namespace {
 
-// A window is enough with so many intervals between reports that last so long. A window that ends early may be shorter
+// A window is enough with this number of intervals and this duration. A window that ends early may be shorter
 // by half. Of four intervals the median ignores one during which the machine was held up.
 constexpr std::size_t enough_intervals = 4;
 constexpr double enough_seconds = 0.5;
@@ -47,7 +47,7 @@ double ThroughputMeter::demand() const {
             by_worker[state.worker] = threads->demand;
     double sum = 0;
     for (const auto& [worker, demand] : by_worker) sum += demand;
-    // Those that are not known are taken to be like the others.
+    // Unknown ones are taken to be like the others.
     return by_worker.empty() ? 0 : sum * static_cast<double>(workers()) / static_cast<double>(by_worker.size());
 }
 

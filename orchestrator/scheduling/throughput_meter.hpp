@@ -28,7 +28,7 @@ struct MeteredChanges {
     [[nodiscard]] bool empty() const { return workers.empty() && fused.empty(); }
 };
 
-/// What the threads of a worker and its descendants have done up to a moment, in seconds summed over all of them.
+/// The time of the threads of a worker and its descendants up to a moment, in seconds summed over all of them.
 struct ThreadTime {
     double running = 0;  ///< on a core
     double waiting = 0;  ///< for a core that ran something else
@@ -42,7 +42,7 @@ struct ThreadTime {
 /// equal numbers that belong together are averaged to one observation, since they share their noise.
 ///
 /// Where other programs fill the cores, more trials at once get a larger share of them, which is no more work that the
-/// machine does. With the thread times of workers, a rate is what it would be without the others: as if the trials'
+/// machine does. With the thread times of workers, a rate excludes the effect of the others: as if the trials'
 /// threads had waited for each other alone.
 class ThroughputMeter {
    public:
@@ -78,7 +78,7 @@ class ThroughputMeter {
         std::vector<double> intervals{};            ///< seconds per step, the latest ones
         /// Ends an interval, unless the last one has only just ended.
         void add(std::int64_t now_at, Seconds now, const std::optional<ThreadTime>& threads);
-        /// What its worker's threads did in it. Returns nothing if that is not known.
+        /// Returns the times of its worker's threads in it, or nothing if they are not known.
         struct Threads {
             double unslowed = 1;  ///< share of the time that would have been enough if none had waited for a core
             double demand = 0;    ///< cores that they would use then

@@ -244,7 +244,7 @@ class Adapter {
         return true;
     }
 
-    /// Returns true if what the output says is held back until the command's end, since the client may report.
+    /// Returns true if reports of the output are held back until the command's end, since the client may report.
     [[nodiscard]] bool holds_output() const { return client_.used() && !ended_ && !finds_metrics_elsewhere(); }
     /// Returns true if the study says where the metrics are.
     [[nodiscard]] bool finds_metrics_elsewhere() const { return !task_.patterns.empty() || !task_.file.empty(); }
@@ -460,7 +460,7 @@ class Adapter {
         });
     }
 
-    /// Reads what the command has written to the file of metrics. `last` is true after the command's end, when all of
+    /// Reads what the command has appended to the file of metrics. `last` is true after the command's end, when all of
     /// it must be read.
     void read_file(bool last) {
         if (!file_ || !reader_ || outcome_) return;

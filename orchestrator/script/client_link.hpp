@@ -31,11 +31,11 @@ class ClientLink {
     /// Returns the variables by which a script finds the socket. They are empty before listen().
     [[nodiscard]] std::vector<std::string> environment() const;
 
-    /// Returns what to poll for input: the socket and the connection, each -1 if there is none.
+    /// Returns descriptors to poll for input: the socket and the connection, each -1 if there is none.
     [[nodiscard]] std::array<int, 2> descriptors() const { return {listener_.get(), connection_.get()}; }
     /// Accepts a connection if there is no other. A script may connect again after its first process has ended.
     void accept();
-    /// Reads what has arrived, without waiting. Returns false if nothing has.
+    /// Reads the input that has arrived, without waiting. Returns false if there is none.
     bool read();
 
     /// Returns true while a client with the right token is connected.

@@ -13,7 +13,7 @@ namespace hpo::script {
 
 namespace {
 
-/// Returns the signal that the error or what follows it names.
+/// Returns the signal that the error or the lines after it name.
 std::optional<int> signal_told(const FailureReason& reason) {
     if (const auto signal = signal_named(reason.text.substr(0, reason.text.find('\n')))) return signal;
     for (const std::string& line : reason.rest)

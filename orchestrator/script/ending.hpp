@@ -1,4 +1,4 @@
-// What the end of a script's command means for its trial. Pure.
+// The outcome of a trial by the end of its script's command. Pure.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ struct CommandEnd {
 
 struct Ending {
     Outcome outcome = Outcome::complete;
-    std::string message{};  ///< the reason; for a complete trial what the user should know of its end; printable
+    std::string message{};  ///< the reason; for a complete trial a remark on its end; printable
     /// If not 0, a process of the command died of this signal: the attempt is lost, and the rest is unset.
     int signal = 0;
     /// If not 0, the command exited with this status, as shells do whose command died of a signal. The attempt is lost.
     int status = 0;
 };
 
-/// Returns what follows from the command's end. A complete trial may have no step.
+/// Returns the outcome by the command's end. A complete trial may have no step.
 ///
 /// A signal counts below a shell, make or torchrun as without them: if the end of the output names it, or if the exit
 /// status stands for one. Out of memory is decided by the error that ended the program, and by those that it was raised

@@ -15,9 +15,9 @@ namespace hpo::script {
 namespace {
 
 constexpr std::size_t piece_bytes = 64 * 1024;
-constexpr std::size_t compared_bytes = 4096;  ///< at both ends of what has been read
+constexpr std::size_t compared_bytes = 4096;  ///< at both ends of the part that has been read
 
-/// Returns what a file is that is no regular one, or an empty text.
+/// Returns the kind of a file that is not regular, or an empty text.
 std::string other_kind(const struct stat& info) {
     if (S_ISREG(info.st_mode)) return {};
     return S_ISDIR(info.st_mode)    ? "it is a directory"
@@ -37,7 +37,7 @@ MetricsFile::MetricsFile(std::string path, const std::string& objective) : path_
     metrics_.forget();
 }
 
-/// Returns true if the file still begins with what has been read.
+/// Returns true if the file still begins with the part that has been read.
 bool MetricsFile::continues(int file) const {
     return contains_at(file, begin_, 0) && contains_at(file, end_, offset_ - static_cast<std::int64_t>(end_.size()));
 }

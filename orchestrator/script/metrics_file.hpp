@@ -1,4 +1,4 @@
-// Follows the file into which a script writes its metrics: what is appended to it, and what it is replaced by.
+// Follows the file into which a script writes its metrics: appended parts and replacements.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace hpo::script {
 
 class MetricsFile {
    public:
-    /// What the file contains already counts for other trials, and is not reported.
+    /// The present content counts for other trials, and is not reported.
     MetricsFile(std::string path, const std::string& objective);
 
-    /// Reads what is new and returns true if there was anything. Stops early if `enough()` is true. Never blocks: only
+    /// Reads new content and returns true if there was any. Stops early if `enough()` is true. Never blocks: only
     /// regular files are read.
     bool read(const std::function<bool()>& enough, const FileMetrics::Record& record);
     /// The script has ended, and read() has read everything.
@@ -31,7 +31,7 @@ class MetricsFile {
     std::string path_;
     FileMetrics metrics_;
     std::int64_t offset_ = 0;  ///< up to which it has been read, in bytes
-    std::string begin_, end_;  ///< of what has been read
+    std::string begin_, end_;  ///< of the part that has been read
     std::string unreadable_;   ///< why it could not be opened or read the last time
 };
 

@@ -23,7 +23,7 @@ class CommandOutput {
     using Read = std::function<void(std::string_view bytes, std::size_t stream)>;
     bool take(std::size_t max_bytes, const Read& read);
 
-    /// Returns the end of the output, 8 to 16 KiB of it.
+    /// Returns the last 8 to 16 KiB of the output.
     [[nodiscard]] const std::string& tail() const { return tail_; }
 
    private:

@@ -24,7 +24,7 @@ std::vector<std::string> preload_command(const ScriptWorker& script, const std::
 /// adapter.
 struct Prepared {
     pid_t pid = 0;
-    Descriptor order;   ///< the pipe over which it receives what to run
+    Descriptor order;   ///< the pipe over which it receives the command
     Descriptor output;  ///< its stdout and stderr
 };
 

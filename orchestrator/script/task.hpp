@@ -34,7 +34,7 @@ inline constexpr const char* shim_reports = "{folder}/reports.jsonl";
 /// Returns the task of a script's study as JSON. The study must have `metrics`.
 std::string task_text(const Study& study);
 
-/// Parses what task_text() returned. Throws an exception of the JSON library if it is anything else.
+/// Parses the result of task_text(). Throws an exception of the JSON library if it is anything else.
 Task parse_task(const std::string& text);
 
 }  // namespace hpo::script

@@ -1,4 +1,4 @@
-// Samples from NumPy arrays (arrays.hpp). What is fitted is of the training split alone.
+// Samples from NumPy arrays (arrays.hpp). Fits see the training split alone.
 #include <algorithm>
 #include <array>
 #include <bit>

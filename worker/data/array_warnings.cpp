@@ -12,7 +12,7 @@ constexpr std::int64_t warnings_piece_bytes = std::int64_t{1} << 18;  // that ar
 constexpr std::size_t most_array_warnings = 20;
 constexpr std::size_t most_pairs = std::size_t{1} << 22;  // of columns and targets that are compared
 
-/// What is found of one column.
+/// The findings about one column.
 struct ArrayColumn {
     double first = 0;
     bool varies = false;
@@ -20,7 +20,7 @@ struct ArrayColumn {
     Correlation with_target;            ///< where there is one
 };
 
-/// What the columns are compared with: the numbers or the class of each sample.
+/// The targets with which columns are compared: the numbers or the class of each sample.
 struct ArrayTargets {
     std::vector<double> classes;
     std::span<const double> numbers;  ///< row by row

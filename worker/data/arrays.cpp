@@ -277,7 +277,7 @@ class ArraySurvey {
     ArrayData& data_;
 };
 
-/// What a survey of arrays depends on.
+/// The keys that a survey of arrays depends on.
 struct ArraysKey {
     std::string path, inputs, labels;
     std::optional<Task> task;

@@ -10,11 +10,11 @@ namespace hpo {
 struct Cell {
     std::optional<double> number;  ///< where the value is one
     std::string_view text;         ///< without blanks around it; valid until the next row is read
-    bool missing = false;          ///< `text` is then what stands for it: "", "NA", "null"
+    bool missing = false;          ///< `text` is then its mark: "", "NA", "null"
 };
 
-/// What is read of a column. number: a number that is finite may have no text. Of what nobody asks for a cell says
-/// nothing.
+/// The parts of a column that are read. number: a number that is finite may have no text. Of what nobody asks for a
+/// cell says nothing.
 enum class Wanted : std::uint8_t { nothing, number, text };
 
 }  // namespace hpo

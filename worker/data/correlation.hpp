@@ -14,7 +14,7 @@ class Correlation {
         yy_ += dy * (y - mean_y_);
         xy_ += dx * (y - mean_y_);
     }
-    /// Whether y is a + b * x, but for rounding, of so many pairs that this is no accident.
+    /// Returns true if y is a + b * x, but for rounding, of too many pairs for an accident.
     [[nodiscard]] bool complete() const { return count_ >= 20 && xy_ * xy_ > (1 - 1e-10) * xx_ * yy_ && xx_ * yy_ > 0; }
 
    private:

@@ -1,4 +1,4 @@
-// What the readers of tables and of series share: the names of columns, and the values of fields of text.
+// Parts that the readers of tables and of series share: the names of columns, and the values of fields of text.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +21,14 @@ std::optional<double> number_of(std::string_view field);
 /// Whether the field is empty or one of NA, N/A, NaN, nan, null, NULL, None and ?.
 bool is_missing(std::string_view field);
 
-/// What is wrong with a target that is missing, and the cure: the end of an error message.
+/// Returns the problem of a missing target, and the cure: the end of an error message.
 std::string missing_target(std::string_view field);
 
-/// What is wrong with a target of which no two rows have the same class, and the cure: the end of an error message, or
-/// an empty text where classes repeat, or where the rows are too few to say. `first`: the class of the first row.
+/// Returns the problem of a target of which no two rows have the same class, and the cure: the end of an error message,
+/// or an empty text where classes repeat, or where the rows are too few to say. `first`: the class of the first row.
 std::string unrepeated_classes(std::size_t classes, std::int64_t rows, std::string_view first, bool are_numbers);
 
-/// What is wrong with a text that is not UTF-8, and the cure: the end of an error message.
+/// Returns the problem of a text that is not UTF-8, and the cure: the end of an error message.
 std::string wrong_encoding(std::string_view text);
 
 /// "data.path: no file ..." unless there is one.
@@ -41,7 +41,7 @@ Result<std::vector<std::string>> header_names(std::span<const std::string_view> 
 /// and which one may be meant.
 Result<std::size_t> column_named(std::span<const std::string> names, const std::string& name, const char* key,
                                  const std::filesystem::path& file);
-/// The indices of the columns in a list such as "a,b". Errors begin with `key`; a name given twice is one.
+/// Returns the indices of the columns in a list such as "a,b". Errors begin with `key`; a name given twice is one.
 Result<std::vector<std::size_t>> columns_listed(std::span<const std::string> names, const std::string& list,
                                                 const char* key, const std::filesystem::path& file);
 /// An error of reading `file`, as a user sees it: what is about a key begins with that key, the others with data.path.

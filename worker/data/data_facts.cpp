@@ -28,7 +28,7 @@ struct ColumnTally {
     std::string example;                                      ///< the first text that is no number
     bool whole = true;
     double low = HUGE_VAL, high = -HUGE_VAL;
-    bool counts_up = true;  ///< each number is the one before and 1
+    bool counts_up = true;  ///< each number is the previous one plus 1
     double before = 0;
     std::vector<double> ranked;  ///< NaN: no number
 

@@ -1,4 +1,4 @@
-// Words for what was understood of data, in the lines of `hpo check` and in errors.
+// Words for the findings about data, in the lines of `hpo check` and in errors.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@
 
 namespace hpo {
 
-/// The name of a column as messages show it: cut where it is long.
+/// Returns the name of a column for messages: cut where it is long.
 std::string shown_name(std::string_view name);
-/// The same, in double quotes.
+/// Returns shown_name() in double quotes.
 std::string quoted_name(std::string_view name);
 bool is_utf8(std::string_view text);
 /// 1,234,567
 std::string grouped(std::int64_t number);
 /// "1 row", "1,234 rows".
 std::string counted(std::int64_t number, const char* singular);
-/// With six significant digits.
+/// Returns a number with six significant digits.
 std::string short_text(double number);
 /// "1.5 to 20": with as many digits as tell the two apart.
 std::string range_text(double low, double high);

@@ -22,7 +22,7 @@ namespace hpo {
 /// Of the task and the `data` section of a native worker's configuration (worker_keys.hpp documents the keys).
 enum class Placement : std::uint8_t { automatic, device, staged, files };
 
-/// Whether batches come from the host or from files. What nobody has decided lies in the device's memory.
+/// Whether batches come from the host or from files. Undecided data lies in the device's memory.
 constexpr bool is_staged(Placement placement) {
     return placement == Placement::staged || placement == Placement::files;
 }
@@ -31,7 +31,7 @@ constexpr bool is_staged(Placement placement) {
 enum class SplitKind : std::uint8_t { automatic, random, stratified, time };
 
 struct DataConfig {
-    std::optional<Task> task;  ///< none: what the data is for
+    std::optional<Task> task;  ///< none: decided by the targets
     std::string format = "idx";
     std::string path;
     std::string target;       ///< name of a column; of a series, names as a line of CSV
@@ -59,7 +59,7 @@ struct DataConfig {
     friend bool operator==(const DataConfig&, const DataConfig&) = default;
 };
 
-/// What the numbers of a sample are, in the order in which they lie.
+/// The meaning of a sample's numbers, in the order in which they lie.
 struct VectorShape {
     std::int64_t features = 0;
     friend bool operator==(const VectorShape&, const VectorShape&) = default;
@@ -104,11 +104,11 @@ struct SplitSizes {
 
     /// Samples of an epoch, which all folds of a trial end together.
     [[nodiscard]] std::int64_t epoch() const { return mean_train > 0 ? mean_train : train; }
-    /// What a batch may have at most.
+    /// The largest number of samples of a batch.
     [[nodiscard]] std::int64_t least() const { return least_train > 0 ? least_train : train; }
 };
 
-/// What can be known without loading the samples.
+/// Facts known without loading the samples.
 struct DataShape {
     std::int64_t train = 0;  ///< samples of the training part, before subset and split
     std::int64_t test = 0;
@@ -117,11 +117,11 @@ struct DataShape {
     std::int64_t outputs = 0;        ///< of a model: one for each class, or the numbers to predict
     bool pixels = false;             ///< a feature is an unsigned byte; else a float
     bool standardised = false;       ///< features are used as they are given
-    std::int64_t loading_bytes = 0;  ///< of the host, at most, that loading takes besides the samples themselves
+    std::int64_t loading_bytes = 0;  ///< of the host, at most, that loading takes in addition to the samples
     bool target_per_step = false;  ///< each step of a sequence has a target (of tokens: the next one); else each sample
     std::vector<CategoryShape> categories{};  ///< of a table, in the order of the features
     std::optional<SplitSizes> grouped{};  ///< where whole groups of rows are divided, the sizes that follow from these
-    std::string not_in_files{};  ///< what keeps samples from being read one by one, and the cure; empty: nothing
+    std::string not_in_files{};           ///< why samples cannot be read one by one, and the cure; empty: they can
     friend bool operator==(const DataShape&, const DataShape&) = default;
 
     /// Numbers of a sample.
@@ -173,13 +173,13 @@ class SampleReader {
                       std::span<std::byte> targets) const = 0;
 };
 
-/// What is known of the data once it is loaded.
+/// Facts known once the data is loaded.
 struct DataFacts {
     /// Of the training split, in the units of the file: where targets are numbers, the sink got
     /// (target - mean) / deviation.
     double target_mean = 0;
     double target_deviation = 1;
-    /// How the features follow from the columns of a table, and what its classes are called: a JSON object
+    /// How the features follow from the columns of a table, and the names of its classes: a JSON object
     /// (safetensors.hpp); empty: features are the values of the file.
     std::string encoding;
 };
@@ -191,7 +191,7 @@ struct DataFormat {
     Result<DataFacts> (*load)(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
     /// Where a split needs more than sizes and the seed; null: random (split.hpp).
     Result<Split> (*split)(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed) = nullptr;
-    /// Lines for people on what was understood of the data; null: what the shape tells.
+    /// Findings about the data, in lines for people; null: those of the shape.
     Result<std::vector<std::string>> (*explain)(const DataConfig& config) = nullptr;
     /// For Placement::files, of config.fold; null: DataShape::not_in_files tells why not.
     Result<std::unique_ptr<SampleReader>> (*open)(const DataConfig& config, std::uint64_t data_seed) = nullptr;
@@ -200,14 +200,14 @@ struct DataFormat {
 /// By config.format. Errors name the file or the key, and the cure where there is one.
 Result<DataShape> describe_data(const DataConfig& config);
 Result<DataFacts> load_data(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
-/// The same samples one by one, after load_data. DataShape::not_in_files must be empty.
+/// Opens the samples of load_data() for reading one by one. DataShape::not_in_files must be empty.
 Result<std::unique_ptr<SampleReader>> open_samples(const DataConfig& config, std::uint64_t data_seed);
 /// Of shape.train samples, by the study's data seed: the same for every trial of a study.
 Result<Split> split_data(const DataConfig& config, const DataShape& shape, const SplitSizes& sizes,
                          std::uint64_t data_seed);
 /// "images of 28 x 28", for people.
 std::string sample_text(const SampleShape& sample);
-/// What was understood of the data, in lines for people. Lines with a warning begin with "warning: ".
+/// Returns the findings about the data, in lines for people. Lines with a warning begin with "warning: ".
 Result<std::vector<std::string>> explain_data(const DataConfig& config);
 
 // The formats.

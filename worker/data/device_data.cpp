@@ -23,7 +23,7 @@ struct SampleLayout {
 
 SampleLayout lay_out(const DataShape& shape, std::int64_t rows, const SplitSizes& sizes, int folds,
                      Placement placement) {
-    // What is standardised follows from the training split, and differs between folds.
+    // Means and deviations follow from the training split, and differ between folds.
     const bool same_targets = shape.task != Task::regression;
     Layout layout(folds);
     const auto add = [&](bool shared, Type type, std::int64_t columns) {
@@ -202,7 +202,7 @@ class Writer {
     std::unique_ptr<Stream> stream_;
 };
 
-/// What is learnt of a fold while its samples come by.
+/// The statistics of a fold, gathered while its samples pass.
 class FoldSums {
    public:
     FoldSums(const Split& split, const DataShape& shape)

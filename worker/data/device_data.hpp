@@ -25,7 +25,7 @@ class HostBuffer final : public Buffer {
     std::vector<std::byte> content_;
 };
 
-/// What is counted in and fitted on the training split of one fold. Without folds there is one.
+/// Counts and fits of the training split of one fold. Without folds there is one.
 struct FoldFacts {
     std::int64_t train = 0, validation = 0;  ///< samples
     // The normalisation: the mean and the deviation over all values of the training split (deviation 1 if they are all
@@ -78,7 +78,7 @@ struct DeviceData {
 /// The type of a target's numbers.
 constexpr Type target_type(Task task) { return task == Task::classification ? Type::i32 : Type::f32; }
 
-/// What DeviceData::bytes() will be.
+/// Returns the later DeviceData::bytes().
 std::int64_t data_bytes(const DataShape& shape, const SplitSizes& sizes, Placement placement = Placement::device);
 /// Of its two buffers: the training and validation samples', the test samples'.
 std::array<std::int64_t, 2> data_pieces(const DataShape& shape, const SplitSizes& sizes,

@@ -21,7 +21,7 @@ std::size_t skip_digits(std::string_view& text) {
     return count;
 }
 
-/// Three groups of digits with the same sign between them, whatever follows.
+/// Three groups of digits with the same sign between them, before any text.
 bool begins_with_numeric_date(std::string_view text) {
     char sign = 0;
     for (int group = 0; group < 3; ++group) {

@@ -1,4 +1,4 @@
-// What a text in a table is where it is no number: a date, or a number in a form for people.
+// Kinds of texts in a table that are no numbers: a date, or a number in a form for people.
 #pragma once
 
 #include <string_view>

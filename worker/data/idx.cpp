@@ -12,7 +12,7 @@
 namespace hpo {
 namespace {
 
-constexpr std::int64_t max_bytes = std::int64_t{1} << 36;  // 64 GiB: what a header may claim
+constexpr std::int64_t max_bytes = std::int64_t{1} << 36;  // 64 GiB: the largest claim of a header
 constexpr std::int64_t max_item_bytes = std::int64_t{1} << 24;
 constexpr std::int64_t chunk = std::int64_t{1} << 18;
 

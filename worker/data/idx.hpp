@@ -17,7 +17,7 @@ using IdxShape = std::vector<std::int64_t>;
 /// Product of the lengths after the first: bytes of one item.
 std::int64_t item_bytes(const IdxShape& shape);
 
-/// The shape alone; reads a few bytes. Errors name the file and what is wrong with it.
+/// Returns the shape alone; reads a few bytes. Errors name the file and its flaw.
 Result<IdxShape> read_idx_shape(const std::filesystem::path& file);
 
 /// Items `first` and following, whole ones, a few at a time.

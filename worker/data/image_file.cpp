@@ -58,7 +58,7 @@ Result<ImageShape> begin_png(const fs::path& file, std::FILE* handle, png_image&
     return ImageShape{image.height, image.width, colours ? 3 : 1};
 }
 
-/// What libjpeg calls instead of ending the program.
+/// The function that libjpeg calls instead of ending the program.
 struct JpegErrors {
     jpeg_error_mgr manager;
     std::jmp_buf back;

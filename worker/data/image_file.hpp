@@ -19,7 +19,7 @@ bool is_image_file(const std::filesystem::path& file);
 Result<ImageShape> read_image_shape(const std::filesystem::path& file);
 
 /// All pixels, row by row, channels last, into `to`, which has as many bytes as an image of `shape`. A grey image is
-/// repeated if the shape has three channels; what is transparent becomes black. An image of another size, a truncated
+/// repeated if the shape has three channels; transparent parts become black. An image of another size, a truncated
 /// or a damaged one is an error, which names the file.
 Result<void> read_image(const std::filesystem::path& file, const ImageShape& shape, std::span<std::byte> to);
 

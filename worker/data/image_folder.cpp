@@ -26,7 +26,7 @@ std::string size_text(const ImageShape& shape) {
     return std::to_string(shape.width) + " x " + std::to_string(shape.height);
 }
 
-/// What is in a folder, by name. Hidden files are left out.
+/// The entries of a folder, by name. Hidden files are left out.
 Result<std::vector<fs::path>> entries_of(const fs::path& folder) {
     std::vector<fs::path> entries;
     std::error_code problem;
@@ -37,7 +37,7 @@ Result<std::vector<fs::path>> entries_of(const fs::path& folder) {
     return entries;
 }
 
-/// The folder of the training images, and those of the validation and the test images if there are such.
+/// The folder of the training images, and those of the validation and the test images if they exist.
 struct ImageRoots {
     fs::path train;
     std::optional<fs::path> validation, test;
@@ -76,7 +76,7 @@ Result<ImageRoots> find_roots(const fs::path& path) {
     return roots;
 }
 
-/// What a survey of images depends on.
+/// The keys that a survey of images depends on.
 struct ImagesKey {
     std::string path;
     SplitKind split = SplitKind::automatic;

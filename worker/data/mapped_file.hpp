@@ -36,7 +36,7 @@ struct UnreadableFile : std::runtime_error {
 };
 
 /// A file that is read here and there, by several threads at once. Unlike a mapping it takes no memory of the process:
-/// the system keeps what was read while it has room.
+/// the system keeps pages that were read while it has room.
 class PositionedFile {
    public:
     /// Errors name the file and the system's reason.
@@ -47,7 +47,7 @@ class PositionedFile {
     ~PositionedFile();
 
     [[nodiscard]] std::int64_t size() const { return size_; }  ///< bytes, when it was opened
-    /// Throws UnreadableFile, which names the file, where it no longer has so many bytes.
+    /// Throws UnreadableFile, which names the file, where it has become shorter.
     void read(std::int64_t offset, std::span<std::byte> to) const;
 
    private:

@@ -34,13 +34,13 @@ struct NpyHeader {
     [[nodiscard]] std::int64_t data_bytes() const { return shape[0] * row_bytes(); }
 };
 
-/// The bytes before the header's text: what they say of its length is known from them. 12 in every version.
+/// The bytes before the header's text, enough to know its length in every version.
 inline constexpr std::size_t npy_preamble = 12;
 inline constexpr std::size_t most_npy_header = std::size_t{1} << 16;
 
 /// How many bytes from the beginning of the file parse_npy needs, by its first npy_preamble bytes (fewer are an error).
 Result<std::size_t> npy_header_bytes(std::span<const std::byte> preamble);
-/// Errors tell the offset in bytes and what to do. Arrays that are refused: big-endian, in Fortran order, of other
+/// Errors tell the offset in bytes and the cure. Arrays that are refused: big-endian, in Fortran order, of other
 /// types, without an element or without a dimension.
 Result<NpyHeader> parse_npy(std::span<const std::byte> beginning);
 

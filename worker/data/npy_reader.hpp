@@ -42,7 +42,7 @@ class NpyReader {
 
    protected:
     explicit NpyReader(ArrayPlace place) : place_(std::move(place)) {}
-    /// Up to so many bytes; fewer only at the end.
+    /// Fills `to`, or its beginning at the end of the file, and returns the number of bytes.
     virtual Result<std::size_t> read_some(std::span<std::byte> to) = 0;
     [[nodiscard]] Error error(const std::string& what) const { return {place_.text() + ": " + what}; }
 

@@ -117,7 +117,7 @@ class SeriesReader {
                 continue;
             }
             if (is_target_[i]) return Error{"data.ignore: " + quoted_name(names_[i]) + " is the target"};
-            // A line of text is read whole anyway; what is left out of a Parquet file is not.
+            // A line of text is read whole anyway; columns left out of a Parquet file are not.
             compares_times_[i] = !is_parquet(series_.file);
             series_.ignored.push_back(names_[i]);
         }
@@ -186,7 +186,7 @@ class SeriesReader {
     std::map<std::string, std::int32_t> class_numbers_;  ///< as they came
 };
 
-/// What a series depends on.
+/// The keys that a series depends on.
 struct SeriesKey {
     std::string path, target, ignore;
     std::optional<Task> task;

@@ -4,7 +4,7 @@
 // them. With task: classification, its class is the text of the target column in the last of these rows, or with a
 // horizon of 0 in the last row of the window; the column is no feature. Samples begin `stride` rows apart, and the last
 // one ends with the last row. The parts follow each other in time: the first windows train, later ones validate, the
-// last ones test. Between two parts so many windows are left out that no row, as an input or as a target, is in both.
+// last ones test. Between two parts enough windows are left out that no row, as an input or as a target, is in both.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace hpo {
 
 struct SeriesColumn {
     std::string name;
-    std::int64_t missing = 0;  ///< values; the one before takes their place
+    std::int64_t missing = 0;  ///< values; the previous one takes their place
     bool constant = false;
 };
 

@@ -160,7 +160,7 @@ Result<void> check_trained_windows(const ClassOfWindow& class_of, const SplitSiz
                  "data.validation"};
 }
 
-/// What the windows are to tell, for people; of classes also a warning where none of a class trains.
+/// Returns the task of the windows, for people; of classes also a warning where none of a class trains.
 std::string series_target_text(const Series& series, const DataConfig& config, const WindowLayout& layout,
                                const SplitSizes& sizes, std::vector<std::string>& warnings) {
     NameList targets;
@@ -229,7 +229,7 @@ Result<DataShape> describe_series(const DataConfig& config) {
 Result<Split> split_series(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed) {
     const auto shape = describe_series(config);
     if (!shape) return shape.error();
-    // What a subset leaves out is the oldest.
+    // A subset leaves out the oldest rows.
     return cut_split(sizes, split_order(SplitKind::time, shape->train, data_seed, 0));
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a survey depends on.
+/// The keys that a survey depends on.
 struct SurveyKey {
     std::string format, path, target, ignore, categorical, group;
     std::optional<Task> task;

@@ -1,4 +1,4 @@
-// What the columns of a table hold, and how they become features: found by reading the whole file, before anything
+// The contents of a table's columns, and how they become features: found by reading the whole file, before anything
 // is trained.
 //
 // A column whose values are all numbers is numeric: it becomes one feature, standardised by the mean and the deviation

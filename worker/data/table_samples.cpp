@@ -1,4 +1,4 @@
-// The samples of tables: rows become features by what table.hpp says of their columns. Everything that is fitted
+// The samples of tables: rows become features by the columns of table.hpp. Everything that is fitted
 // (means, deviations, medians, the levels that are known) is of the training split alone.
 #include <algorithm>
 #include <array>
@@ -21,7 +21,7 @@ using Row = std::span<const Cell>;
 
 constexpr std::size_t batch_bytes = std::size_t{1} << 18;  // that are passed on at once
 
-/// What is fitted of one column.
+/// The fit of one column.
 struct Fit {
     NumberFit moments;
     std::vector<double> numbers;  ///< of numeric columns with missing values, for the median

@@ -1,6 +1,6 @@
 // Where the rows of a table come from: a file with named columns. CSV and Parquet are read by the same rules: texts are
 // taken without blanks around them, and NA and its like (csv_columns.hpp) are missing values. In CSV a field is a
-// number if its text is one, in Parquet the type of a column says what it holds.
+// number if its text is one, in Parquet the type of a column decides.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class TableSource {
     /// At least one; each has a name of its own.
     [[nodiscard]] const std::vector<SourceColumn>& columns() const { return columns_; }
     [[nodiscard]] std::vector<std::string> names() const;
-    /// What a row is called in errors: "line", "row".
+    /// The word for a row in errors: "line", "row".
     [[nodiscard]] virtual const char* unit() const = 0;
     /// Reads the file from its beginning. Errors name the file and the place.
     virtual Result<void> each_row(std::span<const Wanted> wanted, const TableRow& visit) = 0;

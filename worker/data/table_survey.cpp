@@ -36,7 +36,7 @@ struct Seen {
     std::string unfit;
     std::vector<bool> equals;  ///< which of the targets, in every row
     // Of a table with one target:
-    std::map<std::string, std::string, std::less<>> target_of;  ///< the one that each value came with, of a few values
+    std::map<std::string, std::string, std::less<>> target_of;  ///< the target beside each value, of a few values
     bool tells = true;                                          ///< no value came with two
     Correlation with_target;                                    ///< of numbers
 };
@@ -125,7 +125,7 @@ class Survey {
         return wanted;
     }
 
-    /// What each column is for, by the configuration.
+    /// Sets the use of each column, by the configuration.
     Result<void> read_columns() {
         if (auto named = name_columns(); !named) return named;
         for (std::size_t i = 0; i < table_.columns.size(); ++i) {

@@ -1,4 +1,4 @@
-// Finds out what the columns of a table hold, by reading all of its rows twice.
+// Surveys the columns of a table, by reading all of its rows twice.
 #pragma once
 
 #include "hpo/result.hpp"

@@ -87,7 +87,7 @@ class TokenSurvey {
     std::int64_t largest_ = 0;
 };
 
-/// What a survey of tokens depends on.
+/// The keys that a survey of tokens depends on.
 struct TokensKey {
     std::string format, path;
     std::int64_t vocabulary = 0;
@@ -281,7 +281,7 @@ Result<DataShape> describe_tokens(const DataConfig& config) {
 Result<Split> split_tokens(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed) {
     const auto shape = describe_tokens(config);
     if (!shape) return shape.error();
-    // What a subset leaves out is the beginning.
+    // A subset leaves out the beginning.
     return cut_split(sizes, split_order(SplitKind::time, shape->train, data_seed, 0));
 }
 

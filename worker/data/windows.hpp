@@ -15,7 +15,7 @@ struct WindowQuestion {
     std::int64_t window = 0, horizon = 1, stride = 1;
     bool tests_apart = false;      ///< the rows to test on are others than these
     const char* unit = "rows";     ///< for messages
-    const char* whole = "series";  ///< what the rows are of
+    const char* whole = "series";  ///< the word for the whole of the rows
 };
 
 /// Where the windows of each part lie. Windows are numbered from the first one.

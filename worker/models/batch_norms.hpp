@@ -34,13 +34,13 @@ class BatchNorms {
     /// Adds the parameters NAME.weight, NAME.bias, NAME.running_mean and NAME.running_var.
     [[nodiscard]] BatchNormLayer add_layer(const std::string& name, std::int64_t columns, std::int64_t rows_per_sample,
                                            std::vector<Parameter>& parameters) const;
-    /// Lays out the memory of a layer, and behind the last layer what all of them share.
+    /// Lays out the memory of a layer, and after the last layer the memory that all share.
     void plan_layer(Layout& layout, const ModelPlan& plan, std::int64_t columns, BatchNormLayer& layer);
     void plan_workspace(Layout& layout);
 
     void forward(Stream& stream, const BatchNormLayer& layer, const ParameterBlock& block, const Tensor& weights,
                  const Tensor& input, const Tensor& output, const Training* training) const;
-    /// `gradient` of the output becomes that of the input.
+    /// Turns the `gradient` of the output into the gradient of the input.
     void backward(Stream& stream, const BatchNormLayer& layer, const ParameterBlock& block, const Tensor& weights,
                   const Tensor& gradients, const Tensor& input, const Tensor& gradient, Write write) const;
 

@@ -96,7 +96,7 @@ class Cnn : public Model {
     void each_part(const Convolution& convolution, std::int64_t samples, F&& visit) const;
     /// Whether the stream convolves images as they are; otherwise their patches are unfolded and multiplied.
     [[nodiscard]] bool convolves(const Stream& stream) const;
-    /// What the stream needs for that: the memory of patches, which are not used then.
+    /// Returns the memory that the stream needs for that: of patches, which are not used then.
     [[nodiscard]] Tensor workspace(const Convolution& convolution) const;
     [[nodiscard]] Dropout dropout(std::int64_t samples, const Training& training) const;
 
@@ -107,7 +107,7 @@ class Cnn : public Model {
     void activate(Stream& stream, const Layer& layer, std::int64_t samples) const;
     void convolve_backward(const Pass& pass, const Convolution& convolution, const Tensor& input,
                            const Tensor& output_gradient, const Tensor& input_gradient) const;
-    /// From the gradient of a layer's activated output to that of its norm's output, in place.
+    /// Turns the gradient of a layer's activated output into the gradient of its norm's output, in place.
     void activate_backward(const Pass& pass, const Layer& layer, const Tensor& gradient) const;
     void normalise_backward(const Pass& pass, const Layer& layer, const Tensor& gradient) const;
 

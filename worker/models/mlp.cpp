@@ -120,7 +120,7 @@ void Mlp::plan(Layout& layout, const ModelPlan& plan) {
         }
         if (relu && !rounds()) continue;  // it works in place
         layer.output = layout.add(operand, rows, layer.outputs);
-        if (!relu) layer.mask = layout.add(Type::u8, rows, layer.outputs);  // its output tells what was dropped
+        if (!relu) layer.mask = layout.add(Type::u8, rows, layer.outputs);  // its output tells which were dropped
     }
     if (!embeddings_.empty()) {
         const std::int64_t inputs = layers_.front().inputs;
@@ -258,7 +258,7 @@ void Mlp::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
         const Layer& layer = layers_[i];
         const Tensor bias_gradient = parameter(layer.bias, gradients);
         const bool normalised = layer.mean || layer.batch_norm.scale >= 0;
-        // What the products read. The last operation that computes the gradient rounds it.
+        // The operands of the products. The last operation that computes the gradient rounds it.
         const Tensor read = rounds() ? rounded_gradient_.slice(0, rows, layer.outputs) : gradient;
         const bool rounds_here = rounds() && !normalised;
         stream.enqueue(ActivateBackward{.activation = layer.hidden ? shape_.activation : Activation::none,

@@ -26,7 +26,8 @@ struct MlpShape {
     std::int64_t ghost_batch = 0;             ///< with batch norm: see ghost_batch_of; 0: none
     std::int64_t base_width = 0;              ///< see ParameterBlock
 
-    /// Of a column with so many levels: half as many, since more would add parameters and no information.
+    /// Returns the width for a column with `levels` levels: half as many, since more would add parameters and no
+    /// information.
     [[nodiscard]] std::int64_t width_of(std::int64_t levels) const {
         return std::min(embedding_width, (levels + 1) / 2);
     }
@@ -53,7 +54,8 @@ class Mlp : public Model {
                   const Tensor& output_gradient, const Training& training, Write write) override;
 
    private:
-    /// A linear layer with what follows it; tensors are [rows, outputs] unless said, with a row for each target.
+    /// A linear layer with its activation, norm and dropout; tensors are [rows, outputs] unless said, with a row for
+    /// each target.
     struct Layer {
         std::int64_t inputs = 0;
         std::int64_t outputs = 0;
@@ -65,11 +67,11 @@ class Mlp : public Model {
         BatchNormLayer batch_norm;
         Tensor linear;  ///< before the norm or the activation
         Tensor normed;  ///< after the norm; the same as `linear` without one
-        Tensor output;  ///< what the next layer's product reads: of 16 bits, in such precisions
+        Tensor output;  ///< operand of the next layer's product; of 16 bits in 16-bit precisions
         Tensor mean;    ///< [rows, 1], with a layer norm
         Tensor rstd;
         Tensor mask;           ///< u8
-        Tensor valid_outputs;  ///< u32 per replica: what is not padding, of padded replicas with a norm
+        Tensor valid_outputs;  ///< u32 per replica: outputs without padding, of padded replicas with a norm
     };
 
     struct Embedding {

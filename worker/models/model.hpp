@@ -92,7 +92,7 @@ struct ModelShape {
 /// et al., "Training deep nets with sublinear memory cost", 2016): none, every second one, or every one.
 enum class Checkpointing : std::uint8_t { none, alternate, every };
 
-/// The settings besides its shape that determine a model's memory.
+/// The settings other than its shape that determine a model's memory.
 struct ModelPlan {
     std::int64_t rows = 1;  ///< samples of a micro-batch, at most
     Precision precision = Precision::float32;
@@ -148,7 +148,7 @@ class Model {
     /// outputs, by `write`. It does not touch the padding, which must be zeroed once before the first step.
     virtual void backward(Stream& stream, const Tensor& weights, const Tensor& gradients, const Tensor& input,
                           const Tensor& output_gradient, const Training& training, Write write) = 0;
-    /// What the forward pass takes the samples' features as; known after `plan`.
+    /// Returns the form in which the forward pass takes features; known after `plan`.
     [[nodiscard]] virtual Type input_type() const { return Type::f32; }
     /// [1, ParameterBlock::decayed], in precisions of 16 bits: the weights of products as these read them, rounded. The
     /// passes read them there; whoever changes the weights keeps them equal (Update::rounded, Round).
@@ -162,7 +162,7 @@ class Model {
     void plan_rounded_weights(Layout& layout, Precision precision);
     /// The weights of a product, for parameter `index` of `block_`.
     [[nodiscard]] Tensor operand(int index, const Tensor& weights) const;
-    /// What a product reads in place of `of`: `to` (at least as large) into which it is rounded, or itself without.
+    /// Returns the operand of a product for `of`: `to` (at least as large), into which it is rounded, or `of` itself.
     static Tensor operand(Stream& stream, const Tensor& of, const Tensor& to);
 
     ParameterBlock block_;

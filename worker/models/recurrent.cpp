@@ -67,7 +67,7 @@ void Recurrent::plan(Layout& layout, const ModelPlan& plan) {
     const bool gru = shape_.cell == RecurrentShape::Cell::gru;
     precision_ = plan.precision;
     const auto add = [&](std::int64_t count, std::int64_t columns) { return layout.add(Type::f32, count, columns); };
-    // What is laid out since the last call belongs to this part.
+    // Tensors laid out since the last call belong to this part.
     parts_ = {{"layers"}, {"entry and head"}, {"gradients"}, {"rounded operands"}};
     std::size_t counted = layout.bytes();
     const auto count_as = [&](std::size_t part) {
@@ -198,7 +198,7 @@ void Recurrent::run_backward(const Pass& pass, std::size_t index) const {
     Stream& stream = pass.stream;
     const std::int64_t steps = shape_.steps;
     const bool gru = layer.recurrent_bias >= 0;
-    // Of GRU, the gradients of what comes from the input and from the state differ.
+    // In a GRU, the gradients of the parts from the input and from the state differ.
     const Tensor& of_recurrent = gru ? recurrent_ : layer.gates;
     if (!gru) stream.enqueue(Fill{pass.step(cell_gradient_, 0), 0});
     for (std::int64_t step = steps; step-- > 0;) {
@@ -243,7 +243,7 @@ void Recurrent::backward(Stream& stream, const Tensor& weights, const Tensor& gr
         .gradient = output_gradient, .bias_gradient = parameter(head_bias_, gradients), .write = write});
     const Tensor all = pass.steps(state_gradient_, 0, steps);
     const Tensor dropped = dropped_.first_rows(output_gradient.rows);
-    // Where each step has a target, the gradient is swapped from the place of what went into the head.
+    // Where each step has a target, the gradient is swapped from the place of the head's input.
     const Tensor of_features =
         by_sample_ ? by_sample_.first_rows(output_gradient.rows) : pass.step(state_gradient_, steps - 1);
     if (!by_sample_) stream.enqueue(Fill{all, 0});

@@ -14,7 +14,7 @@
 
 namespace hpo {
 
-/// `value` in the key's own type (256.0 becomes 256). The error names the key and what it may be.
+/// `value` in the key's own type (256.0 becomes 256). The error names the key and its allowed values.
 Result<Value> checked_value(const WorkerKey& key, const Value& value);
 
 /// The value of key `name` in `params`, or its default; a list defaults to an empty one. `name` must be a key of the

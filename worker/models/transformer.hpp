@@ -126,7 +126,7 @@ class Transformer : public Model {
     Tensor outputs_;
     // Of the backward pass.
     Tensor gradient_;         ///< of x
-    Tensor branch_gradient_;  ///< of what a branch adds, and of a norm's output
+    Tensor branch_gradient_;  ///< of a branch's output, and of a norm's
     Tensor wide_gradient_;    ///< of projections and of the perceptron's hidden numbers
     Tensor active_gradient_;  ///< behind a gate
     Tensor deltas_;
@@ -135,7 +135,7 @@ class Transformer : public Model {
 };
 
 // The transformer's row of the registry (see ModelKind).
-/// Fills in what depends on other keys: norm, activation, kv_heads.
+/// Fills in keys that depend on others: norm, activation, kv_heads.
 void normalise_transformer(const Params& given, Params& all);
 /// Changes nothing: trials of other shapes have a bucket of their own.
 void pad_transformer(Params& all, const PaddingBounds&);

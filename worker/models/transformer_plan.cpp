@@ -35,7 +35,7 @@ void Transformer::plan(Layout& layout, const ModelPlan& plan) {
         norm.rstd = add(1);
         norm.output = add(width);
     };
-    // What is laid out since the last call belongs to this part.
+    // Tensors laid out since the last call belong to this part.
     parts_ = {{"attention"}, {"perceptrons"}, {"entry and head"}, {"gradients"}, {"rounded operands"}};
     std::size_t counted = layout.bytes();
     const auto count_as = [&](std::size_t part) {

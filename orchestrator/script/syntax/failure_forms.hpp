@@ -26,7 +26,7 @@ struct FormRow {
 
 /// The first row that fits decides. Lines that begin with a blank are not compared, except by `anywhere`.
 inline constexpr FormRow form_rows[] = {
-    // Python: what follows a traceback.
+    // Python: the lines after a traceback.
     {Form::trailer, At::begin, "Set the environment variable HYDRA_FULL_ERROR"},
     {Form::trailer, At::begin, "For simplicity, JAX has removed"},
     {Form::trailer, At::begin, "CUDA kernel errors might be asynchronously reported"},
@@ -190,7 +190,7 @@ inline constexpr FormRow form_rows[] = {
     {Form::trailer, At::begin, "exactly when Open MPI"},
     {Form::trailer, At::begin, "application called MPI_Abort"},
     {Form::trailer, At::begin, "=  "},
-    // What programs print about their arguments.
+    // Messages of programs about their arguments.
     {Form::trailer, At::begin, "Usage"},
     {Form::trailer, At::begin, "usage"},
     {Form::trailer, At::begin, "Try '"},

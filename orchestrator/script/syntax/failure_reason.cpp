@@ -19,7 +19,7 @@ constexpr std::size_t max_frame_lines = 6;  // two for each frame, and carets be
 constexpr std::size_t max_line_bytes_kept = 500;
 constexpr std::size_t max_reason_bytes = 4000;
 constexpr std::size_t max_chained = 10;
-/// So many lines of other text may follow an error, such as what a program prints while it cleans up.
+/// Lines of other text that may follow an error, such as messages of a program that cleans up.
 constexpr int max_lines_after = 3;
 constexpr string_view traceback = "Traceback (most recent call last):";
 constexpr string_view chains[] = {"During handling of the above exception, another exception occurred:",
@@ -42,7 +42,7 @@ std::size_t indent_of(string_view line) { return std::min(line.find_first_not_of
 
 bool is_indented(string_view line) { return indent_of(line) > 0; }
 
-/// Removes what terminals and launchers add to a line: redrawn text, colours, the rank of a process.
+/// Removes additions of terminals and launchers to a line: redrawn text, colours, the rank of a process.
 string cleaned(string_view line) {
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
     line = line.substr(line.find_last_of('\r') + 1);

@@ -16,9 +16,9 @@ struct FailureReason {
     /// All that the error says, and the exceptions that it followed from, but no code. Errors that were handled before
     /// are no part of it.
     std::string evidence;
-    /// The lines from the error's on: what shells and launchers say of the end.
+    /// The lines from the error's on, in which shells and launchers tell of the end.
     std::vector<std::string> rest;
-    /// True if the output ends as that of a program which nobody caught the error of.
+    /// True if the output ends as that of a program with an uncaught error.
     bool fatal = false;
 };
 

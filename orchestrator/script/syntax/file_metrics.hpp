@@ -25,13 +25,13 @@ class FileMetrics {
 
     explicit FileMetrics(std::string objective);
 
-    /// Takes what was appended to the file. Calls `record` for each record that is new (new_records.hpp).
+    /// Takes text that was appended to the file. Calls `record` for each record that is new (new_records.hpp).
     void feed(std::string_view bytes, const Record& record);
-    /// The script has ended: what has no end is read as it is.
+    /// The script has ended: an incomplete line is read as it is.
     void finish(const Record& record);
-    /// The file was written anew. Its content follows from its beginning.
+    /// The file was rewritten. Its content follows from its beginning.
     void restart();
-    /// What was read so far counts for another trial.
+    /// Records read so far count for another trial.
     void forget() { new_.forget(); }
     /// Returns why a part of the file was not read, as text after "the file X: ". May be empty.
     [[nodiscard]] const std::string& problem() const;

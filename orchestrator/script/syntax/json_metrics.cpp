@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t max_depth = 32;
 constexpr string_view json_blanks = " \t\r\n";
 
-/// A recursive parser of JSON and of what resembles it: single quotes, NaN, None, tuples, calls.
+/// A recursive parser of JSON and similar notations: single quotes, NaN, None, tuples, calls.
 class ObjectParser {
    public:
     ObjectParser(string_view text, Reading& reading) : text_(text), reading_(reading) {}

@@ -18,7 +18,7 @@ class JsonValues {
     using Found = std::function<void(std::string_view value)>;
 
     void feed(std::string_view text, const Found& found);
-    /// Looks for values in what a value without an end has taken.
+    /// Looks for values in the text that a value without an end has taken.
     void finish(const Found& found);
     /// Returns true if a value had more than most_bytes and was left out.
     [[nodiscard]] bool left_out() const { return left_out_; }

@@ -1,4 +1,4 @@
-// Names of metrics: which are valid, which words say on what data they were measured, and which names mean the same.
+// Names of metrics: which are valid, which words name the data of the measurement, and which names mean the same.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ Phase phase_of(std::string_view word);
 /// Returns the first phase that one of the words of a name names, as in "loss/val".
 Phase phase_in(std::string_view name);
 
-/// Returns true for what counts progress and not quality: epoch, step, iteration, batch and their kin.
+/// Returns true for counts of progress: epoch, step, iteration, batch and their kin.
 bool is_counter(std::string_view word);
 /// Returns true for epoch, epochs and ep.
 bool is_epoch(std::string_view word);
@@ -31,7 +31,7 @@ bool is_general(std::string_view name);
 /// with a letter (of any script) or '_', and has neither control characters nor quotes.
 std::string name_of(std::string_view text);
 
-/// Returns true if a study may name a metric so: what name_of() leaves as it is, without signs that separate numbers.
+/// Returns true for a valid name of a metric: one that name_of() leaves as it is, without signs that separate numbers.
 bool is_metric_name(std::string_view name);
 
 /// How well a printed name fits the name that a study gives. Lower is better.

@@ -1,4 +1,4 @@
-// Reads metrics from what a script writes: lines of its output, rows of a CSV file, lines of JSON. Time and memory are
+// Reads metrics from lines of a script's output, rows of a CSV file, lines of JSON. Time and memory are
 // bounded for any input.
 #pragma once
 
@@ -31,7 +31,7 @@ struct NamedNumber {
 struct Reading {
     std::vector<NamedNumber> metrics;  ///< each full name once
     std::optional<double> epoch;       ///< the epoch that the line names, as in "Epoch 3/10"
-    /// The first pair such as 3/10, which in a progress bar is what is done and the total.
+    /// The first pair such as 3/10, which in a progress bar is the work done and the total.
     std::optional<std::pair<std::int64_t, std::int64_t>> progress;
     std::string beyond;  ///< the first name that was left out, since max_line_metrics are there
 

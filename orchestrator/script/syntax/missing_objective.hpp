@@ -7,7 +7,7 @@
 
 namespace hpo::script {
 
-/// What was read instead of the objective. Members may be empty.
+/// The metrics that were read instead of the objective. Members may be empty.
 struct ReadInstead {
     Metrics metrics;
     std::string problem;  ///< why a file was not read, or a pattern did not match; quotes where, and names the cure

@@ -1,4 +1,4 @@
-// Tells which records of a file of metrics are new after the file was written anew.
+// Tells which records of a file of metrics are new after the file was rewritten.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace hpo::script {
 
-/// Records arrive in the order of the file. A file that was written anew mostly repeats its former records, as
+/// Records arrive in the order of the file. A rewritten file mostly repeats its former records, as
 /// Lightning's CSVLogger does for a further column, or contains its last ones only, as a results.json of the current
 /// epoch does. No record counts twice:
 /// - Records that repeat the former ones from the first on are old.
@@ -24,7 +24,7 @@ class NewRecords {
 
     /// Returns true if the record counts.
     bool is_new(const Metrics& record);
-    /// The file begins anew.
+    /// The file begins again.
     void restart();
     /// The records so far count for another trial: those that follow are new.
     void forget();
@@ -41,9 +41,9 @@ class NewRecords {
 
     std::string objective_;
     std::vector<Mark> version_;        ///< records of the file as it is
-    std::vector<Mark> former_;         ///< of the file before it was written anew
+    std::vector<Mark> former_;         ///< of the file before it was rewritten
     std::optional<Mark> last_;         ///< of the records that count
-    bool again_ = false;               ///< true if the file was written anew and may still repeat former records
+    bool again_ = false;               ///< true if the file was rewritten and may still repeat former records
     bool same_begin_ = true;           ///< true if its records so far repeat the former ones
     std::vector<std::size_t> starts_;  ///< of former records that it may repeat up to the last
 };

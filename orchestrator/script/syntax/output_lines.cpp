@@ -41,7 +41,7 @@ class OutputReader final : public LineReader {
         return !begins_with_epoch("Epoch") && !begins_with_epoch("epoch") && !begins_with_epoch("EPOCH");
     }
 
-    /// Reads each object in the line, and what is between them. Returns false if there is none.
+    /// Reads each object in the line, and the text between them. Returns false if there is none.
     bool read_objects(string_view text, Reading& reading) {
         constexpr int max_attempts = 8;
         string_view rest = text;

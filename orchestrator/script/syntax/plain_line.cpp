@@ -73,7 +73,7 @@ class LineParser {
                 if (depth_ > 0) --depth_;
                 return end_part_at(token);
             case Kind::quote:
-                // A name in quotes begins anew.
+                // A name in quotes begins another name.
                 if (!words_.empty() && token.gap > 0) end_part();
                 ++at_;
                 return;

@@ -48,7 +48,7 @@ bool QuotedCode::takes(string_view line) {
         const bool indented = line.starts_with(' ') || line.starts_with('\t') || line.starts_with('|');
         const bool exception = !indented && ends_a_traceback(line);
         in_traceback_ = !exception;
-        return indented || exception;  // what else is printed meanwhile comes from another thread
+        return indented || exception;  // other lines meanwhile come from another thread
     }
     if (below_warning && (line.starts_with(' ') || line.starts_with('\t'))) return true;
     return below_warning_ = warns_about_code(line);

@@ -70,7 +70,7 @@ void Redraws::advance(const Reading& reading, std::vector<Reading>& counting) {
     epoch_ = epoch;
 }
 
-/// Returns true if the line only shows again what has counted in this epoch.
+/// Returns true if the line only repeats metrics that have counted in this epoch.
 bool Redraws::has_counted(const Reading& line) {
     return epoch_ && counted_epoch_ == epoch_ && !line.metrics.empty() &&
            std::all_of(line.metrics.begin(), line.metrics.end(), [&](const NamedNumber& one) {

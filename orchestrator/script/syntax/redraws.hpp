@@ -10,7 +10,7 @@
 namespace hpo::script {
 
 /// The last state of a line counts when the epoch that it shows advances, or when the line ends. The epoch is the one
-/// in its text ("Epoch 3/10"), or what a bar has done (3/10) if its total is the number of epochs of the trial.
+/// in its text ("Epoch 3/10"), or the progress of a bar (3/10) if its total is the number of epochs of the trial.
 class Redraws {
    public:
     /// `epochs` is 0 if it is unknown.
@@ -34,7 +34,7 @@ class Redraws {
     Reading state_;  ///< of the line, with the last number of each name; empty if it is not being redrawn
     std::optional<double> epoch_;
     bool named_ = false;                   ///< true once a text has named its epoch; bars then count something else
-    Reading counted_;                      ///< what has counted in an epoch
+    Reading counted_;                      ///< metrics that have counted in an epoch
     std::optional<double> counted_epoch_;  ///< the epoch
 };
 

@@ -102,7 +102,7 @@ bool is_shell_death(string_view line) {
 
 std::optional<int> signal_named(string_view line) {
     line = line.substr(0, max_line);
-    // What a launcher does to the other processes says nothing about the first one.
+    // Signals of a launcher to other processes say nothing about the first one.
     if (line.find("closing signal") != string_view::npos) return std::nullopt;
     if (is_shell_death(line)) return by_words(words_of_shell(line));
     static const boost::regex name(R"((?:<Signals\.|\b[Ss]ignal:? |\(|\{)SIG([A-Z]+[12]?)\b)");

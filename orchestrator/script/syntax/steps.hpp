@@ -18,7 +18,7 @@
 
 namespace hpo::script {
 
-/// What a study needs of its script's steps.
+/// The metrics that a study needs of its script's steps.
 struct StepNeeds {
     std::string objective;
     std::vector<std::string> others{};  ///< metrics of further objectives and of constraints
@@ -35,7 +35,7 @@ struct Step {
 /// those after the objective until the next step begins: with the next epoch, or with a metric that the step already
 /// has. If a name occurs repeatedly before the objective, its last value counts.
 ///
-/// A step is ready to be taken when the next one begins; at the end; or as soon as it has what the study needs and the
+/// A step is ready to be taken when the next one begins; at the end; or as soon as it has the needed metrics and the
 /// metrics that followed the objective in the step before. As long as that is unknown, in the first step, a pause of a
 /// tenth of the step's time also makes it ready. An unfinished step at the end is dropped unless there was no other.
 class StepReader {
@@ -60,12 +60,13 @@ class StepReader {
     /// Returns the metrics that were read after the last step and belong to no other.
     [[nodiscard]] const Metrics& closing() const { return late_; }
 
-    /// Returns what was read since the last step.
+    /// Returns the metrics read since the last step.
     [[nodiscard]] const Metrics& seen() const { return open_; }
     /// Returns the line that most resembles a report of the objective, as long as the objective has not been read. May
     /// be empty.
     [[nodiscard]] const std::string& nearest() const { return nearest_; }
-    /// Returns a warning of LineReader or WantedMetrics, or about what was printed and is not kept. Each is given once.
+    /// Returns a warning of LineReader or WantedMetrics, or about printed metrics that are not kept. Each is given
+    /// once.
     [[nodiscard]] std::string warning();
 
    private:

@@ -138,7 +138,7 @@ void TableRows::note(const string& problem) {
     if (problem_.empty()) problem_ = problem;
 }
 
-/// Returns true for a header amid rows, which loggers write when they begin anew or have more columns.
+/// Returns true for a header amid rows, which loggers write when they start again or have more columns.
 bool TableRows::names_columns(Cells cells) const {
     bool known = false;
     for (const string_view cell : cells) {
@@ -153,7 +153,7 @@ void TableRows::name_columns(Cells cells) {
     columns_.clear();
     unnamed_.reset();
     for (const string_view cell : cells) columns_.push_back(metric_of(trim(cell), objective_));
-    // The cell that is written as the objective is it, whatever others become the same name.
+    // The cell with the objective's own name is the objective, even if other cells get the same name.
     const auto exact =
         std::find_if(cells.begin(), cells.end(), [&](string_view cell) { return trim(cell) == objective_; });
     for (std::size_t i = 0; i < columns_.size(); ++i) {

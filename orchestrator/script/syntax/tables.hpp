@@ -29,7 +29,7 @@ class Tables {
     bool read_pairs(const Cells& cells, Reading& reading);
 
     Columns columns_;                  ///< of the last table that has rows
-    std::vector<Columns> candidates_;  ///< what the last line is as a header, if it is one
+    std::vector<Columns> candidates_;  ///< columns, if the last line is a header
     std::string section_;              ///< of a table of names and numbers: "rollout/"
 };
 

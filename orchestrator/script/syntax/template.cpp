@@ -19,7 +19,7 @@ std::size_t end_of_word(std::string_view rest) {
     return end;
 }
 
-/// Returns the length of a word with what follows its ':' or '!', as in lr:.4f, without blanks, commas and quotes, or
+/// Returns the length of a word with the part after its ':' or '!', as in lr:.4f, without blanks, commas and quotes, or
 /// 0 if `rest` begins with none.
 std::size_t end_of_word_with_rest(std::string_view rest) {
     const std::size_t word = end_of_word(rest);

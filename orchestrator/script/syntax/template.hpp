@@ -26,7 +26,7 @@ inline constexpr std::array<std::string_view, 7> own_names{"params_file", "folde
 struct Lookalike {
     std::string_view text;  ///< with its braces
     std::string_view name;  ///< the word that it begins with
-    std::string_view rest;  ///< what follows a ':' or '!'; otherwise empty
+    std::string_view rest;  ///< the part after a ':' or '!'; otherwise empty
 };
 /// Returns the lookalikes of a text as views into it. Braces around other texts, as in JSON, are none, and neither are
 /// a shell's expansions such as ${NAME:-1}.

@@ -9,7 +9,7 @@
 
 namespace hpo::script {
 
-/// Returns the words that name a metric: without log levels and what is before them, articles and the like at the
+/// Returns the words that name a metric: without log levels and the words before them, articles and the like at the
 /// beginning, and "is" at the end.
 std::vector<std::string_view> essence(const std::vector<std::string_view>& words);
 /// Returns true if the words name a phase and nothing else, as in "Validation set".

@@ -1,4 +1,4 @@
-// What the values of a column mean: numbers and texts.
+// The values of a column as numbers and texts.
 #pragma once
 
 #include <array>

@@ -146,7 +146,7 @@ class DeltaLengthDecoder final : public Decoder {
     std::vector<std::uint64_t> found_;
 };
 
-/// Each text begins with so much of the one before.
+/// Each text begins with a part of the previous one, of this length.
 class DeltaTextDecoder final : public Decoder {
    public:
     explicit DeltaTextDecoder(Bytes bytes) : prefixes_(bytes) {

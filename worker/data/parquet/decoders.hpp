@@ -47,7 +47,7 @@ class Decoder {
     virtual ~Decoder() = default;
     Decoder(const Decoder&) = delete;
     Decoder& operator=(const Decoder&) = delete;
-    /// Appends the next values. Errors tell what is wrong with the page.
+    /// Appends the next values. Errors tell the flaw of the page.
     virtual Result<void> read(std::size_t count, Values& to) = 0;
     /// Whether the page has no further values, but for those that fill up packed bits.
     [[nodiscard]] virtual bool at_end() const = 0;

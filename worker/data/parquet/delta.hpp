@@ -17,7 +17,7 @@ class DeltaReader {
     [[nodiscard]] bool at_end() const { return left_ == 0; }
     /// How many numbers there are, as the header says.
     [[nodiscard]] std::uint64_t count() const { return failed_ ? 0 : count_; }
-    /// Passes over all numbers: what follows them; false where the bytes are damaged.
+    /// Passes over all numbers and returns the bytes after them; false where the bytes are damaged.
     bool pass_over(std::span<const std::byte>& rest);
 
    private:

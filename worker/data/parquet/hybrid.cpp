@@ -34,7 +34,7 @@ bool HybridReader::next_run() {
     if (!take_varint(bytes_, head)) return false;
     packed_ = (head & 1) != 0;
     head >>= 1;
-    // No page has so many numbers, and the sums below cannot overflow.
+    // No page has this many numbers, and the sums below cannot overflow.
     if (head == 0 || head > std::uint64_t{1} << 32) return false;
     if (packed_) {
         left_ = head * 8;

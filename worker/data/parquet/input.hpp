@@ -22,7 +22,7 @@ inline std::string_view text_of(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Reads a part of the input from its beginning to its end, and never holds more of it than was asked for, or 64 KiB.
+/// Reads a part of the input from its beginning to its end, and never holds more than the requested bytes, or 64 KiB.
 class InputWindow {
    public:
     InputWindow(const Input& input, std::int64_t begin, std::int64_t end) : input_(input), next_(begin), end_(end) {}
@@ -36,7 +36,7 @@ class InputWindow {
 
    private:
     const Input& input_;
-    std::int64_t next_;  ///< offset of what has not been read
+    std::int64_t next_;  ///< offset of the first unread byte
     std::int64_t end_;
     std::vector<std::byte> held_;
     std::size_t at_ = 0;  ///< in held_

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t most_elements = 200'000;
 
-/// What files of before LogicalType have.
+/// Types of files from before LogicalType.
 void read_converted(std::int64_t converted, SchemaElement& element) {
     switch (converted) {
         case 0:

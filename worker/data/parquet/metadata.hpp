@@ -1,4 +1,4 @@
-// What a Parquet file and its pages say of themselves (github.com/apache/parquet-format, parquet.thrift), as far as a
+// The metadata of a Parquet file and its pages (github.com/apache/parquet-format, parquet.thrift), as far as a
 // reader of flat tables needs it. Numbers are as the file gives them: nothing but their type has been checked.
 #pragma once
 
@@ -70,7 +70,7 @@ struct FileMetadata {
     bool encrypted = false;
 };
 
-/// Refuses what is damaged.
+/// Refuses damaged metadata.
 Result<FileMetadata> parse_metadata(std::span<const std::byte> footer);
 
 enum class PageKind : std::uint8_t { data, index, dictionary, data_v2, other };

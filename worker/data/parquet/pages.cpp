@@ -14,7 +14,7 @@ constexpr std::size_t first_header_bytes = 256;
 constexpr std::size_t most_header_bytes = std::size_t{16} << 20;
 constexpr std::int64_t most_dictionary_values = std::int64_t{1} << 24;
 
-/// Refuses a page, before it is decompressed, that has more bytes than so many values can have in any encoding.
+/// Refuses a page, before it is decompressed, that has more bytes than its values can have in any encoding.
 Result<void> check_page(const PageHeader& header, const PhysicalType& type) {
     constexpr std::int64_t besides = 8;       // the level or the length of each
     constexpr std::int64_t blocks = 1 << 16;  // of differences, which are padded

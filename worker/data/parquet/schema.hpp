@@ -10,7 +10,7 @@
 
 namespace hpo::parquet {
 
-/// What a value means.
+/// The meaning of a value.
 enum class Meaning : std::uint8_t {
     boolean,
     signed_integer,

@@ -105,7 +105,7 @@ void ThriftReader::skip(ThriftType type) {
         case ThriftType::list:
         case ThriftType::set:
             list(type, [this](ThriftType its) {
-                // Unlike that of a field, a boolean of a list has a byte to itself.
+                // A boolean of a list has a byte to itself, unlike a field's.
                 its == ThriftType::true_value || its == ThriftType::false_value ? static_cast<void>(byte()) : skip(its);
             });
             return;
