@@ -94,7 +94,7 @@ class Notifying final : public RunObserver {
     }
     void print(const std::string& lines) override { inner_->print(lines); }
     void notice(const Notice& notice) override {
-        if (notice.level != Notice::Level::info) {
+        if (notice.level >= Notice::Level::warning) {
             const std::string trial = notice.trial ? "trial " + std::to_string(notice.trial) + ": " : "";
             Facts facts = notification("trouble", study_, folder_, study_.name + ": " + trial + notice.text);
             facts["trial"] = notice.trial ? Facts(notice.trial) : Facts(nullptr);

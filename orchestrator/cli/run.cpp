@@ -180,7 +180,9 @@ int run_command(const RunArguments& arguments) {
             (study.budget.seconds && outcome->seconds >= *study.budget.seconds &&
              count_ended(outcome->record) < study.budget.trials) ||
             std::any_of(trials.begin(), trials.end(), [](const TrialRecord& trial) { return !is_final(trial.state); });
-        view::ReportFacts facts{folder.path.string(), outcome->reason, can_resume,
+        // The reason of a failure is said once, at the end.
+        const bool failed = outcome->end == Engine::End::failed;
+        view::ReportFacts facts{folder.path.string(), failed ? "interrupted" : outcome->reason, can_resume,
                                 resume_arguments(arguments, outcome->end != Engine::End::finished)};
         if (!outcome->signal && !outcome->folder_lost) {
             StudySnapshot snapshot{folder, study, std::move(outcome->record), std::nullopt, std::move(outcome->store)};

@@ -17,12 +17,9 @@
 #include <utility>
 
 #include "hpo/clock.hpp"
-#include "hpo/doing.hpp"
-#include "hpo/interrupted.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/cluster/agent_link.hpp"
 #include "orchestrator/devices/host.hpp"
-#include "orchestrator/execution/interrupts.hpp"
 #include "orchestrator/execution/limits.hpp"
 #include "orchestrator/execution/private_folder.hpp"
 #include "orchestrator/execution/quick_wire.hpp"
@@ -88,39 +85,13 @@ class Hosts {
     Hosts& operator=(const Hosts&) = delete;
     ~Hosts() { end(destruction_within); }
 
-    /// Waits until each host is up or set aside; after a while one that is up suffices, and the others join later.
-    void open() {
-        const Doing doing("waits for hosts to answer");
-        int interrupted = 0;
-        const Interrupts signals(request_.loop, [&](int number) { interrupted = number; });
+    void start_agents() {
+        opened_ = Clock::now();
         for (std::size_t i = 0; i < hosts_.size(); ++i) start(i);
-        const auto begun = Clock::now();
-        bool told = false;
-        for (std::string awaited; !(awaited = names_of_awaited()).empty();) {
-            const auto waited = Clock::now() - begun;
-            if (waited > told_after && !std::exchange(told, true))
-                request_.tell({true, "waits for the agents of " + awaited});
-            if (waited > begins_after && any_up()) {
-                request_.tell({true, "begins without " + awaited + "; what answers later joins"});
-                break;
-            }
-            request_.loop.restart();
-            request_.loop.run_one_for(milliseconds(200));
-            if (interrupted != 0)
-                throw Fatal("interrupted while it waited for the agents of " + awaited, exit_status_of(interrupted));
-            poll();
-        }
-        request_.loop.restart();
-        for (const DeviceNotice& notice : take_notices()) request_.tell(notice);
-        if (const std::string why = gone(); !why.empty()) throw Fatal(why, 2);
-        on_device_ = std::any_of(hosts_.begin(), hosts_.end(), [](const Host& host) {
-            return host.state != Host::State::aside && host.hello.on_device;
-        });
-        open_ = true;
-        for (const Host& host : hosts_)
-            if (const std::string text = unused_part(host); !text.empty()) request_.tell({true, text});
     }
 
+    /// The names of the hosts without which the session does not begin.
+    [[nodiscard]] std::string waits_to_begin() const { return begun_ ? "" : names_of_awaited(); }
     [[nodiscard]] bool awaits() const { return !names_of_awaited().empty(); }
 
     /// Gives up the hosts that are silent, since nothing of theirs is needed any more.
@@ -199,6 +170,7 @@ class Hosts {
             if (host.state == Host::State::up && is_over(now - host.heard, orchestrator_waits))
                 lose(i, "its agent was silent for 30 s", true);
         }
+        if (!begun_) try_to_begin(now);
     }
 
     [[nodiscard]] std::vector<DeviceNotice> take_notices() { return std::exchange(notices_, {}); }
@@ -310,6 +282,23 @@ class Hosts {
     }
 
    private:
+    /// The session begins once each host is up or set aside; after a while one that is up suffices, and the others join
+    /// later.
+    void try_to_begin(Clock::time_point now) {
+        const std::string awaited = names_of_awaited();
+        const auto waited = now - opened_;
+        if (!awaited.empty() && waited > told_after && !std::exchange(told_, true))
+            notices_.push_back({true, "waits for the agents of " + awaited});
+        if (!awaited.empty() && (waited <= begins_after || !any_up())) return;
+        if (!awaited.empty()) notices_.push_back({true, "begins without " + awaited + "; what answers later joins"});
+        begun_ = true;
+        on_device_ = std::any_of(hosts_.begin(), hosts_.end(), [](const Host& host) {
+            return host.state != Host::State::aside && host.hello.on_device;
+        });
+        for (const Host& host : hosts_)
+            if (const std::string text = unused_part(host); !text.empty()) notices_.push_back({true, text});
+    }
+
     /// Names of the hosts that have not answered yet, and may.
     [[nodiscard]] std::string names_of_awaited() const {
         std::string names;
@@ -416,7 +405,7 @@ class Hosts {
         host.first_device = devices_;
         devices_ += count_devices(host);
         answered_.push_back(index);
-        if (!open_) return;
+        if (!begun_) return;
         notices_.push_back({false, host.address.name + " has joined"});
         if (const std::string text = unused_part(host); !text.empty()) notices_.push_back({true, text});
     }
@@ -450,8 +439,8 @@ class Hosts {
     }
 
     void set_aside(std::size_t index, const std::string& reason) {
-        notices_.push_back({true, hosts_[index].address.name + " is set aside: " + reason});
         drop(index, Host::State::aside, reason);
+        if (gone().empty()) notices_.push_back({true, hosts_[index].address.name + " is set aside: " + reason});
     }
 
     void drop(std::size_t index, Host::State state, const std::string& reason) {
@@ -519,7 +508,9 @@ class Hosts {
     std::vector<Host> hosts_;
     std::vector<std::size_t> answered_;  ///< hosts in the order of their first answer
     int devices_ = 0;                    ///< of these
-    bool open_ = false;
+    Clock::time_point opened_;           ///< when the agents were started
+    bool told_ = false;                  ///< that hosts are waited for
+    bool begun_ = false;                 ///< the session
     std::map<WorkerIndex, Place> places_;
     std::vector<std::shared_ptr<AgentLink>> leaving_;  ///< that are not reaped yet
     std::vector<DeviceNotice> notices_;
@@ -542,6 +533,7 @@ class HostsMachine final : public SessionMachine {
     }
     [[nodiscard]] const DeviceReadings& readings() const override { return none_; }
     [[nodiscard]] std::string gone() const override { return hosts_->gone(); }
+    [[nodiscard]] std::string waits_to_begin() const override { return hosts_->waits_to_begin(); }
     [[nodiscard]] bool awaits_hosts() const override { return hosts_->awaits(); }
     void leave_silent_hosts() override { hosts_->leave_silent(); }
 
@@ -636,10 +628,9 @@ OpenSite open_hosts(std::vector<Address> addresses) {
     return [addresses = std::move(addresses)](const SiteRequest& request) -> Result<SessionSite> {
         raise_soft_limits();
         const auto hosts = std::make_shared<Hosts>(request, addresses);
-        hosts->open();
         SessionSite site;
         site.machine = std::make_unique<HostsMachine>(hosts);
-        site.workers = hosts->workers();
+        site.workers = [hosts] { return hosts->workers(); };
         site.hosts = hosts->names();
         site.launch = [hosts](WorkerIndex, std::span<const int> devices) { return hosts->spec(devices); };
         site.executor = [hosts,
@@ -647,6 +638,7 @@ OpenSite open_hosts(std::vector<Address> addresses) {
             auto folder = PrivateFolder::make(tag);
             if (!folder) return folder.error();
             hosts->listen(std::move(listener));
+            hosts->start_agents();
             return std::unique_ptr<SessionExecutor>(std::make_unique<HostsExecutor>(hosts, tag, *std::move(folder)));
         };
         return site;

@@ -9,8 +9,8 @@
 
 namespace hpo::cluster {
 
-/// Returns an OpenSite that starts the agents and waits for their hosts. Those that cannot take part are set aside with
-/// a warning. Throws Fatal with status 2 if none is left.
+/// Returns an OpenSite that starts the agents. Hosts that cannot take part are set aside with a warning; the session
+/// fails if none is left.
 OpenSite open_hosts(std::vector<Address> addresses);
 
 /// Returns the study as several hosts run it: a script's trial takes a core unless it declares others, since how many

@@ -24,7 +24,7 @@ namespace hpo {
 
 /// A line for the user and the log.
 struct Notice {
-    enum class Level { info, warning, error };
+    enum class Level { info, news, warning, error };  ///< news: shown like a warning, without the word
     Level level = Level::info;
     std::int64_t trial = 0;  ///< 0: about the study
     std::string text;

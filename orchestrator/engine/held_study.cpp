@@ -64,6 +64,10 @@ Result<std::unique_ptr<HeldStudy>> HeldStudy::take(const Study& study, const Stu
     return held;
 }
 
+Result<void> HeldStudy::show(const Study& study) {
+    return store->source().empty() ? store->set_source(study.source) : Result<void>();
+}
+
 Result<void> HeldStudy::begin(const Study& study, const StudyFolder& folder,
                               const std::function<void(const std::string&)>& warn) {
     if (store->warm_start() != warm_start)

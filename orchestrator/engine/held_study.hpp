@@ -33,6 +33,8 @@ struct HeldStudy {
                                                    const Acceptance& accepted,
                                                    const std::function<void(const std::string&)>& warn);
 
+    /// Stores the study if it is new, so that viewers can read it before it begins. Taken back if it never does.
+    Result<void> show(const Study& study);
     /// Writes this study to its folder, in place of the stored one.
     Result<void> begin(const Study& study, const StudyFolder& folder,
                        const std::function<void(const std::string&)>& warn);

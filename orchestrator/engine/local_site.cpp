@@ -19,7 +19,7 @@ Result<SessionSite> open_local_site(const SiteRequest& request) {
     const WorkerPlan plan = plan_workers(study, machine->host());
     // Trials on the host leave those on devices a worker, and the other way round; the cores limit both.
     const std::size_t gpus = machine->host_too() ? machine->read({}, {}, {}).accelerators.size() : 0;
-    site.workers = plan.workers + static_cast<int>(gpus);
+    site.workers = [workers = plan.workers + static_cast<int>(gpus)] { return workers; };
     site.cores = cores_of_workers(study, plan);
     site.concurrency = concurrency_plan(study, plan, *machine);
     site.fewer_than_asked = fewer_than_asked(study, machine->host());

@@ -66,6 +66,10 @@ double time_of_day() {
     return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+Notice notice_of(const DeviceNotice& notice) {
+    return {notice.warning ? Notice::Level::warning : Notice::Level::news, 0, notice.text};
+}
+
 /// The objects of one session.
 class Session {
    public:
@@ -89,12 +93,17 @@ class Session {
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
-    /// `accept` writes the study to its folder, once nothing can refuse it any more.
-    Result<RunOutcome> run(HolderLock& lock, const std::function<Result<void>()>& accept) {
-        lock_ = &lock;
+    /// Writes the study to its folder once nothing can refuse it any more.
+    Result<RunOutcome> run(HeldStudy& held) {
+        lock_ = &held.lock;
         if (const auto made = make_executor(); !made) return made.error();
         if (const auto listens = listen_to_control(); !listens) return listens.error();
-        if (const auto accepted = accept(); !accepted) return accepted.error();
+        if (!machine_->waits_to_begin().empty()) {
+            if (const auto shown = held.show(study_); !shown) return shown.error();
+            wait_for_hosts();
+        }
+        const auto warn = [this](const std::string& text) { print({Notice::Level::warning, 0, text}); };
+        if (const auto begun = held.begin(study_, folder_, warn); !begun) return begun.error();
         begin();
         while (!is_over()) {
             wait();
@@ -117,7 +126,28 @@ class Session {
         return {};
     }
 
+    /// Heeds signals and `hpo stop` meanwhile. Throws Fatal if they end the session, or if no host is left.
+    void wait_for_hosts() {
+        const Doing doing("waits for hosts to answer");
+        for (auto shown = clock_.now() - 1s;;) {
+            for (const DeviceNotice& device : machine_->poll(clock_.now())) print(notice_of(device));
+            if (const std::string gone = machine_->gone(); !gone.empty()) throw Fatal(gone, 2);
+            const std::string awaited = machine_->waits_to_begin();
+            if (awaited.empty()) return;
+            if (!ended_early_.empty())
+                throw Fatal(ended_early_ + " while it waited for the agents of " + awaited,
+                            signal_ ? exit_status_of(signal_) : 1);
+            if (const Seconds now = clock_.now(); now - shown >= 1s) {
+                shown = now;
+                publish(machine_->to_publish(machine_->read({}, {}, {}), {}), "for the agents of " + awaited);
+            }
+            loop_.run_one_for(200ms);
+        }
+    }
+
     void begin() {
+        begun_ = clock_.now();
+        telemetry_.emplace(machine_->host(), begun_);
         ledger_.when_on_disk([this] { on_disk_.wake(); });
         announcements_.release(ledger_.results_on_disk());
         ledger_.on_event = [this](const StoredEvent& stored) {
@@ -132,12 +162,13 @@ class Session {
         };
         ledger_.on_end_with_study = [this](const StoredEvent& stored) { ended_with_study_.push_back(stored); };
         const event::SessionStarted session{host_name(), getpid(), version};
-        log_->info("{}", session_line(study_, session, site_.workers));
+        const int workers = site_.workers();
+        log_->info("{}", session_line(study_, session, workers));
         ledger_.session_started(session);
         if (!site_.fewer_than_asked.empty()) tell({Notice::Level::warning, 0, site_.fewer_than_asked});
         log_->info("sampler {}", ledger_.proposer().about());
         keeper_.begin();
-        engine_.emplace(parts(), site_.workers);
+        engine_.emplace(parts(), workers);
 
         observer_.begun(view());
         listen_to_the_window();
@@ -197,7 +228,7 @@ class Session {
                 return now.reserved > before.reserved;
             };
             if (due || !std::equal(holds.begin(), holds.end(), published_.begin(), published_.end(), std::not_fn(more)))
-                publish(std::move(holds));
+                publish(std::move(holds), engine_->waits());
         }
         registry_lock_.reset();
     }
@@ -230,7 +261,7 @@ class Session {
         for (const std::string& line : outcome.concurrency) log_->info("trials at once: {}", line);
         if (const auto kept = keep_findings(study_, *machine_, findings); !kept) log_->warn("{}", kept.error().message);
         try {
-            ledger_.add_telemetry(telemetry_.finish(clock_.now(), time_of_day()));
+            ledger_.add_telemetry(telemetry_->finish(clock_.now(), time_of_day()));
             ledger_.session_ended(outcome.session, outcome.reason);
         } catch (const StoreFailed& failed) {
             log_->error("the end of the session was not stored: {}", failed.what());
@@ -289,14 +320,17 @@ class Session {
     }
 
     ControlActions control_actions() {
-        return {.stop_trial =
-                    [this](std::int64_t trial) {
-                        const auto stopped = engine_->stop_trial(trial);
-                        end_round();
-                        return stopped ? settle() : stopped;
-                    },
-                .stop_study = [this] { engine_->interrupt("stopped by hpo stop"); },
-                .running = [this] { return static_cast<std::int64_t>(engine_->running().size()); }};
+        return {
+            .stop_trial =
+                [this](std::int64_t trial) {
+                    if (!engine_) return Result<void>(Error{"no trial runs: the study waits for its hosts"});
+                    const auto stopped = engine_->stop_trial(trial);
+                    end_round();
+                    return stopped ? settle() : stopped;
+                },
+            .stop_study = [this] { interrupt("stopped by hpo stop"); },
+            .running =
+                [this] { return engine_ ? static_cast<std::int64_t>(engine_->running().size()) : std::int64_t{0}; }};
     }
 
     /// Calls `announce` once all events up to now survive a loss of power.
@@ -318,7 +352,7 @@ class Session {
     }
 
     void print(const Notice& notice) {
-        const auto level = notice.level == Notice::Level::info      ? spdlog::level::info
+        const auto level = notice.level <= Notice::Level::news      ? spdlog::level::info
                            : notice.level == Notice::Level::warning ? spdlog::level::warn
                                                                     : spdlog::level::err;
         if (notice.trial)
@@ -346,6 +380,8 @@ class Session {
     void answer() {
         std::vector<std::string> lines;
         if (engine_) lines = engine_->waiting_for();
+        if (const std::string hosts = machine_->waits_to_begin(); !hosts.empty())
+            lines.push_back("the agents of " + hosts);
         StoreState store{.unwritten = ledger_.waits(),
                          .failed = ledger_.failure().value_or(""),
                          .lockers = lockers_of(folder_.database()),
@@ -378,8 +414,9 @@ class Session {
     void sample() {
         const Seconds now = clock_.now();
         try {
-            ledger_.add_telemetry(telemetry_.tick(now, time_of_day(), machine_->readings(), !engine_->running().empty(),
-                                                  study_.script() ? getpid() : 0));  // a native trial takes a core
+            ledger_.add_telemetry(telemetry_->tick(now, time_of_day(), machine_->readings(),
+                                                   !engine_->running().empty(),
+                                                   study_.script() ? getpid() : 0));  // a native trial takes a core
         } catch (const StoreFailed& failed) {
             engine_->fail(not_stored + failed.what());
         }
@@ -387,8 +424,7 @@ class Session {
 
     void tick() {
         if (folder_lost()) engine_->fail(lost_message());
-        for (const DeviceNotice& notice : machine_->poll(clock_.now()))
-            tell({notice.warning ? Notice::Level::warning : Notice::Level::info, 0, notice.text});
+        for (const DeviceNotice& notice : machine_->poll(clock_.now())) tell(notice_of(notice));
         if (const std::string gone = machine_->gone(); !gone.empty()) engine_->fail(gone);
         keep_folders();
         sample();
@@ -408,9 +444,9 @@ class Session {
     }
 
     /// The session continues without a registry.
-    void publish(std::vector<DeviceReservation> holds) {
+    void publish(std::vector<DeviceReservation> holds, const std::string& waits) {
         published_ = holds;
-        if (registry_) (void)registry_->publish({study_.name, getpid(), std::move(holds), engine_->waits()});
+        if (registry_) (void)registry_->publish({study_.name, getpid(), std::move(holds), waits});
     }
 
     /// Reads the machine, with the processes of this session as its own.
@@ -476,7 +512,7 @@ class Session {
     /// those that do not die.
     void end_by(int number) {
         if (signal_ != 0 && number != SIGHUP) {
-            engine_->kill();
+            if (engine_) engine_->kill();
             killer_.expires_after(killed_within);
             killer_.async_wait([this](auto error) {
                 if (!error) gives_up_ = true;
@@ -488,8 +524,14 @@ class Session {
                                        : number == SIGTERM ? "terminated"
                                        : problem.empty()   ? "the terminal was closed"
                                                            : problem;
-            engine_->interrupt(reason);
+            interrupt(reason);
         }
+    }
+    void interrupt(const std::string& reason) {
+        if (engine_)
+            engine_->interrupt(reason);
+        else if (ended_early_.empty())
+            ended_early_ = reason;
     }
 
     const Study& study_;
@@ -499,10 +541,10 @@ class Session {
     std::shared_ptr<spdlog::logger> log_;
     Ledger ledger_;
     SteadyClock clock_;
-    Seconds begun_ = clock_.now();
+    Seconds begun_{};
     SessionSite site_;
     SessionMachine* machine_ = site_.machine.get();
-    SessionTelemetry telemetry_{machine_->host(), begun_};
+    std::optional<SessionTelemetry> telemetry_;
     std::optional<SessionRegistry> registry_;
     bool registry_locked_ = false;              ///< the session registry was read since the last settled round
     Descriptor registry_lock_;                  ///< from then on
@@ -524,6 +566,7 @@ class Session {
     asio::signal_set window_{loop_, SIGWINCH};
     Questions::Listener questions_;
     int signal_ = 0;
+    std::string ended_early_;       ///< why it ends before the engine begins
     bool has_begun_trial_ = false;  ///< in this session
     std::unique_ptr<SessionExecutor> executor_;
     std::filesystem::path sockets_;  ///< the folder where the control socket listens
@@ -566,7 +609,7 @@ Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, cons
     doing.reset();
     Session session(loop, study, folder, observer, std::move((*held)->ledger), *std::move(site),
                     open_study_log(folder.log()), questions);
-    auto outcome = session.run((*held)->lock, [&] { return (*held)->begin(study, folder, warn); });
+    auto outcome = session.run(**held);
     if (outcome) outcome->store = std::move((*held)->store);
     return outcome;
 }

@@ -58,6 +58,8 @@ class SessionMachine {
     [[nodiscard]] virtual std::optional<ThreadTime> thread_time(WorkerIndex worker, Seconds now) = 0;
     /// Why no host is left for any trial; empty while one is, or may come back.
     [[nodiscard]] virtual std::string gone() const { return {}; }
+    /// Names the hosts without which the session does not begin yet; empty: it can begin.
+    [[nodiscard]] virtual std::string waits_to_begin() const { return {}; }
     /// Whether a host may join that has not answered yet.
     [[nodiscard]] virtual bool awaits_hosts() const { return false; }
     /// The session ends: workers on hosts that are silent are not waited for.

@@ -25,7 +25,7 @@ namespace hpo {
 
 struct SessionSite {
     std::unique_ptr<SessionMachine> machine;
-    int workers = 1;  ///< at once
+    std::function<int()> workers;  ///< at once, asked when the session begins
     /// Called once, and before any launch. The machine outlives the executor.
     std::function<Result<std::unique_ptr<SessionExecutor>>(ExecutionListener)> executor;
     /// Returns the launch of a worker for accelerators of the machine, or for the cores of a host.

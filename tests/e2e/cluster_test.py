@@ -104,7 +104,12 @@ class Agents(ClusterCase):
         os.kill(agents_below(child.pid)[0], signal.SIGKILL)
         out, err = child.communicate(timeout=60)
         self.assertEqual(child.returncode, 1)
-        self.assertIn("no host is left: local-", err)
+        self.assertEqual((out + err).count("died of signal 9; its agent is started again"), 2)
+        self.assertEqual((out + err).count("is set aside: its agent died of signal 9"), 1)  # the last one ends the session
+        self.assertRegex(err, "hpo: no host is left: local-1: its agent died of signal 9; local-2: its agent died of signal 9\n$")
+        self.assertEqual((out + err).count("no host is left"), 1)
+        self.assertIn("  interrupted: ", out)
+        self.assertRegex(self.hpo("ls"), "several +interrupted")
         self.assert_nobody_left()
 
     def test_trials_of_a_script_wait_for_a_host_that_is_set_aside(self):
@@ -251,6 +256,7 @@ class FalseSsh(ClusterCase):
         out, err = child.communicate(timeout=60)
         self.assertEqual(child.returncode, 0, out + err)
         self.assertIn("begins without late", err)
+        self.assertIn("\nlate has joined\n", err)
         self.assertIn("late has joined", (self.folder / "runs/several/hpo.log").read_text())
         self.assert_nobody_left(within=20)
 
@@ -276,6 +282,24 @@ class FalseSsh(ClusterCase):
         self.assertEqual(child.returncode, 130, out + err)
         self.assertIn("interrupted while it waited for the agents of mute", err)
         self.assertFalse(pathlib.Path(f"/proc/{ssh}").exists())
+        self.assertFalse((self.folder / "runs/several").exists())
+
+    def test_a_study_that_waits_for_its_hosts_is_shown_and_stopped(self):
+        self.write()
+        child = self.start("run", "study.yaml", "--on", "ssh:mute,deaf", environment=self.ssh("exec sleep 600"))
+        lock = self.folder / "runs/several/lock"
+        wait_for(lambda: lock.exists() and json.loads(lock.read_text() or "{}").get("socket"))
+        wait_for(lambda: self.states() == {name: ("awaited", "its agent has not answered yet") for name in ("mute", "deaf")})
+        self.assertEqual(json.loads(self.hpo("top", "several", "--json"))["waits"], "for the agents of mute, deaf")
+        self.assertIn("waiting: for the agents of mute, deaf", self.hpo("top", "several", "--once"))
+        self.assertRegex(self.hpo("ls"), "several +running +0/8")
+        self.assertIn("mute is awaited: its agent has not answered yet", self.hpo("show", "several"))
+        self.hpo("stop", "several/1", status=1)
+        self.assertIn("no trial runs: the study waits for its hosts", self.error)
+        self.hpo("stop", "several")
+        out, err = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 1, out + err)
+        self.assertIn("stopped by hpo stop while it waited for the agents of mute, deaf", err)
         self.assertFalse((self.folder / "runs/several").exists())
 
     SCRIPT = """\
@@ -347,8 +371,8 @@ stopping: []
         self.study(self.SCRIPT.format(command="[sh, speak.sh]"))
         (self.folder / "speak.sh").write_text('echo "libcuda.so is not there" >&2; exit 3\n')
         self.hpo("run", "study.yaml", "--on", "local:2", status=2)
-        self.assertIn("local-1 is set aside: no worker starts there: libcuda.so is not there", self.error)
-        self.assertIn("no host is left", self.error)
+        self.assertRegex(self.error, "local-[12] is set aside: no worker starts there: libcuda.so is not there")
+        self.assertIn("no host is left: local-1: no worker starts there: libcuda.so is not there; local-2: ", self.error)
         self.assertEqual({(trial["state"], trial["failures"]) for trial in self.trials("several")}, {("queued", 0)})
 
     def test_relative_paths_start_from_the_folder_of_the_run(self):
