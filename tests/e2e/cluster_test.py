@@ -187,6 +187,52 @@ resources: {parallel: 2}
         child.send_signal(signal.SIGINT)
         child.communicate(timeout=60)
 
+    def test_two_studies_share_their_hosts(self):
+        for name in ("first", "second"):
+            self.study(synthetic(name=name, trials=4, epochs=self.LONG, parallel=2), f"{name}.yaml")
+        children = [self.start("run", f"{name}.yaml", "--on", "local:2") for name in ("first", "second")]
+        def at_work():
+            return [[trial for trial in self.trials_so_far(name) if trial["state"] == "running" and trial["steps"] > 0]
+                    for name in ("first", "second")]
+        wait_for(lambda: all(at_work()))
+        # Each agent registers what its study holds.
+        wait_for(lambda: {study for study in ("first", "second") if study in self.hpo("devices").splitlines()[1]} == {"first", "second"})
+        self.hpo("stop", "first")
+        self.assertEqual(children[0].wait(60), 0)
+        steps = sum(trial["steps"] for trial in at_work()[1])
+        wait_for(lambda: sum(trial["steps"] for trial in at_work()[1]) > steps)
+        self.hpo("stop", "second")
+        self.assertEqual(children[1].wait(60), 0)
+        trials = self.trials("first") + self.trials("second")
+        self.assertEqual({trial["failures"] for trial in trials}, {0})
+        self.assertEqual(max(trial["attempt"] for trial in trials), 1)
+        self.assert_nobody_left()
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root may run as another user")
+    def test_two_users_share_a_host(self):
+        """Both have their sockets and the registry of their sessions in /tmp."""
+        self.folder.chmod(0o755)
+        users = {0: self.folder / "root", 65534: self.folder / "nobody"}
+        environment = {"XDG_RUNTIME_DIR": "", "XDG_CACHE_HOME": "cache", "HOME": "/nonexistent"}
+        children = []
+        for user, folder in users.items():
+            folder.mkdir()
+            (folder / "study.yaml").write_text(synthetic(name="several", trials=4, epochs=200))
+            os.chown(folder, user, user)
+            children.append(subprocess.Popen([HPO, "run", "study.yaml", "--on", "local:2"], cwd=folder, user=user, group=user, extra_groups=[],
+                                             env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
+                                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        self.children += children
+        for child in children:
+            out, _ = child.communicate(timeout=120)
+            self.assertEqual(child.returncode, 0, out)
+        values = []
+        for folder in users.values():
+            trials = json.loads(subprocess.run([HPO, "ls", "several", "--json"], cwd=folder, capture_output=True).stdout)["trials"]
+            self.assertEqual([(trial["state"], trial["failures"], trial["attempt"]) for trial in trials], [("complete", 0, 1)] * 4)
+            values.append([trial["value"] for trial in trials])
+        self.assertEqual(*values)
+
     def test_scripts_run_in_their_folder(self):
         (self.folder / "train.py").write_text("import sys\nprint('loss:', float(sys.argv[1].split('=')[1]) ** 2)\n")
         self.study("""\
@@ -301,6 +347,43 @@ class FalseSsh(ClusterCase):
         self.assertEqual(child.returncode, 1, out + err)
         self.assertIn("stopped by hpo stop while it waited for the agents of mute, deaf", err)
         self.assertFalse((self.folder / "runs/several").exists())
+
+    def test_a_trial_keeps_its_precision_on_another_kind_of_cpu(self):
+        """`precision: auto` took bfloat16 on one host, and takes float32 on the other, as far as these hosts have kept."""
+        def precise(name):
+            return synthetic(name=name, trials=1, epochs=1000, parallel=1).replace("batch_size: 256", "batch_size: 256, precision: auto")
+        self.study(precise("alone"), "alone.yaml")
+        kept = {host: self.folder / f"cache-{host}/hpo" for host in ("narrow", "wide")}
+        def ran_with(host):
+            return {"XDG_CACHE_HOME": str(kept[host].parent)}
+        kept["narrow"].mkdir(parents=True)
+        self.hpo("run", "alone.yaml", environment=ran_with("narrow"))
+        choices = list(kept["narrow"].glob("**/precision-*"))
+        if not choices:
+            self.skipTest("this CPU computes in float32 alone")
+        shutil.copytree(kept["narrow"], kept["wide"])
+        for host, precision in (("narrow", "bfloat16"), ("wide", "float32")):
+            for choice in kept[host].glob("**/precision-*"):
+                choice.write_text(precision + choice.read_text()[len(choice.read_text().split()[0]):])
+        values = {}
+        for host in kept:
+            self.hpo("run", "alone.yaml", "--fresh", environment=ran_with(host))
+            values[host] = self.trials("alone")[0]["value"]
+        self.assertNotEqual(values["narrow"], values["wide"])
+
+        self.study(precise("several"))
+        ssh = self.ssh('XDG_CACHE_HOME=$PWD/cache-$host exec sh -c "$command"')
+        for _ in range(20):  # until the trial is interrupted before its end
+            child = self.start("run", "study.yaml", "--fresh", "--on", "ssh:narrow", environment=ssh)
+            wait_for(lambda: any(trial["steps"] > 0 for trial in self.trials_so_far("several")))
+            child.send_signal(signal.SIGINT)
+            child.communicate(timeout=60)
+            if self.trials("several")[0]["state"] != "complete":
+                break
+        self.hpo("run", "study.yaml", "--on", "ssh:wide", environment=ssh)
+        trial = self.assert_all_complete(1)[0]
+        self.assertEqual((trial["host"], trial["attempt"], trial["value"]), ("wide", 2, values["narrow"]))
+        self.assertRegex((self.folder / "runs/several/hpo.log").read_text(), "trial 1: resumed after [0-9]+ epochs on cpu 0 on wide")
 
     SCRIPT = """\
 study: several
@@ -577,15 +660,17 @@ PartitionName=main Nodes=node[1-3] Default=YES State=UP
         conf = slurm / "slurm.conf"
         conf.write_text(self.CONF.format(folder=slurm, host=socket.gethostname().split(".")[0], **ports))
         self.environment = {"SLURM_CONF": str(conf)}
-        daemons = [["slurmctld", "-D", "-f", conf]]
+        self.controller = self.begin_daemon("slurmctld")
         for node in ("node1", "node2", "node3"):
             (slurm / "spool" / node).mkdir(parents=True)
-            daemons.append(["slurmd", "-D", "-N", node, "-f", conf])
-        for words in daemons:
-            with open(slurm / "log", "a") as log:
-                self.children.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                                      env={**os.environ, **self.environment}, start_new_session=True))
+            self.begin_daemon("slurmd", "-N", node)
         wait_for(lambda: self.slurm("sinfo", "-h", "-t", "idle", "-o", "%D").strip() == "3", message=(slurm / "log").read_text())
+
+    def begin_daemon(self, *words):
+        with open(self.folder / "slurm/log", "a") as log:
+            self.children.append(subprocess.Popen([*words, "-D", "-f", self.environment["SLURM_CONF"]], stdin=subprocess.DEVNULL, stdout=log,
+                                                  stderr=log, env={**os.environ, **self.environment}, start_new_session=True))
+        return self.children[-1]
 
     def tearDown(self):
         self.slurm("scancel", "-u", "root")
@@ -612,6 +697,23 @@ PartitionName=main Nodes=node[1-3] Default=YES State=UP
         self.submit("--fresh --on local")
         wait_for(lambda: (found := self.trials_so_far("several")) and len(found) == 12 and {trial["host"] for trial in found} == {None})
         self.assert_nobody_left(within=20)
+
+    def test_a_controller_that_is_away_is_not_missed(self):
+        self.write(parallel=6, trials=6, epochs=20 * Agents.LONG)
+        job = self.submit()
+        def steps():
+            return {trial["trial"]: trial["steps"] for trial in self.trials_so_far("several")}
+        wait_for(lambda: len({trial["host"] for trial in self.trials_so_far("several") if trial["steps"] > 0}) == 3)
+        self.controller.terminate()
+        self.controller.wait(60)
+        before = steps()
+        wait_for(lambda: all(now > before[trial] + 100 for trial, now in steps().items()))
+        self.controller = self.begin_daemon("slurmctld")
+        wait_for(lambda: self.slurm("sinfo", "-h", "-t", "alloc", "-o", "%D").strip() == "3")
+        self.assertEqual({(trial["attempt"], trial["failures"]) for trial in self.trials_so_far("several")}, {(1, 0)})
+        self.assertNotIn("agent", (self.folder / "runs/several/hpo.log").read_text())
+        self.slurm("scancel", job)
+        self.assert_nobody_left(within=30)
 
     def test_a_killed_srun_costs_no_trial_and_scancel_leaves_nobody(self):
         self.write(parallel=6, trials=6, epochs=Agents.LONG)
