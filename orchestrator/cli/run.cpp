@@ -14,7 +14,7 @@
 #include "orchestrator/cli/notify.hpp"
 #include "orchestrator/cli/run_arguments.hpp"
 #include "orchestrator/cli/run_observers.hpp"
-#include "orchestrator/cluster/hosts.hpp"
+#include "orchestrator/cluster/hosts_site.hpp"
 #include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/one_worker.hpp"
 #include "orchestrator/engine/set_aside.hpp"

@@ -1,20 +1,87 @@
-// A session on several hosts: an agent on each, started by a command, runs its workers and reads its machine. Agents
-// that end are started once more; a host whose agent fails twice is set aside, and the study goes on without it.
+// The hosts of a session: an agent on each, started by a command, runs its workers and reads its machine. Agents that
+// end are started once more; a host whose agent fails twice is set aside, and the study goes on without it.
 #pragma once
 
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
 #include <vector>
 
-#include "orchestrator/cluster/addresses.hpp"
+#include "orchestrator/cluster/host.hpp"
 #include "orchestrator/engine/site.hpp"
 
 namespace hpo::cluster {
 
-/// Returns an OpenSite that starts the agents. Hosts that cannot take part are set aside with a warning; the session
-/// fails if none is left.
-OpenSite open_hosts(std::vector<Address> addresses);
+/// What the executor and the machine of a session share.
+class Hosts {
+   public:
+    struct Place {
+        std::size_t host = 0;
+        int slot = 0;
+    };
 
-/// Returns the study as several hosts run it: a script's trial takes a core unless it declares others, since how many
-/// run at once is not searched there. Fails, with the place and the cure, for what only one machine can do.
-Result<Study> for_several_hosts(Study study);
+    Hosts(const SiteRequest& request, std::vector<Address> addresses);
+    Hosts(const Hosts&) = delete;
+    Hosts& operator=(const Hosts&) = delete;
+    ~Hosts();
+
+    /// `listener` gets the events of workers from now on.
+    void start_agents(ExecutionListener listener);
+    /// Starts agents again, and gives up hosts that are silent. Call it every second.
+    void poll();
+    [[nodiscard]] std::vector<DeviceNotice> take_notices();
+
+    /// As SessionMachine has them.
+    [[nodiscard]] std::string waits_to_begin() const { return begun_ ? "" : names_of_awaited(); }
+    [[nodiscard]] bool awaits() const { return !names_of_awaited().empty(); }
+    [[nodiscard]] std::string gone() const;
+    void leave_silent();
+
+    [[nodiscard]] const std::vector<Host>& all() const { return hosts_; }
+    /// Returns the hosts in the order of their first answer, in which their accelerators follow each other.
+    [[nodiscard]] const std::vector<std::size_t>& answered() const { return answered_; }
+    /// Whether trials compute on accelerators, as is decided when the session begins.
+    [[nodiscard]] bool on_device() const { return on_device_; }
+    [[nodiscard]] std::optional<Place> place_of(WorkerIndex worker) const;
+
+    void launch(WorkerIndex worker, const LaunchSpec& spec);
+    /// Sends what `make` returns for the worker's slot.
+    void order(WorkerIndex worker, const std::function<ToAgent(int slot)>& make);
+    /// Tells an agent what the session holds of its host.
+    void tell(std::size_t host, to_agent::Holds holds);
+    /// Takes at most twice `within`. Returns the names of the agents that have not ended.
+    std::vector<std::string> end(std::chrono::milliseconds within);
+
+   private:
+    void try_to_begin(HostClock::time_point now);
+    [[nodiscard]] std::string names_of_awaited() const;
+    [[nodiscard]] std::string unused_part(const Host& host) const;
+    [[nodiscard]] std::string tag_of(const Host& host) const;
+    void start(std::size_t index);
+    void take(std::size_t index, FromAgent&& message);
+    void take_first_answer(std::size_t index);
+    void happened(std::size_t index, const from_agent::Happened& happened);
+    void ended(std::size_t index, const std::string& why, bool another_version);
+    void lose(std::size_t index, const std::string& reason, bool own_fault);
+    void set_aside(std::size_t index, const std::string& reason);
+    void drop(std::size_t index, Host::State state, const std::string& reason);
+    void tell_lost(WorkerIndex worker, const std::string& reason);
+
+    SiteRequest request_;
+    std::vector<Host> hosts_;
+    std::vector<std::size_t> answered_;
+    int devices_ = 0;               ///< of these
+    HostClock::time_point opened_;  ///< when the agents were started
+    bool told_ = false;             ///< that hosts are waited for
+    bool begun_ = false;            ///< the session
+    std::map<WorkerIndex, Place> places_;
+    std::vector<std::shared_ptr<AgentLink>> leaving_;  ///< that are not reaped yet
+    std::vector<DeviceNotice> notices_;
+    ExecutionListener listener_;
+    bool on_device_ = false;
+    HostClock::time_point polled_, beaten_;
+    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
 
 }  // namespace hpo::cluster

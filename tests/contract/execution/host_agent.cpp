@@ -1,12 +1,13 @@
 #include "tests/contract/execution/host_agent.hpp"
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
 
 #include "orchestrator/cluster/agent.hpp"
-#include "orchestrator/cluster/hosts.hpp"
+#include "orchestrator/cluster/hosts_site.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo::testing_execution {
@@ -29,6 +30,11 @@ OnAHost make_on_a_host(boost::asio::io_context& loop, const std::string& tag, Ex
     if (!site) throw std::runtime_error(site.error().message);
     auto executor = site->executor(std::move(listener));
     if (!executor) throw std::runtime_error(executor.error().message);
+    while (!site->machine->waits_to_begin().empty()) {
+        loop.run_one_for(std::chrono::milliseconds(100));
+        (void)site->machine->poll(Seconds(0));
+    }
+    if (const std::string gone = site->machine->gone(); !gone.empty()) throw std::runtime_error(gone);
     return {std::move(site->machine), *std::move(executor)};
 }
 

@@ -1,0 +1,37 @@
+#include "orchestrator/cluster/host.hpp"
+
+namespace hpo::cluster {
+
+namespace {
+
+constexpr double silent_after = 3;  ///< seconds without a reading, which comes every second
+
+}  // namespace
+
+bool is_over(HostClock::duration since, double seconds) {
+    return std::chrono::duration<double>(since).count() > seconds;
+}
+
+bool Host::is_silent(HostClock::time_point now) const {
+    return state == State::up && is_over(now - heard, silent_after);
+}
+
+std::pair<std::string, std::string> Host::state_text(HostClock::time_point now) const {
+    const auto silence = std::chrono::duration_cast<std::chrono::seconds>(now - heard).count();
+    switch (state) {
+        case State::aside:
+            return {"set aside", reason};
+        case State::resting:
+            return {"awaited", reason};
+        case State::starting:
+            return {"awaited", reason.empty() ? "its agent has not answered yet" : reason};
+        case State::up:
+            break;
+    }
+    if (is_silent(now)) return {"silent", "for " + std::to_string(silence) + " s"};
+    return {"up", ""};
+}
+
+std::string Host::lost_text() const { return "its host, " + address.name + ", was lost: " + reason; }
+
+}  // namespace hpo::cluster

@@ -1,0 +1,52 @@
+// A host of a session: its agent, and all that is known of it.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "orchestrator/cluster/addresses.hpp"
+#include "orchestrator/cluster/agent_link.hpp"
+#include "orchestrator/cluster/messages.hpp"
+
+namespace hpo::cluster {
+
+using HostClock = std::chrono::steady_clock;
+
+struct Host {
+    enum class State { starting, up, resting, aside };
+
+    Address address;
+    State state = State::starting;
+    std::shared_ptr<AgentLink> link;
+    from_agent::Hello hello;
+    from_agent::Reading reading;
+    std::optional<from_agent::Goodbye> goodbye;
+    std::optional<int> first_device;  ///< among those of all hosts; nothing: it has not answered yet
+    int failures = 0;
+    std::string reason;  ///< of the last failure
+    HostClock::time_point begun, heard;
+    struct Slot {
+        std::optional<WorkerIndex> worker;
+        std::vector<int> devices;
+    };
+    std::vector<Slot> slots;
+
+    [[nodiscard]] int devices() const { return static_cast<int>(reading.accelerators.size()); }
+    /// It has not answered yet, and may.
+    [[nodiscard]] bool is_awaited() const { return !first_device && state != State::aside; }
+    /// No reading has come for a while.
+    [[nodiscard]] bool is_silent(HostClock::time_point now) const;
+    /// Returns its state, and the reason, for people and programs (DeviceReservation).
+    [[nodiscard]] std::pair<std::string, std::string> state_text(HostClock::time_point now) const;
+    /// Returns why its workers have ended with it.
+    [[nodiscard]] std::string lost_text() const;
+};
+
+/// Whether `since` is longer than this.
+bool is_over(HostClock::duration since, double seconds);
+
+}  // namespace hpo::cluster
