@@ -83,6 +83,7 @@ struct Resources {
     std::vector<std::int64_t> parallel_each;
     std::string backend = "auto";        ///< auto, cpu or cuda; for the native worker also opencl
     std::vector<std::string> devices;    ///< UUIDs, or numbers of `hpo devices`; empty: all
+    std::vector<std::string> hosts;      ///< of its trials, as ssh takes them; empty: this machine, or its allocation
     std::optional<std::int64_t> memory;  ///< host bytes to reserve at most; absent: what is available less a margin
     /// Bytes to reserve at most on each of `devices`, or a single number for all of them. Empty: all but `gpu_reserve`.
     std::vector<std::int64_t> gpu_memory;

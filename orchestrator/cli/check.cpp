@@ -10,6 +10,7 @@
 
 #include "hpo/printable.hpp"
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cluster/hosts_site.hpp"
 #include "orchestrator/lookup/study_source.hpp"
 #include "orchestrator/preview/preview.hpp"
 #include "orchestrator/simulation/predict_study.hpp"
@@ -31,6 +32,8 @@ struct CheckArguments {
 int check_command(const CheckArguments& arguments) {
     std::signal(SIGPIPE, SIG_IGN);
     const Study study = load_study(arguments.file, {arguments.set, {}}, WithoutWorker::allowed);
+    if (!study.resources.hosts.empty())
+        if (const auto several = cluster::for_several_hosts(study); !several) throw Fatal(several.error().message, 2);
     const std::string warnings = warnings_of(arguments.file, {arguments.set, {}});
     if (arguments.json) std::fputs(warnings.c_str(), stderr);
     const CheckedStudy checked{study, arguments.file, arguments.set.empty()};

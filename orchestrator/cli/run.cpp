@@ -94,13 +94,15 @@ std::string last_failure(const StudyRecord& record) {
     return {};
 }
 
-/// Returns the hosts of --on, or of the allocation in which this process runs; empty: this machine.
-std::vector<cluster::Address> hosts_of(const RunArguments& arguments, const Programs& programs) {
+/// Returns the hosts of --on, those of the study, or of the allocation in which this process runs; empty: this machine.
+std::vector<cluster::Address> hosts_of(const RunArguments& arguments, const Study& study, const Programs& programs) {
     const auto environment = [](const char* name) -> std::optional<std::string> {
         const char* value = std::getenv(name);
         return value ? std::optional<std::string>(value) : std::nullopt;
     };
     std::string on = arguments.on;
+    for (const std::string& host : arguments.on.empty() ? study.resources.hosts : std::vector<std::string>())
+        on += (on.empty() ? "ssh:" : ",") + host;
     if (on.empty() && cluster::in_allocation_of_several(environment)) on = "slurm";
     if (on.empty() || on == "local") return {};
     auto hosts = cluster::addresses_of(on, programs.hpo, environment);
@@ -119,8 +121,9 @@ Study adapted(Study study, const std::vector<cluster::Address>& hosts) {
 int run_command(const RunArguments& arguments) {
     const Overrides changes = overrides(arguments);
     const Programs programs = installed_programs();
-    const std::vector<cluster::Address> hosts = hosts_of(arguments, programs);
-    const Study study = adapted(load_study(arguments.file, changes), hosts);
+    Study written = load_study(arguments.file, changes);
+    const std::vector<cluster::Address> hosts = hosts_of(arguments, written, programs);
+    const Study study = adapted(std::move(written), hosts);
     refuse_unready_script(study, changes.set.empty() ? arguments.file : "", hosts.empty());
     if (arguments.on.starts_with("local:") && hosts.size() > 1)
         std::fprintf(stderr,
@@ -217,7 +220,7 @@ CommandAction run(CLI::App& app) {
     app.add_option("--on", arguments->on,
                    "Hosts of the trials: ssh:HOST,HOST, slurm (the nodes of this allocation), local:2 (this one twice, "
                    "for tests), "
-                   "or local. Default: slurm in an allocation of several nodes, else local")
+                   "or local. Default: resources.hosts, else slurm in an allocation of several nodes, else local")
         ->check(refuse_option_as_value);
     app.add_option("--seed", arguments->seed, "The study's seed (seed)")->check(refuse_option_as_value);
     app.add_option("--set", arguments->set, "Override one key: --set space.lr.high=0.1")

@@ -54,6 +54,32 @@ void read_devices(Diagnostics& diagnostics, const Node& node, std::vector<string
     }
 }
 
+/// Why ssh would not take a host of this name; empty: it would.
+string unlike_ssh(string_view host) {
+    for (const string_view prefix : {"ssh:", "local:"})
+        if (host.starts_with(prefix)) return " is written without " + string(prefix) + " (which --on has)";
+    const bool valid = !host.empty() && host.front() != '-' && std::all_of(host.begin(), host.end(), [](char c) {
+        return static_cast<unsigned char>(c) > ' ' && c != 0x7F && c != ',';
+    });
+    return valid ? "" : " is no name of a host";
+}
+
+void read_hosts(Diagnostics& diagnostics, const Node& node, std::vector<string>& hosts) {
+    if (!is_list(node))
+        return diagnostics.error(
+            node.location, "'resources.hosts' must be a list of hosts as ssh takes them, such as [gpu1, me@gpu2]");
+    for (const Node& item : node.items) {
+        const bool is_text = item.kind == Node::Kind::scalar;
+        if (const string wrong = is_text ? unlike_ssh(item.text) : " is a name or an address"; !wrong.empty())
+            diagnostics.error(item.location,
+                              "'resources.hosts': a host" + (is_text ? ' ' + printable(item.text) : string()) + wrong);
+        else if (std::find(hosts.begin(), hosts.end(), item.text) != hosts.end())
+            diagnostics.error(item.location, "the host " + printable(item.text) + " is listed twice");
+        else
+            hosts.push_back(item.text);
+    }
+}
+
 /// Checks that a list with one number per device is as long as the list `devices`.
 void check_length(Diagnostics& diagnostics, const Node& list, string_view key, const Node* devices) {
     const std::size_t count = list.items.size();
@@ -126,6 +152,7 @@ Resources read_resources(Diagnostics& diagnostics, const Node* node, bool native
         }
     }
     if (const Node* n = fields.take("backend")) read_backend(diagnostics, *n, native, resources.backend);
+    if (const Node* n = fields.take("hosts")) read_hosts(diagnostics, *n, resources.hosts);
     if (const Node* n = fields.take("memory"); n != nullptr && !is_auto(*n))
         resources.memory = size(diagnostics, *n, "resources.memory");
     if (const Node* n = fields.take("gpu_memory"); n != nullptr && !is_auto(*n)) {

@@ -61,6 +61,7 @@ inline constexpr std::array study_keys{
     StudyKey{"resources.parallel", "auto|<integer 1 1024>|[<integer 1 1024>]", "auto", "trials at once: auto, a number, or a list with one number per device"},
     StudyKey{"resources.backend", "auto|cpu|cuda|opencl", "auto", "auto, cpu, cuda; opencl for the native worker"},
     StudyKey{"resources.devices", "auto|[<text>]", "auto", "UUIDs, or numbers as in `hpo devices`"},
+    StudyKey{"resources.hosts", "[<text>]", "[]", "hosts to run on, as ssh takes them: [gpu1, me@gpu2]; `hpo run --on` wins over it"},
     StudyKey{"resources.memory", "auto|<size>", "auto", "host memory for all trials together, such as 8GiB"},
     StudyKey{"resources.gpu_memory", "auto|<size>|[<size>]", "auto", "memory to use on each device: one size, or a list"},
     StudyKey{"resources.gpu_reserve", "<number 0 0.9>|<percent>", "10%", "share of each device's memory to keep free"},

@@ -187,6 +187,7 @@ Pairs fields_of(const Resources& resources) {
                                                                      : "auto");
     fields.emplace_back("backend", yaml_text(resources.backend));
     if (!resources.devices.empty()) fields.emplace_back("devices", list_text(resources.devices, device_text));
+    if (!resources.hosts.empty()) fields.emplace_back("hosts", list_text(resources.hosts, yaml_text));
     fields.emplace_back("memory", resources.memory ? size_text(*resources.memory) : "auto");
     if (resources.gpu_memory.size() == 1)
         fields.emplace_back("gpu_memory", size_text(resources.gpu_memory.front()));

@@ -364,6 +364,11 @@ std::string machine_rows(const Study& study, const MachinePreview& machine) {
         text += native_rows(study, *native, machine.on_device);
     else
         text += script_rows(study, std::get<ScriptPreview>(machine.trials), machine.on_device);
+    if (const auto& hosts = study.resources.hosts; !hosts.empty()) {
+        std::string names;
+        for (const std::string& host : hosts) names += (names.empty() ? "" : ", ") + host;
+        text += row("hosts", names + "; what follows is said of this machine");
+    }
     text += row("machine", machine.host.cpu_name + ", " + cores_text(machine.host.cores) + ", " +
                                size_text(machine.memory_free) + " of memory free");
     text += packing_rows(machine);

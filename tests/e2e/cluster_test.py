@@ -41,8 +41,9 @@ def children_of(pid, name):
 
 
 class ClusterCase(Case):
-    def write(self, name="several", trials=8, epochs=5, parallel=4, more="", **changes):
-        self.study(synthetic(name=name, trials=trials, epochs=epochs, parallel=parallel, more=more, **changes))
+    def write(self, name="several", trials=8, epochs=5, parallel=4, more="", resources="", **changes):
+        text = synthetic(name=name, trials=trials, epochs=epochs, parallel=parallel, more=more, **changes)
+        self.study(text.replace("resources: {", "resources: {" + resources + ", ") if resources else text)
 
     def begin(self, *more, environment=None):
         """Starts the study, and returns once two trials have reported on two hosts."""
@@ -266,6 +267,21 @@ class FalseSsh(ClusterCase):
         self.write()
         self.hpo("run", "study.yaml", "--on", "ssh:a,me@b", environment=self.ssh('echo "Welcome to $host"; exec sh -c "$command"'))
         self.assertEqual({trial["host"] for trial in self.assert_all_complete(8)}, {"a", "me@b"})
+
+    def test_the_study_names_its_hosts_and_on_wins(self):
+        self.write(resources="hosts: [a, me@b]")
+        ssh = self.ssh('exec sh -c "$command"')
+        self.assertRegex(self.hpo("check", "study.yaml"), "hosts +a, me@b; ")
+        self.hpo("check", "study.yaml", "--set", "resources.devices=[0, 1]", "--set", "resources.parallel=[1, 2]", status=2)
+        self.assertIn("resources.parallel: a list has a number for each device of one machine", self.error)
+        self.hpo("run", "study.yaml", environment=ssh)
+        self.assertEqual({trial["host"] for trial in self.assert_all_complete(8)}, {"a", "me@b"})
+        self.hpo("run", "study.yaml", "--fresh", "--on", "ssh:c", environment=ssh)
+        self.assertEqual({trial["host"] for trial in self.assert_all_complete(8)}, {"c"})
+        self.hpo("run", "study.yaml", "--fresh", "--on", "local")
+        self.assertEqual({trial["host"] for trial in self.assert_all_complete(8)}, {None})
+        self.hpo("run", "study.yaml", "--fresh", "--set", "resources.hosts=[d]", environment=ssh)
+        self.assertEqual({trial["host"] for trial in self.assert_all_complete(8)}, {"d"})
 
     def test_an_unreachable_host_is_set_aside_and_none_is_an_error(self):
         self.write()

@@ -466,6 +466,19 @@ std::string problem_of_resources(const std::string& keys) {
     return first_line(problem(text));
 }
 
+TEST(Hosts, AreNamedOnceEachAsSshTakesThem) {
+    EXPECT_EQ(problem_of_resources("hosts: [gpu1, me@gpu2, \"fe80::1\"]"), "(accepted)");
+    EXPECT_EQ(problem_of_resources("hosts: []"), "(accepted)");
+    EXPECT_EQ(problem_of_resources("hosts: gpu1"),
+              "s.yaml:4:20: 'resources.hosts' must be a list of hosts as ssh takes them, such as [gpu1, me@gpu2]");
+    EXPECT_EQ(problem_of_resources("hosts: [ssh:gpu1]"),
+              "s.yaml:4:21: 'resources.hosts': a host ssh:gpu1 is written without ssh: (which --on has)");
+    for (const char* wrong : {"-oProxyCommand=x", "'a b'", "'a,b'", "''"})
+        EXPECT_THAT(problem_of_resources(std::string("hosts: [") + wrong + "]"), HasSubstr(" is no name of a host"));
+    EXPECT_EQ(problem_of_resources("hosts: [[a]]"), "s.yaml:4:21: 'resources.hosts': a host is a name or an address");
+    EXPECT_EQ(problem_of_resources("hosts: [a, b, a]"), "s.yaml:4:27: the host a is listed twice");
+}
+
 TEST(Devices, AreNamedOnceEachByUuidOrNumber) {
     const std::string message = "'resources.devices' names each device by its UUID or its number in 'hpo devices'";
     EXPECT_EQ(problem_of_resources("devices: [[0]]"), "s.yaml:4:23: " + message);

@@ -214,6 +214,7 @@ TEST(WriteStudy, RandomStudiesAreReadBackUnchanged) {
         study.policy = {pick(9, 100) + 1, pick(10, 2) == 0};
         study.resources.memory = (std::int64_t{1} << pick(11, 50)) + pick(12, 2);
         study.resources.gpu_reserve = draw_unit(seed, Purpose::sampler, 3, 1) * 0.9;
+        if (seed % 4 == 0) study.resources.hosts = {"gpu" + std::to_string(seed), "me@10"};
         const auto devices = static_cast<std::size_t>(pick(14, 4));
         for (std::size_t i = 0; i < devices; ++i) {
             study.resources.devices.push_back(i % 2 == 0 ? std::to_string(i) : "GPU-8f6c-" + std::to_string(i));
