@@ -111,6 +111,14 @@ def _is_agent(process, folder):
         return False
 
 
+def _holder(case):
+    """Returns the process that runs the study; 0: there is none, or it does not say yet."""
+    try:
+        return json.loads((case.folder / "runs/several/lock").read_text())["pid"]
+    except (OSError, ValueError):
+        return 0
+
+
 def _signal(pid, number):
     try:
         os.kill(pid, number)
@@ -137,8 +145,7 @@ def _attack_study(site, case, row, dice, most, stopped):
             kind = dice.choice(["agents killed", "agents stopped"] + ["links killed"] * bool(site.links))
             victims = _agents(case)
             if kind == "links killed":
-                holder = json.loads((case.folder / "runs/several/lock").read_text() or "{}").get("pid", 0)
-                victims = children_of(holder, site.links)
+                victims = children_of(_holder(case), site.links)
             if not victims:
                 continue
             victim = dice.choice(victims)
