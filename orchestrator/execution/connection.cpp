@@ -100,14 +100,19 @@ bool WorkerConnection::send(std::span<const OrchestratorMessage> messages) {
     return true;
 }
 
-/// As much as the socket takes now, and the rest when it takes more. read() notices that a connection is broken, after
-/// it has taken in what the peer had sent before.
+/// As much as the socket takes now, and the rest when it takes more. A connection that takes no more is shut down, so
+/// that read() sees its end, after it has taken in what the peer had sent before.
 void WorkerConnection::write() {
     error_code error;
     queued_.erase(0, socket_.write_some(asio::buffer(queued_), error));
     const bool full = error == asio::error::would_block, short_of = !full && is_shortage(error.value());
     if (!short_of) short_since_.reset();
-    if (queued_.empty() || (error && !full && !short_of)) return;
+    if (queued_.empty()) return;
+    if (error && !full && !short_of) {
+        error_code ignored;
+        socket_.shutdown(Socket::shutdown_both, ignored);
+        return;
+    }
     waits_to_write_ = true;
     if (!short_of)
         return socket_.async_wait(Socket::wait_write, [self = shared_from_this()](error_code failed) {

@@ -135,8 +135,9 @@ class Adapter {
 
     void send(const WorkerMessage& message) { send(wire::encode(message)); }
     void send(const string& line) {
-        if (send_all(socket_.get(), line) || !is_shortage(errno)) return;
-        // If hpo is gone, take_messages() sees the end of the stream. A message that cannot be sent costs the attempt.
+        if (send_all(socket_.get(), line)) return;
+        // A message that cannot be sent costs the attempt. If hpo is gone, take_messages() sees the end of the stream.
+        if (!is_shortage(errno)) return (void)::shutdown(socket_.get(), SHUT_RDWR);
         lose_attempt("cannot send a message to hpo: " + string(std::strerror(errno)));
     }
 

@@ -89,7 +89,8 @@ void ClientLink::take(string_view line) {
 }
 
 void ClientLink::send(const OrchestratorMessage& message) {
-    if (connected()) (void)send_all(connection_.get(), wire::encode(message));  // read() notices that it has gone
+    if (connected() && !send_all(connection_.get(), wire::encode(message)))
+        ::shutdown(connection_.get(), SHUT_RDWR);  // read() sees the end
 }
 
 }  // namespace hpo::script

@@ -43,6 +43,16 @@ TEST(Words, ThatTheKernelRefusesForAMomentAreSentAgain) {
     }
 }
 
+TEST(Words, ThatCannotBeSentEndTheConnection) {
+    ExecutorHarness harness;
+    harness.launch(0);
+    harness.next<Ready>(0);
+    const testing::RefusedSends refused(ECONNRESET, 1);
+    harness.run_trial(0, "");
+    harness.next<Exited>(0);
+    EXPECT_EQ(testing::RefusedSends::left(), 0);
+}
+
 class NotMessages : public ::testing::TestWithParam<Nonsense> {};
 
 TEST_P(NotMessages, AreCountedInBoundedMemoryAndTheStreamGoesOn) {
