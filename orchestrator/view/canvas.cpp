@@ -46,7 +46,9 @@ int columns_of(std::uint32_t code) {
 
 /// Returns true if each byte takes a column.
 bool is_ascii(std::string_view text) {
-    return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+    unsigned char bits = 0;  // without a branch for each byte, as most texts are
+    for (const char c : text) bits |= static_cast<unsigned char>(c);
+    return bits < 0x80;
 }
 
 std::string shortened(std::string_view text, int width, const Screen& screen) {
@@ -133,8 +135,9 @@ std::string pad_left(std::string_view text, int width, const Screen& screen) {
 }
 
 Line& Line::add(std::string_view text, Style style) {
-    pieces_.push_back({std::string(text), style});
-    width_ += columns(text);
+    const int width = columns(text);
+    pieces_.push_back({std::string(text), style, width});
+    width_ += width;
     return *this;
 }
 
@@ -147,16 +150,17 @@ std::string Line::render(const Screen& screen, bool chosen) const {
     std::string text;
     int left = screen.width > 0 ? screen.width : std::numeric_limits<int>::max();
     if (chosen && screen.colour) text += escape(Style::chosen);
-    for (std::size_t i = 0; i < pieces_.size() && left > 0; ++i) {
-        const bool last = i + 1 == pieces_.size();
-        // A piece is cut if it does not fit, or if it fits exactly and another one follows.
-        const int wanted = columns(pieces_[i].text);
-        const std::string shown =
-            wanted < left || (wanted == left && last) ? pieces_[i].text : shortened(pieces_[i].text, left, screen);
-        left -= columns(shown);
-        const auto code = screen.colour && !chosen ? escape(pieces_[i].style) : "";
+    for (const Piece& piece : pieces_) {
+        if (left <= 0) break;
+        const auto code = screen.colour && !chosen ? escape(piece.style) : "";
         text += code;
-        text += screen.utf8 || screen.width <= 0 ? shown : in_ascii(shown);
+        const std::string cut = piece.width > left ? shortened(piece.text, left, screen) : std::string();
+        const std::string& shown = piece.width > left ? cut : piece.text;
+        left -= piece.width > left ? columns(cut) : piece.width;
+        if (screen.utf8 || screen.width <= 0)
+            text += shown;
+        else
+            text += in_ascii(shown);
         if (!code.empty()) text += "\x1b[0m";
     }
     if (chosen && screen.colour && screen.width > 0) {

@@ -47,6 +47,7 @@ class Line {
     struct Piece {
         std::string text;
         Style style;
+        int width;
     };
     std::vector<Piece> pieces_;
     int width_ = 0;

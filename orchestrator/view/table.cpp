@@ -26,7 +26,18 @@ std::string Table::draw(Screen screen) const {
         canvas.add(line);
     };
     add([&](std::size_t i) -> const std::string& { return columns_[i].title; }, Style::dim);
-    for (const auto& row : rows_) add([&](std::size_t i) -> const std::string& { return row[i]; }, Style::plain);
+    for (const auto& row : rows_) {  // in one piece, as there may be 100,000
+        std::string line;
+        for (std::size_t i = 0; i < columns_.size(); ++i) {
+            if (i > 0) line += "  ";
+            const auto blanks = static_cast<std::size_t>(widths[i] - columns(row[i]));
+            if (columns_[i].align == Align::right)
+                line.append(blanks, ' ').append(row[i]);
+            else
+                line.append(row[i]).append(i + 1 == columns_.size() ? 0 : blanks, ' ');
+        }
+        canvas.add(line);
+    }
     return canvas.text();
 }
 

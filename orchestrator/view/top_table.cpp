@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <unordered_set>
 
 #include "hpo/printable.hpp"
@@ -260,7 +261,10 @@ Trials ordered(const StudyRecord& record, const Objective& objective, const TopO
                                                                 : place_by_field(trial, order.field));
     }
     const bool down = descends(order, objective);
-    std::stable_sort(places.begin(), places.end(), [&](const Place& a, const Place& b) {
+    std::vector<std::size_t> order_of_places(places.size());
+    std::iota(order_of_places.begin(), order_of_places.end(), std::size_t{0});
+    std::stable_sort(order_of_places.begin(), order_of_places.end(), [&](std::size_t first, std::size_t second) {
+        const Place &a = places[first], &b = places[second];
         if (a.group != b.group) return a.group < b.group;
         if (a.violation != b.violation) return a.violation < b.violation;
         if (a.number != b.number) return down ? a.number > b.number : a.number < b.number;
@@ -268,7 +272,7 @@ Trials ordered(const StudyRecord& record, const Objective& objective, const TopO
     });
     Trials trials;
     trials.reserve(places.size());
-    for (const Place& place : places) trials.push_back(place.trial);
+    for (const std::size_t place : order_of_places) trials.push_back(places[place].trial);
     return trials;
 }
 
