@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -122,16 +123,17 @@ struct StoredEvent {
 
 /// The state of a study after its events so far.
 struct StudyRecord {
-    std::vector<TrialRecord> trials;  ///< trial n at index n - 1
-    double seconds = 0;               ///< total duration of past sessions; a killed one counts up to its last event
-    std::int64_t sequence = 0;        ///< of the last event applied
-    bool held = false;                ///< true if a session has started and not ended; it may have been killed
-    double held_since = 0;            ///< start of the last session, in seconds since the epoch
-    double last_time = 0;             ///< of the last event applied, in seconds since the epoch
-    std::string end_reason;           ///< of the last session that ended
-    bool thins = false;               ///< true if trials are thinned when they end
-    bool bare = false;                ///< true if the point and the parameters of trials may be absent
-    std::int64_t summarized = 0;      ///< last event in the store's summary from which the record was read; 0 if none
+    std::deque<TrialRecord> trials;  ///< trial n at index n - 1. A vector would take twice the memory when it grows.
+    double seconds = 0;              ///< total duration of past sessions; a killed one counts up to its last event
+    std::int64_t sequence = 0;       ///< of the last event applied
+    bool held = false;               ///< true if a session has started and not ended; it may have been killed
+    double held_since = 0;           ///< start of the last session, in seconds since the epoch
+    double last_time = 0;            ///< of the last event applied, in seconds since the epoch
+    std::string end_reason;          ///< of the last session that ended
+    bool thins = false;              ///< true if trials are thinned when they end
+    bool bare = false;               ///< true if the point and the parameters of trials may be absent
+    std::int64_t summarized = 0;     ///< last event in the store's summary from which the record was read; 0 if none
+    InCommon in_common{};
 
     [[nodiscard]] TrialRecord& trial(std::int64_t number) { return trials.at(static_cast<std::size_t>(number) - 1); }
     [[nodiscard]] const TrialRecord& trial(std::int64_t number) const {
@@ -200,6 +202,7 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
                        trial.repeat_of = e.repeat_of;
                        if (e.repeat_of != 0 && study.trial(e.repeat_of).repeat_of != 0)
                            throw std::out_of_range("a trial repeats a repeat");
+                       study.in_common.share(trial);
                        study.trials.push_back(std::move(trial));
                    },
                    [&](const event::Launched& e) {
@@ -257,7 +260,10 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
                        trial.ended_at = time;
                        if (trial.repeat_of != 0 && !amends && counts_as_seed(trial))
                            add_seed(study.trial(trial.repeat_of), trial, objective);
-                       if (study.thins) thin(trial);
+                       if (study.thins) {
+                           thin(trial);
+                           study.in_common.share(trial);
+                       }
                    },
                    [&](const event::Measured& e) {
                        Footprint& peak = study.trial(e.trial).peak;

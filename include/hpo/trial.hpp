@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +13,9 @@
 #include <vector>
 
 #include "hpo/footprint.hpp"
+#include "hpo/maybe.hpp"
+#include "hpo/named.hpp"
+#include "hpo/shared_value.hpp"
 #include "hpo/space.hpp"
 
 namespace hpo {
@@ -27,7 +30,7 @@ constexpr std::string_view to_text(TrialState state) { return trial_state_names[
 constexpr bool is_final(TrialState state) { return state >= TrialState::complete; }
 
 /// Numbers, finite or not, by name: loss, val_loss, val_accuracy, ... A script may use any names.
-using Metrics = std::map<std::string, double>;
+using Metrics = Named<double>;
 
 /// The name of the metric that is the standard error of another one, such as val_accuracy_se: of a mean over folds. The
 /// search takes it for the deviation of the objective's noise.
@@ -37,21 +40,21 @@ inline bool is_standard_error(std::string_view metric) { return metric.ends_with
 /// The report of one step, counted from 1. A quantity that was not measured is absent, never zero.
 struct Report {
     std::int64_t step = 0;
-    Metrics metrics;                              ///< loss, val_loss, val_accuracy (fractions of 1)
-    std::optional<std::int64_t> iteration;        ///< optimizer updates so far
-    std::optional<double> seconds;                ///< of training so far, over all attempts, by the worker's clock
-    std::optional<double> iterations_per_second;  ///< last window
-    std::optional<double> iterations_per_second_overall;
-    std::optional<double> samples_per_second;  ///< last window
-    std::optional<double> samples_per_second_overall;
-    std::optional<double> gradient_norm;      ///< mean over the step
-    std::optional<double> learning_rate;      ///< at the end of the step
-    std::optional<double> loss_deviation;     ///< standard deviation of the loss over the last 100 iterations
-    std::optional<double> loss_trend;         ///< slope of a line through them, per iteration
-    std::optional<std::int64_t> micro_batch;  ///< samples; present if scarce memory made it smaller than configured
-    std::optional<std::int64_t> peak_bytes;   ///< host memory
-    std::optional<std::int64_t> peak_device_bytes;  ///< device memory
-    std::string warning;                            ///< about unstable training; empty if there is none
+    Metrics metrics;                      ///< loss, val_loss, val_accuracy (fractions of 1)
+    Maybe<std::int64_t> iteration;        ///< optimizer updates so far
+    Maybe<double> seconds;                ///< of training so far, over all attempts, by the worker's clock
+    Maybe<double> iterations_per_second;  ///< last window
+    Maybe<double> iterations_per_second_overall;
+    Maybe<double> samples_per_second;  ///< last window
+    Maybe<double> samples_per_second_overall;
+    Maybe<double> gradient_norm;            ///< mean over the step
+    Maybe<double> learning_rate;            ///< at the end of the step
+    Maybe<double> loss_deviation;           ///< standard deviation of the loss over the last 100 iterations
+    Maybe<double> loss_trend;               ///< slope of a line through them, per iteration
+    Maybe<std::int64_t> micro_batch;        ///< samples; present if scarce memory made it smaller than configured
+    Maybe<std::int64_t> peak_bytes;         ///< host memory
+    Maybe<std::int64_t> peak_device_bytes;  ///< device memory
+    std::string warning;                    ///< about unstable training; empty if there is none
 };
 
 /// The way in which an attempt ended, according to the worker or the engine.
@@ -87,6 +90,8 @@ struct Allocation {
     StepForecast forecast{};
     double start = 0;    ///< seconds that the worker took to start, of its first attempt; 0 for later ones
     std::string host{};  ///< its name; empty where the session has one host
+
+    friend bool operator==(const Allocation&, const Allocation&) = default;
 };
 
 /// The time from the start of an attempt's worker, or the attempt's launch in a running one, to its first report.
@@ -122,30 +127,30 @@ struct TrialRecord {
     std::int64_t attempt = 0;   ///< number of the last attempt; 0 if none has begun
     std::int64_t failures = 0;  ///< number of attempts charged to the trial
     Point point;
-    Params params;                   ///< the active parameters of the space
-    std::vector<Report> curve;       ///< one report per step in ascending order; if thinned, only the best and the last
-    bool thinned = false;            ///< true if only the store has the other steps
-    std::vector<double> losses;      ///< condensed_losses() of a thinned trial
-    std::optional<double> pace;      ///< seconds_between_steps() of a thinned trial
-    std::int64_t trained = 0;        ///< number of steps of all attempts; a repeated step counts again
-    bool spared = false;             ///< true if a rule would have paused it, but for the cost of its restart
-    StartUps starts{};               ///< of the attempts
-    double awaited_since = 0;        ///< start of an attempt that has not reported yet; 0 if there is none
-    std::optional<double> value;     ///< of the objective, so far
-    std::int64_t best_step = 0;      ///< step at which `value` was reached; 0 if there is none yet
-    std::string rule;                ///< name of the rule that stopped or paused the trial, or "user"
-    std::string reason;              ///< of the end, the pause or the last attempt, for users
-    std::string where;               ///< device of the running attempt ("cpu 0", "gpu 1"); empty if it is not running
-    Allocation allocation;           ///< of the last attempt
-    Footprint peak{0, 0, 0};         ///< measured peak over all attempts; 0 if not measured
-    Metrics closing;                 ///< final metrics that a script reports at its end, such as test_accuracy
-    std::int64_t memory_deaths = 0;  ///< number of attempts that ran out of memory
-    std::optional<Outcome> requeued;  ///< outcome of the last attempt after which the trial was queued again
-    std::int64_t log = 0;             ///< last attempt with a log; 0 if there is none
-    double queued_at = 0;             ///< seconds since the epoch
-    double started_at = 0;            ///< of the first attempt; 0 if it has not started
-    double ended_at = 0;              ///< 0 if it has not ended
-    std::int64_t repeat_of = 0;       ///< the trial whose configuration this one trains with another seed; 0 if none
+    Params params;                ///< the active parameters of the space
+    std::vector<Report> curve;    ///< one report per step in ascending order; if thinned, only the best and the last
+    bool thinned = false;         ///< true if only the store has the other steps
+    std::vector<double> losses;   ///< condensed_losses() of a thinned trial
+    Maybe<double> pace;           ///< seconds_between_steps() of a thinned trial
+    std::int64_t trained = 0;     ///< number of steps of all attempts; a repeated step counts again
+    bool spared = false;          ///< true if a rule would have paused it, but for the cost of its restart
+    StartUps starts{};            ///< of the attempts
+    double awaited_since = 0;     ///< start of an attempt that has not reported yet; 0 if there is none
+    std::optional<double> value;  ///< of the objective, so far
+    std::int64_t best_step = 0;   ///< step at which `value` was reached; 0 if there is none yet
+    std::string rule;             ///< name of the rule that stopped or paused the trial, or "user"
+    std::string reason;           ///< of the end, the pause or the last attempt, for users
+    std::string where;            ///< device of the running attempt ("cpu 0", "gpu 1"); empty if it is not running
+    SharedValue<Allocation> allocation;  ///< of the last attempt
+    Footprint peak{0, 0, 0};             ///< measured peak over all attempts; 0 if not measured
+    Metrics closing;                     ///< final metrics that a script reports at its end, such as test_accuracy
+    std::int64_t memory_deaths = 0;      ///< number of attempts that ran out of memory
+    std::optional<Outcome> requeued;     ///< outcome of the last attempt after which the trial was queued again
+    std::int64_t log = 0;                ///< last attempt with a log; 0 if there is none
+    double queued_at = 0;                ///< seconds since the epoch
+    double started_at = 0;               ///< of the first attempt; 0 if it has not started
+    double ended_at = 0;                 ///< 0 if it has not ended
+    std::int64_t repeat_of = 0;          ///< the trial whose configuration this one trains with another seed; 0 if none
     /// Values of the configuration's seeds that count (counts_as_seed), its own first. Empty with fewer than two. If
     /// not empty, `value` is their mean.
     std::vector<double> seeds;
@@ -177,7 +182,7 @@ inline bool counts_as_seed(const TrialRecord& trial) {
 /// Returns the mean seconds of training of a step in the last attempt, or nothing if its worker did not measure them.
 inline std::optional<double> measured_step(const TrialRecord& trial) {
     if (trial.curve.empty() || !trial.curve.back().seconds) return std::nullopt;
-    const StepForecast& forecast = trial.allocation.forecast;
+    const StepForecast& forecast = trial.allocation->forecast;
     const std::int64_t steps = trial.curve.back().step - forecast.done;
     const double seconds = *trial.curve.back().seconds - forecast.trained;
     if (steps < 1 || !(seconds > 0)) return std::nullopt;
@@ -251,10 +256,31 @@ inline void thin(TrialRecord& trial) {
     if (trial.thinned) return;
     trial.losses = condensed_losses(trial);
     trial.pace = seconds_between_steps(trial);
+    const std::vector<const Report*> reports = best_and_last_reports(trial);
     std::vector<Report> kept;
-    for (const Report* report : best_and_last_reports(trial)) kept.push_back(*report);
+    kept.reserve(reports.size());
+    for (const Report* report : reports) kept.push_back(*report);
     trial.curve = std::move(kept);
     trial.thinned = true;
 }
+
+/// Values that many trials of a study have in common and keep once.
+class InCommon {
+   public:
+    /// Call it when a trial has its parameters, and when it has been thinned.
+    void share(TrialRecord& trial) {
+        trial.params.share_names(names_);
+        for (Report& report : trial.curve) report.metrics.share_names(names_);
+        if (trial.attempt == 0) return;
+        if (*trial.allocation == *allocation_)
+            trial.allocation = allocation_;
+        else
+            allocation_ = trial.allocation;
+    }
+
+   private:
+    std::vector<std::shared_ptr<Names>> names_;
+    SharedValue<Allocation> allocation_;  ///< of the last trial
+};
 
 }  // namespace hpo

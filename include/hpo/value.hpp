@@ -4,10 +4,11 @@
 #include <charconv>
 #include <compare>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <variant>
 #include <vector>
+
+#include "hpo/named.hpp"
 
 namespace hpo {
 
@@ -22,7 +23,7 @@ struct JsonText {
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, JsonText>;
 
 /// Values by name.
-using Params = std::map<std::string, Value>;
+using Params = Named<Value>;
 
 /// Returns the shortest decimal that reads back as the same double. It contains '.', 'e', "inf" or "nan", so that it
 /// reads back as a float.

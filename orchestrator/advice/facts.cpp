@@ -59,7 +59,7 @@ RememberedConcurrency found_at_once(const StudySnapshot& snapshot, const std::st
     if (cache.empty()) return {};
     std::string device;
     for (const TrialRecord& trial : snapshot.record.trials)
-        if (device.empty()) device = trial.allocation.device;
+        if (device.empty()) device = trial.allocation->device;
     if (device.find(',') != std::string::npos) return {};  // its trials compute on several
     const ConcurrencyKey key = concurrency_key(read_host(), device, kind_of_trial(snapshot.study, backend));
     return load_concurrency(concurrency_file(cache, key), key).value_or(RememberedConcurrency{});

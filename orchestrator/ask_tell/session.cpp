@@ -115,7 +115,7 @@ Result<Told> Session::complete(std::int64_t trial, Metrics values) {
                          ": tell it in \"values\", or tell that the trial has failed"};
         ledger_.complete(trial, std::move(report));
     } else {
-        if (told != values.end() && told->second == *record.value) values.erase(told);
+        if (told != values.end() && told->second == *record.value) values.erase(study_.objective.metric);
         if (!values.empty()) ledger_.closing(trial, std::move(values));
         ledger_.finish(trial, TrialState::complete, "", "");
     }

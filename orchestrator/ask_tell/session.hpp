@@ -72,7 +72,7 @@ class Session {
     /// Returns the Pareto front; see front_of (standing.hpp).
     [[nodiscard]] std::vector<const TrialRecord*> front() const { return front_of(ledger_.record(), study_.objective); }
     /// Returns all trials, by number.
-    [[nodiscard]] const std::vector<TrialRecord>& trials() const { return ledger_.record().trials; }
+    [[nodiscard]] const std::deque<TrialRecord>& trials() const { return ledger_.record().trials; }
     [[nodiscard]] const Study& study() const { return study_; }
 
     /// Ends the session. Running trials that have reported all their steps are completed. The next session hands out

@@ -33,7 +33,7 @@ to_worker::Run first_trial(const Study& study) {
     run.params.insert(study.fixed.begin(), study.fixed.end());
     if (const auto folds = run.params.find("folds"); folds != run.params.end()) {  // one model is timed
         const double count = number_or(folds->second, 2);
-        run.params.erase(folds);
+        run.params.erase("folds");
         run.params["validation"] = 1 / count;
     }
     run.steps = study.budget.epochs;

@@ -29,7 +29,7 @@ namespace {
 
 /// Returns what was predicted for a step of the last attempt, and what was measured.
 Json predicted_step_json(const TrialRecord& trial) {
-    const StepForecast& forecast = trial.allocation.forecast;
+    const StepForecast& forecast = trial.allocation->forecast;
     if (forecast.device.empty()) return nullptr;
     const auto measured = measured_step(trial);
     return {{"device", forecast.device},

@@ -28,7 +28,7 @@ Json configuration_of(const Study& study, const TrialRecord& trial) {
     return {{"trial", trial.number},
             {"yaml", best_config(study, trial, "yaml")},
             {"deviation", wire::from(deviation_of_seeds(trial))},
-            {"environment", trial.allocation.environment}};
+            {"environment", trial.allocation->environment}};
 }
 
 /// Returns the texts of the answer; `configuration` is that of the best trial, or of the front's first.

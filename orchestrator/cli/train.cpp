@@ -60,7 +60,7 @@ void take_one_fold(Study& study) {
     const auto found = study.fixed.find("folds");
     if (found == study.fixed.end()) return;
     const double folds = number_or(found->second, 1);
-    study.fixed.erase(found);
+    study.fixed.erase("folds");
     study.fixed["validation"] = 1 / folds;
     study.source = write_study(study);
     std::fprintf(stderr,
@@ -196,7 +196,8 @@ int train_command(const TrainArguments& arguments) {
     if (arguments.json) {
         nlohmann::ordered_json json{{"study", study.name},
                                     {"weights", std::filesystem::absolute(output.path()).string()},
-                                    {"values", finished->values}};
+                                    {"values", nlohmann::ordered_json::object()}};
+        for (const auto& [name, value] : finished->values) json["values"][name] = value;
         print(json.dump() + '\n');
         return 0;
     }

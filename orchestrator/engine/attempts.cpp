@@ -163,9 +163,10 @@ void Attempts::finished(WorkerIndex index, const from_worker::Finished& message)
     if (!gives_value(trial, message)) {
         // The trial's value once more is not kept.
         Metrics closing = message.values;
-        if (const auto again = closing.find(context.parts.study.objective.metric);
+        const std::string& metric = context.parts.study.objective.metric;
+        if (const auto again = closing.find(metric);
             again != closing.end() && context.trial(trial).value == again->second)
-            closing.erase(again);
+            closing.erase(metric);
         if (!closing.empty()) context.parts.ledger.closing(trial, std::move(closing));
     }
     for (const int device : devices_of(job.held.reservation))

@@ -327,7 +327,11 @@ void Ledger::teach(const TrialRecord& trial) {
 void Ledger::tried(const TrialRecord& trial) {
     // Simulations need the count only for `budget.patience`.
     const bool counts = !forgets_ended_ || study_.budget.patience.has_value();
-    if (counts && !front_.contains(trial.number)) tried_since_best_.insert(trial.number);
+    if (counts && !front_.contains(trial.number)) {
+        const bool counted = is_final(trial.state) ? paused_since_best_.erase(trial.number) != 0
+                                                   : !paused_since_best_.insert(trial.number).second;
+        if (!counted) ++tried_since_best_;
+    }
     const auto standing = standing_of(trial, study_.objective);
     if (!standing) return;
     if (std::any_of(front_.begin(), front_.end(),
@@ -335,7 +339,8 @@ void Ledger::tried(const TrialRecord& trial) {
         return;
     std::erase_if(front_, [&](const auto& other) { return dominates(*standing, other.second); });
     front_.insert_or_assign(trial.number, *standing);
-    tried_since_best_.clear();
+    tried_since_best_ = 0;
+    paused_since_best_.clear();
 }
 
 /// Teaches the sampler and the race a configuration by its first trial, whose value is the mean over the seeds. A trial

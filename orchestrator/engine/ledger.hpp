@@ -155,7 +155,7 @@ class Ledger {
     [[nodiscard]] const TrialRecord* best() const;
     /// Returns the number of trials that ended, or were first paused, since the best value or the Pareto front last
     /// improved (for `budget.patience`). Paused trials count, as those of asha may end only with the study.
-    [[nodiscard]] std::int64_t tried_since_best() const { return static_cast<std::int64_t>(tried_since_best_.size()); }
+    [[nodiscard]] std::int64_t tried_since_best() const { return tried_since_best_; }
 
    private:
     void enter(const Event& event);
@@ -193,7 +193,8 @@ class Ledger {
     std::int64_t forecasts_ = 0;              ///< number of forecasts of the rules that the proposer has begun to learn
     std::int64_t taught_upto_ = 0;            ///< last paused trial that was passed to the proposer again
     std::map<std::int64_t, Standing> front_;  ///< Pareto front of the trials that were tried
-    std::set<std::int64_t> tried_since_best_;
+    std::int64_t tried_since_best_ = 0;
+    std::set<std::int64_t> paused_since_best_;  ///< unfinished ones among them
     std::unordered_set<std::int64_t> changed_;  ///< trials changed since the last summary; 0: the study
     struct Step {
         std::int64_t step = 0, sequence = 0;

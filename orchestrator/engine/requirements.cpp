@@ -168,13 +168,13 @@ void RequirementsTable::recall(const Machine& machine) {
         if (trial.memory_deaths == 0) continue;
         TrialRequirements& needs = change(number);
         needs.own_worker = true;
-        needs.micro_batches = trial.allocation.micro_batches;
-        needs.minimum = trial.allocation.footprint;
-        needs.must_run_alone = trial.allocation.alone;
+        needs.micro_batches = trial.allocation->micro_batches;
+        needs.minimum = trial.allocation->footprint;
+        needs.must_run_alone = trial.allocation->alone;
         needs.ran_out_after = trial.steps();
         // If nothing is left to try, the trial is repeated once unchanged, as this session may have more memory.
         if (trial.requeued == Outcome::out_of_memory)
-            (void)learn_from(number, {trial.allocation, trial.peak, on_device_, others_of(machine)}, machine);
+            (void)learn_from(number, {*trial.allocation, trial.peak, on_device_, others_of(machine)}, machine);
     }
 }
 

@@ -36,7 +36,7 @@ std::optional<StepForecast> StepForecasts::of(const StepWork& work, const std::s
 }
 
 void StepForecasts::ended(const TrialRecord& trial) {
-    const StepForecast& forecast = trial.allocation.forecast;
+    const StepForecast& forecast = trial.allocation->forecast;
     if (forecast.device.empty()) return;
     if (const auto measured = measured_step(trial))
         corrections_.add(forecast.device, model_kind(context_.parts.study, trial.params),

@@ -97,7 +97,7 @@ Json attributes_of(const Study& study, const TrialRecord& trial) {
     if (const Report* counts = counting_report(trial)) attributes["values"] = wire::from(counts->metrics);
     if (!trial.closing.empty()) attributes["closing"] = wire::from(trial.closing);
     for (const auto& [name, text] : {std::pair{"rule", &trial.rule}, std::pair{"reason", &trial.reason},
-                                     std::pair{"device", &trial.allocation.device}})
+                                     std::pair{"device", &trial.allocation->device}})
         if (!text->empty()) attributes[name] = *text;
     for (const auto& [name, bytes] :
          {std::pair{"peak_host_bytes", trial.peak.host_bytes}, std::pair{"peak_device_bytes", trial.peak.device_bytes}})

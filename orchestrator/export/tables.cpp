@@ -90,7 +90,7 @@ Result<void> write_csv(const Study& study, const StudyRecord& record, const Whol
         row.add(std::to_string(trial_seed(study.seed, static_cast<std::uint64_t>(trial.number))));
         row.add(utc_text(trial.started_at));
         row.add(utc_text(trial.ended_at));
-        row.add(trial.allocation.device);
+        row.add(trial.allocation->device);
         row.add_count(trial.peak.host_bytes);
         row.add_count(trial.peak.device_bytes);
         if (auto done = sink(row.end()); !done) return done;

@@ -73,7 +73,7 @@ std::vector<std::string> labelled_lines(const std::string& label, const std::str
 std::string limit_of_machine(const StudySnapshot& snapshot) {
     // Several hosts are not sampled.
     if (std::ranges::any_of(snapshot.record.trials,
-                            [](const TrialRecord& trial) { return !trial.allocation.host.empty(); }))
+                            [](const TrialRecord& trial) { return !trial.allocation->host.empty(); }))
         return {};
     const auto rows = snapshot.store->telemetry();
     if (!rows) return {};

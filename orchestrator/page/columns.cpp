@@ -116,10 +116,10 @@ Json trial_columns(const Study& study, const StudyRecord& record) {
         {"ended", table.numbers([](const TrialRecord& trial) { return positive(trial.ended_at); })},
         {"seconds", table.numbers([](const TrialRecord& trial) { return view::training_seconds(trial); })},
         {"reserved_host", table.numbers([](const TrialRecord& trial) {
-             return positive(static_cast<double>(trial.allocation.footprint.host_bytes));
+             return positive(static_cast<double>(trial.allocation->footprint.host_bytes));
          })},
         {"reserved_device", table.numbers([](const TrialRecord& trial) {
-             return positive(static_cast<double>(trial.allocation.footprint.device_bytes));
+             return positive(static_cast<double>(trial.allocation->footprint.device_bytes));
          })},
         {"peak_host",
          table.numbers([](const TrialRecord& trial) { return positive(static_cast<double>(trial.peak.host_bytes)); })},

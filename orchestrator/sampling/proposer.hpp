@@ -91,7 +91,7 @@ class Proposer {
     CubeMap map_;
     std::shared_ptr<const Allowed> allowed_;  ///< nullptr: the whole cube
     std::unique_ptr<Sampler> sampler_;
-    std::unordered_set<std::string> seen_;  ///< parameters of all trials, as text
+    std::unordered_set<std::size_t> seen_;  ///< digests of the parameters of all trials
     std::map<std::int64_t, Site> pending_;  ///< trials that were proposed and not told yet
     std::int64_t next_of_grid_ = 1;         ///< all points of a grid before this one were tried
     std::optional<std::uint64_t> bound_;    ///< upper bound of distinct configurations; nothing for a continuum

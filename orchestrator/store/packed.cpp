@@ -50,7 +50,7 @@ std::string of_metric(const std::string& name, double value) {
 
 void add_metric(Metrics& metrics, std::string_view bytes) {
     const double value = real_at(bytes, 0);
-    metrics.emplace_hint(metrics.end(), bytes.substr(sizeof value), value);
+    metrics.emplace(std::string(bytes.substr(sizeof value)), value);
 }
 
 /// Reads parameters that `dump` has written, if all are numbers, flags and plain texts, as usual: six times as fast as
@@ -96,7 +96,7 @@ std::optional<Params> plain_params(std::string_view json) {
         if (!name || !take(':')) return std::nullopt;
         auto read = value();
         if (!read) return std::nullopt;
-        params.emplace_hint(params.end(), *name, *std::move(read));
+        params.emplace(std::string(*name), *std::move(read));
     }
     return json.empty() ? std::optional(std::move(params)) : std::nullopt;
 }
@@ -184,6 +184,8 @@ void add(Message& message, int field, const T& value) {
         message.bytes(field, wire::from(value).dump(-1, ' ', false, wire::Json::error_handler_t::replace));
     else if constexpr (requires { value.has_value(); })
         add(message, field, *value);
+    else if constexpr (std::is_same_v<T, SharedValue<Allocation>>)
+        add(message, field, *value);
     else
         message.message(field, message_of(value));
 }
@@ -221,6 +223,10 @@ void take(const Fields& fields, T& into) {
         into = to_params(fields.bytes());
     } else if constexpr (requires { into.emplace(); }) {
         take(fields, into.emplace());
+    } else if constexpr (std::is_same_v<T, SharedValue<Allocation>>) {
+        Allocation allocation;
+        take(fields, allocation);
+        into = std::move(allocation);
     } else {
         take_fields(into, fields.bytes());
     }

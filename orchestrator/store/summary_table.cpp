@@ -70,7 +70,7 @@ bool SummaryTable::read_rows(const Totals& totals, std::int64_t since, bool bare
         sums[static_cast<std::size_t>(trial) - 1] = sum;
         if (!rows) continue;
         rows->numbers.push_back(trial);
-        rows->trials.push_back(packed::to_trial(body, bare));
+        rows->in_common.share(rows->trials.emplace_back(packed::to_trial(body, bare)));
     }
     rows_.reset();
     if (step != Statement::Step::done || packed::trial_rows_of(totals.body) != rows_with(sums)) return false;
@@ -99,8 +99,6 @@ void SummaryTable::read_within(StudyRecord& record) {
         for (std::size_t i = 0; i < rows.numbers.size(); ++i) record.trial(rows.numbers[i]) = std::move(rows.trials[i]);
     } else {
         rows = {};
-        rows.trials.reserve(
-            static_cast<std::size_t>(std::max<std::int64_t>(0, packed::trial_rows_of(found->body).trials)));
         if (!read_rows(*found, 0, record.bare, &rows)) return;
         record.trials = std::move(rows.trials);
     }

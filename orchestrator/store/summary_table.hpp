@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,7 +46,8 @@ class SummaryTable {
     };
     struct Rows {
         std::vector<std::int64_t> numbers;  ///< of the trials, ascending
-        std::vector<TrialRecord> trials;
+        std::deque<TrialRecord> trials;
+        InCommon in_common;
     };
 
     [[nodiscard]] std::optional<Totals> totals();

@@ -47,7 +47,7 @@ void read_native(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) {
         result.locations.emplace(key.name, node->location);
         const Node line = key.listed ? as_line(*node) : *node;
         if (auto value = option_value(diagnostics, line, option_of(key)))
-            result.params.emplace(key.name, std::move(*value));
+            result.params.emplace(std::string(key.name), std::move(*value));
     };
     const auto take = [&](Fields& fields, const WorkerKey& key) { take_as(fields, key.name, key); };
     // The fraction that validates is the key itself where nothing else is said.

@@ -49,7 +49,7 @@ void add_memory(Canvas& canvas, const TrialRecord& trial, const Screen& screen) 
         host = std::max(host, report.peak_bytes.value_or(0));
         device = std::max(device, report.peak_device_bytes.value_or(0));
     }
-    const Allocation& allocation = trial.allocation;
+    const Allocation& allocation = *trial.allocation;
     const std::string host_text = memory_text(host, allocation.footprint.host_bytes);
     const std::string device_text = memory_text(device, allocation.footprint.device_bytes);
     const auto with_alone = [&](const std::string& text) {
@@ -69,7 +69,7 @@ void add_memory(Canvas& canvas, const TrialRecord& trial, const Screen& screen) 
 /// Returns "0.52 s measured, 0.49 s predicted (hpo bench devices: cpu, times 1.31 by 12 earlier trials)". Returns an
 /// empty text if nothing was predicted.
 std::string step_text(const TrialRecord& trial) {
-    const StepForecast& forecast = trial.allocation.forecast;
+    const StepForecast& forecast = trial.allocation->forecast;
     if (forecast.device.empty()) return {};
     const auto measured = measured_step(trial);
     std::string text = measured ? duration_text(*measured) + " measured, " : "";
@@ -194,7 +194,7 @@ void add_log(Canvas& canvas, const TrialFiles& files) {
 }
 
 void add_surroundings(Canvas& canvas, const TrialRecord& trial, const TrialFiles& files, const Screen& screen) {
-    add_lines(canvas, "environment", trial.allocation.environment, screen);
+    add_lines(canvas, "environment", trial.allocation->environment, screen);
     add_fact(canvas, screen, "log", printable(files.log));
     add_fact(canvas, screen, "checkpoints", printable(files.checkpoints));
 }
@@ -238,9 +238,9 @@ void add_facts(Canvas& canvas, const Study& study, const TrialRecord& trial, con
     add_fact(canvas, screen, "attempts", attempts_text(trial));
     add_memory(canvas, trial, screen);
     add_fact(canvas, screen, "runs on", printable(trial.where));
-    add_fact(canvas, screen, "host", printable(trial.allocation.host));
-    add_fact(canvas, screen, "device", printable(trial.allocation.device));
-    add_fact(canvas, screen, "chosen", printable(trial.allocation.forecast.why));
+    add_fact(canvas, screen, "host", printable(trial.allocation->host));
+    add_fact(canvas, screen, "device", printable(trial.allocation->device));
+    add_fact(canvas, screen, "chosen", printable(trial.allocation->forecast.why));
     if (!rival) add_surroundings(canvas, trial, files, screen);
     canvas.blank();
     add_parameters(canvas, trial, screen);

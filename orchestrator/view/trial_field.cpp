@@ -78,7 +78,7 @@ FieldValue value_of(const TrialRecord& trial, const TrialField& field) {
         case FieldKind::memory:
             return number_or_nothing(memory_of(trial));
         case FieldKind::device:
-            return text_or_nothing(trial.where.empty() ? trial.allocation.device : trial.where);
+            return text_or_nothing(trial.where.empty() ? trial.allocation->device : trial.where);
         case FieldKind::reason:
             return text_or_nothing(trial.state == TrialState::running ? "" : device_or_reason(trial));
         case FieldKind::parameter:

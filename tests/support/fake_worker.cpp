@@ -330,7 +330,7 @@ void Worker::train(Trial& trial) {
         };
         const bool diverged = due("nan") || due("inf");
         if (diverged)
-            for (auto& [name, value] : report.report.metrics) value = due("nan") ? std::nan("") : INFINITY;
+            for (auto [name, value] : report.report.metrics) value = due("nan") ? std::nan("") : INFINITY;
         if (due("oom") || due("fail")) {
             end.outcome = due("oom") ? Outcome::out_of_memory : Outcome::failed;
             end.message = due("oom") ? "out of memory: 123 MB wanted" : "it failed as requested";

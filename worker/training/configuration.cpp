@@ -28,8 +28,10 @@ Result<Params> complete(const Params& given) {
         if (!key.fallback.empty()) all.try_emplace(std::string(key.name), default_value(key));
     // A search may draw the type of the model, and then the keys of all types are given.
     const std::string type = to_text(all.at("type"));
-    std::erase_if(all, [&](const auto& entry) { return !applies_with(*find_worker_key(entry.first), "type", type); });
-    return all;
+    Params applying;
+    for (const auto& [name, value] : all)
+        if (applies_with(*find_worker_key(name), "type", type)) applying.emplace(name, value);
+    return applying;
 }
 
 // By now every key with a default is there, in its own type.

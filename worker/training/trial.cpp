@@ -214,7 +214,8 @@ Report Trial::measured(bool evaluated) {
         divergence_ = "the loss is " + loss_text(replica.loss) + " in step " + std::to_string(report.step) +
                       ", from iteration " + std::to_string(replica.diverged_at + 1) + " on";
     } else if (evaluated) {
-        report.metrics.merge(mean_metrics(Part::train));
+        const Metrics means = mean_metrics(Part::train);
+        report.metrics.insert(means.begin(), means.end());
         if (const double loss = report.metrics.at("val_loss"); !std::isfinite(loss))
             divergence_ = "the validation loss is " + loss_text(loss) + " after step " + std::to_string(report.step);
     }
@@ -289,10 +290,13 @@ void Trial::test_and_save() {
         for (int fold = 0; fold < plan_.folds; ++fold)
             if (!trainer_->evaluate_test(replica_ + fold, [this] { return host_.should_continue("evaluating"); }))
                 throw StopRequested{};
-        Metrics tested = mean_metrics(Part::test);
+        const Metrics tested = mean_metrics(Part::test);
         host_.log(test_line(tested, kept ? progress_.best_step : progress_.step));
-        values_.merge(tested);
-        if (plan_.folds == 1) values_.merge(baseline_metrics(plan_.task, *context_.data, 0));
+        values_.insert(tested.begin(), tested.end());
+        if (plan_.folds == 1) {
+            const Metrics baseline = baseline_metrics(plan_.task, *context_.data, 0);
+            values_.insert(baseline.begin(), baseline.end());
+        }
     }
     if (!run_.save.empty()) {
         if (!host_.should_continue("saving")) throw StopRequested{};

@@ -115,7 +115,11 @@ void add_records_of(const json& object, const string& objective, std::vector<Met
         }
         if (inner != objective)
             for (Metrics& one : within)
-                if (const auto number = one.extract(inner)) one[objective] = number.mapped();
+                if (const auto number = one.find(inner); number != one.end()) {
+                    const double value = number->second;
+                    one.erase(inner);
+                    one.insert_or_assign(objective, value);
+                }
         found_in = name;
         found = std::move(within);
     }

@@ -98,11 +98,11 @@ TEST_F(BothBackends, SmallTrialsComputeOnTheHostAndLargeOnesOnTheDeviceAtTheSame
     EXPECT_EQ(device_of(2), 0);
     EXPECT_EQ(device_of(3), host_only);
     EXPECT_EQ(device_of(4), 0);
-    EXPECT_EQ(play->trial(1).allocation.device, "");
-    EXPECT_EQ(play->trial(2).allocation.device, "GPU-0");
-    EXPECT_THAT(play->trial(1).allocation.forecast.why, HasSubstr(" on cpu, in "));
-    EXPECT_THAT(play->trial(2).allocation.forecast.why, HasSubstr("predicted to end in 20"));
-    EXPECT_THAT(play->trial(2).allocation.forecast.why, HasSubstr(" on cuda 0, in 33m 20s on cpu"));
+    EXPECT_EQ(play->trial(1).allocation->device, "");
+    EXPECT_EQ(play->trial(2).allocation->device, "GPU-0");
+    EXPECT_THAT(play->trial(1).allocation->forecast.why, HasSubstr(" on cpu, in "));
+    EXPECT_THAT(play->trial(2).allocation->forecast.why, HasSubstr("predicted to end in 20"));
+    EXPECT_THAT(play->trial(2).allocation->forecast.why, HasSubstr(" on cuda 0, in 33m 20s on cpu"));
     for (const std::int64_t trial : {1, 2, 3, 4}) complete(trial);
     EXPECT_EQ(play->engine->end(), Engine::End::finished);
 }

@@ -49,7 +49,7 @@ struct FailsUnder {
     std::string device;
     bool operator()(WorkerIndex) const { return false; }
     bool operator()(WorkerIndex index, const TrialRecord& trial) const {
-        if (trial.allocation.device != device) return false;
+        if (trial.allocation->device != device) return false;
         play.exit(index, 0, device_failed_status);
         return true;
     }
@@ -62,7 +62,7 @@ TEST_F(Devices, OneThatFailsUnderTrialAfterTrialIsNotUsedAnyMoreAndTheOthersGoOn
     EXPECT_THAT(play.notices, HasSubstr("device GPU-0 failed 3 times"));
     for (const TrialRecord& trial : play.record().trials) {
         EXPECT_EQ(trial.state, TrialState::complete) << trial.number << ' ' << trial.reason;
-        EXPECT_EQ(trial.allocation.device, "GPU-1");
+        EXPECT_EQ(trial.allocation->device, "GPU-1");
     }
 }
 
@@ -146,7 +146,7 @@ TEST_F(Devices, OneOnWhichNoWorkerStartsLeavesTheOthersToGoOn) {
     int starts = 0;
     play_on(play, 2, Fails{play, starts});
     EXPECT_EQ(play.engine->end(), Engine::End::finished) << play.engine->end_reason();
-    for (const TrialRecord& trial : play.record().trials) EXPECT_EQ(trial.allocation.device, "GPU-1");
+    for (const TrialRecord& trial : play.record().trials) EXPECT_EQ(trial.allocation->device, "GPU-1");
     EXPECT_LE(starts, 3);
 }
 
@@ -159,7 +159,7 @@ TEST_F(SeveralDevices, ATrialRunsOnAllOfThemAndIsNotChargedWithTheLossOfOne) {
     play.executor.launched.clear();
     play.ready(0);
     const AttemptId id = play.asked(0);
-    EXPECT_EQ(play.trial(id.trial).allocation.device, "GPU-0,GPU-1");
+    EXPECT_EQ(play.trial(id.trial).allocation->device, "GPU-0,GPU-1");
     EXPECT_EQ(play.trial(id.trial).where, "gpu 0+1");
 
     play.machine.accelerators[1].usable = false;

@@ -175,7 +175,7 @@ TEST_F(Shapes, OutOfMemoryInCompanyIsFollowedByAWorkerOfItsOwn) {
     EXPECT_EQ(play->executor.launched.size(), 2U) << "not beside the others again";
     play->ready(1, {"plan", "micro_batch"}, 32);
     EXPECT_EQ(play->asked(1), (AttemptId{2, 2}));
-    EXPECT_EQ(play->trial(2).allocation.footprint.device_bytes, 300 * MiB);
+    EXPECT_EQ(play->trial(2).allocation->footprint.device_bytes, 300 * MiB);
 }
 
 TEST_F(Shapes, AWorkerThatDiesWithSeveralBlamesNoneAndEachGetsOneOfItsOwn) {

@@ -46,7 +46,7 @@ TEST_F(Memory, AScriptsFirstTrialRunsAloneUntilItsFirstStepHasShownWhatItTakes) 
     play.tick();
     EXPECT_EQ(launched(play).size(), 3u);
     EXPECT_GE(play.trial(1).peak.host_bytes, 100 * MiB) << "stored for the next session";
-    EXPECT_TRUE(play.trial(1).allocation.alone);
+    EXPECT_TRUE(play.trial(1).allocation->alone);
 }
 
 TEST_F(Memory, MemoryThatAWarmWorkerStillHoldsIsNotChargedToItsNextTrial) {
@@ -118,7 +118,7 @@ TEST_F(Memory, AnAttemptOutOfMemoryIsNeverRepeatedAsItWasAndNeverCharged) {
         ASSERT_LT(++attempts, 40) << "a loop";
         const AttemptId id = play.asked(0);
         ASSERT_EQ(id, (AttemptId{1, attempts}));
-        const Allocation& given = play.trial(1).allocation;
+        const Allocation& given = *play.trial(1).allocation;
         EXPECT_TRUE(seen.insert({given.footprint.host_bytes, given.alone, given.micro_batches}).second)
             << "attempt " << attempts << " repeats one";
         EXPECT_EQ(play.trial(1).failures, 0);
@@ -126,7 +126,7 @@ TEST_F(Memory, AnAttemptOutOfMemoryIsNeverRepeatedAsItWasAndNeverCharged) {
     }
     EXPECT_GT(attempts, 1);
     EXPECT_EQ(play.trial(1).state, TrialState::failed);
-    EXPECT_TRUE(play.trial(1).allocation.alone) << "given up before it had the machine for itself";
+    EXPECT_TRUE(play.trial(1).allocation->alone) << "given up before it had the machine for itself";
     EXPECT_THAT(play.trial(1).reason, HasSubstr("no more memory"));
 }
 
@@ -154,7 +154,7 @@ TEST_F(WordOfMemory, DoesNotReserveTheMachine) {
     play.machine.hosts[0].others = 3 * GiB;
     play.tick();
     EXPECT_EQ(play.asked(0), (AttemptId{1, 2}));
-    EXPECT_EQ(play.trial(1).allocation.footprint.host_bytes, 400 * MiB);
+    EXPECT_EQ(play.trial(1).allocation->footprint.host_bytes, 400 * MiB);
 }
 
 TEST_F(WordOfMemory, DoesNotReserveTheMachineAfterAResume) {
@@ -169,7 +169,7 @@ TEST_F(WordOfMemory, DoesNotReserveTheMachineAfterAResume) {
     Played again(study, store, 1, busy);
     again.ready(0);
     EXPECT_EQ(again.asked(0), (AttemptId{1, 2}));
-    EXPECT_EQ(again.trial(1).allocation.footprint.host_bytes, 400 * MiB);
+    EXPECT_EQ(again.trial(1).allocation->footprint.host_bytes, 400 * MiB);
 }
 
 TEST_F(WordOfMemory, GivesWayToTheMeasuredPeakOnceTheTrialHasGotFurther) {
@@ -181,11 +181,11 @@ TEST_F(WordOfMemory, GivesWayToTheMeasuredPeakOnceTheTrialHasGotFurther) {
     launched(play);
     run_out(play, first, 2 * GiB);
     EXPECT_TRUE(play.stop_trial(2));
-    for (int death = 2; !play.trial(1).allocation.alone; ++death) {
+    for (int death = 2; !play.trial(1).allocation->alone; ++death) {
         play.ready(0);
         const AttemptId id = play.asked(0);
         ASSERT_EQ(id, (AttemptId{1, death}));
-        if (!play.trial(1).allocation.alone) run_out(play, id, 2 * GiB);
+        if (!play.trial(1).allocation->alone) run_out(play, id, 2 * GiB);
     }
     const AttemptId id{1, play.trial(1).attempt};
     play.holds[0] = {0, 100 * MiB, 0};
@@ -232,7 +232,7 @@ TEST_F(Memory, ATrialThatRanOutOfMemoryHasItsMinimumAfterAResume) {
     Played again(study, store, 1);
     again.ready(0);
     EXPECT_EQ(again.asked(0), (AttemptId{1, 2}));
-    EXPECT_GT(again.trial(1).allocation.footprint.host_bytes, reserved);
+    EXPECT_GT(again.trial(1).allocation->footprint.host_bytes, reserved);
 }
 
 TEST_F(ReadyWorker, AKillByTheKernelIsReportedAndReservesAtLeastTheMeasuredMemory) {
@@ -242,7 +242,7 @@ TEST_F(ReadyWorker, AKillByTheKernelIsReportedAndReservesAtLeastTheMeasuredMemor
     EXPECT_EQ(play.trial(1).failures, 0);
     play.ready(0);
     EXPECT_EQ(play.asked(0), (AttemptId{1, 2}));
-    EXPECT_GT(play.trial(1).allocation.footprint.host_bytes, 300 * MiB);
+    EXPECT_GT(play.trial(1).allocation->footprint.host_bytes, 300 * MiB);
 }
 
 TEST_F(Memory, WhereTheWorkerCanATooLargeTrialIsTrainedInSmallerMicroBatchesOfTheSameBatch) {
@@ -262,7 +262,7 @@ TEST_F(Memory, WhereTheWorkerCanATooLargeTrialIsTrainedInSmallerMicroBatchesOfTh
     const auto run = play.executor.take<to_worker::Run>(0);
     ASSERT_TRUE(run);
     EXPECT_EQ(std::get<std::int64_t>(run->params.at("accumulation")), 4);
-    EXPECT_EQ(play.trial(1).allocation.micro_batches, 4);
+    EXPECT_EQ(play.trial(1).allocation->micro_batches, 4);
 }
 
 TEST_F(Memory, IdleWorkersLeaveWhenWhatTheyHoldKeepsATrialFromStarting) {
@@ -314,7 +314,7 @@ TEST_F(Memory, TrialsSpreadOverDevicesAndEachWorkerStaysOnItsOwn) {
     std::map<std::string, int> on;
     for (const WorkerIndex index : workers) {
         play.ready(index);
-        ++on[play.trial(play.asked(index).trial).allocation.device];
+        ++on[play.trial(play.asked(index).trial).allocation->device];
     }
     EXPECT_EQ(on, (std::map<std::string, int>{{"GPU-0", 2}, {"GPU-1", 2}}));
 }
@@ -366,7 +366,7 @@ TEST_F(Memory, WorkersThatDoNotStartOnADeviceThatIsBeingLostEndNoStudy) {
     EXPECT_THAT(play.notices, HasSubstr("device GPU-0 was lost"));
     for (const WorkerIndex index : launched(play)) {
         play.ready(index);
-        EXPECT_EQ(play.trial(play.asked(index).trial).allocation.device, "GPU-1");
+        EXPECT_EQ(play.trial(play.asked(index).trial).allocation->device, "GPU-1");
     }
 }
 

@@ -60,23 +60,23 @@ TEST_F(StepForecastTest, IsStoredAtTheLaunchAndCorrectedByTheTrialsBefore) {
         Played play = session();
         play.ready(0, {"plan"}, 1, "same");
         const AttemptId first = begin(play);
-        const StepForecast before = play.trial(1).allocation.forecast;
+        const StepForecast before = play.trial(1).allocation->forecast;
         EXPECT_EQ(before.device, "cpu");
         EXPECT_NEAR(before.seconds(), 1, 1e-9);
         EXPECT_EQ(before.trials, 0);
         train(play, first, 3);
         EXPECT_NEAR(*measured_step(play.trial(1)), 3, 1e-9);
         train(play, begin(play), 5);
-        EXPECT_NEAR(play.trial(2).allocation.forecast.seconds(), 3, 1e-9);
-        EXPECT_EQ(play.trial(2).allocation.forecast.trials, 1);
+        EXPECT_NEAR(play.trial(2).allocation->forecast.seconds(), 3, 1e-9);
+        EXPECT_EQ(play.trial(2).allocation->forecast.trials, 1);
         play.end_session(1);
     }
     Played again = session();
     again.ready(0, {"plan"}, 1, "same");
     (void)begin(again);
-    EXPECT_EQ(again.trial(3).allocation.forecast.trials, 2) << "the next session knows them";
-    EXPECT_NEAR(again.trial(3).allocation.forecast.uncorrected, 1, 1e-9);
-    EXPECT_NEAR(again.trial(3).allocation.forecast.factor, std::sqrt(15.0), 1e-9);
+    EXPECT_EQ(again.trial(3).allocation->forecast.trials, 2) << "the next session knows them";
+    EXPECT_NEAR(again.trial(3).allocation->forecast.uncorrected, 1, 1e-9);
+    EXPECT_NEAR(again.trial(3).allocation->forecast.factor, std::sqrt(15.0), 1e-9);
 }
 
 TEST_F(StepForecastTest, MeasurementsOfAnotherDriverOrVersionAreRefusedInWords) {
@@ -84,7 +84,7 @@ TEST_F(StepForecastTest, MeasurementsOfAnotherDriverOrVersionAreRefusedInWords) 
     play.ready(0, {"plan"}, 1, "same");
     EXPECT_THAT(play.notices, HasSubstr("the measurements of cpu"));
     (void)begin(play);
-    EXPECT_THAT(play.trial(1).allocation.forecast.device, IsEmpty());
+    EXPECT_THAT(play.trial(1).allocation->forecast.device, IsEmpty());
 }
 
 TEST(MeasuredStep, IsThatOfTheLastAttempt) {
@@ -92,10 +92,9 @@ TEST(MeasuredStep, IsThatOfTheLastAttempt) {
     EXPECT_FALSE(measured_step(trial));
     trial.curve = {{.step = 10, .seconds = 100}};
     EXPECT_EQ(measured_step(trial), 10);
-    trial.allocation.forecast.done = 8;
-    trial.allocation.forecast.trained = 96;
+    trial.allocation = Allocation{.forecast = {.done = 8, .trained = 96}};
     EXPECT_EQ(measured_step(trial), 2);
-    trial.allocation.forecast.done = 10;
+    trial.allocation = Allocation{.forecast = {.done = 10, .trained = 96}};
     EXPECT_FALSE(measured_step(trial)) << "it has taken no step yet";
 }
 

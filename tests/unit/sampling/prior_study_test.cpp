@@ -43,7 +43,7 @@ TrialRecord told_trial(std::int64_t number, Params params, std::optional<double>
 
 StudyRecord told_record(std::vector<TrialRecord> trials) {
     StudyRecord record;
-    record.trials = std::move(trials);
+    record.trials.assign(trials.begin(), trials.end());
     return record;
 }
 

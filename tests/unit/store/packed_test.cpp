@@ -159,7 +159,7 @@ TEST(StoredBytes, OfATrialOfAnEarlierVersionAreReadWhole) {
     EXPECT_EQ(trial.value, 0.5);
     EXPECT_EQ(trial.best_step, 2);
     EXPECT_EQ(trial.rule + trial.reason + trial.where, "ashawhycpu 0");
-    const Allocation& given = trial.allocation;
+    const Allocation& given = *trial.allocation;
     EXPECT_EQ(given.footprint.device_bytes, 5);
     EXPECT_EQ(given.footprint.host_bytes, 6);
     EXPECT_EQ(given.footprint.cores, 1.5);

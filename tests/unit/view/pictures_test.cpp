@@ -207,7 +207,7 @@ TEST(Pictures, ATrialInFull) {
 TEST(Pictures, ATrialInFullShowsItsMemoryItsDeviceAndItsMicroBatches) {
     auto record = sample_record(16);
     TrialRecord& trial = record.trial(12);
-    trial.allocation = {{std::int64_t{3} << 30, std::int64_t{512} << 20, 1}, "GPU-8f6c1234", true, 4};
+    trial.allocation = Allocation{{std::int64_t{3} << 30, std::int64_t{512} << 20, 1}, "GPU-8f6c1234", true, 4};
     trial.peak = {std::int64_t{5} << 29, std::int64_t{400} << 20, 0};
     trial.memory_deaths = 2;
     const auto text = draw_trial(sample_study(), trial, {}, {80, 0, false, true});
@@ -215,7 +215,7 @@ TEST(Pictures, ATrialInFullShowsItsMemoryItsDeviceAndItsMicroBatches) {
                             HasSubstr("device memory   2.500 GiB measured, 3.000 GiB reserved; ran alone"),
                             HasSubstr("micro-batches   4 per update, to fit the memory"),
                             HasSubstr("out of memory   2 attempts"), HasSubstr("device          GPU-8f6c1234")));
-    trial.allocation = {};
+    trial.allocation = Allocation{};
     trial.peak = {0, 0, 0};
     EXPECT_THAT(
         draw_trial(sample_study(), trial, {}, {80, 0, false, true}),
@@ -245,7 +245,7 @@ TEST(Pictures, UnknownMemoryIsShownAsUnknown) {
     auto record = sample_record(16);
     TrialRecord& trial = record.trial(6);
     for (Report& report : trial.curve) report.peak_bytes.reset();
-    trial.allocation.alone = true;
+    trial.allocation = Allocation{.alone = true};
     EXPECT_THAT(draw_trial(sample_study(), trial, {}, {80, 0, false, true}),
                 HasSubstr("memory          not known; ran alone\n"));
 }

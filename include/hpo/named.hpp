@@ -1,0 +1,218 @@
+// A small map from names to values, for parameters and metrics: a study has 100,000 trials with the same few names.
+#pragma once
+
+#include <algorithm>
+#include <compare>
+#include <cstddef>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace hpo {
+
+/// Names in ascending order.
+struct Names {
+    std::vector<std::string> list;
+    bool shared = false;  ///< by several maps, so that it never changes
+};
+
+/// Values by name, in the order of the names, with the interface of std::map as far as it is needed. An iterator yields
+/// a pair of references, not a reference to a pair, and is invalid after an insertion. Maps that share_names() has
+/// passed, and their copies, have their names in common.
+template <class V>
+class Named {
+   public:
+    using key_type = std::string;
+    using mapped_type = V;
+    using size_type = std::size_t;
+
+    template <class Value>
+    struct Entry {
+        using first_type = std::string;
+        using second_type = std::remove_const_t<Value>;
+        const std::string& first;
+        Value& second;
+    };
+
+    template <class Value>
+    class Iterator {
+       public:
+        using value_type = Entry<Value>;
+        using reference = value_type;
+        using difference_type = std::ptrdiff_t;
+        using iterator_category = std::input_iterator_tag;
+        struct pointer {
+            value_type entry;
+            const value_type* operator->() const { return &entry; }
+        };
+
+        Iterator() = default;
+        Iterator(const std::string* name, Value* value) : name_(name), value_(value) {}
+        template <class Other>
+        requires std::same_as<const Other, Value> &&(!std::same_as<Other, Value>)Iterator(const Iterator<Other>& other)
+            : name_(other.name_), value_(other.value_) {}  // NOLINT: as std::map
+
+        reference operator*() const { return {*name_, *value_}; }
+        pointer operator->() const { return {**this}; }
+        Iterator& operator++() { return ++name_, ++value_, *this; }
+        Iterator operator++(int) { return std::exchange(*this, {name_ + 1, value_ + 1}); }
+        Iterator& operator--() { return --name_, --value_, *this; }
+        bool operator==(const Iterator& other) const { return value_ == other.value_; }
+
+       private:
+        template <class>
+        friend class Iterator;
+        const std::string* name_ = nullptr;
+        Value* value_ = nullptr;
+    };
+
+    using value_type = Entry<const V>;
+    using iterator = Iterator<V>;
+    using const_iterator = Iterator<const V>;
+
+    Named() = default;
+    Named(std::initializer_list<std::pair<std::string, V>> entries) {
+        for (const auto& [name, value] : entries) emplace(name, value);
+    }
+    template <class Iter>
+    Named(Iter begin, Iter end) {
+        insert(begin, end);
+    }
+    Named(const Named& other) : names_(copy(other.names_)), values_(other.values_) {}
+    Named(Named&& other) noexcept : names_(std::move(other.names_)), values_(std::move(other.values_)) {
+        other.clear();
+    }
+    Named& operator=(Named other) noexcept {
+        names_.swap(other.names_);
+        values_.swap(other.values_);
+        return *this;
+    }
+    ~Named() = default;
+
+    [[nodiscard]] bool empty() const { return values_.empty(); }
+    [[nodiscard]] std::size_t size() const { return values_.size(); }
+    void clear() {
+        names_.reset();
+        values_.clear();
+    }
+
+    [[nodiscard]] iterator begin() { return at_place(0); }
+    [[nodiscard]] iterator end() { return at_place(size()); }
+    [[nodiscard]] const_iterator begin() const { return at_place(0); }
+    [[nodiscard]] const_iterator end() const { return at_place(size()); }
+
+    [[nodiscard]] iterator find(const std::string& name) { return at_place(found(name)); }
+    [[nodiscard]] const_iterator find(const std::string& name) const { return at_place(found(name)); }
+    [[nodiscard]] bool contains(const std::string& name) const { return found(name) != size(); }
+    [[nodiscard]] std::size_t count(const std::string& name) const { return contains(name) ? 1 : 0; }
+    [[nodiscard]] const V& at(const std::string& name) const { return values_.at(found_or_throw(name)); }
+    [[nodiscard]] V& at(const std::string& name) { return values_.at(found_or_throw(name)); }
+
+    V& operator[](const std::string& name) { return try_emplace(name).first->second; }
+
+    /// Return the entry of the name, and whether it is new. Only insert_or_assign() changes a present one.
+    template <class... Args>
+    std::pair<iterator, bool> try_emplace(const std::string& name, Args&&... args) {
+        const std::size_t place = lower(name);
+        if (place < size() && names_->list[place] == name) return {at_place(place), false};
+        own_names();
+        names_->list.insert(names_->list.begin() + static_cast<std::ptrdiff_t>(place), name);
+        values_.emplace(values_.begin() + static_cast<std::ptrdiff_t>(place), std::forward<Args>(args)...);
+        return {at_place(place), true};
+    }
+    template <class Value>
+    std::pair<iterator, bool> emplace(const std::string& name, Value&& value) {
+        return try_emplace(name, std::forward<Value>(value));
+    }
+    template <class Value>
+    std::pair<iterator, bool> insert_or_assign(const std::string& name, Value&& value) {
+        const auto entry = try_emplace(name);
+        entry.first->second = std::forward<Value>(value);
+        return entry;
+    }
+    template <class Pair>
+    requires requires(Pair&& pair) { pair.second; }
+    std::pair<iterator, bool> insert(Pair&& entry) { return try_emplace(entry.first, entry.second); }
+    std::pair<iterator, bool> insert(const std::pair<std::string, V>& entry) {
+        return try_emplace(entry.first, entry.second);
+    }
+    template <class Iter>
+    void insert(Iter begin, Iter end) {
+        for (; begin != end; ++begin) try_emplace(begin->first, begin->second);
+    }
+    std::size_t erase(const std::string& name) {
+        const std::size_t place = found(name);
+        if (place == size()) return 0;
+        own_names();
+        names_->list.erase(names_->list.begin() + static_cast<std::ptrdiff_t>(place));
+        values_.erase(values_.begin() + static_cast<std::ptrdiff_t>(place));
+        return 1;
+    }
+
+    /// Takes the names from `others`, which come to have them. Frees memory that was reserved for more values.
+    void share_names(std::vector<std::shared_ptr<Names>>& others) {
+        constexpr std::size_t most = 16;  // spaces with conditions have several lists of names
+        if (empty()) return;
+        values_.shrink_to_fit();
+        for (const auto& other : others)
+            if (names_ == other || names_->list == other->list) {
+                names_ = other;
+                return;
+            }
+        own_names();
+        names_->shared = true;
+        if (others.size() == most) others.erase(others.begin());
+        others.push_back(names_);
+    }
+
+    friend bool operator==(const Named& a, const Named& b) {
+        return a.size() == b.size() && (a.names_ == b.names_ || a.empty() || a.names_->list == b.names_->list) &&
+               a.values_ == b.values_;
+    }
+    friend bool operator<(const Named& a, const Named& b) {
+        return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+            return std::tie(x.first, x.second) < std::tie(y.first, y.second);
+        });
+    }
+
+   private:
+    static std::shared_ptr<Names> copy(const std::shared_ptr<Names>& names) {
+        return !names || names->shared ? names : std::make_shared<Names>(*names);
+    }
+    void own_names() {
+        if (names_ && !names_->shared) return;
+        names_ = names_ ? std::make_shared<Names>(Names{names_->list}) : std::make_shared<Names>();
+        if (names_->list.empty()) names_->list.reserve(4), values_.reserve(4);
+    }
+    [[nodiscard]] std::size_t lower(const std::string& name) const {
+        if (!names_) return 0;
+        const auto& list = names_->list;
+        if (!list.empty() && list.back() < name) return list.size();  // as stored maps are read
+        return static_cast<std::size_t>(std::lower_bound(list.begin(), list.end(), name) - list.begin());
+    }
+    [[nodiscard]] std::size_t found(const std::string& name) const {
+        const std::size_t place = lower(name);
+        return place < size() && names_->list[place] == name ? place : size();
+    }
+    [[nodiscard]] std::size_t found_or_throw(const std::string& name) const {
+        const std::size_t place = found(name);
+        if (place == size()) throw std::out_of_range("no value named '" + name + "'");
+        return place;
+    }
+    [[nodiscard]] const std::string* name_at(std::size_t place) const {
+        return names_ ? names_->list.data() + place : nullptr;
+    }
+    [[nodiscard]] iterator at_place(std::size_t place) { return {name_at(place), values_.data() + place}; }
+    [[nodiscard]] const_iterator at_place(std::size_t place) const { return {name_at(place), values_.data() + place}; }
+
+    std::shared_ptr<Names> names_;  ///< of the values; nullptr if there are none
+    std::vector<V> values_;
+};
+
+}  // namespace hpo
