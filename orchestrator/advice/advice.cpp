@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <map>
 
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/scheduling/throughput_curve.hpp"
 
 namespace hpo {
@@ -21,27 +21,7 @@ constexpr double busy_io = 10;           // percent of the time in which process
 constexpr double idle_gpu = 50;          // percent
 constexpr double rarely_training = 0.6;  // share of the workers' time
 
-std::string percent(double number) {
-    char text[24];
-    std::snprintf(text, sizeof text, "%.0f %%", number);
-    return text;
-}
-
-std::string short_time(double seconds) {
-    if (seconds >= 1e-3) return duration_text(seconds);
-    char text[24];
-    std::snprintf(text, sizeof text, "%.0f us", seconds * 1e6);
-    return text;
-}
-
-std::string rate_text(double flops) {
-    char text[40];
-    if (flops >= 1e12)
-        std::snprintf(text, sizeof text, "%.3g TFLOP/s", flops / 1e12);
-    else
-        std::snprintf(text, sizeof text, "%.3g GFLOP/s", flops / 1e9);
-    return text;
-}
+std::string short_time(double seconds) { return seconds < 1e-3 ? latency_text(seconds) : duration_text(seconds); }
 
 class Adviser {
    public:
@@ -69,7 +49,7 @@ class Adviser {
 
     void judge_share_of_training() {
         if (facts_.busy >= rarely_training) return;
-        say("Workers trained only " + percent(100 * facts_.busy) +
+        say("Workers trained only " + percent_text(facts_.busy) +
             " of the time; the rest went to starting and ending trials.");
     }
 
@@ -125,19 +105,19 @@ class Adviser {
         const double total = std::max(step, predicted.seconds());
         const std::string precision = precision_on(device, now.work);
         const double peak = device.peak(precision);
-        say("A step takes " + duration_text(step) + ": " + percent(100 * predicted.products / total) +
-            " matrix products, " + percent(100 * memory / total) + " moving activations, " +
-            percent(100 * launches / total) +
+        say("A step takes " + duration_text(step) + ": " + percent_text(predicted.products / total) +
+            " matrix products, " + percent_text(memory / total) + " moving activations, " +
+            percent_text(launches / total) +
             " fixed cost of an update: starting operations, the "
             "optimizer (" +
             short_time(step / std::max(1.0, now.work.updates)) + " an update of " + std::to_string(now.batch_size) +
             " samples).");
         if (step < predicted.seconds() / 2)
-            say("It is " + percent(100 * (predicted.seconds() / step - 1)) +
+            say("It is " + percent_text(predicted.seconds() / step - 1) +
                 " faster than the calibration predicts: "
                 "measure again with hpo bench devices --again.");
         else if (peak > 0 && step > 0)
-            say("It reaches " + percent(100 * now.work.flops / step / peak) + " of the " + rate_text(peak) + " that " +
+            say("It reaches " + percent_text(now.work.flops / step / peak) + " of the " + flops_text(peak) + " that " +
                 now.backend + " was measured to reach in " + precision +
                 (now.work.precision == "auto" ? ", the fastest there for precision: auto." : "."));
         const double most = std::max({predicted.products, memory, launches});
@@ -145,14 +125,14 @@ class Adviser {
         const bool small_products = predicted.products > 0 && now.work.flops / predicted.products < 0.3 * peak;
         if (contention && rest > most) {
             advice_.bound = Bound::cpu;
-            return say(percent(100 * rest / total) + " of a step's time is not explained by its computations.");
+            return say(percent_text(rest / total) + " of a step's time is not explained by its computations.");
         }
         if (most == launches || (most == predicted.products && small_products))
             advice_.bound = Bound::launches;
         else
             advice_.bound = most == memory ? Bound::memory : Bound::compute;
         if (small_products)
-            say("Its products are small: they reach " + percent(100 * now.work.flops / predicted.products / peak) +
+            say("Its products are small: they reach " + percent_text(now.work.flops / predicted.products / peak) +
                 " of that rate.");
     }
 
@@ -238,9 +218,8 @@ class Adviser {
         const auto cores = static_cast<std::int64_t>(facts_.cores);
         const auto used = host(Quantity::utilization);
         if (facts_.on_device || facts_.at_once >= cores || !used || *used > idle_host) return;
-        say("The CPU was busy " + percent(*used) + " of the time: " + std::to_string(facts_.at_once) +
-            (facts_.at_once == 1 ? " trial" : " trials") + " at once, of one thread each, on " +
-            short_cores(facts_.cores) + ".");
+        say("The CPU was busy " + percent_text(*used / 100) + " of the time: " + counted(facts_.at_once, "trial") +
+            " at once, of one thread each, on " + cores_text(facts_.cores) + ".");
         advice_.changes.push_back({.keys = {{"resources.parallel", "auto"}},
                                    .group = "parallel",
                                    .gain = static_cast<double>(cores) / static_cast<double>(facts_.at_once),
@@ -256,7 +235,8 @@ class Adviser {
     void judge_contention() {
         const auto waiting = host(Quantity::cpu_pressure), used = host(Quantity::utilization);
         if (!contended_cpu()) return;
-        say("The CPU was busy " + percent(*used) + " and processes waited for it in " + percent(*waiting) +
+        say("The CPU was busy " + percent_text(*used / 100) + " and processes waited for it in " +
+            percent_text(*waiting / 100) +
             " of the time: more threads ran than there are cores. Native trials take one each, so other programs did.");
         if (advice_.bound == Bound::unknown) advice_.bound = Bound::cpu;
     }
@@ -284,7 +264,7 @@ class Adviser {
             const double each = *own / static_cast<double>(facts_.at_once);
             char text[160];
             std::snprintf(text, sizeof text, "Each trial used %.2g cores on average, with %lld at once on %s.", each,
-                          static_cast<long long>(facts_.at_once), short_cores(facts_.cores).c_str());
+                          static_cast<long long>(facts_.at_once), cores_text(facts_.cores).c_str());
             say(text);
             if (const double others = *used / 100 * facts_.cores - *own; others > 0.25 * facts_.cores) {
                 std::snprintf(text, sizeof text, "Other programs used %.2g cores.", others);
@@ -296,11 +276,12 @@ class Adviser {
         if (contention) return too_many_threads(*used, *waiting);
         if (facts_.on_device && gpu) {
             if (*gpu >= idle_gpu) {
-                say("GPU 0 was busy " + percent(*gpu) + " of the time.");
+                say("GPU 0 was busy " + percent_text(*gpu / 100) + " of the time.");
                 advice_.bound = Bound::compute;
                 return;
             }
-            say("GPU 0 was busy " + percent(*gpu) + " of the time, the CPU " + percent(*used) + ".");
+            say("GPU 0 was busy " + percent_text(*gpu / 100) + " of the time, the CPU " + percent_text(*used / 100) +
+                ".");
             if (*used >= busy_host) {
                 advice_.bound = Bound::cpu;
                 return say("The CPU prepares less than the GPU could take.");
@@ -309,16 +290,17 @@ class Adviser {
         }
         if (*used >= busy_host) {
             advice_.bound = Bound::compute;
-            return say("The CPU was busy " + percent(*used) + " of the time and nothing waited for it.");
+            return say("The CPU was busy " + percent_text(*used / 100) + " of the time and nothing waited for it.");
         }
         if (*used < idle_host) return waits_for_data(*used, io);
-        say("The CPU was busy " + percent(*used) + " of the time.");
+        say("The CPU was busy " + percent_text(*used / 100) + " of the time.");
     }
 
     void too_many_threads(double used, double waiting) {
         advice_.bound = Bound::cpu;
-        say("The CPU was busy " + percent(used) + " and processes waited for it in " + percent(waiting) +
-            " of the time: more threads ran than the " + short_cores(facts_.cores) + " can run.");
+        say("The CPU was busy " + percent_text(used / 100) + " and processes waited for it in " +
+            percent_text(waiting / 100) + " of the time: more threads ran than the " + cores_text(facts_.cores) +
+            " can run.");
         const auto each = std::max<std::int64_t>(
             1,
             static_cast<std::int64_t>(facts_.cores / static_cast<double>(std::max<std::int64_t>(1, facts_.at_once))));
@@ -342,9 +324,9 @@ class Adviser {
 
     void waits_for_data(double used, const std::optional<double>& io) {
         advice_.bound = Bound::data;
-        say("Trials used " + percent(used) + " of the CPU: they wait for something else than cores" +
+        say("Trials used " + percent_text(used / 100) + " of the CPU: they wait for something else than cores" +
             (io.value_or(0) >= busy_io
-                 ? ", and processes waited for I/O in " + percent(*io) + " of the time: the disk is slow"
+                 ? ", and processes waited for I/O in " + percent_text(*io / 100) + " of the time: the disk is slow"
                  : std::string(", such as data that one thread loads, or a service")) +
             ".");
         if (!facts_.loaders_key.empty())
@@ -371,12 +353,6 @@ class Adviser {
             advice_.to_measure.push_back(
                 "the gain of faster data: run a few trials on a copy in memory "
                 "(/dev/shm), and compare their it/s");
-    }
-
-    static std::string short_cores(double cores) {
-        char text[32];
-        std::snprintf(text, sizeof text, "%.3g", cores);
-        return std::string(text) + (cores == 1 ? " core" : " cores");
     }
 
     const StudyFacts& facts_;

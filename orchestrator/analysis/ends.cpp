@@ -7,6 +7,7 @@
 
 #include "hpo/random.hpp"
 #include "hpo/step_name.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/stopping/curve_model.hpp"
 #include "orchestrator/stopping/metric.hpp"
 

@@ -5,8 +5,10 @@
 #include <cstdio>
 
 #include "hpo/batch_size.hpp"
+#include "hpo/median.hpp"
 #include "hpo/random.hpp"
 #include "hpo/standing.hpp"
+#include "hpo/text.hpp"
 #include "hpo/worker_keys.hpp"
 #include "orchestrator/sampling/policy.hpp"
 #include "orchestrator/study/study_file.hpp"
@@ -81,9 +83,7 @@ double middle_of_space(const BinnedTrials& trials, std::uint64_t seed) {
             }
         values.push_back(trials.values[nearest]);
     }
-    const auto middle = values.begin() + points / 2;
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
+    return upper_median(std::move(values));
 }
 
 /// Caps values that are far worse than the middle of the space. Otherwise a single failed trial would dominate the
@@ -248,16 +248,8 @@ std::optional<double> noise_of_steps(const Study& study, const std::vector<const
             differences.push_back(std::abs(values[i] - 3 * values[i - 1] + 3 * values[i - 2] - values[i - 3]));
     }
     if (differences.size() < fewest_differences) return std::nullopt;
-    const auto middle = differences.begin() + static_cast<std::ptrdiff_t>(differences.size() / 2);
-    std::nth_element(differences.begin(), middle, differences.end());
-    const double deviation = *middle / (normal_median * std::sqrt(20.0));  // 1 + 9 + 9 + 1
+    const double deviation = upper_median(std::move(differences)) / (normal_median * std::sqrt(20.0));  // 1 + 9 + 9 + 1
     return deviation > 0 ? std::optional(deviation) : std::nullopt;
-}
-
-std::string number_text(double number) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.3g", number);
-    return text;
 }
 
 std::string trials_text(const std::vector<std::int64_t>& trials) {
@@ -357,10 +349,8 @@ std::string bound_text(const AtBound& bound) {
 
 namespace {
 
-std::string percent(double share) { return std::to_string(std::lround(100 * share)) + " %"; }
-
 std::string noise_text(const Study& study, const Noise& noise) {
-    const std::string deviation = number_text(noise.deviation);
+    const std::string deviation = with_digits(noise.deviation, 3);
     switch (noise.source) {
         case Noise::Source::repeats:
             return study.objective.metric + " varies by " + deviation + " from seed to seed";
@@ -383,7 +373,7 @@ std::vector<std::string> short_text(const Study& study, const Importance& import
     if (importance.tells())
         for (const Effect& effect : importance.effects)
             if (effect.all.sure() && named++ < most_named)
-                text += (text.empty() ? "" : ", ") + effect.name + " " + percent(effect.all.share);
+                text += (text.empty() ? "" : ", ") + effect.name + " " + percent_text(effect.all.share);
     if (!text.empty()) lines.push_back("What matters  " + text);
     for (const AtBound& bound : importance.bounds)
         if (!bound.final && lines.size() < 3) lines.push_back("Bounds        " + bound_text(bound));
@@ -397,7 +387,7 @@ std::vector<std::string> short_text(const Study& study, const Importance& import
 std::string whole_text(const Study& study, const Importance& importance) {
     const Ends& ends = importance.ends;
     std::string text = study.name + ": what " + study.objective.metric + " depends on, from " +
-                       std::to_string(ends.trained) + (ends.trained == 1 ? " trial" : " trials") + " that ended";
+                       counted(static_cast<std::int64_t>(ends.trained), "trial") + " that ended";
     if (ends.lost > 0)
         text += ends.lost == ends.trained ? ", all of which failed or diverged"
                                           : ", " + std::to_string(ends.lost) + " of which failed or diverged";
@@ -408,7 +398,7 @@ std::string whole_text(const Study& study, const Importance& importance) {
         text += "; they were drawn at random from all " + std::to_string(ends.drawn_from) + " that ended";
     text += "\n\n";
     const auto share = [&](const Share& one) {
-        return (one.sure() && importance.tells() ? "" : "~") + percent(one.share) + " +- " +
+        return (one.sure() && importance.tells() ? "" : "~") + percent_text(one.share) + " +- " +
                std::to_string(std::lround(100 * one.deviation));
     };
     if (importance.effects.empty()) {
@@ -431,7 +421,7 @@ std::string whole_text(const Study& study, const Importance& importance) {
         text +=
             "\nShares of the variance over the declared space that a parameter explains alone (a pair: together, and "
             "neither alone). +- is how far the shares from random halves of the trials lie from it; ~ may be chance.\n";
-        text += "Of trials that were held back " + percent(importance.explained) + " of the variance " +
+        text += "Of trials that were held back " + percent_text(importance.explained) + " of the variance " +
                 "was predicted" + (importance.tells() ? ".\n" : ": too little to trust the shares.\n");
     }
     for (const AtBound& bound : importance.bounds) text += "\nBounds  " + bound_text(bound);

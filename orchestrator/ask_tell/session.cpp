@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "hpo/standing.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/engine/text.hpp"
 
 namespace hpo::ask_tell {
@@ -178,9 +179,9 @@ std::string Session::why_fewer() const {
     if (out_of_time()) return "the time budget is used up";
     const std::int64_t out = count_of(TrialState::running), paused = count_of(TrialState::paused);
     if (out == 0) return supply_.why_over();
-    std::string message = count(out, "trial has", "trials have") + " not ended";
+    std::string message = counted(out, "trial has", "trials have") + " not ended";
     if (paused > 0)
-        message += ", and " + count(paused, "paused one waits", "paused ones wait") + " for what they report";
+        message += ", and " + counted(paused, "paused one waits", "paused ones wait") + " for what they report";
     return message + "; no new one starts: " +
            (static_cast<std::int64_t>(ledger_.record().trials.size()) >= study_.budget.trials
                 ? "budget.trials is " + std::to_string(study_.budget.trials)

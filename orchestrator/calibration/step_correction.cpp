@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "hpo/median.hpp"
 #include "orchestrator/scheduling/throughput_curve.hpp"
 
 namespace hpo {

@@ -11,7 +11,7 @@
 
 #include "hpo/random.hpp"
 #include "hpo/result.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/repeat.hpp"

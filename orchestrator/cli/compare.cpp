@@ -11,7 +11,7 @@
 #include <string>
 
 #include "hpo/printable.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/lookup/study_choice.hpp"

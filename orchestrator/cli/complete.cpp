@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "hpo/printable.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/cli/app.hpp"
 #include "orchestrator/cli/completion.hpp"
 #include "orchestrator/lookup/study_choice.hpp"

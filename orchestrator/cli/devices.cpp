@@ -8,7 +8,7 @@
 #include <string>
 
 #include "hpo/printable.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/devices/assess.hpp"
 #include "orchestrator/devices/selection.hpp"
@@ -29,8 +29,6 @@ std::string names(const std::set<std::string>& studies) {
     for (const std::string& study : studies) text += (text.empty() ? "" : ", ") + study;
     return text.empty() ? "-" : text;
 }
-
-std::string size_text(std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
 std::string number_text(double cores) {
     char text[32];

@@ -13,6 +13,7 @@
 #include "hpo/or_fail.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/result.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/export/registry.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
@@ -63,13 +64,10 @@ std::int64_t trials_left_out(const Format& format, const StudyRecord& record) {
                                                    [&](const TrialRecord& trial) { return !format.takes(trial); });
 }
 
-std::string trials_text(std::int64_t count) { return std::to_string(count) + (count == 1 ? " trial" : " trials"); }
-
 /// Returns "; 2 that have not started are left out", or an empty text.
 std::string left_out_text(std::int64_t count) {
     if (count == 0) return "";
-    return "; " + std::to_string(count) + (count == 1 ? " that has not started is" : " that have not started are") +
-           " left out";
+    return "; " + counted(count, "that has not started is", "that have not started are") + " left out";
 }
 
 int export_command(const ExportArguments& arguments) {
@@ -97,7 +95,7 @@ int export_command(const ExportArguments& arguments) {
     if (!aside.empty())
         std::fprintf(stderr, "hpo: the earlier %s was moved to %s\n",
                      std::filesystem::is_directory(aside) ? "folder" : "file", printable(aside.string()).c_str());
-    std::fprintf(stderr, "hpo: %s of %s%s in %s%s\n", trials_text(written).c_str(), snapshot.study.name.c_str(),
+    std::fprintf(stderr, "hpo: %s of %s%s in %s%s\n", counted(written, "trial").c_str(), snapshot.study.name.c_str(),
                  snapshot.holder ? ", which continues," : "", printable(output.path().string()).c_str(),
                  left_out_text(left_out).c_str());
     return 0;

@@ -10,6 +10,7 @@
 #include "hpo/options.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/result.hpp"
+#include "hpo/text.hpp"
 #include "hpo/worker_keys.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/output/study_json.hpp"
@@ -45,8 +46,8 @@ std::string values_of(const Row& row) {
                              : row.type == OptionType::list  ? "list of integers"
                                                              : "number";
     constexpr double unbounded = 1e9;  // a limit this high only keeps the number finite
-    if (row.high >= unbounded) return type + ", at least " + study::short_number(row.low);
-    return type + ", " + study::short_number(row.low) + " to " + study::short_number(row.high);
+    if (row.high >= unbounded) return type + ", at least " + exact_number(row.low);
+    return type + ", " + exact_number(row.low) + " to " + exact_number(row.high);
 }
 
 KeySection study_section() {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/view/telemetry.hpp"
 

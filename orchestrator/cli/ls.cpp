@@ -5,7 +5,7 @@
 #include <string>
 
 #include "hpo/printable.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/notes.hpp"
 #include "orchestrator/cli/study_state.hpp"

@@ -15,7 +15,7 @@
 
 #include "hpo/interrupted.hpp"
 #include "hpo/printable.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/cli/child_program.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/live_samples.hpp"

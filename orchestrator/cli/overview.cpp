@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hpo/printable.hpp"
+#include "hpo/text.hpp"
 #include "hpo/version.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/complete.hpp"

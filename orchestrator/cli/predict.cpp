@@ -15,7 +15,7 @@
 #include "hpo/descriptor.hpp"
 #include "hpo/or_fail.hpp"
 #include "hpo/printable.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/engine/worker_output.hpp"
 #include "orchestrator/output/output_path.hpp"
@@ -97,8 +97,7 @@ int predict_command(const PredictArguments& arguments) {
         std::fprintf(stderr, "hpo: warning: %s\n", printable_line(warning.get<std::string>()).c_str());
     const std::string score = score_text(summary);
     const auto rows = summary["rows"].get<std::int64_t>();
-    const std::string predicted = std::to_string(rows) + (rows == 1 ? " prediction" : " predictions") +
-                                  (to_file ? " in " + printable(arguments.output) : "");
+    const std::string predicted = counted(rows, "prediction") + (to_file ? " in " + printable(arguments.output) : "");
     std::fprintf(stderr, "hpo: %s\n", (predicted + (score.empty() ? "" : "; " + score)).c_str());
     return 0;
 }

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hpo/printable.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/run_observers.hpp"
@@ -89,8 +89,7 @@ void print_ranking(const Study& study, const std::vector<Repeated>& ranked) {
     std::int64_t failed = 0;
     for (const Repeated& repeated : ranked) failed += repeated.failed;
     if (failed > 0)
-        text += std::to_string(failed) + (failed == 1 ? " repeat" : " repeats") + " ended without a value: hpo ls " +
-                repeat_study(study).name + '\n';
+        text += counted(failed, "repeat") + " ended without a value: hpo ls " + repeat_study(study).name + '\n';
     print(text);
 }
 

@@ -9,7 +9,7 @@
 
 #include "hpo/or_fail.hpp"
 #include "hpo/printable.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/study_document.hpp"
 #include "orchestrator/lookup/study_choice.hpp"

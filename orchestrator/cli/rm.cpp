@@ -13,7 +13,7 @@
 
 #include "hpo/or_fail.hpp"
 #include "hpo/printable.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/store/holder_lock.hpp"

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hpo/printable.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/notify.hpp"
 #include "orchestrator/cli/run_arguments.hpp"

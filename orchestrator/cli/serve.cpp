@@ -19,6 +19,7 @@
 #include "hpo/interrupted.hpp"
 #include "hpo/or_fail.hpp"
 #include "hpo/printable.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/cli/child_program.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/control_client.hpp"
@@ -105,11 +106,10 @@ int serve_command(const ServeArguments& arguments) {
         throw Fatal("--host " + arguments.address + " --port " + std::to_string(arguments.port) + ": " +
                     port.error().message);
     server.start();
-    std::string lines =
-        serve::url_of(access.secure, arguments.address, host_name(), *port) + " shows " +
-        (chosen.empty() ? "the studies in " + printable(runs_folder().string()) + '/'
-                        : std::to_string(chosen.size()) + (chosen.size() == 1 ? " study" : " studies")) +
-        "; Ctrl-C ends\n";
+    std::string lines = serve::url_of(access.secure, arguments.address, host_name(), *port) + " shows " +
+                        (chosen.empty() ? "the studies in " + printable(runs_folder().string()) + '/'
+                                        : counted(static_cast<std::int64_t>(chosen.size()), "study", "studies")) +
+                        "; Ctrl-C ends\n";
     const auto variable = [](const char* name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
     if (const std::string forward = serve::forwarding_line(variable("SSH_CONNECTION"), variable("USER"), *port);
         serve::is_loopback(arguments.address) && !forward.empty())

@@ -12,7 +12,7 @@
 #include "hpo/or_fail.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/random.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/one_worker.hpp"
@@ -48,10 +48,9 @@ std::string step_line(const Report& report, std::int64_t steps) {
 /// Throws Fatal unless the study is a single configuration for the native worker.
 void refuse_untrainable(const Study& study, const TrainArguments& arguments) {
     if (!study.space.empty())
-        throw Fatal(arguments.file + " leaves " + std::to_string(study.space.size()) +
-                    (study.space.size() == 1 ? " parameter" : " parameters") + " open: search first (hpo run " +
-                    arguments.file + "), then train the result (hpo best " + study.name +
-                    " > best.yaml; hpo train best.yaml)");
+        throw Fatal(arguments.file + " leaves " + counted(static_cast<std::int64_t>(study.space.size()), "parameter") +
+                    " open: search first (hpo run " + arguments.file + "), then train the result (hpo best " +
+                    study.name + " > best.yaml; hpo train best.yaml)");
     if (study.script()) throw Fatal("hpo train trains built-in models; run the study's own command for " + study.name);
 }
 

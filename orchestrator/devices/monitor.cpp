@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/devices/assess.hpp"
 #include "orchestrator/devices/device_codec.hpp"
 #include "orchestrator/devices/helper_link.hpp"

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "hpo/counted.hpp"
 #include "hpo/printable.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/devices/assess.hpp"
 #include "orchestrator/devices/selection.hpp"
 #include "orchestrator/output/trial_json.hpp"
@@ -18,8 +17,6 @@ using Json = nlohmann::ordered_json;
 using std::string;
 
 constexpr std::int64_t little_space = std::int64_t{256} << 20;
-
-string memory_text(std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
 /// What the worker says of one library: its file, or why it cannot be used.
 struct FoundLibrary {
@@ -57,11 +54,9 @@ class Doctor {
 
     void host() {
         const Host& host = here_.machine.host;
-        char cores[32];
-        std::snprintf(cores, sizeof cores, "%.4g", host.cores);
-        well("processor", printable(host.cpu_name) + ", " + cores + (host.cores == 1 ? " core" : " cores") + "; " +
-                              memory_text(host.memory) + " of memory, " + memory_text(here_.machine.available) +
-                              " free, " + memory_text(others_on_host(here_.machine)) + " used by other programs");
+        well("processor", printable(host.cpu_name) + ", " + cores_text(host.cores) + "; " + size_text(host.memory) +
+                              " of memory, " + size_text(here_.machine.available) + " free, " +
+                              size_text(others_on_host(here_.machine)) + " used by other programs");
     }
 
     void worker() {
@@ -112,11 +107,11 @@ class Doctor {
             if (device.unified) {
                 text += " uses the host's memory";
             } else {
-                text += ": " + memory_text(device.memory) + " of memory";
+                text += ": " + size_text(device.memory) + " of memory";
                 if (device.used) {
                     const Reserved reserved = reserved_on(here_.machine.sessions, device.id);
-                    text += ", " + memory_text(device.memory - *device.used) + " free, " +
-                            memory_text(used_by_others(device, here_.machine.ours, reserved.used)) +
+                    text += ", " + size_text(device.memory - *device.used) + " free, " +
+                            size_text(used_by_others(device, here_.machine.ours, reserved.used)) +
                             " used by other programs";
                 }
             }
@@ -207,11 +202,11 @@ class Doctor {
                  cure});
         else
             well("studies", folder + ": writable, with locks, " + (store.network ? "on " + *store.network + ", " : "") +
-                                (store.free ? memory_text(*store.free) + " free" : "free space not known") + "; " +
+                                (store.free ? size_text(*store.free) + " free" : "free space not known") + "; " +
                                 (store.studies == 0 ? "no study yet" : counted(store.studies, "study", "studies")) +
                                 (store.running > 0 ? ", of which " + counted(store.running, "runs", "run") : ""));
         if (store.free && *store.free < little_space)
-            add({"disk", Health::missing, memory_text(*store.free) + " are free for studies in " + folder,
+            add({"disk", Health::missing, size_text(*store.free) + " are free for studies in " + folder,
                  "checkpoints and logs may not fit", "free some space, or set HPO_RUNS to a folder on another disk"});
     }
 

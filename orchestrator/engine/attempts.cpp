@@ -248,7 +248,7 @@ void Attempts::keep_peak(const Job& job) {
 
 void Attempts::sum_up(const Job& job) {
     const auto warn = [&](const std::string& text) { uses_.context.say(Notice::Level::warning, job.id.trial, text); };
-    if (job.unused > most_unused_warnings) warn(count(job.unused, "report", "reports") + " in all were not used");
+    if (job.unused > most_unused_warnings) warn(counted(job.unused, "report") + " in all were not used");
     if (job.logged > most_log_lines)
         warn("of " + std::to_string(job.logged) + " lines for the log, " + std::to_string(most_log_lines) +
              " were kept");
@@ -268,7 +268,7 @@ void Attempts::remark(std::int64_t trial, const std::string& text) {
 
 std::string Attempts::about_remarks() const {
     if (remarks_ == 0) return {};
-    return count(remarks_, "complete trial has", "complete trials have") +
+    return counted(remarks_, "complete trial has", "complete trials have") +
            " a remark on how it ended (hpo ls shows it as the reason)";
 }
 

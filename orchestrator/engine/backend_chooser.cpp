@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/calibration/kept_concurrency.hpp"
 
 namespace hpo {

@@ -29,7 +29,7 @@ std::optional<std::string> DeviceHealth::failed(int device, std::span<const std:
         return std::nullopt;
     }
     return "failed " + std::to_string(faults.in_a_row) + " times in a row, under " +
-           count(static_cast<std::int64_t>(faults.trials.size()), "trial", "trials") + ": " + reason;
+           counted(static_cast<std::int64_t>(faults.trials.size()), "trial") + ": " + reason;
 }
 
 std::optional<std::string> DeviceHealth::start_failed(int device, const std::string& message, Seconds now) {
@@ -38,7 +38,7 @@ std::optional<std::string> DeviceHealth::start_failed(int device, const std::str
     if (same_failure || given_up(device)) return std::nullopt;
     const int times = ++faults_[device].starts;
     if (times < failures_allowed) return std::nullopt;
-    return "is of no use: " + count(times, "launch", "launches") + " of a worker failed in a row: " + message;
+    return "is of no use: " + counted(times, "launch", "launches") + " of a worker failed in a row: " + message;
 }
 
 void DeviceHealth::give_up(int device, const std::string& why) {

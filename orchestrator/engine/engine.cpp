@@ -72,8 +72,8 @@ void Engine::on(WorkerIndex index, const execution::Event& event) {
                        [&](const execution::MalformedLines& malformed) {
                            const auto& jobs = pool_.at(index).jobs;
                            context_.say(Notice::Level::warning, jobs.size() == 1 ? jobs.front().id.trial : 0,
-                                        count(malformed.lines, "line", "lines") + " from worker " +
-                                            std::to_string(index) + " ignored: " + malformed.example);
+                                        counted(malformed.lines, "line") + " from worker " + std::to_string(index) +
+                                            " ignored: " + malformed.example);
                        },
                    },
                    event);

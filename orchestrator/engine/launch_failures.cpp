@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/engine/text.hpp"
 
 namespace hpo {
@@ -16,7 +16,7 @@ constexpr double longest_shortage = 600;                // seconds without a run
 
 std::optional<std::string> LaunchFailures::failed(const std::string& message) {
     if (++in_a_row_ < allowed) return std::nullopt;
-    return count(in_a_row_, "launch", "launches") + " of a worker failed in a row: " + message;
+    return counted(in_a_row_, "launch", "launches") + " of a worker failed in a row: " + message;
 }
 
 LaunchFailures::Shortage LaunchFailures::ran_short(const std::string& message, bool working, Seconds now) {

@@ -2,7 +2,7 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/step_name.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 
 namespace hpo {
 
@@ -45,7 +45,7 @@ std::string session_line(const Study& study, const event::SessionStarted& sessio
     std::string rules;
     for (const PartSpec& rule : study.stopping) rules += (rules.empty() ? "" : " and ") + rule.type;
     return "session started: hpo " + session.version + " on " + session.host + ", pid " + std::to_string(session.pid) +
-           ", " + std::to_string(workers) + (workers == 1 ? " worker" : " workers") + " at most, " +
+           ", " + counted(workers, "worker") + " at most, " +
            (rules.empty() ? "no stopping rule" : "stopping rule " + rules);
 }
 

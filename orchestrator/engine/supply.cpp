@@ -39,7 +39,7 @@ bool Supply::out_of_patience() const {
 std::string Supply::why_over() const {
     if (exhausted_) return ledger_.proposer().exhausted();
     if (out_of_patience())
-        return count(ledger_.tried_since_best(), "trial", "trials") + " without a better best (budget.patience)";
+        return counted(ledger_.tried_since_best(), "trial") + " without a better best (budget.patience)";
     return "trial budget reached";
 }
 

@@ -6,12 +6,9 @@
 #include <cstring>
 #include <string>
 
-namespace hpo {
+#include "hpo/text.hpp"
 
-/// "1 trial", "3 trials".
-inline std::string count(std::int64_t n, const char* one, const char* many) {
-    return std::to_string(n) + ' ' + (n == 1 ? one : many);
-}
+namespace hpo {
 
 /// "\n  " before each line of a log's tail; empty for an empty one.
 inline std::string quoted(const std::string& tail) {

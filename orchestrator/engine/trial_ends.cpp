@@ -90,7 +90,7 @@ void TrialEnds::count_failure(std::int64_t trial, const std::string& reason, con
 void TrialEnds::charge(AttemptId id, const std::string& reason) {
     const std::int64_t failures = context_.trial(id.trial).failures + 1;
     const std::int64_t allowed = context_.parts.study.resources.retries;
-    if (failures > allowed) return fail(id.trial, count(failures, "attempt", "attempts") + " ended: " + reason);
+    if (failures > allowed) return fail(id.trial, counted(failures, "attempt") + " ended: " + reason);
     context_.parts.ledger.requeue(id.trial, Outcome::lost, true, reason);
     context_.say(Notice::Level::warning, id.trial,
                  reason + "\n  tried again (" + std::to_string(failures) + " of " + std::to_string(allowed) + ")");

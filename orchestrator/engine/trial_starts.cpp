@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/scheduling/concurrency.hpp"
 #include "orchestrator/scheduling/core_shares.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"

@@ -63,13 +63,13 @@ std::vector<std::string> waiting_for(const WorkerPool& pool, const SessionState&
             lines.push_back(line_of(static_cast<WorkerIndex>(index), worker, now));
     if (pool.empty()) lines.emplace_back("no worker lives");
     if (state.queued != 0 || state.paused != 0)
-        lines.push_back(count(static_cast<std::int64_t>(state.queued), "trial", "trials") + " queued, " +
+        lines.push_back(counted(static_cast<std::int64_t>(state.queued), "trial") + " queued, " +
                         std::to_string(state.paused) + " paused");
     if (state.proposing != 0)
         lines.push_back("the sampler computes the parameters of trial " + std::to_string(state.proposing));
     if (state.diagnoses != 0)
-        lines.push_back("a diagnosis is pending: " +
-                        count(static_cast<std::int64_t>(state.diagnoses), "worker", "workers") + " died");
+        lines.push_back("a diagnosis is pending: " + counted(static_cast<std::int64_t>(state.diagnoses), "worker") +
+                        " died");
     if (!state.waits.empty()) lines.push_back(state.waits);
     return lines;
 }
@@ -80,9 +80,9 @@ std::vector<std::string> waiting_for(const StoreState& state) {
     if (!state.lockers.empty()) lines.push_back("the study's database is locked by " + state.lockers);
     if (state.unwritten) lines.emplace_back("events wait to be written to the study's database");
     if (state.not_on_disk > 0)
-        lines.push_back(count(state.not_on_disk, "result is", "results are") + " on the way to the disk");
+        lines.push_back(counted(state.not_on_disk, "result is", "results are") + " on the way to the disk");
     if (state.announcements > 0)
-        lines.push_back(count(static_cast<std::int64_t>(state.announcements), "message waits", "messages wait") +
+        lines.push_back(counted(static_cast<std::int64_t>(state.announcements), "message waits", "messages wait") +
                         " until results are on the disk");
     if (lines.empty()) lines.emplace_back("the study's database is up to date");
     return lines;

@@ -111,7 +111,7 @@ void WorkerEnds::queue_uncharged(const End& end, AttemptId charged) {
     }
     if (end.by_itself() && several)
         uses_.context.say(Notice::Level::warning, 0,
-                          "a worker with " + count(static_cast<std::int64_t>(end.held.size()), "trial", "trials") +
+                          "a worker with " + counted(static_cast<std::int64_t>(end.held.size()), "trial") +
                               " ended; each trial is tried again in its own worker, without blame: " + end.reason);
 }
 
@@ -183,7 +183,7 @@ bool WorkerEnds::died_together(const PendingDiagnosis& first) {
         first, [&](std::int64_t trial) { return uses_.context.trial(trial).state == TrialState::running; });
     if (all.empty()) return false;
     all.insert(all.begin(), first);
-    const std::string together = count(static_cast<std::int64_t>(all.size()), "worker", "workers") + " on device " +
+    const std::string together = counted(static_cast<std::int64_t>(all.size()), "worker") + " on device " +
                                  uses_.machine.id_of(first.job.held.reservation.device) + " died at the same time";
     uses_.context.say(Notice::Level::warning, 0,
                       together + "; none is blamed, each trial is tried again alone: " + first.reason);

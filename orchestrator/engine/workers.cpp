@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "hpo/printable.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/devices/mps.hpp"
 #include "orchestrator/engine/text.hpp"
 #include "orchestrator/execution/environment.hpp"
@@ -71,16 +72,11 @@ std::string fewer_than_asked(const Study& study, const Host& host) {
     if (fit >= wanted) return {};
     // Two digits, rounded down, so that all fit.
     const double share = host.cores / wanted, digit = std::pow(10, std::floor(std::log10(share)) - 1);
-    const auto number = [](double n) {
-        char text[40];
-        std::snprintf(text, sizeof text, "%.3g", n);
-        return std::string(text);
-    };
     return "resources.parallel is " + std::to_string(*study.resources.parallel) + ", and no more than " +
-           count(static_cast<std::int64_t>(fit), "trial runs", "trials run") + " at once: each reserves " +
-           number(each) + " of " + number(host.cores) + (host.cores == 1 ? " core" : " cores") +
-           "; resources.trial: {cores: " + number(std::floor(share / digit + 1e-9) * digit) + "} makes room for " +
-           std::to_string(static_cast<std::int64_t>(wanted));
+           counted(static_cast<std::int64_t>(fit), "trial runs", "trials run") + " at once: each reserves " +
+           with_digits(each, 4) + " of " + cores_text(host.cores) +
+           "; resources.trial: {cores: " + with_digits(std::floor(share / digit + 1e-9) * digit, 3) +
+           "} makes room for " + std::to_string(static_cast<std::int64_t>(wanted));
 }
 
 std::vector<std::vector<int>> cores_of_workers(const Study& study, const WorkerPlan& plan) {

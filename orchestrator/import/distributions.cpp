@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "hpo/text.hpp"
 #include "orchestrator/study/fields.hpp"
 
 namespace hpo::importing {
@@ -17,7 +18,7 @@ using study::Node;
 
 constexpr double max_steps = 1e9;  ///< of a dimension with a step
 
-std::string number_text(double number) { return study::short_number(number); }
+std::string number_text(double number) { return exact_number(number); }
 
 bool fits_whole(double number) { return std::abs(number) <= study::max_whole && std::floor(number) == number; }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hpo/text.hpp"
 #include "orchestrator/import/distributions.hpp"
 #include "orchestrator/import/katib.hpp"
 #include "orchestrator/import/reading.hpp"
@@ -279,10 +280,10 @@ class KatibExperiment {
             "stopping", node.location,
             "hyperband is left out, since the file does not say how often a script reports within an epoch: "
             "each trial has " +
-                resource + " = " + study::short_number(longest) +
+                resource + " = " + exact_number(longest) +
                 " (r_l). If it reports once an epoch, set budget.epochs to that and stopping: [{rule: asha, "
                 "grace: 1, factor: " +
-                study::short_number(std::clamp(std::round(setting(node, "eta", 3)), 2.0, 1000.0)) + "}]");
+                exact_number(std::clamp(std::round(setting(node, "eta", 3)), 2.0, 1000.0)) + "}]");
     }
 
     const Reading& reading_;

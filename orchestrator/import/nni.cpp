@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "hpo/text.hpp"
 #include "orchestrator/import/arguments.hpp"
 #include "orchestrator/import/distributions.hpp"
 #include "orchestrator/import/nni_space.hpp"
@@ -161,7 +162,7 @@ class NniExperiment {
             if (*number == 0) study.resources.backend = "cpu";
             if (*number > 1)
                 builder_.remark("resources", gpus->location,
-                                "a trial gets one GPU here instead of " + study::short_number(*number) +
+                                "a trial gets one GPU here instead of " + exact_number(*number) +
                                     "; set resources.trial.gpus for more");
         }
         const Node* service = first({"trainingService"});

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "hpo/text.hpp"
 #include "orchestrator/import/arguments.hpp"
 #include "orchestrator/import/distributions.hpp"
 #include "orchestrator/study/fields.hpp"
@@ -97,11 +98,10 @@ string NniSpace::number(const string& name, const string& type, const Node& valu
         // NNI rounds to multiples and then clips them to the bounds.
         const double first = std::ceil(range.low / *quantum) * *quantum,
                      last = std::floor(range.high / *quantum) * *quantum;
-        if (first > last) return "no multiple of " + study::short_number(*quantum) + " lies between the bounds";
+        if (first > last) return "no multiple of " + exact_number(*quantum) + " lies between the bounds";
         if (first != range.low || last != range.high)
-            builder_.remark(
-                "space." + StudyBuilder::study_name_of(name), value.location,
-                "the bounds themselves are left out: they are not multiples of " + study::short_number(*quantum));
+            builder_.remark("space." + StudyBuilder::study_name_of(name), value.location,
+                            "the bounds themselves are left out: they are not multiples of " + exact_number(*quantum));
         range.low = first, range.high = last;
     }
     return add_range(builder_, name, range, value.location);

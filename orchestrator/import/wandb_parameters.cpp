@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "hpo/text.hpp"
 #include "orchestrator/import/arguments.hpp"
 #include "orchestrator/study/fields.hpp"
 
@@ -197,8 +198,8 @@ Argument SweepParameters::number(Argument argument, const string& name, const Fo
             problem = "needs 'min' and 'max' (numbers), 'values' or 'value'";
         } else {
             if (form.exponents) {
-                builder_.comment(key, string(form.name) + " of exponents " + study::short_number(range.low) + " to " +
-                                          study::short_number(range.high));
+                builder_.comment(key, string(form.name) + " of exponents " + exact_number(range.low) + " to " +
+                                          exact_number(range.high));
                 const double low = form.inverse ? -range.high : range.low;
                 range.high = rounded(std::exp(form.inverse ? -range.low : range.high));
                 range.low = rounded(std::exp(low));

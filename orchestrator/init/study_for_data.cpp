@@ -8,8 +8,8 @@
 #include <filesystem>
 
 #include "hpo/batch_size.hpp"
-#include "hpo/counted.hpp"
 #include "hpo/printable.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/study/entries.hpp"
 
 namespace hpo::init {

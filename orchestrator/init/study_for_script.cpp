@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "hpo/batch_size.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/init/script_flags.hpp"
 #include "orchestrator/study/entries.hpp"
 

@@ -5,7 +5,7 @@
 #include "hpo/random.hpp"
 #include "hpo/shell_word.hpp"
 #include "hpo/step_name.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "hpo/wire.hpp"
 #include "hpo/worker_key_defaults.hpp"
 #include "orchestrator/output/trial_json.hpp"

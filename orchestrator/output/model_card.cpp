@@ -2,7 +2,7 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/shell_word.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "hpo/version.hpp"
 #include "hpo/worker_keys.hpp"
 

@@ -7,7 +7,7 @@
 #include "hpo/printable.hpp"
 #include "hpo/standing.hpp"
 #include "hpo/step_name.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/stopping/metric.hpp"
 
 namespace hpo::plot {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 
 namespace hpo::plot {
 

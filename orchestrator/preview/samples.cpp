@@ -4,7 +4,7 @@
 
 #include "hpo/random.hpp"
 #include "hpo/result.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "hpo/worker_key_defaults.hpp"
 #include "orchestrator/engine/warm_start.hpp"
 #include "orchestrator/sampling/proposer.hpp"

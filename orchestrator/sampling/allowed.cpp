@@ -5,6 +5,7 @@
 #include <set>
 
 #include "hpo/random.hpp"
+#include "hpo/text.hpp"
 
 namespace hpo {
 
@@ -23,12 +24,6 @@ Point random_point(const CubeMap& map, std::uint64_t seed, std::uint64_t number)
     for (std::size_t d = 0; d < point.size(); ++d)
         point[d] = draw_unit(seed, Purpose::startup, sampled_from + number, d);
     return point;
-}
-
-std::string grouped(std::uint64_t number) {
-    std::string text = std::to_string(number);
-    for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
-    return text;
 }
 
 std::string share_text(double share) {
@@ -74,8 +69,9 @@ void Allowed::sample(std::uint64_t seed) {
 
 Error Allowed::nothing_allowed(const std::vector<std::string>& where, std::uint64_t seed) const {
     constexpr std::uint64_t points = 10'000;
-    std::string text = complete_ ? "none of the " + grouped(tried_) + " configurations is allowed"
-                                 : "none of " + grouped(tried_) + " random configurations is allowed";
+    std::string text =
+        complete_ ? "none of the " + grouped(tried_) + " configurations is allowed"
+                  : "none of " + grouped(static_cast<std::int64_t>(tried_)) + " random configurations is allowed";
     for (std::size_t c = 0; c < where.size(); ++c) {
         std::uint64_t kept = 0;
         for (std::uint64_t i = 0; i < points; ++i) kept += map_->keeps(c, map_->params(random_point(*map_, seed, i)));
@@ -141,9 +137,11 @@ Point Allowed::near(const Point& wish) const {
 
 std::string Allowed::about() const {
     if (complete_)
-        return grouped(kept_) + " of " + grouped(tried_) + (tried_ == 1 ? " configuration" : " configurations") +
+        return grouped(static_cast<std::int64_t>(kept_)) + " of " +
+               grouped(static_cast<std::int64_t>(tried_), "configuration") +
                (kept_ == 1 ? " is allowed" : " are allowed");
-    return share_text(share()) + " of the space is allowed (of " + grouped(tried_) + " random points)";
+    return share_text(share()) + " of the space is allowed (of " + grouped(static_cast<std::int64_t>(tried_)) +
+           " random points)";
 }
 
 }  // namespace hpo

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "hpo/text.hpp"
 #include "orchestrator/sampling/allowed.hpp"
 #include "orchestrator/sampling/beliefs.hpp"
 #include "orchestrator/sampling/registry.hpp"
@@ -133,8 +134,7 @@ Result<std::unique_ptr<Sampler>> choose(const SamplerSetup& setup) {
     const std::size_t dimensions = setup.space.size();
     if (setup.trials < fewest)
         return choose(dimensions <= sobol_dimensions && !setup.beliefs ? sobol_row : random_row, {}, setup,
-                      std::to_string(setup.trials) + (setup.trials == 1 ? " trial is" : " trials are") +
-                          " too few to learn from");
+                      counted(setup.trials, "trial is", "trials are") + " too few to learn from");
     if (setup.foretells && dimensions <= most_dimensions) {
         auto before = gp_then_tpe({}, most_for_gp, {}, setup);
         auto after = gp_then_tpe({{"uniform", 0.5}}, most_for_gp, {{"uniform", 0.6}}, setup);

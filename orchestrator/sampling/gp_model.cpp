@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "hpo/median.hpp"
+
 namespace hpo {
 
 namespace {
@@ -59,10 +61,8 @@ Targets rescale(std::vector<double> losses, std::vector<double> variances, Scale
     Targets targets;
     const auto n = static_cast<double>(losses.size());
     if (scale != Scale::plain) {
-        std::vector<double> sorted = losses;
-        std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
         const double least = *std::min_element(losses.begin(), losses.end());
-        double spread = sorted[sorted.size() / 2] - least;
+        double spread = upper_median(losses) - least;
         if (scale == Scale::steep_logarithm) spread /= 10;
         if (!(spread > 0)) spread = 1;
         for (std::size_t i = 0; i < losses.size(); ++i) {

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "hpo/random.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/sampling/allowed.hpp"
 #include "orchestrator/sampling/registry.hpp"
 
@@ -113,7 +114,7 @@ class GridSampler final : public Sampler {
 
     [[nodiscard]] std::string about() const override {
         const auto all = static_cast<std::int64_t>(numbers_.size());
-        std::string text = "grid of " + std::to_string(all) + (all == 1 ? " point" : " points");
+        std::string text = "grid of " + counted(static_cast<std::int64_t>(all), "point");
         if (dropped_ > 0)
             text += " (" + std::to_string(dropped_) + " of " + std::to_string(dropped_ + numbers_.size()) +
                     " are not allowed)";

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "hpo/dimension_value.hpp"
+#include "hpo/text.hpp"
 #include "hpo/wire.hpp"
 #include "hpo/worker_key_defaults.hpp"
 #include "orchestrator/sampling/policy.hpp"
@@ -134,8 +135,7 @@ PriorStudy prior_study(const Study& study, const Study& other, const StudyRecord
 }
 
 std::string describe(const PriorStudy& study) {
-    std::string text = study.name + ": " + std::to_string(study.trials.size()) +
-                       (study.trials.size() == 1 ? " trial; " : " trials; ") +
+    std::string text = study.name + ": " + counted(static_cast<std::int64_t>(study.trials.size()), "trial") + "; " +
                        (study.common.empty() ? "no parameter" : list_text(study.common)) + " in common";
     if (study.outside > 0) text += "; " + std::to_string(study.outside) + " outside this space";
     if (!study.drawn.empty())

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <limits>
 
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 
 namespace hpo {
 

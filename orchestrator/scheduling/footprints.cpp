@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/scheduling/memory_fit.hpp"
 
 namespace hpo {
@@ -280,8 +280,7 @@ struct FootprintModel::Impl {
         if (const auto same = peaks.find(params); same != peaks.end() && same->second.*kind > 0)
             return {whole_bytes(with_error(double(same->second.*kind))), "measured"};
         if (knowledge.count() == 0) return {};
-        const std::string from = std::to_string(knowledge.count()) +
-                                 (knowledge.count() == 1 ? " measured configuration" : " measured configurations");
+        const std::string from = counted(static_cast<std::int64_t>(knowledge.count()), "measured configuration");
         return {whole_bytes(knowledge.bound(table, table.row(params))),
                 (knowledge.fitted() ? "a law fitted to " : "in proportion to ") + from};
     }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 
 namespace hpo {
 
@@ -16,8 +16,6 @@ double slots_of(const std::optional<std::int64_t>& parallel) {
 }
 
 double exact_in_sums(double cores) { return std::floor(std::ldexp(cores, 20) + rounding) / std::ldexp(1.0, 20); }
-
-std::string number_of_cores(double cores) { return short_number(cores) + (cores == 1 ? " core" : " cores"); }
 
 /// "7.000 GiB (8.000 GiB less 1.000 GiB kept free and 3.000 GiB used by other programs)".
 std::string what_it_gives(double bytes, double capacity, double reserve, double others, bool empty) {
@@ -223,8 +221,8 @@ std::string FreeResources::shortage(const Demand& demand, double cores, int devi
     const Machine::Host& reading = machine_->hosts[std::size_t(host_of(*machine_, device))];
     const std::string name = hosts_.size() > 1 ? "largest host" : "machine";
     if (demand.cores > here.cores + rounding)
-        return "needs " + number_of_cores(cores) + ", " + (hosts_.size() > 1 ? "the " : "this ") + name + " gives " +
-               number_of_cores(here.cores);
+        return "needs " + cores_text(cores) + ", " + (hosts_.size() > 1 ? "the " : "this ") + name + " gives " +
+               cores_text(here.cores);
     if (const double bytes = host_bytes(demand, only(device)); bytes > here.memory.bytes)
         return "needs " + bytes_text(bytes) + " of memory, but the " + (empty ? "empty " : "") + name + " gives " +
                what_it_gives(here.memory.bytes, double(reading.memory), double(reading.reserve), double(reading.others),

@@ -4,7 +4,7 @@
 #include <cctype>
 #include <iterator>
 
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/scheduling/footprints.hpp"
 
 namespace hpo {
@@ -91,9 +91,9 @@ Result<NextTry> after_out_of_memory(const MemoryDeath& death) {
     }
 
     std::string text = "ran out of " + std::string(death.on_device ? "device memory" : "memory") + ' ' +
-                       std::to_string(death.deaths) + (death.deaths == 1 ? " time" : " times") + ", at last " +
-                       (had_its_pool ? "alone, " : "") + "with " + bytes_text(reserved) + " reserved of the " +
-                       bytes_text(capacity) + " that an empty " + (death.on_device ? "device" : "machine") + " gives";
+                       counted(death.deaths, "time") + ", at last " + (had_its_pool ? "alone, " : "") + "with " +
+                       bytes_text(reserved) + " reserved of the " + bytes_text(capacity) + " that an empty " +
+                       (death.on_device ? "device" : "machine") + " gives";
     if (others > 0)
         text += " (other programs use " + bytes_text(others) +
                 (death.waited ? ", and freed too little in " + duration_text(longest_wait_for_others) : "") + ")";

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <set>
 
+#include "hpo/median.hpp"
 #include "hpo/solve.hpp"
 
 namespace hpo {
@@ -17,12 +18,6 @@ constexpr std::size_t kept_observations = 16, kept_variances = 64;
 constexpr double assumed_deviation = 0.05, assumed_residuals = 2;
 
 }  // namespace
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const std::size_t middle = values.size() / 2;
-    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 void ThroughputCurve::add(const RateChange& change) {
     if (change.fewer == change.more || change.fewer < 1 || change.more < 1 || !std::isfinite(change.log_ratio)) return;

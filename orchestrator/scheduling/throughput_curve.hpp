@@ -10,9 +10,6 @@
 
 namespace hpo {
 
-/// Returns the median of at least one value: of an even number, the mean of the middle two.
-[[nodiscard]] double median(std::vector<double> values);
-
 /// A change of one trial's rate: log(rate with `more` trials at once / rate with `fewer`). Usually at most 0.
 struct RateChange {
     std::int64_t fewer = 1, more = 2;

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "hpo/median.hpp"
+
 namespace hpo {
 
 namespace {

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "hpo/printable.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/study/fields.hpp"
 
 namespace hpo {
@@ -108,7 +109,7 @@ class FileReader {
         if (const auto cores = number(fields, "cores", 0.01, 1e6)) {
             hardware.cores = cores->high;
             hardware.cores_given = true;
-            hardware.name = study::short_number(cores->high) + (cores->high == 1 ? " CPU core" : " CPU cores");
+            hardware.name = exact_number(cores->high) + (cores->high == 1 ? " CPU core" : " CPU cores");
         }
         if (const Node* memory = fields.take("memory"))
             hardware.memory = study::size(diagnostics_, *memory, "host.memory");

@@ -3,17 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hpo/median.hpp"
+
 namespace hpo {
-
-namespace {
-
-double middle_of(std::vector<double>& values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
-
-}  // namespace
 
 std::vector<std::optional<double>> step_seconds(const StudyRecord& record) {
     std::vector<std::optional<double>> paces;
@@ -27,7 +19,7 @@ std::vector<std::optional<double>> step_seconds(const StudyRecord& record) {
             starts.push_back(std::max(0.0, *first.seconds - *pace * static_cast<double>(first.step)));
     }
     if (known.empty()) return paces;
-    const double typical = middle_of(known), start = starts.empty() ? 0 : middle_of(starts);
+    const double typical = upper_median(known), start = starts.empty() ? 0 : upper_median(starts);
     for (std::size_t i = 0; i < paces.size(); ++i) {
         const auto& curve = record.trials[i].curve;
         if (paces[i] || curve.empty() || !curve.back().seconds || !std::isfinite(*curve.back().seconds)) continue;

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "hpo/clock.hpp"
+#include "hpo/text.hpp"
 
 namespace hpo {
 
@@ -41,7 +42,7 @@ Hardware hardware_of(const Study& study, const RecordedRun& run) {
     Hardware hardware;
     hardware.cores = static_cast<double>(workers) * std::max(1.0, study.resources.trial.cores.value_or(1));
     hardware.cores_given = true;
-    hardware.name = std::to_string(workers) + (workers == 1 ? " worker" : " workers");
+    hardware.name = counted(workers, "worker");
     if (!run.on_device) return hardware;
     DeviceGroup group{.name = "device", .count = std::max<std::int64_t>(1, run.devices), .memory = ample};
     group.speed = Span{1, 1};

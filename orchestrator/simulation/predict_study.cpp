@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hpo/printable.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/engine/one_worker.hpp"
 #include "orchestrator/engine/warm_start.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
@@ -93,25 +93,18 @@ void estimate_speeds(const Study& study, const RecordedRun& run, Hardware& hardw
     }
 }
 
-std::string percent(double share) {
-    char text[16];
-    std::snprintf(text, sizeof text, "%.0f %%", 100 * share);
-    return text;
-}
-
 void describe_record(const Study& study, const MeasuredStudy& measured, const StepLaw& law,
                      std::vector<std::string>& basis) {
     const RecordedRun& run = measured.run;
-    basis.push_back("costs and curves of " + std::to_string(run.trials.size()) +
-                    (run.trials.size() == 1 ? " trial of " : " trials of ") + measured.study.name + ", measured on " +
-                    printable(run.host) + " with " + std::to_string(run.workers) + " at once in " +
-                    duration_text(run.seconds));
+    basis.push_back("costs and curves of " + counted(static_cast<std::int64_t>(run.trials.size()), "trial") + " of " +
+                    measured.study.name + ", measured on " + printable(run.host) + " with " +
+                    std::to_string(run.workers) + " at once in " + duration_text(run.seconds));
     constexpr std::size_t fewest_tested = 3;  // the law is tested by leaving each trial out
     if (run.trials.size() < fewest_tested)
         basis.emplace_back("trials that were not measured: how far they are off is not known from so few");
     else
-        basis.push_back("trials that were not measured: a law of the space explains " + percent(law.explained()) +
-                        " of the differences in time per step; a trial is off by " + percent(law.deviation()) +
+        basis.push_back("trials that were not measured: a law of the space explains " + percent_text(law.explained()) +
+                        " of the differences in time per step; a trial is off by " + percent_text(law.deviation()) +
                         ", and learns as the measured trial nearest to it");
     if (measured.study.name == study.name && !run.ended)
         basis.push_back("the study has not ended yet: later trials are taken to be like the present ones");

@@ -6,19 +6,13 @@
 #include <numeric>
 #include <set>
 
+#include "hpo/median.hpp"
 #include "hpo/random.hpp"
 #include "hpo/solve.hpp"
 
 namespace hpo {
 
 namespace {
-
-double median_of(std::vector<double> numbers) {
-    if (numbers.empty()) return 0;
-    const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
-    std::nth_element(numbers.begin(), middle, numbers.end());
-    return *middle;
-}
 
 double mean_of(const std::vector<double>& numbers) {
     if (numbers.empty()) return 0;
@@ -28,7 +22,8 @@ double mean_of(const std::vector<double>& numbers) {
 /// Returns the mean without numbers of more than five times the median. A worker may have waited long since there was
 /// no trial for it.
 double typical_of(std::vector<double> numbers) {
-    const double most = 5 * median_of(numbers);
+    if (numbers.empty()) return 0;
+    const double most = 5 * upper_median(numbers);
     std::erase_if(numbers, [&](double number) { return number > most; });
     return mean_of(numbers);
 }

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
-#include "hpo/counted.hpp"
 #include "hpo/options.hpp"
 #include "hpo/study.hpp"
+#include "hpo/text.hpp"
 #include "hpo/trial.hpp"
 
 namespace hpo {
@@ -75,22 +75,14 @@ inline constexpr Option direction_option{"direction",
                                          "of metric; default: the objective's for its own, else minimize"};
 
 /// Formats a number with four significant digits, for reasons.
-inline std::string shown(double number) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.4g", number);
-    return text;
-}
+inline std::string shown(double number) { return with_digits(number, 4); }
 
 /// Formats two numbers with four significant digits, or with as many more as tell them apart, so that no reason says
 /// that 1.434 is worse than 1.434.
 inline std::pair<std::string, std::string> shown_apart(double a, double b) {
-    char first[32], second[32];
     int digits = 4;
-    do {
-        std::snprintf(first, sizeof first, "%.*g", digits, a);
-        std::snprintf(second, sizeof second, "%.*g", digits, b);
-    } while (a != b && std::string_view(first) == second && ++digits <= 17);
-    return {first, second};
+    while (a != b && with_digits(a, digits) == with_digits(b, digits) && digits < 17) ++digits;
+    return {with_digits(a, digits), with_digits(b, digits)};
 }
 
 /// Returns the ordinal of a number: "1st", "2nd", "11th".

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hpo/median.hpp"
 #include "hpo/step_name.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 
 namespace hpo {
 
 std::string restart_text(const Restart& restart) {
-    const std::string steps = std::to_string(restart.left) + (restart.left == 1 ? " step" : " steps");
+    const std::string steps = counted(restart.left, "step");
     return "its restart would take " + duration_text(restart.cost()) +
            (restart.repeated > 0 ? " with the steps that it would repeat" : "") + ", its remaining " + steps + " " +
            duration_text(restart.rest());
@@ -25,10 +26,7 @@ void RecentMedian::add(double value) {
 
 std::optional<double> RecentMedian::value() const {
     if (values_.empty()) return std::nullopt;
-    std::vector<double> sorted = values_;
-    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-    std::nth_element(sorted.begin(), middle, sorted.end());
-    return *middle;
+    return upper_median(values_);
 }
 
 TrialLengths::TrialLengths(const Study& study)

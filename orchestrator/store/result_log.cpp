@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/store/database_file.hpp"
 #include "orchestrator/store/study_folder.hpp"
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hpo/text.hpp"
 #include "orchestrator/expression/expression.hpp"
 #include "orchestrator/study/sections.hpp"
 
@@ -120,9 +121,9 @@ class RangeResolver {
             return refuse("may be too large for an int");
         const WorkerKey* key = native_ ? find_worker_key(dimension.name) : nullptr;
         if (key != nullptr && (end.upper ? value > key->high : value < key->low))
-            return refuse("may be " + short_number(value) + ", and the worker takes numbers " +
+            return refuse("may be " + exact_number(value) + ", and the worker takes numbers " +
                           range_text(key->low, key->high) + ": write " + (end.upper ? "min" : "max") + "(" +
-                          end.node->text + ", " + short_number(end.upper ? key->high : key->low) + ")");
+                          end.node->text + ", " + exact_number(end.upper ? key->high : key->low) + ")");
         (end.upper ? dimension.high : dimension.low) = value;
         return true;
     }
@@ -135,11 +136,11 @@ class RangeResolver {
         const string path = "'space." + dimension.name;
         if (dimension.low > dimension.high)
             diagnostics_.error(end.node->location, path + "' is always empty: 'low' is at least " +
-                                                       short_number(dimension.low) + ", and 'high' at most " +
-                                                       short_number(dimension.high));
+                                                       exact_number(dimension.low) + ", and 'high' at most " +
+                                                       exact_number(dimension.high));
         else if (dimension.log && dimension.low <= 0)
             diagnostics_.error(end.node->location, path + ".low' must be above 0 with log: true, and may be " +
-                                                       short_number(dimension.low));
+                                                       exact_number(dimension.low));
         else if (!std::isfinite(dimension.high - dimension.low))
             diagnostics_.error(end.node->location, path + "' is wider than a float can hold");
         else if (dimension.step && (dimension.high - dimension.low) / *dimension.step >= 1e9)

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "hpo/text.hpp"
 #include "orchestrator/study/fields.hpp"
 #include "orchestrator/study/study_file.hpp"
 
@@ -94,10 +95,6 @@ class Counter {
     int steps_ = 0;
 };
 
-string counted(double count, const string& noun) {
-    return study::short_number(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
 }  // namespace
 
 string describe(const Space& space) {
@@ -107,7 +104,8 @@ string describe(const Space& space) {
     const bool fixed_ranges =
         std::none_of(space.begin(), space.end(), [](const Dimension& d) { return d.dependent(); });
     if (finite && fixed_ranges)
-        if (const auto count = Counter(space).count()) return counted(*count, "configuration");
+        if (const auto count = Counter(space).count())
+            return exact_number(*count) + (*count == 1 ? " configuration" : " configurations");
     std::array<double, 3> kinds{};
     double conditional = 0;
     for (const Dimension& dimension : space) {
@@ -116,9 +114,9 @@ string describe(const Space& space) {
     }
     string text;
     for (const auto& [count, noun] : {std::pair{kinds[0], "float"}, {kinds[1], "int"}, {kinds[2], "categorical"}})
-        if (count > 0) text += (text.empty() ? "" : ", ") + study::short_number(count) + " " + noun;
-    if (conditional > 0) text += "; " + study::short_number(conditional) + " conditional";
-    return counted(static_cast<double>(space.size()), "parameter") + ": " + text;
+        if (count > 0) text += (text.empty() ? "" : ", ") + exact_number(count) + " " + noun;
+    if (conditional > 0) text += "; " + exact_number(conditional) + " conditional";
+    return counted(static_cast<std::int64_t>(space.size()), "parameter") + ": " + text;
 }
 
 string describe(const Dimension& dimension) {
@@ -130,10 +128,10 @@ string describe(const Dimension& dimension) {
     } else {
         text = dimension.kind == Kind::real ? "float " : "int ";
         const auto end = [](double number, const string& expression) {
-            return expression.empty() ? study::short_number(number) : expression;
+            return expression.empty() ? exact_number(number) : expression;
         };
         text += end(dimension.low, dimension.low_of) + " to " + end(dimension.high, dimension.high_of);
-        if (dimension.step) text += " by " + study::short_number(*dimension.step);
+        if (dimension.step) text += " by " + exact_number(*dimension.step);
         if (dimension.log) text += ", log";
     }
     if (dimension.prior) text += ", preferably " + to_text(*dimension.prior);

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "hpo/nearest.hpp"
+#include "hpo/text.hpp"
 #include "hpo/wire.hpp"
 #include "hpo/worker_keys.hpp"
 
@@ -167,7 +168,7 @@ constexpr std::array<std::pair<string_view, double>, 5> time_units{
 constexpr std::array<std::pair<string_view, double>, 7> size_units{
     {{"GiB", 1073741824.0}, {"MiB", 1048576.0}, {"KiB", 1024.0}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1.0}}};
 
-string time_text(double seconds) { return short_number(seconds) + "s"; }
+string time_text(double seconds) { return exact_number(seconds) + "s"; }
 
 }  // namespace
 
@@ -371,7 +372,7 @@ std::optional<double> fraction(Diagnostics& diagnostics, const Node& node, strin
     const double value = is_number(number) ? number_of(number.text) / (percent ? 100 : 1) : -1;
     if (value >= low && value <= high) return value;
     return expected(diagnostics, node, name,
-                    "a share from " + short_number(low * 100) + "% to " + short_number(high * 100) + "%, such as 10%");
+                    "a share from " + exact_number(low * 100) + "% to " + exact_number(high * 100) + "%, such as 10%");
 }
 
 std::vector<string_view> split_choices(string_view choices) {
@@ -381,15 +382,8 @@ std::vector<string_view> split_choices(string_view choices) {
 }
 
 string range_text(double low, double high) {
-    if (!std::isfinite(high)) return "of at least " + short_number(low);
-    return "from " + short_number(low) + " to " + short_number(high);
-}
-
-string short_number(double number) {
-    if (number == std::floor(number) && std::abs(number) <= max_whole)
-        return std::to_string(static_cast<std::int64_t>(number));
-    char buffer[32];
-    return {buffer, std::to_chars(buffer, buffer + sizeof buffer, number, std::chars_format::general).ptr};
+    if (!std::isfinite(high)) return "of at least " + exact_number(low);
+    return "from " + exact_number(low) + " to " + exact_number(high);
 }
 
 bool looks_like_other(string_view text) { return looks(text) != Looks::text; }

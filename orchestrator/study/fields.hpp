@@ -77,8 +77,6 @@ std::optional<double> fraction(Diagnostics& diagnostics, const Node& node, std::
 std::vector<std::string_view> split_choices(std::string_view choices);
 /// Returns "from 1 to 64" or "of at least 0".
 std::string range_text(double low, double high);
-/// Returns a number for people, with the fewest digits that read back the same: 256, 0.0003, 1e-16.
-std::string short_number(double number);
 /// Returns true if YAML reads the unquoted text as another type than a text.
 bool looks_like_other(std::string_view text);
 

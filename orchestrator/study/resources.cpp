@@ -2,6 +2,8 @@
 
 #include "orchestrator/study/sections.hpp"
 
+#include "hpo/text.hpp"
+
 namespace hpo::study {
 
 namespace {
@@ -83,8 +85,8 @@ void read_hosts(Diagnostics& diagnostics, const Node& node, std::vector<string>&
 /// Checks that a list with one number per device is as long as the list `devices`.
 void check_length(Diagnostics& diagnostics, const Node& list, string_view key, const Node* devices) {
     const std::size_t count = list.items.size();
-    const string subject = "'resources." + string(key) + "' lists " + std::to_string(count) +
-                           (count == 1 ? " number" : " numbers") + ", one per device";
+    const string subject = "'resources." + string(key) + "' lists " +
+                           counted(static_cast<std::int64_t>(count), "number") + ", one per device";
     if (devices == nullptr || !is_list(*devices)) {
         diagnostics.error(list.location,
                           subject + ": list the devices too, in the same order, such as devices: [0, 1]");

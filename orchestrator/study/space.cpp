@@ -4,6 +4,7 @@
 #include <set>
 
 #include "hpo/dimension_value.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/study/sections.hpp"
 #include "orchestrator/study/study_file.hpp"
 
@@ -186,8 +187,8 @@ class SpaceReader {
         if (!is_valid) return drop_ends();
         if (!dimension.dependent()) {
             if (dimension.low > dimension.high) {
-                diagnostics_.error(low->location, "'" + path + ".low' (" + short_number(dimension.low) +
-                                                      ") is above 'high' (" + short_number(dimension.high) + ")");
+                diagnostics_.error(low->location, "'" + path + ".low' (" + exact_number(dimension.low) +
+                                                      ") is above 'high' (" + exact_number(dimension.high) + ")");
                 return false;
             }
             if (!std::isfinite(dimension.high - dimension.low)) {
@@ -202,7 +203,7 @@ class SpaceReader {
         }
         if (dimension.log && dimension.low_of.empty() && dimension.low <= 0) {
             diagnostics_.error(low->location, "'" + path + ".low' must be above 0 with log: true, found " +
-                                                  short_number(dimension.low));
+                                                  exact_number(dimension.low));
             return drop_ends();
         }
         return step == nullptr || read_step(dimension, *step) || drop_ends();
@@ -281,8 +282,8 @@ class SpaceReader {
         }
         if (std::abs(steps - nearest_whole) > 1e-6 * std::max(1.0, steps)) {
             const double last = dimension.low + std::floor(steps) * *step;
-            diagnostics_.error(node.location, "'" + path + "' (" + short_number(*step) + ") does not lead from " +
-                                                  short_number(dimension.low) + " to " + short_number(dimension.high) +
+            diagnostics_.error(node.location, "'" + path + "' (" + exact_number(*step) + ") does not lead from " +
+                                                  exact_number(dimension.low) + " to " + exact_number(dimension.high) +
                                                   "; the last value on its way is " + rounded(last));
             return false;
         }
@@ -369,8 +370,8 @@ class SpaceReader {
 
     static string describe_values(const Dimension& dimension) {
         if (dimension.kind == Kind::integer)
-            return short_number(dimension.low) + " to " + short_number(dimension.high) +
-                   (dimension.step ? " by " + short_number(*dimension.step) : "");
+            return exact_number(dimension.low) + " to " + exact_number(dimension.high) +
+                   (dimension.step ? " by " + exact_number(*dimension.step) : "");
         string choices;
         for (const Value& choice : dimension.choices) choices += (choices.empty() ? "" : ", ") + to_text(choice);
         return "one of " + printable(choices, 200);

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "hpo/dimension_value.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/expression/expression.hpp"
 #include "orchestrator/study/sections.hpp"
 #include "orchestrator/study/study_file.hpp"
@@ -144,7 +145,7 @@ class StartReader {
                 if (bound && (upper ? value > *bound : value < *bound))
                     return refuse(entry.value.location, "'" + entry.key + "' is " + (upper ? "above " : "below ") +
                                                             printable(text, 200) + ", which is " +
-                                                            short_number(*bound) + " here: change one of the two");
+                                                            exact_number(*bound) + " here: change one of the two");
             }
         }
         return true;

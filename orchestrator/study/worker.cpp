@@ -5,6 +5,7 @@
 #include <set>
 
 #include "hpo/batch_size.hpp"
+#include "hpo/text.hpp"
 #include "hpo/worker_key_defaults.hpp"
 #include "orchestrator/script/syntax/interpreter.hpp"
 #include "orchestrator/script/syntax/metrics.hpp"
@@ -411,16 +412,16 @@ void check_batch_size(Diagnostics& diagnostics, const ReadSpace& space, const Re
             for (const Value& choice : dimension.choices) smallest = std::min(smallest, number_or(choice, HUGE_VAL));
         }
         if (smallest < least)
-            refuse(space.locations[i], "'" + dimension.name + "' of " + short_number(smallest), smallest);
+            refuse(space.locations[i], "'" + dimension.name + "' of " + exact_number(smallest), smallest);
     }
     if (searched) return;
     const auto fixed = worker.params.find("batch_size");
     if (fixed != worker.params.end()) {
         const double size = number_or(fixed->second, HUGE_VAL);
-        if (size < least) refuse(worker.locations.at("batch_size"), "'batch_size' of " + short_number(size), size);
+        if (size < least) refuse(worker.locations.at("batch_size"), "'batch_size' of " + exact_number(size), size);
     } else if (worker.native() && worker.locations.count("batch_size") == 0) {
         const auto size = static_cast<double>(largest_auto_batch);
-        if (size < least) refuse(worker.location, "the default 'batch_size' of at most " + short_number(size), size);
+        if (size < least) refuse(worker.location, "the default 'batch_size' of at most " + exact_number(size), size);
     }
 }
 

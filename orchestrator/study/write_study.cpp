@@ -2,7 +2,9 @@
 #include <charconv>
 #include <cmath>
 
+#include "hpo/text.hpp"
 #include "hpo/worker_keys.hpp"
+#include "orchestrator/script/syntax/configuration_file.hpp"
 #include "orchestrator/study/entries.hpp"
 #include "orchestrator/study/sections.hpp"
 #include "orchestrator/study/study_file.hpp"
@@ -17,16 +19,9 @@ using std::string;
 using std::string_view;
 using Pairs = std::vector<std::pair<string, string>>;
 
-/// Formats a number with a decimal point, since some YAML readers read 3e-04 as a text.
-string float_text(double number) {
-    string text = to_text(number);
-    if (const auto e = text.find('e'); e != string::npos && text.find('.') == string::npos) text.insert(e, ".0");
-    return text;
-}
-
 string yaml(const Value& value) {
     if (const auto* text = std::get_if<string>(&value)) return yaml_text(*text);
-    if (const auto* number = std::get_if<double>(&value)) return float_text(*number);
+    if (const auto* number = std::get_if<double>(&value)) return script::yaml_number(*number);
     return to_text(value);
 }
 
@@ -37,16 +32,16 @@ string list_text(const Items& items, Write&& write) {
     return text + "]";
 }
 
-string duration_text(double seconds) {
+string yaml_duration(double seconds) {
     for (const auto& [unit, length] : {std::pair{"h", 3600.0}, std::pair{"m", 60.0}})
         if (seconds >= length && seconds / length == std::floor(seconds / length))
-            return short_number(seconds / length) + unit;
+            return exact_number(seconds / length) + unit;
     char buffer[1200];
     const auto end = std::to_chars(buffer, buffer + sizeof buffer, seconds, std::chars_format::fixed).ptr;
     return string(buffer, end) + "s";
 }
 
-string size_text(std::int64_t bytes) {
+string yaml_size(std::int64_t bytes) {
     for (const auto& [unit, length] : {std::pair{"GiB", std::int64_t{1} << 30}, std::pair{"MiB", std::int64_t{1} << 20},
                                        std::pair{"KiB", std::int64_t{1} << 10}})
         if (bytes % length == 0) return std::to_string(bytes / length) + unit;
@@ -77,7 +72,7 @@ Pairs fields_of(const Dimension& dimension) {
         fields.emplace_back("choices", list_text(dimension.choices, yaml));
     } else {
         const auto number = [&](double value) {
-            return dimension.kind == Kind::integer ? short_number(value) : float_text(value);
+            return dimension.kind == Kind::integer ? exact_number(value) : script::yaml_number(value);
         };
         fields.emplace_back("low", dimension.low_of.empty() ? number(dimension.low) : yaml_text(dimension.low_of));
         fields.emplace_back("high", dimension.high_of.empty() ? number(dimension.high) : yaml_text(dimension.high_of));
@@ -87,7 +82,7 @@ Pairs fields_of(const Dimension& dimension) {
     if (dimension.role != recognised_role(dimension.name, dimension.kind))
         fields.emplace_back("role", role_text(dimension.role));
     if (dimension.prior) fields.emplace_back("prior", yaml(*dimension.prior));
-    if (dimension.spread) fields.emplace_back("spread", float_text(*dimension.spread));
+    if (dimension.spread) fields.emplace_back("spread", script::yaml_number(*dimension.spread));
     if (!dimension.when.empty()) {
         string text = "{";
         for (const Condition& condition : dimension.when)
@@ -188,24 +183,24 @@ Pairs fields_of(const Resources& resources) {
     fields.emplace_back("backend", yaml_text(resources.backend));
     if (!resources.devices.empty()) fields.emplace_back("devices", list_text(resources.devices, device_text));
     if (!resources.hosts.empty()) fields.emplace_back("hosts", list_text(resources.hosts, yaml_text));
-    fields.emplace_back("memory", resources.memory ? size_text(*resources.memory) : "auto");
+    fields.emplace_back("memory", resources.memory ? yaml_size(*resources.memory) : "auto");
     if (resources.gpu_memory.size() == 1)
-        fields.emplace_back("gpu_memory", size_text(resources.gpu_memory.front()));
+        fields.emplace_back("gpu_memory", yaml_size(resources.gpu_memory.front()));
     else if (!resources.gpu_memory.empty())
-        fields.emplace_back("gpu_memory", list_text(resources.gpu_memory, size_text));
+        fields.emplace_back("gpu_memory", list_text(resources.gpu_memory, yaml_size));
     if (resources.slots) fields.emplace_back("slots", count(*resources.slots));
-    fields.emplace_back("gpu_reserve", float_text(resources.gpu_reserve));
+    fields.emplace_back("gpu_reserve", script::yaml_number(resources.gpu_reserve));
     string trial;
     const auto declare = [&](string_view key, const string& text) {
         trial += (trial.empty() ? "{" : ", ") + string(key) + ": " + text;
     };
-    if (resources.trial.host_bytes) declare("memory", size_text(*resources.trial.host_bytes));
-    if (resources.trial.device_bytes) declare("gpu_memory", size_text(*resources.trial.device_bytes));
-    if (resources.trial.cores) declare("cores", float_text(*resources.trial.cores));
+    if (resources.trial.host_bytes) declare("memory", yaml_size(*resources.trial.host_bytes));
+    if (resources.trial.device_bytes) declare("gpu_memory", yaml_size(*resources.trial.device_bytes));
+    if (resources.trial.cores) declare("cores", script::yaml_number(*resources.trial.cores));
     if (resources.trial.gpus != 1) declare("gpus", count(resources.trial.gpus));
     if (!trial.empty()) fields.emplace_back("trial", trial + "}");
-    fields.emplace_back("progress_timeout", duration_text(resources.progress_timeout));
-    fields.emplace_back("grace", duration_text(resources.grace));
+    fields.emplace_back("progress_timeout", yaml_duration(resources.progress_timeout));
+    fields.emplace_back("grace", yaml_duration(resources.grace));
     fields.emplace_back("retries", count(resources.retries));
     return fields;
 }
@@ -279,7 +274,7 @@ std::vector<Group> groups_of(const Study& study) {
 
     Group budget{"budget", "", {{"trials", std::to_string(study.budget.trials)}}};
     if (!study.budget.open) budget.fields.emplace_back("epochs", std::to_string(study.budget.epochs));
-    if (study.budget.seconds) budget.fields.emplace_back("time", duration_text(*study.budget.seconds));
+    if (study.budget.seconds) budget.fields.emplace_back("time", yaml_duration(*study.budget.seconds));
     if (study.budget.patience) budget.fields.emplace_back("patience", std::to_string(*study.budget.patience));
     groups.push_back(std::move(budget));
 

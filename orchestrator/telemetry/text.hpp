@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string>
 
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/telemetry/quantity.hpp"
 
 namespace hpo {

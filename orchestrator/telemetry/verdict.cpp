@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <set>
 
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/telemetry/text.hpp"
 
 namespace hpo {
@@ -24,13 +24,6 @@ constexpr double memory_bound = 5;
 constexpr double throttling = 5;
 // A rise in power that an idle device does not show: a factor and a difference in watts.
 constexpr double power_rise = 1.5, power_rise_watts = 20;
-
-/// "8", "1.5".
-std::string cores_text(double cores) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.3g", cores);
-    return text;
-}
 
 class Judge {
    public:
@@ -166,7 +159,7 @@ class Judge {
         const double others = own ? utilization->average / 100 * context_.cores - own->average : 0;
         const std::string own_text = own ? (trials ? "the trials used " : "this one used ") +
                                                value_text(Quantity::cores, own->average) + " of " +
-                                               cores_text(context_.cores) + " cores"
+                                               with_digits(context_.cores, 3) + " cores"
                                          : "";
         if (utilization->average >= busy && own && own->average < context_.cores / 2)
             add("The CPU is busy (" + used + ") with other programs: " + own_text + ".");
@@ -186,7 +179,7 @@ class Judge {
             add("The CPU is busy " + used + " of the time only, and processes waited for I/O in " +
                 value_text(Quantity::io_pressure, io) + " of the time: the disk is the limit.");
         else if (cores && cores->median > 0.85 && cores->median < 1.3 && context_.cores > 1.5)
-            add("The program uses one of " + cores_text(context_.cores) + " CPU cores (" +
+            add("The program uses one of " + with_digits(context_.cores, 3) + " CPU cores (" +
                 value_text(Quantity::cores, cores->median) +
                 "). Run several trials at once, or let its libraries use more threads.");
         else if (utilization->average < poorly_used)

@@ -3,7 +3,6 @@
 #include <cstdio>
 
 #include "hpo/printable.hpp"
-#include "hpo/units.hpp"
 #include "orchestrator/view/prediction.hpp"
 #include "orchestrator/view/table.hpp"
 

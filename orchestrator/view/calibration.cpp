@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hpo/printable.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/view/rates.hpp"
 #include "orchestrator/view/table.hpp"
 

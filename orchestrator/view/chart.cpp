@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 
 namespace hpo::view {
 namespace {

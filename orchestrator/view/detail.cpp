@@ -5,7 +5,7 @@
 #include <set>
 
 #include "hpo/printable.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/view/chart.hpp"
 #include "orchestrator/view/summary.hpp"
 #include "orchestrator/view/trial_field.hpp"
@@ -32,13 +32,11 @@ void add_fact(Canvas& canvas, const Screen& screen, const std::string& name, std
     }
 }
 
-std::string bytes(std::int64_t count) { return bytes_text(static_cast<double>(count)); }
-
 /// Returns "2.500 GiB measured, 3.000 GiB reserved" without the amounts that are 0, which are not known.
 std::string memory_text(std::int64_t measured, std::int64_t reserved) {
-    std::string text = measured > 0 ? bytes(measured) : "";
+    std::string text = measured > 0 ? size_text(measured) : "";
     if (measured > 0) text += " measured";
-    if (reserved > 0) text += (text.empty() ? "" : ", ") + bytes(reserved) + " reserved";
+    if (reserved > 0) text += (text.empty() ? "" : ", ") + size_text(reserved) + " reserved";
     return text;
 }
 
@@ -61,9 +59,7 @@ void add_memory(Canvas& canvas, const TrialRecord& trial, const Screen& screen) 
     if (allocation.micro_batches > 1)
         add_fact(canvas, screen, "micro-batches",
                  std::to_string(allocation.micro_batches) + " per update, to fit the memory");
-    if (trial.memory_deaths > 0)
-        add_fact(canvas, screen, "out of memory",
-                 std::to_string(trial.memory_deaths) + (trial.memory_deaths == 1 ? " attempt" : " attempts"));
+    if (trial.memory_deaths > 0) add_fact(canvas, screen, "out of memory", counted(trial.memory_deaths, "attempt"));
 }
 
 /// Returns "0.52 s measured, 0.49 s predicted (hpo bench devices: cpu, times 1.31 by 12 earlier trials)". Returns an
@@ -75,8 +71,7 @@ std::string step_text(const TrialRecord& trial) {
     std::string text = measured ? duration_text(*measured) + " measured, " : "";
     text += duration_text(forecast.seconds()) + " predicted (hpo bench devices: " + printable(forecast.device);
     if (forecast.trials > 0)
-        text += ", times " + short_number(forecast.factor) + " by " + std::to_string(forecast.trials) +
-                (forecast.trials == 1 ? " earlier trial" : " earlier trials");
+        text += ", times " + short_number(forecast.factor) + " by " + counted(forecast.trials, "earlier trial");
     return text + ")";
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hpo/printable.hpp"
+#include "hpo/text.hpp"
 
 namespace hpo::view {
 namespace {
@@ -42,7 +43,7 @@ std::string numbers(const Pool& pool) {
         amount(pool.reserved, unit) + " of " + amount(pool.capacity, unit) + " " + unit.name + " reserved";
     if (pool.used) text += ", " + amount(*pool.used, unit) + " used";
     if (pool.others > 0) text += ", " + amount(pool.others, unit) + " by others";
-    text += ", " + std::to_string(pool.trials) + (pool.trials == 1 ? " trial" : " trials");
+    text += ", " + counted(pool.trials, "trial");
     if (pool.state == "silent") text += ", " + state;
     if (!pool.usable && pool.state.empty()) text += ", set aside";
     return text;

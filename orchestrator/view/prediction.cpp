@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 
 namespace hpo::view {
 
@@ -40,12 +40,6 @@ std::string range_text(const PredictedRange& range, Text&& text) {
 
 std::string whole_text(double number) { return std::to_string(std::llround(number)); }
 
-std::string percent_text(double share) {
-    char text[16];
-    std::snprintf(text, sizeof text, "%.0f %%", 100 * share);
-    return text;
-}
-
 }  // namespace
 
 std::string wrapped(const std::string& text, std::size_t indent, std::size_t width) {
@@ -80,8 +74,7 @@ std::string draw_prediction(const PredictionReport& report) {
     std::string text = prediction_row("study", report.study.name + " on " + report.hardware.name);
     text += prediction_row("wall time", predicted_time_text(prediction.seconds) + ", in the middle " +
                                             coarse_time(prediction.seconds.middle) + " (" +
-                                            std::to_string(prediction.simulations) +
-                                            (prediction.simulations == 1 ? " simulation)" : " simulations)"));
+                                            counted(prediction.simulations, "simulation") + ")");
     if (report.took) {
         char error[32];
         std::snprintf(error, sizeof error, "%+.0f %%", 100 * (prediction.seconds.middle / *report.took - 1));
@@ -95,8 +88,7 @@ std::string draw_prediction(const PredictionReport& report) {
     if (prediction.failed.high > 0) ends += ", " + range_text(prediction.failed, whole_text) + " failed";
     text += prediction_row("trials", std::to_string(prediction.trials) + ": " + ends);
     text += prediction_row("trained", range_text(prediction.steps, whole_text) + step + ", " +
-                                          std::to_string(prediction.at_once) +
-                                          (prediction.at_once == 1 ? " trial at once" : " trials at once"));
+                                          counted(prediction.at_once, "trial") + " at once");
     text += prediction_row("ends by", prediction.reason);
     if (prediction.cost) {
         const std::string low = number_text(prediction.cost->low), high = number_text(prediction.cost->high);

@@ -10,7 +10,7 @@
 #include "hpo/printable.hpp"
 #include "hpo/shell_word.hpp"
 #include "hpo/step_name.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/scheduling/core_shares.hpp"
 #include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/study/study_file.hpp"
@@ -30,15 +30,6 @@ std::string sample_range_text(const SampleRange& range, std::string (*text)(doub
 }
 
 std::string integer_text(double number) { return std::to_string(static_cast<std::int64_t>(number)); }
-
-std::string size_text(std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
-
-/// Returns "2 cores", "0.5 cores".
-std::string cores_text(double cores) {
-    char text[40];
-    std::snprintf(text, sizeof text, "%.4g", cores);
-    return std::string(text) + (cores == 1 ? " core" : " cores");
-}
 
 // ---- The search
 
@@ -130,7 +121,7 @@ std::string search_rows(const Study& study, const SearchPreview& search) {
         const std::string name = "  " + dimension.name;
         text += name + std::string(name.size() < 20 ? 20 - name.size() : 1, ' ') + describe(dimension) + '\n';
     }
-    text += row("budget", std::to_string(trials) + (trials == 1 ? " trial" : " trials") +
+    text += row("budget", counted(trials, "trial") +
                               (study.budget.open ? ", each until its program ends"
                                                  : " of up to " + steps_text(study, study.budget.epochs)) +
                               (study.budget.seconds ? ", " + duration_text(*study.budget.seconds) : ""));

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "hpo/printable.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/view/rates.hpp"
 #include "orchestrator/view/table.hpp"
 
@@ -17,11 +18,7 @@ std::string rounded_percent(double share) {
 }
 
 /// "2", or "0.05" for an operation that is not in each update.
-std::string calls_text(double calls) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.3g", calls);
-    return text;
-}
+std::string calls_text(double calls) { return with_digits(calls, 3); }
 
 /// Returns which part of `peak` an operation achieves.
 std::string of_peak_text(double rate, double peak) { return peak > 0 ? rounded_percent(rate / peak) : "-"; }

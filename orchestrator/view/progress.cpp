@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "hpo/printable.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/view/chart.hpp"
 #include "orchestrator/view/time_left.hpp"
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "hpo/printable.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo::view {
@@ -110,8 +110,8 @@ std::size_t add_best(Canvas& canvas, const Study& study, std::vector<const Trial
     }
     if (!same.empty()) canvas.add("  all with " + same, Style::dim);
     if (const std::size_t more = table.size() - widths.size(); more > 0)
-        canvas.add("  and " + std::to_string(more) + (more == 1 ? " more parameter" : " more parameters") +
-                       ": hpo show " + study.name + "/" + std::to_string(ranked.front()->number),
+        canvas.add("  and " + counted(static_cast<std::int64_t>(more), "more parameter") + ": hpo show " + study.name +
+                       "/" + std::to_string(ranked.front()->number),
                    Style::dim);
     return ranked.size();
 }
@@ -134,9 +134,8 @@ std::string savings_line(const Study& study, const StudyRecord& record) {
     for (const auto& [rule, by] : saved->rules)
         rules += (rules.empty() ? "" : " and ") + printable(rule), trials += by.trials;
     const std::string left_out = std::to_string(saved->left) + " of " + steps_text(study, saved->of) + " (" +
-                                 std::to_string(share) + " %) left out in " + std::to_string(trials) +
-                                 (trials == 1 ? " trial by " : " trials by ") + rules +
-                                 (not_paused.empty() ? "" : "; ") + not_paused;
+                                 std::to_string(share) + " %) left out in " + counted(trials, "trial") + " by " +
+                                 rules + (not_paused.empty() ? "" : "; ") + not_paused;
     if (!saved->timed) return "Stopping      " + left_out;
     if (saved->seconds() > 0)
         return "Stopping      saved " + duration_text(saved->seconds()) + " of training: " + left_out;
@@ -146,8 +145,7 @@ std::string savings_line(const Study& study, const StudyRecord& record) {
 /// Returns the answer: "early: best val_loss 0.2057 (trial 38) from 40 trials in 6.6 s", or that there is none.
 Line head_line(const Study& study, const StudyRecord& record, const Moment& moment) {
     const std::size_t trials = record.trials.size();
-    const std::string extent =
-        std::to_string(trials) + (trials == 1 ? " trial in " : " trials in ") + duration_text(moment.seconds);
+    const std::string extent = counted(trials, "trial") + " in " + duration_text(moment.seconds);
     Line head;
     head.add(study.name, Style::strong).add(": ");
     if (!study.objective.further.empty()) return head.add(extent);
@@ -183,7 +181,7 @@ bool add_savings(Canvas& canvas, const Study& study, const StudyRecord& record) 
     const auto share = 100.0 * static_cast<double>(saved->left) / static_cast<double>(saved->of);
     const std::string left_out = std::to_string(saved->left) + " of " + steps_text(study, saved->of) + " (" +
                                  std::to_string(std::lround(share)) + " %)";
-    const std::string restarts = std::to_string(saved->restarts) + (saved->restarts == 1 ? " restart" : " restarts");
+    const std::string restarts = counted(saved->restarts, "restart");
     Line line;
     if (!saved->timed)
         line.add("Stopping left out ").add(left_out, Style::strong);
@@ -219,8 +217,8 @@ void add_spared(Canvas& canvas, const StudyRecord& record, bool saved) {
     const std::int64_t spared = count_spared(record);
     if (spared == 0) return;
     if (!saved) canvas.blank();
-    canvas.add((saved ? "  " : "Stopping      ") + std::to_string(spared) +
-                   (spared == 1 ? " trial was not paused: its restart" : " trials were not paused: their restart") +
+    canvas.add((saved ? "  " : "Stopping      ") +
+                   counted(spared, "trial was not paused: its restart", "trials were not paused: their restart") +
                    " would have taken longer than the remaining steps (hpo.log has the times)",
                saved ? Style::dim : Style::plain);
 }

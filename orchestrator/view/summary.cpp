@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "hpo/printable.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/simulation/pace.hpp"
 #include "orchestrator/stopping/restart.hpp"
 
@@ -93,9 +93,8 @@ std::string constraints_text(const StudyRecord& record, const Objective& objecti
     if (broken < judged)
         return std::to_string(broken) + " of " + std::to_string(judged) + " trials " +
                (broken == 1 ? "breaks" : "break") + " the constraints";
-    return "0 of " + std::to_string(judged) + (judged == 1 ? " trial keeps" : " trials keep") +
-           " the constraints; the nearest is trial " + std::to_string(nearest->number) + ": " +
-           broken_text(*nearest, objective);
+    return "0 of " + counted(judged, "trial keeps", "trials keep") + " the constraints; the nearest is trial " +
+           std::to_string(nearest->number) + ": " + broken_text(*nearest, objective);
 }
 
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 
 namespace hpo::view {
 namespace {

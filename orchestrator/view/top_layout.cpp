@@ -5,7 +5,7 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/standing.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 
 namespace hpo::view {
 namespace {

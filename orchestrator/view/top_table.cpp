@@ -9,7 +9,7 @@
 #include "hpo/printable.hpp"
 #include "hpo/standing.hpp"
 #include "hpo/step_name.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/view/summary.hpp"
 
 namespace hpo::view {

@@ -4,7 +4,7 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/step_name.hpp"
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/view/time_left.hpp"
 
 namespace hpo::view {

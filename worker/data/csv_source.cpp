@@ -20,7 +20,7 @@ class CsvSource final : public TableSource {
         return read_csv(file_, [&](std::int64_t line, std::span<const std::string_view> fields) -> Result<void> {
             if (fields.size() != cells.size())
                 return Error{"line " + std::to_string(line) + ": " +
-                             counted(static_cast<std::int64_t>(fields.size()), "column") + ", where the header has " +
+                             grouped(static_cast<std::int64_t>(fields.size()), "column") + ", where the header has " +
                              std::to_string(cells.size())};
             if (std::exchange(header, false)) return {};
             for (std::size_t i = 0; i < cells.size(); ++i) {

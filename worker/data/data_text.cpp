@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "hpo/printable.hpp"
+#include "hpo/text.hpp"
 
 namespace hpo {
 
@@ -26,26 +27,9 @@ bool is_utf8(std::string_view text) {
     return true;
 }
 
-std::string grouped(std::int64_t number) {
-    std::string digits = std::to_string(number);
-    for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
-        digits.insert(static_cast<std::size_t>(at), ",");
-    return digits;
-}
-
-std::string counted(std::int64_t number, const char* singular) {
-    return grouped(number) + " " + singular + (number == 1 ? "" : "s");
-}
-
 namespace {
 
 constexpr int short_digits = 6;
-
-std::string with_digits(double number, int digits) {
-    char text[40];
-    std::snprintf(text, sizeof text, "%.*g", digits, number);
-    return text;
-}
 
 }  // namespace
 
@@ -95,7 +79,7 @@ std::string rare_classes_text(const std::vector<ClassCount>& classes, const char
 }
 
 std::string labels_text(const std::vector<ClassCount>& labels, std::int64_t samples) {
-    return shares_text(std::to_string(labels.size()) + (labels.size() == 1 ? " label" : " labels"), labels, samples);
+    return shares_text(counted(static_cast<std::int64_t>(labels.size()), "label"), labels, samples);
 }
 
 void NameList::add(std::string_view name, const std::string& remark) {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "hpo/text.hpp"
+
 namespace hpo {
 
 /// Returns the name of a column for messages: cut where it is long.
@@ -14,10 +16,6 @@ std::string shown_name(std::string_view name);
 /// Returns shown_name() in double quotes.
 std::string quoted_name(std::string_view name);
 bool is_utf8(std::string_view text);
-/// 1,234,567
-std::string grouped(std::int64_t number);
-/// "1 row", "1,234 rows".
-std::string counted(std::int64_t number, const char* singular);
 /// Returns a number with six significant digits.
 std::string short_text(double number);
 /// "1.5 to 20": with as many digits as tell the two apart.

@@ -48,15 +48,15 @@ Result<Split> split_data(const DataConfig& config, const DataShape& shape, const
 }
 
 std::string sample_text(const SampleShape& sample) {
-    return std::visit(Overloaded{[](const VectorShape& vector) { return counted(vector.features, "feature"); },
+    return std::visit(Overloaded{[](const VectorShape& vector) { return grouped(vector.features, "feature"); },
                                  [](const ImageShape& image) {
                                      return "images of " + std::to_string(image.height) + " x " +
                                             std::to_string(image.width) +
                                             (image.channels == 1 ? "" : " x " + std::to_string(image.channels));
                                  },
                                  [](const SequenceShape& sequence) {
-                                     return "sequences of " + counted(sequence.steps, "step") + " x " +
-                                            counted(sequence.features, "feature");
+                                     return "sequences of " + grouped(sequence.steps, "step") + " x " +
+                                            grouped(sequence.features, "feature");
                                  },
                                  [](const TokenShape& tokens) {
                                      return "sequences of " + std::to_string(tokens.steps) + " tokens out of " +

@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "hpo/text.hpp"
 #include "worker/data/csv_columns.hpp"
 #include "worker/data/data_text.hpp"
 #include "worker/data/image_file.hpp"
@@ -384,8 +385,7 @@ Result<std::vector<std::string>> explain_images(const DataConfig& config) {
         lines.push_back(rare);
     if (const auto untrained = untrained_images(config, found); untrained && !untrained->empty())
         lines.push_back(*untrained);
-    if (found.others > 0)
-        lines.push_back("left out: " + grouped(found.others) + (found.others == 1 ? " other file" : " other files"));
+    if (found.others > 0) lines.push_back("left out: " + grouped(found.others, "other file"));
     return lines;
 }
 

@@ -154,7 +154,7 @@ Result<void> check_trained_windows(const ClassOfWindow& class_of, const SplitSiz
     const auto counts = count_training_windows(class_of, sizes);
     const auto most = std::max_element(counts.begin(), counts.end());
     if (*most < sizes.train) return {};
-    return Error{"data.target: all " + counted(sizes.train, "window") + " to train on have the class " +
+    return Error{"data.target: all " + grouped(sizes.train, "window") + " to train on have the class " +
                  quoted_name(class_of.series.classes[static_cast<std::size_t>(most - counts.begin())]) +
                  ", from which no other one can be told: use more rows, or smaller parts for data.test and "
                  "data.validation"};
@@ -280,10 +280,10 @@ Result<std::vector<std::string>> explain_series(const DataConfig& config) {
     if (!series.disorder.empty())
         warnings.push_back("warning: the rows are not in the order of time: " + series.disorder);
     const std::string target = series_target_text(series, config, layout, sizes, warnings);
-    const auto rows_text = [](std::int64_t rows) { return counted(rows, "row"); };
+    const auto rows_text = [](std::int64_t rows) { return grouped(rows, "row"); };
     std::vector<std::string> lines{rows_text(series.rows) + " in the order of time; a window has " +
                                        rows_text(config.window) + " x " +
-                                       counted(static_cast<std::int64_t>(series.columns.size()), "feature") +
+                                       grouped(static_cast<std::int64_t>(series.columns.size()), "feature") +
                                        ", and the next one begins " + rows_text(question.stride) + " later",
                                    parts_text(layout, sizes, question), target, names.line("features")};
     if (!filled.empty()) lines.push_back(filled.line("replaced by the value before"));

@@ -58,12 +58,12 @@ Result<SplitSizes> split_sizes(const DataConfig& config, std::int64_t samples) {
         const std::int64_t fold = used / config.folds;
         if (fold == 0)
             return Error{"data.validation.folds: " + std::to_string(config.folds) + " folds of " +
-                         counted(used, "sample") + ": each needs at least one; use fewer folds"};
+                         grouped(used, "sample") + ": each needs at least one; use fewer folds"};
         return SplitSizes{used - fold, fold, static_cast<int>(config.folds)};
     }
     const auto validation = std::max<std::int64_t>(1, std::llround(config.validation * static_cast<double>(used)));
     if (used - validation < 1)
-        return Error{"data.validation: of " + counted(used, "sample") + " none is left to train on"};
+        return Error{"data.validation: of " + grouped(used, "sample") + " none is left to train on"};
     return SplitSizes{used - validation, validation};
 }
 
@@ -79,7 +79,7 @@ Result<void> check_class_folds(const DataConfig& config, bool cuts_test, std::sp
         const std::int64_t left = counts[i] - static_cast<std::int64_t>(tested);
         if (left >= config.folds || counts[i] == 0) continue;
         return Error{
-            "data.validation.folds: class " + name_of(i) + " has " + counted(counts[i], "sample") +
+            "data.validation.folds: class " + name_of(i) + " has " + grouped(counts[i], "sample") +
             (cuts_test
                  ? ", of which " + std::to_string(left) + (left == 1 ? " is" : " are") + " left beside those that test"
                  : "") +

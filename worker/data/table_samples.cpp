@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "hpo/median.hpp"
 #include "worker/data/data_text.hpp"
 #include "worker/data/number_fit.hpp"
 #include "worker/data/split.hpp"
@@ -58,12 +59,7 @@ class TableLoader {
             Fit& fit = fits_[i];
             choose_levels(table_.columns[i].levels(), fit);
             if (fit.numbers.empty()) continue;
-            const auto middle = fit.numbers.begin() + static_cast<std::ptrdiff_t>(fit.numbers.size() / 2);
-            std::nth_element(fit.numbers.begin(), middle, fit.numbers.end());
-            fit.median = *middle;
-            if (fit.numbers.size() % 2 == 0)
-                fit.median = (fit.median + *std::max_element(fit.numbers.begin(), middle)) / 2;
-            std::vector<double>().swap(fit.numbers);
+            fit.median = median(std::exchange(fit.numbers, {}));
         }
         return {};
     }
@@ -356,8 +352,8 @@ Result<std::vector<std::string>> explain_table(const DataConfig& config) {
     if (!untrained) return untrained.error();
     if (!untrained->empty()) warnings.push_back(*untrained);
     std::vector<std::string> lines{
-        counted(table.rows, "row") + ", " + counted(static_cast<std::int64_t>(table.columns.size()), "column") +
-            ", which become " + counted(table.features(), "feature"),
+        grouped(table.rows, "row") + ", " + grouped(static_cast<std::int64_t>(table.columns.size()), "column") +
+            ", which become " + grouped(table.features(), "feature"),
         split_sizes_text(parts->sizes, "rows") + ", " + grouped(parts->test) + " test: " +
             (parts->by_group ? "whole groups, by " + shown_name(config.group) + " (" +
                                    grouped(static_cast<std::int64_t>(table.group_rows.size())) + ")"

@@ -53,7 +53,7 @@ class Survey {
         if (!read) return read;
         table_.reading_bytes = source_.peak_bytes();
         if (table_.rows < 3)
-            return broken("has " + counted(table_.rows, "row") + (config_.format == "csv" ? " below its header" : "") +
+            return broken("has " + grouped(table_.rows, "row") + (config_.format == "csv" ? " below its header" : "") +
                           ": at least 3 are needed, to train, to validate and to test");
         if (auto settled = settle_columns(); !settled) return settled;
         if (auto settled = settle_task(); !settled) return settled;

@@ -108,7 +108,7 @@ Result<std::vector<double>> read_targets(const SavedModel& model, const ArrayPla
     const std::int64_t width = classes ? model.shape.targets() : model.shape.outputs;
     if (header.shape[0] != samples || header.row_numbers() != width)
         return Error{place.text() + ": of shape " + shape_text(header.shape) + ", which does not match " +
-                     counted(samples, "sample")};
+                     grouped(samples, "sample")};
     std::vector<std::byte> bytes(static_cast<std::size_t>(header.data_bytes()));
     if (auto read = (*reader)->read(bytes); !read) return read.error();
     if (auto whole = (*reader)->finish(); !whole) return whole.error();

@@ -70,7 +70,7 @@ std::string KnownTargets::warning() const {
     const char* const kind = task_ == Task::classification ? "class of the model"
                              : task_ == Task::multi_label  ? "label of 0 or 1"
                                                            : "number";
-    return counted(unknown_, "target") + (unknown_ == 1 ? " is no " : " are no ") + kind + ", such as " +
+    return grouped(unknown_, "target") + (unknown_ == 1 ? " is no " : " are no ") + kind + ", such as " +
            quoted_name(first_unknown_) + ": their rows are not scored";
 }
 

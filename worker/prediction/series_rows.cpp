@@ -54,7 +54,7 @@ class SeriesWindows final : public PredictionSource {
         });
         if (!rows) return rows;
         if (rows_ < model_.window)
-            return Error{file_.string() + ": " + counted(rows_, "row") + ", and a prediction is made from " +
+            return Error{file_.string() + ": " + grouped(rows_, "row") + ", and a prediction is made from " +
                          grouped(model_.window)};
         return {};
     }

@@ -47,7 +47,7 @@ class TableRows final : public PredictionSource {
         for (const TableFeature& feature : features_)
             if (feature.replaced > 0)
                 lines.push_back("column " + shown_name(feature.column->name) + ": " +
-                                counted(feature.replaced, "missing value") +
+                                grouped(feature.replaced, "missing value") +
                                 ", of which the training rows had none: their mean was taken");
         if (const std::string line = targets_.warning(); !line.empty()) lines.push_back(line);
         return lines;

@@ -75,7 +75,7 @@ OpenedSource open_token_source(const SavedModel& model, const std::filesystem::p
     auto found = find_tokens(data, mapped->bytes(), !model.bytes.empty());
     if (!found) return Error{data.string() + ": " + found.error().message};
     if (found->count < model.window)
-        return Error{data.string() + ": " + counted(found->count, "token") + ", and the model takes windows of " +
+        return Error{data.string() + ": " + grouped(found->count, "token") + ", and the model takes windows of " +
                      grouped(model.window)};
     return std::unique_ptr<PredictionSource>(
         std::make_unique<TokenFileWindows>(model, *std::move(found), *std::move(mapped)));

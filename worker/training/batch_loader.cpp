@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "hpo/counted.hpp"
+#include "hpo/text.hpp"
 #include "hpo/threads.hpp"
 
 namespace hpo {
@@ -123,10 +123,9 @@ LoadingChoice choose_loading(const LoadingWish& wish, const LoadingTimes& times)
         choice.ahead = wish.prefetch > 0 ? wish.prefetch
                                          : std::min<std::int64_t>(batches_for_each * choice.threads, wish.most_ahead);
     choice.text = std::string("loading: ") + (automatic ? "auto: " : "") +
-                  (choice.threads == 0
-                       ? "no threads, each batch when it is used"
-                       : counted(choice.threads, "thread") + ", up to " +
-                             (choice.ahead == 1 ? "1 batch" : std::to_string(choice.ahead) + " batches") + " ahead") +
+                  (choice.threads == 0 ? "no threads, each batch when it is used"
+                                       : counted(choice.threads, "thread") + ", up to " +
+                                             counted(choice.ahead, "batch", "batches") + " ahead") +
                   "; " + why;
     return choice;
 }

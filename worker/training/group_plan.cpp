@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hpo/text.hpp"
 #include "worker/data/device_data.hpp"
 #include "worker/models/registry.hpp"
 #include "worker/training/batch_loader.hpp"
@@ -285,9 +286,8 @@ std::string checkpointing_text(const GroupPlan& plan) {
                            : "all activations are kept, since there is memory for them");
     text += "activations of every ";
     text += plan.checkpointing == Checkpointing::alternate ? "second block" : "block";
-    return text + " are computed again, in " + std::to_string(plan.pace.micro_batches) +
-           (plan.pace.micro_batches == 1 ? " micro-batch" : " micro-batches") + " in place of " +
-           std::to_string(plan.pace.asked_micro_batches);
+    return text + " are computed again, in " + counted(plan.pace.micro_batches, "micro-batch", "micro-batches") +
+           " in place of " + std::to_string(plan.pace.asked_micro_batches);
 }
 
 }  // namespace hpo

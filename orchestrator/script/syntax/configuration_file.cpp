@@ -14,16 +14,9 @@ using std::string;
 using std::string_view;
 using wire::Json;
 
-/// Formats a number with a decimal point, since some YAML readers read 3e-04 as a text.
-string number_text(double number) {
-    string text = to_text(number);
-    if (const auto e = text.find('e'); e != string::npos && text.find('.') == string::npos) text.insert(e, ".0");
-    return text;
-}
-
 string literal(const Value& value, Format format) {
     if (format == Format::text) return to_text(value);
-    if (const auto* number = std::get_if<double>(&value)) return number_text(*number);
+    if (const auto* number = std::get_if<double>(&value)) return yaml_number(*number);
     return wire::json_text(wire::from(value));
 }
 
@@ -93,12 +86,18 @@ void add_yaml(string& out, const Json& map, int indent) {
             out += '\n';
             add_yaml(out, item, indent + 2);
         } else {
-            out += ' ' + (item.is_number_float() ? number_text(item.get<double>()) : wire::json_text(item)) + '\n';
+            out += ' ' + (item.is_number_float() ? yaml_number(item.get<double>()) : wire::json_text(item)) + '\n';
         }
     }
 }
 
 }  // namespace
+
+string yaml_number(double number) {
+    string text = to_text(number);
+    if (const auto e = text.find('e'); e != string::npos && text.find('.') == string::npos) text.insert(e, ".0");
+    return text;
+}
 
 Format format_of(string_view file_name) {
     if (file_name.ends_with(".json")) return Format::json;

@@ -26,6 +26,9 @@ std::string fill_file(std::string_view text, Format format, const Values& values
 /// Returns all parameters, nested at the dots of their names. `format` must be json or yaml.
 std::string params_text(const Params& params, Format format);
 
+/// Formats a number with a decimal point, since some YAML readers read 3e-04 as a text.
+std::string yaml_number(double number);
+
 /// Returns a parameter that would have to be a value and a map at once, such as "a" if there is also "a.b". Returns an
 /// empty text if there is none.
 std::string clash_of_names(const Params& params);

@@ -1,4 +1,4 @@
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 
 #include <gtest/gtest.h>
 

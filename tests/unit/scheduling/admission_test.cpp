@@ -88,7 +88,7 @@ TEST(Admission, ATrialTooLargeForTheEmptyMachineIsRefusedWithTheNumbersAndBlocks
     EXPECT_EQ(admission.never[0].trial, 1);
     EXPECT_EQ(admission.never[0].text,
               "needs 9.000 GiB of memory, but the empty machine gives 7.000 GiB (8.000 GiB less 1.000 GiB kept free)");
-    EXPECT_EQ(admission.never[1].text, "needs 4.000 cores, this machine gives 2.000 cores");
+    EXPECT_EQ(admission.never[1].text, "needs 4 cores, this machine gives 2 cores");
 }
 
 TEST(Admission, ATrialThatOtherProgramsKeepOutWaitsWithTheNumbersAndBlocksNoOther) {
@@ -339,7 +339,7 @@ TEST(Hosts, EachHasItsOwnCoresAndMemory) {
     const auto never = admit(machine, {}, std::vector{host(1, 20 * GiB), host(2, 0, 6)}, {}).never;
     ASSERT_EQ(never.size(), 2u) << "no host has as much as both together";
     EXPECT_THAT(never[0].text, HasSubstr("the empty largest host gives 16.00 GiB"));
-    EXPECT_EQ(never[1].text, "needs 6.000 cores, the largest host gives 4.000 cores");
+    EXPECT_EQ(never[1].text, "needs 6 cores, the largest host gives 4 cores");
     EXPECT_EQ(admit(machine, {}, waiting, 2).launch.size(), 2u) << "the limit of trials is that of all hosts together";
     machine.hosts[1].others = 12 * GiB;
     EXPECT_THAT(admit(machine, {}, std::vector{host(1, 6 * GiB)}, {}).launch, ElementsAre(Is(1, on_host(0))));

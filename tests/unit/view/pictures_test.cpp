@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "hpo/units.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/simulation/pace.hpp"
 #include "orchestrator/view/progress.hpp"
 #include "orchestrator/view/report.hpp"

@@ -1,13 +1,52 @@
-// Formats numbers for people, with four significant digits and units.
+// Counts with their nouns, numbers, sizes, durations and rates as texts for people.
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 namespace hpo {
+
+/// Returns "1 study", "0 studies", "3 studies".
+inline std::string counted(std::int64_t number, const std::string& one, const std::string& many) {
+    return std::to_string(number) + ' ' + (number == 1 ? one : many);
+}
+
+/// Returns "1 step", "0 steps", "3 steps".
+inline std::string counted(std::int64_t number, const std::string& noun) { return counted(number, noun, noun + 's'); }
+
+/// Returns a whole number with its digits in groups: 1,234,567.
+inline std::string grouped(std::int64_t number) {
+    std::string digits = std::to_string(number);
+    const std::size_t first = number < 0 ? 1 : 0;
+    for (std::size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, ",");
+    return digits;
+}
+
+/// Returns "1 row", "1,234 rows".
+inline std::string grouped(std::int64_t number, const std::string& noun) {
+    return grouped(number) + ' ' + noun + (number == 1 ? "" : "s");
+}
+
+/// Returns a number with at most `digits` significant digits and no trailing zeros: 8, 1.5, 1e-05.
+inline std::string with_digits(double number, int digits) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.*g", digits, number);
+    return text;
+}
+
+/// Returns a number with the fewest digits that read back the same: 256, 0.0003, 1e-16.
+inline std::string exact_number(double number) {
+    constexpr double most_exact = 9007199254740992;  // 2^53: each whole number up to it is a double
+    if (number == std::floor(number) && std::abs(number) <= most_exact)
+        return std::to_string(static_cast<std::int64_t>(number));
+    char text[32];
+    return {text, std::to_chars(text, text + sizeof text, number, std::chars_format::general).ptr};
+}
 
 /// Returns 0.8953, 12.34, 4821, 3.100e-4, "nan", "inf", "-inf". Trailing zeros are kept, so that columns do not jump.
 inline std::string short_number(double number) {
@@ -63,6 +102,9 @@ inline std::string bytes_text(double bytes) {
     return text;
 }
 
+/// Returns bytes_text() of a whole number of bytes.
+inline std::string size_text(std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
+
 /// Returns 850 ms, 12.3 s, 4m 05s, 2h 07m, 3d 04h. A negative or non-finite number becomes 0 ms.
 inline std::string duration_text(double seconds) {
     if (!(seconds >= 0 && seconds < 1e12)) seconds = 0;
@@ -78,6 +120,35 @@ inline std::string duration_text(double seconds) {
         std::snprintf(text, sizeof text, "%lldh %02lldm", whole / 3600, whole / 60 % 60);
     else
         std::snprintf(text, sizeof text, "%lldd %02lldh", whole / 86400, whole / 3600 % 24);
+    return text;
+}
+
+/// Returns a share of 1 as "12 %".
+inline std::string percent_text(double share) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.0f %%", 100 * share);
+    return text;
+}
+
+/// Returns "1 core", "0.5 cores", "11.72 cores".
+inline std::string cores_text(double cores) { return with_digits(cores, 4) + (cores == 1 ? " core" : " cores"); }
+
+/// Returns a rate of operations: "140 GFLOP/s", "12.4 TFLOP/s".
+inline std::string flops_text(double rate) {
+    const bool tera = rate >= 1e12;
+    char text[40];
+    const double value = rate / (tera ? 1e12 : 1e9);
+    std::snprintf(text, sizeof text, value < 9.95 ? "%.2f" : value < 99.5 ? "%.1f" : "%.0f", value);
+    return std::string(text) + (tera ? " TFLOP/s" : " GFLOP/s");
+}
+
+/// Returns a duration below a second: "9.0 ns", "1.2 us", "34 ms".
+inline std::string latency_text(double seconds) {
+    const auto [scale, unit] = seconds < 1e-6   ? std::pair(1e9, "ns")
+                               : seconds < 1e-3 ? std::pair(1e6, "us")
+                                                : std::pair(1e3, "ms");
+    char text[40];
+    std::snprintf(text, sizeof text, seconds * scale < 9.95 ? "%.1f %s" : "%.0f %s", seconds * scale, unit);
     return text;
 }
 
