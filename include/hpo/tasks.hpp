@@ -68,6 +68,11 @@ inline constexpr std::array tasks{
     TaskInfo{"multi-label", multi_label_metrics, "val_loss"},
 };
 
+/// Returns the present name of a task. Files of hpo 0.1 may say image-classification.
+constexpr std::string_view present_task(std::string_view name) {
+    return name == "image-classification" ? "classification" : name;
+}
+
 constexpr const TaskInfo& info_of(Task task) { return tasks[static_cast<std::size_t>(task)]; }
 
 /// Returns the metric with this name, or nullptr if the task does not have it.

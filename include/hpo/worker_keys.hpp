@@ -90,7 +90,7 @@ inline constexpr std::array worker_keys = [] {
     using worker_key_detail::optional, worker_key_detail::listed;
     using worker_key_detail::T;
     return std::array{
-        WorkerKey{"", "task", T::text, 0, 0, "auto|classification|regression|multi-label|image-classification", "auto", "prediction: one class, numbers, or any number of labels per sample; auto: by the data's targets"},
+        WorkerKey{"", "task", T::text, 0, 0, "auto|classification|regression|multi-label", "auto", "prediction: one class, numbers, or any number of labels per sample; auto: by the data's targets"},
         WorkerKey{"data", "format", T::text, 0, 0, "idx|csv|parquet|series|npy|images|text|tokens|synthetic", "idx", "kind of data: IDX files, a table, a series in time, NumPy's arrays, images, text, tokens, or made-up samples"},
         WorkerKey{"data", "path", T::text, 0, 0, "", "", "file or folder of the data; idx: or a name below /usr/share/datasets; tokens: or train.bin and val.bin", "format=idx|csv|parquet|series|npy|images|text|tokens", "", shared, any_result, any_speed, required},
         WorkerKey{"data", "target", T::text, 0, 0, "", "", "column to predict, or a list; several: of numbers, or for tables of 0 and 1 (labels)", "format=csv|parquet|series", "", shared, any_result, any_speed, required, listed},

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "hpo/batch_size.hpp"
+#include "hpo/tasks.hpp"
 #include "hpo/text.hpp"
 #include "hpo/worker_key_defaults.hpp"
 #include "orchestrator/script/syntax/interpreter.hpp"
@@ -46,7 +47,8 @@ void read_native(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) {
         const Node* node = fields.take(name);
         if (node == nullptr) return;
         result.locations.emplace(key.name, node->location);
-        const Node line = key.listed ? as_line(*node) : *node;
+        Node line = key.listed ? as_line(*node) : *node;
+        if (key.name == "task") line.text = present_task(line.text);
         if (auto value = option_value(diagnostics, line, option_of(key)))
             result.params.emplace(std::string(key.name), std::move(*value));
     };

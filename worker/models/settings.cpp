@@ -4,6 +4,8 @@
 #include <cmath>
 #include <optional>
 
+#include "hpo/tasks.hpp"
+
 namespace hpo {
 namespace {
 
@@ -46,6 +48,8 @@ Result<Value> checked_value(const WorkerKey& key, const Value& value) {
         }
         case WorkerKey::Type::text: {
             const auto* word = std::get_if<std::string>(&value);
+            if (key.name == "task" && word != nullptr && present_task(*word) != *word)  // of an earlier model's file
+                return Value{std::string(present_task(*word))};
             if (word == nullptr && key.choices.empty()) return wrong(key, value, "a text");
             if (!key.choices.empty() && (word == nullptr || !has_choice(key.choices, *word)))
                 return wrong(key, value, "one of " + std::string(key.choices));

@@ -109,7 +109,7 @@ TEST(StudyFile, EveryKeyIsRead) {
     EXPECT_EQ(study->source, documented);
 }
 
-TEST(StudyFile, TheWorkersKeysBecomeAFlatMapWithTheTypesOfTheirTable) {
+TEST(StudyFile, TheWorkersKeysBecomeAFlatMapWithTheTypesOfTheirTableAndAnOldTaskItsPresentName) {
     const auto study = parse(documented);
     ASSERT_TRUE(study) << study.error().message;
     EXPECT_THAT(
@@ -119,7 +119,7 @@ TEST(StudyFile, TheWorkersKeysBecomeAFlatMapWithTheTypesOfTheirTable) {
                     Pair("label_smoothing", Value(0.1)), Pair("nesterov", Value(true)),
                     Pair("path", Value(std::string("fashion-mnist"))), Pair("schedule", Value(std::string("cosine"))),
                     Pair("seed", Value(std::int64_t{9007199254740991})),
-                    Pair("task", Value(std::string("image-classification"))), Pair("type", Value(std::string("mlp")))));
+                    Pair("task", Value(std::string("classification"))), Pair("type", Value(std::string("mlp")))));
 }
 
 TEST(StudyFile, TheSpaceKeepsTheOrderOfTheFile) {

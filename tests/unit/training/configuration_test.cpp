@@ -55,6 +55,14 @@ TEST(Configuration, HiddenCannotStandBesideWidthOrDepth) {
     EXPECT_THAT(error_of({{"hidden", std::vector<std::int64_t>{4}}, {"depth", std::int64_t{3}}}), HasSubstr("depth"));
 }
 
+TEST(Configuration, TheTaskOfAnEarlierModelsFileHasItsPresentName) {
+    const auto got = read_configuration({{"task", std::string("image-classification")}});
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(got->data.task, Task::classification);
+    EXPECT_EQ(std::get<std::string>(got->all.at("task")), "classification");
+    EXPECT_THAT(error_of({{"task", std::string("image")}}), HasSubstr("task: image is not one of"));
+}
+
 TEST(Configuration, NumbersMayComeInEitherForm) {
     const auto got = read_configuration({{"batch_size", 512.0}, {"lr", std::int64_t{1}}});
     ASSERT_TRUE(got) << got.error().message;
