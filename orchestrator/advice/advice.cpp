@@ -53,7 +53,7 @@ class Adviser {
             " of the time; the rest went to starting and ending trials.");
     }
 
-    // ---- Native trials: what a step consists of is known.
+    // ---- Native trials: the parts of a step are known.
 
     void judge_native() {
         if (facts_.options.empty() || !facts_.step) return;
@@ -84,7 +84,7 @@ class Adviser {
                            [](const TrainingOption& option) { return option.measured.has_value(); });
     }
 
-    /// The parts of a step. What the model of the calibration does not explain is the cost of each update.
+    /// The parts of a step. The rest that the calibration does not explain is the cost of each update.
     void explain(const DeviceCalibration& device, const TrainingOption& now, const StepTime& predicted, double step) {
         const double rest = std::max(0.0, step - predicted.seconds());
         // The optimizer passes over all weights in each update, so that this part of the memory's time is a cost of
@@ -99,7 +99,7 @@ class Adviser {
             break;
         }
         const double memory = predicted.memory - passes;
-        // While processes wait for the CPU, what is not explained is no cost of updates.
+        // While processes wait for the CPU, the unexplained rest is no cost of updates.
         const bool contention = contended_cpu();
         const double launches = predicted.launches + passes + (contention ? 0 : rest);
         const double total = std::max(step, predicted.seconds());
@@ -185,7 +185,7 @@ class Adviser {
         for (auto& [group, change] : best) advice_.changes.push_back(std::move(change));
     }
 
-    /// What `parallel: auto` has measured counts more than an estimate. Returns true if it has.
+    /// Prefers measurements of `parallel: auto` to an estimate. Returns true if there are any.
     bool use_found_number() {
         const FoundConcurrency& found = facts_.found_at_once;
         if (found.number == 0) return false;
@@ -241,7 +241,7 @@ class Adviser {
         if (advice_.bound == Bound::unknown) advice_.bound = Bound::cpu;
     }
 
-    // ---- Scripts: what they do is seen from outside.
+    // ---- Scripts: they are seen from outside.
 
     void judge_script() {
         const auto used = host(Quantity::utilization);

@@ -1,4 +1,4 @@
-// Says what limits a study, and which changes of it make it faster, from what was measured. Pure.
+// Finds the bottleneck of a study, and changes that make it faster, from its measurements. Pure.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace hpo {
 
-/// What most of the time goes to.
+/// The use of most of the time.
 enum class Bound {
     unknown,
     data,      ///< waiting for data
@@ -30,7 +30,7 @@ enum class Bound {
 
 std::string_view to_text(Bound bound);  ///< "data-bound", ..., "limited by nothing that was measured"
 
-/// A configuration of the native worker, with what is known of its speed.
+/// A configuration of the native worker, with the known facts of its speed.
 struct TrainingOption {
     std::vector<std::pair<std::string, std::string>>
         changes;          ///< of the study: dotted key and value as YAML; none: as it is
@@ -39,10 +39,10 @@ struct TrainingOption {
     std::int64_t batch_size = 0;
     std::optional<double> measured;  ///< seconds of a step, alone on the device, measured just now
     std::string group;               ///< options of one group exclude each other: "batch", "precision", ...
-    std::string why;                 ///< a sentence for users: what changes, and what to mind
+    std::string why;                 ///< a sentence for users: the change and its consequences
 };
 
-/// What is known of a study.
+/// The known facts of a study.
 struct StudyFacts {
     bool native = true;
     bool on_device = false;
@@ -54,12 +54,12 @@ struct StudyFacts {
     std::vector<DeviceCalibration> devices;
     std::vector<TrainingOption> options;        ///< the first one is the typical trial as it is
     std::optional<std::int64_t> largest_batch;  ///< that fits and is known to work
-    std::string largest_batch_limit;            ///< what the next larger one meets; empty: none larger was tried
-    std::vector<std::string> refused;           ///< measurements that cannot be used, a sentence each
-    FoundConcurrency found_at_once;             ///< what `parallel: auto` found for such trials on this machine
-    std::optional<std::int64_t> threads;        ///< of a trial of a script: as its study sets them; absent: not known
-    std::string threads_key;                    ///< the study's key that sets them
-    std::optional<std::int64_t> loaders;        ///< loader processes of a trial; absent: not known
+    std::string largest_batch_limit;      ///< the limit that the next larger one meets; empty: none larger was tried
+    std::vector<std::string> refused;     ///< measurements that cannot be used, a sentence each
+    FoundConcurrency found_at_once;       ///< what `parallel: auto` found for such trials on this machine
+    std::optional<std::int64_t> threads;  ///< of a trial of a script: as its study sets them; absent: not known
+    std::string threads_key;              ///< the study's key that sets them
+    std::optional<std::int64_t> loaders;  ///< loader processes of a trial; absent: not known
     std::string loaders_key;
 };
 
@@ -76,7 +76,7 @@ struct Advice {
     Bound bound = Bound::unknown;
     std::vector<std::string> evidence;    ///< sentences with figures
     std::vector<Change> changes;          ///< the largest gain first; those without a known one last
-    std::vector<std::string> to_measure;  ///< what is not known, and how to find out
+    std::vector<std::string> to_measure;  ///< unknown facts, and how to find them
 };
 
 /// A change is given if it gains a tenth at least.

@@ -53,7 +53,7 @@ std::string backend_of(const MeasuredStudy& measured) {
     return backend == "opencl" ? "opencl" : "cuda";
 }
 
-/// What `parallel: auto` has found on this machine for trials like those of the study.
+/// Returns the findings of `parallel: auto` on this machine for trials like those of the study.
 RememberedConcurrency found_at_once(const StudySnapshot& snapshot, const std::string& backend) {
     const std::filesystem::path cache = user_cache();
     if (cache.empty()) return {};

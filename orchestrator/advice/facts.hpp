@@ -29,7 +29,7 @@ class OptionCollector {
     std::unique_ptr<Impl> impl_;
 };
 
-/// Returns what is known of the study; native options are added by OptionCollector.
+/// Returns the known facts of the study; native options are added by OptionCollector.
 StudyFacts facts_of(const StudySnapshot& snapshot, const MeasuredStudy& measured);
 
 }  // namespace hpo

@@ -58,7 +58,7 @@ struct Agreement {
 /// trials were trained to their end.
 std::map<std::string, Agreement> agreement_of_ranks(const Study& study, const StudyRecord& record);
 
-/// An estimate of what a rule has cost: how much better than the best trial of the study a trial that it stopped would
+/// An estimate of the cost of a rule: how much better than the best trial of the study a trial that it stopped would
 /// have ended, if it had ended one standard deviation better than predicted.
 ///
 /// It is no bound. Predictions rely on the trials that the rule let train on, which are not like those that it stopped.
@@ -76,7 +76,7 @@ struct Cost {
 /// Those that are analysed must have whole curves in `record`.
 std::map<std::string, Cost> cost_of_stopping(const Study& study, const StudyRecord& record);
 
-/// Returns what is known of each rule that stopped trials, as lines for the end of `hpo run`: its agreement and its
+/// Returns the findings about each rule that stopped trials, as lines for the end of `hpo run`: its agreement and its
 /// cost.
 std::vector<std::string> stopping_text(const Study& study, const StudyRecord& record);
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t least_leaf = 2;  // trials
 constexpr int most_depth = 3;          // of a tree: up to three parameters act together
-constexpr double pace = 0.2;           // the part of what is left that a tree takes
+constexpr double pace = 0.2;           // the part of the residual that a tree takes
 
 constexpr BinSet all_bins(std::size_t count) { return count >= 32 ? ~BinSet{0} : (BinSet{1} << count) - 1; }
 

@@ -1,4 +1,4 @@
-// Regression trees over a binned space, each of which is fitted to what the trees before it leave (Friedman:
+// Regression trees over a binned space, each of which is fitted to the residual of the trees before it (Friedman:
 // "Stochastic gradient boosting", 2002). Each leaf is a box of bins, and all bins of a dimension are equally likely, so
 // the marginal means are exact.
 //

@@ -67,7 +67,7 @@ struct Importance {
     [[nodiscard]] bool tells() const { return !effects.empty() && explained >= 0.2; }
 };
 
-/// What is known of repeats of the best trials on other seeds.
+/// The findings about repeats of the best trials on other seeds.
 struct Repeats {
     std::optional<double> deviation;  ///< one standard deviation; absent if they do not vary, or if there are none
     std::int64_t of_best = 0;         ///< how often the best trial was trained again

@@ -38,7 +38,7 @@ struct TrialToPlace {
     std::function<std::optional<double>(int device, const StepSharing& sharing)> step;
 };
 
-/// A place for a trial, with what is predicted of it. Times are seconds from now.
+/// A place for a trial, with its predictions. Times are seconds from now.
 struct PredictedEnd {
     int device = host_only;
     double step = 0;    ///< seconds

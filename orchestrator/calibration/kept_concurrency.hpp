@@ -29,8 +29,8 @@ std::string kind_of_trial(const Study& study, std::string_view backend);
 
 /// Returns the path of the file for this key in the folder `cache`.
 std::filesystem::path concurrency_file(const std::filesystem::path& cache, const ConcurrencyKey& key);
-/// Returns what is kept. Returns nothing if there is no file, or if the file is damaged, has impossible numbers or was
-/// written for another key, which happens with a shared home folder.
+/// Returns the kept numbers. Returns nothing if there is no file, or if the file is damaged, has impossible numbers or
+/// was written for another key, which happens with a shared home folder.
 std::optional<RememberedConcurrency> load_concurrency(const std::filesystem::path& file, const ConcurrencyKey& key);
 /// Replaces the file atomically and creates its folders. The error names the file.
 Result<void> save_concurrency(const std::filesystem::path& file, const ConcurrencyKey& key,

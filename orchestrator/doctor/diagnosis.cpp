@@ -18,7 +18,7 @@ using std::string;
 
 constexpr std::int64_t little_space = std::int64_t{256} << 20;
 
-/// What the worker says of one library: its file, or why it cannot be used.
+/// The worker's finding about one library: its file, or why it cannot be used.
 struct FoundLibrary {
     string path, problem;
 };

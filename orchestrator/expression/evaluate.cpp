@@ -16,7 +16,7 @@ using Values = std::span<const Value* const>;
 
 constexpr double rounding = 1e-12;  ///< share of their size by which equal numbers may differ
 
-/// What a node is in a configuration.
+/// The value of a node in a configuration.
 struct Operand {
     enum class Kind { absent, undefined, number, value };
     Kind kind = Kind::undefined;

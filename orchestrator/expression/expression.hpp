@@ -35,7 +35,7 @@ namespace hpo::expression {
 inline constexpr std::size_t longest_text = 1000;
 inline constexpr int deepest = 32;
 
-/// A name that expressions may use, with what it may be.
+/// A name that expressions may use, with its possible values.
 struct Variable {
     std::string name;
     double low = 0, high = 0;    ///< range of a number
@@ -55,7 +55,7 @@ struct Interval {
     double low = 0, high = 0;
 };
 
-/// What a text stands for.
+/// The meaning of a text.
 enum class Meaning { condition, number };
 
 /// A text that was read. Immutable.

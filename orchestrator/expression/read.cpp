@@ -38,7 +38,7 @@ struct Sign {
 constexpr std::array comparisons{Sign{"==", Op::equal},    Sign{"!=", Op::unequal}, Sign{"<=", Op::at_most},
                                  Sign{">=", Op::at_least}, Sign{"<", Op::less},     Sign{">", Op::greater}};
 
-/// What people write in other languages, and what it is here.
+/// Notations of other languages, and their form here.
 struct Habit {
     std::string_view text, cure;
 };

@@ -28,7 +28,7 @@ const Node* at_path(const Node& node, string_view path) {
     return within == nullptr ? nullptr : at_path(*within, path.substr(dot + 1));
 }
 
-/// Returns what the list of defaults chooses for a group: "optuna" of "override hydra/sweeper: optuna".
+/// Returns the choice of the list of defaults for a group: "optuna" of "override hydra/sweeper: optuna".
 string chosen_default(const Node& root, string_view group) {
     const Node* list = find(root, "defaults");
     if (list == nullptr) return {};

@@ -18,7 +18,7 @@ using study::find;
 using study::Node;
 using study::printable;
 
-/// What Katib uses if an experiment names no format, with our number: name=0.123.
+/// The format of Katib if an experiment names none, with our number: name=0.123.
 constexpr string_view default_format = R"(([\w|-]+)\s*=\s*([+-]?\d*(\.\d+)?([Ee][+-]?\d+)?))";
 
 struct Span {

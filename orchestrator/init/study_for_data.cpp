@@ -140,7 +140,7 @@ std::string list_of(const Lines& names) {
     return '[' + text + ']';
 }
 
-/// What follows from the number of training samples.
+/// The parts of a study that follow from the number of training samples.
 struct Size {
     std::int64_t training = 0;
     [[nodiscard]] std::int64_t batch() const { return auto_batch_size(training); }

@@ -12,7 +12,7 @@ namespace hpo::init {
 
 struct FirstStudy {
     std::string text;                   ///< YAML
-    std::vector<std::string> found;     ///< lines on what the data are, for people
+    std::vector<std::string> found;     ///< findings about the data, in lines for people
     std::vector<std::string> warnings;  ///< what probably spoils the result
 };
 

@@ -37,7 +37,8 @@ struct StudySnapshot {
     Result<void> read_events();
 };
 
-/// What is read of each trial: without its parameters, reading takes half the time. Running trials have theirs.
+/// The parts of each trial that are read: without its parameters, reading takes half the time. Running trials have
+/// theirs.
 enum class Parameters { all, none };
 
 /// Opens and reads a study. Fails if it has not been started, or if its store or its stored file cannot be read.

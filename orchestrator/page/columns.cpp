@@ -67,7 +67,7 @@ Json parameter(const Table& table, const Dimension& dimension) {
     });
 }
 
-/// A study may report any number of metrics; so many are shown.
+/// A study may report any number of metrics; this many are shown.
 constexpr std::size_t most_metrics = 40;
 
 Json metric_columns(const Table& table, const StudyRecord& record) {

@@ -1,4 +1,4 @@
-// Turns what is known of a study into the columns that the page shows (README.md lists them). Pure.
+// Turns a study into the columns that the page shows (README.md lists them). Pure.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class CurveColumns {
    public:
     /// `curves` is how many trials are added at most.
     CurveColumns(std::string metric, std::size_t curves);
-    /// Returns what is shown of a trial, which must have all its steps.
+    /// Returns the shown parts of a trial, which must have all its steps.
     [[nodiscard]] CurvePoints points_of(const TrialRecord& trial) const;
     /// Returns the largest number of points of a curve.
     [[nodiscard]] std::size_t most() const { return points_; }

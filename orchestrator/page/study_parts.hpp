@@ -10,7 +10,7 @@
 
 namespace hpo::page {
 
-/// What was read of a study, so that the next page of the same study reads only what is new.
+/// The parts read of a study, so that the next page of the same study reads only new ones.
 struct KeptParts {
     struct Curve {
         std::int64_t trained = 0;  ///< steps of the trial when it was read

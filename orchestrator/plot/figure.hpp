@@ -8,7 +8,7 @@
 
 namespace hpo::plot {
 
-/// What a part of a picture means, from the least to the most striking: later ones are drawn over earlier ones.
+/// The meaning of a part of a picture, from the least to the most striking: later ones are drawn over earlier ones.
 enum class Tone { faint, plain, bad, line, best };
 enum class Shape { dot, ring, cross, star };
 

@@ -1,4 +1,4 @@
-// Turns what is known of a study into figures. Pure.
+// Turns a study into figures. Pure.
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,7 @@ void drop_rare_fusion_keys(std::vector<PackingQuestion::Trial>& trials) {
         if (count[trial.fusion_key] == 1) trial.fusion_key.clear();
 }
 
-/// What all trials have in common; their needs are to be filled in.
+/// The part that all trials have in common; their needs are to be filled in.
 PackingQuestion question_of(const Study& study, const WorkerPlan& plan, const LiveMachine& machine) {
     PackingQuestion question;
     question.machine = machine.read();

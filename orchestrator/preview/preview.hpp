@@ -81,7 +81,7 @@ struct MachinePreview {
     std::optional<ConcurrencyPreview> concurrency;  ///< absent: the number of trials at once is not searched
     std::optional<CoresPreview> cores;              ///< absent: trials compute on a device, or on any core
 
-    /// True if what a trial needs is neither declared nor planned: the first one runs alone.
+    /// True if the needs of a trial are neither declared nor planned: the first one runs alone.
     [[nodiscard]] bool learned() const {
         const auto* script = std::get_if<ScriptPreview>(&trials);
         return script != nullptr && script->needs.alone;

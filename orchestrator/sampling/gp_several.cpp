@@ -21,7 +21,7 @@ constexpr std::size_t directions_at_once = 8;  // one was worse, 16 no better (t
 /// Where the reference lies beyond the front, in turn: a near one fills gaps of the front, a far one extends its ends.
 constexpr std::array near_and_far{1.0, 0.1};
 
-/// Spreads out what is near a bound (Eriksson, Poloczek: "Scalable constrained Bayesian optimization", AISTATS 2021).
+/// Spreads out values near a bound (Eriksson, Poloczek: "Scalable constrained Bayesian optimization", AISTATS 2021).
 double two_sided_logarithm(double violation) { return std::copysign(std::log1p(std::abs(violation)), violation); }
 
 /// The observations of an objective or a constraint, and their model.

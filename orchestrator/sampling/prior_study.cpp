@@ -118,7 +118,7 @@ PriorStudy prior_study(const Study& study, const Study& other, const StudyRecord
         losses.push_back(loss_of(trial, other.objective.direction));
     }
     const std::vector<double> scores = normal_scores(losses);
-    // What is not known of a trial is in the middle here, and drawn where the sampler learns.
+    // Unknown parameters of a trial are in the middle here, and drawn where the sampler learns.
     const auto map = CubeMap::make(study.space, study.policy, study.fixed);
     const auto within_ranges = [&](const Params& values) {
         return map && map->point(map->params(Point(study.space.size(), 0.5), values));

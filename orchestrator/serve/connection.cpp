@@ -45,7 +45,7 @@ Connection::Connection(int socket, SSL_CTX* tls)
 
 bool Connection::wait(short events, Clock::time_point deadline) const {
     for (;;) {
-        // What has come in time is read even if this process had no time until now.
+        // Bytes that came in time are read even if this process had no time until now.
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
         pollfd ready{socket_.get(), events, 0};
         const int found = ::poll(&ready, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));

@@ -60,7 +60,7 @@ class Connection {
     bool shaken_ = false;
     bool cut_off_ = false;  ///< a request was not read to its end
     std::array<char, 4096> buffer_;
-    std::size_t at_ = 0, end_ = 0;  ///< of what was received and not read
+    std::size_t at_ = 0, end_ = 0;  ///< of the received, unread bytes
     std::size_t left_ = 0;          ///< bytes of this request
     Clock::time_point deadline_{}, answered_by_{};
 };

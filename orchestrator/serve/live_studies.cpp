@@ -70,7 +70,7 @@ struct LiveStudies::Shown {
 
     const StudyFolder folder;
     const Sources& sources;
-    std::mutex mutex;  ///< of what follows
+    std::mutex mutex;  ///< of the members below
     std::optional<StudySnapshot> snapshot;
     DocumentMaker document;  ///< of the snapshot
     std::string problem;     ///< why it cannot be read; empty if it can
@@ -81,7 +81,7 @@ struct LiveStudies::Shown {
     std::map<Route::To, Text> texts;
     Clock::time_point due{}, used{};
 
-    /// Reads what is new, if the last reading is old enough. Reading takes a thirtieth of the time of a core at most.
+    /// Reads new events, if the last reading is old enough. Reading takes a thirtieth of the time of a core at most.
     void refresh() {
         const auto now = Clock::now();
         if (now < due) return;

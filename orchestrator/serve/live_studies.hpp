@@ -22,7 +22,7 @@ namespace hpo::serve {
 /// Returns all that the page shows of a study. May keep what it has read: it is asked about one study alone.
 using DocumentMaker = std::function<nlohmann::ordered_json(const StudySnapshot&)>;
 
-/// What other parts of hpo know better. Called by several threads.
+/// Functions of other parts of hpo. Called by several threads.
 struct Sources {
     std::function<DocumentMaker()> new_document;  ///< for a study
     /// Returns the object of `hpo show --json`. Throws Fatal if there is no such trial.
@@ -75,7 +75,7 @@ class LiveStudies {
     std::vector<std::shared_ptr<Shown>> shown_;
     Clock::time_point folders_due_{};
 
-    std::mutex list_mutex_;  ///< of what follows
+    std::mutex list_mutex_;  ///< of the members below
     Versioned list_;
     Clock::time_point list_due_{};
 };

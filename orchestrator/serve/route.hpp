@@ -38,7 +38,7 @@ struct Route {
     friend bool operator==(const Route&, const Route&) = default;
 };
 
-/// Returns what the decoded path names; nothing if there is no such address.
+/// Returns the route of the decoded path; nothing if there is no such address.
 std::optional<Route> route_of(const std::string& path);
 
 }  // namespace hpo::serve

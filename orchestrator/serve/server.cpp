@@ -127,7 +127,7 @@ struct Server::Parts : private httplib::Server {
     Parts(Site& of, Tls with) : site(of), tls(std::move(with)) {
         new_task_queue = [] { return new Threads; };
         set_pre_routing_handler([this](const httplib::Request& from, httplib::Response& to) {
-            if (has_text(from)) return HandlerResponse::Unhandled;  // read first, then answered by what follows
+            if (has_text(from)) return HandlerResponse::Unhandled;  // read first, then answered below
             answer(request_of(from), to);
             return HandlerResponse::Handled;
         });
@@ -211,7 +211,7 @@ struct Server::Parts : private httplib::Server {
         int silent = 0;  ///< seconds since something was sent
     };
 
-    /// Sends what is new, then waits for a second. Returns false when the events end with the connection.
+    /// Sends new events, then waits for a second. Returns false when the events end with the connection.
     bool send_event(Listener& listener, httplib::DataSink& sink) try {
         const auto send = [&](const std::string& text) {
             listener.silent = 0;

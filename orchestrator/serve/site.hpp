@@ -1,4 +1,4 @@
-// Answers requests: what is asked for, whether the client may have it, and what it is.
+// Answers requests: finds the route, checks the client's rights, and makes the body.
 #pragma once
 
 #include "orchestrator/serve/access.hpp"

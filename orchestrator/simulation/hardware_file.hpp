@@ -17,7 +17,7 @@ struct HardwareFile {
 
 /// Fails with all problems of the file and their locations.
 Result<HardwareFile> read_hardware_file(const std::filesystem::path& file);
-/// The same for a text; `name` is shown in errors.
+/// Reads hardware from a text; `name` is shown in errors.
 Result<HardwareFile> parse_hardware_file(std::string_view text, const std::string& name);
 
 }  // namespace hpo

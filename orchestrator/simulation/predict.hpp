@@ -35,7 +35,7 @@ struct PredictionReport {
     Study study;
     Hardware hardware;
     TimePrediction prediction;
-    std::vector<std::string> basis;  ///< what it rests on, a sentence each
+    std::vector<std::string> basis;  ///< the facts that it rests on, a sentence each
     std::optional<double> took;      ///< seconds of the study, if it has run to its end on this hardware
 };
 

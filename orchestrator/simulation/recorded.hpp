@@ -27,7 +27,7 @@ struct RecordedTrial {
     std::optional<double> between;  ///< mean seconds from a step's end to the next one, if it was measured
 };
 
-/// What a study's events say of its costs. Seconds are the wall clock's, so that they contain all that a step took.
+/// The costs of a study by its events. Seconds are the wall clock's, so that they contain all that a step took.
 struct RecordedRun {
     std::vector<RecordedTrial> trials;  ///< that took a step or failed
     double start = 0;                   ///< mean from the launch of an attempt to its first step

@@ -36,7 +36,7 @@ class SharedProcessor {
     /// Begins work that takes `seconds` at speed 1 alone.
     void begin(WorkerIndex worker, double seconds, double now);
     void drop(WorkerIndex worker, double now);
-    /// Ends what is due at `now`; returns the worker, or nothing if none is.
+    /// Ends the work that is due at `now`; returns the worker, or nothing if none is.
     std::optional<WorkerIndex> take_done(double now);
     /// Returns when the next work ends if nothing changes; nothing if there is none.
     [[nodiscard]] std::optional<double> next() const;

@@ -18,7 +18,7 @@ namespace hpo {
 /// Restarts that take less than this many seconds are never a reason to let a trial go on.
 inline constexpr double least_restart = 0.25;
 
-/// What a trial would cost that is paused and resumed, beside what it costs to let it go on.
+/// The cost of pausing and resuming a trial, beside the cost of letting it go on.
 struct Restart {
     double start = 0;           ///< seconds from the launch to the first step
     double step = 0;            ///< seconds
@@ -64,7 +64,7 @@ class TrialLengths {
     std::int64_t count_ = 0, sum_ = 0;
 };
 
-/// What study and trials have shown so far of the cost of restarts.
+/// The cost of restarts that study and trials have shown so far.
 class Restarts {
    public:
     explicit Restarts(const Study& study);

@@ -1,4 +1,4 @@
-// Reads the keys of a map and scalars of each type. Errors say what was expected.
+// Reads the keys of a map and scalars of each type. Errors name the expected form.
 #pragma once
 
 #include <cstdint>

@@ -86,7 +86,7 @@ std::vector<string_view> alternatives(string_view form) {
 
 Json any_of(Json schemas) { return schemas.size() == 1 ? schemas[0] : Json{{"anyOf", std::move(schemas)}}; }
 
-/// Adds what an editor shows of a key.
+/// Adds the texts that an editor shows of a key.
 Json described(Json schema, string_view meaning, string_view fallback) {
     schema["description"] = meaning;
     if (fallback.empty()) return schema;

@@ -12,7 +12,7 @@
 
 namespace hpo::view {
 
-/// What lies beside the database about a trial.
+/// The files of a trial beside the database.
 struct TrialFiles {
     std::string log;                          ///< empty if there is none
     std::string checkpoints;                  ///< the trial's folder; empty if there is none

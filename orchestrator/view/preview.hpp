@@ -1,4 +1,4 @@
-// Draws what a study would do on this machine.
+// Draws the preview of a study on this machine.
 #pragma once
 
 #include <string>

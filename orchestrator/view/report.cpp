@@ -19,7 +19,7 @@ struct TableColumn {
     Style style = Style::plain;
 };
 
-/// Returns what is measured of the trials: number, values, seeds, the step of the best value, and time.
+/// Returns the measurements of the trials: number, values, seeds, the step of the best value, and time.
 std::vector<TableColumn> measured_columns(const Study& study, const std::vector<const TrialRecord*>& trials,
                                           const TrialRecord* best) {
     const auto column = [&](const std::string& title, Style style, const auto& cell) {

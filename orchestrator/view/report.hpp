@@ -1,4 +1,4 @@
-// Draws the summary at the end of `hpo run`: what was found, and which commands come next.
+// Draws the summary at the end of `hpo run`: the results, and the next commands.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct ReportFacts {
 std::string draw_report(const Study& study, const StudyRecord& record, const Moment& moment, const ReportFacts& facts,
                         const Screen& screen);
 
-/// Returns what the report says of stopping: what it saved, by which rules, and what restarts cost. Empty if nothing is
+/// Returns the line of the report about stopping: savings by rules, and the cost of restarts. Empty if nothing is
 /// known to have been left out.
 std::string savings_text(const Study& study, const StudyRecord& record);
 

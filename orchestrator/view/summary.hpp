@@ -47,7 +47,7 @@ std::string broken_text(const TrialRecord& trial, const Objective& objective);
 /// batch size is not known. Returns an empty text if no trial has reported its speed.
 std::string total_speed(const Study& study, const StudyRecord& record);
 
-/// What stopping rules have saved, among the trials that have started and ended. Steps that trials repeated and the
+/// The savings of stopping rules, among the trials that have started and ended. Steps that trials repeated and the
 /// start-ups of their later attempts (of a script that was resumed, or of a retry) are subtracted. Programs may end
 /// before the steps of the budget, so a stopped script counts as long as complete trials were on average.
 struct Savings {

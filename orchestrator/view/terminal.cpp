@@ -45,7 +45,7 @@ int visible_columns(std::string_view line) {
     return count;
 }
 
-/// Returns true if the terminal wraps lines anew when its width changes.
+/// Returns true if the terminal wraps lines again when its width changes.
 bool breaks_lines() {
     const char* term = std::getenv("TERM");
     return !std::getenv("XTERM_VERSION") && !(term && std::strcmp(term, "linux") == 0);

@@ -38,7 +38,7 @@ std::string_view keys_of(TopPage page) {
     return {};
 }
 
-/// Draws what the keys do, or what is asked or typed, and `right` at the right end.
+/// Draws the help of the keys, or the question and the typed text, and `right` at the right end.
 Line bottom_line(const TopInput& input, const TopState& state, const std::string& right, const Screen& screen) {
     Line line;
     if (state.question == TopQuestion::stop_trial)

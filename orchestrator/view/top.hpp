@@ -20,7 +20,7 @@
 
 namespace hpo::view {
 
-/// What is known of the study at the moment of a picture. All members must outlive the call.
+/// The facts of the study at the moment of a picture. All members must outlive the call.
 struct TopInput {
     const Study& study;
     const StudyRecord& record;
@@ -49,10 +49,10 @@ struct TopState {
     std::string message;                       ///< result of the last action, until the next key
 };
 
-/// What the caller must do after a key. `open_study` is about the picked one of TopInput::studies.
+/// The action of the caller after a key. `open_study` is about the picked one of TopInput::studies.
 enum class TopRequest { none, quit, stop_chosen, stop_study, open_study };
 
-/// Applies a key to `state` and returns what the caller must do.
+/// Applies a key to `state` and returns the action of the caller.
 TopRequest on_key(TopState& state, const Key& key, const TopInput& input, const Screen& screen);
 
 /// Adapts the state to what has changed in the study, or to the screen: limits scrolling to the end of a page. Must be

@@ -10,8 +10,8 @@
 
 namespace hpo {
 
-/// What a number of EmbedColumns::output is: a feature as it is, or a number of the embedding of a categorical column,
-/// whose levels are `levels` features, one for each row of a table.
+/// The source of a number of EmbedColumns::output: a feature as it is, or a number of the embedding of a categorical
+/// column, whose levels are `levels` features, one for each row of a table.
 struct EmbeddedColumn {
     std::int32_t feature = 0;  ///< the first one
     std::int32_t levels = 0;   ///< 0: the feature itself

@@ -74,7 +74,7 @@ class CpuStream : public Stream {
     [[nodiscard]] std::int64_t valid_columns(const Extent& extent, int replica, std::int64_t columns) const;
     /// The part of the samples that the replica works on: see Gather::Fold.
     [[nodiscard]] std::size_t part_of(const Gather& arguments, int replica) const;
-    /// Those of a replica's rows from row `begin` of the output on.
+    /// Gathers the elements of a replica's rows from row `begin` of the output on.
     template <class T>
     void gather_rows(const Gather& arguments, int replica, std::int64_t first, std::int64_t begin,
                      std::span<const std::int32_t> rows, float* to);
@@ -87,7 +87,7 @@ class CpuStream : public Stream {
     /// the same however they are cut.
     template <class F>
     void share(std::int64_t items, std::int64_t each, F&& work) const;
-    /// The same for elements one by one. The parts begin where vectors do.
+    /// Shares elements one by one. The parts begin where vectors do.
     template <class F>
     void share_elements(std::int64_t count, F&& work) const;
     /// The same as share() where the items are added to `sums`, each of `columns` numbers or null: work(first, count,
