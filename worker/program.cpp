@@ -20,6 +20,7 @@
 #include "hpo/user_cache.hpp"
 #include "hpo/version.hpp"
 #include "hpo/wire.hpp"
+#include "hpo/worker_key_defaults.hpp"
 #include "worker/backends/backends.hpp"
 #include "worker/backends/cpu/cpu_device.hpp"
 #include "worker/backends/cpu/products.hpp"
@@ -33,6 +34,7 @@
 #include "worker/session.hpp"
 #include "worker/training/process_memory.hpp"
 #include "worker/training/tuning.hpp"
+#include "worker/trees/xgboost.hpp"
 
 namespace hpo {
 namespace {
@@ -160,7 +162,8 @@ class NullHost final : public TrialHost {
 
 int print_description(const Settings& settings) {
     const auto facts = data_facts(settings.format, *settings.described, settings.target);
-    const nlohmann::json json = facts ? *facts : nlohmann::json{{"error", facts.error().message}};
+    nlohmann::json json = facts ? *facts : nlohmann::json{{"error", facts.error().message}};
+    if (facts) json["trees"] = missing_xgboost().empty();
     std::printf("%s\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
     return facts ? 0 : 1;
 }
@@ -189,6 +192,9 @@ int print_examination() {
     const auto one_dnn = one_dnn_file();
     report["onednn"] =
         one_dnn ? nlohmann::json{{"path", *one_dnn}} : nlohmann::json{{"problem", one_dnn.error().message}};
+    const std::string& missing = missing_xgboost();
+    report["xgboost"] =
+        missing.empty() ? nlohmann::json{{"path", xgboost_file()}} : nlohmann::json{{"problem", missing}};
     std::printf("%s\n", report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
     return 0;
 }
@@ -269,6 +275,7 @@ int print_profile(WorkerContext& context, const std::string& text, std::int64_t 
         if (!message) throw InvalidTrial("--profile: " + message.error().message);
         const auto* run = std::get_if<to_worker::Run>(&*message);
         if (run == nullptr) throw InvalidTrial("--profile: this message is no run");
+        if (is_trees(run->params)) throw InvalidTrial("model.type: trees make no updates, which are what is measured");
         profile_training(context, *run, updates, print);
         return 0;
     } catch (const DeviceLost&) {
@@ -364,6 +371,7 @@ int worker_main(int argc, char** argv) {
             std::vector<int> cores = own_cores();
             cores.resize(std::min(cores.size(), static_cast<std::size_t>(numbers->threads)));
             (*device)->use_cores(cores);
+            context.cores = std::move(cores);
         }
         if (settings.profiled) return print_profile(context, *settings.profiled, numbers->updates);
         measure_process(context);

@@ -6,8 +6,10 @@
 #include <cstdio>
 #include <fstream>
 
+#include "hpo/worker_key_defaults.hpp"
 #include "worker/calibration.hpp"
 #include "worker/training/plan_answer.hpp"
+#include "worker/trees/tree_plan.hpp"
 
 namespace hpo {
 namespace {
@@ -27,11 +29,8 @@ Session::Session(Connection& connection, WorkerContext& context, const Clock& cl
     : connection_(connection),
       context_(context),
       clock_(clock),
-      group_(context, [this](const from_worker::Finished& finished) {
-          connection_.send(finished);
-          running_.erase(finished.id);
-          changed_ = true;
-      }) {}
+      group_(context, [this](const from_worker::Finished& finished) { end(finished); }),
+      trees_(context, [this](const from_worker::Finished& finished) { end(finished); }) {}
 
 void Session::serve(const std::string& token) {
     from_worker::Hello hello;
@@ -53,6 +52,8 @@ void Session::serve(const std::string& token) {
             group_.step();
             step_took_ = clock_.now() - begin;
             if (group_.empty()) step_took_.reset();
+        } else if (!trees_.empty()) {
+            trees_.step();
         } else if (auto message = connection_.receive(alive_every_.count())) {
             handle(*std::move(message));
         } else {
@@ -61,15 +62,32 @@ void Session::serve(const std::string& token) {
     }
 }
 
-/// Starts waiting trials in their order, while there is a free slot and the next one has the fusion key of the others.
+void Session::end(const from_worker::Finished& finished) {
+    connection_.send(finished);
+    running_.erase(finished.id);
+    changed_ = true;
+}
+
+/// A trial of trees runs alone; others share the worker with trials of their fusion key.
+bool Session::accepts(const to_worker::Run& run) const {
+    if (!trees_.empty()) return false;
+    return is_trees(run.params) ? group_.empty() : group_.size() < context_.slots && group_.accepts(run);
+}
+
+/// Starts waiting trials in their order, while the next one is accepted.
 void Session::start_waiting_trials() {
-    while (!waiting_.empty() && group_.size() < context_.slots && group_.accepts(waiting_.front())) {
+    while (!waiting_.empty() && accepts(waiting_.front())) {
         const to_worker::Run run = std::move(waiting_.front());
         waiting_.pop_front();
         const auto [entry, is_new] = running_.try_emplace(run.id, *this, run.id, run.log);
         if (!is_new) continue;  // the orchestrator sent it twice
         changed_ = true;
-        group_.add(run, entry->second);
+        if (is_trees(run.params)) {
+            trees_.add(run, entry->second);
+        } else {
+            trees_.clear();
+            group_.add(run, entry->second);
+        }
     }
 }
 
@@ -141,12 +159,15 @@ void Session::handle(OrchestratorMessage message) {
                        // The interval has limits, so that a wrong value neither floods nor silences the connection.
                        alive_every_ = Seconds(std::clamp(m.alive_every, 0.01, 3600.0));
                    },
-                   [&](const to_worker::Plan& m) { connection_.send(answer_plan(m, context_)); },
+                   [&](const to_worker::Plan& m) {
+                       connection_.send(is_trees(m.params) ? answer_tree_plan(m, context_) : answer_plan(m, context_));
+                   },
                    [&](to_worker::Run& m) { waiting_.push_back(std::move(m)); },
                    [&](const to_worker::Decision& m) { decide(m); },
                    [&](const to_worker::Stop& m) { stop(m.id); },
                    [&](const to_worker::Cores& m) {
-                       context_.device.use_cores(std::vector<int>(m.cores.begin(), m.cores.end()));
+                       context_.cores.assign(m.cores.begin(), m.cores.end());
+                       context_.device.use_cores(context_.cores);
                    },
                    [&](const to_worker::Shutdown&) {
                        shutdown_ = true;

@@ -18,6 +18,7 @@
 #include "hpo/messages.hpp"
 #include "worker/connection.hpp"
 #include "worker/training/trial_group.hpp"
+#include "worker/trees/tree_trials.hpp"
 
 namespace hpo {
 
@@ -60,6 +61,8 @@ class Session {
         std::string log_file_;
     };
 
+    void end(const from_worker::Finished& finished);
+    [[nodiscard]] bool accepts(const to_worker::Run& run) const;
     void start_waiting_trials();
     void collect_trials();
     void poll(std::string_view phase);
@@ -78,6 +81,7 @@ class Session {
     std::deque<to_worker::Run> waiting_;         ///< for a slot, or for the end of trials with another fusion key
     std::map<AttemptId, RunningTrial> running_;  ///< one for each slot in use
     TrialGroup group_;
+    TreeTrials trees_;
     std::optional<Seconds> step_took_;  ///< the last step of a group that still has trials
     bool changed_ = false;              ///< a trial started or ended since the last step
     bool shutdown_ = false;

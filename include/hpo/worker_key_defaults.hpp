@@ -42,4 +42,10 @@ inline double default_number(std::string_view name) {
 }
 inline std::int64_t default_whole(std::string_view name) { return static_cast<std::int64_t>(default_number(name)); }
 
+/// Returns true if `type` is given as trees, which XGBoost grows rather than a network that is trained.
+inline bool is_trees(const Params& params) {
+    const auto type = params.find("type");
+    return type != params.end() && to_text(type->second) == "trees";
+}
+
 }  // namespace hpo

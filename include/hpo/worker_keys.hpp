@@ -80,6 +80,7 @@ inline constexpr double none = std::numeric_limits<double>::infinity();
 using T = WorkerKey::Type;
 inline constexpr bool shared = false, per_replica = true, same_result = false, any_result = true;
 inline constexpr bool same_speed = false, any_speed = true, required = true, optional = false, listed = true;
+inline constexpr std::string_view networks = "type=mlp|cnn|transformer|gru|lstm";
 }  // namespace worker_key_detail
 
 // clang-format off
@@ -87,7 +88,7 @@ inline constexpr std::array worker_keys = [] {
     using worker_key_detail::none, worker_key_detail::shared, worker_key_detail::per_replica;
     using worker_key_detail::same_result, worker_key_detail::any_result;
     using worker_key_detail::same_speed, worker_key_detail::any_speed, worker_key_detail::required;
-    using worker_key_detail::optional, worker_key_detail::listed;
+    using worker_key_detail::optional, worker_key_detail::listed, worker_key_detail::networks;
     using worker_key_detail::T;
     return std::array{
         WorkerKey{"", "task", T::text, 0, 0, "auto|classification|regression|multi-label", "auto", "prediction: one class, numbers, or any number of labels per sample; auto: by the data's targets"},
@@ -116,7 +117,7 @@ inline constexpr std::array worker_keys = [] {
         WorkerKey{"data", "vocabulary", T::integer, 2, 65536, "", "", "number of different tokens; synthetic: makes sequences of tokens; tokens: default 1 + the largest token", "format=synthetic|tokens"},
         WorkerKey{"data", "classes", T::integer, 2, 4096, "", "4", "synthetic: classes, or labels", "format=synthetic"},
         WorkerKey{"data", "noise", T::real, 0, 100, "", "1.0", "synthetic: deviation of a cluster (centres: 1), or of the noise in the target (target: 1)", "format=synthetic", "", shared, any_result, same_speed},
-        WorkerKey{"model", "type", T::text, 0, 0, "mlp|cnn|transformer|gru|lstm", "mlp", "model family: perceptron, convolution network, transformer, or recurrent layers (gru, lstm)"},
+        WorkerKey{"model", "type", T::text, 0, 0, "mlp|cnn|transformer|gru|lstm|trees", "mlp", "model family: perceptron, convolution network, transformer, recurrent layers (gru, lstm), or boosted trees"},
         WorkerKey{"model", "hidden", T::list, 1, 65536, "", "", "widths of the hidden layers; or use width and depth", "type=mlp", "width|depth"},
         WorkerKey{"model", "width", T::integer, 1, 65536, "", "256", "mlp: width of each hidden layer; transformer: model dimension, a multiple of heads; gru, lstm: state size", "type=mlp|transformer|gru|lstm"},
         WorkerKey{"model", "depth", T::integer, 0, 64, "", "2", "mlp: hidden layers; transformer: blocks; gru, lstm: layers, at least 1", "type=mlp|transformer|gru|lstm"},
@@ -137,34 +138,44 @@ inline constexpr std::array worker_keys = [] {
         WorkerKey{"model", "blocks", T::integer, 1, 16, "", "1", "residual blocks per stage, of two 3 x 3 convolutions", "type=cnn"},
         WorkerKey{"model", "groups", T::integer, 1, 256, "", "8", "norm: group: groups of channels that are normalised together", "type=cnn"},
         WorkerKey{"model", "downsampling", T::text, 0, 0, "stride|max", "stride", "halving of the image between stages: stride 2 in the first convolution, or 2 x 2 max pooling", "type=cnn"},
-        WorkerKey{"model", "dropout", T::real, 0, 0.95, "", "0.0", "probability of dropping a hidden unit; cnn: a channel, before the last layer; gru, lstm: before the last layer", "", "", per_replica},
-        WorkerKey{"training", "batch_size", T::integer, 1, 1e6, "", "", "samples per update, all micro-batches together; default: policy.min_batch_size: auto"},
-        WorkerKey{"training", "accumulation", T::integer, 1, 1e6, "", "1", "micro-batches per update, equal but for the last", "", "", shared, same_result},
-        WorkerKey{"training", "memory_target", T::real, 0, 1, "", "0.95", "share of memory in use by all programs above which micro-batches shrink; 0: never", "", "", shared, same_result, same_speed},
-        WorkerKey{"training", "optimizer", T::text, 0, 0, "adamw|sgd|lion|muon", "adamw", "lion: learning rates 3 to 10 times smaller than adamw's; muon: hidden matrices, adamw for the others"},
-        WorkerKey{"training", "lr", T::real, 0, 1e3, "", "0.001", "peak learning rate", "", "", per_replica, any_result, same_speed},
-        WorkerKey{"training", "weight_decay", T::real, 0, 1e3, "", "0.01", "weight decay of weights, not biases: decoupled; sgd: added to the gradient", "", "", per_replica, any_result, same_speed},
+        WorkerKey{"model", "rounds", T::integer, 1, 10000, "", "10", "trees: boosting rounds per step; each adds a tree, or one for each class", "type=trees"},
+        WorkerKey{"model", "eta", T::real, 1e-4, 1, "", "0.1", "trees: learning rate, the factor of each tree", "type=trees", "", shared, any_result, same_speed},
+        WorkerKey{"model", "max_depth", T::integer, 1, 16, "", "6", "trees: largest depth of a tree", "type=trees"},
+        WorkerKey{"model", "min_child_weight", T::real, 0, 1e6, "", "1.0", "trees: least sum of sample weights (second derivatives of the loss) in a leaf", "type=trees"},
+        WorkerKey{"model", "subsample", T::real, 0.05, 1, "", "1.0", "trees: fraction of the samples that a tree is grown on", "type=trees"},
+        WorkerKey{"model", "colsample_bytree", T::real, 0.01, 1, "", "1.0", "trees: fraction of the features that a tree is grown on", "type=trees"},
+        WorkerKey{"model", "reg_lambda", T::real, 0, 1e6, "", "1.0", "trees: L2 regularization of leaves", "type=trees", "", shared, any_result, same_speed},
+        WorkerKey{"model", "reg_alpha", T::real, 0, 1e6, "", "0.0", "trees: L1 regularization of leaves", "type=trees", "", shared, any_result, same_speed},
+        WorkerKey{"model", "gamma", T::real, 0, 1e6, "", "0.0", "trees: least reduction of the loss for a split", "type=trees"},
+        WorkerKey{"model", "max_bin", T::integer, 2, 65535, "", "256", "trees: bins of a feature, between which splits lie", "type=trees"},
+        WorkerKey{"model", "dropout", T::real, 0, 0.95, "", "0.0", "probability of dropping a hidden unit; cnn: a channel, before the last layer; gru, lstm: before the last layer", networks, "", per_replica},
+        WorkerKey{"training", "batch_size", T::integer, 1, 1e6, "", "", "samples per update, all micro-batches together; default: policy.min_batch_size: auto", networks},
+        WorkerKey{"training", "accumulation", T::integer, 1, 1e6, "", "1", "micro-batches per update, equal but for the last", networks, "", shared, same_result},
+        WorkerKey{"training", "memory_target", T::real, 0, 1, "", "0.95", "share of memory in use by all programs above which micro-batches shrink; 0: never", networks, "", shared, same_result, same_speed},
+        WorkerKey{"training", "optimizer", T::text, 0, 0, "adamw|sgd|lion|muon", "adamw", "lion: learning rates 3 to 10 times smaller than adamw's; muon: hidden matrices, adamw for the others", networks},
+        WorkerKey{"training", "lr", T::real, 0, 1e3, "", "0.001", "peak learning rate", networks, "", per_replica, any_result, same_speed},
+        WorkerKey{"training", "weight_decay", T::real, 0, 1e3, "", "0.01", "weight decay of weights, not biases: decoupled; sgd: added to the gradient", networks, "", per_replica, any_result, same_speed},
         WorkerKey{"training", "momentum", T::real, 0, 0.9999, "", "", "momentum; default: sgd 0.9, muon 0.95", "optimizer=sgd|muon", "", per_replica, any_result, same_speed},
         WorkerKey{"training", "nesterov", T::flag, 0, 0, "", "false", "Nesterov momentum", "optimizer=sgd", "", shared, any_result, same_speed},
         WorkerKey{"training", "beta1", T::real, 0, 0.9999, "", "0.9", "decay of the first moment; muon: of its adamw part", "optimizer=adamw|lion|muon", "", per_replica, any_result, same_speed},
         WorkerKey{"training", "beta2", T::real, 0, 0.999999, "", "", "decay of the second moment, adamw default 0.999; lion: decay of its only moment, default 0.99", "optimizer=adamw|lion|muon", "", per_replica, any_result, same_speed},
         WorkerKey{"training", "epsilon", T::real, 1e-16, 1, "", "1.0e-8", "added to the root of the second moment", "optimizer=adamw|muon", "", per_replica, any_result, same_speed},
-        WorkerKey{"training", "schedule", T::text, 0, 0, "constant|cosine|one-cycle|step|wsd|plateau", "cosine", "course of the learning rate over the budget; wsd: warm-up, constant, decay; plateau: falls with val_loss", "", "", per_replica, any_result, same_speed},
+        WorkerKey{"training", "schedule", T::text, 0, 0, "constant|cosine|one-cycle|step|wsd|plateau", "cosine", "course of the learning rate over the budget; wsd: warm-up, constant, decay; plateau: falls with val_loss", networks, "", per_replica, any_result, same_speed},
         WorkerKey{"training", "lr_decay", T::real, 1e-6, 0.999999, "", "0.1", "step, plateau: factor of the learning rate at each decay", "schedule=step|plateau", "", per_replica, any_result, same_speed},
         WorkerKey{"training", "lr_decay_every", T::real, 0.001, 1e6, "", "", "step: epochs between decays; default: a third of the budget", "schedule=step", "", per_replica, any_result, same_speed},
         WorkerKey{"training", "lr_patience", T::integer, 0, 1e6, "", "5", "plateau: steps without a lower val_loss before a decay", "schedule=plateau", "", per_replica, any_result, same_speed},
         WorkerKey{"training", "cooldown", T::real, 0.001, 1, "", "0.2", "wsd: last fraction of the budget, in which the learning rate falls to 0", "schedule=wsd", "", per_replica, any_result, same_speed},
-        WorkerKey{"training", "ema", T::real, 0, 0.999999, "", "0.0", "decay of the averaged weights (EMA), such as 0.999, which are evaluated and saved; 0: none"},
-        WorkerKey{"training", "warmup", T::real, 0, 1e6, "", "0.0", "epochs of linear warm-up; one-cycle: 0 means 30 % of the budget", "", "", per_replica, any_result, same_speed},
-        WorkerKey{"training", "label_smoothing", T::real, 0, 0.99, "", "0.0", "probability mass spread evenly over all classes; labels: over 0 and 1", "", "", per_replica, any_result, same_speed},
+        WorkerKey{"training", "ema", T::real, 0, 0.999999, "", "0.0", "decay of the averaged weights (EMA), such as 0.999, which are evaluated and saved; 0: none", networks},
+        WorkerKey{"training", "warmup", T::real, 0, 1e6, "", "0.0", "epochs of linear warm-up; one-cycle: 0 means 30 % of the budget", networks, "", per_replica, any_result, same_speed},
+        WorkerKey{"training", "label_smoothing", T::real, 0, 0.99, "", "0.0", "probability mass spread evenly over all classes; labels: over 0 and 1", networks, "", per_replica, any_result, same_speed},
         WorkerKey{"training", "class_weights", T::text, 0, 0, "", "none", "weight of each class in the training loss: balanced (rare ones count more), or a list of numbers", "", "", shared, any_result, same_speed, optional, listed},
-        WorkerKey{"training", "clip", T::real, 0, none, "", "0.0", "largest norm of the gradient; 0: no clipping", "", "", per_replica, any_result, same_speed},
-        WorkerKey{"training", "precision", T::text, 0, 0, "float32|tf32|bfloat16|float16|auto", "float32", "precision of matrix products; sums and weights stay float32; auto: the fastest at an equal loss"},
+        WorkerKey{"training", "clip", T::real, 0, none, "", "0.0", "largest norm of the gradient; 0: no clipping", networks, "", per_replica, any_result, same_speed},
+        WorkerKey{"training", "precision", T::text, 0, 0, "float32|tf32|bfloat16|float16|auto", "float32", "precision of matrix products; sums and weights stay float32; auto: the fastest at an equal loss", networks},
         WorkerKey{"training", "checkpointing", T::text, 0, 0, "none|alternate|every|auto", "none", "transformer: blocks that recompute their activations in the backward pass; auto: where memory is short", "type=transformer", "", shared, same_result},
-        WorkerKey{"training", "augment_shift", T::integer, 0, 1000, "", "0", "images: largest random shift in each direction, in pixels; 0: none"},
-        WorkerKey{"training", "augment_flip", T::flag, 0, 0, "", "false", "images: mirror half of them, left to right, at random"},
+        WorkerKey{"training", "augment_shift", T::integer, 0, 1000, "", "0", "images: largest random shift in each direction, in pixels; 0: none", networks},
+        WorkerKey{"training", "augment_flip", T::flag, 0, 0, "", "false", "images: mirror half of them, left to right, at random", networks},
         WorkerKey{"training", "class_metrics", T::flag, 0, 0, "", "false", "report val_f1, val_auc and val_top5 (labels: val_exact_match) as well; each may be the objective", "", "", shared, same_result},
-        WorkerKey{"training", "eval_every", T::integer, 0, 1e9, "", "0", "updates per step; 0: one epoch", "", "", shared, any_result, same_speed},
+        WorkerKey{"training", "eval_every", T::integer, 0, 1e9, "", "0", "updates per step; 0: one epoch", networks, "", shared, any_result, same_speed},
         WorkerKey{"training", "seed", T::integer, 0, 9007199254740991.0, "", "", "seed of the trial; default: from the study's seed and the trial's number", "", "", per_replica, any_result, same_speed},
     };
 }();

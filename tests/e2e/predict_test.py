@@ -123,14 +123,52 @@ budget: {epochs: 1, trials: 1}
             self.assertEqual(row["probability"], row[f"p({row['prediction']})"])
         self.assertNotIn("target", self.error)
 
-    def test_the_program_of_the_manual_predicts_alike(self):
-        self.trained(format="csv", path=str(self.table(1000)), target="y")
+    def test_the_programs_of_the_manual_predict_alike(self):
         self.table(50, "new.csv", "a,b,kind", first=3000)
         manual = (pathlib.Path(__file__).parents[2] / "docs" / "predict.md").read_text()
-        (program,) = re.findall(r"```python\n(.*?)```", manual, re.DOTALL)
-        printed = subprocess.run(["/usr/bin/python3", "-c", program], cwd=self.folder, capture_output=True, text=True, check=True)
-        self.assertEqual(printed.stdout.splitlines(), [row["prediction"] for row in self.predict("new.csv")])
-        self.assertEqual(2, len(set(printed.stdout.splitlines())))
+        perceptron, trees = re.findall(r"```python\n(.*?)```", manual, re.DOTALL)
+        for program, params in ((perceptron, {}), (perceptron[:perceptron.index("layers =")] + trees, {"type": "trees"})):
+            self.trained(format="csv", path=str(self.table(1000)), target="y", **params)
+            printed = subprocess.run(["/usr/bin/python3", "-c", program], cwd=self.folder, capture_output=True, text=True)
+            self.assertEqual(printed.stderr, "")
+            self.assertEqual(printed.stdout.splitlines(), [row["prediction"] for row in self.predict("new.csv")])
+            self.assertEqual(2, len(set(printed.stdout.splitlines())))
+
+    def test_boosted_trees_of_a_table(self):
+        for metric, targets, names in (("val_loss", "y", ("accuracy", "loss")), ("val_r2", "z,w", ("mse", "mae", "r2")),
+                                       ("val_loss", "low,high", ("accuracy", "loss"))):
+            head = f"a,b,kind,{targets}"
+            expected = self.trained(metric=metric, type="trees", format="csv", path=str(self.table(1000, head=head)),
+                                    target=targets, split="time", test=0.2)
+            self.assert_scores(self.score(self.table(200, "new.csv", head, first=800)), expected, *names)
+            if metric == "val_loss":
+                self.assertGreater(expected["accuracy"], self.values["baseline_accuracy"])
+
+    def test_a_search_over_trees_and_networks_trains_its_best(self):
+        self.table(600)
+        self.study("""
+study: both
+objective: {metric: val_loss, direction: minimize}
+space:
+  type: {type: categorical, choices: [trees, mlp]}
+  eta: {type: float, low: 0.05, high: 0.3, log: true, when: {type: [trees]}}
+  lr: {type: float, low: 1.0e-3, high: 1.0e-2, log: true, when: {type: [mlp]}}
+worker:
+  data: {format: csv, path: table.csv, target: y}
+  model: {hidden: [8]}
+budget: {epochs: 3, trials: 8}
+""")
+        checked = self.hpo("check", "study.yaml")
+        self.assertRegex(checked, r"trial +\d+ parameters\n +30 rounds of boosted trees\n")
+        self.hpo("run", "study.yaml")
+        trials = self.trials("both")
+        self.assertEqual({trial["params"]["type"] for trial in trials}, {"trees", "mlp"})
+        for trial in trials:
+            self.assertEqual(set(trial["params"]), {"type", "eta" if trial["params"]["type"] == "trees" else "lr"})
+        self.assertEqual(min(trials, key=lambda trial: trial["value"])["params"]["type"], "trees")
+        (self.folder / "best.yaml").write_text(self.hpo("best", "both"))
+        self.hpo("train", "best.yaml", "-o", "model.safetensors")
+        self.assertIn("accuracy", self.hpo("predict", "model.safetensors", "table.csv", "--json"))
 
     def test_numbers_of_a_table(self):
         expected = self.trained(metric="val_r2", format="csv", path=str(self.table(1000, head="a,b,kind,z")), target="z",

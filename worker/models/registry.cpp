@@ -12,12 +12,17 @@
 namespace hpo {
 namespace {
 
+Result<std::unique_ptr<Model>> no_network(const Params&, const DataShape&) {
+    return Error{"model.type: trees are no network"};
+}
+
 constexpr std::array kinds{
     ModelKind{"mlp", normalise_mlp, pad_mlp, make_mlp},
     ModelKind{"cnn", normalise_cnn, pad_cnn, make_cnn},
     ModelKind{"gru", normalise_recurrent, pad_recurrent, make_gru},
     ModelKind{"lstm", normalise_recurrent, pad_recurrent, make_lstm},
     ModelKind{"transformer", normalise_transformer, pad_transformer, make_transformer},
+    ModelKind{"trees", [](const Params&, Params&) {}, [](Params&, const PaddingBounds&) {}, no_network},
 };
 
 }  // namespace

@@ -156,6 +156,12 @@ SavedModel model_in(const Safetensors& file) {
         read_encoding(encoding->second, read);
     settle_targets(read);
     settle_features(read);
+    if (is_trees(configuration->all)) {
+        auto trees = TreeEnsemble::from_tensors(file.tensors, read.shape.features(), read.shape.outputs);
+        if (!trees) throw Flaw(trees.error().message);
+        read.trees = *std::move(trees);
+        return read;
+    }
     read.mean = scalar(file, "input.mean");
     read.deviation = scalar(file, "input.deviation");
     auto model = make_model(configuration->all, read.shape);

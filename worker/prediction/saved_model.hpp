@@ -13,6 +13,7 @@
 #include "hpo/result.hpp"
 #include "worker/data/dataset.hpp"
 #include "worker/models/model.hpp"
+#include "worker/trees/tree_ensemble.hpp"
 
 namespace hpo {
 
@@ -33,11 +34,12 @@ struct SavedTarget {
 };
 
 struct SavedModel {
-    std::unique_ptr<Model> model;
-    std::vector<float> weights;     ///< in the layout of Model::block()
-    DataShape shape;                ///< sample, categories, target_per_step, task and outputs
-    std::string format;             ///< of the data that it was trained on: csv, images, ...
-    float mean = 0, deviation = 1;  ///< of all features alike
+    std::optional<TreeEnsemble> trees;  ///< none: a network
+    std::unique_ptr<Model> model;       ///< of a network
+    std::vector<float> weights;         ///< in the layout of Model::block()
+    DataShape shape;                    ///< sample, categories, target_per_step, task and outputs
+    std::string format;                 ///< of the data that it was trained on: csv, images, ...
+    float mean = 0, deviation = 1;      ///< of all features alike
     std::vector<SavedColumn> columns;
     std::vector<SavedTarget> targets;      ///< at least one
     std::int64_t window = 0, horizon = 1;  ///< of a series; of texts and tokens the window alone

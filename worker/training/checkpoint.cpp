@@ -94,8 +94,11 @@ std::optional<std::uint64_t> read_binding(const std::filesystem::path& file) {
     return header.binding;
 }
 
-Result<std::int64_t> read_checkpoint(const std::filesystem::path& file, std::uint64_t binding,
-                                     std::span<const std::span<std::byte>> parts) {
+namespace {
+
+/// Reads a checkpoint whose payload goes into the parts that `room(bytes)` returns for its size; none: a wrong size.
+template <class Room>
+Result<std::int64_t> read_into(const std::filesystem::path& file, std::uint64_t binding, Room&& room) {
     if (const auto regular = check_regular(file); !regular) return regular.error();
     const File in(std::fopen(file.c_str(), "rbe"));
     if (!in) return failed_by_errno(file);
@@ -103,11 +106,10 @@ Result<std::int64_t> read_checkpoint(const std::filesystem::path& file, std::uin
     if (!get(in.get(), std::as_writable_bytes(std::span(&header, 1)))) return failed(file, "damaged: too short");
     if (header.magic != Header{}.magic) return failed(file, "not a checkpoint of this version");
     if (header.binding != binding) return failed(file, "of another configuration, seed or data set");
-    std::uint64_t expected = 0;
-    for (const auto& part : parts) expected += part.size();
-    if (header.bytes != expected) return failed(file, "damaged: the wrong size");
+    const auto parts = room(header.bytes);
+    if (!parts) return failed(file, "damaged: the wrong size");
     uLong crc = checksum(0, bytes_of(header));
-    for (const auto& part : parts) {
+    for (const auto& part : *parts) {
         if (!get(in.get(), part)) return failed(file, "damaged: too short");
         crc = checksum(crc, part);
     }
@@ -115,6 +117,28 @@ Result<std::int64_t> read_checkpoint(const std::filesystem::path& file, std::uin
     if (!get(in.get(), std::as_writable_bytes(std::span(&stored, 1)))) return failed(file, "damaged: too short");
     if (stored != crc || std::fgetc(in.get()) != EOF) return failed(file, "damaged: the checksum is wrong");
     return header.step;
+}
+
+}  // namespace
+
+Result<std::int64_t> read_checkpoint(const std::filesystem::path& file, std::uint64_t binding,
+                                     std::span<const std::span<std::byte>> parts) {
+    return read_into(file, binding, [&](std::uint64_t bytes) {
+        std::uint64_t expected = 0;
+        for (const auto& part : parts) expected += part.size();
+        return bytes == expected ? std::optional(parts) : std::nullopt;
+    });
+}
+
+Result<std::int64_t> read_checkpoint(const std::filesystem::path& file, std::uint64_t binding,
+                                     std::vector<std::byte>& payload) {
+    return read_into(file, binding, [&](std::uint64_t bytes) -> std::optional<std::array<std::span<std::byte>, 1>> {
+        std::error_code unknown;
+        // A damaged header might tell any size.
+        if (bytes > std::filesystem::file_size(file, unknown) || unknown) return std::nullopt;
+        payload.resize(bytes);
+        return std::array{std::span(payload)};
+    });
 }
 
 }  // namespace hpo

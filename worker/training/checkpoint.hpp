@@ -33,5 +33,8 @@ std::optional<std::uint64_t> read_binding(const std::filesystem::path& file);
 /// missing, damaged or another trial's; the parts' content is then undefined.
 Result<std::int64_t> read_checkpoint(const std::filesystem::path& file, std::uint64_t binding,
                                      std::span<const std::span<std::byte>> parts);
+/// Reads a payload of any size.
+Result<std::int64_t> read_checkpoint(const std::filesystem::path& file, std::uint64_t binding,
+                                     std::vector<std::byte>& payload);
 
 }  // namespace hpo

@@ -8,7 +8,7 @@
 
 #include "hpo/batch_size.hpp"
 #include "hpo/printable.hpp"
-#include "hpo/worker_keys.hpp"
+#include "hpo/worker_key_defaults.hpp"
 #include "worker/models/registry.hpp"
 #include "worker/models/settings.hpp"
 
@@ -81,7 +81,8 @@ DataConfig data_of(const Params& all) {
     return data;
 }
 
-TrainingConfig training_of(const Params& all) {
+/// Of a network: trees have none of these keys.
+TrainingConfig training_of_network(const Params& all) {
     TrainingConfig training;
     training.batch_size = all.contains("batch_size") ? whole(all, "batch_size") : 0;
     training.accumulation = whole(all, "accumulation");
@@ -128,7 +129,6 @@ TrainingConfig training_of(const Params& all) {
     }
     training.augment_shift = whole(all, "augment_shift");
     training.augment_flip = std::get<bool>(all.at("augment_flip"));
-    training.class_metrics = std::get<bool>(all.at("class_metrics"));
     const std::string precision = text(all, "precision");
     training.measured_precision = precision == "auto";
     for (const Precision one : {Precision::tf32, Precision::bfloat16, Precision::float16})
@@ -173,7 +173,8 @@ Result<Configuration> read_configuration(const Params& given) {
 
     Configuration configuration;
     configuration.data = data_of(*all);
-    configuration.training = training_of(*all);
+    if (!is_trees(*all)) configuration.training = training_of_network(*all);
+    configuration.training.class_metrics = std::get<bool>(all->at("class_metrics"));
     auto weights = parse_class_weights(text(*all, "class_weights"));
     if (!weights) return weights.error();
     configuration.training.class_weights = *std::move(weights);

@@ -24,6 +24,12 @@ struct ReplicaSpec {
     int fold = 0;  ///< the fold whose training samples it uses
 };
 
+/// The seed of a fold's model. Folds begin with different weights and draw differently, so that their mean is one over
+/// these, too.
+constexpr std::uint64_t seed_of_fold(std::uint64_t seed, int fold) {
+    return seed + static_cast<std::uint64_t>(fold) * 0x9E3779B97F4A7C15U;
+}
+
 /// Training figures of a replica's last step.
 struct ReplicaStep {
     double loss = 0;  ///< mean over the step's iterations, with label smoothing

@@ -15,11 +15,6 @@ using to_worker::Action;
 namespace {
 /// Some processors give a NaN a sign; this drops it.
 std::string loss_text(double loss) { return std::isnan(loss) ? "nan" : to_text(loss); }
-
-/// Folds begin with different weights and draw differently, so that their mean is one over these, too.
-std::uint64_t seed_of_fold(std::uint64_t seed, int fold) {
-    return seed + static_cast<std::uint64_t>(fold) * 0x9E3779B97F4A7C15U;
-}
 }  // namespace
 
 Trial::Trial(to_worker::Run run, Configuration configuration, GroupPlan plan, WorkerContext& context, TrialHost& host)
@@ -31,10 +26,7 @@ Trial::Trial(to_worker::Run run, Configuration configuration, GroupPlan plan, Wo
       buffers_(acquire_buffers(context, plan_)),
       files_(run_.folder, binding_text(run_, configuration_, context.data->fingerprint)),
       replica_progress_(static_cast<std::size_t>(plan_.folds)) {
-    if (plan_.folds > 1 && !run_.save.empty())
-        throw InvalidTrial("data.validation.folds: " + std::to_string(plan_.folds) +
-                           " folds make as many models, and a file holds one: to save a model, train it with one "
-                           "split, such as data.validation: 0.1");
+    if (plan_.folds > 1 && !run_.save.empty()) throw InvalidTrial(one_model_only(plan_.folds));
     resume();
 }
 
@@ -122,9 +114,7 @@ void Trial::enter_trainer(Trainer& trainer, int replica) {
                                  context_.device.name()));
     if (const std::string text = checkpointing_text(trainer.plan()); !text.empty()) host_.log(text);
     if (const std::string remark = context_.device.remark(); !remark.empty()) host_.log("warning: " + remark);
-    char fingerprint[9];
-    std::snprintf(fingerprint, sizeof fingerprint, "%08x", static_cast<unsigned>(context_.data->fingerprint));
-    host_.started(progress_.step, fingerprint);
+    host_.started(progress_.step, fingerprint_text(context_.data->fingerprint));
 }
 
 void Trial::leave_trainer() {
@@ -300,7 +290,8 @@ void Trial::test_and_save() {
     }
     if (!run_.save.empty()) {
         if (!host_.should_continue("saving")) throw StopRequested{};
-        const auto written = save_model(run_.save, configuration_, *plan_.model, *context_.data, buffers_.best,
+        const auto written = save_model(run_.save, configuration_, *context_.data,
+                                        tensors_of(*plan_.model, context_.data->folds.front(), buffers_.best),
                                         kept ? progress_.best_step : progress_.step);
         if (!written) throw InvalidTrial("cannot save the model: " + written.error().message);
         host_.log("saved " + run_.save);

@@ -44,16 +44,19 @@ Result<void> TrialFiles::read_best(std::span<float> weights, const TrialProgress
     return {};
 }
 
-Result<void> save_model(const std::filesystem::path& file, const Configuration& configuration, const Model& model,
-                        const DeviceData& data, std::span<const float> weights, std::int64_t step) {
+std::vector<NamedTensor> tensors_of(const Model& model, const FoldFacts& fold, std::span<const float> weights) {
     std::vector<NamedTensor> tensors;
     for (const Parameter& parameter : model.block().parameters)
         tensors.push_back({parameter.name, parameter.shape,
                            weights.subspan(static_cast<std::size_t>(parameter.first),
                                            static_cast<std::size_t>(parameter.elements()))});
-    const FoldFacts& fold = data.folds.front();
     tensors.push_back({"input.mean", {1}, {&fold.mean, 1}});
     tensors.push_back({"input.deviation", {1}, {&fold.deviation, 1}});
+    return tensors;
+}
+
+Result<void> save_model(const std::filesystem::path& file, const Configuration& configuration, const DeviceData& data,
+                        std::span<const NamedTensor> tensors, std::int64_t step) {
     auto keys = nlohmann::json::object();
     for (const auto& entry : configuration.all)
         std::visit(Overloaded{[&](const JsonText& held) { keys[entry.first] = nlohmann::json::parse(held.text); },
@@ -66,8 +69,9 @@ Result<void> save_model(const std::filesystem::path& file, const Configuration& 
         {"step", std::to_string(step)},
         {"configuration", keys.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)},
         {"input", sample_json(data.shape)}};
-    metadata[data.shape.task == Task::classification ? "classes" : "outputs"] = std::to_string(model.outputs());
-    if (!fold.facts.encoding.empty()) metadata["encoding"] = fold.facts.encoding;
+    metadata[data.shape.task == Task::classification ? "classes" : "outputs"] = std::to_string(data.shape.outputs);
+    if (const std::string& encoding = data.folds.front().facts.encoding; !encoding.empty())
+        metadata["encoding"] = encoding;
     return write_safetensors(file, metadata, tensors);
 }
 

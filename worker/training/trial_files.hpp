@@ -6,12 +6,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hpo/result.hpp"
 #include "worker/data/device_data.hpp"
 #include "worker/models/model.hpp"
 #include "worker/training/configuration.hpp"
 #include "worker/training/health.hpp"
+#include "worker/training/safetensors.hpp"
 #include "worker/training/schedule.hpp"
 
 namespace hpo {
@@ -49,8 +51,11 @@ class TrialFiles {
     std::uint64_t binding_;
 };
 
-/// Exports the weights in the format of safetensors.hpp. The error names the file and the reason.
-Result<void> save_model(const std::filesystem::path& file, const Configuration& configuration, const Model& model,
-                        const DeviceData& data, std::span<const float> weights, std::int64_t step);
+/// The tensors of a network's file: its parameters, and the scale of its input. They refer to `fold` and `weights`.
+std::vector<NamedTensor> tensors_of(const Model& model, const FoldFacts& fold, std::span<const float> weights);
+
+/// Exports a model in the format of safetensors.hpp. The error names the file and the reason.
+Result<void> save_model(const std::filesystem::path& file, const Configuration& configuration, const DeviceData& data,
+                        std::span<const NamedTensor> tensors, std::int64_t step);
 
 }  // namespace hpo

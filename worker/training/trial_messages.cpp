@@ -38,22 +38,38 @@ bool applies(const WorkerKey& key, const Params& all) {
 
 std::string mebibytes(std::int64_t bytes) { return format("%.1f MiB", static_cast<double>(bytes) / (1 << 20)); }
 
-std::string configuration_line(const to_worker::Run& run, const Configuration& configuration, const GroupPlan& plan,
-                               std::size_t arena_bytes, const DeviceData& data, const std::string& device) {
+std::string parameters_line(const to_worker::Run& run, const Configuration& configuration) {
     std::string line = format("trial %lld, attempt %lld:", static_cast<long long>(run.id.trial),
                               static_cast<long long>(run.id.attempt));
     for (const auto& [key, value] : configuration.all)
         if (key != "seed" && applies(*find_worker_key(key), configuration.all))
             line += " " + key + "=" + to_text(value);
-    line += format(" seed=%llu", static_cast<unsigned long long>(configuration.seed.value_or(run.seed)));
-    line += format("; %lld parameters, %lld samples to train on, %lld to validate, %lld to test",
-                   static_cast<long long>(plan.model->block().count()), static_cast<long long>(data.sizes.train),
-                   static_cast<long long>(data.sizes.validation), static_cast<long long>(data.shape.test));
-    if (plan.folds > 1) line += format(", in %d folds", plan.folds);
-    line += format("; %lld steps of %lld iterations; arena ", static_cast<long long>(run.steps),
-                   static_cast<long long>(plan.pace.of_trial.iterations_per_step));
-    return line + mebibytes(static_cast<std::int64_t>(arena_bytes)) + ", data " + mebibytes(data.bytes()) + "; " +
-           device;
+    return line + format(" seed=%llu", static_cast<unsigned long long>(configuration.seed.value_or(run.seed)));
+}
+
+std::string samples_text(const DeviceData& data) {
+    std::string text =
+        format("%lld samples to train on, %lld to validate, %lld to test", static_cast<long long>(data.sizes.train),
+               static_cast<long long>(data.sizes.validation), static_cast<long long>(data.shape.test));
+    if (data.sizes.folds > 1) text += format(", in %d folds", data.sizes.folds);
+    return text;
+}
+
+std::string configuration_line(const to_worker::Run& run, const Configuration& configuration, const GroupPlan& plan,
+                               std::size_t arena_bytes, const DeviceData& data, const std::string& device) {
+    return parameters_line(run, configuration) +
+           format("; %lld parameters, ", static_cast<long long>(plan.model->block().count())) + samples_text(data) +
+           format("; %lld steps of %lld iterations; arena ", static_cast<long long>(run.steps),
+                  static_cast<long long>(plan.pace.of_trial.iterations_per_step)) +
+           mebibytes(static_cast<std::int64_t>(arena_bytes)) + ", data " + mebibytes(data.bytes()) + "; " + device;
+}
+
+std::string fingerprint_text(std::uint32_t fingerprint) { return format("%08x", static_cast<unsigned>(fingerprint)); }
+
+std::string one_model_only(int folds) {
+    return "data.validation.folds: " + std::to_string(folds) +
+           " folds make as many models, and a file holds one: to save a model, train it with one split, such as "
+           "data.validation: 0.1";
 }
 
 Metrics task_metrics(Task task, const Evaluation& evaluation, const DeviceData& data, Part part, int fold) {
@@ -109,9 +125,10 @@ std::string step_line(const Report& report, std::int64_t steps, Task task) {
         if (const auto found = report.metrics.find(std::string(metric.name)); found != report.metrics.end())
             line +=
                 " " + found->first + " " + metric_text(found->second) + error_text(report.metrics, found->first) + ",";
-    line += format(" %.1f it/s, %.0f samples/s, gradient %.3g, lr %.3g", report.iterations_per_second.value_or(0),
-                   report.samples_per_second.value_or(0), report.gradient_norm.value_or(0),
-                   report.learning_rate.value_or(0));
+    line += format(" %.1f it/s, %.0f samples/s", report.iterations_per_second.value_or(0),
+                   report.samples_per_second.value_or(0));
+    if (report.gradient_norm) line += format(", gradient %.3g", *report.gradient_norm);
+    if (report.learning_rate) line += format(", lr %.3g", *report.learning_rate);
     if (!report.warning.empty()) line += "; " + report.warning;
     return line;
 }

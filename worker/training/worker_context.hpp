@@ -43,6 +43,7 @@ struct WorkerContext {
         device.slots() > 1 ? std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 2, 4, 32) : 1};
     Tuning tuning{};                   ///< of the device
     std::vector<std::string> notes{};  ///< see from_worker::Hello
+    std::vector<int> cores{};          ///< of the host, to compute on; none: one thread on any core
 
     /// Frees the data, the arena and the buffers.
     void clear();
@@ -58,6 +59,9 @@ template <class T>
 T value_or_throw(Result<T> result) {
     if (!result) throw InvalidTrial(result.error().message);
     return *std::move(result);
+}
+inline void value_or_throw(const Result<void>& result) {
+    if (!result) throw InvalidTrial(result.error().message);
 }
 
 /// Returns true if the device's memory is the host's.

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "worker/backends/gpu/cuda_toolkit.hpp"
-#include "worker/backends/gpu/library.hpp"
+#include "worker/backends/library.hpp"
 
 namespace hpo::gpu::cuda {
 

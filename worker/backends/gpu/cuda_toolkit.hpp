@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "hpo/result.hpp"
-#include "worker/backends/gpu/library.hpp"
+#include "worker/backends/library.hpp"
 
 namespace hpo::gpu {
 

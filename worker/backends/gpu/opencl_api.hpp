@@ -7,7 +7,7 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
-#include "worker/backends/gpu/library.hpp"
+#include "worker/backends/library.hpp"
 
 namespace hpo::gpu::cl {
 

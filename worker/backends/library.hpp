@@ -1,4 +1,4 @@
-// A shared library that is loaded at run time, so that the programs start without the libraries of a GPU.
+// A shared library that is loaded at run time, so that the programs start without it.
 #pragma once
 
 #include <dlfcn.h>
@@ -9,7 +9,7 @@
 
 #include "hpo/result.hpp"
 
-namespace hpo::gpu {
+namespace hpo {
 
 /// It is never unloaded, since drivers keep threads and exit handlers.
 class Library {
@@ -48,4 +48,4 @@ class Library {
     void* handle_ = nullptr;
 };
 
-}  // namespace hpo::gpu
+}  // namespace hpo

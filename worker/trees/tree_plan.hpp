@@ -1,0 +1,12 @@
+// Answers what a trial of trees needs.
+#pragma once
+
+#include "hpo/messages.hpp"
+#include "worker/training/worker_context.hpp"
+
+namespace hpo {
+
+/// Never throws: what makes the trial impossible is the answer's error.
+from_worker::PlanAnswer answer_tree_plan(const to_worker::Plan& question, const WorkerContext& context);
+
+}  // namespace hpo
