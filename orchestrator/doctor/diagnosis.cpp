@@ -87,6 +87,12 @@ class Doctor {
             add({"oneDNN", Health::missing, printable(one_dnn.problem),
                  "OpenBLAS computes all products in float32, and may take longer for large ones",
                  "apt install libdnnl2"});
+        const FoundLibrary xgboost = library_in(libraries, "xgboost");
+        if (!xgboost.path.empty())
+            well("XGBoost", printable(xgboost.path));
+        else
+            add({"XGBoost", Health::missing, "the library is not installed", "model.type: trees cannot be grown",
+                 "apt install libxgboost0"});
     }
 
     void gpus() {

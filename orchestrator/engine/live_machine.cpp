@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "hpo/user_cache.hpp"
+#include "hpo/worker_key_defaults.hpp"
 #include "orchestrator/devices/selection.hpp"
 #include "orchestrator/engine/one_worker.hpp"
 #include "orchestrator/engine/thread_time.hpp"
@@ -36,14 +37,22 @@ std::optional<std::int64_t> value_for(const std::vector<std::int64_t>& list, std
     return list.size() == 1 ? list.front() : list.at(std::min(index, list.size() - 1));
 }
 
+/// The study's resources. Trees grow on the host alone, so that `auto` leaves the GPUs to others.
+Resources resources_of(const Study& study) {
+    Resources resources = study.resources;
+    if (study.native() && is_trees(study.fixed) && resources.backend == "auto" && resources.devices.empty())
+        resources.backend = "cpu";
+    return resources;
+}
+
 }  // namespace
 
 LiveMachine::LiveMachine(const Study& study, DeviceMonitor monitor)
-    : resources_(study.resources), native_(!study.script()), host_(read_host()), monitor_(std::move(monitor)) {}
+    : resources_(resources_of(study)), native_(!study.script()), host_(read_host()), monitor_(std::move(monitor)) {}
 
 Result<LiveMachine> LiveMachine::make(const Study& study, const std::filesystem::path& hpo,
                                       const std::function<void(const DeviceNotice&)>& tell) {
-    const Resources& resources = study.resources;
+    const Resources resources = resources_of(study);
     const bool native = !study.script();
     const bool opencl_may_serve = resources.backend == "auto" && (has_gpu_file() || std::getenv("HPO_OPENCL_LIBRARY"));
     const bool with_opencl =

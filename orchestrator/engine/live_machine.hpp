@@ -78,7 +78,7 @@ class LiveMachine final : public SessionMachine {
     };
     [[nodiscard]] std::vector<std::int64_t> pids_of(std::span<const WorkerIndex> workers) const;
 
-    const Resources& resources_;
+    Resources resources_;
     bool native_, host_too_ = false;
     Host host_;
     DeviceMonitor monitor_;

@@ -31,6 +31,7 @@ Result<DataFacts> read_facts(std::string_view text, const std::string& path) {
     facts.outputs = json.value("outputs", std::int64_t{0});
     facts.image = json.value("image", false);
     facts.classes = json.value("classes", false);
+    facts.trees = json.value("trees", false);
     for (const auto& one : json.value("columns", nlohmann::json::array())) {
         ColumnFacts column{one.value("name", ""), one.value("kind", ""), one.value("missing", std::int64_t{0}),
                            one.value("distinct", std::int64_t{0}), one.value("example", "")};

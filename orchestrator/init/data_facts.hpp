@@ -33,6 +33,7 @@ struct DataFacts {
     std::string target;
     bool target_was_guessed = false;                           ///< by likely_target()
     std::vector<std::pair<std::string, std::int64_t>> values;  ///< of the target, with their counts
+    bool trees = false;                                        ///< the worker can grow boosted trees
     // Of arrays, images and texts:
     std::string sample;  ///< such as "images of 28 x 28"
     std::int64_t outputs = 0;

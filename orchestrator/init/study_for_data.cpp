@@ -26,6 +26,7 @@ constexpr double telling = 0.95;               // area under the ROC curve of on
 constexpr double rare = 0.2;                   // share of the rarest of two classes: accuracy says little
 constexpr std::size_t shown_names = 12;        // in a comment
 constexpr std::int64_t least_rows_to_search = 50;
+constexpr std::int64_t rounds_wanted = 300;  // of boosted trees in a trial
 
 /// A line of columns with one title, such as "numbers  width, height (3 missing)".
 class Listed {
@@ -160,7 +161,26 @@ struct Size {
 };
 
 std::string parameter(const std::string& name, const std::string& range) {
-    return "  " + name + ':' + std::string(name.size() < 13 ? 13 - name.size() : 1, ' ') + range + '\n';
+    return "  " + name + ':' + std::string(name.size() < 18 ? 18 - name.size() : 1, ' ') + range + '\n';
+}
+
+/// Makes the parameters of a space, one a line, exist only where `type` has this value.
+std::string only_where(const std::string& type, const std::string& lines) {
+    std::string text;
+    for (const char c : lines) {
+        if (c == '}') text += ", when: {type: [" + type + "]}";
+        text += c;
+    }
+    return text;
+}
+
+std::string tree_lines() {
+    return parameter("eta", "{type: float, low: 0.02, high: 0.3, log: true}   # learning rate of boosting") +
+           parameter("max_depth", "{type: int, low: 2, high: 8}") +
+           parameter("min_child_weight", "{type: float, low: 0.5, high: 20, log: true}   # of a leaf") +
+           parameter("subsample", "{type: float, low: 0.5, high: 1.0}   # of the rows of a tree") +
+           parameter("colsample_bytree", "{type: float, low: 0.4, high: 1.0}   # of the features of a tree") +
+           parameter("reg_lambda", "{type: float, low: 0.1, high: 10, log: true}");
 }
 
 std::string optimizer_lines() {
@@ -245,6 +265,7 @@ Result<FirstStudy> study_for_table(const DataFacts& facts, bool as_series) {
     roles.found.insert(roles.found.begin(), "target    " + printable(facts.target) +
                                                 (facts.target_was_guessed ? " (a guess; --target names another)" : "") +
                                                 ": " + (classes ? classes_text(facts.values, facts.rows) : "numbers"));
+    const std::int64_t epochs = size.epochs(150);
     Parts parts;
     parts.objective = uneven ? "{metric: val_auc, direction: maximize}   # one class is rare, so accuracy says little"
                       : classes ? "{metric: val_accuracy, direction: maximize}"
@@ -253,6 +274,15 @@ Result<FirstStudy> study_for_table(const DataFacts& facts, bool as_series) {
     if (roles.categories > 0)
         parts.space +=
             parameter("embedding_width", "{type: categorical, choices: [0, 50]}   # texts as learned vectors");
+    const bool trees = facts.trees && !as_series;
+    if (trees)
+        parts.space =
+            parameter("type", "{type: categorical, choices: [trees, mlp]}   # boosted trees or a perceptron") +
+            only_where("trees", tree_lines()) + only_where("mlp", parts.space);
+    else if (!as_series)
+        roles.warnings.push_back(
+            "boosted trees, often the best for tables, are left out: they need XGBoost (apt install "
+            "libxgboost0, then hpo init again)");
     std::string data = "format: " + std::string(as_series ? "series" : facts.format) + ", path: " + quoted(facts.path) +
                        ", target: " + quoted(facts.target);
     if (!roles.ignored.empty()) data += ", ignore: " + list_of(roles.ignored);
@@ -263,10 +293,12 @@ Result<FirstStudy> study_for_table(const DataFacts& facts, bool as_series) {
     parts.worker = std::string(as_series ? ""
                                : classes ? "  task: classification\n"
                                          : "  task: regression\n") +
-                   "  data: {" + data + "}\n  model: {type: mlp, norm: layer}\n" +
-                   "  training: {optimizer: adamw, schedule: one-cycle, clip: 1.0" +
+                   "  data: {" + data + "}\n  model: {" +
+                   (trees ? "rounds: " + std::to_string(std::max<std::int64_t>(1, rounds_wanted / epochs)) + ", "
+                          : std::string("type: mlp, ")) +
+                   "norm: layer}\n" + "  training: {optimizer: adamw, schedule: one-cycle, clip: 1.0" +
                    (uneven ? ", class_metrics: true" : "") + "}\n";
-    parts.budget = budget_line(40, size.epochs(150));
+    parts.budget = budget_line(40, epochs);
     return assembled(facts,
                      facts.path + ": " + counted(facts.rows, "row") + ", " +
                          counted(static_cast<std::int64_t>(facts.columns.size()), "column"),

@@ -39,9 +39,13 @@ bool is_replaced(const WorkerKey& key, const Params& given) {
 Params with_defaults(const Study& study, const TrialRecord& trial) {
     Params all = complete(study, trial);
     if (!study.native()) return all;
+    all = fix_parameters(study, all).fixed;  // without the keys of other types of models
+    const auto type = all.find("type");
+    const std::string chosen =
+        type == all.end() ? std::string(find_worker_key("type")->fallback) : to_text(type->second);
     for (const WorkerKey& key : worker_keys) {
         const bool affects_training = key.section == "model" || key.section == "training" || key.name == "validation";
-        if (!affects_training || key.fallback.empty()) continue;
+        if (!affects_training || key.fallback.empty() || !applies_with(key, "type", chosen)) continue;
         if (!is_replaced(key, all)) all.try_emplace(std::string(key.name), default_value(key));
     }
     all["epochs"] = study.budget.epochs;
@@ -68,9 +72,7 @@ std::string as_yaml(const Study& study, const TrialRecord& trial) {
                        ".\n";
     if (study.native()) head += "# hpo train best.yaml -o model.safetensors   (if this file is best.yaml)\n";
     if (!study.has_worker()) return head + parameters_as_yaml(trial);
-    Study fixed = fix_parameters(study, trial.params);
-    if (study.native()) fixed.fixed = complete(study, trial);
-    return head + write_study(fixed);
+    return head + write_study(fix_parameters(study, study.native() ? complete(study, trial) : trial.params));
 }
 
 std::string as_json(const Study& study, const TrialRecord& trial) {

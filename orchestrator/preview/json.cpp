@@ -15,10 +15,13 @@ Json numbers(const SampleRange& range) { return {range.least, range.typical, ran
 
 void add_native(Json& json, const NativePreview& native, bool on_device) {
     json["data"] = native.data;
-    json["parameters"] = numbers(native.parameters);
+    json["parameters"] = native.networks ? numbers(native.networks->parameters) : Json(nullptr);
     json["host_bytes"] = numbers(native.host_bytes);
     if (on_device) json["device_bytes"] = numbers(native.device_bytes);
-    json["updates"] = {{"epoch", numbers(native.epoch_updates)}, {"trial", numbers(native.trial_updates)}};
+    json["updates"] = native.networks ? Json{{"epoch", numbers(native.networks->epoch_updates)},
+                                             {"trial", numbers(native.networks->trial_updates)}}
+                                      : Json(nullptr);
+    if (native.rounds) json["rounds"] = numbers(*native.rounds);
     for (const SampleForecast& one : native.backends.samples)
         json["backends"].push_back({{"trial", one.trial}, {"cpu_seconds", one.cpu}, {"gpu_seconds", one.gpu}});
     json["too_large"] = Json::array();

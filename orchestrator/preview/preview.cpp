@@ -7,6 +7,7 @@
 #include "hpo/batch_size.hpp"
 #include "hpo/or_fail.hpp"
 #include "hpo/result.hpp"
+#include "hpo/worker_key_defaults.hpp"
 #include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/session_concurrency.hpp"
 #include "orchestrator/engine/warm_start.hpp"
@@ -72,19 +73,26 @@ PackingQuestion question_of(const Study& study, const WorkerPlan& plan, const Li
     return question;
 }
 
-/// Counts the optimizer's updates of the samples in an epoch and in all.
-void count_updates(const Study& study, NativePreview& native) {
+/// Fills in what depends on the kind of model: sizes and updates of networks, rounds of trees.
+void count_models(const Study& study, NativePreview& native) {
     const auto in_all = [&](const Sample& sample) { return sample.answer.iterations_per_step * study.budget.epochs; };
-    native.epoch_updates = range_over(native.samples, [](const Sample& sample) {
+    Samples trees, networks;
+    for (const Sample& sample : native.samples) (is_trees(sample.params) ? trees : networks).push_back(sample);
+    if (!trees.empty()) native.rounds = range_over(trees, in_all);
+    if (networks.empty()) return;
+    NetworkPreview& its = native.networks.emplace();
+    its.samples = static_cast<std::int64_t>(networks.size());
+    its.parameters = range_over(networks, [](const Sample& sample) { return sample.answer.parameters; });
+    its.epoch_updates = range_over(networks, [](const Sample& sample) {
         const std::int64_t samples = sample.answer.training_samples;
         return std::max<std::int64_t>(1, samples / batch_size_of(sample.params, samples));
     });
-    native.trial_updates = range_over(native.samples, in_all);
-    native.few_updates = std::count_if(native.samples.begin(), native.samples.end(),
-                                       [&](const Sample& sample) { return in_all(sample) < enough_updates_in_all; });
-    const Sample& first = native.samples.front();
+    its.trial_updates = range_over(networks, in_all);
+    its.few_updates = std::count_if(networks.begin(), networks.end(),
+                                    [&](const Sample& sample) { return in_all(sample) < enough_updates_in_all; });
+    const Sample& first = networks.front();
     if (!first.params.contains("batch_size"))
-        native.default_batch = batch_size_of(first.params, first.answer.training_samples);
+        its.default_batch = batch_size_of(first.params, first.answer.training_samples);
 }
 
 /// Plans samples in a worker and times the typical one beside as many as will train with it.
@@ -111,8 +119,7 @@ NativePreview native_trials(const CheckedStudy& checked, const Programs& program
     const auto workers = std::max<std::int64_t>(1, native.packing.workers);
     native.side_by_side = std::max<std::int64_t>(1, (native.packing.at_once + workers - 1) / workers);
     native.step_seconds = measured_step(study, *worker, typical, native.side_by_side);
-    count_updates(study, native);
-    native.parameters = range_over(native.samples, [](const Sample& sample) { return sample.answer.parameters; });
+    count_models(study, native);
     native.host_bytes =
         range_over(native.samples, [](const Sample& sample) { return sample.answer.footprint.host_bytes; });
     if (question.on_device)

@@ -33,14 +33,22 @@ struct SearchPreview {
     std::vector<Rule> rules;          ///< of stopping
 };
 
+/// Networks among the samples of a native worker.
+struct NetworkPreview {
+    std::int64_t samples = 0;
+    SampleRange parameters;
+    SampleRange epoch_updates, trial_updates;  ///< by the optimizer
+    std::int64_t few_updates = 0;              ///< samples with fewer than enough_updates_in_all (batch_size.hpp)
+    std::int64_t default_batch = 0;            ///< batch size that the worker chooses; 0: the study states it
+};
+
 /// The trials of a study with a native worker, which has planned samples of them.
 struct NativePreview {
     std::vector<std::string> data;  ///< description of a trial's data, one line each
     Samples samples;
-    SampleRange parameters, host_bytes, device_bytes;  ///< of the samples; device_bytes are 0 without a device
-    SampleRange epoch_updates, trial_updates;          ///< of the samples: updates by the optimizer
-    std::int64_t few_updates = 0;    ///< samples with fewer than enough_updates_in_all (batch_size.hpp)
-    std::int64_t default_batch = 0;  ///< batch size that the worker chooses; 0: the study states it
+    SampleRange host_bytes, device_bytes;    ///< of the samples; device_bytes are 0 without a device
+    std::optional<NetworkPreview> networks;  ///< of the samples that are networks; absent: none is
+    std::optional<SampleRange> rounds;       ///< of boosting in a trial, of the samples that are trees
     BackendForecast backends;
     std::int64_t side_by_side = 1;       ///< trials that were timed at once
     std::optional<double> step_seconds;  ///< of the typical sample, measured; absent: no speed was measured

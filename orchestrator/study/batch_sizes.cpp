@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hpo/batch_size.hpp"
+#include "hpo/worker_key_defaults.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo {
@@ -34,7 +35,7 @@ std::int64_t smallest_batch_size(const Study& study, std::int64_t training_sampl
 }
 
 bool batch_sizes_depend_on_data(const Study& study) {
-    if (!study.native()) return false;
+    if (!study.native() || is_trees(study.fixed)) return false;
     const bool by_default = searched(study) == nullptr && !study.fixed.contains("batch_size");
     if (study.policy.min_batch_size) return by_default && *study.policy.min_batch_size > smallest_auto_batch;
     return !by_default && smallest_batch_size(study, largest_auto_batch) < largest_auto_batch;

@@ -421,7 +421,7 @@ void check_batch_size(Diagnostics& diagnostics, const ReadSpace& space, const Re
     if (fixed != worker.params.end()) {
         const double size = number_or(fixed->second, HUGE_VAL);
         if (size < least) refuse(worker.locations.at("batch_size"), "'batch_size' of " + exact_number(size), size);
-    } else if (worker.native() && worker.locations.count("batch_size") == 0) {
+    } else if (worker.native() && worker.locations.count("batch_size") == 0 && !is_trees(worker.params)) {
         const auto size = static_cast<double>(largest_auto_batch);
         if (size < least) refuse(worker.location, "the default 'batch_size' of at most " + exact_number(size), size);
     }

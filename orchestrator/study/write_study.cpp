@@ -330,10 +330,24 @@ std::string write_study(const Study& study) {
     return out;
 }
 
+/// Returns the parameters without the native worker's keys of models other than the chosen one, which a search over
+/// `type` has fixed as well.
+static Params of_chosen_model(const Params& params) {
+    const auto type = params.find("type");
+    if (type == params.end()) return params;
+    const std::string chosen = to_text(type->second);
+    Params kept;
+    for (const auto& [name, value] : params)
+        if (const WorkerKey* key = find_worker_key(name); key == nullptr || applies_with(*key, "type", chosen))
+            kept.emplace(name, value);
+    return kept;
+}
+
 Study fix_parameters(const Study& study, const Params& params) {
     Study fixed = study;
     fixed.name = study.name.substr(0, 59) + "-best";
     for (const auto& [name, value] : params) fixed.fixed.insert_or_assign(name, value);
+    if (study.native()) fixed.fixed = of_chosen_model(fixed.fixed);
     fixed.space.clear();
     fixed.where.clear();
     fixed.start.clear();

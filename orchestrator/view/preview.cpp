@@ -195,17 +195,17 @@ std::string backend_rows(const NativePreview& native) {
            row("", "each on the one where it is predicted to end first, given the running trials (resources.backend)");
 }
 
-std::string updates_rows(const NativePreview& native) {
-    const std::int64_t samples = native.samples.front().answer.training_samples;
-    const std::string batch = native.default_batch > 0
-                                  ? " in batches of " + std::to_string(native.default_batch) + " (by default, for " +
+std::string updates_rows(const NetworkPreview& networks, std::int64_t samples) {
+    const std::string batch = networks.default_batch > 0
+                                  ? " in batches of " + std::to_string(networks.default_batch) + " (by default, for " +
                                         std::to_string(samples) + " samples)"
                                   : "";
-    std::string text = row("updates", sample_range_text(native.epoch_updates, integer_text) + " an epoch" + batch +
-                                          "; " + sample_range_text(native.trial_updates, integer_text) + " in a trial");
-    if (2 * static_cast<std::size_t>(native.few_updates) <= native.samples.size()) return text;
+    std::string text =
+        row("updates", sample_range_text(networks.epoch_updates, integer_text) + " an epoch" + batch + "; " +
+                           sample_range_text(networks.trial_updates, integer_text) + " in a trial");
+    if (2 * networks.few_updates <= networks.samples) return text;
     return text +
-           row("", "warning: " + std::to_string(native.few_updates) + " of " + std::to_string(native.samples.size()) +
+           row("", "warning: " + std::to_string(networks.few_updates) + " of " + std::to_string(networks.samples) +
                        " sampled trials make fewer than " + std::to_string(enough_updates_in_all) +
                        " updates, which hardly train a model: take smaller batches or more epochs "
                        "(budget.epochs)");
@@ -214,7 +214,11 @@ std::string updates_rows(const NativePreview& native) {
 std::string native_rows(const Study& study, const NativePreview& native, bool on_device) {
     std::string text;
     for (const std::string& line : native.data) text += row(text.empty() ? "data" : "", printable(line));
-    text += row("trial", sample_range_text(native.parameters, integer_text) + " parameters");
+    if (native.networks)
+        text += row("trial", sample_range_text(native.networks->parameters, integer_text) + " parameters");
+    if (native.rounds)
+        text += row(native.networks ? "" : "trial",
+                    sample_range_text(*native.rounds, integer_text) + " rounds of boosted trees");
     text += row("", sample_range_text(native.host_bytes, bytes_text) + " of memory, data included");
     if (on_device) text += row("", sample_range_text(native.device_bytes, bytes_text) + " of the device's memory");
     const auto epochs = static_cast<double>(study.budget.epochs);
@@ -224,7 +228,8 @@ std::string native_rows(const Study& study, const NativePreview& native, bool on
                     " in full, for a typical one" +
                     (native.side_by_side > 1 ? " among " + std::to_string(native.side_by_side) + " side by side" : "") +
                     " (measured now)");
-    text += updates_rows(native) + backend_rows(native) + too_large_rows(native.samples);
+    if (native.networks) text += updates_rows(*native.networks, native.samples.front().answer.training_samples);
+    text += backend_rows(native) + too_large_rows(native.samples);
     if (native.step_seconds) {
         const auto at_once = static_cast<double>(std::max<std::int64_t>(1, native.packing.at_once));
         const auto trials = static_cast<double>(trials_of(study));

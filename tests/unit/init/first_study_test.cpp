@@ -26,6 +26,7 @@ DataFacts table(std::int64_t rows = 5'000) {
     DataFacts facts{.format = "csv", .path = "my data.csv", .rows = rows};
     facts.columns = {column("age", "number", 70), column("city", "text", 4), column("left", "text", 2)};
     facts.target = "left";
+    facts.trees = true;
     facts.values = {{"no", rows * 6 / 10}, {"yes", rows * 4 / 10}};
     return facts;
 }
@@ -67,6 +68,22 @@ TEST(FirstStudy, ATableBecomesAStudyWithWhatWasFound) {
                                          "texts     city (4 values)"));
     EXPECT_THAT(first.text, HasSubstr("# Written by hpo init. my data.csv: 5000 rows, 3 columns\n"));
     EXPECT_THAT(first.warnings, IsEmpty());
+}
+
+TEST(FirstStudy, ATableIsSearchedWithBoostedTreesAndAPerceptron) {
+    const Study study = accepted(made(table()).text);
+    EXPECT_EQ(find(study, "type")->choices, (std::vector<Value>{std::string("trees"), std::string("mlp")}));
+    EXPECT_FALSE(study.fixed.contains("type"));
+    for (const Dimension& dimension : study.space)
+        EXPECT_EQ(dimension.when.empty(), dimension.name == "type") << dimension.name;
+    const auto rounds = static_cast<std::int64_t>(number_or(study.fixed.at("rounds"), 0));
+    EXPECT_NEAR(static_cast<double>(rounds * study.budget.epochs), 300, 100);
+
+    DataFacts facts = table();
+    facts.trees = false;
+    const FirstStudy without = made(facts);
+    EXPECT_EQ(to_text(accepted(without.text).fixed.at("type")), "mlp");
+    EXPECT_THAT(without.warnings, ElementsAre(HasSubstr("apt install libxgboost0")));
 }
 
 TEST(FirstStudy, SpaceAndBudgetFollowTheNumberOfRows) {
@@ -164,6 +181,7 @@ TEST(FirstStudy, ASeriesTakesWindowsOfItsNumbers) {
     facts.columns = {column("when", "dates", 1001), column("load", "number", 1001)};
     facts.target = "load";
     const Study study = accepted(made(facts, true).text);
+    EXPECT_EQ(find(study, "type"), nullptr) << "windows have a perceptron alone";
     EXPECT_EQ(to_text(study.fixed.at("format")), "series");
     EXPECT_EQ(number_or(study.fixed.at("window"), 0), 37);
     EXPECT_EQ(to_text(study.fixed.at("ignore")), "when");

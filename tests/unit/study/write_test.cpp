@@ -128,6 +128,19 @@ TEST(WriteStudy, SlotsAreWrittenIfTheyAreGiven) {
     EXPECT_EQ(parsed(write_study(study)).resources.slots, 12);
 }
 
+TEST(WriteStudy, OfASearchOverTypesAConfigurationKeepsTheKeysOfItsOwn) {
+    Study study = parsed(small);
+    study.fixed["hidden"] = std::vector<std::int64_t>{8};
+    study.fixed["rounds"] = std::int64_t{5};
+    const Study trees = fix_parameters(study, {{"type", std::string("trees")}, {"eta", 0.1}});
+    EXPECT_TRUE(trees.fixed.contains("rounds"));
+    EXPECT_FALSE(trees.fixed.contains("hidden") || trees.fixed.contains("clip")) << trees.source;
+    const Study perceptron = fix_parameters(study, {{"type", std::string("mlp")}});
+    EXPECT_TRUE(perceptron.fixed.contains("hidden") && perceptron.fixed.contains("clip"));
+    EXPECT_FALSE(perceptron.fixed.contains("rounds"));
+    EXPECT_TRUE(parse(trees.source)) << parse(trees.source).error().message;
+}
+
 TEST(WriteStudy, AFixedConfigurationIsACompleteStudy) {
     const Study fixed = fix_parameters(
         parsed(small),

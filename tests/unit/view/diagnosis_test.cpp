@@ -25,7 +25,7 @@ Installation sound() {
     here.machine.available = 6 * gibibyte;
     here.machine.libraries = Json::parse(R"({
         "version": "1.2.3", "cpu": {"name": "cpu, x86-64-v3, oneDNN 2.6.3, OpenBLAS Haswell"},
-        "onednn": {"path": "/lib/libdnnl.so.2"}, "cuda": {"problem": "libcuda.so.1: not found"},
+        "onednn": {"path": "/lib/libdnnl.so.2"}, "xgboost": {"path": "/lib/libxgboost.so.0"}, "cuda": {"problem": "libcuda.so.1: not found"},
         "nvrtc": {"problem": "not found"}, "nvrtc_builtins": {"problem": "NVRTC is not there"},
         "cublas": {"problem": "not found"}, "opencl": {"problem": "OpenCL is not installed: not found"},
         "clblast": {"problem": "CLBlast is not installed: not found"}})");
@@ -192,6 +192,10 @@ TEST(Installation, WhatIsMissingElsewhereIsToldWithWhatFollowsAndTheCure) {
                   here.machine.libraries["onednn"] = {{"problem", "oneDNN is not installed"}};
               }).cure,
               "apt install libdnnl2");
+    EXPECT_EQ(missing([](auto& here) {
+                  here.machine.libraries["xgboost"] = {{"problem", "no library"}};
+              }).cure,
+              "apt install libxgboost0");
     EXPECT_EQ(missing([](auto& here) { here.store.free = 1 << 20; }).text,
               "1.000 MiB are free for studies in /home/me/runs");
     EXPECT_THAT(missing([](auto& here) { here.cache.path.clear(); }).cure, HasSubstr("XDG_CACHE_HOME"));
