@@ -11,7 +11,6 @@
 
 #include "hpo/random.hpp"
 #include "hpo/result.hpp"
-#include "hpo/text.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/repeat.hpp"
@@ -21,8 +20,8 @@
 #include "orchestrator/output/best_config.hpp"
 #include "orchestrator/output/study_json.hpp"
 #include "orchestrator/view/summary.hpp"
-#include "orchestrator/view/table.hpp"
 #include "orchestrator/view/terminal.hpp"
+#include "orchestrator/view/trial_list.hpp"
 
 namespace hpo::commands {
 
@@ -53,30 +52,6 @@ std::string front_json(const StudySnapshot& snapshot) {
     for (auto& one : json["front"])
         one["params"] = wire::from(snapshot.record.trial(one["trial"].get<std::int64_t>()).params);
     return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
-}
-
-/// A row a trial of the Pareto front.
-std::string front_table(const StudySnapshot& snapshot) {
-    using view::Table;
-    const Objective& objective = snapshot.study.objective;
-    std::vector<Table::Column> columns{{"TRIAL", Table::Align::right}, {objective.metric, Table::Align::right}};
-    const auto others = view::judged_metrics(objective);
-    for (const std::string& metric : others) columns.push_back({metric, Table::Align::right});
-    columns.push_back({"PARAMETERS"});
-    Table table(columns);
-    for (const TrialRecord* trial : front_of(snapshot.record, objective)) {
-        std::vector<std::string> cells{std::to_string(trial->number), short_number(*trial->value)};
-        for (const std::string& metric : others) cells.push_back(short_number(*metric_that_counts(*trial, metric)));
-        std::string parameters;
-        for (const auto& [name, value] : trial->params)
-            parameters += (parameters.empty() ? "" : " ") + name + "=" + view::value_text(value);
-        cells.push_back(std::move(parameters));
-        table.add(std::move(cells));
-    }
-    const std::string broken = view::constraints_text(snapshot.record, objective);
-    return view::front_text(snapshot.study, snapshot.record) + "\n" + table.draw(view::screen_of_stdout()) +
-           (broken.empty() ? "" : broken + "\n") + "Write one of them: hpo best " + snapshot.study.name +
-           "/NUMBER > best.yaml\n";
 }
 
 std::string no_single_best(const StudySnapshot& snapshot) {
@@ -142,7 +117,8 @@ CommandAction best(CLI::App& app) {
             const bool table =
                 arguments->format == "table" || (arguments->format.empty() && view::is_terminal(STDOUT_FILENO));
             if (!table && arguments->format != "json") throw Fatal(no_single_best(snapshot));
-            print(table ? front_table(snapshot) : front_json(snapshot));
+            print(table ? view::draw_front(snapshot.study, snapshot.record, view::screen_of_stdout())
+                        : front_json(snapshot));
             return 0;
         }
         if (arguments->format == "table")

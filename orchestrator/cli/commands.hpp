@@ -1,4 +1,4 @@
-// Declares the commands. Each is defined in its own file and listed in the table of cli.cpp.
+// Declares the commands. Each is defined in its own file and listed in command_table.cpp.
 #pragma once
 
 #include <functional>

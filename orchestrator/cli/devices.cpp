@@ -12,8 +12,8 @@
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/devices/assess.hpp"
 #include "orchestrator/devices/selection.hpp"
+#include "orchestrator/doctor/machine_json.hpp"
 #include "orchestrator/doctor/machine_reading.hpp"
-#include "orchestrator/output/trial_json.hpp"
 #include "orchestrator/view/pools.hpp"
 #include "orchestrator/view/table.hpp"
 #include "orchestrator/view/terminal.hpp"
@@ -21,7 +21,6 @@
 namespace hpo::commands {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using view::Table;
 
 std::string names(const std::set<std::string>& studies) {
@@ -34,12 +33,6 @@ std::string number_text(double cores) {
     char text[32];
     std::snprintf(text, sizeof text, cores == std::floor(cores) ? "%.0f" : "%.1f", cores);
     return text;
-}
-
-/// Returns the name of the host if the reservation is of one that a session has beside others.
-std::string host_among_several(const DeviceReservation& reservation) {
-    const auto& name = reservation.device;
-    return name.ends_with("/host") ? name.substr(0, name.size() - std::string_view("/host").size()) : "";
 }
 
 std::string draw(const MachineReading& machine) {
@@ -80,75 +73,6 @@ std::string draw(const MachineReading& machine) {
     return table.draw(view::screen_of_stdout()) + notes;
 }
 
-Json studies_json(const std::vector<SessionReservations>& sessions, const std::string& device) {
-    Json all = Json::array();
-    for (const SessionReservations& session : sessions)
-        for (const DeviceReservation& reservation : session.devices)
-            if (reservation.device == device)
-                all.push_back({{"study", session.study},
-                               {"pid", session.pid},
-                               {"trials", reservation.trials},
-                               {"reserved", reservation.reserved},
-                               {"used", reservation.used}});
-    return all;
-}
-
-Json hosts_json(const std::vector<SessionReservations>& sessions) {
-    Json all = Json::array();
-    for (const SessionReservations& session : sessions)
-        for (const DeviceReservation& one : session.devices)
-            if (const std::string host = host_among_several(one); !host.empty())
-                all.push_back({{"study", session.study},
-                               {"pid", session.pid},
-                               {"host", host},
-                               {"state", one.state},
-                               {"reason", one.reason.empty() ? Json(nullptr) : Json(one.reason)},
-                               {"trials", one.trials},
-                               {"reserved", one.reserved},
-                               {"used", one.used}});
-    return all;
-}
-
-Json to_json(const MachineReading& machine) {
-    const Reserved on_host = reserved_on(machine.sessions, "host");
-    Json devices = Json::array();
-    for (const DeviceReading& device : machine.readings.devices) {
-        const Reserved reserved = reserved_on(machine.sessions, device.id);
-        Json json{{"number", device.index},
-                  {"uuid", device.id},
-                  {"name", device.name},
-                  {"kind", device.kind == DeviceKind::cuda ? "cuda" : "opencl"},
-                  {"memory", device.memory},
-                  {"free", nullptr},
-                  {"others", nullptr},
-                  {"reserved", reserved.bytes},
-                  {"unified", device.unified},
-                  {"cpu", device.cpu},
-                  {"lost", device.lost ? Json(device.reason) : Json(nullptr)},
-                  {"studies", studies_json(machine.sessions, device.id)}};
-        if (device.used && !device.lost) {
-            json["free"] = device.memory - *device.used;
-            json["others"] = used_by_others(device, machine.ours, reserved.used);
-        }
-        devices.push_back(std::move(json));
-    }
-    return {{"schema", json_schema},
-            {"host",
-             {{"name", host_name()},
-              {"cpu", machine.host.cpu_name},
-              {"cores", machine.host.cores},
-              {"cores_reserved", on_host.cores},
-              {"memory", machine.host.memory},
-              {"free", machine.available},
-              {"others", others_on_host(machine)},
-              {"reserved", on_host.bytes},
-              {"studies", studies_json(machine.sessions, "host")}}},
-            {"devices", std::move(devices)},
-            {"hosts", hosts_json(machine.sessions)},
-            {"libraries", machine.libraries},
-            {"problem", machine.problem.empty() ? Json(nullptr) : Json(machine.problem)}};
-}
-
 }  // namespace
 
 CommandAction devices(CLI::App& app) {
@@ -157,7 +81,8 @@ CommandAction devices(CLI::App& app) {
     return [json] {
         MachineReading machine = read_machine();
         if (has_cuda_device(machine)) machine.libraries = worker_json("--libraries");
-        print(*json ? to_json(machine).dump(2, ' ', false, Json::error_handler_t::replace) + '\n' : draw(machine));
+        print(*json ? machine_json(machine).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n'
+                    : draw(machine));
         if (!*json && !machine.problem.empty()) std::fprintf(stderr, "hpo: %s\n", printable(machine.problem).c_str());
         return 0;
     };

@@ -1,10 +1,12 @@
 #include <CLI/App.hpp>
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "hpo/printable.hpp"
+#include "hpo/standing.hpp"
 #include "hpo/text.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/notes.hpp"
@@ -12,9 +14,9 @@
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/lookup/study_snapshot.hpp"
 #include "orchestrator/output/study_json.hpp"
-#include "orchestrator/view/summary.hpp"
 #include "orchestrator/view/table.hpp"
 #include "orchestrator/view/terminal.hpp"
+#include "orchestrator/view/trial_list.hpp"
 
 namespace hpo::commands {
 namespace {
@@ -28,11 +30,6 @@ std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error
 std::string trials_text(const StudySnapshot& snapshot, const TrialRecord& best) {
     if (snapshot.study.objective.further.empty()) return std::to_string(best.number);
     return front_size(snapshot);
-}
-
-/// "mean of 3 seeds, +- 0.012", or the trial whose configuration this one repeats.
-std::string seeds_cell(const TrialRecord& trial) {
-    return trial.repeat_of != 0 ? "of trial " + std::to_string(trial.repeat_of) : view::seeds_text(trial);
 }
 
 /// Damaged notes count as none here, as hpo note says that they are.
@@ -92,48 +89,11 @@ int list_trials(const std::string& argument, bool as_json) {
         print(dump(trials_json(snapshot)));
         return 0;
     }
-    const Objective& objective = snapshot.study.objective;
-    const auto others = view::judged_metrics(objective);
-    std::vector<Table::Column> columns{{"TRIAL", Table::Align::right},
-                                       {"STATE"},
-                                       {"STEPS", Table::Align::right},
-                                       {objective.metric, Table::Align::right}};
-    for (const std::string& metric : others) columns.push_back({metric, Table::Align::right});
-    if (!objective.further.empty()) columns.push_back({"FRONT"});
-    const auto& trials = snapshot.record.trials;
-    const bool repeats = std::any_of(trials.begin(), trials.end(), [](auto& trial) { return trial.repeat_of != 0; });
-    if (repeats) columns.push_back({"SEEDS"});
+    std::map<std::int64_t, std::string> tags;
     const Notes notes = notes_of(snapshot.folder);
-    const bool tagged = std::any_of(notes.trials.begin(), notes.trials.end(),
-                                    [](const auto& trial) { return !trial.second.tags.empty(); });
-    if (tagged) columns.push_back({"TAGS"});
-    columns.insert(columns.end(), {{"PARAMETERS"}, {"REASON"}});
-    const auto front =
-        objective.further.empty() ? std::vector<const TrialRecord*>() : front_of(snapshot.record, objective);
-    Table table(columns);
-    for (const TrialRecord& trial : snapshot.record.trials) {
-        std::string parameters;
-        for (const auto& [name, value] : trial.params)
-            parameters += (parameters.empty() ? "" : " ") + name + "=" + view::value_text(value);
-        std::vector<std::string> cells{std::to_string(trial.number), std::string(to_text(trial.state)),
-                                       progress_text(snapshot.study, trial.steps()),
-                                       trial.value ? short_number(*trial.value) : "-"};
-        for (const std::string& metric : others) {
-            const auto value = metric_that_counts(trial, metric);
-            cells.push_back(value ? short_number(*value) : "-");
-        }
-        const bool in_front = std::find(front.begin(), front.end(), &trial) != front.end();
-        if (!objective.further.empty()) cells.emplace_back(in_front ? "yes" : "");
-        if (repeats) cells.push_back(seeds_cell(trial));
-        if (tagged) cells.push_back(tags_text(notes.of(trial.number)));
-        std::string reason = (trial.rule.empty() ? "" : printable(trial.rule) + ": ") + printable_line(trial.reason);
-        if (const std::string broken = view::broken_text(trial, objective); !broken.empty())
-            reason += (reason.empty() ? "breaks a constraint: " : "; breaks a constraint: ") + broken;
-        cells.insert(cells.end(), {parameters, std::move(reason)});
-        table.add(std::move(cells));
-    }
-    print(snapshot.study.name + ": " + view::states_text(snapshot.record) + "\n" +
-          (table.empty() ? "" : table.draw(view::screen_of_stdout())));
+    for (const auto& [number, remarks] : notes.trials)
+        if (!remarks.tags.empty()) tags[number] = tags_text(remarks);
+    print(view::draw_trial_list(snapshot.study, snapshot.record, tags, view::screen_of_stdout()));
     return 0;
 }
 

@@ -5,18 +5,16 @@
 #include <nlohmann/json.hpp>
 
 #include "hpo/printable.hpp"
-#include "hpo/text.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/cli/commands.hpp"
-#include "orchestrator/cli/run_observers.hpp"
 #include "orchestrator/engine/held_study.hpp"
 #include "orchestrator/engine/runner.hpp"
 #include "orchestrator/lookup/study_snapshot.hpp"
 #include "orchestrator/lookup/study_source.hpp"
+#include "orchestrator/observers/run_observers.hpp"
 #include "orchestrator/output/study_json.hpp"
 #include "orchestrator/study/study_file.hpp"
-#include "orchestrator/view/summary.hpp"
-#include "orchestrator/view/table.hpp"
+#include "orchestrator/view/repeats.hpp"
 #include "orchestrator/view/terminal.hpp"
 
 namespace hpo {
@@ -52,45 +50,6 @@ Study prepare(const StudyFolder& folder, Study again, const std::vector<const Tr
     for (const event::Proposed& trial : missing)
         if (const auto stored = (*held)->store->append(trial); !stored) throw Fatal(stored.error().message);
     return again;
-}
-
-void print_ranking(const Study& study, const std::vector<Repeated>& ranked) {
-    view::Table table({{"TRIAL", view::Table::Align::right},
-                       {"MEAN", view::Table::Align::right},
-                       {"DEVIATION", view::Table::Align::right},
-                       {"LEAST", view::Table::Align::right},
-                       {"MOST", view::Table::Align::right},
-                       {"TIMES", view::Table::Align::right},
-                       {"WAS", view::Table::Align::right},
-                       {"PARAMETERS"}});
-    std::string tied;
-    for (const Repeated& repeated : ranked) {
-        std::string parameters;
-        for (const auto& [name, value] : repeated.first->params)
-            parameters += (parameters.empty() ? "" : " ") + printable(name) + '=' + view::value_text(value);
-        const std::vector<double>& values = repeated.values;
-        const auto [least, most] = std::minmax_element(values.begin(), values.end());
-        table.add({std::to_string(repeated.first->number), values.empty() ? "-" : short_number(repeated.mean),
-                   repeated.deviation ? short_number(*repeated.deviation) : "-",
-                   values.empty() ? "-" : short_number(*least), values.empty() ? "-" : short_number(*most),
-                   std::to_string(values.size()), short_number(*repeated.first->value), parameters});
-        if (repeated.tied) tied += (tied.empty() ? "" : ", ") + std::to_string(repeated.first->number);
-    }
-    std::string text = study.name + ": the best by mean " + study.objective.metric + " of repeats on fresh seeds\n" +
-                       table.draw(view::screen_of_stdout());
-    if (!tied.empty())
-        text += "A tie with trial " + std::to_string(ranked.front().first->number) +
-                ", within two standard errors: " + tied + '\n';
-    if (std::any_of(ranked.begin(), ranked.end(), [](const Repeated& one) { return one.deviation.has_value(); }) &&
-        std::all_of(ranked.begin(), ranked.end(), [](const Repeated& one) { return one.deviation.value_or(0) == 0; }))
-        text += "All repeats of a configuration have the same value: training does not depend on the seed" +
-                std::string(study.script() ? " that it is given (HPO_SEED; trial.seed of the Python client)" : "") +
-                ", and repeats tell nothing new\n";
-    std::int64_t failed = 0;
-    for (const Repeated& repeated : ranked) failed += repeated.failed;
-    if (failed > 0)
-        text += counted(failed, "repeat") + " ended without a value: hpo ls " + repeat_study(study).name + '\n';
-    print(text);
 }
 
 void print_json(const Study& study, const std::vector<Repeated>& ranked) {
@@ -143,7 +102,7 @@ int repeat_best(const StudySnapshot& snapshot, std::int64_t top, std::int64_t re
     if (json)
         print_json(snapshot.study, ranked);
     else
-        print_ranking(snapshot.study, ranked);
+        print(view::draw_repeats(snapshot.study, ranked, view::screen_of_stdout()));
     if (outcome->signal != 0) std::fprintf(stderr, "hpo: interrupted; the same command resumes it\n");
     if (outcome->signal == SIGINT) return 130;
     if (outcome->signal != 0) return 143;

@@ -2,33 +2,23 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "hpo/printable.hpp"
-#include "hpo/text.hpp"
 #include "orchestrator/cli/commands.hpp"
-#include "orchestrator/cli/notify.hpp"
 #include "orchestrator/cli/run_arguments.hpp"
-#include "orchestrator/cli/run_observers.hpp"
 #include "orchestrator/cluster/hosts_site.hpp"
-#include "orchestrator/engine/live_machine.hpp"
-#include "orchestrator/engine/one_worker.hpp"
 #include "orchestrator/engine/set_aside.hpp"
-#include "orchestrator/insights/insights.hpp"
 #include "orchestrator/lookup/study_source.hpp"
+#include "orchestrator/observers/notify.hpp"
+#include "orchestrator/observers/run_end.hpp"
+#include "orchestrator/observers/run_observers.hpp"
 #include "orchestrator/output/best_config.hpp"
-#include "orchestrator/output/study_json.hpp"
 #include "orchestrator/preview/samples.hpp"
 #include "orchestrator/preview/script_ready.hpp"
-#include "orchestrator/study/batch_sizes.hpp"
 #include "orchestrator/study/study_file.hpp"
-#include "orchestrator/view/report.hpp"
-#include "orchestrator/view/summary.hpp"
-#include "orchestrator/view/terminal.hpp"
 
 namespace hpo::commands {
 
@@ -37,77 +27,6 @@ namespace {
 /// Rejects `--trials --fresh`, which lacks the value of --trials. Returns the error, or an empty text.
 std::string refuse_option_as_value(const std::string& value) {
     return value.empty() || value.starts_with("--") ? "a value is missing" : "";
-}
-
-/// Asks a worker for the number of training samples, if policy.min_batch_size depends on it, and refuses batches that
-/// are too small before anything runs. Data that cannot be read are left to the trials.
-void refuse_by_data(const Study& study, const std::string& file, bool as_written, const Programs& programs) {
-    if (!batch_sizes_depend_on_data(study)) return;
-    const auto machine = open_machine(study, programs, [](const DeviceNotice&) {});
-    if (!machine) return;
-    auto worker = OneWorker::start(study, programs, machine->target(machine->on_device() ? 0 : host_only));
-    if (!worker) return;
-    if (const auto answer = (*worker)->plan(study.fixed, study.budget.epochs, study.seed))
-        refuse_small_batches({study, file, as_written}, answer->training_samples);
-}
-
-int exit_code(const RunOutcome& outcome) {
-    if (outcome.end == Engine::End::failed) return 1;
-    if (outcome.signal == SIGINT) return 130;
-    return outcome.signal ? 143 : 0;
-}
-
-void print_json_end(const Study& study, const RunOutcome& outcome) {
-    const TrialRecord* best = best_trial(outcome.record, study.objective);
-    nlohmann::ordered_json end{{"schema", json_schema},
-                               {"event", "ended"},
-                               {"study", study.name},
-                               {"time", utc_text(outcome.record.last_time)},
-                               {"reason", outcome.reason},
-                               {"seconds", outcome.seconds},
-                               {"begun", outcome.record.trials.size()},
-                               {"ended", count_ended(outcome.record)},
-                               {"best", best ? trial_json(*best) : nlohmann::ordered_json(nullptr)}};
-    add_front(end, outcome.record, study.objective);
-    print(end.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
-}
-
-void notify_end(Notifier& notifier, const Study& study, const StudyFolder& folder, const RunOutcome& outcome) {
-    const TrialRecord* best = best_trial(outcome.record, study.objective);
-    const std::string value = best ? ", best " + study.objective.metric + ' ' + short_number(*best->value) +
-                                         " (trial " + std::to_string(best->number) + ')'
-                                   : "";
-    Facts facts = notification("ended", study, folder, study.name + ": " + outcome.reason + value);
-    facts["reason"] = outcome.reason;
-    facts["seconds"] = outcome.seconds;
-    facts["begun"] = outcome.record.trials.size();
-    facts["ended"] = count_ended(outcome.record);
-    facts["best"] = best ? trial_json(*best) : nlohmann::ordered_json(nullptr);
-    notifier.tell(facts);
-}
-
-/// Returns the reason why the last trial failed, in parentheses, for a study in which no trial has a value.
-std::string last_failure(const StudyRecord& record) {
-    for (auto trial = record.trials.rbegin(); trial != record.trials.rend(); ++trial)
-        if (const std::string first = trial->reason.substr(0, trial->reason.find('\n')); !first.empty())
-            return " (trial " + std::to_string(trial->number) + ": " + printable(first) + ")";
-    return {};
-}
-
-/// Returns the hosts of --on, those of the study, or of the allocation in which this process runs; empty: this machine.
-std::vector<cluster::Address> hosts_of(const RunArguments& arguments, const Study& study, const Programs& programs) {
-    const auto environment = [](const char* name) -> std::optional<std::string> {
-        const char* value = std::getenv(name);
-        return value ? std::optional<std::string>(value) : std::nullopt;
-    };
-    std::string on = arguments.on;
-    for (const std::string& host : arguments.on.empty() ? study.resources.hosts : std::vector<std::string>())
-        on += (on.empty() ? "ssh:" : ",") + host;
-    if (on.empty() && cluster::in_allocation_of_several(environment)) on = "slurm";
-    if (on.empty() || on == "local") return {};
-    auto hosts = cluster::addresses_of(on, programs.hpo, environment);
-    if (!hosts) throw Fatal(hosts.error().message, 2);
-    return *std::move(hosts);
 }
 
 /// The study as it runs on these hosts.
@@ -133,7 +52,7 @@ int run_command(const RunArguments& arguments) {
     for (const std::string& warning : shadowed_files(study))
         std::fputs(("hpo: warning: " + warning + '\n').c_str(), stderr);
     const StudyFolder folder = study_folder(study.name);
-    refuse_by_data(study, arguments.file, changes.set.empty(), programs);
+    refuse_batches_by_data({study, arguments.file, changes.set.empty()}, programs);
     const auto aside = arguments.fresh ? move_aside(study, folder, programs, hosts.empty()) : std::filesystem::path();
     // A closed pipe and a limit on file sizes should make the write fail, not kill the process.
     std::signal(SIGPIPE, SIG_IGN);
@@ -163,46 +82,19 @@ int run_command(const RunArguments& arguments) {
         throw Fatal(outcome.error().message);
     }
 
-    const TrialRecord* best = best_trial(outcome->record, study.objective);
-    const int code = exit_code(*outcome);
     if (notifier) notify_end(*notifier, study, folder, *outcome);
+    const int code = exit_code(*outcome);
     if (!output_problem.empty()) return 1;       // which it has said
     if (outcome->signal == SIGHUP) return code;  // the terminal is gone
     if (outcome->folder_lost && !arguments.json) throw Fatal(outcome->reason);
     if (arguments.json) {
-        print_json_end(study, *outcome);
-    } else if (arguments.quiet) {
-        if (best) print(best_config(study, *best, "yaml"));
-    } else {
-        const view::Moment moment{outcome->seconds, 1, false};
-        // More trials can follow if the study was interrupted or ran out of time, but not if its space or its patience
-        // is exhausted.
-        const auto& trials = outcome->record.trials;
-        const bool can_resume =
-            outcome->end != Engine::End::finished ||
-            (study.budget.seconds && outcome->seconds >= *study.budget.seconds &&
-             count_ended(outcome->record) < study.budget.trials) ||
-            std::any_of(trials.begin(), trials.end(), [](const TrialRecord& trial) { return !is_final(trial.state); });
-        // The reason of a failure is said once, at the end.
-        const bool failed = outcome->end == Engine::End::failed;
-        view::ReportFacts facts{folder.path.string(), failed ? "interrupted" : outcome->reason, can_resume,
-                                resume_arguments(arguments, outcome->end != Engine::End::finished)};
-        if (!outcome->signal && !outcome->folder_lost) {
-            StudySnapshot snapshot{folder, study, std::move(outcome->record), std::nullopt, std::move(outcome->store)};
-            facts.insights = insights_of(snapshot);
-            outcome->record = std::move(snapshot.record);
-            for (const std::string& found : outcome->concurrency)
-                for (std::string& line : labelled_lines("At once", found)) facts.insights.push_back(std::move(line));
-        }
-        print(view::draw_report(study, outcome->record, moment, facts, view::screen_of_stdout()));
+        print(end_line(study, *outcome));
+    } else if (!arguments.quiet) {
+        print(end_report(study, folder, *outcome, resume_arguments(arguments, outcome->end != Engine::End::finished)));
+    } else if (const TrialRecord* best = best_trial(outcome->record, study.objective)) {
+        print(best_config(study, *best, "yaml"));
     }
-    if (outcome->end == Engine::End::failed) throw Fatal(outcome->reason, outcome->no_host_worked ? 2 : 1);
-    if (const std::string broken = view::constraints_text(outcome->record, study.objective);
-        !best && code == 0 && !broken.empty())
-        throw Fatal(broken + "; see hpo ls " + study.name);
-    if (!best && code == 0)
-        throw Fatal("no trial completed or was stopped with a value of " + study.objective.metric +
-                    last_failure(outcome->record) + "; see hpo ls " + study.name);
+    refuse_without_result(study, *outcome);
     return code;
 }
 

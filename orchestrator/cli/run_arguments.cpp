@@ -1,7 +1,11 @@
 #include "orchestrator/cli/run_arguments.hpp"
 
 #include <array>
+#include <cstdlib>
+#include <optional>
+#include <utility>
 
+#include "hpo/result.hpp"
 #include "hpo/shell_word.hpp"
 
 namespace hpo {
@@ -30,6 +34,21 @@ Overrides overrides(const RunArguments& arguments) {
             all.typed[all.set.back()] = std::string(option.option) + ' ' + value;
         }
     return all;
+}
+
+std::vector<cluster::Address> hosts_of(const RunArguments& arguments, const Study& study, const Programs& programs) {
+    const auto environment = [](const char* name) -> std::optional<std::string> {
+        const char* value = std::getenv(name);
+        return value ? std::optional<std::string>(value) : std::nullopt;
+    };
+    std::string on = arguments.on;
+    for (const std::string& host : arguments.on.empty() ? study.resources.hosts : std::vector<std::string>())
+        on += (on.empty() ? "ssh:" : ",") + host;
+    if (on.empty() && cluster::in_allocation_of_several(environment)) on = "slurm";
+    if (on.empty() || on == "local") return {};
+    auto hosts = cluster::addresses_of(on, programs.hpo, environment);
+    if (!hosts) throw Fatal(hosts.error().message, 2);
+    return *std::move(hosts);
 }
 
 std::string resume_arguments(const RunArguments& arguments, bool keep_time) {

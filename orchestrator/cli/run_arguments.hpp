@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "orchestrator/cluster/addresses.hpp"
+#include "orchestrator/engine/workers.hpp"
 #include "orchestrator/lookup/study_source.hpp"
 
 namespace hpo {
@@ -17,6 +19,10 @@ struct RunArguments {
 
 /// Returns the keys that the options set. The short options come after --set and therefore win.
 Overrides overrides(const RunArguments& arguments);
+
+/// Returns the hosts of --on, those of the study, or of the allocation in which this process runs; empty: this machine.
+/// Throws Fatal if they cannot be read.
+std::vector<cluster::Address> hosts_of(const RunArguments& arguments, const Study& study, const Programs& programs);
 
 /// Returns the arguments with which `hpo run` resumes this study. Without them it would be refused, or have another
 /// budget. `keep_time` is false if the limit of --time has ended the study, so that it must not be given again.

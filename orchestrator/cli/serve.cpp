@@ -20,12 +20,12 @@
 #include "hpo/or_fail.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/text.hpp"
-#include "orchestrator/cli/child_program.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/control_client.hpp"
 #include "orchestrator/cli/show.hpp"
 #include "orchestrator/cli/study_document.hpp"
 #include "orchestrator/devices/host.hpp"
+#include "orchestrator/execution/child_program.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/serve/server.hpp"
 

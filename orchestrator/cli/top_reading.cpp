@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <fstream>
 
-#include "orchestrator/cli/session_pools.hpp"
 #include "orchestrator/cli/trial_files.hpp"
 #include "orchestrator/devices/host.hpp"
+#include "orchestrator/observers/session_pools.hpp"
 #include "orchestrator/store/study_folder.hpp"
 #include "orchestrator/view/time_left.hpp"
 

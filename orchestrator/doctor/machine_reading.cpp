@@ -71,6 +71,11 @@ Reserved reserved_on(const std::vector<SessionReservations>& sessions, const std
     return all;
 }
 
+std::string host_among_several(const DeviceReservation& reservation) {
+    const auto& name = reservation.device;
+    return name.ends_with("/host") ? name.substr(0, name.size() - std::string_view("/host").size()) : "";
+}
+
 std::int64_t others_on_host(const MachineReading& machine) {
     return std::max<std::int64_t>(0, machine.host.memory - machine.available - machine.our_memory);
 }

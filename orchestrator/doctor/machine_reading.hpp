@@ -53,6 +53,9 @@ struct Reserved {
 };
 Reserved reserved_on(const std::vector<SessionReservations>& sessions, const std::string& device);
 
+/// Returns the host's name if the reservation is of one host of a session on several; otherwise an empty text.
+std::string host_among_several(const DeviceReservation& reservation);
+
 /// Returns the bytes of host memory that other programs use.
 std::int64_t others_on_host(const MachineReading& machine);
 

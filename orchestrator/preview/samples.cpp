@@ -6,6 +6,7 @@
 #include "hpo/result.hpp"
 #include "hpo/text.hpp"
 #include "hpo/worker_key_defaults.hpp"
+#include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/warm_start.hpp"
 #include "orchestrator/sampling/proposer.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
@@ -104,6 +105,17 @@ void refuse_small_batches(const CheckedStudy& checked, std::int64_t training_sam
         return dimension.name == "batch_size" && dimension.kind == Kind::categorical;
     });
     checked.refuse("", "training.batch_size: " + refused, listed ? ".choices" : ".low");
+}
+
+void refuse_batches_by_data(const CheckedStudy& checked, const Programs& programs) {
+    const Study& study = checked.study;
+    if (!batch_sizes_depend_on_data(study)) return;
+    const auto machine = open_machine(study, programs, [](const DeviceNotice&) {});
+    if (!machine) return;
+    auto worker = OneWorker::start(study, programs, machine->target(machine->on_device() ? 0 : host_only));
+    if (!worker) return;
+    if (const auto answer = (*worker)->plan(study.fixed, study.budget.epochs, study.seed))
+        refuse_small_batches(checked, answer->training_samples);
 }
 
 Samples plan_samples(const CheckedStudy& checked, OneWorker& worker, const Machine& machine) {

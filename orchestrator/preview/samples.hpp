@@ -59,6 +59,10 @@ std::int64_t trials_of(const Study& study);
 /// Throws Refusal if policy.min_batch_size refuses a batch size of the study for so many training samples.
 void refuse_small_batches(const CheckedStudy& checked, std::int64_t training_samples);
 
+/// Asks a worker for the number of training samples if policy.min_batch_size depends on it, and refuses batches that
+/// are too small before anything runs. Throws Refusal. Leaves data that cannot be read to the trials.
+void refuse_batches_by_data(const CheckedStudy& checked, const Programs& programs);
+
 /// Plans the first configurations that the study will propose, at most 32. A configuration that does not fit the empty
 /// machine is split into micro-batches as `hpo run` would. Throws Refusal if the worker rejects one, and Fatal if none
 /// fits.

@@ -1,5 +1,5 @@
 // What a session prints where its output is no terminal.
-#include "orchestrator/cli/run_observers.hpp"
+#include "orchestrator/observers/run_observers.hpp"
 
 #include <gmock/gmock.h>
 

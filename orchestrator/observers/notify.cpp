@@ -1,4 +1,4 @@
-#include "orchestrator/cli/notify.hpp"
+#include "orchestrator/observers/notify.hpp"
 
 #include <signal.h>
 #include <spawn.h>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "hpo/printable.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/output/study_json.hpp"
 #include "orchestrator/view/summary.hpp"
 
@@ -128,6 +129,20 @@ class Notifying final : public RunObserver {
 std::unique_ptr<RunObserver> notifying(std::unique_ptr<RunObserver> inner, const Study& study,
                                        const StudyFolder& folder, Notifier& notifier) {
     return std::make_unique<Notifying>(std::move(inner), study, folder, notifier);
+}
+
+void notify_end(Notifier& notifier, const Study& study, const StudyFolder& folder, const RunOutcome& outcome) {
+    const TrialRecord* best = best_trial(outcome.record, study.objective);
+    const std::string value = best ? ", best " + study.objective.metric + ' ' + short_number(*best->value) +
+                                         " (trial " + std::to_string(best->number) + ')'
+                                   : "";
+    Facts facts = notification("ended", study, folder, study.name + ": " + outcome.reason + value);
+    facts["reason"] = outcome.reason;
+    facts["seconds"] = outcome.seconds;
+    facts["begun"] = outcome.record.trials.size();
+    facts["ended"] = count_ended(outcome.record);
+    facts["best"] = best ? trial_json(*best) : nlohmann::ordered_json(nullptr);
+    notifier.tell(facts);
 }
 
 }  // namespace hpo

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "orchestrator/cli/notify.hpp"
+#include "orchestrator/observers/notify.hpp"
 #include "orchestrator/output/trial_json.hpp"
 
 namespace hpo {
@@ -72,9 +72,9 @@ std::string failure_of(int status) {
 }
 
 /// The log: of each command the first `most_output` bytes, and why it failed.
-class Log {
+class CommandLog {
    public:
-    explicit Log(std::string path) : path_(std::move(path)) {}
+    explicit CommandLog(std::string path) : path_(std::move(path)) {}
 
     void begin_command() {
         kept_ = 0;
@@ -198,7 +198,7 @@ class Commands {
     }
 
     std::string command_, event_;
-    Log log_;
+    CommandLog log_;
     Descriptor output_;
     int failures_ = 0;
     std::deque<Facts> waiting_;

@@ -1,4 +1,4 @@
-#include "orchestrator/cli/child_program.hpp"
+#include "orchestrator/execution/child_program.hpp"
 
 #include <poll.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "orchestrator/cli/session_pools.hpp"
+#include "orchestrator/observers/session_pools.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "orchestrator/cli/run_observers.hpp"
+#include "orchestrator/observers/run_observers.hpp"
 
 #include <unistd.h>
 
@@ -10,9 +10,10 @@
 #include <optional>
 #include <utility>
 
+#include "hpo/printable.hpp"
 #include "hpo/wire.hpp"
-#include "orchestrator/cli/session_pools.hpp"
 #include "orchestrator/engine/log_lines.hpp"
+#include "orchestrator/observers/session_pools.hpp"
 #include "orchestrator/output/study_json.hpp"
 #include "orchestrator/store/event_codec.hpp"
 #include "orchestrator/view/output.hpp"

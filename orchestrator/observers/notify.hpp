@@ -47,6 +47,9 @@ Facts notification(const std::string& event, const Study& study, const StudyFold
 std::unique_ptr<RunObserver> notifying(std::unique_ptr<RunObserver> inner, const Study& study,
                                        const StudyFolder& folder, Notifier& notifier);
 
+/// Tells of the end of a session, with its best trial.
+void notify_end(Notifier& notifier, const Study& study, const StudyFolder& folder, const RunOutcome& outcome);
+
 /// The process of notify_command, which reads facts from standard input. Returns the number of commands that failed, at
 /// most 255, as its exit status.
 int run_notifications(const std::string& command, const std::string& log);

@@ -1,0 +1,23 @@
+// The end of a session of hpo run: its report, its JSON line and its exit code.
+#pragma once
+
+#include <string>
+
+#include "orchestrator/engine/runner.hpp"
+
+namespace hpo {
+
+/// Returns the exit code of a session: 1 if it failed, 130 and 143 after a signal, else 0.
+int exit_code(const RunOutcome& outcome);
+
+/// Returns the last line of --json: {"event": "ended", ...} (docs/json.md).
+std::string end_line(const Study& study, const RunOutcome& outcome);
+
+/// Returns the report of a session: best trials, insights, and how to resume. `resume` has the arguments that resume
+/// the study. Computes insights only if no signal ended the session.
+std::string end_report(const Study& study, const StudyFolder& folder, RunOutcome& outcome, const std::string& resume);
+
+/// Throws Fatal if the session failed, or if it ended by itself and no trial has a value.
+void refuse_without_result(const Study& study, const RunOutcome& outcome);
+
+}  // namespace hpo
