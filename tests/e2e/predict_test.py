@@ -168,7 +168,7 @@ budget: {epochs: 3, trials: 8}
         self.assertEqual(min(trials, key=lambda trial: trial["value"])["params"]["type"], "trees")
         (self.folder / "best.yaml").write_text(self.hpo("best", "both"))
         self.hpo("train", "best.yaml", "-o", "model.safetensors")
-        self.assertIn("accuracy", self.hpo("predict", "model.safetensors", "table.csv", "--json"))
+        self.assertIn("accuracy", self.hpo("predict", "model.safetensors", "table.csv", "-o", "p.csv", "--json"))
 
     def test_numbers_of_a_table(self):
         expected = self.trained(metric="val_r2", format="csv", path=str(self.table(1000, head="a,b,kind,z")), target="z",
