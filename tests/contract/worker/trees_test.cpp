@@ -39,11 +39,11 @@ struct GrownTrial {
 
 /// Grows a trial in a worker of its own.
 std::unique_ptr<GrownTrial> grow(const to_worker::Run& run, int cores = 0,
-                                 const std::function<void(FakeHost&)>& prepare = {}) {
+                                 const std::function<void(FakeHost&, WorkerContext&)>& prepare = {}) {
     auto grown = std::make_unique<GrownTrial>();
     WorkerFixture worker;
     for (int core = 0; core < cores; ++core) worker.context.cores.push_back(core);
-    if (prepare) prepare(grown->host);
+    if (prepare) prepare(grown->host, worker.context);
     TreeTrials trials(worker.context, [&](const from_worker::Finished& how) { grown->finished = how; });
     trials.add(run, grown->host);
     while (!trials.empty()) trials.step();
@@ -80,8 +80,15 @@ TEST(Trees, AreTheSameWhetherInterruptedOrNotOnAnyNumberOfCores) {
         auto run = small_run(tree_params(changes), 4);
         const auto whole = losses_of(*grow(run));
         EXPECT_EQ(losses_of(*grow(run, 2)), whole);
+        const auto moved = grow(run, 1, [](FakeHost& host, WorkerContext& context) {
+            host.on_report = [&context](const Report& report) {
+                context.cores = report.step == 2 ? std::vector{0, 1} : std::vector{0};
+                return Action::go_on;
+            };
+        });
+        EXPECT_EQ(losses_of(*moved), whole);
         run.folder = folder.path() / std::to_string(changes.size());
-        const auto paused = grow(run, 0, [](FakeHost& host) {
+        const auto paused = grow(run, 0, [](FakeHost& host, WorkerContext&) {
             host.on_report = [](const Report& report) { return report.step == 2 ? Action::pause : Action::go_on; };
         });
         ASSERT_EQ(paused->finished.outcome, Outcome::paused);
@@ -200,8 +207,9 @@ TEST(Trees, ThatWereSavedPredictAsTheyWereTested) {
 }
 
 TEST(Trees, StopAndFailAsTheHostAndTheConfigurationWant) {
-    const auto stopped = grow(small_run(tree_params(), 50), 0,
-                              [](FakeHost& host) { host.on_ask = [&host] { return host.reports.size() < 2; }; });
+    const auto stopped = grow(small_run(tree_params(), 50), 0, [](FakeHost& host, WorkerContext&) {
+        host.on_ask = [&host] { return host.reports.size() < 2; };
+    });
     EXPECT_EQ(stopped->finished.outcome, Outcome::stopped);
     EXPECT_EQ(stopped->host.reports.size(), 2U);
     const auto message = [](const Params& changes, const char* metric = "val_loss") {
