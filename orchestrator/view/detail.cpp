@@ -93,14 +93,18 @@ std::string numbers_text(const Metrics& numbers) {
 }
 
 void add_parameters(Canvas& canvas, const TrialRecord& trial, const Screen& screen) {
-    const int per_row = std::max(1, (screen.width > 0 ? screen.width : 80) / 40);
+    constexpr int value_width = 22;
+    int names = name_width;
+    for (const auto& [name, value] : trial.params) names = std::max(names, columns(printable(name)) + 2);
+    const int cell = names + value_width + 2;
+    const int per_row = std::max(1, (screen.width > 0 ? screen.width : 80) / cell);
     int in_row = 0;
     Line line;
     for (const auto& [name, value] : trial.params) {
         if (in_row == per_row) canvas.add(line), line = Line(), in_row = 0;
-        line.to(in_row * 40);
-        line.add(pad_right(printable(name), name_width, screen), Style::dim)
-            .add(pad_right(value_text(value), 22, screen));
+        line.to(in_row * cell);
+        line.add(pad_right(printable(name), names, screen), Style::dim)
+            .add(pad_right(value_text(value), value_width, screen));
         ++in_row;
     }
     if (in_row > 0) canvas.add(line);

@@ -50,6 +50,15 @@ class Top : public ::testing::Test {
     std::string first() { return top_.lines()[4]; }
 };
 
+TEST_F(Top, ATrialsPageKeepsLongNamesApartFromTheirValues) {
+    TrialRecord& trial = record_.trial(1);
+    trial.params = {{"min_child_weight", 5.5}, {"a_name_of_thirty_one_characters", 2.5}, {"lr", 0.5}};
+    const std::string page = draw_trial(study_, trial, {}, {.width = 80, .height = 0});
+    EXPECT_THAT(page, HasSubstr("a_name_of_thirty_one_characters  2.5"));
+    EXPECT_THAT(page, HasSubstr("lr                               0.5"));
+    EXPECT_THAT(page, HasSubstr("min_child_weight                 5.5"));
+}
+
 TEST_F(Top, ListsTheBestFirstAndTrialsWithoutAValueLast) {
     record_.trial(15).value.reset();  // running, no step yet
     EXPECT_THAT(top_.rows(), ElementsAre(12, 11, 10, 8, 4, 3, 2, 9, 7, 14, 1, 13, 15, 5, 6, 16));
