@@ -156,7 +156,8 @@ space:
 worker:
   data: {format: csv, path: table.csv, target: y}
   model: {hidden: [8]}
-budget: {epochs: 3, trials: 8}
+start: [{type: trees, eta: 0.2}, {type: mlp, lr: 0.005}]
+budget: {epochs: 3, trials: 6}
 """)
         checked = self.hpo("check", "study.yaml")
         self.assertRegex(checked, r"trial +\d+ parameters\n +30 rounds of boosted trees\n")
