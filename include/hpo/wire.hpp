@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "hpo/message_fields.hpp"
 #include "hpo/messages.hpp"
 #include "hpo/result.hpp"
 
@@ -126,50 +127,55 @@ std::size_t to_index(const Json& json, const std::array<std::string_view, N>& na
     throw Malformed("unknown value \"" + name.substr(0, 60) + "\"");
 }
 
-// clang-format off
-/// The optional numbers of a report with their JSON keys, for encoding and decoding.
-inline constexpr std::tuple report_numbers{
-    std::pair{"seconds", &Report::seconds},
-    std::pair{"it_s", &Report::iterations_per_second},
-    std::pair{"it_s_overall", &Report::iterations_per_second_overall},
-    std::pair{"samples_s", &Report::samples_per_second},
-    std::pair{"samples_s_overall", &Report::samples_per_second_overall},
-    std::pair{"grad_norm", &Report::gradient_norm},
-    std::pair{"lr", &Report::learning_rate},
-    std::pair{"loss_deviation", &Report::loss_deviation},
-    std::pair{"loss_trend", &Report::loss_trend},
-};
-// clang-format on
-
-inline Json from(const Report& report) {
-    Json json{{"step", report.step}, {"metrics", from(report.metrics)}};
-    std::apply(
-        [&](const auto&... field) {
-            ((report.*(field.second) ? void(json[field.first] = from(*(report.*(field.second)))) : void()), ...);
-        },
-        report_numbers);
-    if (report.iteration) json["iteration"] = *report.iteration;
-    if (report.micro_batch) json["micro_batch"] = *report.micro_batch;
-    if (report.peak_bytes) json["peak_bytes"] = *report.peak_bytes;
-    if (report.peak_device_bytes) json["peak_device_bytes"] = *report.peak_device_bytes;
-    if (!report.warning.empty()) json["warning"] = report.warning;
-    return json;
+/// Returns the fields of a described structure (message_fields.hpp), or the
+/// JSON form of a field's value.
+template <class T>
+Json described(const T& value) {
+    if constexpr (requires { value.value(); }) {
+        return described(*value);
+    } else if constexpr (requires { visit_fields(value, [](const Field&, const auto&) {}); }) {
+        Json json = Json::object();
+        visit_fields(value, [&](const Field& field, const auto& member) {
+            if (is_written(field, member)) json[field.key] = described(member);
+        });
+        return json;
+    } else if constexpr (std::is_same_v<T, double> || std::is_same_v<T, Metrics>) {
+        return from(value);
+    } else {
+        return value;
+    }
 }
-inline Report to_report(const Json& json) {
-    Report report;
-    report.step = to_int(member(json, "step"));
-    report.metrics = to_metrics(member(json, "metrics"));
-    const auto optional = [&](const char* key, auto& into, auto&& convert) {
-        if (const auto found = json.find(key); found != json.end() && !found->is_null()) into = convert(*found);
-    };
-    std::apply([&](const auto&... field) { (optional(field.first, report.*(field.second), to_double), ...); },
-               report_numbers);
-    optional("iteration", report.iteration, to_int);
-    optional("micro_batch", report.micro_batch, to_int);
-    optional("peak_bytes", report.peak_bytes, to_int);
-    optional("peak_device_bytes", report.peak_device_bytes, to_int);
-    optional("warning", report.warning, to_string);
-    return report;
+
+/// Reads what described() returned.
+template <class T>
+void read(const Json& json, T& into) {
+    if constexpr (std::is_same_v<T, double>) {
+        into = to_double(json);
+    } else if constexpr (std::is_same_v<T, std::int64_t>) {
+        into = to_int(json);
+    } else if constexpr (std::is_same_v<T, bool>) {
+        into = json.get<bool>();
+    } else if constexpr (std::is_same_v<T, std::string>) {
+        into = to_string(json);
+    } else if constexpr (std::is_same_v<T, Metrics>) {
+        into = to_metrics(json);
+    } else if constexpr (requires { into.emplace(); }) {
+        read(json, into.emplace());
+    } else {
+        visit_fields(into, [&](const Field& field, auto& value) {
+            const auto found = json.find(field.key);
+            if (field.presence == Presence::required)
+                read(member(json, field.key), value);
+            else if (found != json.end() && !found->is_null())
+                read(*found, value);
+        });
+    }
+}
+template <class T>
+T read(const Json& json) {
+    T value;
+    read(json, value);
+    return value;
 }
 
 inline constexpr std::array<std::string_view, 3> action_names{"continue", "stop", "pause"};
@@ -244,7 +250,7 @@ inline Json body(const WorkerMessage& message) {
             },
             [](const Reported& m) {
                 Json json{{"type", "report"}};
-                return json.update(from(m.report)), json.update(from(m.id)), json;
+                return json.update(described(m.report)), json.update(from(m.id)), json;
             },
             [](const Alive& m) {
                 Json json{{"type", "alive"}, {"phase", m.phase}};
@@ -324,7 +330,7 @@ inline WorkerMessage worker_message(const Json& json) {
         const auto found = json.find(key);
         return found == json.end() ? std::string() : to_string(*found);
     };
-    if (type == "report") return Reported{to_id(json), to_report(json)};
+    if (type == "report") return Reported{to_id(json), read<Report>(json)};
     if (type == "alive") return Alive{to_id(json), text_or_empty("phase")};
     if (type == "started") return Started{to_id(json), to_int(member(json, "from_step")), text_or_empty("data")};
     if (type == "log") return Log{to_id(json), to_string(member(json, "text"))};

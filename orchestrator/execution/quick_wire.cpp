@@ -1,6 +1,9 @@
+// simdjson 3.0.1, that of Debian 12, is faster (on a busy machine 1.2 us a report of 370 bytes, this file 1.6 us), but
+// its on-demand parser reads 0.1000000000000000055511151231257827 as 4.1e-16 (both measured on 2026-11-27).
 #include "orchestrator/execution/quick_wire.hpp"
 
 #include <charconv>
+#include <utility>
 
 #include "hpo/wire.hpp"
 
@@ -120,29 +123,41 @@ Metrics metrics_of(Scanner& scanner) {
     return metrics;
 }
 
-bool take_telemetry(Report& report, std::string_view key, Scanner& scanner) {
-    const auto take = [&](const auto& field) {
-        if (key != field.first) return false;
-        report.*(field.second) = scanner.number();
-        return true;
-    };
-    if (std::apply([&](const auto&... field) { return (take(field) || ...); }, report_numbers)) return true;
-    for (const auto& [name, member] : {std::pair{"iteration", &Report::iteration},
-                                       {"micro_batch", &Report::micro_batch},
-                                       {"peak_bytes", &Report::peak_bytes},
-                                       {"peak_device_bytes", &Report::peak_device_bytes}})
-        if (key == name) {
-            report.*member = scanner.integer();
-            return true;
-        }
-    return false;
-}
+void read(Scanner& scanner, std::int64_t& into) { into = scanner.integer(); }
+void read(Scanner& scanner, std::string& into) { into = scanner.text(); }
+void read(Scanner& scanner, Metrics& into) { into = metrics_of(scanner); }
+void read(Scanner& scanner, Maybe<double>& into) { into = scanner.number(); }
+void read(Scanner& scanner, Maybe<std::int64_t>& into) { into = scanner.integer(); }
+
+/// Reads the fields of reports (message_fields.hpp) and keeps track of those that must be there.
+class ReportReader {
+   public:
+    void read_field(std::string_view key, Scanner& scanner) {
+        bool known = false;
+        visit_fields(report_, [&](const Field& field, auto& member) {
+            if (known || key != field.key) return;
+            known = true;
+            read(scanner, member);
+            seen_ |= 1U << field.number;
+        });
+        if (!known) throw AnotherForm();
+    }
+    [[nodiscard]] Report take() {
+        visit_fields(report_, [&](const Field& field, const auto&) {
+            if (field.presence == Presence::required && (seen_ >> field.number & 1U) == 0) throw AnotherForm();
+        });
+        return std::move(report_);
+    }
+
+   private:
+    Report report_;
+    std::uint32_t seen_ = 0;  ///< fields, a bit for the number of each
+};
 
 from_worker::Reported report_of(Scanner scanner) {
-    std::optional<std::int64_t> trial, attempt, step;
-    std::optional<Metrics> metrics;
+    std::optional<std::int64_t> trial, attempt;
     bool is_report = false;
-    Report report;
+    ReportReader reader;
     scanner.expect('{');
     do {
         const std::string_view key = scanner.text();
@@ -151,23 +166,14 @@ from_worker::Reported report_of(Scanner scanner) {
             trial = scanner.integer();
         else if (key == "attempt")
             attempt = scanner.integer();
-        else if (key == "step")
-            step = scanner.integer();
-        else if (key == "metrics")
-            metrics = metrics_of(scanner);
-        else if (key == "warning")
-            report.warning = scanner.text();
         else if (key == "type")
             is_report = scanner.text() == "report";
-        else if (!take_telemetry(report, key, scanner))
-            throw AnotherForm();
+        else
+            reader.read_field(key, scanner);
     } while (scanner.take(','));
     scanner.expect('}');
-    if (!scanner.at_end() || !is_report || !trial || !attempt || !step || !metrics || *trial < 0 || *attempt < 0)
-        throw AnotherForm();
-    report.step = *step;
-    report.metrics = *std::move(metrics);
-    return {{*trial, *attempt}, std::move(report)};
+    if (!scanner.at_end() || !is_report || !trial || !attempt || *trial < 0 || *attempt < 0) throw AnotherForm();
+    return {{*trial, *attempt}, reader.take()};
 }
 
 }  // namespace

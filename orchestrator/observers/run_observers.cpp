@@ -174,7 +174,7 @@ class InJson final : public Answering {
             nlohmann::ordered_json json{
                 {"schema", json_schema}, {"event", name}, {"study", study_.name}, {"time", utc_text(stored.time)}};
             json.update(trial_json(record.trial(trial)));
-            if (report) json["report"] = wire::from(*report);
+            if (report) json["report"] = wire::described(*report);
             lines = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
         };
         std::visit(Overloaded{[&](const event::Launched& e) { line("launched", e.trial); },

@@ -107,7 +107,7 @@ Json whole_trial_json(const Study& study, const TrialRecord& trial) {
     Json json = trial_json(trial);
     json["seed"] = trial_seed(study.seed, static_cast<std::uint64_t>(trial.number));
     Json& curve = json["curve"] = Json::array();
-    for (const Report& report : trial.curve) curve.push_back(Json(wire::from(report)));
+    for (const Report& report : trial.curve) curve.push_back(Json(wire::described(report)));
     return json;
 }
 

@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "hpo/message_json.hpp"
+#include "hpo/wire.hpp"
 #include "orchestrator/store/packed.hpp"
 
 namespace hpo {
@@ -73,7 +73,7 @@ Event from_body(int kind, std::int64_t trial, std::int64_t attempt, const Json& 
             return launched;
         }
         case kind_reported:
-            return event::Reported{trial, attempt, wire::to_report(json)};
+            return event::Reported{trial, attempt, wire::read<Report>(json)};
         case 6:
             return event::Paused{trial, attempt, to_string(member(json, "rule")), to_string(member(json, "reason"))};
         case 7:
