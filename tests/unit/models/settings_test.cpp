@@ -33,7 +33,8 @@ TEST(MakeModel, NamesTheKeyAndWhatItMayBe) {
               "model.hidden: [128, 0] is not a list of at most 64 whole numbers from 1 to 65536");
     EXPECT_EQ(error_of({{"width", 2.5}}), "model.width: 2.5 is not a whole number from 1 to 65536");
     EXPECT_EQ(error_of({{"norm", true}}), "model.norm: true is not one of none|layer|rms|group|batch");
-    EXPECT_EQ(error_of({{"type", std::string("rnn")}}), "model.type: rnn is not one of mlp|cnn|transformer|gru|lstm");
+    EXPECT_EQ(error_of({{"type", std::string("rnn")}}),
+              "model.type: rnn is not one of mlp|cnn|transformer|gru|lstm|trees");
 }
 
 }  // namespace
