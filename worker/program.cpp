@@ -1,5 +1,6 @@
 #include "worker/program.hpp"
 
+#include <poll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -170,6 +171,9 @@ int print_description(const Settings& settings) {
 
 int print_prediction(const Settings& settings) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody else waits for the predictions
+    // hpo may have ended before that call; then nobody reads the pipe any more.
+    pollfd reader{STDOUT_FILENO, 0, 0};
+    if (poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0) return 1;
     const auto device = make_cpu_device();
     device->use_cores(own_cores());
     nlohmann::json json;
