@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import math
+import os
 import pathlib
 import random
 import re
@@ -12,7 +13,7 @@ import subprocess
 
 import numpy
 
-from harness import Case, wait_for
+from harness import WORKER, Case, wait_for
 from init_test import png
 from saved_model_test import FASHION, train
 
@@ -326,6 +327,16 @@ budget: {epochs: 3, trials: 6}
         process.wait()
         wait_for(lambda: not workers())
         self.assertEqual({"big.csv", "model.safetensors", "table.csv"}, {path.name for path in self.folder.iterdir()})
+
+    def test_a_worker_whose_hpo_has_ended_predicts_for_nobody(self):
+        self.trained(format="csv", path=str(self.table(300)), target="y", steps=1)
+        reader, writer = os.pipe()
+        os.close(reader)
+        with open(writer, "wb") as pipe:
+            done = subprocess.run([WORKER, "--predict", self.model, "--data", self.table(9, "new.csv"),
+                                   "--output", self.folder / "p.csv"], stdout=pipe, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertFalse((self.folder / "p.csv").exists())
 
     def test_files_that_are_no_model(self):
         self.trained(format="csv", path=str(self.table(300)), target="y", steps=1)
