@@ -132,10 +132,15 @@ void Booster::draw_anew() {
     for (const auto& [name, value] : settings_) set(name, value);
 }
 
-void Booster::set_threads(int threads) { set("nthread", std::to_string(threads)); }
+void Booster::set_threads(int threads) {
+    for (auto& [name, value] : settings_)
+        if (name == "nthread") set(name, value = std::to_string(threads));
+}
 
 void Booster::restore(std::span<const std::byte> state) {
     check(loaded().unserialize(handle_.get(), state.data(), state.size()));
+    // The state has settings, too: those of the threads that it was grown with.
+    for (const auto& [name, value] : settings_) set(name, value);
 }
 
 std::vector<std::byte> Booster::state() const {
