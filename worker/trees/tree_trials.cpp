@@ -32,44 +32,52 @@ TreeTrials::TreeTrials(WorkerContext& context, Ended ended) : context_(context),
 
 int TreeTrials::threads() const { return std::max(1, static_cast<int>(context_.cores.size())); }
 
-TreeTrials::~TreeTrials() {
-    if (trial_) run_at_once([this] { trial_.reset(); });
-}
+TreeTrials::~TreeTrials() { drop_trial(); }
 
-/// Starts a job on the thread that has the trial's cores, as they are now.
+/// Starts a job on the thread that has the trial's cores, as they are now. Where the system has no thread left, the
+/// trial keeps the one that it has.
 std::future<void> TreeTrials::start(const std::function<void()>& job) {
     if (thread_ && cores_ == context_.cores) return thread_->start(job);
-    cores_ = context_.cores;
-    thread_ = std::make_unique<Background>(1);
+    auto thread = std::make_unique<Background>(1);
     const auto caller = std::this_thread::get_id();
-    auto moved = thread_->start([this, caller] {
+    auto moved = thread->start([this, caller] {
         if (std::this_thread::get_id() == caller) return false;
-        move_to_cores(cores_);
+        move_to_cores(context_.cores);
         if (trial_) trial_->set_threads(threads());
         return true;
     });
-    if (!moved.get()) {
-        thread_.reset();
+    if (moved.get()) {
+        thread_ = std::move(thread);
+        cores_ = context_.cores;
+    } else if (!thread_) {
         throw OutOfMemory("the system has no thread left to grow trees on");
     }
     return thread_->start(job);
 }
 
-void TreeTrials::run_at_once(const std::function<void()>& job) { start(job).get(); }
+/// Destroys the trial on the thread that has grown it.
+void TreeTrials::drop_trial() {
+    if (trial_) thread_->start([this] { trial_.reset(); }).get();
+}
 
 void TreeTrials::run(TrialHost& host, std::string_view phase, const std::function<void()>& job) {
     auto done = start(job);
-    bool goes_on = host.should_continue(phase);
-    while (done.wait_for(look_every) != std::future_status::ready) goes_on = host.should_continue(phase) && goes_on;
-    done.get();
-    if (!goes_on) throw StopRequested{};
+    try {
+        bool goes_on = host.should_continue(phase);
+        while (done.wait_for(look_every) != std::future_status::ready) goes_on = host.should_continue(phase) && goes_on;
+        done.get();
+        if (!goes_on) throw StopRequested{};
+    } catch (...) {
+        if (done.valid()) done.wait();  // the job uses what the caller is about to unwind
+        throw;
+    }
 }
 
 /// Does `work` for a trial. Returns false if it failed; then the trial has ended, and `on_end_` was told.
 template <class F>
 bool TreeTrials::guarded(const AttemptId& id, TrialHost& host, F&& work) {
     const auto end = [&](Outcome outcome, const std::string& message) {
-        if (trial_) run_at_once([this] { trial_.reset(); });
+        drop_trial();
         if (!message.empty()) host.log(std::string(to_text(outcome)) + ": " + message);
         on_end_({id, outcome, message, {}, {}});
         return false;
@@ -120,7 +128,7 @@ void TreeTrials::step() {
     std::optional<from_worker::Finished> finished;
     guarded(id, host, [&] { finished = trial_->step(); });
     if (!finished) return;
-    run_at_once([this] { trial_.reset(); });
+    drop_trial();
     on_end_(*finished);
 }
 

@@ -36,7 +36,7 @@ class TreeTrials {
     template <class F>
     bool guarded(const AttemptId& id, TrialHost& host, F&& work);
     void run(TrialHost& host, std::string_view phase, const std::function<void()>& job);
-    void run_at_once(const std::function<void()>& job);
+    void drop_trial();
     [[nodiscard]] std::future<void> start(const std::function<void()>& job);
     [[nodiscard]] int threads() const;
 

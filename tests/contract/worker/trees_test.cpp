@@ -225,6 +225,23 @@ TEST(Trees, StopAndFailAsTheHostAndTheConfigurationWant) {
     EXPECT_THAT(message({{"placement", std::string("files")}}), HasSubstr("placement"));
 }
 
+TEST(Trees, OutliveTheJobThatIsRunningWhenTheHostIsGone) {
+    WorkerFixture worker;
+    FakeHost host;
+    // The host is asked before a job is waited for: the exception comes while the job computes.
+    host.on_ask = [&host]() -> bool {
+        if (host.reports.size() == 1 && host.phases.back() == "evaluating") throw Killed{};
+        return true;
+    };
+    TreeTrials trials(worker.context, [](const from_worker::Finished&) {});
+    trials.add(small_run(tree_params({{"samples", std::int64_t{20000}}}), 5), host);
+    const auto grow_all = [&] {
+        while (!trials.empty()) trials.step();
+    };
+    EXPECT_THROW(grow_all(), Killed);
+    EXPECT_EQ(host.reports.size(), 1U);
+}
+
 TEST(Trees, TakeNoMoreMemoryThanPlanned) {
     WorkerFixture worker;
     for (const Params& changes :
