@@ -267,7 +267,7 @@ class Questions(Case):
         self.ask_until(child, " runs for ")
         said = self.said.read_text()
         self.assertRegex(said, rf"hpo: study fake, process {child.pid}, waits for:\n  worker 0 \(process [0-9]+\): trial ")
-        self.assertRegex(said, r"\n  (the study's database is up to date|[0-9]+ results? )")
+        self.assertRegex(said, r"\n  (the study's database is up to date|events wait to be written|[0-9]+ (results?|messages?) )")
         self.assertIn("\n  threads: hpo runs", said)
         before = len(finished(self.trials_so_far("fake")))
         wait_for(lambda: len(finished(self.trials_so_far("fake"))) > before)
