@@ -42,6 +42,16 @@ inline double default_number(std::string_view name) {
 }
 inline std::int64_t default_whole(std::string_view name) { return static_cast<std::int64_t>(default_number(name)); }
 
+/// Returns true if `key` has an effect in a configuration, whose absent keys have their defaults: the key that decides
+/// it has one of the values needed, and an effect itself.
+inline bool applies(const WorkerKey& key, const Params& configuration) {
+    const WorkerKey* decides = find_worker_key(condition_of(key));
+    if (!decides) return true;
+    const auto given = configuration.find(std::string(decides->name));
+    const Value value = given == configuration.end() ? default_value(*decides) : given->second;
+    return applies_with(key, decides->name, to_text(value)) && applies(*decides, configuration);
+}
+
 /// Returns true if `type` is given as trees, which XGBoost grows rather than a network that is trained.
 inline bool is_trees(const Params& params) {
     const auto type = params.find("type");

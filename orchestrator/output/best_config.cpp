@@ -40,12 +40,9 @@ Params with_defaults(const Study& study, const TrialRecord& trial) {
     Params all = complete(study, trial);
     if (!study.native()) return all;
     all = fix_parameters(study, all).fixed;  // without the keys of other types of models
-    const auto type = all.find("type");
-    const std::string chosen =
-        type == all.end() ? std::string(find_worker_key("type")->fallback) : to_text(type->second);
     for (const WorkerKey& key : worker_keys) {
         const bool affects_training = key.section == "model" || key.section == "training" || key.name == "validation";
-        if (!affects_training || key.fallback.empty() || !applies_with(key, "type", chosen)) continue;
+        if (!affects_training || key.fallback.empty() || !applies(key, all)) continue;
         if (!is_replaced(key, all)) all.try_emplace(std::string(key.name), default_value(key));
     }
     all["epochs"] = study.budget.epochs;

@@ -168,6 +168,9 @@ budget: {epochs: 3, trials: 6}
         for trial in trials:
             self.assertEqual(set(trial["params"]), {"type", "eta" if trial["params"]["type"] == "trees" else "lr"})
         self.assertEqual(min(trials, key=lambda trial: trial["value"])["params"]["type"], "trees")
+        trained = json.loads(self.hpo("best", "both", "--format", "json"))["worker"]
+        self.assertIn("max_depth", trained)
+        self.assertEqual({"lr", "optimizer", "beta1", "ghost_batch", "hidden"} & set(trained), set(), "keys of networks")
         (self.folder / "best.yaml").write_text(self.hpo("best", "both"))
         self.hpo("train", "best.yaml", "-o", "model.safetensors")
         self.assertIn("accuracy", self.hpo("predict", "model.safetensors", "table.csv", "-o", "p.csv", "--json"))

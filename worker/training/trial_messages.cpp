@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "hpo/worker_keys.hpp"
+#include "hpo/worker_key_defaults.hpp"
 
 namespace hpo {
 namespace {
@@ -26,12 +26,6 @@ std::string metric_text(double value) {
 std::string error_text(const Metrics& metrics, const std::string& name) {
     const auto error = metrics.find(standard_error_of(name));
     return error == metrics.end() ? "" : " +- " + metric_text(error->second);
-}
-
-/// Whether a key has an effect in this configuration.
-bool applies(const WorkerKey& key, const Params& all) {
-    const auto found = all.find(std::string(condition_of(key)));
-    return key.applies_when.empty() || (found != all.end() && applies_with(key, found->first, to_text(found->second)));
 }
 
 }  // namespace
