@@ -18,7 +18,7 @@
 #include "orchestrator/script/syntax/metrics.hpp"
 #include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/script/terminal.hpp"
-#include "orchestrator/stopping/registry.hpp"
+#include "orchestrator/stopping/rules.hpp"
 #include "orchestrator/study/batch_sizes.hpp"
 #include "orchestrator/study/study_file.hpp"
 
@@ -35,7 +35,7 @@ SearchPreview search_of(const Study& study) {
     search.about_allowed = proposer.about_allowed();
     search.sampler = proposer.about();
     for (const PartSpec& spec : study.stopping) {
-        const auto rule = or_fail(make_rule(spec, study.objective, study.budget.epochs));
+        const auto rule = or_fail(make_rule(spec, study));
         search.rules.push_back({spec.type, rule->plan(study.native() ? "epoch" : "step")});
     }
     return search;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "orchestrator/stopping/halving.hpp"
+#include "orchestrator/stopping/metric.hpp"
 #include "orchestrator/stopping/registry.hpp"
 
 namespace hpo {
@@ -19,6 +20,7 @@ constexpr std::array asha_options{
            {},
            "3",
            "reduction factor: the best 1/factor advance; rungs are factor times apart"},
+    within_option,
 };
 
 }  // namespace

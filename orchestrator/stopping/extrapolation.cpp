@@ -51,6 +51,7 @@ constexpr std::array extrapolation_options{
            {},
            "3",
            "reduction factor: the best 1/factor by prediction advance; rungs are factor times apart"},
+    within_option,
 };
 
 constexpr double least_full = 0.1, most_full = 0.9;  ///< bounds of the share of steps for full trainings
@@ -104,6 +105,7 @@ class Extrapolation final : public StoppingRule {
           objective_(setup.objective),
           metric_{setup.objective.metric, setup.objective.direction},
           steps_(setup.steps),
+          first_(setup.first),
           factor_(static_cast<std::size_t>(number_option(setup.options, extrapolation_options, "factor"))),
           grace_(static_cast<std::int64_t>(number_option(setup.options, extrapolation_options, "grace"))),
           rungs_(rungs_of(setup.steps, grace_, static_cast<double>(factor_))),
@@ -219,9 +221,9 @@ class Extrapolation final : public StoppingRule {
         if (course.full || !in_force(here)) return {.lasting = true};
         const bool first = is_first(before);
         if (first) course.foretold = model_.end(course.path).value;
-        if (first && (trial.number == 1 || owed_to_full())) {
+        if (first && (trial.number == first_ || owed_to_full())) {
             course.full = true;
-            if (trial.number == 1)
+            if (trial.number == first_)
                 reserved_ = false;
             else
                 full_steps_ += steps_;
@@ -327,7 +329,7 @@ class Extrapolation final : public StoppingRule {
     void on_end(const TrialRecord& trial) override {
         best_.forget(trial.number);
         if (trial.state == TrialState::failed) repeats_.failed(trial.number);
-        if (trial.number == 1 && std::exchange(reserved_, false)) full_steps_ -= steps_;
+        if (trial.number == first_ && std::exchange(reserved_, false)) full_steps_ -= steps_;
         repeats_.release(trial.number);
         const auto found = courses_.find(trial.number);
         if (found == courses_.end()) return;
@@ -493,6 +495,7 @@ class Extrapolation final : public StoppingRule {
     Objective objective_;
     WatchedMetric metric_;
     std::int64_t steps_;
+    std::int64_t first_;  ///< the trial that is trained to its end before anything is known
     std::size_t factor_;
     std::int64_t grace_;
     std::vector<CurveRung> rungs_;
@@ -511,8 +514,9 @@ class Extrapolation final : public StoppingRule {
     std::unordered_map<std::int64_t, CurveCourse> courses_;
     std::vector<std::pair<double, double>> foretold_;  ///< of full trainings: predicted end and real end
     std::int64_t all_steps_ = 0;
-    std::int64_t full_steps_ = 0;  ///< includes those of trial 1 from the beginning, so that no other takes its place
-    bool reserved_ = true;         ///< true until trial 1 has become a full training, or has ended before
+    std::int64_t full_steps_ =
+        0;                  ///< includes those of the first trial from the beginning, so that no other takes its place
+    bool reserved_ = true;  ///< true until the first trial has become a full training, or has ended before
     std::int64_t fitted_at_ = 0;
     std::int64_t fits_ = 0;
     bool more_ = true;

@@ -13,6 +13,7 @@
 #include <cmath>
 
 #include "orchestrator/stopping/halving.hpp"
+#include "orchestrator/stopping/metric.hpp"
 #include "orchestrator/stopping/registry.hpp"
 
 namespace hpo {
@@ -28,6 +29,7 @@ constexpr std::array hyperband_options{
            {},
            "3",
            "reduction factor: the best 1/factor advance; rungs and brackets are factor times apart"},
+    within_option,
 };
 
 class Hyperband final : public StoppingRule {

@@ -16,10 +16,7 @@ namespace hpo {
 namespace {
 
 constexpr std::array median_options{
-    min_trials_option,
-    grace_option,
-    metric_option,
-    direction_option,
+    min_trials_option, grace_option, metric_option, direction_option, within_option,
 };
 
 /// The median of a stream of numbers. The smaller and the larger half are kept as heaps.

@@ -56,6 +56,15 @@ struct BestValue {
 
 // Options that several rules share.
 
+/// rules.hpp reads it, and the rules themselves do not.
+inline constexpr Option within_option{"within",
+                                      OptionType::text,
+                                      0,
+                                      0,
+                                      {},
+                                      {},
+                                      "compare trials of the same value of this categorical parameter; default: type"};
+
 inline constexpr Option min_trials_option{"min_trials",
                                           OptionType::integer,
                                           1,

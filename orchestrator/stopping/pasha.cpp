@@ -15,6 +15,7 @@
 #include <map>
 
 #include "orchestrator/stopping/halving.hpp"
+#include "orchestrator/stopping/metric.hpp"
 #include "orchestrator/stopping/registry.hpp"
 
 namespace hpo {
@@ -30,6 +31,7 @@ constexpr std::array pasha_options{
            {},
            "3",
            "reduction factor: the best 1/factor advance; rungs are factor times apart"},
+    within_option,
 };
 
 constexpr std::size_t first_rungs = 2;

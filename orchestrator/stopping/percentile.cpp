@@ -23,6 +23,7 @@ constexpr std::array percentile_options{
     grace_option,
     metric_option,
     direction_option,
+    within_option,
 };
 
 class Percentile final : public StoppingRule {

@@ -25,7 +25,7 @@ bool judges_alone(std::string_view rule) {
 }
 
 Result<std::unique_ptr<StoppingRule>> make_rule(const PartSpec& spec, const Objective& objective, std::int64_t steps,
-                                                const std::string& unit) {
+                                                const std::string& unit, std::int64_t first) {
     for (const RuleRow* row : rows) {
         if (row->part.name != spec.type) continue;
         for (const auto& [name, value] : spec.options)
@@ -35,7 +35,7 @@ Result<std::unique_ptr<StoppingRule>> make_rule(const PartSpec& spec, const Obje
             return Error{"stopping rule " + spec.type + " compares trials by one objective, and this study has " +
                          std::to_string(1 + objective.further.size()) +
                          ": leave it out; plateau and divergence look at a trial alone"};
-        return row->make({spec.options, objective, steps, unit});
+        return row->make({spec.options, objective, steps, unit, first});
     }
     std::string known;
     for (const RuleRow* row : rows) known += (known.empty() ? "" : ", ") + std::string(row->part.name);

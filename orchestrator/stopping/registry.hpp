@@ -21,6 +21,7 @@ struct RuleSetup {
     Objective objective;        ///< the study's objective
     std::int64_t steps = 1;     ///< the budget of a trial
     std::string unit = "step";  ///< the name of a step in reasons (hpo/step_name.hpp)
+    std::int64_t first = 1;     ///< the number of the first trial that the rule judges
 };
 
 struct RuleRow {
@@ -44,9 +45,10 @@ std::span<const PartOptions> rule_vocabulary();
 /// Returns true if the rule of this name judges each trial by itself.
 bool judges_alone(std::string_view rule);
 
-/// Creates the rule that `spec` names. Fails if the rule or one of its options is unknown, or if the rule compares
+/// Creates the rule that `spec` names for trials of up to `steps` steps, of which `first` is the first. Does not
+/// compare within kinds: rules.hpp does. Fails if the rule or one of its options is unknown, or if the rule compares
 /// trials and the study has several objectives.
 Result<std::unique_ptr<StoppingRule>> make_rule(const PartSpec& spec, const Objective& objective, std::int64_t steps,
-                                                const std::string& unit = "step");
+                                                const std::string& unit = "step", std::int64_t first = 1);
 
 }  // namespace hpo

@@ -6,15 +6,44 @@
 
 #include "hpo/step_name.hpp"
 #include "orchestrator/stopping/registry.hpp"
+#include "orchestrator/stopping/within.hpp"
 
 namespace hpo {
 
 using to_worker::Action;
 
+namespace {
+
+/// Returns the dimension within whose values a rule compares trials, or nullptr if it compares all.
+Result<const Dimension*> compared_within(const PartSpec& spec, const Study& study) {
+    const auto given = spec.options.find("within");
+    if (given == spec.options.end() && (!study.native() || judges_alone(spec.type))) return nullptr;
+    const std::string name = given == spec.options.end() ? "type" : to_text(given->second);
+    for (const Dimension& dimension : study.space)
+        if (dimension.name == name && dimension.kind == Kind::categorical) return &dimension;
+    if (given == spec.options.end()) return nullptr;
+    return Error{"stopping rule " + spec.type + ": within: \"" + name +
+                 "\" is not a categorical parameter of the space"};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StoppingRule>> make_rule(const PartSpec& spec, const Study& study) {
+    const auto make = [spec, objective = study.objective, steps = study.budget.epochs, unit = step_name(study)](
+                          std::int64_t first) { return make_rule(spec, objective, steps, unit, first); };
+    auto rule = make(1);
+    if (!rule) return rule;
+    const auto within = compared_within(spec, study);
+    if (!within) return within.error();
+    if (!*within || (*within)->choices.size() < 2) return rule;
+    return std::unique_ptr<StoppingRule>(
+        std::make_unique<Within>((*within)->name, [make](std::int64_t first) { return *make(first); }));
+}
+
 Result<Rules> Rules::make(const Study& study) {
     Rules rules;
     for (const PartSpec& spec : study.stopping) {
-        auto rule = make_rule(spec, study.objective, study.budget.epochs, step_name(study));
+        auto rule = make_rule(spec, study);
         if (!rule) return rule.error();
         rules.rules_.push_back(*std::move(rule));
         rules.alone_.push_back(judges_alone(spec.type));

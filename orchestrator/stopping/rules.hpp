@@ -13,6 +13,11 @@
 
 namespace hpo {
 
+/// Creates one rule of a study. A rule that compares trials does so within the values of its option `within`, by
+/// default of `type` if the study searches over types of models. Fails as make_rule of registry.hpp does, and if
+/// `within` names no categorical parameter of the space.
+Result<std::unique_ptr<StoppingRule>> make_rule(const PartSpec& spec, const Study& study);
+
 class Rules final : public StoppingRule {
    public:
     /// Creates the rules of a study. Fails as make_rule does.

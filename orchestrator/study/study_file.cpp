@@ -127,6 +127,7 @@ class StudyReader {
         study_.space = varied.space;
         study_.worker = fixed.worker;
         study_.fixed = fixed.params;
+        if (stopping) check_within(*stopping);
         if (repeats && study_.repeats > 1) check_repeats(*repeats);
         const bool states_steps = budget && find(*budget, "epochs") != nullptr;
         const ScriptWorker* script = study_.script();
@@ -396,6 +397,22 @@ class StudyReader {
                 diagnostics_.error(rule->location, "the rule '" + part.type + "' is listed twice");
             else if (!part.type.empty())
                 study_.stopping.push_back(std::move(part));
+        }
+    }
+
+    /// Checks that rules compare trials within a categorical parameter of the space.
+    void check_within(const Node& stopping) {
+        string known;
+        for (const Dimension& dimension : study_.space)
+            if (dimension.kind == Kind::categorical) known += (known.empty() ? "" : ", ") + dimension.name;
+        for (const Node& item : stopping.items) {
+            const Node* within = find(item, "within");
+            const bool fits = !within || std::any_of(study_.space.begin(), study_.space.end(), [&](const Dimension& d) {
+                return d.kind == Kind::categorical && d.name == within->text;
+            });
+            if (!fits)
+                diagnostics_.error(within->location, "'within' must name a categorical parameter of the space" +
+                                                         (known.empty() ? ", which has none" : ": " + known));
         }
     }
 

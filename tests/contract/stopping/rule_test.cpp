@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "orchestrator/stopping/registry.hpp"
+#include "orchestrator/stopping/rules.hpp"
 #include "tests/unit/stopping/curves.hpp"
 
 namespace hpo {
@@ -17,10 +18,29 @@ struct Call {
     Verdict verdict;
 };
 
-class EveryRule : public ::testing::TestWithParam<std::string> {
+/// A rule, and whether it compares trials within kinds. `trial` leaves all of them of one kind.
+struct Ruled {
+    std::string name;
+    bool within = false;
+};
+
+class EveryRule : public ::testing::TestWithParam<Ruled> {
    protected:
+    [[nodiscard]] static std::string name() { return GetParam().name; }
     [[nodiscard]] std::unique_ptr<StoppingRule> rule(const Params& options = {}) const {
-        auto made = make_rule({GetParam(), options}, Objective{}, 20);
+        Study study;
+        study.objective = Objective{};
+        study.budget.epochs = 20;
+        PartSpec spec{name(), options};
+        if (GetParam().within) {
+            Dimension model;
+            model.name = "model";
+            model.kind = Kind::categorical;
+            model.choices = {std::string("linear"), std::string("deep")};
+            study.space = {model};
+            spec.options["within"] = std::string("model");
+        }
+        auto made = make_rule(spec, study);
         return made ? *std::move(made) : nullptr;
     }
 
@@ -58,18 +78,22 @@ class EveryRule : public ::testing::TestWithParam<std::string> {
     }
 };
 
-std::vector<std::string> names() {
-    std::vector<std::string> all;
-    for (const PartOptions& part : rule_vocabulary()) all.emplace_back(part.name);
+std::vector<Ruled> all_rules() {
+    std::vector<Ruled> all;
+    for (const PartOptions& part : rule_vocabulary()) {
+        all.push_back({std::string(part.name)});
+        if (find_option(part.options, "within")) all.push_back({std::string(part.name), true});
+    }
     return all;
 }
-INSTANTIATE_TEST_SUITE_P(Rule, EveryRule, ::testing::ValuesIn(names()), [](const auto& suite) { return suite.param; });
+INSTANTIATE_TEST_SUITE_P(Rule, EveryRule, ::testing::ValuesIn(all_rules()),
+                         [](const auto& suite) { return suite.param.name + (suite.param.within ? "_within" : ""); });
 
 TEST_P(EveryRule, WithSeveralObjectivesLooksAtATrialAloneOrIsRefusedWithTheCure) {
     Objective several;
     several.further = {{"latency", Direction::minimize}};
-    const auto made = make_rule({GetParam(), {}}, several, 20);
-    if (GetParam() == "plateau" || GetParam() == "divergence") {
+    const auto made = make_rule({name(), {}}, several, 20);
+    if (name() == "plateau" || name() == "divergence") {
         EXPECT_TRUE(made);
     } else {
         ASSERT_FALSE(made);
@@ -81,7 +105,7 @@ TEST_P(EveryRule, ActsWithItsNameAndAReason) {
     auto judge = rule();
     for (const Call& call : run(*judge, 30)) {
         if (call.verdict.rule == "promoted") continue;
-        EXPECT_EQ(call.verdict.rule, call.verdict.action == Action::go_on ? "" : GetParam());
+        EXPECT_EQ(call.verdict.rule, call.verdict.action == Action::go_on ? "" : name());
         EXPECT_EQ(call.verdict.reason.empty(), call.verdict.action == Action::go_on);
     }
 }
@@ -195,7 +219,7 @@ TEST_P(EveryRule, NeverActsOnAMetricThatIsMissing) {
 
 TEST_P(EveryRule, ValuesThatAreNotFiniteNeitherActNorSpoilTheOthersRanks) {
     auto judge = rule(), clean = rule();
-    const bool its_business = GetParam() == "divergence";
+    const bool its_business = name() == "divergence";
     for (std::int64_t n = 101; n <= 120; ++n) {
         const double bad = n % 3 == 0 ? INFINITY : n % 3 == 1 ? -INFINITY : std::nan("");
         const auto [step, verdict] = feed(*judge, trial(n, {bad, bad, bad, bad, bad, bad}));
@@ -220,7 +244,7 @@ TEST_P(EveryRule, KnowsNothingOfTrialsItDidNotPause) {
 
 TEST_P(EveryRule, EveryOptionOfItsTableHasAMeaningAndADefaultInRange) {
     for (const PartOptions& part : rule_vocabulary()) {
-        if (part.name != GetParam()) continue;
+        if (part.name != name()) continue;
         for (const Option& option : part.options) {
             EXPECT_FALSE(option.meaning.empty()) << option.name;
             if (option.type != OptionType::integer && option.type != OptionType::real) continue;

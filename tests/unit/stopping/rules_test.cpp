@@ -319,6 +319,84 @@ TEST(Rules, ForwardsPromotionsAndVerdictsOnPausedTrials) {
     rules.ended(trial(1, {0.9}));
 }
 
+// ---- within
+
+/// Returns trial `number` of a model type, after `values`.
+TrialRecord typed(std::int64_t number, const std::string& type, const std::vector<double>& values) {
+    TrialRecord made = trial(number, values);
+    made.params = {{"type", type}};
+    return made;
+}
+
+/// A native study that searches over two types of models.
+Study two_types(std::vector<PartSpec> rules) {
+    Study study;
+    study.objective = {"val_accuracy", Direction::maximize, Objective::At::best};
+    study.worker = NativeWorker{};
+    study.budget.epochs = 20;
+    Dimension type;
+    type.name = "type";
+    type.kind = Kind::categorical;
+    type.choices = {std::string("trees"), std::string("mlp")};
+    study.space = {type};
+    study.stopping = std::move(rules);
+    return study;
+}
+
+TEST(Within, ATypeThatIsBehindInTheBeginningIsComparedWithItsOwn) {
+    auto rules = Rules::make(two_types({{"asha", {{"grace", whole(2)}}}}));
+    ASSERT_TRUE(rules);
+    for (std::int64_t n = 1; n <= 3; ++n) feed(*rules, typed(n, "trees", {0.9, 0.95 - 0.01 * static_cast<double>(n)}));
+    std::string reason;
+    for (std::int64_t n = 4; n <= 6; ++n)
+        reason = feed(*rules, typed(n, "mlp", {0.1, 0.6 - 0.01 * static_cast<double>(n)})).second.reason;
+    EXPECT_EQ(reason.substr(0, reason.find(" of 3")), "type mlp: 3rd");
+    EXPECT_THAT(rules->promotions(), ElementsAre(4, 1)) << "the best of each type, one after the other";
+    EXPECT_THAT(rules->promotions(1), ElementsAre(4));
+    EXPECT_TRUE(rules->holds(5));
+    rules->promoted(4);
+    EXPECT_FALSE(rules->holds(4));
+    EXPECT_THAT(rules->promotions(), ElementsAre(1));
+    EXPECT_EQ(rules->verdict_on_paused(5).substr(0, 13), "type mlp: 2nd");
+}
+
+TEST(Within, TheFirstTrialOfEachTypeIsTrainedToItsEnd) {
+    auto rules = Rules::make(two_types({{"extrapolation", {}}}));
+    ASSERT_TRUE(rules);
+    const std::vector<double> rising{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7}, flat(7, 0.9);
+    EXPECT_EQ(feed(*rules, typed(1, "trees", flat)).first, 0);
+    EXPECT_TRUE(rules->report(typed(5, "mlp", {0.1})).lasting) << "a resumed study must know which was the first";
+    EXPECT_EQ(feed(*rules, typed(5, "mlp", rising)).first, 0);
+    EXPECT_NE(feed(*rules, typed(6, "mlp", {0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6})).first, 0);
+}
+
+TEST(Within, AScriptNamesTheParameter) {
+    Study study = two_types({{"asha", {{"grace", whole(2)}, {"within", std::string("type")}}}});
+    study.worker = ScriptWorker{};
+    auto rules = Rules::make(study);
+    ASSERT_TRUE(rules);
+    const std::string reason = feed(*rules, typed(1, "mlp", {0.1, 0.2})).second.reason;
+    EXPECT_EQ(reason.substr(0, 8), "type mlp");
+    study.stopping[0].options.erase("within");
+    rules = Rules::make(study);
+    EXPECT_EQ(feed(*rules, typed(1, "mlp", {0.1, 0.2})).second.reason.substr(0, 5), "1st o");
+    study.stopping[0].options["within"] = std::string("depth");
+    const auto unknown = Rules::make(study);
+    ASSERT_FALSE(unknown);
+    EXPECT_EQ(unknown.error().message,
+              "stopping rule asha: within: \"depth\" is not a categorical parameter of the space");
+}
+
+TEST(Within, ATrialWithoutReportsLeavesNoTrace) {
+    auto rules = Rules::make(two_types({{"extrapolation", {}}}));
+    ASSERT_TRUE(rules);
+    rules->ended(typed(1, "mlp", {}));
+    rules->promoted(1);
+    EXPECT_TRUE(rules->report(typed(2, "mlp", {0.1})).lasting);
+    EXPECT_FALSE(rules->holds(1));
+    EXPECT_EQ(rules->verdict_on_paused(1), "");
+}
+
 TEST(Rules, RefusesUnknownRulesAndOptionsByName) {
     Study study;
     study.stopping = {{"annealing", {}}};

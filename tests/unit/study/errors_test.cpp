@@ -276,6 +276,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "s.yaml:3:26: 'policy.regularization' must be scaled or off, found scale; did you mean 'scaled'?"},
         Mistake{"stopping: {rule: asha}",
                 "s.yaml:3:11: 'stopping' must be auto or a list of rules, such as [{rule: plateau}], or [] for none"},
+        Mistake{"stopping: [{rule: asha, within: lr}]",
+                "s.yaml:3:33: 'within' must name a categorical parameter of the space, which has none"},
         Mistake{"stopping: [{rule: asha}, {rule: asha}]", "s.yaml:3:33: the rule 'asha' is listed twice"},
         Mistake{"stopping: [{patience: 3}]",
                 "s.yaml:3:12: 'stopping.rule' is missing: the rule's name, such as plateau"},
