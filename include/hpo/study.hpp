@@ -77,6 +77,19 @@ struct DeclaredFootprint {
     std::int64_t gpus = 1;                     ///< number of devices on which one trial computes
 };
 
+/// The jobs of Slurm that `hpo run --on slurm` submits. What is absent is left to Slurm, unless the field says
+/// otherwise.
+struct SlurmJob {
+    std::string partition, account, qos;  ///< empty: Slurm's default
+    std::int64_t nodes = 1;
+    std::optional<double> time;        ///< seconds of one allocation; absent: the partition's default
+    std::optional<std::int64_t> gpus;  ///< of each node; absent: all where `cpus` is, else none
+    std::optional<std::int64_t> cpus;  ///< of each node; absent: whole nodes
+    std::optional<std::int64_t>
+        memory;                      ///< bytes of each node; absent: all where `cpus` is, else the partition's default
+    std::vector<std::string> extra;  ///< further options of sbatch
+};
+
 struct Resources {
     std::optional<std::int64_t> parallel;  ///< maximum number of trials at once; absent: as many as fit
     /// The maximum number of trials at once on each of `devices` (`parallel: [4, 2]`). Empty: as many as fit.
@@ -84,6 +97,7 @@ struct Resources {
     std::string backend = "auto";        ///< auto, cpu or cuda; for the native worker also opencl
     std::vector<std::string> devices;    ///< UUIDs, or numbers of `hpo devices`; empty: all
     std::vector<std::string> hosts;      ///< of its trials, as ssh takes them; empty: this machine, or its allocation
+    SlurmJob slurm;                      ///< read by `hpo run --on slurm` alone
     std::optional<std::int64_t> memory;  ///< host bytes to reserve at most; absent: what is available less a margin
     /// Bytes to reserve at most on each of `devices`, or a single number for all of them. Empty: all but `gpu_reserve`.
     std::vector<std::int64_t> gpu_memory;

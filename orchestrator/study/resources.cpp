@@ -155,6 +155,7 @@ Resources read_resources(Diagnostics& diagnostics, const Node* node, bool native
     }
     if (const Node* n = fields.take("backend")) read_backend(diagnostics, *n, native, resources.backend);
     if (const Node* n = fields.take("hosts")) read_hosts(diagnostics, *n, resources.hosts);
+    if (const Node* n = fields.take("slurm")) resources.slurm = read_slurm(diagnostics, *n);
     if (const Node* n = fields.take("memory"); n != nullptr && !is_auto(*n))
         resources.memory = size(diagnostics, *n, "resources.memory");
     if (const Node* n = fields.take("gpu_memory"); n != nullptr && !is_auto(*n)) {

@@ -76,6 +76,9 @@ ReadWorker read_worker(Diagnostics& diagnostics, const Node* node);
 /// an error.
 Resources read_resources(Diagnostics& diagnostics, const Node* node, bool native);
 
+/// Reads `resources.slurm`.
+SlurmJob read_slurm(Diagnostics& diagnostics, const Node& node);
+
 /// Reads the section `keep`, whose values are `all`, `none` or `best N`. By default a script's checkpoints are all
 /// kept.
 Keep read_keep(Diagnostics& diagnostics, const Node* node, bool native);

@@ -174,6 +174,27 @@ string device_text(const string& device) {
     return number ? device : yaml_text(device);
 }
 
+string slurm_text(const SlurmJob& job) {
+    const SlurmJob usual;
+    string keys;
+    const auto declare = [&](string_view key, const string& text) {
+        keys += (keys.empty() ? "{" : ", ") + string(key) + ": " + text;
+    };
+    const auto name = [&](string_view key, const string& text) {
+        if (!text.empty()) declare(key, yaml_text(text));
+    };
+    name("partition", job.partition);
+    if (job.nodes != usual.nodes) declare("nodes", std::to_string(job.nodes));
+    if (job.time) declare("time", yaml_duration(*job.time));
+    name("account", job.account);
+    name("qos", job.qos);
+    if (job.gpus) declare("gpus", std::to_string(*job.gpus));
+    if (job.cpus) declare("cpus", std::to_string(*job.cpus));
+    if (job.memory) declare("memory", yaml_size(*job.memory));
+    if (!job.extra.empty()) declare("extra", list_text(job.extra, yaml_text));
+    return keys.empty() ? keys : keys + "}";
+}
+
 Pairs fields_of(const Resources& resources) {
     const auto count = [](std::int64_t number) { return std::to_string(number); };
     Pairs fields;
@@ -183,6 +204,7 @@ Pairs fields_of(const Resources& resources) {
     fields.emplace_back("backend", yaml_text(resources.backend));
     if (!resources.devices.empty()) fields.emplace_back("devices", list_text(resources.devices, device_text));
     if (!resources.hosts.empty()) fields.emplace_back("hosts", list_text(resources.hosts, yaml_text));
+    if (const string slurm = slurm_text(resources.slurm); !slurm.empty()) fields.emplace_back("slurm", slurm);
     fields.emplace_back("memory", resources.memory ? yaml_size(*resources.memory) : "auto");
     if (resources.gpu_memory.size() == 1)
         fields.emplace_back("gpu_memory", yaml_size(resources.gpu_memory.front()));

@@ -481,6 +481,29 @@ TEST(Hosts, AreNamedOnceEachAsSshTakesThem) {
     EXPECT_EQ(problem_of_resources("hosts: [a, b, a]"), "s.yaml:4:27: the host a is listed twice");
 }
 
+TEST(StudyErrors, JobsOfSlurmAreGivenAsSbatchTakesThem) {
+    EXPECT_EQ(problem_of_resources("slurm: {}"), "(accepted)");
+    EXPECT_EQ(problem_of_resources("slurm: {partition: gpu, nodes: 4, time: 2h, account: a1, qos: long, gpus: 2, cpus: "
+                                   "8, memory: 16GiB, extra: [-C, a100, --mail-type=END]}"),
+              "(accepted)");
+    EXPECT_EQ(problem_of_resources("slurm: gpu"),
+              "s.yaml:4:20: 'resources.slurm' must be a map (partition: gpu, nodes: 2, time: 2h), found gpu");
+    EXPECT_EQ(problem_of_resources("slurm: {time: 5s}"),
+              "s.yaml:4:27: 'resources.slurm.time' must be from 60s to 315360000s, found 5s");
+    EXPECT_EQ(problem_of_resources("slurm: {partition: -x}"),
+              "s.yaml:4:32: 'resources.slurm.partition': -x is no name that Slurm can have");
+    EXPECT_EQ(problem_of_resources("slurm: {extra: -x}"),
+              "s.yaml:4:28: 'resources.slurm.extra' must be a list of options of sbatch, such as [--constraint=a100, "
+              "--mail-type=END]");
+    EXPECT_EQ(problem_of_resources("slurm: {extra: [a100]}"),
+              "s.yaml:4:29: 'resources.slurm.extra': an option a100 is no option: options of sbatch begin with '-'");
+    EXPECT_EQ(problem_of_resources("slurm: {extra: [--signal=USR1]}"),
+              "s.yaml:4:29: 'resources.slurm.extra': an option --signal=USR1: hpo sets --signal itself; remove it");
+    EXPECT_EQ(problem_of_resources("slurm: {extra: [-t5]}"),
+              "s.yaml:4:29: 'resources.slurm.extra': an option -t5: write 'resources.slurm.time' instead");
+    EXPECT_EQ(problem_of_resources("slurm: {extra: [--time-min=5]}"), "(accepted)");
+}
+
 TEST(Devices, AreNamedOnceEachByUuidOrNumber) {
     const std::string message = "'resources.devices' names each device by its UUID or its number in 'hpo devices'";
     EXPECT_EQ(problem_of_resources("devices: [[0]]"), "s.yaml:4:23: " + message);

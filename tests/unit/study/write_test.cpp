@@ -228,6 +228,14 @@ TEST(WriteStudy, RandomStudiesAreReadBackUnchanged) {
         study.resources.memory = (std::int64_t{1} << pick(11, 50)) + pick(12, 2);
         study.resources.gpu_reserve = draw_unit(seed, Purpose::sampler, 3, 1) * 0.9;
         if (seed % 4 == 0) study.resources.hosts = {"gpu" + std::to_string(seed), "me@10"};
+        if (seed % 3 == 0)
+            study.resources.slurm = {.partition = "gpu",
+                                     .account = "007",
+                                     .nodes = pick(21, 9) + 1,
+                                     .time = 60.0 * static_cast<double>(pick(22, 5000) + 1),
+                                     .gpus = pick(23, 9),
+                                     .extra = {"--constraint=a|b", "--comment=two words", "-C", "[x*2]"}};
+        if (seed % 5 == 0) study.resources.slurm.cpus = pick(24, 64) + 1, study.resources.slurm.memory = 1 << 20;
         const auto devices = static_cast<std::size_t>(pick(14, 4));
         for (std::size_t i = 0; i < devices; ++i) {
             study.resources.devices.push_back(i % 2 == 0 ? std::to_string(i) : "GPU-8f6c-" + std::to_string(i));
