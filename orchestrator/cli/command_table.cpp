@@ -13,6 +13,7 @@ constexpr std::array table{
             "hpo run studies/phase1.yaml --time 10m\n"
             "hpo run studies/phase1.yaml --set budget.epochs=5 --fresh\n"
             "hpo run study.yaml --on ssh:gpu1,gpu2\n"
+            "hpo run study.yaml --on slurm   submits a job, and follows it\n"
             "hpo run studies/phase1.yaml --notify 'notify-send \"$HPO_NOTIFY_TEXT\"'",
             commands::run},
     Command{"init", "Write a first study for data or a script",

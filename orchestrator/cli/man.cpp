@@ -95,7 +95,9 @@ string page_of_program(const CLI::App& program) {
            options_of(program) +
            section("ENVIRONMENT", paragraph("\\fBHPO_RUNS\\fR",
                                             "Folder of the studies; default: runs, below the "
-                                            "current folder")) +
+                                            "current folder") +
+                                      paragraph("\\fBHPO_SLURM_TIMEOUT\\fR",
+                                                "Time that a command of Slurm may take, such as 30s; default: 60s")) +
            section("FILES", paragraph("\\fIruns/STUDY/\\fR",
                                       "A study: study.db (SQLite), study.yaml as accepted, "
                                       "hpo.log, logs/ and checkpoints/") +

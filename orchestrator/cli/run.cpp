@@ -9,6 +9,7 @@
 #include "hpo/printable.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/run_arguments.hpp"
+#include "orchestrator/cli/run_slurm.hpp"
 #include "orchestrator/cluster/hosts_site.hpp"
 #include "orchestrator/engine/set_aside.hpp"
 #include "orchestrator/lookup/study_source.hpp"
@@ -18,6 +19,8 @@
 #include "orchestrator/output/best_config.hpp"
 #include "orchestrator/preview/samples.hpp"
 #include "orchestrator/preview/script_ready.hpp"
+#include "orchestrator/slurm/allocation.hpp"
+#include "orchestrator/slurm/job.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo::commands {
@@ -29,9 +32,8 @@ std::string refuse_option_as_value(const std::string& value) {
     return value.empty() || value.starts_with("--") ? "a value is missing" : "";
 }
 
-/// The study as it runs on these hosts.
-Study adapted(Study study, const std::vector<cluster::Address>& hosts) {
-    if (hosts.empty()) return study;
+/// The study as it runs on several hosts.
+Study adapted(Study study) {
     auto several = cluster::for_several_hosts(std::move(study));
     if (!several) throw Fatal(several.error().message, 2);
     return *std::move(several);
@@ -40,10 +42,17 @@ Study adapted(Study study, const std::vector<cluster::Address>& hosts) {
 int run_command(const RunArguments& arguments) {
     const Overrides changes = overrides(arguments);
     const Programs programs = installed_programs();
+    const std::optional<std::string> own_job = slurm::own_job();
+    if (own_job) slurm::heed_time_limit();
     Study written = load_study(arguments.file, changes);
-    const std::vector<cluster::Address> hosts = hosts_of(arguments, written, programs);
-    const Study study = adapted(std::move(written), hosts);
-    refuse_unready_script(study, changes.set.empty() ? arguments.file : "", hosts.empty());
+    const bool in_a_job = runs_in_a_job(arguments);
+    if (arguments.dry_run) return print_job(arguments, written, programs);
+    const std::vector<cluster::Address> hosts =
+        in_a_job ? std::vector<cluster::Address>() : hosts_of(arguments, written, programs);
+    const bool here = hosts.empty() && !in_a_job;
+    const bool several = !hosts.empty() || (in_a_job && written.resources.slurm.nodes > 1);
+    const Study study = several ? adapted(std::move(written)) : std::move(written);
+    refuse_unready_script(study, changes.set.empty() ? arguments.file : "", here);
     if (arguments.on.starts_with("local:") && hosts.size() > 1)
         std::fprintf(stderr,
                      "hpo: --on %s counts the cores and the memory of this machine %zu times: it is for tests\n",
@@ -53,14 +62,15 @@ int run_command(const RunArguments& arguments) {
         std::fputs(("hpo: warning: " + warning + '\n').c_str(), stderr);
     const StudyFolder folder = study_folder(study.name);
     refuse_batches_by_data({study, arguments.file, changes.set.empty()}, programs);
-    const auto aside = arguments.fresh ? move_aside(study, folder, programs, hosts.empty()) : std::filesystem::path();
+    const auto aside = arguments.fresh ? move_aside(study, folder, programs, here) : std::filesystem::path();
     // A closed pipe and a limit on file sizes should make the write fail, not kill the process.
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
 
     const RunStyle style = arguments.json ? RunStyle::json : arguments.quiet ? RunStyle::quiet : RunStyle::automatic;
     std::optional<Notifier> notifier;
-    if (!arguments.notify.empty()) notifier.emplace(arguments.notify, folder.path / "notify.log");
+    if (!arguments.notify.empty() && !in_a_job) notifier.emplace(arguments.notify, folder.path / "notify.log");
+    const slurm::Progress progress = own_job ? slurm::progress_of(folder) : slurm::Progress{};
     Result<RunOutcome> outcome = Error{};
     std::string output_problem;
     try {
@@ -70,8 +80,9 @@ int run_command(const RunArguments& arguments) {
             return may_go_on(study, before, valued,
                              "Give the study another name, or start again with --fresh." + learning_from(study));
         };
-        outcome = run_study(study, folder, programs, *observer, accepted,
-                            hosts.empty() ? OpenSite(open_local_site) : cluster::open_hosts(hosts));
+        outcome = in_a_job ? run_on_slurm(arguments, study, folder, programs, *observer, accepted)
+                           : run_study(study, folder, programs, *observer, accepted,
+                                       hosts.empty() ? OpenSite(open_local_site) : cluster::open_hosts(hosts));
         output_problem = observer->output_problem();
     } catch (...) {
         move_back(aside, folder);
@@ -82,6 +93,13 @@ int run_command(const RunArguments& arguments) {
         throw Fatal(outcome.error().message);
     }
 
+    if (own_job)
+        if (const auto why =
+                slurm::why_next_job(*outcome, slurm::job_name(study.name, std::filesystem::absolute(folder.path)));
+            !why.empty()) {
+            slurm::RealCommands commands(slurm::command_limit());
+            return slurm::queue_again(commands, *own_job, folder, progress, *outcome, why);
+        }
     if (notifier) notify_end(*notifier, study, folder, *outcome);
     const int code = exit_code(*outcome);
     if (!output_problem.empty()) return 1;       // which it has said
@@ -110,9 +128,9 @@ CommandAction run(CLI::App& app) {
         ->check(refuse_option_as_value);
     app.add_option("-j,--jobs", arguments->jobs, "Trials at once (resources.parallel)")->check(refuse_option_as_value);
     app.add_option("--on", arguments->on,
-                   "Hosts of the trials: ssh:HOST,HOST, slurm (the nodes of this allocation), local:2 (this one twice, "
-                   "for tests), "
-                   "or local. Default: resources.hosts, else slurm in an allocation of several nodes, else local")
+                   "Where trials run: slurm (a job that is submitted, see resources.slurm; within a job, its nodes), "
+                   "ssh:HOST,HOST, local:2 (this machine twice, for tests), or local. Default: resources.hosts, else "
+                   "slurm in an allocation of several nodes, else local")
         ->check(refuse_option_as_value);
     app.add_option("--seed", arguments->seed, "The study's seed (seed)")->check(refuse_option_as_value);
     app.add_option("--set", arguments->set, "Override one key: --set space.lr.high=0.1")
@@ -123,6 +141,7 @@ CommandAction run(CLI::App& app) {
         ->check(refuse_option_as_value)
         ->type_name("COMMAND");
     app.add_flag("--fresh", arguments->fresh, "Start from scratch; the existing study is moved to runs/.old");
+    app.add_flag("--dry-run", arguments->dry_run, "With --on slurm: print the job's script, and submit nothing");
     const auto json = app.add_flag("--json", arguments->json, "One JSON object per line, for programs");
     app.footer(
         app.get_footer() +

@@ -14,7 +14,7 @@ struct RunArguments {
     std::string file;
     std::string trials, time, jobs, seed, backend, notify, on;
     std::vector<std::string> set;
-    bool fresh = false, json = false, quiet = false;
+    bool fresh = false, json = false, quiet = false, dry_run = false;
 };
 
 /// Returns the keys that the options set. The short options come after --set and therefore win.

@@ -253,7 +253,8 @@ class Session {
         outcome.folder_lost = folder_lost();
         outcome.end = outcome.folder_lost ? Engine::End::failed : engine_->end();
         outcome.reason = outcome.folder_lost ? lost_message() : engine_->end_reason();
-        outcome.no_host_worked = !has_begun_trial_ && !machine_->gone().empty();
+        outcome.no_host_left = !machine_->gone().empty();
+        outcome.no_host_worked = !has_begun_trial_ && outcome.no_host_left;
         outcome.signal = signal_;
         outcome.session = (clock_.now() - begun_).count();
         const std::vector<ConcurrencyFinding> findings = engine_->concurrency();
@@ -521,6 +522,7 @@ class Session {
             signal_ = number;
             const std::string problem = number == SIGHUP ? observer_.output_problem() : std::string();
             const std::string reason = number == SIGINT    ? "interrupted"
+                                       : limit_is_near     ? limit_reason
                                        : number == SIGTERM ? "terminated"
                                        : problem.empty()   ? "the terminal was closed"
                                                            : problem;

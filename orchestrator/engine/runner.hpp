@@ -56,6 +56,7 @@ struct RunOutcome {
     std::string reason;
     int signal = 0;               ///< signal that ended the session; 0: none
     bool no_host_worked = false;  ///< the session failed for want of a host before any trial had begun
+    bool no_host_left = false;    ///< the session failed for want of a host
     bool folder_lost = false;     ///< the study's folder was moved or removed while it ran
     StudyRecord record;
     double seconds = 0;                    ///< of the study, over all sessions

@@ -86,6 +86,7 @@ Interrupts::Interrupts(boost::asio::io_context& loop, std::function<void(int)> o
         if (taken[i] != SIGHUP || !outlives_terminal_) ::sigaction(taken[i], &action, nullptr);
     }
     listen();
+    if (limit_is_near) ::raise(SIGTERM);  // it came before this process handled SIGTERM
 }
 
 Interrupts::~Interrupts() {

@@ -1,0 +1,25 @@
+// hpo run --on slurm outside of a job: submits one, and follows it.
+#pragma once
+
+#include "orchestrator/cli/run_arguments.hpp"
+#include "orchestrator/engine/runner.hpp"
+#include "orchestrator/slurm/submit.hpp"
+
+namespace hpo {
+
+/// Returns true if the study is to run in a job of Slurm that is not this process's.
+bool runs_in_a_job(const RunArguments& arguments);
+
+/// Prints the job's script, and returns the exit code. Changes nothing. Throws Fatal without --on slurm.
+int print_job(const RunArguments& arguments, const Study& study, const Programs& programs);
+
+/// Asks Slurm whether the job of `hpo run FILE --on slurm` could start, and submits none. Throws Fatal with exit status
+/// 2 if Slurm does not answer.
+slurm::Forecast forecast_on_slurm(const RunArguments& arguments, const Study& study, const Programs& programs);
+
+/// Submits the study's job or finds it, and follows it to its end (slurm/follow.hpp). Submits none for a study that is
+/// finished. `accepted` decides whether a stored study may continue as this one.
+RunOutcome run_on_slurm(const RunArguments& arguments, const Study& study, const StudyFolder& folder,
+                        const Programs& programs, RunObserver& observer, const Acceptance& accepted);
+
+}  // namespace hpo

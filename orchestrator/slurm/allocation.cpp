@@ -1,0 +1,81 @@
+#include "orchestrator/slurm/allocation.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "hpo/interrupted.hpp"
+#include "hpo/printable.hpp"
+#include "orchestrator/slurm/steps.hpp"
+
+namespace hpo::slurm {
+
+namespace {
+
+constexpr int requests = 3;  ///< to a controller that does not answer
+
+/// The session takes SIGTERM. Before it does, the flag alone is set (execution/interrupts.cpp).
+void on_limit(int) {
+    const int kept = errno;
+    limit_is_near = true;
+    struct sigaction now {};
+    if (::sigaction(SIGTERM, nullptr, &now) == 0 && now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN)
+        ::kill(::getpid(), SIGTERM);
+    errno = kept;
+}
+
+/// The file that says that a job has got no trial further.
+std::filesystem::path idle_mark(const StudyFolder& folder) { return folder.path / "slurm.idle"; }
+
+}  // namespace
+
+std::optional<std::string> own_job() {
+    const char* id = std::getenv("SLURM_JOB_ID");
+    return id && *id ? std::optional<std::string>(id) : std::nullopt;
+}
+
+void heed_time_limit() {
+    struct sigaction action {};
+    action.sa_handler = on_limit;
+    sigemptyset(&action.sa_mask);
+    ::sigaction(SIGUSR1, &action, nullptr);
+}
+
+std::string why_next_job(const RunOutcome& outcome, const std::string& job_name) {
+    if (limit_is_near && outcome.signal == SIGTERM && outcome.end == Engine::End::interrupted) return limit_reason;
+    const char* name = std::getenv("SLURM_JOB_NAME");
+    const bool lost = outcome.end == Engine::End::failed && outcome.no_host_left && !outcome.no_host_worked;
+    return lost && name && name == job_name ? "all nodes of the job are lost" : "";
+}
+
+int queue_again(Commands& commands, const std::string& job, const StudyFolder& folder, const Progress& before,
+                const RunOutcome& outcome, const std::string& why) {
+    std::error_code ignored;
+    const CutShort cut{progress_of(outcome.record) > before, std::filesystem::exists(idle_mark(folder), ignored)};
+    if (const std::string refused = refuses_next_job(cut); !refused.empty()) {
+        std::filesystem::remove(idle_mark(folder), ignored);
+        throw Fatal(refused);
+    }
+    if (cut.progressed)
+        std::filesystem::remove(idle_mark(folder), ignored);
+    else
+        std::ofstream(idle_mark(folder)) << "no trial got further in job " << job << '\n';
+    // Slurm ends this process as soon as it has the request.
+    std::fprintf(stderr, "%s: asking Slurm to queue job %s again\n", why.c_str(), printable(job).c_str());
+    Answer answer;
+    for (int request = 1; request <= requests; ++request) {
+        if (request > 1) commands.pause(Seconds(2));
+        answer = commands.run({"scontrol", "requeue", job});
+        if (answer.status == 0) return 0;
+        if (!answer.hung && !is_unclear(message_of(answer.error))) break;
+    }
+    std::fprintf(stderr, "hpo: Slurm does not queue it again (%s): hpo run goes on with the study\n",
+                 answer.hung ? "scontrol did not end" : message_of(answer.error).c_str());
+    return 0;
+}
+
+}  // namespace hpo::slurm

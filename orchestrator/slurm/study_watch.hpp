@@ -1,0 +1,64 @@
+// Reads a study that another process runs, and tells an observer of `hpo run` what happens there.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "orchestrator/engine/runner.hpp"
+#include "orchestrator/lookup/study_snapshot.hpp"
+
+namespace hpo::slurm {
+
+/// How far the trials of a study have got. More is further.
+struct Progress {
+    std::int64_t ended = 0, steps = 0;
+    auto operator<=>(const Progress&) const = default;
+};
+Progress progress_of(const StudyRecord& record);
+
+/// Returns the progress of a stored study; none if it has not been started, or cannot be read.
+Progress progress_of(const StudyFolder& folder);
+
+/// Returns true if a study has no trial left to run.
+bool is_finished(const Study& study, const StudyRecord& record);
+
+class StudyWatch {
+   public:
+    /// `study` and `observer` must outlive the object.
+    StudyWatch(const Study& study, StudyFolder folder, RunObserver& observer)
+        : study_(study), folder_(std::move(folder)), observer_(observer) {}
+
+    /// Reads what is new, and tells the observer. Returns true if the process that runs the study is another than
+    /// before. A study that cannot be read now counts as unchanged.
+    bool read();
+    void draw();
+
+    /// A new job has been submitted.
+    void submitted();
+    [[nodiscard]] bool progressed() const;
+    [[nodiscard]] bool finished() const;
+    [[nodiscard]] bool at_limit() const;
+
+    /// Returns the outcome of the study's last session. Fails if the study has not begun. Nothing may be read after it.
+    Result<RunOutcome> outcome();
+
+   private:
+    struct Known {
+        TrialState state = TrialState::queued;
+        std::int64_t attempt = 0;
+    };
+    void tell_changes();
+    [[nodiscard]] SessionView view() const;
+
+    const Study& study_;
+    StudyFolder folder_;
+    RunObserver& observer_;
+    std::optional<StudySnapshot> snapshot_;
+    std::vector<Known> known_;
+    bool begun_ = false;  ///< the observer was told
+    std::int64_t holder_ = 0;
+    Progress at_submission_;
+};
+
+}  // namespace hpo::slurm

@@ -1,0 +1,178 @@
+#include "orchestrator/slurm/submit.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "hpo/descriptor.hpp"
+#include "hpo/or_fail.hpp"
+#include "hpo/printable.hpp"
+#include "orchestrator/store/holder_lock.hpp"
+
+namespace hpo::slurm {
+
+namespace {
+
+constexpr int submissions = 3;  ///< with a reply that is lost each time
+constexpr int looks = 3;        ///< for a job after a lost reply, with longer pauses each time
+
+std::vector<Partition> partitions_now(Commands& commands) {
+    return partitions_of(commands.run({"sinfo", "-h", "-a", "-o", partition_format}).out);
+}
+
+std::vector<std::string> sbatch(const std::string& option, const Job& job, const std::string& script) {
+    std::vector<std::string> command{"sbatch", option};
+    command.insert(command.end(), job.words.begin(), job.words.end());
+    command.push_back(script);
+    return command;
+}
+
+std::vector<std::string> ids_of(const std::vector<JobState>& jobs) {
+    std::vector<std::string> ids;
+    for (const JobState& job : jobs) ids.push_back(job.id);
+    return ids;
+}
+
+/// Returns the study's job; `.job` is absent if there is none. Cancels those that are too many.
+Found one_of(Commands& commands, const std::vector<JobState>& jobs, const std::vector<std::string>& known) {
+    Found found = find_job(jobs, known);
+    for (const std::string& id : found.surplus) (void)commands.run({"scancel", id});
+    return found;
+}
+
+/// Looks several times, since a controller under load takes a job later than it lets sbatch wait.
+Result<Found> look_patiently(Commands& commands, const std::string& name, const std::vector<std::string>& known) {
+    Result<Found> found = Found{};
+    for (int look = 1; look <= looks; ++look) {
+        commands.pause(Seconds(look));
+        const auto jobs = jobs_named(commands, name);
+        found = jobs ? Result<Found>(one_of(commands, *jobs, known)) : Result<Found>(jobs.error());
+        if (found && found->job) return found;
+    }
+    return found;
+}
+
+/// Held while this process looks for the job and submits it.
+class SubmissionLock {
+   public:
+    /// Waits for others, but not for ever: a second job would wait for the first in any case. A file system without
+    /// locks has none.
+    SubmissionLock(Commands& commands, const std::filesystem::path& file)
+        : file_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644)) {
+        for (int wait = 0; wait < most_waits && file_; ++wait) {
+            if (::flock(file_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+            commands.pause(Seconds(0.2));
+        }
+    }
+
+   private:
+    static constexpr int most_waits = 1500;  // five minutes
+    Descriptor file_;
+};
+
+/// Removes what a refused submission has made. Folders with other files stay.
+class Traces {
+   public:
+    explicit Traces(const StudyFolder& folder) : folder_(folder.path) {
+        std::error_code ignored;
+        is_new_ = !std::filesystem::exists(folder_, ignored);
+        has_runs_ = std::filesystem::exists(folder_.parent_path(), ignored);
+    }
+    ~Traces() {
+        if (!is_new_) return;
+        std::error_code ignored;
+        for (const auto& path : {job_script(folder_), lock(folder_), folder_}) std::filesystem::remove(path, ignored);
+        if (!has_runs_) std::filesystem::remove(folder_.parent_path(), ignored);
+    }
+    Traces(const Traces&) = delete;
+    Traces& operator=(const Traces&) = delete;
+    void keep() { is_new_ = false; }
+    static std::filesystem::path lock(const std::filesystem::path& folder) { return folder / "slurm.lock"; }
+
+   private:
+    std::filesystem::path folder_;
+    bool is_new_ = false, has_runs_ = false;
+};
+
+std::string text_of(const std::filesystem::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+template <class T>
+T or_nothing_started(Result<T> result) {
+    if (!result) throw Fatal(result.error().message, 2);
+    return std::move(*result);
+}
+
+}  // namespace
+
+Placed find_or_submit(Commands& commands, const SlurmJob& wanted, const Job& job, const StudyFolder& folder,
+                      const Say& say) {
+    Traces traces(folder);
+    std::error_code failed;
+    std::filesystem::create_directories(folder.path, failed);
+    if (failed) throw Fatal(folder.path.string() + ": cannot be made: " + failed.message(), 2);
+    const SubmissionLock lock(commands, Traces::lock(folder.path));
+    const std::filesystem::path script = job_script(folder.path);
+    const std::vector<JobState> jobs = or_nothing_started(jobs_named(commands, job.name));
+    const std::vector<std::string> known = ids_of(jobs);
+    if (const Found found = one_of(commands, jobs, known); found.job) {
+        traces.keep();
+        return {found.job->id, true, text_of(script) != job.script};
+    }
+    if (const auto holder = holder_of(folder))
+        throw Fatal("study " + folder.name() + " is already being run by process " + std::to_string(holder->pid) +
+                        " on " + printable(holder->host),
+                    2);
+    or_fail(replace_file(script, job.script));
+    if (const std::string never = or_nothing_started(forecast(commands, wanted, job)).never; !never.empty())
+        throw Fatal(never, 2);
+    const auto id = submit(commands, wanted, job, script, known, say);
+    if (!id) throw Fatal(id.error().message, 2);
+    traces.keep();
+    return {*id};
+}
+
+Result<std::vector<JobState>> jobs_named(Commands& commands, const std::string& name) {
+    const Answer answer = commands.run(
+        {"squeue", "-h", "-a", "-t", "all", "-u", std::to_string(::getuid()), "--name", name, "-o", job_format});
+    if (const std::string failure = failure_of("squeue", answer); !failure.empty()) return Error{failure};
+    return jobs_of(answer.out);
+}
+
+Result<Forecast> forecast(Commands& commands, const SlurmJob& wanted, const Job& job) {
+    const Answer tested = commands.run(sbatch("--test-only", job, "--wrap=exit"));
+    const std::vector<Partition> partitions = partitions_now(commands);
+    if (tested.status == 0) return Forecast{above_time_limit(wanted, partitions), message_of(tested.error)};
+    const Reply reply = reply_of(tested);
+    if (tested.missing || reply.kind != Reply::Kind::refused || is_unreachable(reply.text))
+        return Error{failure_of("sbatch", tested)};
+    return Forecast{refusal_text(reply.text, wanted, partitions), {}};
+}
+
+Result<std::string> submit(Commands& commands, const SlurmJob& wanted, const Job& job,
+                           const std::filesystem::path& script, const std::vector<std::string>& known, const Say& say) {
+    std::string last;
+    for (int submission = 1; submission <= submissions; ++submission) {
+        const Answer answer = commands.run(sbatch("--parsable", job, script.string()));
+        const Reply reply = reply_of(answer);
+        if (reply.kind == Reply::Kind::accepted && submission == 1) return reply.text;
+        if (answer.missing || is_unreachable(reply.text)) return Error{failure_of("sbatch", answer)};
+        if (reply.kind == Reply::Kind::refused)
+            return Error{refusal_text(reply.text, wanted, partitions_now(commands))};
+        if (reply.kind == Reply::Kind::unclear) say(reply.text + ": looking for job " + job.name + " in the queue");
+        const auto found = look_patiently(commands, job.name, known);
+        if (found && found->job) return found->job->id;
+        if (reply.kind == Reply::Kind::accepted) return reply.text;
+        if (!found) return found.error();
+        last = reply.text;
+    }
+    return Error{"Slurm did not confirm the job (" + last + "), and its queue has no " + job.name +
+                 ": run again in a minute"};
+}
+
+}  // namespace hpo::slurm

@@ -1,0 +1,225 @@
+"""hpo run --on slurm: a study in jobs that hpo submits to a real Slurm, one after another."""
+import json
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import unittest
+
+from harness import synthetic, wait_for
+from slurm_case import SlurmCase
+from terminal_test import Screen
+
+LONG = 4000  # epochs: longer than any of these tests takes
+
+
+class JobsCase(SlurmCase):
+    def write(self, name="queued", trials=6, epochs=5, parallel=2, slurm="cpus: 2"):
+        text = synthetic(name=name, trials=trials, epochs=epochs, parallel=parallel)
+        return self.study(text.replace("resources: {", f"resources: {{slurm: {{{slurm}}}, "))
+
+    def jobs(self, states="all"):
+        """Returns the ids of this study's jobs, also of those that have ended."""
+        lines = self.slurm("squeue", "-h", "-a", "-t", states, "-o", "%i %j").splitlines()
+        return [line.split()[0] for line in lines if line.split()[1].startswith("hpo-queued-")]
+
+    def state(self, job):
+        return self.slurm("squeue", "-h", "-t", "all", "-j", job, "-o", "%T").strip()
+
+    def follow(self, *more, environment=None):
+        return self.start("run", "study.yaml", "--on", "slurm", *more, environment={**self.environment, **(environment or {})})
+
+    def begin(self):
+        """Starts the study, and returns the follower and the job once a trial has reported."""
+        child = self.follow()
+        self.until_it_trains()
+        return child, self.jobs("running")[0]
+
+    def until_it_trains(self):
+        wait_for(lambda: any(trial["state"] == "running" and trial["steps"] > 0 for trial in self.trials_so_far("queued")))
+
+    def log(self):
+        return (self.folder / "runs/queued/slurm.log").read_text()
+
+    def assert_as_on_one_machine(self, number):
+        trials = self.trials("queued")
+        self.assertEqual([(trial["state"], trial["failures"]) for trial in trials], [("complete", 0)] * number)
+        for trial in trials:  # no gap in a curve
+            steps = [point["step"] for point in json.loads(self.hpo("show", "queued", trial["trial"], "--json"))["curve"]]
+            self.assertEqual(steps, list(range(1, trial["steps"] + 1)))
+        self.hpo("run", "study.yaml", "--set", "study=one", "--on", "local")
+        self.assertEqual([trial["value"] for trial in self.trials("one")], [trial["value"] for trial in trials])
+
+
+class Jobs(JobsCase):
+    seconds = 30
+
+    def test_a_study_is_submitted_and_followed_to_its_end(self):
+        self.write(trials=6, slurm="nodes: 3, partition: main, time: 10m, extra: [--comment=two words]")
+        script = self.hpo("run", "study.yaml", "--on", "slurm", "--dry-run")
+        self.assertIn("#SBATCH --partition=main\n#SBATCH --nodes=3\n", script)
+        self.assertFalse((self.folder / "runs").exists())
+        out = self.hpo("run", "study.yaml", "--on", "slurm", environment=self.environment)
+        self.assertEqual((self.folder / "runs/queued/slurm.sh").read_text(), script)
+        self.assertRegex(self.error, r"hpo: job \d+ is submitted; it goes on without this terminal, and writes to .*/runs/queued/slurm.log\n")
+        self.assertIn("best val_loss", out)
+        self.assertEqual(len(re.findall(r"^trial +\d+  val_loss \S+ +complete", out, re.M)), 6)
+        self.assertTrue({trial["host"] for trial in self.trials("queued")} <= {"node1", "node2", "node3"})
+        self.assert_as_on_one_machine(6)
+        self.hpo("run", "study.yaml", "--on", "slurm", environment=self.environment)  # it is finished
+        self.assertEqual(len(self.jobs()), 1)
+
+    def test_it_goes_on_in_the_next_job_without_anybody(self):
+        """The signal is the one that Slurm sends before the time limit."""
+        self.write(epochs=400)
+        child, job = self.begin()
+        child.send_signal(signal.SIGTERM)
+        _, error = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 143)
+        self.assertIn(f"hpo: job {job} goes on without this terminal; follow it: hpo run study.yaml --on slurm; end it: scancel {job}\n", error)
+        self.slurm("scancel", "--signal=USR1", "--batch", job)
+        wait_for(lambda: "the time limit of the job is near" in self.log())
+        wait_for(lambda: self.state(job) == "PENDING")
+        again = self.follow()  # finds the job
+        out, error = again.communicate(timeout=120)
+        self.assertEqual(again.returncode, 0, out + error + self.log())
+        self.assertIn(f"job {job} of this study is in Slurm's queue already: following it\n", error)
+        self.assertIn(f"job {job} runs on node", error)
+        self.assertEqual(self.jobs(), [job])
+        self.assertTrue(any(trial["attempt"] > 1 for trial in self.trials("queued")))
+        self.assert_as_on_one_machine(6)
+
+    def test_a_rival_costs_at_most_one_step(self):
+        self.write(epochs=400, slurm="partition: low, cpus: 2, nodes: 3", parallel=3)
+        child, job = self.begin()
+        rival = self.slurm("sbatch", "--parsable", "-p", "main", "-N3", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 1").strip()
+        wait_for(lambda: self.state(rival) == "RUNNING")
+        out, error = child.communicate(timeout=120)
+        self.assertEqual(child.returncode, 0, out + error + self.log())
+        self.assertEqual(self.jobs(), [job])
+        trials = self.trials("queued")
+        self.assertTrue(any(trial["attempt"] > 1 for trial in trials))
+        for trial in trials:
+            reported = self.reported(trial["trial"])
+            self.assertLessEqual(reported - trial["steps"], trial["attempt"] - 1)
+        self.assert_as_on_one_machine(6)
+
+    def reported(self, trial):
+        """Returns the number of steps that a trial has reported, with those that it has repeated."""
+
+        connection = sqlite3.connect(f"file:{self.database('queued')}?mode=ro", uri=True)
+        try:
+            return connection.execute("select count(*) from step where trial = ?", (trial,)).fetchone()[0]
+        finally:
+            connection.close()
+
+    def test_ctrl_c_asks(self):
+        self.write(epochs=LONG)
+        screen = Screen(self.folder, "run", "study.yaml", "--on", "slurm", environment=self.environment)
+        wait_for(lambda: screen.read() or any(trial["steps"] for trial in self.trials_so_far("queued")))
+        job = self.jobs()[0]
+        screen.press("\x03")
+        screen.until("or cancel it (c, Enter)? ")
+        screen.press("\x03")
+        self.assertEqual(screen.wait(), 130)
+        self.assertIn(f"end it: scancel {job}", screen.text)
+        self.assertEqual(self.state(job), "RUNNING")
+        screen = Screen(self.folder, "run", "study.yaml", "--on", "slurm", environment=self.environment)
+        screen.until("following it")
+        screen.press("\x03")
+        screen.until("or cancel it (c, Enter)? ")
+        screen.press("c\r")
+        self.assertEqual(screen.wait(), 130)
+        wait_for(lambda: self.state(job) == "CANCELLED")
+        self.assertEqual(self.jobs(), [job])
+        self.assert_nobody_left(within=30)
+
+
+class FalseSlurm(JobsCase):
+    """sbatch is a script before the real one, or instead of it."""
+    seconds = 20
+
+    def sbatch(self, text):
+        folder = self.folder / "bin"
+        folder.mkdir(exist_ok=True)
+        script = folder / "sbatch"
+        script.write_text(f"#!/bin/sh\ncase $1 in --parsable) ;; *) exec {shutil.which('sbatch')} \"$@\";; esac\nreal() {{ {shutil.which('sbatch')} \"$@\"; }}\n{text}")
+        script.chmod(0o755)
+        return {**self.environment, "PATH": f"{folder}:{os.environ['PATH']}"}
+
+    def test_a_lost_reply_submits_one_job(self):
+        once = 'test -e tried && exec {0} "$@"\ntouch tried\n'.format(shutil.which("sbatch"))
+        timed_out = 'echo "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation" >&2; exit 1\n'
+        cases = {"hangs after Slurm has the job": 'real "$@" >/dev/null; exec sleep 600\n',
+                 "loses its reply": 'real "$@" >/dev/null\n',
+                 "says that it timed out": 'real "$@" >/dev/null; ' + timed_out,
+                 "times out before": once + timed_out}
+        for name, text in cases.items():
+            with self.subTest(name):
+                (self.folder / "tried").unlink(missing_ok=True)
+                before = len(self.jobs())
+                self.write(trials=1)
+                child = self.follow("--fresh", environment={**self.sbatch(text), "HPO_SLURM_TIMEOUT": "2s"})
+                out, error = child.communicate(timeout=120)
+                self.assertEqual(child.returncode, 0, out + error)
+                self.assertIn("looking for job hpo-queued-", error)
+                self.assertEqual(len(self.jobs()), before + 1)
+
+    def test_what_cannot_start_is_told_in_a_sentence(self):
+        cases = {"partition: nosuch": "resources.slurm.partition: Slurm has no partition nosuch; it has main, low and short",
+                 "partition: short, time: 5m": "resources.slurm.time: 5m 00s is above the limit of partition short, 1m 00s: ask for less",
+                 "gpus: 9": "resources.slurm: partition main cannot give what nodes, cpus, gpus and memory ask for",
+                 "nodes: 9": "resources.slurm: partition main cannot give what nodes, cpus, gpus and memory ask for",
+                 "extra: [--constraint=x]": "resources.slurm.extra: no node has what --constraint asks for"}
+        for slurm, says in cases.items():
+            with self.subTest(slurm):
+                self.write(slurm=slurm)
+                self.hpo("run", "study.yaml", "--on", "slurm", environment=self.environment, status=2)
+                self.assertIn(f"hpo: {says}", self.error)
+                self.assertEqual(self.error.count("\n"), 1)
+        self.write()
+        self.controller.terminate()
+        self.controller.wait(60)
+        child = self.follow(environment={"HPO_SLURM_TIMEOUT": "1s"})
+        _, error = child.communicate(timeout=60)
+        self.assertEqual((child.returncode, error.count("\n")), (2, 1), error)
+        self.assertIn("hpo: Slurm does not answer (squeue", error)
+        self.controller = self.begin_daemon("slurmctld")
+        self.assertFalse((self.folder / "runs").exists())
+        wait_for(lambda: self.slurm("sinfo", "-h", "-t", "idle", "-o", "%D").strip() == "3")
+        self.assertEqual(self.jobs("pending,running"), [])
+
+    def test_a_job_that_fails_tells_why(self):
+        self.study("""\
+study: queued
+objective: {metric: loss, direction: minimize}
+space: {x: {type: float, low: 0.0, high: 1.0}}
+worker: {command: [/bin/sh, train.sh, "{x}"]}
+budget: {trials: 2, epochs: 1}
+resources: {slurm: {cpus: 1}}
+""")
+        child = self.follow()
+        out, error = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 1, out + error)
+        self.assertRegex(error, r"hpo: job \d+ failed: .*train.sh")
+
+
+class NoSlurm(JobsCase):
+    def setUp(self):
+        super(SlurmCase, self).setUp()
+
+    def tearDown(self):
+        super(SlurmCase, self).tearDown()
+
+    def test_without_its_commands_it_says_so(self):
+        self.write()
+        self.hpo("run", "study.yaml", "--on", "slurm", environment={"PATH": "/nowhere"}, status=2)
+        self.assertIn("hpo: there is no squeue on PATH: run hpo on a login node", self.error)
+        self.hpo("run", "study.yaml", "--dry-run", status=2)
+        self.assertIn("hpo: --dry-run prints the script of a job: it goes with --on slurm", self.error)
+        self.assertFalse((self.folder / "runs").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,93 @@
+#include "orchestrator/slurm/allocation.hpp"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <csignal>
+
+#include "hpo/interrupted.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace hpo::slurm {
+namespace {
+
+class AnsweringSlurm final : public Commands {
+   public:
+    std::vector<std::string> ran;
+    Answer answer{.status = 0};
+    Answer run(const std::vector<std::string>& command) override {
+        ran.push_back(command.at(0) + ' ' + command.at(1) + ' ' + command.at(2));
+        return answer;
+    }
+    void pause(Seconds) override {}
+};
+
+class SlurmAllocation : public ::testing::Test {
+   protected:
+    testing::TemporaryFolder folder_;
+    StudyFolder study_{folder_.path()};
+    AnsweringSlurm slurm_;
+    RunOutcome outcome_;
+
+    SlurmAllocation() { outcome_.record.trials.resize(2); }
+    int queue_again_from(const Progress& before) {
+        return queue_again(slurm_, "12", study_, before, outcome_, "the time limit is near");
+    }
+};
+
+TEST_F(SlurmAllocation, AsksSlurmToQueueTheJobAgain) {
+    outcome_.record.trials[0].curve = {{.step = 3}};
+    EXPECT_EQ(queue_again_from({0, 2}), 0);
+    EXPECT_EQ(slurm_.ran, std::vector<std::string>{"scontrol requeue 12"});
+}
+
+TEST_F(SlurmAllocation, StopsAfterTwoJobsThatGotNowhere) {
+    EXPECT_EQ(queue_again_from({0, 0}), 0);
+    EXPECT_THROW(queue_again_from({0, 0}), Fatal);
+    EXPECT_EQ(slurm_.ran.size(), 1U);
+    EXPECT_EQ(queue_again_from({0, 0}), 0);  // the user has begun anew
+    outcome_.record.trials[0].curve = {{.step = 1}};
+    EXPECT_EQ(queue_again_from({0, 0}), 0);
+    EXPECT_EQ(queue_again_from({0, 1}), 0);  // the job before made progress
+    EXPECT_THROW(queue_again_from({0, 1}), Fatal);
+}
+
+TEST_F(SlurmAllocation, OnlyWhatSlurmEndsGoesOn) {
+    ::setenv("SLURM_JOB_NAME", "hpo-a-0", 1);
+    outcome_.end = Engine::End::failed;
+    EXPECT_EQ(why_next_job(outcome_, "hpo-a-0"), "");
+    outcome_.no_host_left = true;
+    EXPECT_EQ(why_next_job(outcome_, "hpo-a-0"), "all nodes of the job are lost");
+    EXPECT_EQ(why_next_job(outcome_, "hpo-b-0"), "");  // a job of the user's
+    outcome_.no_host_worked = true;
+    EXPECT_EQ(why_next_job(outcome_, "hpo-a-0"), "");  // the script is missing there, say
+    outcome_ = {};
+    outcome_.end = Engine::End::interrupted;
+    outcome_.signal = SIGTERM;
+    EXPECT_EQ(why_next_job(outcome_, "hpo-a-0"), "");  // scancel
+    limit_is_near = true;
+    EXPECT_EQ(why_next_job(outcome_, "hpo-b-0"), limit_reason);
+    outcome_.end = Engine::End::finished;
+    EXPECT_EQ(why_next_job(outcome_, "hpo-a-0"), "");
+    limit_is_near = false;
+    ::unsetenv("SLURM_JOB_NAME");
+}
+
+TEST_F(SlurmAllocation, ATrialThatBeginsAnewIsNoProgress) {
+    outcome_.record.trials[0].curve = {{.step = 2}};
+    EXPECT_EQ(queue_again_from({0, 3}), 0);
+    EXPECT_THROW(queue_again_from({0, 3}), Fatal);
+}
+
+TEST_F(SlurmAllocation, AsksAgainOnlyWhereTheAnswerIsUnclear) {
+    slurm_.answer = {.status = 1, .error = "Requested operation is presently disabled for job 12\n"};
+    EXPECT_EQ(queue_again_from({0, 0}), 0);
+    EXPECT_EQ(slurm_.ran.size(), 1U);
+    slurm_.answer = {.hung = true};
+    outcome_.record.trials[0].curve = {{.step = 3}};
+    EXPECT_EQ(queue_again_from({0, 0}), 0);
+    EXPECT_EQ(slurm_.ran.size(), 4U);
+}
+
+}  // namespace
+}  // namespace hpo::slurm
