@@ -19,9 +19,9 @@ namespace fs = std::filesystem;
 /// A folder with images of 9 x 8 noisy pixels with a vertical, horizontal or diagonal bar at a random position.
 class ImageFolder {
    public:
-    ImageFolder() {
-        write("train", 240);
-        write("t10k", 60);
+    explicit ImageFolder(std::uint32_t training = 240) {
+        write("train", training);
+        write("t10k", training / 4);
     }
     [[nodiscard]] std::string path() const { return folder_.path(); }
 
@@ -70,6 +70,7 @@ class CnnTrialOnTheCpu : public ::testing::Test {
     }
 
     const ImageFolder images_;
+    const ImageFolder few_{80};  ///< for what takes long on OpenCL
 };
 
 class CnnTrialOn : public CnnTrialOnTheCpu, public ::testing::WithParamInterface<const char*> {};
@@ -103,7 +104,8 @@ TEST_P(CnnTrialOn, TrialsInCompanyTrainAsEachWouldAloneStagedOrNot) {
         expect_the_curves_that_each_has_alone(GetParam(), 2, [&](std::int64_t number) {
             // Whole epochs once, since they take long; otherwise a few updates a step.
             const std::int64_t updates = std::string_view(placement) == "staged" ? 0 : 1 + number;
-            return params({{"lr", 0.002 * static_cast<double>(number)},
+            return params({{"path", few_.path()},
+                           {"lr", 0.002 * static_cast<double>(number)},
                            {"batch_size", 20 + number},
                            {"eval_every", updates},
                            {"activation", std::string(number % 2 == 0 ? "relu" : "silu")},
@@ -161,8 +163,8 @@ TEST_P(CnnTrialOn, ANarrowPrecisionFollowsFloat32) {
     const auto curve = [&](const char* precision) {
         WorkerFixture worker(GetParam());
         FakeHost host;
-        const auto finished =
-            run_trial(small_run(params({{"precision", std::string(precision)}}), 3), worker.context, host);
+        const auto finished = run_trial(
+            small_run(params({{"path", few_.path()}, {"precision", std::string(precision)}}), 3), worker.context, host);
         return std::pair(finished, curve_of(host));
     };
     const auto [finished, narrow] = curve("bfloat16");
