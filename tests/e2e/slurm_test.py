@@ -220,6 +220,29 @@ class NoSlurm(JobsCase):
         self.assertIn("hpo: --dry-run prints the script of a job: it goes with --on slurm", self.error)
         self.assertFalse((self.folder / "runs").exists())
 
+    def test_a_signal_before_the_session_begins_is_not_lost(self):
+        """Slurm may send it at any time after the start of a short job. Two jobs without progress are enough."""
+        self.write(epochs=LONG)
+        (self.folder / "bin").mkdir()
+        scontrol = self.folder / "bin/scontrol"
+        scontrol.write_text('#!/bin/sh\necho "$@" >> asked\n')
+        scontrol.chmod(0o755)
+        environment = {"SLURM_JOB_ID": "7", "PATH": f"{scontrol.parent}:{os.environ['PATH']}"}
+        for status, says in ((0, "the time limit of the job is near: asking Slurm to queue job 7 again\n"),
+                             (1, "hpo: Slurm ended two jobs in a row in which no trial got further: raise resources.slurm.time")):
+            child = self.start("run", "study.yaml", "--on", "local", environment=environment,
+                               preexec_fn=lambda: signal.signal(signal.SIGUSR1, signal.SIG_IGN))
+            wait_for(lambda: self.catches(child.pid, signal.SIGUSR1))
+            child.send_signal(signal.SIGUSR1)
+            out, error = child.communicate(timeout=60)
+            self.assertEqual(child.returncode, status, out + error)
+            self.assertIn(says, error)
+        self.assertEqual((self.folder / "asked").read_text(), "requeue 7\n")
+
+    def catches(self, pid, number):
+        with open(f"/proc/{pid}/status") as status:
+            return any(int(line.split()[1], 16) >> (number - 1) & 1 for line in status if line.startswith("SigCgt:"))
+
 
 if __name__ == "__main__":
     unittest.main()
