@@ -130,7 +130,6 @@ struct TrialRecord {
     Params params;                ///< the active parameters of the space
     std::vector<Report> curve;    ///< one report per step in ascending order; if thinned, only the best and the last
     bool thinned = false;         ///< true if only the store has the other steps
-    std::vector<double> losses;   ///< condensed_losses() of a thinned trial
     Maybe<double> pace;           ///< seconds_between_steps() of a thinned trial
     std::int64_t trained = 0;     ///< number of steps of all attempts; a repeated step counts again
     bool spared = false;          ///< true if a rule would have paused it, but for the cost of its restart
@@ -189,26 +188,6 @@ inline std::optional<double> measured_step(const TrialRecord& trial) {
     return seconds / static_cast<double>(steps);
 }
 
-/// Returns at most `max_values` means of "loss" over equal parts of the curve, for a small picture. Samples a few
-/// hundred steps of a long curve.
-inline std::vector<double> condensed_losses(const TrialRecord& trial, std::size_t max_values = 16) {
-    if (trial.thinned) return trial.losses;
-    const std::size_t stride = 1 + trial.curve.size() / 512;
-    std::vector<double> values;
-    for (std::size_t i = 0; i < trial.curve.size(); i += stride)
-        if (const auto found = trial.curve[i].metrics.find("loss"); found != trial.curve[i].metrics.end())
-            values.push_back(found->second);
-    const std::size_t count = std::min(values.size(), max_values);
-    std::vector<double> means;
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t from = i * values.size() / count, to = (i + 1) * values.size() / count;
-        double sum = 0;
-        for (std::size_t at = from; at < to; ++at) sum += values[at];
-        means.push_back(sum / static_cast<double>(to - from));
-    }
-    return means;
-}
-
 /// Returns the median time between a trial's last steps, or nothing if no two steps were timed.
 inline std::optional<double> seconds_between_steps(const TrialRecord& trial) {
     constexpr std::size_t max_intervals = 64;
@@ -254,7 +233,6 @@ inline std::optional<double> metric_that_counts(const TrialRecord& trial, const 
 /// Drops all steps of an ended trial but the best and the last one, so that a study of 100,000 trials fits in memory.
 inline void thin(TrialRecord& trial) {
     if (trial.thinned) return;
-    trial.losses = condensed_losses(trial);
     trial.pace = seconds_between_steps(trial);
     const std::vector<const Report*> reports = best_and_last_reports(trial);
     std::vector<Report> kept;

@@ -99,25 +99,7 @@ Result<void> Ledger::replay() {
     replaying_ = false;
     for (const std::int64_t trial : unfinished_)
         if (record_.trial(trial).state == TrialState::paused && !rules_.holds(trial)) unheld_.push_back(trial);
-    if (!marked) return {};
-    marks_.reset();
-    return complete_pictures();
-}
-
-/// Reads the other steps of trials that ended after the last summary, of which only the marked ones were read.
-Result<void> Ledger::complete_pictures() {
-    for (const std::int64_t number : changed_) {
-        if (number == 0 || !record_.trial(number).thinned) continue;
-        const auto steps = store_.steps(number);
-        if (!steps) return steps.error();
-        TrialRecord whole;
-        for (const StoredEvent& stored : *steps) {
-            const Report& report = std::get<event::Reported>(stored.event).report;
-            while (!whole.curve.empty() && whole.steps() >= report.step) whole.curve.pop_back();
-            whole.curve.push_back(report);
-        }
-        record_.trial(number).losses = condensed_losses(whole);
-    }
+    if (marked) marks_.reset();
     return {};
 }
 
@@ -218,7 +200,6 @@ void Ledger::forget_if_ended(const Event& event) {
     TrialRecord& trial = record_.trial(finished->trial);
     // `= {}` would keep the memory of the vectors.
     trial.curve = std::vector<Report>();
-    trial.losses = std::vector<double>();
     trial.point = Point();
     trial.params = Params();
     changed_.erase(trial.number);

@@ -176,7 +176,6 @@ class Ledger {
     void mark(std::int64_t sequence, SoFar so_far, std::int64_t trial = 0);
     void mark_end(const Event& event);
     void forget_if_ended(const Event& event);
-    Result<void> complete_pictures();
     [[nodiscard]] std::string purpose_of_marks() const;
 
     const Study& study_;

@@ -81,7 +81,6 @@ Result<TrialRecord> StudySnapshot::whole(TrialRecord trial) const {
         trial.curve.push_back(report);
     }
     trial.thinned = false;
-    trial.losses.clear();
     return trial;
 }
 

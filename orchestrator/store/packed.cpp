@@ -125,9 +125,10 @@ void visit_fields(Self& so_far, Visit&& visit) {
     visit({"", 4}, so_far.starts);
 }
 
-constexpr int trial_point = 5, trial_params = 6, trial_report = 21, trial_losses = 22, trial_pace = 25;
+/// Field 22 was a small picture of the losses, which studies of earlier versions have.
+constexpr int trial_point = 5, trial_params = 6, trial_report = 21, trial_pace = 25;
 
-/// All but the reports, losses and pace, which are selected from the curve.
+/// All but the reports and the pace, which are selected from the curve.
 template <Is<TrialRecord> Self, class Visit>
 void visit_fields(Self& trial, Visit&& visit) {
     visit({"", 1, Presence::always}, trial.number);
@@ -265,7 +266,6 @@ SoFar to_so_far(std::string_view bytes) {
 std::string of(const TrialRecord& trial) {
     Message message = message_of(trial);
     for (const Report* report : best_and_last_reports(trial)) message.bytes(trial_report, of(*report));
-    if (const auto losses = condensed_losses(trial); !losses.empty()) add(message, trial_losses, losses);
     if (const auto pace = seconds_between_steps(trial)) message.real(trial_pace, *pace);
     return message.encoded();
 }
@@ -276,9 +276,6 @@ TrialRecord to_trial(std::string_view bytes, bool bare) {
     for (Fields fields(bytes); fields.next();) switch (fields.field()) {
             case trial_report:
                 trial.curve.push_back(to_report(fields.bytes()));
-                break;
-            case trial_losses:
-                trial.losses = to_reals(fields.bytes());
                 break;
             case trial_pace:
                 trial.pace = fields.real();

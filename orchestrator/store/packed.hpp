@@ -12,7 +12,7 @@ namespace hpo::packed {
 
 std::string of(const Report& report);
 std::string of(const SoFar& so_far);
-/// Packs a trial with the selected reports of its curve (trial.hpp) and condensed losses.
+/// Packs a trial with the selected reports of its curve (trial.hpp).
 std::string of(const TrialRecord& trial);
 /// The number and checksum of a summary's rows of trials, stored in its totals. Absent in totals of the first version.
 struct TrialRows {

@@ -116,7 +116,6 @@ class Summary : public ::testing::Test {
             EXPECT_EQ(one.repeat_of, other.repeat_of) << one.number;
             EXPECT_EQ(one.seeds, other.seeds) << one.number;
             EXPECT_EQ(one.steps(), other.steps()) << one.number;
-            EXPECT_EQ(condensed_losses(one), condensed_losses(other)) << one.number;
         }
     }
     void expect_all_is_seen() const { expect_same(seen(**open_store_read_only(file_)), folded()); }

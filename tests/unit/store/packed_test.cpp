@@ -176,7 +176,6 @@ TEST(StoredBytes, OfATrialOfAnEarlierVersionAreReadWhole) {
     EXPECT_EQ(std::vector({trial.queued_at, trial.started_at, trial.ended_at}), (std::vector{100.0, 101.0, 102.0}));
     ASSERT_THAT(trial.curve, SizeIs(1));
     EXPECT_EQ(trial.curve[0].step, 2);
-    EXPECT_EQ(trial.losses, (std::vector{1.0, 0.5}));
     EXPECT_EQ(trial.trained, 3);
     EXPECT_EQ(trial.closing, (Metrics{{"test", 0.75}}));
     EXPECT_EQ(trial.pace, 1.0);
@@ -186,7 +185,8 @@ TEST(StoredBytes, OfATrialOfAnEarlierVersionAreReadWhole) {
     EXPECT_EQ(trial.repeat_of, 3);
     EXPECT_EQ(trial.seeds, (std::vector{0.25, 0.75}));
     EXPECT_EQ(trial.means, (Metrics{{"size", 2}}));
-    EXPECT_EQ(packed::of(trial).size(), bytes.size()) << "all of it is written again, in another order";
+    constexpr std::size_t losses = 19;  // bytes of the field 22
+    EXPECT_EQ(packed::of(trial).size(), bytes.size() - losses) << "all else is written again, in another order";
 }
 
 }  // namespace
