@@ -121,6 +121,15 @@ struct StoredEvent {
     std::optional<SoFar> so_far = {};  ///< present for a step before which other steps were left out
 };
 
+/// The parts of trials that a record has. Of 100,000 trials a viewer reads no more than it shows.
+enum class Parts {
+    all,
+    shown,               ///< all but the point, which only the search needs
+    without_parameters,  ///< the same without the parameters
+    listed,              ///< state, value, parameters, reason, and the best and last step
+    standing             ///< state, value and reason; these rank and count a trial of one objective
+};
+
 /// The state of a study after its events so far.
 struct StudyRecord {
     std::deque<TrialRecord> trials;  ///< trial n at index n - 1. A vector would take twice the memory when it grows.
@@ -131,7 +140,7 @@ struct StudyRecord {
     double last_time = 0;            ///< of the last event applied, in seconds since the epoch
     std::string end_reason;          ///< of the last session that ended
     bool thins = false;              ///< true if trials are thinned when they end
-    bool bare = false;               ///< true if the point and the parameters of trials may be absent
+    Parts parts = Parts::all;        ///< others may be absent
     std::int64_t summarized = 0;     ///< last event in the store's summary from which the record was read; 0 if none
     InCommon in_common{};
 

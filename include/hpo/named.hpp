@@ -9,6 +9,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -24,7 +25,7 @@ struct Names {
 
 /// Values by name, in the order of the names, with the interface of std::map as far as it is needed. An iterator yields
 /// a pair of references, not a reference to a pair, and is invalid after an insertion. Maps that share_names() has
-/// passed, and their copies, have their names in common.
+/// passed, and their copies, have their names in common, also while they are filled if they expect() them.
 template <class V>
 class Named {
    public:
@@ -107,31 +108,35 @@ class Named {
     [[nodiscard]] const_iterator begin() const { return at_place(0); }
     [[nodiscard]] const_iterator end() const { return at_place(size()); }
 
-    [[nodiscard]] iterator find(const std::string& name) { return at_place(found(name)); }
-    [[nodiscard]] const_iterator find(const std::string& name) const { return at_place(found(name)); }
-    [[nodiscard]] bool contains(const std::string& name) const { return found(name) != size(); }
-    [[nodiscard]] std::size_t count(const std::string& name) const { return contains(name) ? 1 : 0; }
-    [[nodiscard]] const V& at(const std::string& name) const { return values_.at(found_or_throw(name)); }
-    [[nodiscard]] V& at(const std::string& name) { return values_.at(found_or_throw(name)); }
+    [[nodiscard]] iterator find(std::string_view name) { return at_place(found(name)); }
+    [[nodiscard]] const_iterator find(std::string_view name) const { return at_place(found(name)); }
+    [[nodiscard]] bool contains(std::string_view name) const { return found(name) != size(); }
+    [[nodiscard]] std::size_t count(std::string_view name) const { return contains(name) ? 1 : 0; }
+    [[nodiscard]] const V& at(std::string_view name) const { return values_.at(found_or_throw(name)); }
+    [[nodiscard]] V& at(std::string_view name) { return values_.at(found_or_throw(name)); }
 
-    V& operator[](const std::string& name) { return try_emplace(name).first->second; }
+    V& operator[](std::string_view name) { return try_emplace(name).first->second; }
 
     /// Return the entry of the name, and whether it is new. Only insert_or_assign() changes a present one.
     template <class... Args>
-    std::pair<iterator, bool> try_emplace(const std::string& name, Args&&... args) {
+    std::pair<iterator, bool> try_emplace(std::string_view name, Args&&... args) {
+        if (is_expected(name)) {
+            values_.emplace_back(std::forward<Args>(args)...);
+            return {at_place(size() - 1), true};
+        }
         const std::size_t place = lower(name);
         if (place < size() && names_->list[place] == name) return {at_place(place), false};
         own_names();
-        names_->list.insert(names_->list.begin() + static_cast<std::ptrdiff_t>(place), name);
+        names_->list.emplace(names_->list.begin() + static_cast<std::ptrdiff_t>(place), name);
         values_.emplace(values_.begin() + static_cast<std::ptrdiff_t>(place), std::forward<Args>(args)...);
         return {at_place(place), true};
     }
     template <class Value>
-    std::pair<iterator, bool> emplace(const std::string& name, Value&& value) {
+    std::pair<iterator, bool> emplace(std::string_view name, Value&& value) {
         return try_emplace(name, std::forward<Value>(value));
     }
     template <class Value>
-    std::pair<iterator, bool> insert_or_assign(const std::string& name, Value&& value) {
+    std::pair<iterator, bool> insert_or_assign(std::string_view name, Value&& value) {
         const auto entry = try_emplace(name);
         entry.first->second = std::forward<Value>(value);
         return entry;
@@ -146,7 +151,7 @@ class Named {
     void insert(Iter begin, Iter end) {
         for (; begin != end; ++begin) try_emplace(begin->first, begin->second);
     }
-    std::size_t erase(const std::string& name) {
+    std::size_t erase(std::string_view name) {
         const std::size_t place = found(name);
         if (place == size()) return 0;
         own_names();
@@ -155,11 +160,22 @@ class Named {
         return 1;
     }
 
+    /// Tells an empty map that it will probably be filled with these names, in ascending order. While it is, no name is
+    /// copied. `names` must be nullptr, or shared.
+    void expect(const std::shared_ptr<Names>& names) {
+        if (!names || !values_.empty()) return;
+        names_ = names;
+        values_.reserve(names->list.size());
+    }
+    /// Returns the names, for expect(); nullptr if they are not shared.
+    [[nodiscard]] std::shared_ptr<Names> shared_names() const { return names_ && names_->shared ? names_ : nullptr; }
+
     /// Takes the names from `others`, which come to have them. Frees memory that was reserved for more values.
     void share_names(std::vector<std::shared_ptr<Names>>& others) {
         constexpr std::size_t most = 16;  // spaces with conditions have several lists of names
-        if (empty()) return;
+        if (empty()) return clear();
         values_.shrink_to_fit();
+        if (names_->list.size() != size()) own_names();  // more were expected
         for (const auto& other : others)
             if (names_ == other || names_->list == other->list) {
                 names_ = other;
@@ -172,8 +188,11 @@ class Named {
     }
 
     friend bool operator==(const Named& a, const Named& b) {
-        return a.size() == b.size() && (a.names_ == b.names_ || a.empty() || a.names_->list == b.names_->list) &&
-               a.values_ == b.values_;
+        const auto same_names = [&] {
+            const auto begin = a.names_->list.begin();
+            return std::equal(begin, begin + static_cast<std::ptrdiff_t>(a.size()), b.names_->list.begin());
+        };
+        return a.size() == b.size() && (a.names_ == b.names_ || a.empty() || same_names()) && a.values_ == b.values_;
     }
     friend bool operator<(const Named& a, const Named& b) {
         return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
@@ -187,22 +206,28 @@ class Named {
     }
     void own_names() {
         if (names_ && !names_->shared) return;
-        names_ = names_ ? std::make_shared<Names>(Names{names_->list}) : std::make_shared<Names>();
+        auto own = std::make_shared<Names>();
+        if (!values_.empty())
+            own->list.assign(names_->list.begin(), names_->list.begin() + static_cast<std::ptrdiff_t>(size()));
+        names_ = std::move(own);
         if (names_->list.empty()) names_->list.reserve(4), values_.reserve(4);
     }
-    [[nodiscard]] std::size_t lower(const std::string& name) const {
-        if (!names_) return 0;
-        const auto& list = names_->list;
-        if (!list.empty() && list.back() < name) return list.size();  // as stored maps are read
-        return static_cast<std::size_t>(std::lower_bound(list.begin(), list.end(), name) - list.begin());
+    [[nodiscard]] bool is_expected(std::string_view name) const {
+        return names_ && size() < names_->list.size() && names_->list[size()] == name;
     }
-    [[nodiscard]] std::size_t found(const std::string& name) const {
+    [[nodiscard]] std::size_t lower(std::string_view name) const {
+        if (values_.empty()) return 0;
+        const auto begin = names_->list.begin(), end = begin + static_cast<std::ptrdiff_t>(size());
+        if (*(end - 1) < name) return size();  // as stored maps are read
+        return static_cast<std::size_t>(std::lower_bound(begin, end, name) - begin);
+    }
+    [[nodiscard]] std::size_t found(std::string_view name) const {
         const std::size_t place = lower(name);
         return place < size() && names_->list[place] == name ? place : size();
     }
-    [[nodiscard]] std::size_t found_or_throw(const std::string& name) const {
+    [[nodiscard]] std::size_t found_or_throw(std::string_view name) const {
         const std::size_t place = found(name);
-        if (place == size()) throw std::out_of_range("no value named '" + name + "'");
+        if (place == size()) throw std::out_of_range("no value named '" + std::string(name) + "'");
         return place;
     }
     [[nodiscard]] const std::string* name_at(std::size_t place) const {
@@ -211,7 +236,7 @@ class Named {
     [[nodiscard]] iterator at_place(std::size_t place) { return {name_at(place), values_.data() + place}; }
     [[nodiscard]] const_iterator at_place(std::size_t place) const { return {name_at(place), values_.data() + place}; }
 
-    std::shared_ptr<Names> names_;  ///< of the values; nullptr if there are none
+    std::shared_ptr<Names> names_;  ///< of the values, then expected ones; nullptr if there are neither
     std::vector<V> values_;
 };
 

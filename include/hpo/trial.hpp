@@ -248,17 +248,25 @@ class InCommon {
     /// Call it when a trial has its parameters, and when it has been thinned.
     void share(TrialRecord& trial) {
         trial.params.share_names(names_);
+        if (!trial.params.empty()) params_ = trial.params.shared_names();
         for (Report& report : trial.curve) report.metrics.share_names(names_);
+        if (!trial.curve.empty()) metrics_ = trial.curve.back().metrics.shared_names();
         if (trial.attempt == 0) return;
+        if (&*trial.allocation == &*allocation_) return;
         if (*trial.allocation == *allocation_)
             trial.allocation = allocation_;
         else
             allocation_ = trial.allocation;
     }
 
+    /// Return the names of the last trial's parameters and metrics, which the next one probably has as well.
+    [[nodiscard]] const std::shared_ptr<Names>& names_of_params() const { return params_; }
+    [[nodiscard]] const std::shared_ptr<Names>& names_of_metrics() const { return metrics_; }
+
    private:
     std::vector<std::shared_ptr<Names>> names_;
-    SharedValue<Allocation> allocation_;  ///< of the last trial
+    std::shared_ptr<Names> params_, metrics_;  ///< of the last trial
+    SharedValue<Allocation> allocation_;       ///< of the last trial
 };
 
 }  // namespace hpo

@@ -97,7 +97,7 @@ CommandAction best(CLI::App& app) {
         const TrialChoice choice =
             is_study(arguments->study) ? TrialChoice{arguments->study, {}} : split_trial(arguments->study, "", false);
         const StudyFolder folder = choose_study(choice.study);
-        StudySnapshot snapshot = snapshot_or_fail(folder, Parameters::none);
+        StudySnapshot snapshot = snapshot_or_fail(folder, Parts::standing);
         if (arguments->repeat > 0 || !snapshot.study.objective.further.empty()) snapshot = snapshot_or_fail(folder);
         const Objective& objective = snapshot.study.objective;
         if (arguments->repeat > 0) {

@@ -58,15 +58,18 @@ int list_all(bool as_json) {
         const auto add = [&](std::vector<std::string> cells, const std::string& last) {
             if (tagged) cells.push_back(tags[i]);
             cells.push_back(last);
-            table.add(std::move(cells));
+            table.add(cells);
         };
-        const auto snapshot = take_snapshot(folder, Parameters::none);
+        const auto snapshot = take_snapshot(folder, Parts::standing);
         if (!snapshot) {
             studies.push_back({{"study", folder.name()}, {"error", snapshot.error().message}});
             add({folder.name(), "unreadable", "-", "-", "-", "-"}, printable(snapshot.error().message));
             continue;
         }
-        studies.push_back(study_json(*snapshot));
+        if (as_json) {
+            studies.push_back(study_json(*snapshot));
+            continue;
+        }
         const TrialRecord* best = best_trial(snapshot->record, snapshot->study.objective);
         add({snapshot->study.name, std::string(state_of(*snapshot)),
              std::to_string(count_ended(snapshot->record)) + "/" + std::to_string(snapshot->study.budget.trials),
@@ -84,7 +87,7 @@ int list_all(bool as_json) {
 }
 
 int list_trials(const std::string& argument, bool as_json) {
-    const StudySnapshot snapshot = snapshot_or_fail(choose_study(argument));
+    const StudySnapshot snapshot = snapshot_or_fail(choose_study(argument), as_json ? Parts::shown : Parts::listed);
     if (as_json) {
         print(dump(trials_json(snapshot)));
         return 0;

@@ -35,11 +35,8 @@ Result<void> StudySnapshot::read_events() {
         if (!events) return events.error();
         try {
             for (const StoredEvent& event : *events) {
-                // An attempt that repeats steps drops what followed them, so the trial's value must be computed anew
-                // from the earlier steps.
-                if (const auto* step = std::get_if<event::Reported>(&event.event);
-                    step && record.trial(step->trial).thinned && step->report.step <= record.trial(step->trial).steps())
-                    if (auto read = read_steps(step->trial); !read) return read;
+                if (const auto* step = std::get_if<event::Reported>(&event.event))
+                    if (auto read = read_steps_before(*step); !read) return read;
                 apply(record, event, study.objective);
             }
         } catch (const std::out_of_range&) {
@@ -49,9 +46,19 @@ Result<void> StudySnapshot::read_events() {
     }
 }
 
+/// Reads the earlier steps of a trial that repeats some of them: this drops what followed them, so that the trial's
+/// value must be computed anew. Without its curve it may be such a step.
+Result<void> StudySnapshot::read_steps_before(const event::Reported& step) {
+    const TrialRecord& trial = record.trial(step.trial);
+    const bool lacks_curve = record.parts == Parts::standing && trial.curve.empty() && trial.trained > 0;
+    if (!trial.thinned || (step.report.step > trial.steps() && !lacks_curve)) return {};
+    return read_steps(step.trial);
+}
+
 Result<void> StudySnapshot::read_parameters(std::int64_t number) {
     TrialRecord& trial = record.trial(number);
-    if (!record.bare || !trial.params.empty()) return {};
+    const bool lacks_parameters = record.parts == Parts::without_parameters || record.parts == Parts::standing;
+    if (!lacks_parameters || !trial.params.empty()) return {};
     auto proposal = store->proposal(number);
     if (!proposal) return proposal.error();
     auto& proposed = std::get<event::Proposed>(proposal->event);
@@ -91,10 +98,9 @@ const TrialRecord& StudySnapshot::trial(std::int64_t number) const {
                 (count == 0 ? ": it has none yet" : ": there are 1 to " + std::to_string(count)));
 }
 
-Result<StudySnapshot> take_snapshot(const StudyFolder& folder, Parameters parameters) {
+Result<StudySnapshot> take_snapshot(const StudyFolder& folder, Parts parts) {
     StudySnapshot snapshot;
     snapshot.record.thins = true;
-    snapshot.record.bare = parameters == Parameters::none;
     snapshot.folder = folder;
     auto store = open_store_read_only(folder.database());
     if (!store) return store.error();
@@ -103,12 +109,14 @@ Result<StudySnapshot> take_snapshot(const StudyFolder& folder, Parameters parame
     auto study = parse_stored_study(snapshot.store->source(), folder.yaml().string());
     if (!study) return Error{"the stored study cannot be read:\n" + study.error().message};
     snapshot.study = std::move(*study);
+    const bool ranked_by_metrics = parts == Parts::standing && !snapshot.study.objective.simple();
+    snapshot.record.parts = ranked_by_metrics ? Parts::without_parameters : parts;
     if (auto read = snapshot.refresh(); !read) return read.error();
     return snapshot;
 }
 
-StudySnapshot snapshot_or_fail(const StudyFolder& folder, Parameters parameters) {
-    auto snapshot = take_snapshot(folder, parameters);
+StudySnapshot snapshot_or_fail(const StudyFolder& folder, Parts parts) {
+    auto snapshot = take_snapshot(folder, parts);
     if (!snapshot) throw Fatal(snapshot.error().message);
     if (const std::string missing = snapshot->store->missing_results(); !missing.empty())
         std::fprintf(stderr, "hpo: warning: %s. hpo run repeats these trials\n", printable(missing).c_str());

@@ -23,7 +23,7 @@ struct StudySnapshot {
 
     /// Reads the events that were stored since the last call.
     Result<void> refresh();
-    /// Reads the parameters of one trial into `record`, where trials were read without.
+    /// Reads the parameters of one trial into `record`, if trials were read without.
     Result<void> read_parameters(std::int64_t trial);
     /// Reads all steps of one trial into `record`. Does nothing if they have been read.
     Result<void> read_steps(std::int64_t trial);
@@ -35,16 +35,14 @@ struct StudySnapshot {
 
    private:
     Result<void> read_events();
+    Result<void> read_steps_before(const event::Reported& step);
 };
 
-/// The parts of each trial that are read: without its parameters, reading takes half the time. Running trials have
-/// theirs.
-enum class Parameters { all, none };
-
 /// Opens and reads a study. Fails if it has not been started, or if its store or its stored file cannot be read.
-Result<StudySnapshot> take_snapshot(const StudyFolder& folder, Parameters parameters = Parameters::all);
+/// Running trials have all parts. With several objectives or constraints, Parts::standing has metrics of each trial.
+Result<StudySnapshot> take_snapshot(const StudyFolder& folder, Parts parts = Parts::shown);
 
 /// Like take_snapshot, but throws Fatal with the reason if it fails.
-StudySnapshot snapshot_or_fail(const StudyFolder& folder, Parameters parameters = Parameters::all);
+StudySnapshot snapshot_or_fail(const StudyFolder& folder, Parts parts = Parts::shown);
 
 }  // namespace hpo

@@ -50,12 +50,12 @@ std::string of_metric(const std::string& name, double value) {
 
 void add_metric(Metrics& metrics, std::string_view bytes) {
     const double value = real_at(bytes, 0);
-    metrics.emplace(std::string(bytes.substr(sizeof value)), value);
+    metrics.emplace(bytes.substr(sizeof value), value);
 }
 
 /// Reads parameters that `dump` has written, if all are numbers, flags and plain texts, as usual: six times as fast as
-/// the JSON library. Returns nothing for others.
-std::optional<Params> plain_params(std::string_view json) {
+/// the JSON library. Returns false for others. `params` is empty, and may expect names.
+bool read_plain_params(std::string_view json, Params& params) {
     const auto take = [&](char c) {
         if (json.empty() || json.front() != c) return false;
         json.remove_prefix(1);
@@ -88,22 +88,20 @@ std::optional<Params> plain_params(std::string_view json) {
             return std::nullopt;
         return real ? Value(fraction) : Value(number);
     };
-    Params params;
-    if (!take('{')) return std::nullopt;
+    if (!take('{')) return false;
     while (!take('}')) {
-        if (!params.empty() && !take(',')) return std::nullopt;
+        if (!params.empty() && !take(',')) return false;
         const auto name = text();
-        if (!name || !take(':')) return std::nullopt;
+        if (!name || !take(':')) return false;
         auto read = value();
-        if (!read) return std::nullopt;
-        params.emplace(std::string(*name), *std::move(read));
+        if (!read) return false;
+        params.emplace(*name, *std::move(read));
     }
-    return json.empty() ? std::optional(std::move(params)) : std::nullopt;
+    return json.empty();
 }
 
-Params to_params(std::string_view json) {
-    if (auto plain = plain_params(json)) return *std::move(plain);
-    return wire::to_params(wire::Json::parse(json));
+void read_params(std::string_view json, Params& params) {
+    if (!read_plain_params(json, params)) params = wire::to_params(wire::Json::parse(json));
 }
 
 // ---- Described structures. They have no JSON form, and so no keys.
@@ -126,7 +124,7 @@ void visit_fields(Self& so_far, Visit&& visit) {
 }
 
 /// Field 22 was a small picture of the losses, which studies of earlier versions have.
-constexpr int trial_point = 5, trial_params = 6, trial_report = 21, trial_pace = 25;
+constexpr int trial_point = 5, trial_params = 6, trial_allocation = 12, trial_report = 21, trial_pace = 25;
 
 /// All but the reports and the pace, which are selected from the curve.
 template <Is<TrialRecord> Self, class Visit>
@@ -142,7 +140,7 @@ void visit_fields(Self& trial, Visit&& visit) {
     visit({"", 9}, trial.rule);
     visit({"", 10}, trial.reason);
     visit({"", 11}, trial.where);
-    visit({"", 12, Presence::always}, trial.allocation);
+    visit({"", trial_allocation, Presence::always}, trial.allocation);
     visit({"", 13, Presence::always}, trial.peak.device_bytes);
     visit({"", 14, Presence::always}, trial.peak.host_bytes);
     visit({"", 15, Presence::always}, trial.memory_deaths);
@@ -221,7 +219,7 @@ void take(const Fields& fields, T& into) {
     } else if constexpr (std::is_same_v<T, Metrics>) {
         add_metric(into, fields.bytes());
     } else if constexpr (std::is_same_v<T, Params>) {
-        into = to_params(fields.bytes());
+        read_params(fields.bytes(), into);
     } else if constexpr (requires { into.emplace(); }) {
         take(fields, into.emplace());
     } else if constexpr (std::is_same_v<T, SharedValue<Allocation>>) {
@@ -270,23 +268,68 @@ std::string of(const TrialRecord& trial) {
     return message.encoded();
 }
 
-TrialRecord to_trial(std::string_view bytes, bool bare) {
+namespace {
+
+/// Returns true if a record of these parts has the field of a trial in this state. A trial that has not ended may go
+/// on, for which all of it is needed.
+constexpr bool has_field(Parts parts, int field, TrialState state) {
+    if (parts == Parts::all) return true;
+    if (field == trial_point) return false;
+    if (field == trial_params) return parts == Parts::shown || parts == Parts::listed;
+    if (field == trial_report && parts != Parts::standing) return true;
+    if (parts == Parts::shown || parts == Parts::without_parameters) return true;
+    switch (field) {
+        case 1:   // number
+        case 2:   // state
+        case 3:   // attempt
+        case 7:   // value
+        case 8:   // best step
+        case 9:   // rule
+        case 10:  // reason
+        case 23:  // trained
+        case 29:  // repeated trial
+        case 30:  // seeds
+        case 31:  // means
+            return true;
+        default:
+            return !is_final(state);
+    }
+}
+
+}  // namespace
+
+TrialRecord to_trial(std::string_view bytes, Parts parts) { return TrialReader().read(bytes, parts); }
+
+TrialRecord TrialReader::read(std::string_view bytes, Parts parts) {
     TrialRecord trial;
     trial.thinned = true;
-    for (Fields fields(bytes); fields.next();) switch (fields.field()) {
-            case trial_report:
-                trial.curve.push_back(to_report(fields.bytes()));
+    for (Fields fields(bytes); fields.next();) {
+        if (!has_field(parts, fields.field(), trial.state)) continue;
+        switch (fields.field()) {
+            case trial_report: {
+                Report& report = trial.curve.emplace_back();
+                report.metrics.expect(in_common_.names_of_metrics());
+                take_fields(report, fields.bytes());
                 break;
+            }
             case trial_pace:
                 trial.pace = fields.real();
                 break;
-            case trial_point:
+            case trial_allocation:
+                if (fields.bytes() != allocation_bytes_) {
+                    take(fields, allocation_);
+                    allocation_bytes_ = fields.bytes();
+                }
+                trial.allocation = allocation_;
+                break;
             case trial_params:
-                if (bare) break;
+                trial.params.expect(in_common_.names_of_params());
                 [[fallthrough]];
             default:
                 take_field(trial, fields);
         }
+    }
+    in_common_.share(trial);
     if (trial.repeat_of < 0 || (trial.repeat_of != 0 && trial.repeat_of >= trial.number))
         throw Broken("a trial that repeats no earlier one");
     return trial;

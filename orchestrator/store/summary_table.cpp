@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "orchestrator/store/database_file.hpp"
-#include "orchestrator/store/packed.hpp"
 
 namespace hpo {
 
@@ -56,7 +55,7 @@ std::optional<SummaryTable::Totals> SummaryTable::totals() {
 
 /// Reads the rows that are newer than `since`. Returns true if they and the earlier ones match the totals; only then
 /// the checksums are valid.
-bool SummaryTable::read_rows(const Totals& totals, std::int64_t since, bool bare, Rows* rows) {
+bool SummaryTable::read_rows(const Totals& totals, std::int64_t since, Parts parts, Rows* rows) {
     std::vector<std::uint32_t> sums = since == 0 ? std::vector<std::uint32_t>() : sums_;
     rows_.bind(1, since);
     auto step = rows_.step();
@@ -70,7 +69,7 @@ bool SummaryTable::read_rows(const Totals& totals, std::int64_t since, bool bare
         sums[static_cast<std::size_t>(trial) - 1] = sum;
         if (!rows) continue;
         rows->numbers.push_back(trial);
-        rows->in_common.share(rows->trials.emplace_back(packed::to_trial(body, bare)));
+        rows->trials.push_back(rows->reader.read(body, parts));
     }
     rows_.reset();
     if (step != Statement::Step::done || packed::trial_rows_of(totals.body) != rows_with(sums)) return false;
@@ -94,12 +93,12 @@ void SummaryTable::read_within(StudyRecord& record) {
     const auto found = totals();
     if (!found || found->sequence <= record.sequence) return;
     Rows rows;
-    if (record.summarized != 0 && record.summarized == sums_of_ && read_rows(*found, sums_of_, record.bare, &rows)) {
+    if (record.summarized != 0 && record.summarized == sums_of_ && read_rows(*found, sums_of_, record.parts, &rows)) {
         record.trials.resize(sums_.size());
         for (std::size_t i = 0; i < rows.numbers.size(); ++i) record.trial(rows.numbers[i]) = std::move(rows.trials[i]);
     } else {
         rows = {};
-        if (!read_rows(*found, 0, record.bare, &rows)) return;
+        if (!read_rows(*found, 0, record.parts, &rows)) return;
         record.trials = std::move(rows.trials);
     }
     packed::read_totals(record, found->body);
@@ -109,7 +108,7 @@ std::int64_t SummaryTable::sequence() {
     sums_of_ = 0;
     if (!readable_ || !database_.run("BEGIN")) return 0;
     try {
-        if (const auto found = totals()) (void)read_rows(*found, 0, true, nullptr);
+        if (const auto found = totals()) (void)read_rows(*found, 0, Parts::standing, nullptr);
     } catch (const std::exception&) {
         totals_.reset();  // undecodable totals
     }

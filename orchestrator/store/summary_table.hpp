@@ -12,6 +12,7 @@
 
 #include "hpo/event.hpp"
 #include "hpo/result.hpp"
+#include "orchestrator/store/packed.hpp"
 #include "orchestrator/store/sqlite.hpp"
 
 namespace hpo {
@@ -47,11 +48,11 @@ class SummaryTable {
     struct Rows {
         std::vector<std::int64_t> numbers;  ///< of the trials, ascending
         std::deque<TrialRecord> trials;
-        InCommon in_common;
+        packed::TrialReader reader;
     };
 
     [[nodiscard]] std::optional<Totals> totals();
-    [[nodiscard]] bool read_rows(const Totals& totals, std::int64_t since, bool bare, Rows* rows);
+    [[nodiscard]] bool read_rows(const Totals& totals, std::int64_t since, Parts parts, Rows* rows);
     void read_within(StudyRecord& record);
     Result<void> insert(std::int64_t trial, std::int64_t sequence, const std::string& body);
 

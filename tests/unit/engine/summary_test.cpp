@@ -150,7 +150,7 @@ TEST_F(Summary, AConfigurationsMeanIsThatOfTheSeedsThatEndedSinceItsOwnEnd) {
         ledger.summarize();
         expect_all_is_seen();
     }
-    const StudyRecord bare = seen(**open_store_read_only(file_), {.bare = true});
+    const StudyRecord bare = seen(**open_store_read_only(file_), {.parts = Parts::without_parameters});
     EXPECT_THAT(bare.trial(1).seeds, ::testing::ElementsAre(0.5, 0.25, 0.75));
     EXPECT_EQ(bare.trial(1).value, 0.5);
     EXPECT_EQ(bare.trial(2).repeat_of, 1);
@@ -159,7 +159,7 @@ TEST_F(Summary, AConfigurationsMeanIsThatOfTheSeedsThatEndedSinceItsOwnEnd) {
 TEST_F(Summary, AViewerThatDoesWithoutParametersReadsAllElse) {
     train_ten();
     const auto viewer = open_store_read_only(file_);
-    StudyRecord bare = seen(**viewer, {.bare = true}), told = folded();
+    StudyRecord bare = seen(**viewer, {.parts = Parts::without_parameters}), told = folded();
     for (TrialRecord& trial : told.trials) {
         EXPECT_TRUE(bare.trial(trial.number).params.empty());
         const auto proposal = (*viewer)->proposal(trial.number);
@@ -175,6 +175,27 @@ TEST_F(Summary, AViewerThatDoesWithoutParametersReadsAllElse) {
     ASSERT_EQ(bare.trials.size(), 13U);
     EXPECT_TRUE(bare.trials.back().params.empty()) << "also of trials that are read later";
     EXPECT_EQ(bare.trials.back().value, folded().trials.back().value);
+}
+
+TEST_F(Summary, AViewerOfTheStandingKnowsStatesAndValues) {
+    train_ten();
+    const auto viewer = open_store_read_only(file_);
+    StudyRecord read = seen(**viewer, {.parts = Parts::standing});
+    const auto expect_told = [&] {
+        const StudyRecord told = folded();
+        ASSERT_EQ(read.trials.size(), told.trials.size());
+        for (const TrialRecord& trial : told.trials) {
+            EXPECT_EQ(read.trial(trial.number).state, trial.state);
+            EXPECT_EQ(read.trial(trial.number).value, trial.value);
+            EXPECT_EQ(read.trial(trial.number).best_step, trial.best_step);
+        }
+    };
+    expect_told();
+    const auto session = this->session();
+    train(session->ledger, 3);
+    session->ledger.session_ended(1, "the end");
+    read = seen(**viewer, std::move(read));
+    expect_told();
 }
 
 TEST_F(Summary, ThatCouldNotBeWrittenIsOwedByTheNextOne) {

@@ -86,6 +86,39 @@ TEST(Named, SharesNamesAndNoValues) {
     EXPECT_EQ(moved.size(), 2U);
 }
 
+TEST(Named, IsFilledWithExpectedNamesWithoutCopies) {
+    std::vector<std::shared_ptr<Names>> names;
+    Numbers first{{"a", 1}, {"b", 2}, {"d", 3}};
+    first.share_names(names);
+    const auto filled = [&](const std::vector<std::string>& with) {
+        Numbers numbers;
+        numbers.expect(first.shared_names());
+        EXPECT_TRUE(numbers.empty());
+        EXPECT_FALSE(numbers.contains("a"));
+        int value = 0;
+        for (const std::string& name : with) numbers.emplace(name, ++value);
+        return numbers;
+    };
+    EXPECT_EQ(&filled({"a", "b", "d"}).begin()->first, &first.begin()->first);
+    EXPECT_EQ(filled({"a", "b", "d"}), first);
+    EXPECT_EQ(filled({"a", "b"}), (Numbers{{"a", 1}, {"b", 2}}));
+    EXPECT_EQ((Numbers{{"a", 1}, {"b", 2}}), filled({"a", "b"}));
+    EXPECT_NE(filled({"a", "b"}), (Numbers{{"a", 1}, {"c", 2}}));
+    EXPECT_FALSE(filled({"a", "b"}).contains("d"));
+    EXPECT_EQ(filled({"a", "c", "d"}), (Numbers{{"a", 1}, {"c", 2}, {"d", 3}}));
+    EXPECT_EQ(filled({"b", "a"}), (Numbers{{"a", 2}, {"b", 1}})) << "in any order";
+    EXPECT_EQ(filled({"a", "a", "b"}), (Numbers{{"a", 1}, {"b", 3}})) << "a name counts once";
+    EXPECT_EQ(filled({}), Numbers());
+    EXPECT_EQ(filled({"a", "b", "d", "e"}).size(), 4U);
+    EXPECT_EQ(first, (Numbers{{"a", 1}, {"b", 2}, {"d", 3}})) << "whatever others became";
+    Numbers some = filled({"a", "b"});
+    some.share_names(names);
+    EXPECT_EQ(some, (Numbers{{"a", 1}, {"b", 2}}));
+    EXPECT_EQ(some.shared_names()->list.size(), 2U);
+    some.erase("a");
+    EXPECT_EQ(some, (Numbers{{"b", 2}}));
+}
+
 TEST(Named, KeepsFewListsOfNames) {
     std::vector<std::shared_ptr<Names>> names;
     for (int i = 0; i < 100; ++i) {

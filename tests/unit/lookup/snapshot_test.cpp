@@ -43,5 +43,32 @@ TEST(Snapshot, HasTheLastEventsOfAHolderThatEndsMeanwhile) {
     EXPECT_EQ(snapshot.record.trial(1).state, TrialState::complete);
 }
 
+TEST(Snapshot, OfStandingsReadsTheStepsBeforeOneThatIsRepeated) {
+    const testing::TemporaryFolder folder;
+    StudySnapshot snapshot{.folder = {folder.path()}};
+    snapshot.study.objective = {"loss", Direction::minimize, Objective::At::best};
+    snapshot.record.thins = true;
+    snapshot.record.parts = Parts::standing;
+    auto owned = std::make_unique<testing::MemoryStore>();
+    testing::MemoryStore& store = *owned;
+    snapshot.store = std::move(owned);
+    const auto report = [&](std::int64_t attempt, std::int64_t step, double loss) {
+        ASSERT_TRUE(store.append(event::Reported{1, attempt, {.step = step, .metrics = {{"loss", loss}}}}));
+    };
+    ASSERT_TRUE(store.append(event::Proposed{.trial = 1}));
+    ASSERT_TRUE(store.append(event::Launched{.trial = 1, .attempt = 1}));
+    for (const auto& [step, loss] : {std::pair{1, 0.5}, {2, 0.25}, {3, 0.75}}) report(1, step, loss);
+    ASSERT_TRUE(store.append(event::Finished{.trial = 1, .attempt = 1}));
+    ASSERT_TRUE(snapshot.refresh());
+    EXPECT_EQ(snapshot.record.trial(1).value, 0.25);
+
+    snapshot.record.trial(1).curve.clear();  // as the summary's rows are read
+    ASSERT_TRUE(store.append(event::Launched{.trial = 1, .attempt = 2}));
+    report(2, 2, 0.625);
+    ASSERT_TRUE(snapshot.refresh());
+    EXPECT_EQ(snapshot.record.trial(1).value, 0.5);
+    EXPECT_EQ(snapshot.record.trial(1).steps(), 2);
+}
+
 }  // namespace
 }  // namespace hpo

@@ -42,13 +42,74 @@ TEST(PackedTrial, ABareOneLacksItsPointAndItsParametersAlone) {
     trial.value = 0.25;
     trial.best_step = 2;
     trial.curve = {{.step = 2, .metrics = {{"loss", 0.25}}}};
-    const TrialRecord bare = packed::to_trial(packed::of(trial), true);
+    const TrialRecord bare = packed::to_trial(packed::of(trial), Parts::without_parameters);
     EXPECT_THAT(bare.params, IsEmpty());
     EXPECT_THAT(bare.point, IsEmpty());
     EXPECT_EQ(bare.number, 3);
     EXPECT_EQ(bare.state, TrialState::complete);
     EXPECT_EQ(bare.value, trial.value);
     EXPECT_THAT(bare.curve, SizeIs(1));
+}
+
+TEST(PackedTrial, HasThePartsThatAreRead) {
+    TrialRecord trial;
+    trial.number = 3;
+    trial.attempt = 2;
+    trial.trained = 2;
+    trial.point = {0.5};
+    trial.params = {{"x", 0.5}};
+    trial.value = 0.25;
+    trial.best_step = 2;
+    trial.rule = "asha";
+    trial.allocation = Allocation{.device = "cpu 0"};
+    trial.curve = {{.step = 2, .metrics = {{"loss", 0.25}}}};
+    for (const TrialState state : {TrialState::queued, TrialState::paused, TrialState::stopped, TrialState::complete}) {
+        trial.state = state;
+        const TrialRecord read = packed::to_trial(packed::of(trial), Parts::standing);
+        EXPECT_EQ(read.state, state);
+        EXPECT_EQ(read.number, 3);
+        EXPECT_EQ(read.attempt, 2);
+        EXPECT_EQ(read.trained, 2);
+        EXPECT_EQ(read.value, 0.25);
+        EXPECT_EQ(read.best_step, 2);
+        EXPECT_EQ(read.rule, "asha");
+        EXPECT_THAT(read.params, IsEmpty());
+        EXPECT_THAT(read.curve, SizeIs(is_final(state) ? 0 : 1));
+        const TrialRecord listed = packed::to_trial(packed::of(trial), Parts::listed);
+        EXPECT_EQ(listed.state, state);
+        EXPECT_EQ(listed.value, 0.25);
+        EXPECT_EQ(listed.params, trial.params);
+        EXPECT_THAT(listed.point, IsEmpty());
+        EXPECT_THAT(listed.curve, SizeIs(1));
+        const TrialRecord shown = packed::to_trial(packed::of(trial), Parts::shown);
+        EXPECT_EQ(shown.allocation->device, "cpu 0");
+        EXPECT_EQ(shown.params, trial.params);
+        EXPECT_THAT(shown.point, IsEmpty());
+    }
+}
+
+TEST(PackedTrial, OneReaderGivesEachTrialItsOwn) {
+    packed::TrialReader reader;
+    std::vector<TrialRecord> trials(4);
+    trials[0].params = {{"a", 1.5}, {"b", "x"}};
+    trials[1].params = {{"a", 2.5}};
+    trials[2].params = {{"a", 3.5}, {"c", true}};
+    trials[3].params = {{"a", JsonText{"null"}}, {"b", "y"}};
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+        TrialRecord& trial = trials[i];
+        trial.number = static_cast<std::int64_t>(i) + 1;
+        trial.attempt = i == 1 ? 0 : 1;
+        if (i != 1) trial.allocation = Allocation{.device = i < 3 ? "cpu 0" : "cuda 0", .environment = "A=1\nB=2\n"};
+        trial.curve = {{.step = 1, .metrics = {{"loss", 0.5 + trial.number}}}};
+        if (i == 2) trial.curve[0].metrics["size"] = 3;
+    }
+    for (const TrialRecord& trial : trials) {
+        const TrialRecord read = reader.read(packed::of(trial), Parts::all);
+        EXPECT_EQ(read.params, trial.params);
+        EXPECT_EQ(read.curve.at(0).metrics, trial.curve[0].metrics);
+        EXPECT_EQ(*read.allocation, *trial.allocation);
+        EXPECT_EQ(packed::of(read), packed::of(packed::to_trial(packed::of(trial))));
+    }
 }
 
 TEST(PackedTrial, KeepsTheSeedsOfAConfigurationAlsoIfBare) {
@@ -60,12 +121,12 @@ TEST(PackedTrial, KeepsTheSeedsOfAConfigurationAlsoIfBare) {
     TrialRecord repeat;
     repeat.number = 4;
     repeat.repeat_of = 3;
-    for (const bool bare : {false, true}) {
-        const TrialRecord read = packed::to_trial(packed::of(first), bare);
+    for (const Parts parts : {Parts::all, Parts::without_parameters, Parts::standing}) {
+        const TrialRecord read = packed::to_trial(packed::of(first), parts);
         EXPECT_EQ(read.seeds, first.seeds);
         EXPECT_EQ(read.means, first.means);
         EXPECT_EQ(read.repeat_of, 0);
-        EXPECT_EQ(packed::to_trial(packed::of(repeat), bare).repeat_of, 3);
+        EXPECT_EQ(packed::to_trial(packed::of(repeat), parts).repeat_of, 3);
     }
     for (const std::int64_t wrong : {4, 5, -1}) {
         repeat.repeat_of = wrong;
