@@ -34,6 +34,7 @@ inline std::size_t utf8_sequence(std::string_view text, std::uint32_t& code) {
 /// Replaces control characters (C0, DEL, C1, and those that change the direction of text) and invalid bytes by escapes
 /// such as \x1b. A tab becomes a blank. Newlines are kept if `keep_newlines`.
 inline std::string printable(std::string_view text, bool keep_newlines = false) {
+    if (std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7f; })) return std::string(text);
     constexpr const char* digits = "0123456789abcdef";
     std::string shown;
     shown.reserve(text.size());

@@ -48,33 +48,33 @@ inline std::string exact_number(double number) {
     return {text, std::to_chars(text, text + sizeof text, number, std::chars_format::general).ptr};
 }
 
+/// Returns a number as printf's %.*f, %.*e or %.*g does, three times as fast: a table may have a million of them.
+inline std::string with_decimals(double number, int decimals, std::chars_format format = std::chars_format::fixed) {
+    char text[352];  // the largest number has 309 digits
+    return {text, std::to_chars(text, text + sizeof text, number, format, decimals).ptr};
+}
+
 /// Returns 0.8953, 12.34, 4821, 3.100e-4, "nan", "inf", "-inf". Trailing zeros are kept, so that columns do not jump.
 inline std::string short_number(double number) {
     if (std::isnan(number)) return "nan";
     if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
     const double size = std::abs(number);
-    char text[40];
     if (number == 0) return "0";
     if (size < 1e-3 || size >= 1e7) {
-        std::snprintf(text, sizeof text, "%.3e", number);
-        std::string shown = text;
+        std::string shown = with_decimals(number, 3, std::chars_format::scientific);
         const std::size_t exponent = shown.find('e') + 2;
         while (shown[exponent] == '0' && exponent + 1 < shown.size()) shown.erase(exponent, 1);
         if (shown[exponent - 1] == '+') shown.erase(exponent - 1, 1);
         return shown;
     }
-    if (size >= 1000)
-        std::snprintf(text, sizeof text, "%.0f", number);
-    else if (size >= 1)
-        std::snprintf(text, sizeof text, "%.*f",
-                      size >= 999.95   ? 0
-                      : size >= 99.995 ? 1
-                      : size >= 9.9995 ? 2
-                                       : 3,
-                      number);
-    else
-        std::snprintf(text, sizeof text, "%.*f", size >= 0.99995 ? 3 : size >= 0.1 ? 4 : size >= 0.01 ? 5 : 6, number);
-    return text;
+    const int decimals = size >= 999.95    ? 0
+                         : size >= 99.995  ? 1
+                         : size >= 9.9995  ? 2
+                         : size >= 0.99995 ? 3
+                         : size >= 0.1     ? 4
+                         : size >= 0.01    ? 5
+                                           : 6;
+    return with_decimals(number, decimals);
 }
 
 /// Returns short_number() without trailing zeros, for numbers that somebody chose: 0.35, 0.001, 1e-4, 256.

@@ -74,7 +74,7 @@ std::string text(const std::vector<Compared>& all) {
     const auto row = [&](const std::string& title, const auto& cell_of) {
         std::vector<std::string> cells{title};
         for (const Compared& one : all) cells.push_back(printable_line(cell_of(one)));
-        table.add(std::move(cells));
+        table.add(cells);
     };
     const auto metric_row = [&](const std::string& metric) {
         row(metric, [&](const Compared& one) {

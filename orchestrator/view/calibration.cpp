@@ -65,7 +65,7 @@ std::string products_table(std::span<const DeviceCalibration> devices, const Scr
             any_left_out |= product != nullptr && !product->time;
             row.push_back(product == nullptr ? "" : product->time ? flops_text(product->rate()) : "-");
         }
-        table.add(std::move(row));
+        table.add(row);
     }
     return table.draw(screen) + (any_left_out ? "-: left out, for memory or time (see --json)\n" : "");
 }

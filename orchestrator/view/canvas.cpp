@@ -125,18 +125,23 @@ int columns(std::string_view text) {
 }
 
 std::string pad_right(std::string_view text, int width, const Screen& screen) {
-    std::string shown = shortened(text, width, screen);
-    return shown.append(static_cast<std::size_t>(std::max(0, width - columns(shown))), ' ');
+    const int own = columns(text);
+    std::string shown = own > width ? shortened(text, width, screen) : std::string(text);
+    return shown.append(static_cast<std::size_t>(std::max(0, width - (own > width ? columns(shown) : own))), ' ');
 }
 
 std::string pad_left(std::string_view text, int width, const Screen& screen) {
-    const std::string shown = shortened(text, width, screen);
-    return std::string(static_cast<std::size_t>(std::max(0, width - columns(shown))), ' ') + shown;
+    if (columns(text) > width) {
+        const std::string shown = shortened(text, width, screen);
+        return std::string(static_cast<std::size_t>(std::max(0, width - columns(shown))), ' ') + shown;
+    }
+    return std::string(static_cast<std::size_t>(width - columns(text)), ' ').append(text);
 }
 
 Line& Line::add(std::string_view text, Style style) {
     const int width = columns(text);
-    pieces_.push_back({std::string(text), style, width});
+    text_ += text;
+    pieces_.push_back({text_.size(), style, width});
     width_ += width;
     return *this;
 }
@@ -148,14 +153,16 @@ Line& Line::to(int column) {
 
 std::string Line::render(const Screen& screen, bool chosen) const {
     std::string text;
+    text.reserve(text_.size());
     int left = screen.width > 0 ? screen.width : std::numeric_limits<int>::max();
     if (chosen && screen.colour) text += escape(Style::chosen);
-    for (const Piece& piece : pieces_) {
-        if (left <= 0) break;
+    for (std::size_t i = 0, begin = 0; i < pieces_.size() && left > 0; begin = pieces_[i++].end) {
+        const Piece& piece = pieces_[i];
+        const std::string_view whole = std::string_view(text_).substr(begin, piece.end - begin);
         const auto code = screen.colour && !chosen ? escape(piece.style) : "";
         text += code;
-        const std::string cut = piece.width > left ? shortened(piece.text, left, screen) : std::string();
-        const std::string& shown = piece.width > left ? cut : piece.text;
+        const std::string cut = piece.width > left ? shortened(whole, left, screen) : std::string();
+        const std::string_view shown = piece.width > left ? cut : whole;
         left -= piece.width > left ? columns(cut) : piece.width;
         if (screen.utf8 || screen.width <= 0)
             text += shown;

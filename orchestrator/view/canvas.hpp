@@ -45,10 +45,11 @@ class Line {
 
    private:
     struct Piece {
-        std::string text;
+        std::size_t end;  ///< in the text
         Style style;
         int width;
     };
+    std::string text_;  ///< of all pieces
     std::vector<Piece> pieces_;
     int width_ = 0;
 };

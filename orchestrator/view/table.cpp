@@ -5,36 +5,47 @@
 
 namespace hpo::view {
 
+Table::Table(std::vector<Column> head) : columns_(std::move(head)) {
+    for (const Column& column : columns_) widths_.push_back(columns(column.title));
+}
+
+void Table::add(const std::vector<std::string>& cells) {
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+        widths_[i] = std::max(widths_[i], columns(cells[i]));
+        text_ += cells[i];
+        ends_.push_back(text_.size());
+    }
+}
+
+std::string_view Table::cell(std::size_t row, std::size_t column) const {
+    const std::size_t at = row * columns_.size() + column, begin = at == 0 ? 0 : ends_[at - 1];
+    return std::string_view(text_).substr(begin, ends_[at] - begin);
+}
+
 std::string Table::draw(Screen screen) const {
     screen.height = std::numeric_limits<int>::max();
-    std::vector<int> widths;
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-        widths.push_back(columns(columns_[i].title));
-        for (const auto& row : rows_) widths.back() = std::max(widths.back(), columns(row[i]));
-    }
     Canvas canvas(screen);
-    const auto add = [&](const auto& cell, Style style) {
-        Line line;
-        for (std::size_t i = 0; i < columns_.size(); ++i) {
-            if (i > 0) line.add("  ");
-            const bool last = i + 1 == columns_.size();
-            if (columns_[i].align == Align::right)
-                line.add(pad_left(cell(i), widths[i], screen), style);
-            else
-                line.add(last ? cell(i) : pad_right(cell(i), widths[i], screen), style);
-        }
-        canvas.add(line);
-    };
-    add([&](std::size_t i) -> const std::string& { return columns_[i].title; }, Style::dim);
-    for (const auto& row : rows_) {  // in one piece, as there may be 100,000
-        std::string line;
+    Line head;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+        if (i > 0) head.add("  ");
+        const std::string& title = columns_[i].title;
+        if (columns_[i].align == Align::right)
+            head.add(pad_left(title, widths_[i], screen), Style::dim);
+        else
+            head.add(i + 1 == columns_.size() ? title : pad_right(title, widths_[i], screen), Style::dim);
+    }
+    canvas.add(head);
+    std::string line;
+    for (std::size_t row = 0; row < ends_.size() / columns_.size(); ++row) {  // each in one piece
+        line.clear();
         for (std::size_t i = 0; i < columns_.size(); ++i) {
             if (i > 0) line += "  ";
-            const auto blanks = static_cast<std::size_t>(widths[i] - columns(row[i]));
+            const std::string_view shown = cell(row, i);
+            const auto blanks = static_cast<std::size_t>(widths_[i] - columns(shown));
             if (columns_[i].align == Align::right)
-                line.append(blanks, ' ').append(row[i]);
+                line.append(blanks, ' ').append(shown);
             else
-                line.append(row[i]).append(i + 1 == columns_.size() ? 0 : blanks, ' ');
+                line.append(shown).append(i + 1 == columns_.size() ? 0 : blanks, ' ');
         }
         canvas.add(line);
     }

@@ -2,11 +2,11 @@
 
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <set>
 #include <utility>
 
 #include "hpo/printable.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/view/summary.hpp"
 
 namespace hpo::view {
@@ -132,12 +132,11 @@ std::string device_or_reason(const TrialRecord& trial) {
 
 std::string compact_number(double number) {
     if (!std::isfinite(number)) return std::isnan(number) ? "nan" : number > 0 ? "inf" : "-inf";
-    char buffer[40];
     const double size = std::abs(number);
-    if (size >= 1000 && size < 1e6) return std::snprintf(buffer, sizeof buffer, "%.0f", number), buffer;
+    if (size >= 1000 && size < 1e6) return with_decimals(number, 0);
     const bool with_exponent = number != 0 && (size < 1e-3 || size >= 1e6);
-    std::snprintf(buffer, sizeof buffer, with_exponent ? "%.2e" : "%.3g", number);
-    std::string text = buffer;
+    const std::string text = with_exponent ? with_decimals(number, 2, std::chars_format::scientific)
+                                           : with_decimals(number, 3, std::chars_format::general);
     const auto mark = text.find('e');
     if (mark == std::string::npos) return text;
     // 5.10e-05 becomes 5.1e-5.

@@ -17,7 +17,10 @@ namespace {
 
 std::string parameters_cell(const Params& params) {
     std::string text;
-    for (const auto& [name, value] : params) text += (text.empty() ? "" : " ") + name + "=" + value_text(value);
+    for (const auto& [name, value] : params) {
+        if (!text.empty()) text += ' ';
+        text.append(name).append(1, '=').append(value_text(value));
+    }
     return text;
 }
 
@@ -68,7 +71,7 @@ std::string draw_trial_list(const Study& study, const StudyRecord& record,
         }
         cells.push_back(parameters_cell(trial.params));
         cells.push_back(reason_cell(trial, objective));
-        table.add(std::move(cells));
+        table.add(cells);
     }
     return study.name + ": " + states_text(record) + "\n" + (table.empty() ? "" : table.draw(screen));
 }
@@ -84,7 +87,7 @@ std::string draw_front(const Study& study, const StudyRecord& record, const Scre
         std::vector<std::string> cells{std::to_string(trial->number), short_number(*trial->value)};
         for (const std::string& metric : others) cells.push_back(short_number(*metric_that_counts(*trial, metric)));
         cells.push_back(parameters_cell(trial->params));
-        table.add(std::move(cells));
+        table.add(cells);
     }
     const std::string broken = constraints_text(record, objective);
     return front_text(study, record) + "\n" + table.draw(screen) + (broken.empty() ? "" : broken + "\n") +

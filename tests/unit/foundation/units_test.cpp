@@ -2,10 +2,29 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdio>
 #include <limits>
+
+#include "hpo/random.hpp"
 
 namespace hpo {
 namespace {
+
+TEST(Text, DecimalsAreThoseOfPrintf) {
+    char text[400];
+    for (std::uint64_t i = 0; i < 20'000; ++i) {
+        const double size = std::pow(10.0, 40 * draw_unit(1, Purpose::synthetic, 0, i) - 20);
+        const double number = (i % 2 == 0 ? 1 : -1) * (i % 3 == 0 ? std::round(size * 8) / 8 : size);
+        for (int decimals = 0; decimals < 7; ++decimals) {
+            std::snprintf(text, sizeof text, "%.*f", decimals, number);
+            ASSERT_EQ(with_decimals(number, decimals), text);
+        }
+        std::snprintf(text, sizeof text, "%.3e", number);
+        ASSERT_EQ(with_decimals(number, 3, std::chars_format::scientific), text);
+    }
+    EXPECT_EQ(with_decimals(1.7976931348623157e308, 6).size(), 316U);
+}
 
 TEST(Units, NumbersHaveFourSignificantDigits) {
     EXPECT_EQ(short_number(0.89531), "0.8953");
