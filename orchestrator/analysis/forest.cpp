@@ -23,36 +23,57 @@ struct Split {
     BinSet left = 0;
 };
 
-void try_dimension(const BinnedTrials& trials, const std::vector<double>& left_over, const std::vector<std::size_t>& of,
-                   const std::vector<BinSet>& box, std::size_t dimension, Split& best) {
-    std::array<double, 32> sum{};
-    std::array<std::size_t, 32> count{};
-    double total = 0;
-    for (const std::size_t i : of) {
-        const auto bin = static_cast<std::size_t>(trials.points[i][dimension]);
-        sum[bin] += left_over[i], ++count[bin];
-        total += left_over[i];
-    }
-    std::vector<std::size_t> order;
+}  // namespace
+
+/// The trials of a forest, a row each, and what is left of their values.
+struct Forest::Rows {
+    std::size_t dimensions = 0;
+    std::vector<std::uint8_t> bins;  ///< by trial, then by dimension
+    std::vector<double> left_over;   ///< by trial: the value without the predictions of the trees so far
+
+    [[nodiscard]] const std::uint8_t* row(std::size_t trial) const { return bins.data() + trial * dimensions; }
+};
+
+/// A trial of a bootstrap sample.
+struct Forest::Drawn {
+    std::uint32_t trial = 0;
+    std::uint32_t times = 0;
+};
+
+namespace {
+
+/// What trials with the same bin of a dimension have in common.
+struct BinSum {
+    double sum = 0;
+    std::size_t count = 0;
+};
+
+/// Improves `best` by the best split of a dimension with these sums of its bins, which add up to `total`.
+void try_dimension(const BinnedTrials& trials, const BinSum* sums, const BinSum& total, const std::vector<BinSet>& box,
+                   std::size_t dimension, Split& best) {
+    std::array<std::size_t, most_bins> order;
+    std::size_t filled = 0;
     for (std::size_t bin = 0; bin < trials.bins[dimension]; ++bin)
-        if (count[bin] > 0) order.push_back(bin);
-    if (order.size() < 2) return;
+        if (sums[bin].count > 0) order[filled++] = bin;
+    if (filled < 2) return;
     // Sort categories by their means. The best binary split is contiguous in this order.
     if (!trials.ordered[dimension])
-        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-            return sum[a] / static_cast<double>(count[a]) < sum[b] / static_cast<double>(count[b]);
-        });
-    const auto n = static_cast<double>(of.size());
+        std::stable_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(filled),
+                         [&](std::size_t a, std::size_t b) {
+                             return sums[a].sum / static_cast<double>(sums[a].count) <
+                                    sums[b].sum / static_cast<double>(sums[b].count);
+                         });
+    const auto n = static_cast<double>(total.count);
     double left_sum = 0;
     std::size_t left_count = 0;
     BinSet left = 0;
-    for (std::size_t k = 0; k + 1 < order.size(); ++k) {
-        left_sum += sum[order[k]], left_count += count[order[k]];
+    for (std::size_t k = 0; k + 1 < filled; ++k) {
+        left_sum += sums[order[k]].sum, left_count += sums[order[k]].count;
         left |= BinSet{1} << order[k];
-        const std::size_t right_count = of.size() - left_count;
+        const std::size_t right_count = total.count - left_count;
         if (left_count < least_leaf || right_count < least_leaf) continue;
         const auto a = static_cast<double>(left_count), b = static_cast<double>(right_count);
-        const double apart = left_sum / a - (total - left_sum) / b;
+        const double apart = left_sum / a - (total.sum - left_sum) / b;
         const double gain = a * b / n * apart * apart;
         if (!(gain > best.gain * (1 + 1e-12))) continue;
         // Place the border in the middle of the empty bins between two bins with trials.
@@ -76,28 +97,45 @@ Forest::Forest(const BinnedTrials& trials, const std::vector<std::size_t>& of, i
         most = std::max(most, trials.values[i]);
     }
     least_gain_ = 1e-12 * (most - least) * (most - least);
-    std::vector<double> left_over(trials.values.size());
-    for (const std::size_t i : of) left_over[i] = trials.values[i] - base_;
+    Rows rows{bins_.size(), {}, {}};
+    for (const std::size_t i : of) {
+        for (const int bin : trials.points[i]) rows.bins.push_back(static_cast<std::uint8_t>(bin));
+        rows.left_over.push_back(trials.values[i] - base_);
+    }
     for (int t = 0; t < trees; ++t) {
-        std::vector<std::size_t> drawn;
+        std::vector<std::uint32_t> times(of.size());
         for (std::size_t i = 0; i < of.size(); ++i)
-            drawn.push_back(of[static_cast<std::size_t>(uniform() * static_cast<double>(of.size()))]);
+            ++times[static_cast<std::size_t>(uniform() * static_cast<double>(of.size()))];
+        std::vector<Drawn> drawn;
+        for (std::size_t i = 0; i < of.size(); ++i)
+            if (times[i] > 0) drawn.push_back({static_cast<std::uint32_t>(i), times[i]});
         trees_.emplace_back();
-        grow(trees_.back(), trials, left_over, std::move(drawn), space, 0);
-        for (const std::size_t i : of) left_over[i] -= predict(trees_.back(), trials.points[i]);
+        grow(trees_.back(), trials, rows, std::move(drawn), space, 0);
+        for (std::size_t i = 0; i < of.size(); ++i) rows.left_over[i] -= predict(trees_.back(), rows.row(i));
     }
 }
 
-int Forest::grow(Tree& tree, const BinnedTrials& trials, const std::vector<double>& left_over,
-                 std::vector<std::size_t> of, std::vector<BinSet> box, int depth) {
+int Forest::grow(Tree& tree, const BinnedTrials& trials, const Rows& rows, std::vector<Drawn> of,
+                 std::vector<BinSet> box, int depth) {
     const int number = static_cast<int>(tree.size());
     tree.emplace_back();
-    double sum = 0;
-    for (const std::size_t i : of) sum += left_over[i];
-    const double value = pace * sum / static_cast<double>(of.size());
+    BinSum total;
+    std::vector<BinSum> sums(depth < most_depth ? bins_.size() * most_bins : 0);  // by dimension and bin
+    for (const auto& [trial, times] : of) {
+        const double sum = times * rows.left_over[trial];
+        total.sum += sum, total.count += times;
+        if (sums.empty()) continue;
+        const std::uint8_t* row = rows.row(trial);
+        for (std::size_t d = 0; d < bins_.size(); ++d) {
+            BinSum& bin = sums[d * most_bins + row[d]];
+            bin.sum += sum, bin.count += times;
+        }
+    }
+    const double value = pace * total.sum / static_cast<double>(total.count);
     Split split;
-    if (depth < most_depth && of.size() >= 2 * least_leaf)
-        for (std::size_t d = 0; d < bins_.size(); ++d) try_dimension(trials, left_over, of, box, d, split);
+    if (depth < most_depth && total.count >= 2 * least_leaf)
+        for (std::size_t d = 0; d < bins_.size(); ++d)
+            try_dimension(trials, sums.data() + d * most_bins, total, box, d, split);
     if (split.gain <= least_gain_) {
         tree[static_cast<std::size_t>(number)].value = value;
         double share = 1;
@@ -106,18 +144,20 @@ int Forest::grow(Tree& tree, const BinnedTrials& trials, const std::vector<doubl
         leaves_.push_back({std::move(box), value, share});
         return number;
     }
-    std::vector<std::size_t> left, right;
-    for (const std::size_t i : of) ((split.left >> trials.points[i][split.dimension]) & 1 ? left : right).push_back(i);
+    std::vector<Drawn> left, right;
+    for (const Drawn& each : of)
+        ((split.left >> rows.row(each.trial)[split.dimension]) & 1 ? left : right).push_back(each);
     std::vector<BinSet> left_box = box, right_box = std::move(box);
     left_box[split.dimension] &= split.left;
     right_box[split.dimension] &= ~split.left;
-    const int l = grow(tree, trials, left_over, std::move(left), std::move(left_box), depth + 1);
-    const int r = grow(tree, trials, left_over, std::move(right), std::move(right_box), depth + 1);
+    const int l = grow(tree, trials, rows, std::move(left), std::move(left_box), depth + 1);
+    const int r = grow(tree, trials, rows, std::move(right), std::move(right_box), depth + 1);
     tree[static_cast<std::size_t>(number)] = {split.dimension, split.left, l, r, value};
     return number;
 }
 
-double Forest::predict(const Tree& tree, const std::vector<int>& point) {
+template <class Bin>
+double Forest::predict(const Tree& tree, const Bin* point) {
     std::size_t at = 0;
     while (tree[at].left >= 0)
         at = static_cast<std::size_t>((tree[at].left_bins >> point[tree[at].dimension]) & 1 ? tree[at].left
@@ -127,7 +167,7 @@ double Forest::predict(const Tree& tree, const std::vector<int>& point) {
 
 double Forest::predict(const std::vector<int>& point) const {
     double sum = base_;
-    for (const Tree& tree : trees_) sum += predict(tree, point);
+    for (const Tree& tree : trees_) sum += predict(tree, point.data());
     return sum;
 }
 

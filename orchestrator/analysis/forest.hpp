@@ -8,15 +8,18 @@
 // of 20 %.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
 
 namespace hpo::analysis {
 
+constexpr std::size_t most_bins = 32;  ///< of a dimension
+
 /// Trials whose parameters are discretized into bins.
 struct BinnedTrials {
-    std::vector<std::size_t> bins;         ///< number of bins by dimension, 1 to 32
+    std::vector<std::size_t> bins;         ///< number of bins by dimension, 1 to most_bins
     std::vector<bool> ordered;             ///< by dimension; false for categories
     std::vector<std::vector<int>> points;  ///< by trial, the bin in each dimension
     std::vector<double> values;            ///< by trial
@@ -55,9 +58,13 @@ class Forest {
     };
     using Tree = std::vector<Node>;
 
-    static double predict(const Tree& tree, const std::vector<int>& point);
-    int grow(Tree& tree, const BinnedTrials& trials, const std::vector<double>& left_over, std::vector<std::size_t> of,
-             std::vector<BinSet> box, int depth);
+    struct Rows;
+    struct Drawn;
+
+    template <class Bin>
+    static double predict(const Tree& tree, const Bin* point);
+    int grow(Tree& tree, const BinnedTrials& trials, const Rows& rows, std::vector<Drawn> of, std::vector<BinSet> box,
+             int depth);
 
     std::vector<std::size_t> bins_;
     double base_ = 0;        ///< the mean of the trials, which the first tree is fitted to the differences from

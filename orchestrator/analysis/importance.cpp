@@ -17,7 +17,6 @@ namespace hpo::analysis {
 
 namespace {
 
-constexpr std::size_t most_bins = 32;
 constexpr std::int64_t fewest_best = 12, enough_for_best = 40;
 constexpr std::int64_t enough_repeats = 5;
 constexpr double near_a_bound = 0.05;  ///< distance from a bound, as a fraction of the range
@@ -208,6 +207,8 @@ void find_bounds(const Study& study, const CubeMap& map, const std::vector<const
                  Importance& made) {
     const std::size_t count = std::min(order.size(), std::max<std::size_t>(5, order.size() / 10));
     if (count < 5) return;
+    std::vector<Result<Point>> points;
+    for (std::size_t i = 0; i < count; ++i) points.push_back(map.point(order[i]->params));
     for (std::size_t d = 0; d < study.space.size(); ++d) {
         const Dimension& dimension = study.space[d];
         const auto values = map.values(d);
@@ -215,11 +216,10 @@ void find_bounds(const Study& study, const CubeMap& map, const std::vector<const
         const double reach = std::max(near_a_bound, values ? 1.0 / static_cast<double>(*values) : 0.0);
         std::int64_t low = 0, high = 0, of = 0;
         for (std::size_t i = 0; i < count; ++i) {
-            const auto point = map.point(order[i]->params);
-            if (!point || !order[i]->params.contains(dimension.name)) continue;
+            if (!points[i] || !order[i]->params.contains(dimension.name)) continue;
             ++of;
-            low += (*point)[d] <= reach ? 1 : 0;
-            high += (*point)[d] >= 1 - reach ? 1 : 0;
+            low += (*points[i])[d] <= reach ? 1 : 0;
+            high += (*points[i])[d] >= 1 - reach ? 1 : 0;
         }
         if (of < 5 || 5 * std::max(low, high) < 3 * of) continue;
         if (!(high > low ? dimension.high_of : dimension.low_of).empty()) continue;  // another parameter is its bound
