@@ -14,6 +14,7 @@
 
 #include "hpo/footprint.hpp"
 #include "hpo/maybe.hpp"
+#include "hpo/median.hpp"
 #include "hpo/named.hpp"
 #include "hpo/shared_value.hpp"
 #include "hpo/space.hpp"
@@ -201,9 +202,7 @@ inline std::optional<double> seconds_between_steps(const TrialRecord& trial) {
         intervals.push_back((*current.seconds - *previous.seconds) / static_cast<double>(current.step - previous.step));
     }
     if (intervals.empty()) return std::nullopt;
-    const auto middle = intervals.begin() + static_cast<std::ptrdiff_t>(intervals.size() / 2);
-    std::nth_element(intervals.begin(), middle, intervals.end());
-    return *middle;
+    return upper_median(std::move(intervals));
 }
 
 /// Returns the reports of the best step and of the last step, or fewer if they are the same or do not exist.

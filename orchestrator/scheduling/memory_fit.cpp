@@ -4,12 +4,15 @@
 #include <cmath>
 #include <numeric>
 
+#include "hpo/solve.hpp"
+
 namespace hpo {
 namespace {
 
 constexpr std::size_t longest_law = 6;     ///< terms
 constexpr std::size_t folds_at_most = 12;  ///< of the cross-validation
 constexpr std::size_t numbers_in_products = 8;
+constexpr double least_pivot = 1e-11;  ///< of scaled normal equations; below it their terms are dependent
 /// The law is chosen by the errors that its margin comes from: with n rows the margin is 1 + few_rows / n times theirs.
 /// Found on random laws (footprints_test.cpp) as the least that lets the bound hold 99 times in 100 from 8 rows on.
 constexpr double few_rows = 12;
@@ -84,27 +87,6 @@ std::vector<Term> candidates_of(const std::vector<Column>& columns, const std::v
     return terms;
 }
 
-/// Inverse of a symmetric positive definite matrix by Gauss-Jordan; empty where it is singular.
-std::vector<double> inverse_of(std::vector<double> matrix, std::size_t size) {
-    std::vector<double> inverse(size * size, 0);
-    for (std::size_t i = 0; i < size; ++i) inverse[i * size + i] = 1;
-    for (std::size_t pivot = 0; pivot < size; ++pivot) {
-        const double diagonal = matrix[pivot * size + pivot];
-        if (!(diagonal > 1e-11)) return {};
-        for (std::size_t j = 0; j < size; ++j)
-            matrix[pivot * size + j] /= diagonal, inverse[pivot * size + j] /= diagonal;
-        for (std::size_t i = 0; i < size; ++i) {
-            const double factor = matrix[i * size + pivot];
-            if (i == pivot || factor == 0) continue;
-            for (std::size_t j = 0; j < size; ++j) {
-                matrix[i * size + j] -= factor * matrix[pivot * size + j];
-                inverse[i * size + j] -= factor * inverse[pivot * size + j];
-            }
-        }
-    }
-    return inverse;
-}
-
 /// Student's t, 99.5 %: the expansion of Cornish and Fisher.
 double t_quantile(double degrees) {
     const double v = std::max(degrees, 1.0);
@@ -174,7 +156,7 @@ MemoryFit::Law MemoryFit::fit(const std::vector<Term>& terms, const std::vector<
                 std::inner_product(values[a].begin(), values[a].end(), values[b].begin(), 0.0) / (scale[a] * scale[b]);
         right[a] = std::accumulate(values[a].begin(), values[a].end(), 0.0) / scale[a];
     }
-    Law law{terms, std::vector<double>(size, 0), inverse_of(normal, size)};
+    Law law{terms, std::vector<double>(size, 0), inverse(normal, size, least_pivot)};
     if (law.inverse.empty()) return {};
     for (std::size_t a = 0; a < size; ++a)
         for (std::size_t b = 0; b < size; ++b) {

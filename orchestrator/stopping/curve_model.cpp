@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hpo/median.hpp"
+
 namespace hpo {
 
 namespace {
@@ -94,14 +96,13 @@ void CurveModel::bound(std::span<const CurvePath* const> paths) {
             if (path->size() > node && std::isfinite((*path)[node])) values.push_back(cut((*path)[node]));
         nodes_[node].worst = last;
         if (values.empty()) continue;
-        const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-        std::nth_element(values.begin(), middle, values.end());
-        widest = std::max(widest, *middle - *std::min_element(values.begin(), middle + 1));
-        magnitude = std::max(magnitude, std::abs(*middle));
-        for (auto value = middle; value != values.end(); ++value)
-            if (const double above = *value - *middle; above > rounding * std::abs(*middle))
+        const double median = upper_median(values);
+        widest = std::max(widest, median - *std::min_element(values.begin(), values.end()));
+        magnitude = std::max(magnitude, std::abs(median));
+        for (const double value : values)
+            if (const double above = value - median; above > rounding * std::abs(median))
                 next_above = std::min(next_above, above);
-        nodes_[node].worst = last = *middle;
+        nodes_[node].worst = last = median;
     }
     if (widest <= rounding * magnitude)
         widest = std::isinf(next_above) ? 0 : magnitude > 0 ? std::min(next_above, magnitude) : next_above;

@@ -6,9 +6,11 @@
 // still learns, because the median continues to improve. The lag of the median does not stop a trial that has just
 // improved.
 
-#include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
 
+#include "hpo/median.hpp"
 #include "orchestrator/stopping/followed.hpp"
 #include "orchestrator/stopping/metric.hpp"
 #include "orchestrator/stopping/registry.hpp"
@@ -45,9 +47,10 @@ class Progress {
 
 /// Returns the median. If there are two middle values, returns the worse one, so that with few values a lucky one does
 /// not become the reference.
-double median(std::vector<double> values, const WatchedMetric& metric) {
-    std::sort(values.begin(), values.end(), [&](double a, double b) { return metric.better(a, b); });
-    return values[values.size() / 2];
+double worse_median(std::vector<double> values, Direction direction) {
+    if (direction == Direction::minimize) return upper_median(std::move(values));
+    for (double& value : values) value = -value;
+    return -upper_median(std::move(values));
 }
 
 /// The state of a trial's curve.
@@ -66,7 +69,7 @@ struct PlateauCourse {
         if (recent.size() == window) recent.erase(recent.begin());
         recent.push_back(*value);
         raw.add(report.step, *value, metric.direction, min_delta);
-        smooth.add(report.step, median(recent, metric), metric.direction, min_delta);
+        smooth.add(report.step, worse_median(recent, metric.direction), metric.direction, min_delta);
         if (best_step != 0 && !metric.better(*value, best)) return;
         best = *value;
         best_step = report.step;
