@@ -188,17 +188,12 @@ void Trial::tell_loading() {
 
 Report Trial::measured(bool evaluated) {
     const ReplicaStep replica = mean_step();
-    const auto iterations = trainer_->iteration_of(replica_) - progress_.iteration;
-    ++progress_.step;
-    progress_.iteration = trainer_->iteration_of(replica_);
     double seconds = 0;  // of a fold that diverged, they are fewer
     for (int fold = 0; fold < plan_.folds; ++fold)
         seconds = std::max(seconds, trainer_->step_seconds_of(replica_ + fold));
-    progress_.seconds += seconds;
+    Report report = progress_.add_step(trainer_->iteration_of(replica_) - progress_.iteration, seconds,
+                                       static_cast<double>(configuration_.training.batch_size * plan_.folds));
     progress_.window = trainer_->progress_of(replica_).window;
-
-    Report report;
-    report.step = progress_.step;
     report.metrics["loss"] = replica.loss;
     if (replica.diverged_at >= 0) {
         divergence_ = "the loss is " + loss_text(replica.loss) + " in step " + std::to_string(report.step) +
@@ -208,15 +203,6 @@ Report Trial::measured(bool evaluated) {
         report.metrics.insert(means.begin(), means.end());
         if (const double loss = report.metrics.at("val_loss"); !std::isfinite(loss))
             divergence_ = "the validation loss is " + loss_text(loss) + " after step " + std::to_string(report.step);
-    }
-    report.iteration = progress_.iteration;
-    report.seconds = progress_.seconds;
-    const auto batch = static_cast<double>(configuration_.training.batch_size * plan_.folds);
-    if (seconds > 0) {
-        report.iterations_per_second = static_cast<double>(iterations) / seconds;
-        report.iterations_per_second_overall = static_cast<double>(progress_.iteration) / progress_.seconds;
-        report.samples_per_second = *report.iterations_per_second * batch;
-        report.samples_per_second_overall = *report.iterations_per_second_overall * batch;
     }
     const std::int64_t micro_batch = trainer_->plan().micro_batch_of(configuration_.training.batch_size);
     if (micro_batch < configured_micro_batch(configuration_.training)) report.micro_batch = micro_batch;
@@ -242,14 +228,7 @@ void Trial::adapt_rate(const Report& report) {
 }
 
 void Trial::keep_if_best(const Report& report) {
-    const auto found = report.metrics.find(run_.objective.metric);
-    if (found == report.metrics.end() || !std::isfinite(found->second)) return;
-    const bool at_best = run_.objective.at == Objective::At::best;
-    if (at_best && progress_.best_step > 0 && !better(run_.objective.direction, found->second, progress_.best_value))
-        return;
-    progress_.best_step = report.step;
-    progress_.best_value = found->second;
-    if (!keeps_best()) return;
+    if (!progress_.keep_if_best(report, run_.objective) || !keeps_best()) return;
     read_weights();
     best_is_new_ = true;
 }

@@ -10,8 +10,6 @@
 
 namespace hpo {
 
-static_assert(std::is_trivially_copyable_v<TrialProgress>);
-
 TrialFiles::TrialFiles(const std::string& folder, std::string_view binding)
     : folder_(folder), binding_(checkpoint_binding(binding)) {
     std::error_code ignored;  // writing will say it

@@ -12,22 +12,10 @@
 #include "worker/data/device_data.hpp"
 #include "worker/models/model.hpp"
 #include "worker/training/configuration.hpp"
-#include "worker/training/health.hpp"
 #include "worker/training/safetensors.hpp"
-#include "worker/training/schedule.hpp"
+#include "worker/training/trial_progress.hpp"
 
 namespace hpo {
-
-/// The progress of a trial. last.ckpt holds the bytes of this structure.
-struct TrialProgress {
-    std::int64_t step = 0;       ///< steps done
-    std::int64_t iteration = 0;  ///< updates done
-    std::int64_t best_step = 0;  ///< by the objective (at: last: the last step with a finite value); 0: none
-    double best_value = 0;
-    double seconds = 0;  ///< of training, over all attempts
-    Plateau plateau;     ///< with that schedule
-    LossWindow window;   ///< with folds, of the first one
-};
 
 class TrialFiles {
    public:

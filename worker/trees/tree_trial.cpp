@@ -228,7 +228,7 @@ std::optional<Finished> TreeTrial::step() {
         validation = evaluate(Part::train, 0);
     });
     const Report report = measured(seconds, loss, std::move(validation));
-    keep_if_best(report);
+    progress_.keep_if_best(report, run_.objective);
     host_.log(step_line(report, run_.steps, shape().task));
     const bool at_end = progress_.step == run_.steps;
     const auto save_it = [this] { runner_("saving", [this] { save(); }); };
@@ -247,38 +247,16 @@ std::optional<Finished> TreeTrial::step() {
 }
 
 Report TreeTrial::measured(double seconds, double training_loss, Metrics validation) {
-    ++progress_.step;
-    progress_.iteration += rounds_;
-    progress_.seconds += seconds;
-    Report report;
-    report.step = progress_.step;
-    report.iteration = progress_.iteration;
-    report.seconds = progress_.seconds;
+    std::int64_t samples = 0;  // of a round
+    for (const TreeFold& fold : data_.folds) samples += fold.train.rows();
+    Report report = progress_.add_step(rounds_, seconds, static_cast<double>(samples));
     report.metrics = std::move(validation);
     report.metrics["loss"] = training_loss;
     if (const double loss = report.metrics.at("val_loss"); !std::isfinite(loss) || !std::isfinite(training_loss))
         divergence_ = "the loss is not finite after step " + std::to_string(report.step);
-    if (seconds > 0) {
-        std::int64_t samples = 0;  // of a round
-        for (const TreeFold& fold : data_.folds) samples += fold.train.rows();
-        report.iterations_per_second = static_cast<double>(rounds_) / seconds;
-        report.iterations_per_second_overall = static_cast<double>(progress_.iteration) / progress_.seconds;
-        report.samples_per_second = *report.iterations_per_second * static_cast<double>(samples);
-        report.samples_per_second_overall = *report.iterations_per_second_overall * static_cast<double>(samples);
-    }
     report.peak_bytes = peak_bytes();
     report.warning = divergence_;
     return report;
-}
-
-void TreeTrial::keep_if_best(const Report& report) {
-    const auto found = report.metrics.find(run_.objective.metric);
-    if (found == report.metrics.end() || !std::isfinite(found->second)) return;
-    if (run_.objective.at == Objective::At::best && progress_.best_step > 0 &&
-        !better(run_.objective.direction, found->second, progress_.best_value))
-        return;
-    progress_.best_step = report.step;
-    progress_.best_value = found->second;
 }
 
 Finished TreeTrial::ended(Outcome outcome, std::string message) {

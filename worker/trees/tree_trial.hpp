@@ -13,6 +13,7 @@
 #include "worker/training/replica.hpp"
 #include "worker/training/trial.hpp"
 #include "worker/training/trial_files.hpp"
+#include "worker/training/trial_progress.hpp"
 #include "worker/trees/tree_data.hpp"
 #include "worker/trees/xgboost.hpp"
 
@@ -47,7 +48,6 @@ class TreeTrial {
     [[nodiscard]] std::vector<float> outputs(int fold, const TreeSamples& samples, std::int64_t rounds) const;
     [[nodiscard]] Metrics evaluate(Part part, std::int64_t rounds) const;
     [[nodiscard]] Report measured(double seconds, double training_loss, Metrics validation);
-    void keep_if_best(const Report& report);
     void resume();
     void save();
     void test_and_save();
