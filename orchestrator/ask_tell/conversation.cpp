@@ -22,6 +22,7 @@ namespace hpo::ask_tell {
 namespace {
 
 constexpr std::size_t max_unread = std::size_t{64} << 20;  // bytes of answers
+constexpr int serve_again_ms = 100;                        // once no descriptor was left for a client
 
 int signal_pipe[2] = {-1, -1};
 
@@ -54,18 +55,18 @@ std::string Conversation::run(std::string& failure) {
         std::vector<pollfd> ready{{STDIN_FILENO, static_cast<short>(ended_ || full ? 0 : POLLIN), 0},
                                   {STDOUT_FILENO, static_cast<short>(out_.empty() ? 0 : POLLOUT), 0},
                                   {signal_pipe[0], POLLIN, 0}};
-        if (control_) control_->watch(ready);
+        if (control_) ready.push_back({control_served_ ? control_->descriptor() : -1, POLLIN, 0});
         if (ended_ || full) ready[0].fd = -1;
         if (out_.empty()) ready[1].fd = -1;
         std::optional<Doing> waiting(std::in_place, out_.empty() ? "waits for requests on standard input"
                                                                  : "waits for the reader of its answers");
-        const bool polled = ::poll(ready.data(), ready.size(), -1) >= 0;
+        const bool polled = ::poll(ready.data(), ready.size(), control_served_ ? -1 : serve_again_ms) >= 0;
         if (!polled && !shortage_.try_again_after(errno))
             return failure = std::strerror(errno), "the input could not be read";
         waiting.reset();
         if (interrupted_by != 0) return interrupted_by == SIGINT ? "interrupted" : "terminated";
         if (!polled) continue;
-        if (control_) control_->serve();
+        control_served_ = !control_ || control_->serve();
         if (ready[1].revents != 0 && !write_some(failure)) return "nobody reads the answers";
         if (ready[0].fd >= 0 && ready[0].revents != 0 && !read_some(failure)) return "the input could not be read";
         if (!in_place_()) return failure = "the study's folder was moved or removed", failure;

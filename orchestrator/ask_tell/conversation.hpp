@@ -8,8 +8,8 @@
 
 #include "hpo/lines.hpp"
 #include "hpo/shortage.hpp"
-#include "orchestrator/ask_tell/control_port.hpp"
 #include "orchestrator/ask_tell/lines.hpp"
+#include "orchestrator/engine/control_port.hpp"
 
 namespace hpo::ask_tell {
 
@@ -42,6 +42,7 @@ class Conversation {
     std::function<void()> store_;
     std::function<bool()> in_place_;
     ControlPort* control_;
+    bool control_served_ = true;  ///< false: a client waits until a descriptor is free
     ShortageWait shortage_;
     LineSplitter lines_{longest_line};
     std::string out_;

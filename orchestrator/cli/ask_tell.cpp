@@ -10,10 +10,10 @@
 #include "hpo/interrupted.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/version.hpp"
-#include "orchestrator/ask_tell/control_port.hpp"
 #include "orchestrator/ask_tell/conversation.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/devices/host.hpp"
+#include "orchestrator/engine/control_port.hpp"
 #include "orchestrator/engine/held_study.hpp"
 #include "orchestrator/engine/warm_start.hpp"
 #include "orchestrator/execution/private_folder.hpp"
@@ -34,18 +34,18 @@ struct AskTellArguments {
 void warn(const std::string& message) { std::fprintf(stderr, "hpo: %s\n", printable(message).c_str()); }
 
 /// Opens the control socket of a session and publishes it. Returns nothing, after a warning, where that is refused.
-std::optional<ask_tell::ControlPort> open_control(const PrivateFolder& folder, const Study& study, HolderLock& lock,
-                                                  ask_tell::Session& session, Ledger& ledger) {
+std::optional<ControlPort> open_control(const PrivateFolder& folder, const Study& study, HolderLock& lock,
+                                        ask_tell::Session& session, Ledger& ledger) {
     const auto path = folder.path() / "control";
-    auto port = ask_tell::ControlPort::open(path, study.name,
-                                            {.stop_trial =
-                                                 [&session, &ledger](std::int64_t trial) {
-                                                     const auto stopped = session.stop(trial);
-                                                     ledger.settle();
-                                                     return stopped;
-                                                 },
-                                             .stop_study = [&session] { session.stop(); },
-                                             .running = [&session] { return session.running(); }});
+    auto port = ControlPort::open(path, study.name,
+                                  {.stop_trial =
+                                       [&session, &ledger](std::int64_t trial) {
+                                           const auto stopped = session.stop(trial);
+                                           ledger.settle();
+                                           return stopped;
+                                       },
+                                   .stop_study = [&session] { session.stop(); },
+                                   .running = [&session] { return session.running(); }});
     if (port)
         if (const auto published = lock.publish(path.string()); !published) port = published.error();
     if (port) return *std::move(port);
@@ -68,7 +68,7 @@ int converse(const Study& study, Ledger& ledger, HolderLock* lock) {
     };
     const auto in_place = [&] { return lock == nullptr || lock->in_place(); };
     std::optional<PrivateFolder> folder;
-    std::optional<ask_tell::ControlPort> control;
+    std::optional<ControlPort> control;
     if (lock != nullptr) {
         auto made = PrivateFolder::make(study.name);
         if (!made) warn("hpo stop and hpo serve cannot reach this session: " + made.error().message);

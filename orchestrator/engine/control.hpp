@@ -3,6 +3,7 @@
 //     {"op": "stop"}               -> {"ok": true}       the study ends as if interrupted
 //     {"op": "stop", "trial": 3}   -> {"ok": true}  or  {"ok": false, "error": "trial 3 has ended already: complete"}
 //     {"op": "status"}             -> {"ok": true, "study": "phase1", "pid": 4711, "running": 2}
+// An unknown request is answered with an error.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +26,17 @@ struct ControlActions {
     std::function<std::int64_t()> running;  ///< returns the number of running trials
 };
 
-/// Listens until destroyed, and then removes the socket file. A line has at most 4 KiB. An unknown request is answered
-/// with an error. A connection that does not read its answers, or is silent for 10 seconds, is dropped. At most 16
-/// connections are served at a time; a further one replaces the oldest.
+/// Serves a ControlPort (control_port.hpp) in an event loop until destroyed, and then removes the socket file.
 class ControlServer {
    public:
-    ControlServer(boost::asio::io_context& loop, const std::filesystem::path& socket, std::string study,
-                  ControlActions actions);
+    static Result<ControlServer> open(boost::asio::io_context& loop, const std::filesystem::path& socket,
+                                      std::string study, ControlActions actions);
     ~ControlServer();
+    ControlServer(ControlServer&&) = default;
+    ControlServer& operator=(ControlServer&&) = delete;
 
    private:
+    ControlServer() = default;
     struct Impl;
     std::shared_ptr<Impl> impl_;
 };

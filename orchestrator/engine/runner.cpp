@@ -485,11 +485,9 @@ class Session {
     Result<void> listen_to_control() {
         sockets_ = executor_->folder();
         control_.reset();
-        try {
-            control_.emplace(loop_, sockets_ / "control", study_.name, control_actions());
-        } catch (const boost::system::system_error& failed) {
-            return Error{std::string("no control socket: ") + failed.what()};
-        }
+        auto control = ControlServer::open(loop_, sockets_ / "control", study_.name, control_actions());
+        if (!control) return Error{"no control socket: " + control.error().message};
+        control_.emplace(*std::move(control));
         return lock_->publish((sockets_ / "control").string());
     }
 

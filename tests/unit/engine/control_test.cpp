@@ -41,11 +41,9 @@ class Control : public ::testing::Test {
 
     testing::TemporaryFolder folder_;
     boost::asio::io_context loop_, clients_loop_;
-    ControlServer server_{
-        loop_,
-        folder_ / "control",
-        "small",
-        {.stop_trial = [](std::int64_t) { return Result<void>(); }, .stop_study = [] {}, .running = [] { return 3; }}};
+    Result<ControlServer> server_ = ControlServer::open(
+        loop_, folder_ / "control", "small",
+        {.stop_trial = [](std::int64_t) { return Result<void>(); }, .stop_study = [] {}, .running = [] { return 3; }});
     std::list<Socket> clients_;
 };
 

@@ -1,5 +1,6 @@
-#include "orchestrator/ask_tell/control_port.hpp"
+#include "orchestrator/engine/control_port.hpp"
 
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -8,45 +9,56 @@
 #include <cstring>
 #include <utility>
 
-namespace hpo::ask_tell {
+namespace hpo {
 
 namespace {
 
 constexpr std::size_t longest_request = 4096;
-constexpr std::size_t most_clients = 16;
+constexpr std::size_t most_control_clients = 16;
 
 }  // namespace
 
-ControlPort::ControlPort(Descriptor listener, std::string study, ControlActions actions)
-    : listener_(std::move(listener)), study_(std::move(study)), actions_(std::move(actions)) {}
+ControlPort::ControlPort(Descriptor listener, Descriptor watched, std::string study, ControlActions actions)
+    : listener_(std::move(listener)),
+      watched_(std::move(watched)),
+      study_(std::move(study)),
+      actions_(std::move(actions)) {}
 
 Result<ControlPort> ControlPort::open(const std::filesystem::path& socket, std::string study, ControlActions actions) {
+    const auto failed = [&] { return Error{socket.string() + ": " + std::strerror(errno)}; };
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (socket.native().size() >= sizeof address.sun_path) return Error{socket.string() + ": the path is too long"};
     std::memcpy(address.sun_path, socket.c_str(), socket.native().size());
     Descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!listener || ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-        ::listen(listener.get(), most_clients) != 0)
-        return Error{socket.string() + ": " + std::strerror(errno)};
-    return ControlPort(std::move(listener), std::move(study), std::move(actions));
+        ::listen(listener.get(), most_control_clients) != 0)
+        return failed();
+    ControlPort port(std::move(listener), Descriptor(::epoll_create1(EPOLL_CLOEXEC)), std::move(study),
+                     std::move(actions));
+    if (!port.watched_ || !port.watch(port.listener_)) return failed();
+    return port;
 }
 
-void ControlPort::watch(std::vector<pollfd>& ready) const {
-    ready.push_back({listener_.get(), POLLIN, 0});
-    for (const Client& client : clients_) ready.push_back({client.socket.get(), POLLIN, 0});
+bool ControlPort::watch(const Descriptor& socket) const {
+    epoll_event readable{};
+    readable.events = EPOLLIN;
+    return ::epoll_ctl(watched_.get(), EPOLL_CTL_ADD, socket.get(), &readable) == 0;
 }
 
-void ControlPort::serve() {
-    accept();
+bool ControlPort::serve() {
+    const bool accepted = accept();
     std::erase_if(clients_, [this](Client& client) { return !answer(client); });
+    return accepted;
 }
 
-void ControlPort::accept() {
+bool ControlPort::accept() {
     for (;;) {
         Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-        if (!socket) return;  // nobody is left, or no descriptor: the next call tries again
-        if (clients_.size() >= most_clients) clients_.pop_front();
+        if (!socket && (errno == EINTR || errno == ECONNABORTED)) continue;
+        if (!socket) return errno == EAGAIN;
+        if (!watch(socket)) continue;  // closed: the client may try again
+        if (clients_.size() >= most_control_clients) clients_.pop_front();
         clients_.push_back({std::move(socket), LineSplitter(longest_request)});
     }
 }
@@ -63,4 +75,4 @@ bool ControlPort::answer(Client& client) {
                                   static_cast<ssize_t>(answers.size());
 }
 
-}  // namespace hpo::ask_tell
+}  // namespace hpo
