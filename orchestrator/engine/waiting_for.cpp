@@ -1,8 +1,12 @@
 #include "orchestrator/engine/waiting_for.hpp"
 
+#include <unistd.h>
+
 #include <cstdio>
 
+#include "hpo/printable.hpp"
 #include "orchestrator/engine/text.hpp"
+#include "orchestrator/execution/own_threads.hpp"
 
 namespace hpo {
 namespace {
@@ -86,6 +90,14 @@ std::vector<std::string> waiting_for(const StoreState& state) {
                         " until results are on the disk");
     if (lines.empty()) lines.emplace_back("the study's database is up to date");
     return lines;
+}
+
+std::string waiting_text(const std::string& study, const std::vector<std::string>& lines) {
+    std::string text = "hpo: study " + study + ", process " + std::to_string(getpid()) + ", waits for:";
+    for (const std::string& line : lines) text += "\n  " + printable(line);
+    std::string threads;
+    for (const std::string& thread : own_threads()) threads += (threads.empty() ? "threads: " : ", ") + thread;
+    return threads.empty() ? text : text + "\n  " + printable(threads);
 }
 
 }  // namespace hpo

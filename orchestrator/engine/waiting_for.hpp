@@ -34,4 +34,7 @@ struct StoreState {
 /// Returns a line for each thing that waits; "the study's database is up to date" if nothing does.
 std::vector<std::string> waiting_for(const StoreState& state);
 
+/// Returns the whole answer: a heading with the study, its process, a line for each thing and one for the threads.
+std::string waiting_text(const std::string& study, const std::vector<std::string>& lines);
+
 }  // namespace hpo

@@ -9,7 +9,8 @@
 #include <string>
 
 #include "hpo/descriptor.hpp"
-#include "orchestrator/engine/runner.hpp"
+#include "orchestrator/engine/run_observer.hpp"
+#include "orchestrator/store/study_folder.hpp"
 
 namespace hpo {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "orchestrator/engine/runner.hpp"
+#include "orchestrator/engine/run_observer.hpp"
 
 namespace hpo {
 

@@ -1,0 +1,81 @@
+#include "orchestrator/engine/published_session.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+namespace hpo {
+
+namespace {
+
+std::optional<SessionRegistry> open_registry() {
+    auto registry = SessionRegistry::open();
+    if (!registry) return std::nullopt;
+    return *std::move(registry);
+}
+
+bool has_grown(const DeviceReservation& now, const DeviceReservation& before) { return now.reserved > before.reserved; }
+
+}  // namespace
+
+Machine machine_of(const Engine& engine, const SessionMachine& machine) {
+    std::vector<Reservation> reserved;
+    for (const HeldResources& held : engine.held_resources()) reserved.push_back(held.reservation);
+    return machine.read(engine.workers(), {}, reserved);
+}
+
+PublishedSession::PublishedSession(boost::asio::io_context& loop, std::string study, SessionMachine& machine,
+                                   ControlActions actions)
+    : loop_(loop),
+      study_(std::move(study)),
+      machine_(machine),
+      actions_(std::move(actions)),
+      registry_(open_registry()) {}
+
+Result<void> PublishedSession::listen(const SessionExecutor& executor, HolderLock& lock) {
+    folder_ = executor.folder();
+    control_.reset();
+    auto control = ControlServer::open(loop_, folder_ / "control", study_, actions_);
+    if (!control) return Error{"no control socket: " + control.error().message};
+    control_.emplace(*std::move(control));
+    return lock.publish((folder_ / "control").string());
+}
+
+std::string PublishedSession::keep_folders(SessionExecutor& executor, HolderLock& lock) {
+    if (!registry_ || registry_->lost()) {
+        registry_.reset();
+        if (auto opened = open_registry()) registry_.emplace(*std::move(opened));
+    }
+    auto kept = executor.keep_folder();
+    if (kept && executor.folder() != folder_) kept = listen(executor, lock);
+    if (kept || std::exchange(problem_, kept.error().message) == kept.error().message) return {};
+    return "hpo stop cannot reach this study: " + problem_;
+}
+
+void PublishedSession::lock_registry() {
+    if (std::exchange(locked_, true)) return;
+    if (registry_) lock_ = registry_->lock();
+    machine_.take_other_sessions(registry_ ? registry_->others() : read_sessions());
+}
+
+void PublishedSession::settle(const Engine& engine) {
+    const bool due = std::exchange(due_, false);
+    if (due) lock_registry();
+    if (due || !now_) now_ = machine_of(engine, machine_);
+    if (std::exchange(locked_, false)) {
+        std::vector<DeviceReservation> holds = machine_.to_publish(*now_, engine.held_resources());
+        const bool grown =
+            !std::equal(holds.begin(), holds.end(), published_.begin(), published_.end(), std::not_fn(has_grown));
+        if (due || grown) publish(std::move(holds), engine.waits());
+    }
+    lock_.reset();
+}
+
+void PublishedSession::publish(std::vector<DeviceReservation> holds, const std::string& waits) {
+    published_ = holds;
+    if (registry_) (void)registry_->publish({study_, getpid(), std::move(holds), waits});
+}
+
+}  // namespace hpo
