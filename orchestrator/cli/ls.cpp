@@ -32,17 +32,11 @@ std::string trials_text(const StudySnapshot& snapshot, const TrialRecord& best) 
     return front_size(snapshot);
 }
 
-/// Damaged notes count as none here, as hpo note says that they are.
-Notes notes_of(const StudyFolder& folder) {
-    auto notes = read_notes(folder);
-    return notes ? *std::move(notes) : Notes{};
-}
-
 int list_all(bool as_json) {
     Json studies = Json::array();
     const std::vector<StudyFolder> folders = list_studies(runs_folder());
     std::vector<std::string> tags;
-    for (const StudyFolder& folder : folders) tags.push_back(tags_text(notes_of(folder).study));
+    for (const StudyFolder& folder : folders) tags.push_back(tags_text(readable_notes(folder).study));
     const bool tagged = std::any_of(tags.begin(), tags.end(), [](const std::string& each) { return !each.empty(); });
     std::vector<Table::Column> columns{{"STUDY"},
                                        {"STATE"},
@@ -93,7 +87,7 @@ int list_trials(const std::string& argument, bool as_json) {
         return 0;
     }
     std::map<std::int64_t, std::string> tags;
-    const Notes notes = notes_of(snapshot.folder);
+    const Notes notes = readable_notes(snapshot.folder);
     for (const auto& [number, remarks] : notes.trials)
         if (!remarks.tags.empty()) tags[number] = tags_text(remarks);
     print(view::draw_trial_list(snapshot.study, snapshot.record, tags, view::screen_of_stdout()));

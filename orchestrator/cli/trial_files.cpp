@@ -14,10 +14,9 @@ view::TrialFiles files_of(const StudyFolder& folder, std::int64_t trial) {
         return std::filesystem::exists(path, ignored) ? path.string() : std::string();
     };
     view::TrialFiles files{if_exists(folder.trial_log(trial)), if_exists(folder.checkpoints(trial))};
-    if (const auto notes = read_notes(folder)) {  // results are shown also where notes are damaged
-        files.tags = tags_text(notes->of(trial));
-        files.notes = notes_text(notes->of(trial));
-    }
+    const Notes notes = readable_notes(folder);
+    files.tags = tags_text(notes.of(trial));
+    files.notes = notes_text(notes.of(trial));
     return files;
 }
 

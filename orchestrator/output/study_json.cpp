@@ -9,16 +9,6 @@ namespace hpo {
 
 using Json = nlohmann::ordered_json;
 
-namespace {
-
-/// Damaged notes count as none here: hpo note says so, and results are worth more.
-Notes notes_of(const StudySnapshot& snapshot) {
-    auto notes = read_notes(snapshot.folder);
-    return notes ? *std::move(notes) : Notes{};
-}
-
-}  // namespace
-
 void add_remarks(Json& json, const Remarks& remarks) {
     json["tags"] = remarks.tags;
     Json& notes = json["notes"] = Json::array();
@@ -27,13 +17,13 @@ void add_remarks(Json& json, const Remarks& remarks) {
 
 Json remarks_of_trials(const StudySnapshot& snapshot) {
     Json trials = Json::object();
-    for (const auto& [number, remarks] : notes_of(snapshot).trials)
+    for (const auto& [number, remarks] : readable_notes(snapshot.folder).trials)
         add_remarks(trials[std::to_string(number)] = Json::object(), remarks);
     return trials;
 }
 
 Json trials_json(const StudySnapshot& snapshot) {
-    const Notes notes = notes_of(snapshot);
+    const Notes notes = readable_notes(snapshot.folder);
     Json trials = Json::array();
     for (const TrialRecord& trial : snapshot.record.trials)
         add_remarks(trials.emplace_back(trial_json(trial)), notes.of(trial.number));
@@ -62,7 +52,7 @@ Json study_json(const StudySnapshot& snapshot) {
               {"best", std::move(best)},
               {"folder", snapshot.folder.path.string()}};
     add_front(json, snapshot.record, snapshot.study.objective);
-    add_remarks(json, notes_of(snapshot).study);
+    add_remarks(json, readable_notes(snapshot.folder).study);
     return json;
 }
 

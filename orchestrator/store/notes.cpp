@@ -71,6 +71,11 @@ Result<Notes> read_notes(const StudyFolder& folder) {
     }
 }
 
+Notes readable_notes(const StudyFolder& folder) {
+    auto notes = read_notes(folder);
+    return notes ? *std::move(notes) : Notes{};
+}
+
 Result<void> change_notes(const StudyFolder& folder, const std::function<void(Notes&)>& change) {
     const std::filesystem::path lock = folder.path / "notes.lock";
     const Descriptor locked(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));

@@ -53,6 +53,9 @@ std::filesystem::path notes_file(const StudyFolder& folder);
 /// Returns the notes of a study; none if nobody has written any. Fails if the file is damaged.
 Result<Notes> read_notes(const StudyFolder& folder);
 
+/// Returns the notes of a study; none if they are damaged, which `hpo note` says. For lists, where results count more.
+Notes readable_notes(const StudyFolder& folder);
+
 /// Reads the notes, lets `change` change them, and replaces the file. Waits for other processes that do the same.
 Result<void> change_notes(const StudyFolder& folder, const std::function<void(Notes&)>& change);
 
