@@ -250,47 +250,42 @@ Result<std::string> LiveStudies::version(const std::string& study) {
     return (*found)->version;
 }
 
-Result<void> LiveStudies::stop(const std::string& study, std::optional<std::int64_t> trial) {
+Result<LiveStudies::Subject> LiveStudies::subject(const std::string& study, std::optional<std::int64_t> trial) {
     const auto found = find(study);
     if (!found) return found.error();
-    const auto holder = holder_of((*found)->folder);
-    if (!holder) return Error{"study " + study + " is not running: there is nothing to stop"};
-    return sources_.stop(*holder, trial);
-}
-
-Result<void> LiveStudies::find_trial(const std::string& study, std::optional<std::int64_t> trial) {
-    const auto found = find(study);
-    if (!found) return found.error();
-    if (!trial) return {};
+    if (!trial) return Subject{*found, trial};
     const std::lock_guard lock((*found)->mutex);
     if (const auto ready = (*found)->need_snapshot(); !ready) return ready.error();
     const auto last = static_cast<std::int64_t>((*found)->snapshot->record.trials.size());
     if (*trial > last)
         return Error{"study " + study + " has no trial " + std::to_string(*trial) + "; the last one is " +
                      std::to_string(last)};
-    return {};
+    return Subject{*found, trial};
 }
 
-Result<void> LiveStudies::remark(const std::string& study, std::optional<std::int64_t> trial,
+Result<void> LiveStudies::stop(const Subject& subject) const {
+    const StudyFolder& folder = subject.study->folder;
+    const auto holder = holder_of(folder);
+    if (!holder) return Error{"study " + folder.name() + " is not running: there is nothing to stop"};
+    return sources_.stop(*holder, subject.trial);
+}
+
+Result<void> LiveStudies::remark(const Subject& subject,
                                  const std::function<Result<void>(const StudyFolder&, std::int64_t)>& write) {
-    const auto found = find(study);
-    if (!found) return found.error();
-    Shown& shown = **found;
+    Shown& shown = *subject.study;
     const std::lock_guard lock(shown.mutex);
-    if (const auto written = write(shown.folder, trial.value_or(0)); !written) return written.error();
+    if (const auto written = write(shown.folder, subject.trial.value_or(0)); !written) return written.error();
     shown.due = {};  // whoever wrote it sees it at once
     return {};
 }
 
-Result<void> LiveStudies::add_note(const std::string& study, std::optional<std::int64_t> trial,
-                                   const std::string& text) {
+Result<void> LiveStudies::add_note(const Subject& subject, const std::string& text) {
     if (const std::string problem = problem_with_note(text); !problem.empty()) return Error{problem};
-    return remark(study, trial,
+    return remark(subject,
                   [&](const StudyFolder& folder, std::int64_t number) { return hpo::add_note(folder, number, text); });
 }
 
-Result<void> LiveStudies::change_tags(const std::string& study, std::optional<std::int64_t> trial,
-                                      const std::string& words) {
+Result<void> LiveStudies::change_tags(const Subject& subject, const std::string& words) {
     std::vector<std::string> added, removed;
     std::istringstream stream(words);
     for (std::string word; stream >> word;) {
@@ -300,7 +295,7 @@ Result<void> LiveStudies::change_tags(const std::string& study, std::optional<st
         (removes ? removed : added).push_back(tag);
     }
     if (added.empty() && removed.empty()) return Error{"name a tag, or -TAG to remove it"};
-    return remark(study, trial, [&](const StudyFolder& folder, std::int64_t number) {
+    return remark(subject, [&](const StudyFolder& folder, std::int64_t number) {
         return hpo::change_tags(folder, number, added, removed);
     });
 }

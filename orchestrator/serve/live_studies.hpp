@@ -50,23 +50,31 @@ class LiveStudies {
     Result<Versioned> json(const Route& route);
     /// Returns a text that changes with the study, or with the list if `study` is empty. An Error: it is not there.
     Result<std::string> version(const std::string& study);
-    /// Fails if there is no such study, or no such trial of it.
-    Result<void> find_trial(const std::string& study, std::optional<std::int64_t> trial);
-    Result<void> stop(const std::string& study, std::optional<std::int64_t> trial);
-    /// Adds a note to a trial, or to the study.
-    Result<void> add_note(const std::string& study, std::optional<std::int64_t> trial, const std::string& text);
-    /// Adds tags, separated by blanks, to a trial, or to the study; removes those with a leading '-'.
-    Result<void> change_tags(const std::string& study, std::optional<std::int64_t> trial, const std::string& words);
 
    private:
     struct Shown;
+
+   public:
+    /// A study, or a trial of it.
+    struct Subject {
+        std::shared_ptr<Shown> study;
+        std::optional<std::int64_t> trial;
+    };
+    /// Returns the subject of a request. Fails if there is no such study, or no such trial of it.
+    Result<Subject> subject(const std::string& study, std::optional<std::int64_t> trial);
+    static Result<void> add_note(const Subject& subject, const std::string& text);
+    /// Adds tags, separated by blanks; removes those with a leading '-'.
+    static Result<void> change_tags(const Subject& subject, const std::string& words);
+    Result<void> stop(const Subject& subject) const;
+
+   private:
     using Clock = std::chrono::steady_clock;
 
     std::vector<std::shared_ptr<Shown>> all();
     Result<std::shared_ptr<Shown>> find(const std::string& study);
-    /// Calls `write` for the folder and the number of a trial, or 0 for the study.
-    Result<void> remark(const std::string& study, std::optional<std::int64_t> trial,
-                        const std::function<Result<void>(const StudyFolder&, std::int64_t)>& write);
+    /// Calls `write` with the study's folder and the number of the trial, or 0 for the study.
+    static Result<void> remark(const Subject& subject,
+                               const std::function<Result<void>(const StudyFolder&, std::int64_t)>& write);
     void refresh_folders();
 
     std::vector<StudyFolder> chosen_;

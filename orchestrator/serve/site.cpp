@@ -72,18 +72,18 @@ Answer Site::reach(const Request& request, const Route& route) {
             return found ? versioned(request, *found) : plain(404, found.error().message);
         }
         case To::stop: {
-            if (const auto there = studies_.find_trial(route.study, route.trial); !there)
-                return plain(404, there.error().message);
-            const auto stopped = studies_.stop(route.study, route.trial);
+            const auto subject = studies_.subject(route.study, route.trial);
+            if (!subject) return plain(404, subject.error().message);
+            const auto stopped = studies_.stop(*subject);
             return stopped ? json_answer({{"schema", json_schema}, {"stopping", true}})
                            : plain(409, stopped.error().message);
         }
         case To::notes:
         case To::tags: {
-            if (const auto there = studies_.find_trial(route.study, route.trial); !there)
-                return plain(404, there.error().message);
-            const auto written = route.to == To::notes ? studies_.add_note(route.study, route.trial, request.text)
-                                                       : studies_.change_tags(route.study, route.trial, request.text);
+            const auto subject = studies_.subject(route.study, route.trial);
+            if (!subject) return plain(404, subject.error().message);
+            const auto written = route.to == To::notes ? LiveStudies::add_note(*subject, request.text)
+                                                       : LiveStudies::change_tags(*subject, request.text);
             return written ? json_answer({{"schema", json_schema}, {"written", true}})
                            : plain(409, written.error().message);
         }
