@@ -127,12 +127,19 @@ class FullDisk(Attack):
         return "" if os.geteuid() == 0 else "only root may mount a file system"
 
     def prepare(self, run):
-        (run.folder / "runs").mkdir()
-        _must("mount", "-t", "tmpfs", "-o", f"size={self.size}", "tmpfs", run.folder / "runs")
-        run.addCleanup(_must, "mount", "-o", "remount,size=64m", run.folder / "runs")
+        place = run.folder / "runs"
+        place.mkdir()
+        self.mount(place, run.folder / "image")
+        run.addCleanup(self.lift, place)
+
+    def mount(self, place, image):
+        _must("mount", "-t", "tmpfs", "-o", f"size={self.size}", "tmpfs", place)
+
+    def lift(self, place):
+        _must("mount", "-o", "remount,size=64m", place)
 
     def undo(self, run):
-        _must("umount", "--lazy", run.folder / "runs")
+        subprocess.run(["umount", "--lazy", run.folder / "runs"], capture_output=True)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,7 +14,7 @@ import threading
 from typing import List, Tuple
 
 import block_file
-from attacks import Attack, Loss
+from attacks import FullDisk, Loss
 
 BLOCK = 4096
 MIB = 1 << 20
@@ -94,10 +94,8 @@ def _settle(device):
 
 
 @dataclasses.dataclass(frozen=True)
-class Quota(Attack):
+class Quota(FullDisk):
     """The studies lie on a file system with a quota of this size, which is lifted before the next run."""
-    size: int
-    lasting = True
 
     def __str__(self):
         return f"a quota of {self.size >> 10} KiB"
@@ -105,19 +103,16 @@ class Quota(Attack):
     def problem(self):
         return problem("btrfs")  # other file systems do not apply their quotas to root
 
-    def prepare(self, run):
-        place, image = run.folder / "runs", run.folder / "image"
+    def mount(self, place, image):
         with open(image, "wb") as file:
             file.truncate(SIZES["btrfs"])
         command(*MAKE["btrfs"], image)
-        place.mkdir()
         command("mount", "-o", "loop", image, place)
-        run.addCleanup(command, "btrfs", "qgroup", "limit", "none", place)
         command("btrfs", "quota", "enable", place)
         command("btrfs", "qgroup", "limit", self.size, place)
 
-    def undo(self, run):
-        subprocess.run(["umount", "--lazy", run.folder / "runs"], capture_output=True)
+    def lift(self, place):
+        command("btrfs", "qgroup", "limit", "none", place)
 
 
 class Record:
