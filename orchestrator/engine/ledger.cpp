@@ -1,9 +1,8 @@
 #include "orchestrator/engine/ledger.hpp"
 
 #include <algorithm>
-#include <cmath>
 
-#include "hpo/nearest_metric.hpp"
+#include "orchestrator/engine/judgeable.hpp"
 #include "orchestrator/stopping/registry.hpp"
 
 namespace hpo {
@@ -12,40 +11,6 @@ namespace {
 
 constexpr std::size_t replay_batch = 10'000;
 
-/// The metric by which any trial may diverge, whatever its objective.
-constexpr const char* loss = "loss";
-
-/// Returns why the trial has diverged in this step: an objective, a constraint's metric or the loss is not finite;
-/// empty if it has not. Other metrics need not be finite (a best value before the first one, an undefined rate).
-std::string divergence(const Report& report, const Objective& objective) {
-    std::vector<std::string> names{objective.metric, loss};
-    for (const Goal& goal : objective.further) names.push_back(goal.metric);
-    for (const Constraint& constraint : objective.constraints) names.push_back(constraint.metric);
-    for (const std::string& name : names)
-        if (const auto found = report.metrics.find(name);
-            found != report.metrics.end() && !std::isfinite(found->second))
-            return name + " is " + to_text(found->second) + " at step " + std::to_string(report.step);
-    return {};
-}
-
-/// Returns why the trial cannot be judged: a step that may count for the objective lacks a metric of further objectives
-/// or constraints; empty if it can. If the last step counts, earlier steps may lack them.
-std::string unjudgeable(const TrialRecord& trial, const Objective& objective, bool ended) {
-    if (objective.simple() || (objective.at == Objective::At::last && !ended)) return {};
-    if (trial.best_step == 0 || (!ended && trial.best_step != trial.steps())) return {};
-    const auto step = std::lower_bound(trial.curve.begin(), trial.curve.end(), trial.best_step,
-                                       [](const Report& report, std::int64_t at) { return report.step < at; });
-    if (step == trial.curve.end()) return {};
-    const std::string missing = missing_metric(*step, objective);
-    if (missing.empty()) return {};
-    const bool constraint = std::none_of(objective.further.begin(), objective.further.end(),
-                                         [&](auto& one) { return one.metric == missing; });
-    return "step " + std::to_string(step->step) + " reported " + objective.metric + " and no " + missing + ", which " +
-           (constraint ? "is a constraint" : "is an objective") + ": report both with every step" +
-           (objective.at == Objective::At::last ? "" : ", or set at: last and report both with the last step") +
-           " (it has " + names_with_nearest(missing, step->metrics) + ")";
-}
-
 }  // namespace
 
 Ledger::Ledger(const Study& study, Store& store, Proposer proposer, Rules rules)
@@ -53,39 +18,25 @@ Ledger::Ledger(const Study& study, Store& store, Proposer proposer, Rules rules)
       store_(store),
       proposer_(std::move(proposer)),
       rules_(std::move(rules)),
+      marks_(study, store),
       restarts_(study),
-      race_(study.repeats) {
+      race_(study.repeats),
+      tries_(study.objective) {
     record_.thins = true;
-}
-
-/// Returns the settings that decide which steps are marked, and that may change between sessions: the budget of steps
-/// (which bounds the rungs), the rules, and the objective (which defines the best step).
-std::string Ledger::purpose_of_marks() const {
-    const Objective& objective = study_.objective;
-    std::string text = "2, epochs " + std::to_string(study_.budget.epochs) + ", " + objective.metric +
-                       (objective.direction == Direction::minimize ? " least" : " most") +
-                       (objective.at == Objective::At::last ? " at last" : "");
-    for (const Goal& goal : objective.further) text += ", " + goal.metric;
-    for (const Constraint& constraint : objective.constraints) text += ", " + constraint.metric;
-    for (const PartSpec& rule : study_.stopping) {
-        text += ", " + rule.type;
-        for (const auto& [name, value] : rule.options) text += ' ' + name + ' ' + to_text(value);
-    }
-    return text;
 }
 
 /// Reads all steps of ended trials only once; afterwards the marked ones suffice.
 Result<void> Ledger::replay() {
-    const bool marked = store_.marked_for() == purpose_of_marks();
+    const bool marked = marks_.up_to_date();
     const std::int64_t summarized = marked ? store_.summarized() : 0;
-    replaying_ = true;
+    marks_.begin_replay();
     for (bool more = true; more;) {
         auto batch = marked ? store_.events_to_resume(record_.sequence, replay_batch)
                             : store_.events(record_.sequence, replay_batch);
         if (!batch) return batch.error();
         for (const StoredEvent& stored : *batch) {
             try {
-                mark_end(stored.event);
+                marks_.mark_end(stored.event, record_);
                 apply(record_, stored, study_.objective);
                 if (stored.sequence > summarized) changed(stored.event);  // a killed session may not have summarized it
                 learn(stored);
@@ -96,10 +47,9 @@ Result<void> Ledger::replay() {
         }
         more = batch->size() == replay_batch;
     }
-    replaying_ = false;
+    marks_.end_replay();
     for (const std::int64_t trial : unfinished_)
         if (record_.trial(trial).state == TrialState::paused && !rules_.holds(trial)) unheld_.push_back(trial);
-    if (marked) marks_.reset();
     return {};
 }
 
@@ -185,7 +135,7 @@ void Ledger::add_telemetry(std::span<const TelemetryRow> rows) {
 }
 
 void Ledger::enter(const Event& event) {
-    mark_end(event);
+    marks_.mark_end(event, record_);
     commit_due_ = commit_due_ || waits_for_commits_;
     const StoredEvent entered = store(event, waits_for_commits_);
     tell(entered);
@@ -231,7 +181,7 @@ void Ledger::learn(const StoredEvent& stored) {
                    [&](const event::Launched& e) { set_queued(e.trial, false); },
                    // Judging again rebuilds the rules' own state. Their verdicts are in later events.
                    [&](const event::Reported& e) {
-                       took_step(stored, e);
+                       marks_.took(stored, e);
                        restarts_.reported(record_.trial(e.trial));
                        const bool judged =
                            divergence(e.report, study_.objective).empty() && e.report.step < study_.budget.epochs;
@@ -240,7 +190,7 @@ void Ledger::learn(const StoredEvent& stored) {
                    [&](const event::Paused& e) {
                        set_queued(e.trial, false);
                        teach(record_.trial(e.trial));
-                       tried(record_.trial(e.trial));
+                       tries_.tried(record_.trial(e.trial), counts_tries());
                    },
                    [&](const event::Spared& e) { rules_.promoted(e.trial); },
                    [&](const event::Requeued& e) {
@@ -251,49 +201,17 @@ void Ledger::learn(const StoredEvent& stored) {
                        const TrialRecord& trial = record_.trial(e.trial);
                        set_queued(e.trial, false);
                        if (unfinished_.erase(e.trial) == 0) return;  // it had ended, and its reason was amended
-                       steps_.erase(e.trial);
+                       marks_.ended(e.trial);
                        rules_.ended(trial);
                        restarts_.ended(trial);
                        seed_ended(trial);
                        if (trial.repeat_of != 0) return;
                        trial.state == TrialState::stopped ? teach(trial) : proposer_.tell(trial);
-                       tried(trial);
+                       tries_.tried(trial, counts_tries());
                    },
                    [](const auto&) {},
                },
                stored.event);
-}
-
-/// Returns the stored steps of the trial's curve.
-void Ledger::took_step(const StoredEvent& stored, const event::Reported& reported) {
-    auto& steps = steps_[reported.trial];
-    while (!steps.empty() && steps.back().step >= reported.report.step) steps.pop_back();
-    steps.push_back({reported.report.step, stored.sequence});
-}
-
-void Ledger::mark(std::int64_t sequence, SoFar so_far, std::int64_t trial) {
-    if (replaying_) {
-        if (marks_) marks_->push_back({sequence, so_far, trial});
-    } else if (const auto kept = store_.mark({sequence, so_far, trial}); !kept) {
-        throw StoreFailed(kept.error().message);
-    }
-}
-
-/// Marks the last and the best step of a trial that pauses or ends, which viewers show from then on. Call it before the
-/// event is stored, so that the event never lacks them.
-void Ledger::mark_end(const Event& event) {
-    const auto* paused = std::get_if<event::Paused>(&event);
-    const auto* finished = std::get_if<event::Finished>(&event);
-    if (!paused && !finished) return;
-    const TrialRecord& trial = record_.trial(paused ? paused->trial : finished->trial);
-    const auto found = steps_.find(trial.number);
-    if (found == steps_.end() || found->second.empty()) return;
-    const auto& steps = found->second;
-    const SoFar so_far = SoFar::of(trial);
-    mark(steps.back().sequence, so_far, trial.number);
-    const auto best = std::lower_bound(steps.begin(), steps.end(), trial.best_step,
-                                       [](const Step& one, std::int64_t step) { return one.step < step; });
-    if (finished && best != steps.end() && best->step == trial.best_step) mark(best->sequence, so_far);
 }
 
 /// Teaches the sampler the value of a trial that has paused or ended: a rule's prediction of its end, else its present
@@ -303,25 +221,6 @@ void Ledger::teach(const TrialRecord& trial) {
     if (!forecast) return proposer_.tell(trial);
     if (!forecast->tells) return proposer_.withhold(trial.number);
     proposer_.tell(trial, forecast->value, forecast->deviation, forecast->repeats);
-}
-
-void Ledger::tried(const TrialRecord& trial) {
-    // Simulations need the count only for `budget.patience`.
-    const bool counts = !forgets_ended_ || study_.budget.patience.has_value();
-    if (counts && !front_.contains(trial.number)) {
-        const bool counted = is_final(trial.state) ? paused_since_best_.erase(trial.number) != 0
-                                                   : !paused_since_best_.insert(trial.number).second;
-        if (!counted) ++tried_since_best_;
-    }
-    const auto standing = standing_of(trial, study_.objective);
-    if (!standing) return;
-    if (std::any_of(front_.begin(), front_.end(),
-                    [&](const auto& other) { return other.second == *standing || dominates(other.second, *standing); }))
-        return;
-    std::erase_if(front_, [&](const auto& other) { return dominates(*standing, other.second); });
-    front_.insert_or_assign(trial.number, *standing);
-    tried_since_best_ = 0;
-    paused_since_best_.clear();
 }
 
 /// Teaches the sampler and the race a configuration by its first trial, whose value is the mean over the seeds. A trial
@@ -339,16 +238,13 @@ void Ledger::seed_ended(const TrialRecord& trial) {
     race_.update(first.number, losses, may_be_best(first, study_.objective));
     if (trial.repeat_of == 0) return;
     proposer_.tell(first);
-    // For `budget.patience` a later trial must beat the mean.
-    const auto standing = standing_of(first, study_.objective);
-    if (const auto before = front_.find(first.number); before != front_.end() && standing) before->second = *standing;
+    tries_.revalued(first);
 }
 
 void Ledger::session_started(event::SessionStarted session) {
     enter(std::move(session));
-    if (!marks_) return flush();
-    const std::vector<Mark> marks = *std::exchange(marks_, std::nullopt);
-    stored(store_.remark(purpose_of_marks(), marks));
+    if (!marks_.replayed()) return flush();
+    stored(marks_.store_replayed());
 }
 
 void Ledger::session_ended(double seconds, const std::string& reason) {
@@ -410,7 +306,7 @@ void Ledger::take(std::int64_t number, Report report) {
     steps_wait_ = true;
     const StoredEvent entered = store(reported, true);
     tell(entered);
-    took_step(entered, reported);
+    marks_.took(entered, reported);
     restarts_.reported(record_.trial(number));
 }
 
@@ -471,7 +367,7 @@ Verdict Ledger::judge(std::int64_t number, std::optional<bool> checkpoints) {
 Verdict Ledger::judged_by_rules(std::int64_t number) {
     const TrialRecord& trial = record_.trial(number);
     Verdict verdict = rules_.report(trial);
-    if (verdict.lasting) mark(steps_.at(number).back().sequence, SoFar::of(trial));
+    if (verdict.lasting) marks_.mark_last(trial);
     if (rules_.forecasts_made() != forecasts_) teach_paused();
     return verdict;
 }
@@ -561,7 +457,7 @@ std::vector<std::int64_t> Ledger::close_paused(std::size_t most) {
         const std::string reason = rules_.verdict_on_paused(number);
         const Event end = event::Finished{number, trial.attempt, TrialState::stopped, trial.rule,
                                           reason.empty() ? trial.reason : reason};
-        mark_end(end);
+        marks_.mark_end(end, record_);
         commit_due_ = true;
         ends.push_back(store(end, true));
         learn(ends.back());

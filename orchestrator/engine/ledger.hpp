@@ -4,32 +4,26 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "hpo/event.hpp"
-#include "hpo/standing.hpp"
 #include "orchestrator/engine/race.hpp"
 #include "orchestrator/engine/seen_data.hpp"
+#include "orchestrator/engine/step_marks.hpp"
+#include "orchestrator/engine/store_failed.hpp"
+#include "orchestrator/engine/tries.hpp"
 #include "orchestrator/sampling/background_proposer.hpp"
 #include "orchestrator/stopping/restart.hpp"
 #include "orchestrator/stopping/rules.hpp"
 #include "orchestrator/store/store.hpp"
 
 namespace hpo {
-
-/// Thrown when the store fails (a full disk, an I/O error). The session then ends at once, before anyone acts on an
-/// event that was not stored.
-struct StoreFailed : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
 
 /// Returns a trial's last report with `values` added, which came with the end of the trial. A trial without reports
 /// gets one at step `epochs`.
@@ -153,9 +147,8 @@ class Ledger {
     [[nodiscard]] const std::set<std::int64_t>& queued() const { return queued_; }
     /// Returns the best trial, as best_trial() (standing.hpp) defines it.
     [[nodiscard]] const TrialRecord* best() const;
-    /// Returns the number of trials that ended, or were first paused, since the best value or the Pareto front last
-    /// improved (for `budget.patience`). Paused trials count, as those of asha may end only with the study.
-    [[nodiscard]] std::int64_t tried_since_best() const { return tried_since_best_; }
+    /// Returns the number of trials since the last improvement (tries.hpp), for `budget.patience`.
+    [[nodiscard]] std::int64_t tried_since_best() const { return tries_.since_best(); }
 
    private:
     void enter(const Event& event);
@@ -170,39 +163,28 @@ class Ledger {
     void teach(const TrialRecord& trial);
     void changed(const Event& event);
     void set_queued(std::int64_t trial, bool queued);
-    void tried(const TrialRecord& trial);
     void seed_ended(const TrialRecord& trial);
-    void took_step(const StoredEvent& stored, const event::Reported& reported);
-    void mark(std::int64_t sequence, SoFar so_far, std::int64_t trial = 0);
-    void mark_end(const Event& event);
     void forget_if_ended(const Event& event);
-    [[nodiscard]] std::string purpose_of_marks() const;
+    /// Returns true if trials since the last improvement are counted. Simulations need them only for `budget.patience`.
+    [[nodiscard]] bool counts_tries() const { return !forgets_ended_ || study_.budget.patience.has_value(); }
 
     const Study& study_;
     Store& store_;
     BackgroundProposer proposer_;
     Rules rules_;
+    StepMarks marks_;
     Restarts restarts_;
     Race race_;
+    Tries tries_;
     StudyRecord record_;
     std::set<std::int64_t> unfinished_;
     std::set<std::int64_t> queued_;
     /// Paused trials that no rule holds, since the study had other rules. They are promoted.
     mutable std::vector<std::int64_t> unheld_;
-    std::int64_t forecasts_ = 0;              ///< number of forecasts of the rules that the proposer has begun to learn
-    std::int64_t taught_upto_ = 0;            ///< last paused trial that was passed to the proposer again
-    std::map<std::int64_t, Standing> front_;  ///< Pareto front of the trials that were tried
-    std::int64_t tried_since_best_ = 0;
-    std::set<std::int64_t> paused_since_best_;  ///< unfinished ones among them
+    std::int64_t forecasts_ = 0;    ///< number of forecasts of the rules that the proposer has begun to learn
+    std::int64_t taught_upto_ = 0;  ///< last paused trial that was passed to the proposer again
     std::unordered_set<std::int64_t> changed_;  ///< trials changed since the last summary; 0: the study
-    struct Step {
-        std::int64_t step = 0, sequence = 0;
-    };
-    std::unordered_map<std::int64_t, std::vector<Step>> steps_;  ///< stored curves of unfinished trials
-    /// Marks from a replay of all steps, to be stored when the session begins.
-    std::optional<std::vector<Mark>> marks_{std::in_place};
-    std::optional<SeenData> seen_data_;  ///< loaded when the first trial begins
-    bool replaying_ = false;
+    std::optional<SeenData> seen_data_;         ///< loaded when the first trial begins
     bool waits_for_commits_ = false;
     bool forgets_ended_ = false;
     bool steps_wait_ = false;             ///< steps wait to be stored
