@@ -15,13 +15,11 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <functional>
 #include <optional>
 
 #include "hpo/lines.hpp"
@@ -29,12 +27,12 @@
 #include "hpo/send_all.hpp"
 #include "hpo/shortage.hpp"
 #include "hpo/wire.hpp"
-#include "orchestrator/execution/child.hpp"
 #include "orchestrator/execution/limits.hpp"
-#include "orchestrator/execution/processes.hpp"
 #include "orchestrator/script/client_link.hpp"
 #include "orchestrator/script/ending.hpp"
 #include "orchestrator/script/home.hpp"
+#include "orchestrator/script/launch.hpp"
+#include "orchestrator/script/liveness.hpp"
 #include "orchestrator/script/metrics_file.hpp"
 #include "orchestrator/script/output.hpp"
 #include "orchestrator/script/preload.hpp"
@@ -43,7 +41,6 @@
 #include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/script/task.hpp"
 #include "orchestrator/script/terminal.hpp"
-#include "orchestrator/script/trial_values.hpp"
 
 namespace hpo {
 
@@ -61,7 +58,6 @@ constexpr milliseconds file_poll_interval{100};
 constexpr milliseconds first_start_pause{50}, longest_start_pause{5000};
 constexpr milliseconds told_start_pause{1000};         ///< from which on hpo is told of the shortage
 constexpr std::chrono::seconds longest_shortage{600};  ///< without which the command could be started
-constexpr double busy_share = 0.01;  ///< of processor time since the last check, from which on the command is alive
 constexpr int cannot_start = 127;
 
 /// Returns true if an argument contains {accumulation}, so that the script can train a batch in several micro-batches.
@@ -171,15 +167,14 @@ class Adapter {
         done_ = true;
     }
 
-    void take(const to_worker::Welcome& m) {
-        alive_every_ = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(m.alive_every));
-    }
+    void take(const to_worker::Welcome& m) { liveness_.show_every(std::chrono::duration<double>(m.alive_every)); }
     void take(const to_worker::Plan&) {}
     void take(const to_worker::Cores&) {}
     void take(const to_worker::Run& m) {
         if (run_) return;
         run_ = m;
-        started_ = checked_alive_ = Clock::now();
+        started_ = Clock::now();
+        liveness_.begin(started_);
         start();
     }
     void take(const to_worker::Decision& m) {
@@ -202,13 +197,12 @@ class Adapter {
     // ---- A script with a client: its reports are passed on, and hpo's decisions back.
 
     void greet(const from_worker::Hello& hello) {
-        const std::chrono::duration<double> alive_every = alive_every_;
-        client_.send(to_worker::Welcome{hello.version, alive_every.count()});
+        client_.send(to_worker::Welcome{hello.version, liveness_.every().count()});
         client_.send(*run_);
     }
 
     void take_from_client(std::string_view line) {
-        active_ = true;
+        liveness_.acted();
         const auto message = wire::decode_worker(line);
         const auto* reported = message ? std::get_if<from_worker::Reported>(&*message) : nullptr;
         if (reported != nullptr && !takes_report(*reported)) return;
@@ -254,31 +248,9 @@ class Adapter {
         return client_.connected() && (client_reports_ || !finds_metrics_elsewhere());
     }
 
-    /// Tells hpo that the command is alive if it has written or computed anything since the last message. A command
-    /// that hangs does neither.
+    /// Tells hpo that the command is alive, unless it hangs.
     void send_alive() {
-        if (!run_ || Clock::now() - checked_alive_ < alive_every_) return;
-        checked_alive_ = Clock::now();
-        // The sum can also shrink, namely when a process ends that nobody waits for.
-        const double computed = processor_seconds_below(::getpid()) + seconds_of_ended_children();
-        const double busy = busy_share * std::chrono::duration<double>(alive_every_).count();
-        if (!active_ && std::abs(computed - computed_) < busy) return;
-        computed_ = computed;
-        active_ = false;
-        send(from_worker::Alive{run_->id, "running"});
-    }
-
-    static rusage usage_of_ended_children() {
-        rusage usage{};
-        ::getrusage(RUSAGE_CHILDREN, &usage);
-        return usage;
-    }
-    static double seconds_of_ended_children() {
-        const rusage usage = usage_of_ended_children();
-        const auto seconds = [](const timeval& time) {
-            return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-        };
-        return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+        if (run_ && liveness_.shows(Clock::now())) send(from_worker::Alive{run_->id, "running"});
     }
 
     void report() {
@@ -318,16 +290,6 @@ class Adapter {
 
     // ---- The command.
 
-    /// Returns the folder in which the command runs (`worker.cwd`), and creates it if necessary. Returns an empty path
-    /// if the study does not set it.
-    string working_folder(const script::Lookup& lookup) {
-        if (task_.cwd.empty()) return {};
-        const auto folder = std::filesystem::path(task_.home) / script::fill(task_.cwd, lookup).value_or("");
-        std::error_code ignored;
-        std::filesystem::create_directories(folder, ignored);
-        return folder.string();
-    }
-
     void fail(const string& message) {
         finish(Outcome::failed, message);
         done_ = true;
@@ -342,107 +304,38 @@ class Adapter {
         const auto now = Clock::now();
         if (!problem->passes || now - started_ > longest_shortage)
             return problem->own ? lose_attempt(problem->text) : fail(problem->text);
-        active_ = true;  // until the shortage has lasted too long
+        liveness_.acted();  // until the shortage has lasted too long
         start_pause_ = std::clamp(2 * start_pause_, first_start_pause, longest_start_pause);
         if (start_pause_ >= told_start_pause && !std::exchange(told_shortage_, true))
             send(from_worker::Log{run_->id, problem->text + ": it is tried again for 10 minutes"});
         start_at_ = now + start_pause_;
     }
 
-    /// The reason why a command could not be started.
-    struct StartProblem {
-        string text;
-        bool passes;       ///< true for a shortage that may end soon
-        bool own = false;  ///< true if hpo failed, not the script: a file or socket of its own cannot be made
-    };
     /// Starts the command. Returns the reason if it cannot be started.
-    std::optional<StartProblem> try_to_start() {
-        const to_worker::Run& run = *run_;
-        std::error_code ignored;
-        if (!run.folder.empty()) std::filesystem::create_directories(run.folder, ignored);
-        script::TrialValues values(*run_, task_.home);
-        const script::Lookup lookup = std::ref(values);
-        const string folder = working_folder(lookup);
-        for (const auto& [name, text] : task_.files)
-            values.write(name, script::fill_file(text, script::format_of(name),
-                                                 [&](const string& placeholder) { return values.value(placeholder); }));
-        open_file(folder, lookup);
-
-        supervisor::Start order;
-        const auto is_trial_file = [this](const string& argument) { return task_.files.contains(argument); };
-        const auto command =
-            folder.empty() ? task_.command : script::with_absolute_paths(task_.command, task_.home, is_trial_file);
-        order.command = script::fill(command, task_.optional, lookup);
-        order.folder = folder;
-        if (!values.problem().empty())
-            return StartProblem{values.problem(), is_launch_shortage(0, values.problem()), true};
-        if (const string problem = script::first_line_problem(order.command.front()); !problem.empty())
-            return StartProblem{printable(problem), false};
+    std::optional<script::StartProblem> try_to_start() {
+        script::Launch launch(task_, *run_);
+        make_reader();
+        if (const string path = launch.metrics_file(); !path.empty()) open_file(path);
+        if (auto problem = launch.make_command()) return problem;
         if (client_.descriptors()[0] < 0)
             if (const auto listens = client_.listen(std::getenv("HPO_ENDPOINT")); !listens)
-                return StartProblem{listens.error().message, is_launch_shortage(errno), true};
-        order.environment = environment_of(run, lookup);
-        script::Terminal terminal = terminal_for(order);
-        // A terminal that the user asks for is a whole one. Others read from nothing.
-        const int input = task_.terminal == TerminalUse::on ? terminal.program.get() : -1;
-        supervisor::Child child = prepared_ ? script::start_prepared(*std::move(prepared_), std::move(order))
-                                            : supervisor::start_child(order, input, terminal.program.get());
-        // Memory that hpo itself lacks is not the script's, whose reasons name it otherwise.
-        const char* why =
-            child.error == ENOMEM ? "the system has too little memory for another process" : std::strerror(child.error);
-        if (child.pid == 0) {
-            prepared_.reset();  // a second start is an ordinary one
-            return StartProblem{"cannot " + child.failed + ": " + why, is_launch_shortage(child.error), child.own};
-        }
-        command_ = child.pid;
-        output_.open(std::move(child.output), std::move(terminal.reader));
+                return script::StartProblem{listens.error().message, is_launch_shortage(errno), true};
+        auto started = launch.start(prepared_, client_.environment(), file_ ? file_->path() : "");
+        if (auto* problem = std::get_if<script::StartProblem>(&started)) return std::move(*problem);
+        auto& command = std::get<script::StartedCommand>(started);
+        command_ = command.pid;
+        output_.open(std::move(command.output), std::move(command.terminal));
         started_ = Clock::now();
-        send(from_worker::Started{run.id, 0});
+        send(from_worker::Started{run_->id, 0});
         return std::nullopt;
     }
 
-    /// Prepares reading the file of metrics, if there is one, and otherwise the output. A file in the trial's folder
-    /// was left by an earlier attempt and is renamed.
-    void open_file(const string& folder, const script::Lookup& lookup) {
-        make_reader();
-        const string name = script::fill(task_.file, lookup).value_or("");
-        if (name.empty()) return;
-        const string path = (std::filesystem::path(folder) / name).string();
+    /// Prepares reading the file of metrics. One in the trial's folder was left by an earlier attempt and is renamed.
+    void open_file(const string& path) {
         std::error_code ignored;
         if (path.starts_with(run_->folder))
             std::filesystem::rename(path, path + ".attempt-" + std::to_string(run_->id.attempt - 1), ignored);
         file_.emplace(path, run_->objective.metric);
-    }
-
-    [[nodiscard]] std::vector<string> environment_of(const to_worker::Run& run, const script::Lookup& lookup) const {
-        std::vector<string> environment;
-        for (const auto& [name, text] : task_.environment)
-            environment.push_back(name + "=" + script::fill(text, lookup).value_or(""));
-        for (const auto& [name, value] : run.params)
-            if (!is_null(value)) environment.push_back(script::variable_of(name) + "=" + to_text(value));
-        for (const string& variable : client_.environment()) environment.push_back(variable);
-        environment.push_back("HPO_SEED=" + std::to_string(run.seed % script::seeds));
-        // Stand-ins need all parameters with their types, and the file for their reports.
-        environment.push_back("HPO_TRIAL=" + std::to_string(run.id.trial));
-        environment.push_back("HPO_PARAMS=" +
-                              wire::from(run.params).dump(-1, ' ', true, wire::Json::error_handler_t::replace));
-        environment.push_back("HPO_REPORTS=" +
-                              (task_.file == script::shim_reports && file_ ? file_->path() : string()));
-        return environment;
-    }
-
-    /// Opens a terminal for the command if it profits from one. Otherwise, or if none can be opened, returns an empty
-    /// one and the command prints to the pipe.
-    script::Terminal terminal_for(supervisor::Start& order) {
-        const bool wanted = task_.terminal == TerminalUse::on ||
-                            (task_.terminal == TerminalUse::automatic && script::profits_from_terminal(order.command));
-        if (!wanted || prepared_) return {};
-        auto terminal = script::open_terminal();
-        if (!terminal) return {};
-        for (const string& variable : script::terminal_variables)
-            if (!task_.own_variables.contains(variable.substr(0, variable.find('='))))
-                order.environment.push_back(variable);
-        return *std::move(terminal);
     }
 
     void make_reader() {
@@ -456,9 +349,10 @@ class Adapter {
     }
 
     void take_output(std::size_t max_bytes) {
-        active_ |= output_.take(max_bytes, [this](std::string_view bytes, std::size_t stream) {
+        const bool any = output_.take(max_bytes, [this](std::string_view bytes, std::size_t stream) {
             if (reader_ && !file_ && !outcome_) reader_->feed(bytes, stream, seconds_since_start());
         });
+        if (any) liveness_.acted();
     }
 
     /// Reads what the command has appended to the file of metrics. `last` is true after the command's end, when all of
@@ -469,7 +363,7 @@ class Adapter {
         const script::FileMetrics::Record record = [this](const Metrics& metrics, std::string_view text) {
             reader_->add(metrics, text, seconds_since_start());
         };
-        active_ |= file_->read(enough, record);
+        if (file_->read(enough, record)) liveness_.acted();
         if (last) file_->finish(record);
     }
 
@@ -522,7 +416,7 @@ class Adapter {
         Metrics closing = reader_ ? reader_->closing() : Metrics();
         closing.insert(beyond_.begin(), beyond_.end());
         // Of the largest process. hpo measures all of them, but too seldom to see a command that ends at once.
-        const std::int64_t peak = std::int64_t{1024} * usage_of_ended_children().ru_maxrss;
+        const std::int64_t peak = std::int64_t{1024} * script::usage_of_ended_children().ru_maxrss;
         send(from_worker::Finished{.id = run_->id,
                                    .outcome = outcome,
                                    .message = message,
@@ -585,10 +479,7 @@ class Adapter {
     Descriptor socket_;
     Descriptor signals_;
     LineSplitter messages_{max_line_bytes};
-    Clock::duration alive_every_ = 5s;
-    Clock::time_point checked_alive_;
-    bool active_ = false;  ///< true if the command has written anything since the last Alive
-    double computed_ = 0;  ///< processor seconds of the command at the last Alive
+    script::Liveness liveness_;
 
     std::optional<to_worker::Run> run_;
     Clock::time_point started_;
