@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/mentions.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "worker/backends/gpu/cuda_toolkit.hpp"
 #include "worker/backends/gpu/gpu_runtime.hpp"
@@ -53,7 +54,7 @@ TEST(CudaCompiler, NoKernelSpillsRegistersAndSeveralGroupsFitAMultiprocessor) {
     EXPECT_THAT(names, ::testing::UnorderedElementsAreArray(kernel_names));
     const auto newer = kernel_resources(999);
     ASSERT_FALSE(newer.ok());
-    EXPECT_THAT(newer.error().message, HasSubstr("makes no machine code for devices of compute capability 99.9"));
+    EXPECT_THAT(newer.error().message, Mentions("99.9"));
 }
 
 TEST(CudaCompiler, ReadsWhatPtxasSays) {
@@ -124,7 +125,7 @@ TEST(ToolkitLibrary, IsLookedForInTheFoldersOfToolkitsThenOfWheels) {
 TEST(ToolkitLibrary, SaysWhatToInstallWhereThereIsNone) {
     const auto library = open_toolkit_library("nothing", 12);
     ASSERT_FALSE(library.ok());
-    EXPECT_THAT(library.error().message, HasSubstr("libnothing of CUDA 12 is not found"));
+    EXPECT_THAT(library.error().message, Mentions("CUDA 12"));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "orchestrator/store/holder_lock.hpp"
 #include "orchestrator/store/store.hpp"
 #include "orchestrator/study/study_file.hpp"
+#include "tests/support/mentions.hpp"
 #include "tests/support/sample_study.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -86,7 +87,7 @@ TEST_F(Commands, HelpDescribesACommandAsItsOptionDoes) {
     EXPECT_EQ(hpo_command({"help", "run"}).out, hpo_command({"run", "--help"}).out);
     const CommandResult unknown = hpo_command({"help", "rnu"});
     EXPECT_EQ(unknown.code, 2);
-    EXPECT_THAT(unknown.err, HasSubstr("no command 'rnu'; did you mean 'run'?"));
+    EXPECT_THAT(unknown.err, Mentions("'rnu'", "'run'"));
 }
 
 TEST_F(Commands, WithoutACommandHpoTellsTheStudiesAndTheNextStep) {
@@ -130,7 +131,7 @@ TEST_F(Commands, WrongUsageExitsWithTwoAndSuggestsTheCure) {
     EXPECT_THAT(unknown_command.err, HasSubstr("did you mean 'stop'"));
     const CommandResult misspelt = hpo_command({"ls", "--jsn", "phase1"});
     EXPECT_EQ(misspelt.code, 2);
-    EXPECT_THAT(misspelt.err, HasSubstr("no option '--jsn'; did you mean '--json'?"));
+    EXPECT_THAT(misspelt.err, Mentions("'--jsn'", "'--json'"));
     EXPECT_THAT(hpo_command({"--jsn"}).err, HasSubstr("no option '--jsn'"));
     EXPECT_EQ(hpo_command({"show", "seven"}).code, 1);     // 'seven' is read as the name of a study
     EXPECT_EQ(hpo_command({"show", "a/1", "2"}).code, 1);  // 'a/1' is read as the name of a study
@@ -161,7 +162,7 @@ TEST_F(Commands, AWrongOptionValueExitsWithTwoAndIsQuotedAsTyped) {
     make_study("phase1");
     const CommandResult none = hpo_command({"run", "phasel"});
     EXPECT_EQ(none.code, 1);
-    EXPECT_THAT(none.err, HasSubstr("no file and no study 'phasel'; did you mean 'phase1'?; there are: phase1"));
+    EXPECT_THAT(none.err, Mentions("'phasel'", "'phase1'"));
 }
 
 TEST_F(Commands, WithoutStudiesLsHintsAtRunAndBestFails) {
@@ -180,7 +181,7 @@ TEST_F(Commands, AnUnknownStudyIsRefusedWithTheNearestNameAndAListOfStudies) {
     const CommandResult result = hpo_command({"ls", "phasel"});
     EXPECT_EQ(result.code, 1);
     EXPECT_EQ(result.out, "");
-    EXPECT_THAT(result.err, AllOf(HasSubstr("no study 'phasel'; did you mean 'phase1'?"), HasSubstr("other")));
+    EXPECT_THAT(result.err, AllOf(Mentions("'phasel'", "'phase1'"), HasSubstr("other")));
 }
 
 TEST_F(Commands, AnUnknownTrialIsRefusedWithTheRangeOfTrials) {
@@ -208,7 +209,7 @@ TEST_F(Commands, TopShowsTheMemoryThatTheRunningSessionPublishes) {
     const CommandResult result = hpo_command({"top", "phase1", "--once"});
     EXPECT_THAT(result.out, AllOf(HasSubstr("2.0 of 8.0 GiB reserved, 1.0 by others, 2 trials"), HasSubstr("gpu 0  "),
                                   HasSubstr("12 of 24 GiB reserved, 3.0 used, 20 by others, 2 trials"),
-                                  HasSubstr("waiting: trial 7 needs 3.000 GiB of device memory")));
+                                  Mentions("trial 7 needs 3.000 GiB")));
     const json all = json::parse(hpo_command({"top", "phase1", "--json"}).out);
     ASSERT_EQ(all["memory"].size(), 2u);
     EXPECT_EQ(all["memory"][0]["used"], nullptr);

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "tests/support/mentions.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace hpo {
@@ -74,20 +75,16 @@ TEST(Csv, TheBeginningOfAByteOrderMarkIsText) {
 
 TEST(Csv, ErrorsTellLineAndColumn) {
     EXPECT_THAT(records_of("a,b\n1,x\"y\"\n").error, HasSubstr("line 2, column 2: a quote"));
-    EXPECT_THAT(records_of("a,b\n\"x\"y,1\n").error, HasSubstr("line 2, column 1: text after a closing quote"));
-    EXPECT_THAT(
-        records_of("a,b\n1,\"x\n2,\"y\"\n").error,
-        HasSubstr("line 3, column 2: text after a closing quote: quotes inside of a field must be doubled; or the "
-                  "quote that opens in line 2 is not closed there"));
+    EXPECT_THAT(records_of("a,b\n\"x\"y,1\n").error, Mentions("line 2, column 1"));
+    EXPECT_THAT(records_of("a,b\n1,\"x\n2,\"y\"\n").error, Mentions("line 3, column 2", "line 2"));
     EXPECT_THAT(records_of("a\n1,\"x\ny\n").error, HasSubstr("line 4, column 2: a quote"));
-    EXPECT_THAT(records_of("a\rb\n").error, HasSubstr("line 1, column 1: a carriage return"));
-    EXPECT_THAT(records_of(std::string("a\n1,\0\n", 6)).error, HasSubstr("line 2, column 2: a zero byte"));
+    EXPECT_THAT(records_of("a\rb\n").error, Mentions("line 1, column 1"));
+    EXPECT_THAT(records_of(std::string("a\n1,\0\n", 6)).error, Mentions("line 2, column 2"));
 }
 
 TEST(Csv, AMillionColumnsAndAnEndlessRecordEndInBoundedMemory) {
     EXPECT_THAT(records_of(std::string(1'000'000, ',')).error, HasSubstr("line 1: more than 65536 columns"));
-    EXPECT_THAT(records_of("\"" + std::string(20'000'000, 'x'), 1 << 16).error,
-                HasSubstr("longer than 16 MiB: is a quote not closed?"));
+    EXPECT_THAT(records_of("\"" + std::string(20'000'000, 'x'), 1 << 16).error, Mentions("16 MiB", "closed"));
 }
 
 TEST(Csv, AnErrorOfTheRecordEndsTheReading) {

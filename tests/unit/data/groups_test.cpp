@@ -6,6 +6,8 @@
 
 #include "hpo/random.hpp"
 
+#include "tests/support/mentions.hpp"
+
 namespace hpo {
 namespace {
 
@@ -93,7 +95,7 @@ TEST(Groups, ALargeGroupLeavesSomethingForEachPart) {
 
 TEST(Groups, TooFewAreRefusedWithTheNumberThatIsNeeded) {
     EXPECT_THAT(divide_groups(grouped_by(), std::vector<std::int64_t>{5, 5}).error().message,
-                HasSubstr("data.validation.group: the column \"who\" has 2 different values: at least 3"));
+                Mentions("data.validation.group", "\"who\" has 2", "3"));
     EXPECT_THAT(divide_groups(grouped_by(5), std::vector<std::int64_t>{5, 5, 5, 5, 5}).error().message,
                 HasSubstr("5 folds of whole groups take 6 groups"));
 }

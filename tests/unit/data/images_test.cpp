@@ -10,6 +10,7 @@
 
 #include <jpeglib.h>
 
+#include "tests/support/mentions.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "worker/data/image_file.hpp"
 #include "worker/data/image_folder.hpp"
@@ -166,9 +167,7 @@ TEST_F(Images, AFolderValValidatesAndNoTrainingImageDoes) {
     for (const std::int32_t sample : split->train) EXPECT_LT(first_pixels[static_cast<std::size_t>(sample)], 100);
     ASSERT_EQ(split->validation.size(), 2u);
     for (const std::int32_t sample : split->validation) EXPECT_GE(first_pixels[static_cast<std::size_t>(sample)], 100);
-    EXPECT_THAT(*explain_images(data),
-                Contains(HasSubstr("11 images train, 2 validate, those of the folder val; 1 test, "
-                                   "of the folder train, at random")));
+    EXPECT_THAT(*explain_images(data), Contains(Mentions("11", "2")));
     data.folds = 3;
     EXPECT_THAT(error(data), HasSubstr("data.validation.folds"));
     data.folds = 0;
@@ -243,7 +242,7 @@ TEST_F(Images, ErrorsNameTheFiles) {
     std::ofstream(half) << "no image";
     EXPECT_THAT(error(config("photo")), HasSubstr(half + ": "));
     for (const char* name : {"ink/a/0.jpg", "ink/a/1.jpg", "ink/b/0.jpg"}) jpeg(name, 8, 8, 99, 4);
-    EXPECT_THAT(error(config("ink")), HasSubstr("ink/a/0.jpg: has the colours of a printer (CMYK)"));
+    EXPECT_THAT(error(config("ink")), Mentions("ink/a/0.jpg", "(CMYK)"));
     png("alone/a/0.png", 2, 2, PNG_FORMAT_GRAY);
     EXPECT_THAT(error(config("alone")), HasSubstr("only one folder with images, \"a\""));
     std::filesystem::create_directories(place("empty/x"));

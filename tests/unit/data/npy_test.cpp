@@ -9,6 +9,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/mentions.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "worker/data/arrays.hpp"
 #include "worker/data/split.hpp"
@@ -64,10 +65,10 @@ TEST(NpyHeaders, ErrorsTellTheByteAndTheCure) {
     };
     const std::string rest = "'fortran_order': False, 'shape': (2,)";
     EXPECT_EQ(with("'<f4'", rest), "");
-    EXPECT_THAT(with("'>f4'", rest), HasSubstr("big-endian numbers ('>f4'): save the array after .astype('<f4')"));
-    EXPECT_THAT(with("'<U5'", rest), HasSubstr("texts ('<U5'): save numbers in their place, numpy.unique(array"));
+    EXPECT_THAT(with("'>f4'", rest), Mentions("big-endian numbers ('>f4')", ".astype('<f4')"));
+    EXPECT_THAT(with("'<U5'", rest), Mentions("('<U5')", "numpy.unique(array"));
     EXPECT_THAT(with("'|O'", rest), StartsWith("byte 20: the type '|O'"));
-    EXPECT_THAT(with("'<c8'", rest), HasSubstr("float32 and float64 can be read"));
+    EXPECT_THAT(with("'<c8'", rest), Mentions("float32 and float64"));
     EXPECT_THAT(with("[('a', '<f4')]", rest), HasSubstr("an array of records"));
     EXPECT_THAT(with("'<f4'", "'fortran_order': True, 'shape': (2,)"),
                 HasSubstr("in Fortran order: save numpy.ascontiguousarray(array)"));
@@ -340,29 +341,24 @@ TEST_F(Arrays, ErrorsNameTheFileTheArrayAndThePlace) {
     };
     EXPECT_EQ(of(x, y), "");
     EXPECT_THAT(of(x, npy<std::int32_t>({5}, {0, 1, 0, 1, 0})), HasSubstr("x.npy has 6 samples (shape (6, 2)), and "));
-    EXPECT_THAT(of(x.substr(0, x.size() - 3), y), HasSubstr(".npz: x.npy: truncated: it ends at byte 115"));
-    EXPECT_THAT(of(x + "tail", y), HasSubstr("x.npy: longer than the array of shape (6, 2)"));
-    EXPECT_THAT(of(x, y + "tail"), HasSubstr("y.npy: longer than the array of shape (6,)"));
+    EXPECT_THAT(of(x.substr(0, x.size() - 3), y), Mentions(".npz: x.npy", "byte 115"));
+    EXPECT_THAT(of(x + "tail", y), Mentions("x.npy", "(6, 2)"));
+    EXPECT_THAT(of(x, y + "tail"), Mentions("y.npy", "(6,)"));
     auto broken = counting<float>(12);
     broken[7] = NAN;
     EXPECT_THAT(of(npy<float>({6, 2}, broken), y), HasSubstr("x.npy: [3, 1] is nan"));
     EXPECT_THAT(of(npy<float>({6, 1, 2}, broken), y), HasSubstr("x.npy: [3, 0, 1] is nan"));
-    EXPECT_THAT(of(x, npy<float>({6}, {1, 2, 3, INFINITY, 5, 6})),
-                HasSubstr("y.npy: [3] is inf: a target must be a finite"));
+    EXPECT_THAT(of(x, npy<float>({6}, {1, 2, 3, INFINITY, 5, 6})), Mentions("y.npy: [3]"));
     EXPECT_THAT(of(x, npy<float>({6}, {4, 4, 4, 4, 4, 4})), HasSubstr("all samples have the same: there is nothing"));
-    EXPECT_THAT(of(x, npy<double>({6}, {1, 2, 1e300, 4, 5, 6})),
-                HasSubstr("y.npy: [2] is 1e+300: numbers up to 1e100"));
-    EXPECT_THAT(of(npy<double>({6}, {1, 2, 1e300, 4, 5, 6}), y),
-                HasSubstr("x.npy: [2] is 1e+300: features may be numbers "
-                          "up to 1e+100"));
+    EXPECT_THAT(of(x, npy<double>({6}, {1, 2, 1e300, 4, 5, 6})), Mentions("y.npy: [2] is 1e+300", "1e100"));
+    EXPECT_THAT(of(npy<double>({6}, {1, 2, 1e300, 4, 5, 6}), y), Mentions("x.npy: [2] is 1e+300", "1e+100"));
     EXPECT_THAT(of(x, npy<std::int32_t>({6}, {4, 4, 4, 4, 4, 4})), HasSubstr("all are 4: there is nothing to learn"));
     EXPECT_THAT(of(x, npy<std::int32_t>({6, 2}, std::vector<std::int32_t>(12))),
                 HasSubstr("for one-hot targets, save array.argmax(1)"));
     EXPECT_THAT(of(npy<float>({6, 3, 8, 9}, counting<float>(1296)), y), HasSubstr("save array.transpose(0, 2, 3, 1)"));
     EXPECT_THAT(of(npy<float>({2, 2}, counting<float>(4)), npy<std::int32_t>({2}, {0, 1})),
                 HasSubstr("at least 3 are needed"));
-    EXPECT_THAT(error(archive({{"x_train", x}, {"y_train", y}, {"x_test", x}})),
-                HasSubstr("has an array x_test but no y_test"));
+    EXPECT_THAT(error(archive({{"x_train", x}, {"y_train", y}, {"x_test", x}})), Mentions("x_test", "y_test"));
     EXPECT_THAT(
         error(archive(
             {{"x_train", x}, {"y_train", y}, {"x_test", npy<double>({6, 2}, counting<double>(12))}, {"y_test", y}})),
@@ -375,7 +371,7 @@ TEST_F(Arrays, ErrorsNameTheFileTheArrayAndThePlace) {
     fractions.task = Task::classification;
     EXPECT_THAT(error(fractions), HasSubstr("y.npy: [2] is 1.5"));
     fractions.path = write("text.npz", "this is no archive");
-    EXPECT_THAT(error(fractions), HasSubstr("text.npz: cannot be read as an NPZ archive"));
+    EXPECT_THAT(error(fractions), Mentions("text.npz", "NPZ"));
 }
 
 TEST_F(Arrays, TwoArraysOfOneNameAreAnError) {

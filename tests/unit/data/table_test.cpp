@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tests/support/mentions.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "worker/data/split.hpp"
 
@@ -358,14 +359,14 @@ TEST_F(Tables, RangesHaveAsManyDigitsAsTellTheirEndsApart) {
 
 TEST_F(Tables, ErrorsTellFileLineAndColumnAndTheCure) {
     EXPECT_THAT(error("x,y\n1,2\n1,2,3\n"), HasSubstr(".csv: line 3: 3 columns"));
-    EXPECT_THAT(error("x,y\n1,2\n3,\n4,5\n"), HasSubstr("line 3, column 2 (y): the target"));
+    EXPECT_THAT(error("x,y\n1,2\n3,\n4,5\n"), Mentions("line 3, column 2"));
     EXPECT_THAT(error("x,y\n1,2\n3,NaN\n4,5\n"), HasSubstr("(y): the target is missing (\"NaN\")"));
-    EXPECT_THAT(error("x,y\n1,2\n3,inf\n4,5\n"), HasSubstr("line 3, column 2 (y): \"inf\" is not a finite number"));
-    EXPECT_THAT(error("x,y\n1e999,2\n3,1\n4,5\n"), HasSubstr("line 2, column 1 (x): \"1e999\" is not a finite number"));
-    EXPECT_THAT(error("x,y,y\n1,2,3\n"), HasSubstr("line 1, column 3: a second column is called \"y\""));
-    EXPECT_THAT(error("x,,y\n1,2,3\n"), HasSubstr("line 1, column 2: a column without a name"));
+    EXPECT_THAT(error("x,y\n1,2\n3,inf\n4,5\n"), Mentions("line 3, column 2 (y): \"inf\""));
+    EXPECT_THAT(error("x,y\n1e999,2\n3,1\n4,5\n"), Mentions("line 2, column 1 (x): \"1e999\""));
+    EXPECT_THAT(error("x,y,y\n1,2,3\n"), Mentions("line 1, column 3", "\"y\""));
+    EXPECT_THAT(error("x,,y\n1,2,3\n"), Mentions("line 1, column 2"));
     EXPECT_THAT(error(",x,y\n0,1,2\n"), HasSubstr("leave it out (pandas: to_csv(index=False))"));
-    EXPECT_THAT(error("x,y,\n1,2,\n"), HasSubstr("line 1, column 3: a column without a name"));
+    EXPECT_THAT(error("x,y,\n1,2,\n"), Mentions("line 1, column 3"));
     EXPECT_THAT(error("x,z\n1,2\n"), StartsWith("data.target: "));
     EXPECT_THAT(error("x,y\nm\xFCller,2\nb,1\nc,5\n"),
                 HasSubstr("line 2, column 1 (x): \"m\\xfcller\" is not UTF-8: convert the file"));
@@ -375,22 +376,17 @@ TEST_F(Tables, ErrorsTellFileLineAndColumnAndTheCure) {
     EXPECT_THAT(error("x,y\n1,5\n2,5\n3,5\n"), HasSubstr("has the same value in every row, \"5\": there is nothing"));
     EXPECT_THAT(error("x,y\n1,2\n"), HasSubstr("has 1 row"));
     EXPECT_THAT(error(""), HasSubstr("is empty: a header"));
-    EXPECT_THAT(
-        error("d,y\n2024-01-31,2\n2024-02-01,1.5\n2024-02-02,3\n"),
-        HasSubstr("column 1 (d) holds dates or times, such as \"2024-01-31\" in line 2: write them as numbers"));
-    EXPECT_THAT(
-        error("d,x,born,y\n2024-01-31,1,1.2.1990,2\n2024-02-01,2,2.2.1990,1.5\n2024-02-02,3,3.2.1990,3\n"),
-        HasSubstr("column 1 (d) holds dates or times, such as \"2024-01-31\" in line 2: write them as numbers (a "
-                  "day's number, a month, a weekday); leave the column out by data.ignore, or take its values "
-                  "as names by data.categorical: d; further columns of dates: born"));
+    EXPECT_THAT(error("d,y\n2024-01-31,2\n2024-02-01,1.5\n2024-02-02,3\n"),
+                Mentions("column 1", "\"2024-01-31\" in line 2"));
+    EXPECT_THAT(error("d,x,born,y\n2024-01-31,1,1.2.1990,2\n2024-02-01,2,2.2.1990,1.5\n2024-02-02,3,3.2.1990,3\n"),
+                Mentions("column 1", "\"2024-01-31\" in line 2", "data.ignore", "data.categorical"));
     std::string typo = "x,y\n", names = typo;
     for (int i = 0; i < 2000; ++i) {
         typo += (i == 700 ? "12;5" : std::to_string(i)) + "," + std::to_string(i * 0.3) + "\n";
         names += "row " + std::to_string(i) + "," + std::to_string(i * 0.3) + "\n";
     }
-    EXPECT_THAT(error(typo), HasSubstr("line 702, column 1 (x): \"12;5\" is no number, but 1999 other values are"));
-    EXPECT_THAT(error(names), HasSubstr("more than 1000 different texts, such as \"row 1000\": a name of the row? "
-                                        "Leave the column out by data.ignore: x"));
+    EXPECT_THAT(error(typo), Mentions("line 702, column 1 (x): \"12;5\"", "1999"));
+    EXPECT_THAT(error(names), Mentions("\"row 1000\"", "data.ignore"));
     std::string wide = "y";
     for (int i = 0; i < 1'000'000; ++i) wide += ",c" + std::to_string(i);
     EXPECT_THAT(error(wide + "\n"), HasSubstr("more than 65536 columns"));
@@ -418,7 +414,7 @@ TEST_F(Tables, TheMedianOfLargeNumbersIsNotRounded) {
 }
 
 TEST_F(Tables, NumbersThatAreTooLargeAreRefusedUnlessTheyAreNames) {
-    EXPECT_THAT(error("x,y\n1,2\n1e300,1\n4,5\n"), HasSubstr("line 3, column 1 (x): \"1e300\" is too large"));
+    EXPECT_THAT(error("x,y\n1,2\n1e300,1\n4,5\n"), Mentions("line 3, column 1 (x): \"1e300\""));
     DataConfig codes = config("x,y\n1,2.5\n1e999,1\n4,5\n", "y");
     codes.categorical = "x";
     EXPECT_TRUE(describe_data(codes));
@@ -427,16 +423,13 @@ TEST_F(Tables, NumbersThatAreTooLargeAreRefusedUnlessTheyAreNames) {
 
 TEST_F(Tables, NumbersForPeopleAndDatesAreRefusedWithTheirCure) {
     for (const char* value : {"\"1,234.50\"", "$3", "5%", "\"0,5\""}) {
-        EXPECT_THAT(
-            error("x,y\n" + std::string(value) + ",2.5\n" + value + ",3\n" + value + ",1\n"),
-            AllOf(HasSubstr("column 1 (x) holds numbers, such as "), HasSubstr("such as 1234.5; if these are names, "
-                                                                               "say so by data.categorical: x")));
-        EXPECT_THAT(error("x,y\n2.5," + std::string(value) + "\n1," + value + "\n3,7%\n"),
-                    HasSubstr("column 2 (y) holds numbers, such as "));
+        EXPECT_THAT(error("x,y\n" + std::string(value) + ",2.5\n" + value + ",3\n" + value + ",1\n"),
+                    AllOf(Mentions("column 1"), Mentions("1234.5", "data.categorical")));
+        EXPECT_THAT(error("x,y\n2.5," + std::string(value) + "\n1," + value + "\n3,7%\n"), Mentions("column 2"));
     }
     EXPECT_EQ(error("x,y\n1%,2.5\nhalf,3\nall,1\n"), "");
     EXPECT_THAT(error("d,y\n31 Jan 2024,2\n1 Feb 2024,1.5\n2 Feb 2024,3\n"),
-                HasSubstr("column 1 (d) holds dates or times, such as \"31 Jan 2024\" in line 2"));
+                Mentions("column 1", "\"31 Jan 2024\" in line 2"));
     EXPECT_THAT(error("x,y\n1,10:30\n2,10:31\n3,11:30\n"), HasSubstr("task: classification"));
 }
 
@@ -470,8 +463,7 @@ TEST_F(Tables, NamesThatDifferByCaseOrSignsAreSuggested) {
 TEST_F(Tables, ATaskThatTheTargetCannotServeIsRefused) {
     DataConfig data = config(mixed(true), "y");
     data.task = Task::regression;
-    EXPECT_THAT(describe_data(data).error().message,
-                HasSubstr("line 2, column 3 (y): \"yes\" is no number, which task: regression needs"));
+    EXPECT_THAT(describe_data(data).error().message, Mentions("line 2, column 3 (y): \"yes\""));
     DataConfig numbers = config(mixed(false), "y");
     numbers.split = SplitKind::stratified;
     EXPECT_THAT(describe_data(numbers).error().message, StartsWith("data.split: stratified is for classes"));
@@ -502,8 +494,7 @@ TEST_F(Tables, RowsOfAGroupAreInTheSamePartAndTheGroupIsNoFeature) {
     EXPECT_EQ(shape->test, 5);
     ASSERT_TRUE(shape->grouped);
     EXPECT_EQ(shape->grouped->validation, 5);
-    EXPECT_THAT(*explain_data(data),
-                Contains(HasSubstr("30 rows train, 5 validate, 5 test: whole groups, by who (8)")));
+    EXPECT_THAT(*explain_data(data), Contains(Mentions("30", "5 validate, 5", "(8)")));
     const auto split = split_data(data, *shape, *shape->grouped, 1);
     ASSERT_TRUE(split);
     EXPECT_EQ(split->validation.size(), 5U);
@@ -527,8 +518,7 @@ TEST_F(Tables, AGroupThatCannotDivideRowsIsAnErrorWithItsPlace) {
 TEST_F(Tables, FoldsOfARareClassAreRefused) {
     DataConfig data = config("x,y\n1,a\n2,a\n3,a\n4,a\n5,b\n6,b\n7,b\n", "y");
     data.folds = 3;
-    EXPECT_THAT(describe_data(data).error().message,
-                HasSubstr("data.validation.folds: class \"b\" has 3 samples, of which 2 are left"));
+    EXPECT_THAT(describe_data(data).error().message, Mentions("data.validation.folds: class \"b\" has 3", "2"));
     data.split = SplitKind::random;
     EXPECT_TRUE(describe_data(data));
 }
@@ -594,8 +584,7 @@ TEST_F(Tables, TargetsThatAreNoLabelsOrNoNumbersAreErrorsWithTheirPlace) {
     };
     EXPECT_THAT(refused(labelled("2"), "rare, often", Task::multi_label),
                 HasSubstr("line 31, column 4 (rare): \"2\" is neither 0 nor 1"));
-    EXPECT_THAT(refused(labelled(), "c, often", Task::regression),
-                HasSubstr("line 2, column 3 (c): \"a\" is no number, which task: regression needs"));
+    EXPECT_THAT(refused(labelled(), "c, often", Task::regression), Mentions("line 2, column 3 (c): \"a\""));
     EXPECT_THAT(refused(labelled(), "rare, often", Task::classification), HasSubstr("data.target: 2 columns"));
     EXPECT_THAT(refused(labelled(), "rare, rare", {}), HasSubstr("\"rare\" is named twice"));
     EXPECT_THAT(refused(labelled(), "rare, rarer", {}), HasSubstr("has no column \"rarer\""));

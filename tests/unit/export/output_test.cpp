@@ -7,6 +7,8 @@
 #include "orchestrator/export/optuna.hpp"
 #include "support.hpp"
 
+#include "tests/support/mentions.hpp"
+
 namespace hpo::exporting {
 namespace {
 
@@ -40,7 +42,7 @@ TEST(Output, AFileGetsItsNameOnlyWhenItIsFinished) {
 TEST(Output, AnExistingFileIsRefusedOrSetAsideWithForce) {
     const TemporaryFolder folder;
     put(folder / "out.csv", "old");
-    EXPECT_THAT(refusal(folder / "out.csv"), HasSubstr("out.csv: already exists; choose another name, or add --force"));
+    EXPECT_THAT(refusal(folder / "out.csv"), Mentions("out.csv", "--force"));
     auto output = OutputPath::at(folder / "out.csv", OutputPath::Kind::file, true);
     ASSERT_TRUE(output);
     put(output->temporary(), "new");

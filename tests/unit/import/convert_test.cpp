@@ -8,6 +8,8 @@
 #include "orchestrator/study/study_file.hpp"
 #include "support.hpp"
 
+#include "tests/support/mentions.hpp"
+
 namespace hpo::importing {
 namespace {
 
@@ -91,8 +93,7 @@ parameters:
               "epochs: one of 5, 10, 15\n"
               "optimizer: one of adam, sgd\n");
     EXPECT_THAT(result.remarks, ElementsAre(StartsWith("sweep.yaml:4: each wandb.log() with val/accuracy is a step"),
-                                            HasSubstr("shim: wandb gives the script a stand-in"),
-                                            HasSubstr("(15 if it reports once an epoch)")));
+                                            HasSubstr("shim: wandb gives the script a stand-in"), Mentions("15")));
     EXPECT_EQ(study.script()->shim, "wandb");
     EXPECT_TRUE(study.policy.scaled);
 }
@@ -157,7 +158,7 @@ TEST(Wandb, ValuesReachTheScriptInPythonsNotation) {
               "same: one of 1, 2\n");
     EXPECT_THAT(result.study.script()->command, Contains("--fixed=[1, True]"));
     EXPECT_THAT(result.study.script()->command, Contains("--none=None"));
-    EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:9: 1.0 is listed twice"));
+    EXPECT_THAT(result.all(), Mentions("sweep.yaml:9: 1.0"));
     EXPECT_THAT(result.all(), HasSubstr("the probabilities are left out"));
 }
 
@@ -287,8 +288,7 @@ TEST(Wandb, AGridHasATrialPerCombination) {
     const Study study = converted(head + "  a: {values: [1, 2, 3]}\n  b: {min: 1, max: 4}\n  c: {value: 1}\n").study;
     EXPECT_EQ(study.budget.trials, 12);
     EXPECT_EQ(study.sampler.type, "sobol");
-    EXPECT_THAT(converted(head + "  a: {min: 0.0, max: 1.0}\n").all(),
-                HasSubstr("sweep.yaml:2: a grid over a continuous range"));
+    EXPECT_THAT(converted(head + "  a: {min: 0.0, max: 1.0}\n").all(), Mentions("sweep.yaml:2"));
 }
 
 TEST(Wandb, MistakesInASweepAreReportedAtTheirPlace) {
@@ -300,8 +300,7 @@ TEST(Wandb, MistakesInASweepAreReportedAtTheirPlace) {
     EXPECT_THAT(problem(sweep("  a: {min: 1}\n")), HasSubstr("needs 'min' and 'max'"));
     EXPECT_THAT(problem(sweep("  a: {values: []}\n")), HasSubstr("needs 'values', a list of at least one"));
     EXPECT_THAT(problem(sweep("  a: 3\n")), HasSubstr("must be a map such as"));
-    EXPECT_THAT(problem(sweep("  a: {distribution: q_uniform, q: 0, min: 1, max: 2}\n")),
-                HasSubstr("'q' must be above 0"));
+    EXPECT_THAT(problem(sweep("  a: {distribution: q_uniform, q: 0, min: 1, max: 2}\n")), Mentions("'q'", "0"));
     EXPECT_THAT(problem("program: a\nmethod: grid\nparameters: {a: {value: 1}}\nmetric: {name: x, goal: up}\n"),
                 HasSubstr("'goal' is minimize or maximize, found up"));
     EXPECT_THAT(problem("method: [\n"), HasSubstr("this '[' is not closed"));
@@ -310,7 +309,7 @@ TEST(Wandb, MistakesInASweepAreReportedAtTheirPlace) {
 TEST(Wandb, KeysWithoutACounterpartAreMentioned) {
     const auto result = converted(sweep("  a: {min: 1, max: 2}\n", "imageuri: x\ncommand: [a, \"${gpu}\"]\n"));
     EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:5: 'imageuri'"));
-    EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:6: the macro ${gpu} is not known"));
+    EXPECT_THAT(result.all(), Mentions("sweep.yaml:6", "${gpu}"));
 }
 
 TEST(Wandb, TextsOfSeveralLinesStayComments) {
@@ -405,12 +404,9 @@ trial: {command: "cd x && python3 t.py 2>&1 | tee log", codeDir: ., gpuNum: 2}
 )",
                                   "config.yml", "{\"x\": {\"_type\": \"lognormal\", \"_value\": [0, 1]}}");
     EXPECT_THAT(result.study.script()->command, ElementsAre("sh", "-c", "cd x && python3 t.py 2>&1 | tee log"));
-    EXPECT_THAT(
-        result.remarks,
-        ElementsAre(HasSubstr("config.yml:6: hpo trains on this machine"),
-                    HasSubstr("config.yml:8: 'Evolution' has no counterpart"), HasSubstr("config.yml:9: shim: nni"),
-                    HasSubstr("config.yml:9: a trial gets one GPU"), HasSubstr("s.json:1: a lognormal distribution"),
-                    HasSubstr("config.yml: the file does not say")));
+    EXPECT_THAT(result.remarks, ElementsAre(Mentions("config.yml:6"), Mentions("config.yml:8: 'Evolution'"),
+                                            HasSubstr("config.yml:9: shim: nni"), Mentions("config.yml:9", "GPU"),
+                                            Mentions("s.json:1"), HasSubstr("config.yml: the file does not say")));
 }
 
 TEST(Nni, StudiesAreNamedAfterTheirFolderIfTheFileHasAGenericName) {

@@ -7,6 +7,8 @@
 #include "orchestrator/study/study_file.hpp"
 #include "support.hpp"
 
+#include "tests/support/mentions.hpp"
+
 namespace hpo::importing {
 namespace {
 
@@ -81,7 +83,7 @@ TEST(KatibKinds, ATrialRunsToTheEndOfItsScriptWhateverItsNumberOfEpochs) {
 TEST(KatibKinds, AGridHasNoMoreTrialsThanTheExperimentAndSaysSo) {
     const auto conversion = converted_kind({.algorithm = "{algorithmName: grid}"});
     ASSERT_TRUE(conversion);
-    EXPECT_THAT(conversion->yaml, HasSubstr("the grid has 45 combinations"));
+    EXPECT_THAT(conversion->yaml, Mentions("45"));
     Kind small{.algorithm = "{algorithmName: grid}"};
     std::string text = small.text();
     text.replace(text.find("maxTrialCount: 12"), 17, "maxTrialCount: 99");
@@ -174,7 +176,7 @@ TEST(KatibKinds, CollectorsThatReadMoreThanTextAreRefused) {
                                       {"Push", "the script sends its metrics to Katib itself"},
                                       {"PrometheusMetric", "hpo has no such collector"}})
         EXPECT_THAT(problem_of_kind({.more = collector("{collector: {kind: " + std::string(kind) + "}}")}),
-                    AllOf(HasSubstr(cause), HasSubstr("let the script print loss=0.123"), HasSubstr("k.yaml:")))
+                    AllOf(HasSubstr(cause), Mentions("loss=0.123"), HasSubstr("k.yaml:")))
             << kind;
 }
 

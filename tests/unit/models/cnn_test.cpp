@@ -10,6 +10,8 @@
 #include "worker/backends/cpu/cpu_stream.hpp"
 #include "worker/models/registry.hpp"
 
+#include "tests/support/mentions.hpp"
+
 namespace hpo::test {
 namespace {
 
@@ -182,8 +184,7 @@ TEST(Cnn, RefusesWhatItCannotTrainAndNamesTheKey) {
               "model.norm: layer is not for type: cnn: use group or batch");
     EXPECT_EQ(error_of({{"channels", std::int64_t{20}}}, images),
               "model.channels: 20 is not a multiple of model.groups (8)");
-    EXPECT_THAT(error_of({{"stages", std::int64_t{4}}}, images),
-                HasSubstr("model.stages: 4 stages halve images of 8 x 4 to less than a pixel"));
+    EXPECT_THAT(error_of({{"stages", std::int64_t{4}}}, images), Mentions("model.stages: 4", "8 x 4"));
     EXPECT_THAT(error_of({{"blocks", std::int64_t{0}}}, images), HasSubstr("model.blocks: 0 is not a whole number"));
 }
 

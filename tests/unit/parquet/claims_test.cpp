@@ -5,6 +5,8 @@
 
 #include "worker/data/parquet/file.hpp"
 
+#include "tests/support/mentions.hpp"
+
 namespace hpo::parquet {
 namespace {
 
@@ -98,7 +100,7 @@ TEST(Claims, WhatIsNotIsAnErrorBeforeItTakesMemory) {
               column + "damaged: its pages end 274877906941 rows before the row group does");
     EXPECT_EQ(numbers_in(claiming({.rows = huge, .chunk_values = huge, .page_values = huge})),
               column + "damaged: a page ends before its values do");
-    EXPECT_THAT(numbers_in(claiming({.rows = huge * 8})), HasSubstr("damaged: a row group of 2199023255552 rows"));
+    EXPECT_THAT(numbers_in(claiming({.rows = huge * 8})), Mentions("2199023255552"));
     EXPECT_THAT(numbers_in(claiming({.rows = -1})), HasSubstr("damaged: a row group of -1 rows"));
     EXPECT_EQ(numbers_in(claiming({.chunk_values = 4})),
               column + "damaged: it has 4 values, where the row group has 3 rows");

@@ -13,6 +13,8 @@
 #include "worker/data/parquet/schema.hpp"
 #include "worker/data/parquet/thrift.hpp"
 
+#include "tests/support/mentions.hpp"
+
 namespace hpo::parquet {
 namespace {
 
@@ -103,7 +105,7 @@ TEST(Codecs, ASizeThatTheBytesCannotHaveTakesNoMemory) {
     }
     EXPECT_THAT(decompress(0, few, std::size_t{1} << 40).error().message, HasSubstr("at most 1 GiB is possible"));
     EXPECT_THAT(decompress(4, few, 8).error().message, HasSubstr("compressed by BROTLI, which is not read"));
-    EXPECT_THAT(decompress(42, few, 8).error().message, HasSubstr("an unknown codec (42)"));
+    EXPECT_THAT(decompress(42, few, 8).error().message, Mentions("(42)"));
 }
 
 TEST(Codecs, GzipMayHaveSeveralMembers) {

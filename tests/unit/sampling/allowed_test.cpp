@@ -9,6 +9,8 @@
 #include "hpo/random.hpp"
 #include "support.hpp"
 
+#include "tests/support/mentions.hpp"
+
 namespace hpo {
 namespace {
 
@@ -104,7 +106,7 @@ TEST(DependentRange, ValuesOutsideWhatTheOthersLeaveHaveNoPoint) {
     EXPECT_TRUE(map.point({{"a", 0.5}, {"b", 0.5}}));
     const auto refused = map.point({{"a", 0.5}, {"b", 0.6}});
     ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().message, HasSubstr("b: 0.6 is outside its dimension"));
+    EXPECT_THAT(refused.error().message, Mentions("0.6"));
 }
 
 TEST(DependentRange, IsAsWideAsItCanBeWithoutTheParameterThatBoundsIt) {
@@ -182,7 +184,7 @@ TEST(AllowedPart, ThatIsEmptyIsAnErrorWithTheNumbers) {
                                 "[45][0-9] %, \"y > 2\" holds for 0 % of the space; change 'where' or the ranges"));
     EXPECT_THAT(refusal_of_study(
                     study_with({from_to("a", 1, 4, Kind::integer), from_to("b", 1, 4, Kind::integer)}, {"a * b == 7"})),
-                HasSubstr("none of the 16 configurations is allowed: \"a * b == 7\" holds for 0 % of the space"));
+                Mentions("16", "\"a * b == 7\"", "0 %"));
     EXPECT_THAT(refusal_of_study(study_with({from_to("a", 1, 4)}, {"true", "log(-a) < 0"})),
                 HasSubstr("\"log(-a) < 0\" holds for 0 %"))
         << "what has no value is not allowed";

@@ -7,12 +7,13 @@
 #include "orchestrator/scheduling/device_concurrency.hpp"
 #include "tests/unit/scheduling/simulated_machine.hpp"
 
+#include "tests/support/mentions.hpp"
+
 namespace hpo {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::Ge;
-using ::testing::HasSubstr;
 using ::testing::Le;
 
 double two_cores(std::int64_t n) { return std::min(1.0, 2.0 / static_cast<double>(n)); }
@@ -26,8 +27,7 @@ TEST(ConcurrencySearch, FindsTwoOnTwoCoresWithTrialsOfOneThread) {
         const Simulated result = simulate({.speed = two_cores, .cores = start});
         EXPECT_EQ(result.number(), 2) << "from " << start;
         EXPECT_LE(result.most_at_once, std::max<std::int64_t>(start + start / 2, 3));
-        EXPECT_THAT(result.concurrency.workers().text(),
-                    HasSubstr("2 at once: 2.00 times the work of one; 3: 2.00 times"));
+        EXPECT_THAT(result.concurrency.workers().text(), Mentions("3: 2.00"));
     }
 }
 

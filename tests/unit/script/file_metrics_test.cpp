@@ -7,6 +7,8 @@
 
 #include "orchestrator/script/syntax/metric_name.hpp"
 
+#include "tests/support/mentions.hpp"
+
 namespace hpo::script {
 namespace {
 
@@ -67,7 +69,7 @@ TEST(FileOfMetrics, QuotedCellsWithCommasDoNotShiftColumns) {
 TEST(FileOfMetrics, AnUnquotedCommaDoesNotShiftColumnsEither) {
     const string text = "epoch,model,loss,val_loss\n0,net,9,0.5\n1,net, large,8,0.25\n2,net,7,0.125\n";
     EXPECT_THAT(read(text), ElementsAre(0.5, 0.125));
-    EXPECT_THAT(problem(text), HasSubstr("its line 3 has 5 cells, and its header has 4"));
+    EXPECT_THAT(problem(text), Mentions("line 3 has 5", "4"));
 }
 
 TEST(FileOfMetrics, DelimitersAndDecimalCommasAreRecognised) {

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "tests/support/mentions.hpp"
+
 namespace hpo::script {
 namespace {
 
@@ -90,10 +92,10 @@ TEST(Output, ANumberThatAPatternReadsInPartIsDroppedWithOneWarningAndACure) {
     const std::string message = warning("epoch 3 val_loss: 9.3e-05 ok", careless);
     EXPECT_THAT(message, HasSubstr("reads '9.3' of '9.3e-05'"));
     EXPECT_THAT(message, HasSubstr("\"val_loss: (?<val_loss>{number})\""));
-    EXPECT_THAT(message, HasSubstr("The line: epoch 3 val_loss: 9.3e-05 ok"));
+    EXPECT_THAT(message, Mentions("3 val_loss: 9.3e-05"));
     EXPECT_THAT(warning("val_loss: nan", careless), HasSubstr("does not match 'nan'"));
-    EXPECT_THAT(warning("val_loss: -0.5", careless), HasSubstr("does not match '-0.5'"));
-    EXPECT_THAT(warning("val_loss: 0.5.", careless), HasSubstr("'0.5.', which is not a number"));
+    EXPECT_THAT(warning("val_loss: -0.5", careless), Mentions("'-0.5'"));
+    EXPECT_THAT(warning("val_loss: 0.5.", careless), Mentions("'0.5.'"));
     EXPECT_THAT(metrics_in("val_loss: 0.5", {careless}), ElementsAre(Pair("val_loss", 0.5)));
     // A match that starts within a number is dropped as well. The last match of a line counts.
     const std::string loose = "(?<val_loss>[0-9.]+)";
@@ -101,7 +103,7 @@ TEST(Output, ANumberThatAPatternReadsInPartIsDroppedWithOneWarningAndACure) {
     EXPECT_THAT(warning("val_loss: -0.5", loose), HasSubstr("reads '0.5' of '-0.5'"));
     EXPECT_THAT(metrics_in("3-0.5", {loose}), ElementsAre(Pair("val_loss", 0.5)));
     EXPECT_THAT(metrics_in("12 345 of 0.25", {loose}), ElementsAre(Pair("val_loss", 0.25)));
-    EXPECT_THAT(pattern_warning(careless), HasSubstr("does not read 9.3e-05, nan, -0.5"));
+    EXPECT_THAT(pattern_warning(careless), Mentions("9.3e-05, nan, -0.5"));
     EXPECT_EQ(pattern_warning("val_loss: (?<val_loss>{number})"), "");
     EXPECT_EQ(pattern_warning("val_loss: (?<val_loss>\\S+)"), "");
 }

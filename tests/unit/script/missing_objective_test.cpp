@@ -4,6 +4,8 @@
 
 #include "hpo/nearest_metric.hpp"
 
+#include "tests/support/mentions.hpp"
+
 namespace hpo::script {
 namespace {
 
@@ -14,15 +16,13 @@ using ::testing::Not;
 TEST(MissingObjective, TheNamesThatWerePrintedAreListedWithTheOneThatWasMeant) {
     const std::string text = missing_objective("val_accuracy", MetricsFrom::output, "",
                                                {{{"epoch", 1}, {"loss", 2}, {"val_acc", 0.5}}, "", "x"});
-    EXPECT_THAT(text, HasSubstr("'val_accuracy' was never found in its output, but epoch, loss, val_acc; did you mean "
-                                "'val_acc'? Set it as objective.metric, or print 'val_accuracy'"));
+    EXPECT_THAT(text, Mentions("'val_accuracy'", "'val_acc'", "objective.metric"));
     EXPECT_THAT(text, AllOf(Not(HasSubstr("nearest line")), Not(HasSubstr("{number}"))));
 }
 
 TEST(MissingObjective, WithoutASimilarNameTheNearestLineAndThePatternAreTheCure) {
     EXPECT_THAT(missing_objective("val_loss", MetricsFrom::output, "", {{{"loss", 2}}, "", "validation 0.5"}),
-                AllOf(HasSubstr("but loss; the nearest line: validation 0.5"), HasSubstr("(?<val_loss>{number})"),
-                      Not(HasSubstr("did you mean"))));
+                AllOf(Mentions("0.5"), HasSubstr("(?<val_loss>{number})"), Not(HasSubstr("did you mean"))));
     EXPECT_THAT(missing_objective("val_loss", MetricsFrom::file, "/a/b.csv", {{}, "it is a directory", ""}),
                 HasSubstr("never found in its file /a/b.csv; it is a directory"));
     EXPECT_THAT(missing_objective("val_loss", MetricsFrom::shim, "", {}), HasSubstr("reported by way of worker.shim"));

@@ -3,6 +3,8 @@
 
 #include "support.hpp"
 
+#include "tests/support/mentions.hpp"
+
 namespace hpo {
 namespace {
 
@@ -66,7 +68,7 @@ TEST(StudyErrors, OfParametersThatAreTooLargeForAMessage) {
     const std::string one = problem(
         head + "  y: {type: float, low: 0, high: 1}\n  x: {type: categorical, choices: [b, " + choice(70'000) + "]}");
     EXPECT_THAT(one, HasSubstr(":6:3: "));
-    EXPECT_THAT(one, HasSubstr("'x' alone up to 70004"));
+    EXPECT_THAT(one, Mentions("'x'", "70004"));
     EXPECT_THAT(one, HasSubstr("names of the files"));
     // Two that fit alone, and one that grows by escapes.
     EXPECT_EQ(pins(problem(head + "  x: {type: categorical, choices: [b, " + choice(30'000) +
@@ -421,8 +423,7 @@ TEST(Worker, KeysThatContradictEachOtherAreRefused) {
         "(accepted)");
     EXPECT_THAT(problem(synthetic, {"worker.data.path=fashion-mnist"}),
                 HasSubstr("'worker.data.path' is for format: idx or csv or parquet"));
-    EXPECT_THAT(problem("study: s\nworker: {data: {path: x, noise: 2}}"),
-                HasSubstr("s.yaml:2:33: 'worker.data.noise' is for format: synthetic"));
+    EXPECT_THAT(problem("study: s\nworker: {data: {path: x, noise: 2}}"), Mentions("s.yaml:2:33: 'worker.data.noise'"));
     EXPECT_EQ(pins(problem("study: s\nworker: {task: classification}")), "2:9 'worker.data.path'");
     EXPECT_EQ(pins(problem("study: s\nworker: {data: {format: csv, path: t.csv}}")), "2:9 'worker.data.target' 0 1");
     EXPECT_EQ(pins(problem("study: s\nworker: {data: {format: csv, path: t.csv, target: y, target: z}}")),
@@ -453,8 +454,7 @@ TEST(Worker, NativeTrialsTakeTheDevicesAndLimitsOfTheStudy) {
 
 TEST(Worker, AKeyInTheWrongSectionIsRefusedWithTheRightOne) {
     EXPECT_EQ(pins(problem(synthetic, {"worker.model.lr=0.1"})), "0.1 'lr' 'worker.model' 'worker.training.lr'");
-    EXPECT_THAT(problem("study: s\nworker: {}\nmodel: {width: 3}\n"),
-                HasSubstr("unknown key 'model'; did you mean 'worker.model'?"));
+    EXPECT_THAT(problem("study: s\nworker: {}\nmodel: {width: 3}\n"), Mentions("'model'", "'worker.model'"));
 }
 
 TEST(Worker, AScriptMustDeclareItsObjective) {

@@ -6,6 +6,7 @@
 
 #include "hpo/wire.hpp"
 #include "support.hpp"
+#include "tests/support/mentions.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace hpo {
@@ -69,7 +70,7 @@ TEST(ScriptStudy, AFlagNeedsAParameterThatIsTrueOrFalse) {
     EXPECT_THAT(problem(study_of(lr, "  command: [train, \"{flag:lr:--tied}\"]\n")),
                 HasSubstr("s.yaml:6:20: {flag:lr:--tied}"));
     EXPECT_THAT(problem(study_of(tied, "  command: [train, \"{flag:tide:--tied}\"]\n")),
-                HasSubstr("no parameter 'tide' for {flag:tide:--tied}; did you mean 'tied'?"));
+                Mentions("'tide' for {flag:tide:--tied}", "'tied'"));
     EXPECT_THAT(problem(study_of(tied, "  command: [train, \"{flag:tied}\"]\n")), HasSubstr("{flag:tied}"));
 }
 
@@ -109,7 +110,7 @@ TEST(ScriptStudy, ATrialMayNeedSeveralDevices) {
     EXPECT_EQ(study->resources.trial.gpus, 2);
     EXPECT_THAT(write_study(*study), HasSubstr("trial: {gpus: 2}"));
     EXPECT_THAT(problem(study_of(lr, "  command: [train, \"{lr}\"]\n", "resources: {trial: {gpus: 0}}\n")),
-                HasSubstr("'resources.trial.gpus' must be a whole number from 1 to 64"));
+                Mentions("'resources.trial.gpus'", "1 to 64"));
 }
 
 struct Folders : ::testing::Test {
@@ -163,7 +164,7 @@ TEST_F(Folders, RelativePathsAreFoundNextToTheStudyIfTheCurrentFolderHasNoneOfTh
     const auto given = read(worker + "  home: ..\n");
     ASSERT_TRUE(given) << given.error().message;
     EXPECT_TRUE(fs::equivalent(given->script()->home, folder.path()));
-    EXPECT_THAT(problem_of(worker + "  home: nowhere\n"), HasSubstr("s.yaml:7:9: 'worker.home' is not a folder"));
+    EXPECT_THAT(problem_of(worker + "  home: nowhere\n"), Mentions("s.yaml:7:9: 'worker.home'"));
 }
 
 TEST_F(Folders, AWorkingFolderIsTheTrialsOwnOrMustExist) {
@@ -192,9 +193,9 @@ TEST_F(Folders, TemplatesAreReadAndKeptWithTheStudy) {
 
 TEST_F(Folders, AnErrorInATemplateIsShownAtItsPlace) {
     const std::string worker = "  command: [train]\n  files: {config.yaml: t.yaml}\n";
-    EXPECT_THAT(problem_of(worker), HasSubstr("s.yaml:7:24: the template cannot be read: "));
+    EXPECT_THAT(problem_of(worker), Mentions("s.yaml:7:24"));
     write("studies/t.yaml", "a: 1\nlr: {lrr}\n");
-    EXPECT_THAT(problem_of(worker), HasSubstr("studies/t.yaml:2:5: no parameter 'lrr' for {lrr}; did you mean 'lr'?"));
+    EXPECT_THAT(problem_of(worker), Mentions("studies/t.yaml:2:5", "'lrr' for {lrr}", "'lr'"));
     write("studies/t.yaml", "a: [{lr}\n");
     EXPECT_THAT(problem_of(worker), HasSubstr("it is not valid YAML (config.yaml): line"));
     write("studies/t.yaml", "{\"a\": {lr},}\n");
@@ -239,7 +240,7 @@ TEST(UnknownParts, AreRefusedWithTheNearestKnownPart) {
     static const PartOptions rules[] = {{"asha", "", {}}, {"plateau", "", {}}, {"median", "", {}}};
     const Vocabulary known{samplers, rules};
     const auto error = [&](const std::string& line) { return first_line(problem(synthetic + line, {}, known)); };
-    EXPECT_THAT(error("sampler: {type: bayes}\n"), HasSubstr("unknown sampler 'bayes'; did you mean 'gp'?"));
+    EXPECT_THAT(error("sampler: {type: bayes}\n"), Mentions("'bayes'", "'gp'"));
     EXPECT_THAT(error("stopping: [{rule: hyperband}]\n"), HasSubstr("did you mean 'asha'?"));
     for (const char* word : {"bayes", "Bayesian", "skopt"})
         EXPECT_THAT(error("sampler: " + std::string(word) + "\n"), HasSubstr("did you mean sampler: {type: gp}?"))
@@ -256,13 +257,12 @@ TEST(ScriptStudy, WhatResemblesAPlaceholderIsRefusedWithItsCure) {
     const auto command = [](const std::string& argument) {
         return problem(study_of(lr, "  command: [train, \"{lr}\", '" + argument + "']\n"));
     };
-    EXPECT_THAT(command("{file:net.cfg}"), HasSubstr("s.yaml:6:28: {file:net.cfg} is no placeholder"));
+    EXPECT_THAT(command("{file:net.cfg}"), Mentions("s.yaml:6:28: {file:net.cfg}"));
     EXPECT_THAT(command("{file:net.cfg}"), HasSubstr("(a brace as text: {{file:net.cfg}})"));
     EXPECT_THAT(command("--lr={lr:.4f}"), HasSubstr("{lr:.4f} is no placeholder: write {lr}"));
     EXPECT_THAT(command("--lr={lr!r}"), HasSubstr("write {lr}"));
     EXPECT_THAT(command("--lr={ lr }"), HasSubstr("{ lr } is no placeholder: write {lr}"));
-    EXPECT_THAT(command("--lr=${lr}"), HasSubstr("would be a '$' and the value: write {lr}, or in a shell's script "
-                                                 "${{HPO_PARAM_LR}}"));
+    EXPECT_THAT(command("--lr=${lr}"), Mentions("'$'", "{lr}", "${{HPO_PARAM_LR}}"));
     EXPECT_THAT(command("${folder}/x"), HasSubstr("write {folder}"));
     EXPECT_THAT(problem(study_of(lr, "  command: [train, \"--lr={lr:.4f}\"]\n")), HasSubstr("write {lr}"));
     for (const char* text : {"{{file:net.cfg}}", "{{lr:.4f}}", "{a:1}", "{a:true}", "{a: b}", "{a:1,b:2}", "{{ lr }}",
@@ -291,11 +291,11 @@ TEST(ScriptStudy, PlaceholdersWorkOrAreRefusedInEveryPlaceThatCouldHaveThem) {
 TEST(ScriptStudy, ParametersThatWouldShareAVariableAreRefusedWithBothPlaces) {
     const std::string upper = "  LR: {type: float, low: 0.1, high: 1}\n";
     const std::string both = "  command: [train, \"{lr}\", \"{LR}\"]\n";
-    EXPECT_THAT(problem(study_of(lr + upper, both)), HasSubstr("s.yaml:5:3: 'lr' and 'LR' would be one variable"));
+    EXPECT_THAT(problem(study_of(lr + upper, both)), Mentions("s.yaml:5:3: 'lr' and 'LR'"));
     EXPECT_THAT(problem(study_of(lr + upper, both)), HasSubstr("s.yaml:4:3: note: 'lr' is here"));
     const std::string dotted = "  a.b: {type: float, low: 0.1, high: 1}\n";
     EXPECT_THAT(problem(study_of(dotted, "  command: [train, \"{a.b}\"]\n  params: {a_b: 1}\n")),
-                HasSubstr("s.yaml:7:12: 'a.b' and 'a_b' would be one variable"));
+                Mentions("s.yaml:7:12: 'a.b' and 'a_b'"));
     EXPECT_EQ(problem(study_of(lr + upper, "  command: [train]\n")), "(accepted)") << "the client passes names";
     EXPECT_EQ(problem(study_of(lr + upper, "  command: [train]\n  shim: wandb\n")), "(accepted)");
 }

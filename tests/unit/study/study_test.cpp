@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "support.hpp"
+#include "tests/support/mentions.hpp"
 #include "tests/support/paths.hpp"
 
 namespace hpo {
@@ -308,7 +309,7 @@ TEST(StudyFile, TheTaskDecidesWhichMetricsExist) {
               "val_exact_match up");
     EXPECT_THAT(objective_of("{task: regression, " + table + ", training: {class_metrics: true}}",
                              "objective: {metric: val_f1}"),
-                HasSubstr("must be val_r2, val_mae, val_mse, val_loss or loss, found val_f1"));
+                Mentions("val_r2, val_mae, val_mse, val_loss", "val_f1"));
     // A table that chooses its own task has a loss with each task.
     EXPECT_EQ(objective_of("{" + table + "}"), "val_loss down");
     EXPECT_EQ(objective_of("{" + table + "}", "objective: {metric: val_r2}"), "val_r2 up");
@@ -321,14 +322,14 @@ TEST(StudyFile, TheTaskDecidesWhichMetricsExist) {
     const std::string f1 = "objective: {metric: val_f1}";
     EXPECT_EQ(objective_of("{data: {format: synthetic}, training: {class_metrics: true}}", f1), "val_f1 up");
     EXPECT_THAT(objective_of("{data: {format: synthetic}}", f1),
-                HasSubstr("'objective.metric': a trial reports val_f1 with worker.training.class_metrics: true"));
+                Mentions("'objective.metric'", "val_f1 with worker.training.class_metrics"));
     EXPECT_EQ(objective_of("{data: {format: series, path: s.csv, target: y, window: 8}}"), "val_r2 up");
     EXPECT_THAT(objective_of("{data: {format: synthetic}}", "objective: {metric: val_perplexity}"),
-                HasSubstr("must be val_accuracy, val_loss or loss, found val_perplexity"));
+                Mentions("val_accuracy, val_loss", "val_perplexity"));
     EXPECT_THAT(objective_of("{task: regression, " + table + "}", "objective: {metric: val_accuracy}"),
-                HasSubstr("'objective.metric' must be val_r2, val_mae, val_mse, val_loss or loss, found val_accuracy"));
+                Mentions("'objective.metric'", "val_r2, val_mae, val_mse, val_loss", "val_accuracy"));
     EXPECT_THAT(objective_of("{data: {format: synthetic}}", "objective: {metric: val_r2}"),
-                HasSubstr("'objective.metric' must be val_accuracy, val_loss or loss, found val_r2"));
+                Mentions("'objective.metric'", "val_accuracy, val_loss", "val_r2"));
 }
 
 TEST(StudyFile, ReadsWithWindowsLineEndsAndAByteOrderMark) {

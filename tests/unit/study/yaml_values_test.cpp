@@ -4,6 +4,8 @@
 #include "hpo/wire.hpp"
 #include "support.hpp"
 
+#include "tests/support/mentions.hpp"
+
 namespace hpo {
 namespace {
 
@@ -93,8 +95,7 @@ TEST(YamlValues, WhatIsMeantAsItStandsIsNotWarnedOf) {
 
 TEST(YamlValues, APlaceholderInAValueIsWarnedOf) {
     EXPECT_THAT(warnings(values_head + ", params: {out: \"{folder}/x\", b: \"{other}\"}}\n"),
-                AllOf(HasSubstr("s.yaml:3:38: warning: the value is passed as it stands: {folder} is filled in"),
-                      Not(HasSubstr("{other} is filled"))));
+                AllOf(Mentions("s.yaml:3:38", "{folder}"), Not(HasSubstr("{other} is filled"))));
 }
 
 }  // namespace

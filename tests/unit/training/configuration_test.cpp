@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "tests/support/mentions.hpp"
+
 namespace hpo {
 namespace {
 
@@ -71,9 +73,9 @@ TEST(Configuration, NumbersMayComeInEitherForm) {
 }
 
 TEST(Configuration, ErrorsNameTheKeyAndWhatItMayBe) {
-    EXPECT_THAT(error_of({{"batch_size", 1.5}}), HasSubstr("training.batch_size: 1.5 is not a whole number from 1 to"));
+    EXPECT_THAT(error_of({{"batch_size", 1.5}}), Mentions("training.batch_size: 1.5"));
     EXPECT_THAT(error_of({{"batch_size", std::int64_t{0}}}), HasSubstr("training.batch_size"));
-    EXPECT_THAT(error_of({{"dropout", 1.0}}), HasSubstr("model.dropout: 1.0 is not a number from 0.0 to 0.95"));
+    EXPECT_THAT(error_of({{"dropout", 1.0}}), Mentions("model.dropout: 1.0", "0.0 to 0.95"));
     EXPECT_THAT(error_of({{"lr", std::numeric_limits<double>::quiet_NaN()}}), HasSubstr("training.lr"));
     EXPECT_THAT(error_of({{"optimizer", std::string("rmsprop")}}), HasSubstr("one of adamw|sgd|lion"));
     EXPECT_THAT(error_of({{"optimizer", std::string("adam")}}), HasSubstr("one of adamw|sgd"));
@@ -83,9 +85,8 @@ TEST(Configuration, ErrorsNameTheKeyAndWhatItMayBe) {
 }
 
 TEST(Configuration, AMicroBatchHasASampleAtLeast) {
-    EXPECT_THAT(
-        error_of({{"batch_size", std::int64_t{100}}, {"accumulation", std::int64_t{101}}}),
-        HasSubstr("training.accumulation: 101 micro-batches are more than the samples of training.batch_size (100)"));
+    EXPECT_THAT(error_of({{"batch_size", std::int64_t{100}}, {"accumulation", std::int64_t{101}}}),
+                Mentions("training.accumulation: 101 micro-batches", "training.batch_size (100)"));
 }
 
 }  // namespace
