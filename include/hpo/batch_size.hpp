@@ -13,7 +13,7 @@ inline constexpr std::int64_t smallest_auto_batch = 16;     ///< smaller batches
 inline constexpr std::int64_t largest_auto_batch = 256;     ///< from here on the machine is used well
 inline constexpr std::int64_t enough_updates_in_all = 500;  ///< with fewer updates a model is hardly trained
 
-/// The largest power of two from 16 to 256 with which an epoch of so many samples has at least 100 updates; 16 where
+/// Returns the largest power of two from 16 to 256 with which an epoch of `samples` has at least 100 updates; 16 if
 /// there is none.
 constexpr std::int64_t auto_batch_size(std::int64_t training_samples) {
     const auto most = std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(training_samples, 0)) /

@@ -34,7 +34,7 @@ class CsvReader {
           ends_of_bare_{dialect.delimiter, '"', '\r', '\n', '\t', '\0'} {}
 
     Result<void> feed(std::string_view text);
-    /// Must follow the last piece: ends the last record.
+    /// Ends the last record. Call it after the last piece.
     Result<void> finish();
 
    private:

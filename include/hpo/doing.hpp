@@ -1,5 +1,5 @@
-// What keeps the event loop's thread from its loop: told to whoever asks with SIGQUIT (orchestrator/execution/
-// questions.hpp), also while the loop cannot answer because of it.
+// The activity that keeps the event loop's thread from its loop. SIGQUIT asks for it
+// (orchestrator/execution/questions.hpp), and is answered even while the loop is kept.
 #pragma once
 
 #include <time.h>
@@ -12,7 +12,7 @@ namespace hpo {
 /// A text that lives as long as the program, "waits for a lock"; nullptr: nothing that may take long. Read by a signal
 /// handler.
 inline std::atomic<const char*> doing_now{nullptr};
-/// When that began, in milliseconds of CLOCK_MONOTONIC.
+/// The begin of that activity, in milliseconds of CLOCK_MONOTONIC.
 inline std::atomic<std::int64_t> doing_since{0};
 static_assert(std::atomic<const char*>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free);
 
@@ -23,7 +23,8 @@ inline std::int64_t monotonic_ms() {
     return static_cast<std::int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
 }
 
-/// The calling thread, which is the loop's, does this until the end of the scope; then what it did before.
+/// Names the activity of the calling thread, which is the loop's, until the end of the scope. Then the one before
+/// counts again.
 class Doing {
    public:
     explicit Doing(const char* what, std::int64_t since = monotonic_ms()) : before_since_(doing_since.exchange(since)) {

@@ -127,8 +127,8 @@ struct Decision {  ///< the answer to a report
 struct Stop {  ///< sent at any time; the trial ends at its next iteration with the outcome stopped
     AttemptId id;
 };
-/// Sent at any time to workers that have said `cores`: the cores of the host to compute on from the next operation on,
-/// with a thread each.
+/// The cores of the host to compute on from the next operation on, with a thread each. Sent at any time to workers that
+/// have said `cores`.
 struct Cores {
     std::vector<std::int64_t> cores;
 };

@@ -1,4 +1,4 @@
-// Finds what a misspelt name was meant to be.
+// Finds the name that a misspelt one stands for.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Errors: Result<T> for what a caller must expect to fail, and the exception Fatal for what ends the program.
+// Errors: Result<T> for failures that a caller must expect, and the exception Fatal for failures that end the program.
 #pragma once
 
 #include <stdexcept>

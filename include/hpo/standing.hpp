@@ -28,8 +28,8 @@ struct Standing {
     bool operator==(const Standing&) const = default;
 };
 
-/// How far a value is outside the constraint, as a share of the bound (of 1, where the bound is 0); not above 0: it is
-/// inside, or on the bound.
+/// Returns the distance of a value from the constraint, as a share of the bound (of 1 if the bound is 0). It is above 0
+/// outside of the constraint only.
 inline double violation_of(const Constraint& constraint, double value) {
     const auto unit = [](double bound) { return bound == 0 ? 1 : std::abs(bound); };
     double most = -INFINITY;
@@ -38,7 +38,7 @@ inline double violation_of(const Constraint& constraint, double value) {
     return most;
 }
 
-/// Each constraint's violation_of; empty: the study has none, or a metric is missing.
+/// Returns each constraint's violation_of; empty if the study has none, or if a metric is missing.
 inline std::vector<double> violations_of(const TrialRecord& trial, const Objective& objective) {
     std::vector<double> violations;
     for (const Constraint& constraint : objective.constraints) {
@@ -49,8 +49,8 @@ inline std::vector<double> violations_of(const TrialRecord& trial, const Objecti
     return violations;
 }
 
-/// Nothing for a trial that does not count: it diverged or failed, or one of the metrics is missing so far, or it
-/// trains the configuration of another trial again, which stands for all their seeds.
+/// Returns the standing of a trial, or nothing if it does not count: it diverged or failed, or one of the metrics is
+/// missing so far, or it trains the configuration of another trial again, which stands for all their seeds.
 inline std::optional<Standing> standing_of(const TrialRecord& trial, const Objective& objective) {
     if (trial.repeat_of != 0 || !trial.value || trial.state == TrialState::diverged ||
         trial.state == TrialState::failed)
@@ -70,7 +70,8 @@ inline std::optional<Standing> standing_of(const TrialRecord& trial, const Objec
     return standing;
 }
 
-/// The first metric of a study with several objectives or with constraints that a step lacks; empty: it has all.
+/// Returns the first metric of the objectives and constraints that a step lacks; empty if it has all, or if there is
+/// one objective.
 inline std::string missing_metric(const Report& report, const Objective& objective) {
     for (const Goal& goal : objective.further)
         if (!report.metrics.contains(goal.metric)) return goal.metric;
@@ -107,7 +108,7 @@ inline std::vector<std::size_t> pareto_front(const std::vector<Standing>& standi
     return front;
 }
 
-/// Whether the trial counts and keeps the constraints.
+/// Returns true if the trial counts and keeps the constraints.
 inline bool may_be_best(const TrialRecord& trial, const Objective& objective) {
     if (trial.repeat_of != 0 || !trial.value || trial.state == TrialState::diverged ||
         trial.state == TrialState::failed)
@@ -117,7 +118,7 @@ inline bool may_be_best(const TrialRecord& trial, const Objective& objective) {
     return standing && standing->feasible();
 }
 
-/// Whether the trial has the better value of the first objective; of equal ones the earlier trial comes first.
+/// Returns true if the trial has the better value of the first objective. Of equal ones the earlier trial comes first.
 inline bool comes_before(const TrialRecord& trial, const TrialRecord& other, const Objective& objective) {
     if (!trial.value) return false;
     if (*trial.value == *other.value) return trial.number < other.number;

@@ -29,8 +29,8 @@ struct Constraint {
     std::optional<double> min, max;
 };
 
-/// What makes one trial better than another. A trial's value is `metric` at its best step, or at its last; further
-/// metrics and those of constraints count as of the same step (standing.hpp).
+/// The order of trials. A trial's value is `metric` at its best step, or at its last; further metrics and those of
+/// constraints count as of the same step (standing.hpp).
 struct Objective {
     enum class At { best, last };
     std::string metric = "val_accuracy";
@@ -39,7 +39,7 @@ struct Objective {
     std::vector<Goal> further = {};  ///< objectives beside the first: no trial is best, a front of them is
     std::vector<Constraint> constraints = {};
 
-    /// Whether the metric alone ranks the trials.
+    /// Returns true if the metric alone ranks the trials.
     [[nodiscard]] bool simple() const { return further.empty() && constraints.empty(); }
 };
 

@@ -13,7 +13,8 @@ namespace hpo {
 
 enum class Task : std::uint8_t { classification, regression, multi_label };
 
-/// Whether trials report a metric always, where the target is the next token, or with training.class_metrics.
+/// The condition under which trials report a metric: always, if the target is the next token, or with
+/// training.class_metrics.
 enum class WhenReported : std::uint8_t { always, next_token, on_request };
 
 struct TaskMetric {

@@ -1,4 +1,4 @@
-// What the devices of a session did in an interval, as a study keeps it beside its trials.
+// The telemetry of a session's devices in an interval, as a study keeps it beside its trials.
 #pragma once
 
 #include <cstdint>

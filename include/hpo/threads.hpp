@@ -1,4 +1,4 @@
-// Starts threads beside the one that the process began with.
+// Starts threads beside the first one of the process.
 #pragma once
 
 #include <pthread.h>

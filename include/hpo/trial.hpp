@@ -66,7 +66,7 @@ inline constexpr std::array<std::string_view, 8> outcome_names{"complete", "stop
 
 constexpr std::string_view to_text(Outcome outcome) { return outcome_names[static_cast<std::size_t>(outcome)]; }
 
-/// What was predicted for an attempt at its launch, from the calibration of the device on which it trains.
+/// The prediction for an attempt at its launch, from the calibration of the device on which it trains.
 struct StepForecast {
     std::string device;       ///< as calibrations name it: "cpu", "cuda 0"; empty if nothing was predicted
     double uncorrected = 0;   ///< seconds of a step

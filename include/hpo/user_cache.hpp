@@ -1,4 +1,4 @@
-// The folder where this user's programs keep what they can make again.
+// The folder for files of this user's programs that can be made again.
 #pragma once
 
 #include <cstdlib>

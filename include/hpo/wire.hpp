@@ -146,7 +146,7 @@ Json described(const T& value) {
     }
 }
 
-/// Reads what described() returned.
+/// Reads the JSON of described().
 template <class T>
 void read(const Json& json, T& into) {
     if constexpr (std::is_same_v<T, double>) {

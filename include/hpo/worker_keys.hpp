@@ -25,12 +25,12 @@ struct WorkerKey {
     /// "key=value", or "key=a|b": the key has an effect only where that key has (one of) these values; empty: always.
     std::string_view applies_when = {};
     std::string_view excludes = {};  ///< keys that cannot be given together with this one, separated by '|'
-    /// Whether trials that train side by side (fused) may have different values.
+    /// True if trials that train side by side (fused) may have different values.
     bool per_replica = false;
-    /// Whether the result of the training depends on it; checkpoints are bound to such keys alone.
+    /// True if the result of the training depends on the key. Checkpoints are bound to these keys alone.
     bool changes_result = true;
-    /// Whether the time of an update depends on it. What is measured of one trial's speed holds for all trials that
-    /// differ in other keys alone.
+    /// True if the time of an update depends on the key. Measured speeds of a trial hold for all trials that differ in
+    /// other keys alone.
     bool changes_speed = true;
     bool required = false;  ///< it must be given wherever it applies
     bool listed = false;    ///< text: items with commas between them, which a study may also give as a list
@@ -46,14 +46,14 @@ constexpr void each_choice(std::string_view choices, F&& visit) {
     }
 }
 
-/// Whether `value` is an item of such a list.
+/// Returns true if `value` is an item of a list of choices.
 constexpr bool has_choice(std::string_view choices, std::string_view value) {
     bool found = false;
     each_choice(choices, [&](std::string_view choice) { found = found || choice == value; });
     return found;
 }
 
-/// "relu, gelu, silu": such a list for people.
+/// Returns a list of choices for people: "relu, gelu, silu".
 inline std::string choices_text(std::string_view choices, std::string_view between = ", ") {
     std::string text;
     each_choice(choices, [&](std::string_view choice) {
@@ -63,7 +63,7 @@ inline std::string choices_text(std::string_view choices, std::string_view betwe
     return text;
 }
 
-/// Whether `key` has an effect where the key `name` has `value`, as far as that one decides.
+/// Returns true if `key` has an effect while the key `name` has `value`, as far as that one decides.
 constexpr bool applies_with(const WorkerKey& key, std::string_view name, std::string_view value) {
     const auto equals = key.applies_when.find('=');
     if (equals == std::string_view::npos || key.applies_when.substr(0, equals) != name) return true;

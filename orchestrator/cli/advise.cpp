@@ -31,7 +31,7 @@ struct AdviseArguments {
     bool json = false;
 };
 
-/// Of --measure, if it has not measured what it was asked for: why. Else empty.
+/// Returns why --measure did not measure all that it was asked for; empty if it did.
 std::string what_was_measured(const StudyFacts& facts) {
     const auto count = std::count_if(facts.options.begin(), facts.options.end(),
                                      [](const TrainingOption& option) { return option.measured.has_value(); });

@@ -10,7 +10,7 @@
 
 namespace hpo {
 
-/// The subcommand of each command, with what it does.
+/// The subcommand of each command, with its action.
 using DeclaredCommands = std::vector<std::pair<CLI::App*, CommandAction>>;
 
 /// Returns all commands in the order of --help.

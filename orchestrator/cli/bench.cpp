@@ -63,7 +63,7 @@ int training_command(const BenchArguments& arguments) {
     return bench_training({study, arguments.updates, arguments.json}, environment, peaks ? &*peaks : nullptr);
 }
 
-/// Throws Fatal for an option that has no effect on what is measured.
+/// Throws Fatal for an option that has no effect on the measurements.
 void refuse_unused_options(const BenchArguments& arguments, bool has_updates, bool has_threads) {
     const auto refuse = [&](const char* option, const std::string& cure) {
         throw Fatal("hpo bench " + arguments.what + ": " + option + " has no effect here: " + cure, 2);

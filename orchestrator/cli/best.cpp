@@ -27,7 +27,7 @@ namespace hpo::commands {
 
 namespace {
 
-/// Whether the argument is the name or the folder of a study, whatever it looks like.
+/// Returns true if the argument is the name or the folder of a study, even if it looks like a trial.
 bool is_study(const std::string& argument) {
     std::error_code ignored;
     for (const std::filesystem::path& folder : {std::filesystem::path(argument), runs_folder() / argument})

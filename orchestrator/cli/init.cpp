@@ -30,7 +30,7 @@ struct InitArguments {
     bool force = false;
 };
 
-/// Asks the worker, whose readers are those of training. Throws Fatal with its message.
+/// Asks the worker, which has the readers of training. Throws Fatal with its message.
 init::DataFacts describe(const std::string& format, const std::string& path, const std::string& target) {
     std::vector<std::string> arguments{"--describe", path, "--format", format};
     if (!target.empty()) arguments.insert(arguments.end(), {"--target", target});

@@ -71,7 +71,7 @@ string usage_of(const CLI::App& command) {
     return usage + '\n';
 }
 
-/// Returns what follows "Examples:\n" in a footer.
+/// Returns the part of a footer after "Examples:\n".
 string examples_of(const CLI::App& app) {
     constexpr string_view head = "Examples:\n";
     const string footer = app.get_footer();

@@ -1,4 +1,4 @@
-// hpo note and hpo tag: what users write about a study or a trial.
+// hpo note and hpo tag: remarks of users about a study or a trial.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>

@@ -1,4 +1,4 @@
-// Prints what users have written about a study or a trial.
+// Prints the remarks of users about a study or a trial.
 #pragma once
 
 #include <string>

@@ -27,7 +27,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-/// Returns what was predicted for a step of the last attempt, and what was measured.
+/// Returns the predicted and the measured duration of a step of the last attempt.
 Json predicted_step_json(const TrialRecord& trial) {
     const StepForecast& forecast = trial.allocation->forecast;
     if (forecast.device.empty()) return nullptr;

@@ -51,7 +51,7 @@ Json answer_of(const StudySnapshot& snapshot) {
         {"configuration", best == nullptr ? Json(nullptr) : configuration_of(snapshot.study, *best)}};
 }
 
-/// All but what takes long and seldom changes.
+/// Returns all parts of the document but those that take long and seldom change.
 Json quick_parts(const StudySnapshot& snapshot, page::KeptParts& kept) {
     Json json{{"schema", json_schema},
               {"version", version},

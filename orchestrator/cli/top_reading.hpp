@@ -1,4 +1,4 @@
-// What `hpo top` reads for a picture of a study.
+// Reads a study for the pictures of `hpo top`.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ class KeptTimeLeft {
     std::string text_;
 };
 
-/// What a picture needs of the study. Does not change while it is used.
+/// The content of a picture. It does not change while it is used.
 struct Seen {
     const StudySnapshot& snapshot;
     const view::Curves& curves;

@@ -36,14 +36,14 @@ std::vector<std::string_view> items_of(std::string_view list) {
     return items;
 }
 
-/// For a POSIX shell.
+/// Quotes a word for a POSIX shell.
 std::string quoted(const std::string& word) {
     std::string text = "'";
     for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return text + "'";
 }
 
-/// A host of ssh is no option, whatever it is called.
+/// Refuses a host that ssh would read as an option.
 bool is_ssh_host(std::string_view name) {
     return !name.empty() && name.front() != '-' && std::none_of(name.begin(), name.end(), [](char c) {
         return static_cast<unsigned char>(c) <= ' ' || c == 0x7F;

@@ -25,7 +25,7 @@ using Environment = std::function<std::optional<std::string>(const char* name)>;
 Result<std::vector<Address>> addresses_of(const std::string& on, const std::filesystem::path& hpo,
                                           const Environment& environment);
 
-/// Whether this process runs in a batch step, or a shell, of a Slurm allocation of several nodes.
+/// Returns true if this process runs in a batch step, or in a shell, of a Slurm allocation of several nodes.
 bool in_allocation_of_several(const Environment& environment);
 
 /// Returns the nodes of a list as Slurm writes it: `gpu[01-03,7],login` is gpu01, gpu02, gpu03, gpu7, login. Fails for

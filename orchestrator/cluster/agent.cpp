@@ -69,7 +69,7 @@ class Agent {
           output_(loop_, ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)) {
         error_code ignored;
         output_.non_blocking(true, ignored);
-        // What a library prints must not come between frames.
+        // Output of a library must not come between frames.
         const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
         ::dup2(null.get(), STDIN_FILENO);
         ::dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -123,7 +123,8 @@ class Agent {
 
     void send(const FromAgent& message) { queue(cluster::encode(message)); }
 
-    /// Where the orchestrator reads more slowly than workers send, they wait: nothing of theirs is read meanwhile.
+    /// Queues bytes for the orchestrator. Workers that send faster than it reads wait, since their messages are not
+    /// read meanwhile.
     void queue(const std::string& bytes) {
         queued_ += bytes;
         if (!waits_to_write_) write();
@@ -137,7 +138,7 @@ class Agent {
         }
     }
 
-    /// As much as the pipe takes now. A failure means that nobody is there to be told.
+    /// Writes as much as the pipe takes now. A failure means that the orchestrator is gone.
     void write_some() {
         error_code error;
         queued_.erase(0, output_.write_some(asio::buffer(queued_), error));
@@ -220,7 +221,7 @@ class Agent {
         tick();
     }
 
-    /// Why no worker can compute on this host, whichever trial it gets: the program, a file or the data are missing.
+    /// Returns why no worker can compute on this host for any trial: the program, a file or the data are missing.
     [[nodiscard]] std::string what_is_missing() const {
         if (const auto problem = missing_program(*study_)) return problem->message + cure;
         if (const auto problem = missing_data(*study_)) return *problem + cure;

@@ -159,7 +159,7 @@ void AgentLink::await_end(milliseconds pause, milliseconds left) {
 }
 
 void AgentLink::report() {
-    // What it has printed may still be in the pipe.
+    // Its output may still be in the pipe.
     error_code error;
     if (errors_.is_open()) errors_.non_blocking(true, error);
     while (!error && errors_.is_open()) {

@@ -29,8 +29,8 @@ class AgentLink : public std::enable_shared_from_this<AgentLink> {
     AgentLink(boost::asio::io_context& loop, Callbacks callbacks);
     ~AgentLink();
 
-    /// Starts the command in a session of its own: what the terminal sends (Ctrl-C) is for the orchestrator alone.
-    /// Returns an errno.
+    /// Starts the command in a session of its own, so that signals of the terminal (Ctrl-C) reach the orchestrator
+    /// alone. Returns an errno.
     int start(const std::vector<std::string>& command);
     void send(const ToAgent& message);
     /// Closes the agent's standard input, at which it ends its workers and itself. No callback follows.

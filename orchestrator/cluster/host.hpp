@@ -1,4 +1,4 @@
-// A host of a session: its agent, and all that is known of it.
+// A host of a session: its agent, its facts and its state.
 #pragma once
 
 #include <chrono>
@@ -36,9 +36,9 @@ struct Host {
     std::vector<Slot> slots;
 
     [[nodiscard]] int devices() const { return static_cast<int>(reading.accelerators.size()); }
-    /// It has not answered yet, and may.
+    /// Returns true if the host has not answered yet, and may.
     [[nodiscard]] bool is_awaited() const { return !first_device && state != State::aside; }
-    /// No reading has come for a while.
+    /// Returns true if no reading has come for a while.
     [[nodiscard]] bool is_silent(HostClock::time_point now) const;
     /// Returns its state, and the reason, for people and programs (DeviceReservation).
     [[nodiscard]] std::pair<std::string, std::string> state_text(HostClock::time_point now) const;
@@ -46,7 +46,7 @@ struct Host {
     [[nodiscard]] std::string lost_text() const;
 };
 
-/// Whether `since` is longer than this.
+/// Returns true if `since` is longer than this number of seconds.
 bool is_over(HostClock::duration since, double seconds);
 
 }  // namespace hpo::cluster

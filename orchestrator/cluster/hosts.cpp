@@ -79,7 +79,7 @@ std::string Hosts::gone() const {
     return "no host is left: " + reasons;
 }
 
-/// Nothing of theirs is needed any more.
+/// Gives up the hosts that are silent, so that the session does not wait for their workers.
 void Hosts::leave_silent() {
     for (std::size_t i = 0; i < hosts_.size(); ++i)
         if (hosts_[i].state == Host::State::starting || hosts_[i].is_silent(HostClock::now()))
@@ -168,7 +168,7 @@ std::string Hosts::names_of_awaited() const {
     return names;
 }
 
-/// Why a host, or its GPUs, are not used; empty: they are.
+/// Returns why a host, or its GPUs, are not used; empty if they are.
 std::string Hosts::unused_part(const Host& host) const {
     if (!host.first_device || host.hello.on_device == on_device_) return {};
     return host.address.name +
@@ -233,7 +233,7 @@ void Hosts::take(std::size_t index, FromAgent&& message) {
                message);
 }
 
-/// A host has answered for the first time: its accelerators follow those of the others.
+/// Takes in a host's first answer: its accelerators follow those of the others.
 void Hosts::take_first_answer(std::size_t index) {
     Host& host = hosts_[index];
     host.first_device = devices_;
@@ -264,7 +264,7 @@ void Hosts::ended(std::size_t index, const std::string& why, bool another_versio
     lose(index, why, true);
 }
 
-/// The agent is gone, or nothing is heard of it.
+/// Takes in that the agent is gone or silent.
 void Hosts::lose(std::size_t index, const std::string& reason, bool own_fault) {
     Host& host = hosts_[index];
     if (own_fault && ++host.failures >= most_failures) return set_aside(index, reason);
@@ -293,7 +293,7 @@ void Hosts::drop(std::size_t index, Host::State state, const std::string& reason
         if (slot.worker) tell_lost(*slot.worker, host.lost_text());
 }
 
-/// No trial has caused it.
+/// Tells the engine that a worker was lost, which no trial has caused.
 void Hosts::tell_lost(WorkerIndex worker, const std::string& reason) {
     places_.erase(worker);
     execution::Exited exited;

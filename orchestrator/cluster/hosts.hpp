@@ -13,7 +13,7 @@
 
 namespace hpo::cluster {
 
-/// What the executor and the machine of a session share.
+/// The state that the executor and the machine of a session share.
 class Hosts {
    public:
     struct Place {
@@ -32,7 +32,7 @@ class Hosts {
     void poll();
     [[nodiscard]] std::vector<DeviceNotice> take_notices();
 
-    /// As SessionMachine has them.
+    /// The functions of SessionMachine with these names.
     [[nodiscard]] std::string waits_to_begin() const { return begun_ ? "" : names_of_awaited(); }
     [[nodiscard]] bool awaits() const { return !names_of_awaited().empty(); }
     [[nodiscard]] std::string gone() const;
@@ -41,14 +41,14 @@ class Hosts {
     [[nodiscard]] const std::vector<Host>& all() const { return hosts_; }
     /// Returns the hosts in the order of their first answer, in which their accelerators follow each other.
     [[nodiscard]] const std::vector<std::size_t>& answered() const { return answered_; }
-    /// Whether trials compute on accelerators, as is decided when the session begins.
+    /// Returns true if trials compute on accelerators. This is decided when the session begins.
     [[nodiscard]] bool on_device() const { return on_device_; }
     [[nodiscard]] std::optional<Place> place_of(WorkerIndex worker) const;
 
     void launch(WorkerIndex worker, const LaunchSpec& spec);
-    /// Sends what `make` returns for the worker's slot.
+    /// Sends the message that `make` returns for the worker's slot.
     void order(WorkerIndex worker, const std::function<ToAgent(int slot)>& make);
-    /// Tells an agent what the session holds of its host.
+    /// Tells an agent the session's reservations on its host.
     void tell(std::size_t host, to_agent::Holds holds);
     /// Takes at most twice `within`. Returns the names of the agents that have not ended.
     std::vector<std::string> end(std::chrono::milliseconds within);

@@ -1,4 +1,4 @@
-// The machine of a session on several hosts, read from what their agents tell.
+// The machine of a session on several hosts, from the readings of their agents.
 #pragma once
 
 #include <memory>

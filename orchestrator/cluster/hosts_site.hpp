@@ -13,7 +13,7 @@ namespace hpo::cluster {
 OpenSite open_hosts(std::vector<Address> addresses);
 
 /// Returns the study as several hosts run it: a script's trial takes a core unless it declares others, since how many
-/// run at once is not searched there. Fails, with the place and the cure, for what only one machine can do.
+/// run at once is not searched there. Fails, with the place and the cure, for settings that only one machine supports.
 Result<Study> for_several_hosts(Study study);
 
 }  // namespace hpo::cluster

@@ -15,9 +15,10 @@ namespace hpo::cluster {
 
 /// Seconds between two signs of life of the orchestrator. The agent sends a reading every second.
 inline constexpr double heartbeat_every = 5;
-/// After this time without the orchestrator an agent ends its workers and itself.
+/// The time without the orchestrator after which an agent ends its workers and itself.
 inline constexpr double agent_waits = 25;
-/// After this time without the agent the orchestrator gives its workers up. Longer, so that no trial runs twice.
+/// The time without the agent after which the orchestrator gives its workers up. It is longer, so that no trial runs
+/// twice.
 inline constexpr double orchestrator_waits = 30;
 
 namespace to_agent {

@@ -51,9 +51,9 @@ class StreamReader {
         return !broken_;
     }
 
-    /// Nothing: it has not come yet.
+    /// Returns the opening, or nothing if it has not arrived yet.
     [[nodiscard]] const std::optional<Opening>& opening() const { return opening_; }
-    /// What came before the opening.
+    /// Returns the bytes that arrived before the opening.
     [[nodiscard]] const std::string& greeting() const { return opening_ ? greeting_ : kept_; }
 
    private:

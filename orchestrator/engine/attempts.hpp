@@ -20,7 +20,7 @@ namespace hpo {
 
 class Attempts {
    public:
-    /// All references outlive it.
+    /// The parts that attempts use. All references outlive them.
     struct Uses {
         EngineContext& context;
         WorkerPool& pool;
@@ -49,7 +49,8 @@ class Attempts {
     /// Figures that an attempt leaves behind, however it ended.
     void sum_up(const Job& job);
 
-    /// How many complete trials of this session have a remark on their end, as text; empty: none.
+    /// Returns the number of complete trials of this session that have a remark on their end, as text; empty if there
+    /// are none.
     [[nodiscard]] std::string about_remarks() const;
 
    private:

@@ -80,13 +80,13 @@ struct EngineParts {
     std::optional<ConcurrencyPlan> concurrency = {};
     /// Calibrations of devices, by their index or `host_only`, where they were measured.
     std::map<int, DeviceCalibration> calibrations = {};
-    /// Whether a host may join that may fit what does not fit the present ones; not set: none may.
+    /// Returns true if a host may still join, so that trials that fit no present host wait. Not set: none may.
     std::function<bool()> awaits_hosts = {};
     /// Names of the hosts; empty where there is one, which needs no name.
     std::vector<std::string> hosts = {};
 };
 
-/// How a session ends.
+/// The end of a session.
 enum class SessionEnd { none, finished, interrupted, failed };
 
 struct EngineContext {

@@ -173,8 +173,8 @@ Result<LiveMachine> open_machine(const Study& study, const Programs& programs,
     return LiveMachine::on_cpu(study, programs.hpo);
 }
 
-/// Shares of memory, and who belongs to whom, are read beside the loop; a single process costs no more than a line of
-/// /proc, and is read now: a warm worker grows and shrinks with each trial.
+/// Shares of memory, and the parents of processes, are read beside the loop; a single process costs no more than a line
+/// of /proc, and is read now: a warm worker grows and shrinks with each trial.
 std::vector<TreeReading> LiveMachine::read_trees(std::span<const std::int64_t> roots) const {
     const std::vector<std::optional<TreeReading>> latest = watch_->latest(roots);
     std::vector<TreeReading> readings;

@@ -34,7 +34,7 @@ class LiveMachine final : public SessionMachine {
     static Result<LiveMachine> make(const Study& study, const std::filesystem::path& hpo,
                                     const std::function<void(const DeviceNotice&)>& tell = {});
 
-    /// Whatever `resources.backend` says.
+    /// Makes the machine of trials on the host, regardless of `resources.backend`.
     static LiveMachine on_cpu(const Study& study, const std::filesystem::path& hpo) {
         return {study, DeviceMonitor({.program = hpo})};
     }

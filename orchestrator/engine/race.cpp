@@ -38,7 +38,7 @@ void Race::ended(std::int64_t first) { entries_[first].trains = false; }
 std::optional<std::int64_t> Race::next() const {
     if (order_.empty()) return std::nullopt;
     const Entry& best = entries_.at(order_.begin()->second);
-    // A single seed is the least certain: beyond what it may be off, the search can end.
+    // A single seed is the least certain. The search can end once its possible error is exceeded.
     const Entry single{.mean = 0, .seeds = 1};
     for (const auto& [mean, first] : order_) {
         Entry least_certain = single;

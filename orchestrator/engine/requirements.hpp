@@ -1,5 +1,5 @@
-// Resources that the trials of a study need, as far as known: answered by a worker, predicted from what others took, or
-// learned when one ran out of memory. It reads no machine and starts nothing.
+// Resources that the trials of a study need, as far as known: answered by a worker, predicted from the measured memory
+// of others, or learned when one ran out of memory. It reads no machine and starts nothing.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a session shows while it runs, and its outcome.
+// The observer of a session, and the session's outcome.
 #pragma once
 
 #include <cstdint>

@@ -56,11 +56,11 @@ class SessionMachine {
     [[nodiscard]] virtual std::vector<Footprint> usage(std::span<const WorkerIndex> workers) const = 0;
     /// Returns the times of the threads of a worker and its descendants, if readable.
     [[nodiscard]] virtual std::optional<ThreadTime> thread_time(WorkerIndex worker, Seconds now) = 0;
-    /// Why no host is left for any trial; empty while one is, or may come back.
+    /// Returns why no host is left for any trial; empty while one is, or may come back.
     [[nodiscard]] virtual std::string gone() const { return {}; }
     /// Names the hosts without which the session does not begin yet; empty: it can begin.
     [[nodiscard]] virtual std::string waits_to_begin() const { return {}; }
-    /// Whether a host may join that has not answered yet.
+    /// Returns true if a host that has not answered yet may join.
     [[nodiscard]] virtual bool awaits_hosts() const { return false; }
     /// The session ends: workers on hosts that are silent are not waited for.
     virtual void leave_silent_hosts() {}

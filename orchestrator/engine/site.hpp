@@ -47,7 +47,7 @@ struct SiteRequest {
 };
 using OpenSite = std::function<Result<SessionSite>(const SiteRequest&)>;
 
-/// This machine.
+/// Opens this machine.
 Result<SessionSite> open_local_site(const SiteRequest& request);
 
 }  // namespace hpo

@@ -252,7 +252,7 @@ void StudySession::store_the_end(const RunOutcome& outcome) {
     }
 }
 
-// ---- What the engine and clients may ask for.
+// ---- Answers to the engine and to clients.
 
 EngineParts StudySession::parts() {
     return {.study = study_,
@@ -328,7 +328,7 @@ Result<void> StudySession::settle() {
     }
 }
 
-// ---- What the user sees.
+// ---- Output for the user.
 
 /// Calls `announcement` once all events up to now survive a loss of power.
 void StudySession::announce(std::function<void()> announcement) {

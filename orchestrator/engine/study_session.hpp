@@ -60,7 +60,7 @@ class StudySession {
     RunOutcome end();
     void store_the_end(const RunOutcome& outcome);
 
-    // What the engine and clients may ask for.
+    // Answers to the engine and to clients.
     EngineParts parts();
     ControlActions control_actions();
     Machine read_machine(std::span<const WorkerIndex> workers, std::optional<WorkerIndex> reusable);
@@ -68,7 +68,7 @@ class StudySession {
     void interrupt(const std::string& reason);
     Result<void> settle();
 
-    // What the user sees.
+    // Output for the user.
     void announce(std::function<void()> what);
     void show_stored();
     void tell(const Notice& notice);

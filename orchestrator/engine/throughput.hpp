@@ -1,5 +1,5 @@
 // How many trials run at once, by their throughput: feeds a search for each device (scheduling/device_concurrency.hpp)
-// with what the workers do, and applies its limits to placement.
+// with the events of workers, and applies its limits to placement.
 #pragma once
 
 #include <cstdint>

@@ -8,9 +8,8 @@
 
 namespace hpo {
 
-/// From its construction on, this process is the subreaper of the processes below it. When the supervisor of a worker
-/// is killed, the worker's descendants become children of this process, also those that have cleared their environment
-/// and are found by no tag.
+/// Makes this process the subreaper of the processes below it. When the supervisor of a worker is killed, the worker's
+/// descendants become children of this process, also those that have cleared their environment and are found by no tag.
 class Adoptions {
    public:
     /// Children that this process has already, such as a `tee` of the shell that became it, are never killed.

@@ -100,8 +100,8 @@ bool WorkerConnection::send(std::span<const OrchestratorMessage> messages) {
     return true;
 }
 
-/// As much as the socket takes now, and the rest when it takes more. A connection that takes no more is shut down, so
-/// that read() sees its end, after it has taken in what the peer had sent before.
+/// Writes as much as the socket takes now, and the rest when it takes more. A connection that takes no more is shut
+/// down, so that read() sees its end, after all earlier messages of the peer.
 void WorkerConnection::write() {
     error_code error;
     queued_.erase(0, socket_.write_some(asio::buffer(queued_), error));

@@ -8,8 +8,8 @@
 
 namespace hpo {
 
-/// Makes SIGINT and SIGTERM end the process where it was started with them ignored, as a shell without job control does
-/// with what it starts in the background. Interrupts takes them in any case: one that comes before is not lost.
+/// Makes SIGINT and SIGTERM end a process that was started with them ignored, as a shell without job control starts
+/// commands in the background. Interrupts takes both signals in any case: one that comes earlier is not lost.
 void heed_interrupts();
 
 class Interrupts {
@@ -25,7 +25,7 @@ class Interrupts {
     Interrupts(const Interrupts&) = delete;
     Interrupts& operator=(const Interrupts&) = delete;
 
-    /// Whether SIGHUP was ignored at the start: the program is meant to outlive its terminal then.
+    /// Returns true if SIGHUP was ignored at the start: the program is meant to outlive its terminal then.
     [[nodiscard]] bool outlives_terminal() const { return outlives_terminal_; }
 
    private:

@@ -23,7 +23,7 @@ SoftLimits raise_soft_limits();
 std::vector<std::string> to_arguments(const SoftLimits& limits);
 SoftLimits soft_limits_from(int argc, char** argv, int first);
 
-/// Lowers the soft limits of the calling process to `limits`; never raises one. Safe after fork().
+/// Lowers the soft limits of the calling process to `limits`; never raises one. May be called after fork().
 void apply(const SoftLimits& limits);
 
 /// Returns true if a launch failed because of a shortage that may end soon: of processes, descriptors or memory of the

@@ -176,7 +176,7 @@ class LocalExecutor::Impl {
             act();
         });
     }
-    /// As above, unless the worker that runs now has ended by then.
+    /// Does the same, unless the worker that runs now has ended by then.
     template <class F>
     void after(LocalWorker& worker, std::chrono::steady_clock::duration delay, F&& act) {
         after(delay, [&worker, launch = worker.launches, act = std::forward<F>(act)] {

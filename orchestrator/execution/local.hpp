@@ -39,8 +39,8 @@ class LocalExecutor final : public SessionExecutor {
     /// Calls end() with 2 seconds.
     ~LocalExecutor() override;
 
-    /// Usually takes milliseconds. Processes that are stuck in the kernel, or below a supervisor that is, are waited
-    /// for at most twice `within`; returns the ids of those that are left.
+    /// Returns the ids of processes that are left. Usually takes milliseconds. Processes that are stuck in the kernel,
+    /// or below a supervisor that is, are waited for at most twice `within`.
     std::vector<std::string> end(std::chrono::milliseconds within) override;
 
     void launch(WorkerIndex index, const LaunchSpec& spec) override;

@@ -1,4 +1,4 @@
-// Lists the threads of this process, for people who look into it.
+// Lists the threads of this process, for the answer to SIGQUIT.
 #pragma once
 
 #include <string>

@@ -21,7 +21,7 @@ class Preloader {
     explicit Preloader(const Start& worker);
 
     [[nodiscard]] bool ready() const { return pid_ != 0; }
-    /// Why it cannot be used; empty as long as no reason is known.
+    /// Returns why it cannot be used; empty as long as no reason is known.
     [[nodiscard]] const std::string& problem() const { return problem_; }
 
     /// Orders a worker and returns the read end of its output; empty if that failed, see problem().
@@ -29,9 +29,10 @@ class Preloader {
     /// Reads the messages that have arrived, without blocking. Returns the pid of the worker that was ordered once it
     /// runs.
     std::optional<pid_t> read();
-    /// To be called for each child that was reaped: it may be the interpreter or the process that waits to be a worker.
+    /// Takes in a reaped child, which may be the interpreter or the process that waits to become a worker. Call it for
+    /// each.
     void reaped(pid_t pid, int status);
-    /// Whether `pid` belongs to the preloader, not to the worker.
+    /// Returns true if `pid` belongs to the preloader, not to the worker.
     [[nodiscard]] bool keeps(pid_t pid) const { return pid == pid_ || pid == standby_; }
     /// Kills the interpreter and the process that waits to be a worker.
     void end();

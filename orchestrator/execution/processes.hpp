@@ -15,13 +15,14 @@ namespace hpo {
 /// Name of the environment variable that holds a worker's tag: the study's tag, ':' and the worker index.
 inline constexpr const char* tag_variable = "HPO_TAG";
 
-/// Its name up to version 0.1.0. Processes that such a version left behind are found by it.
+/// The variable's name up to version 0.1.0, by which processes of these versions are found.
 inline constexpr const char* old_tag_variable = "HPO_MARK";
 
 /// Name of a supervisor's process, as ps shows it; sweeps recognise supervisors by it.
 inline constexpr const char* supervisor_name = "hpo-supervisor";
 
-/// Whether a sweep kills supervisors too. Supervisors that sweep at the same time must not kill each other half-way.
+/// The part of supervisors in a sweep: killed, too, or spared. Supervisors that sweep at the same time must not kill
+/// each other half-way.
 enum class Supervisors { too, spared };
 
 /// Returns all processes in /proc.

@@ -9,9 +9,9 @@
 
 namespace hpo {
 
-/// While it lives, SIGQUIT is a question, also where the process was started with SIGQUIT ignored. What keeps the
-/// process from its event loop (hpo/doing.hpp) is written to stderr at once, and so is that the loop has left the last
-/// question unanswered. A process has at most one Questions at a time.
+/// Makes SIGQUIT a question until destruction, even if the process was started with SIGQUIT ignored. The activity that
+/// keeps the process from its event loop (hpo/doing.hpp) is written to stderr at once, and so is the fact that the loop
+/// left the last question unanswered. A process has at most one Questions at a time.
 class Questions {
    public:
     /// Throws std::system_error if there are no descriptors left.
@@ -20,7 +20,7 @@ class Questions {
     Questions(const Questions&) = delete;
     Questions& operator=(const Questions&) = delete;
 
-    /// From now on, until the listener's destruction, the loop calls `answer` after each question.
+    /// Makes the loop call `answer` after each question until destruction.
     class Listener {
        public:
         Listener(Questions& questions, boost::asio::io_context& loop, std::function<void()> answer);

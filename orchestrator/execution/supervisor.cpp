@@ -32,7 +32,7 @@ using std::chrono::milliseconds;
 constexpr std::size_t chunk_bytes = 64 * 1024;
 /// Bytes of unsent events above which the worker's output is left in its pipe, so that the worker waits.
 constexpr std::size_t backlog_bytes = 256 * 1024;
-/// Most output that is read after the worker's end; whoever writes more then is not a descendant.
+/// Limit of the output that is read after the worker's end. More would come from a process that is no descendant.
 constexpr std::size_t last_output_bytes = 1024 * 1024;
 /// Pause between two rounds of killing, if no SIGCHLD comes.
 constexpr milliseconds kill_again{10};
@@ -108,7 +108,7 @@ int Supervisor::run() {
     return 0;
 }
 
-/// Called when the orchestrator is gone. If another supervisor of the study was killed too, only the remaining ones can
+/// Sweeps once the orchestrator is gone. If another supervisor of the study was killed too, only the remaining ones can
 /// end its worker.
 void Supervisor::sweep_orphans() {
     const char* tag = std::getenv(tag_variable);
@@ -215,7 +215,7 @@ void Supervisor::read_preloader() {
     if (!preloader_->problem().empty()) give_preloader_up();
 }
 
-/// From now on each worker is started by its command. A process that was forked for a worker ends with the preloader.
+/// Starts each further worker by its command. A process that was forked for a worker ends with the preloader.
 void Supervisor::give_preloader_up() {
     if (!preloads_ || !preloader_) return;
     preloads_ = false;
@@ -228,7 +228,7 @@ void Supervisor::give_preloader_up() {
     if (!clearing_) preloader_.reset();
 }
 
-/// Called when no process of the preloader and of the worker ordered from it is left.
+/// Goes on once no process of the preloader and of the worker ordered from it is left.
 void Supervisor::cleared() {
     clearing_ = false;
     preloader_.reset();

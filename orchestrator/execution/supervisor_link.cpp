@@ -81,7 +81,7 @@ void SupervisorLink::read() {
     });
 }
 
-/// Called when the pipe is closed or carries invalid frames.
+/// Takes in that the pipe is closed or carries invalid frames.
 void SupervisorLink::ended() {
     destroy();
     await_end(milliseconds(1));

@@ -34,9 +34,9 @@ class SupervisorLink : public std::enable_shared_from_this<SupervisorLink> {
     void order(supervisor::Order order, std::string_view payload = {});
     /// Closes the pipe, upon which the supervisor kills all its descendants and exits. No callback follows.
     void close();
-    /// After close(): blocks until the supervisor has exited and was reaped. Returns false at the deadline.
+    /// Blocks until the supervisor has exited and was reaped. Returns false at the deadline. Call it after close().
     bool wait(std::chrono::steady_clock::time_point deadline);
-    /// After close(): sends SIGKILL to the supervisor itself.
+    /// Sends SIGKILL to the supervisor itself. Call it after close().
     void destroy();
 
    private:

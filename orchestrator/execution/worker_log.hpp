@@ -1,5 +1,5 @@
-// The log of a worker's stdout and stderr: a file of limited size, and the last lines for messages. What cannot be
-// written is dropped, so that a log never harms a trial.
+// The log of a worker's stdout and stderr: a file of limited size, and the last lines for messages. Output that cannot
+// be written is dropped, so that a log never harms a trial.
 #pragma once
 
 #include <cstdint>

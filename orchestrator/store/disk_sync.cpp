@@ -18,7 +18,7 @@ namespace hpo {
 
 namespace {
 
-/// Least time between the starts of two synchronisations unless a caller waits, so that trials that end every
+/// The shortest time between the starts of two synchronisations unless a caller waits, so that trials that end every
 /// millisecond do not keep the disk and a core busy.
 constexpr std::chrono::milliseconds pause{10};
 

@@ -26,7 +26,7 @@ Result<void> can_lock_in(const std::filesystem::path& folder);
 std::optional<std::int64_t> free_space(const std::filesystem::path& path);
 
 /// Returns the permissions of a file in `folder` on which even a reader's lock can block the study: access for the
-/// owner, and for those who may write to the folder, as they can change the study anyway.
+/// owner, and for users who may write to the folder, as they can change the study anyway.
 mode_t mode_of_locked_files(const std::filesystem::path& folder);
 
 }  // namespace hpo

@@ -17,7 +17,7 @@ struct Holder {
     std::string socket;  ///< path of the control socket; empty: none yet
 };
 
-/// Held until destruction. Not inherited by programs that the holder starts.
+/// The lock of a study, held until destruction. Programs that the holder starts do not inherit it.
 class HolderLock {
    public:
     /// Takes the lock for this process. Fails with the holder's pid and host if another process (or another HolderLock)

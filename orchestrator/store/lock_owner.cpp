@@ -66,7 +66,7 @@ std::vector<FileLock> locks_on(const std::filesystem::path& file) {
 }
 
 /// The writer waits for byte 120 of the shared memory (https://www.sqlite.org/walformat.html, section 2.3.1), for 122
-/// while the log is recovered, and for whoever has the database for itself alone.
+/// while the log is recovered, and for a process that has the database exclusively.
 std::string lockers_of(const std::filesystem::path& database) {
     std::set<std::int64_t> found;
     bool unknown = false;

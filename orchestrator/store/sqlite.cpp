@@ -106,7 +106,7 @@ struct Database::Patience {
     std::function<bool(double)> go_on;
     std::int64_t since = 0;  ///< as hpo/doing.hpp counts
 
-    /// As sqlite3_busy_handler calls it: `times` counts from 0 for each lock.
+    /// The handler of sqlite3_busy_handler: `times` counts from 0 for each lock.
     static int ask(void* self, int times) {
         auto& patience = *static_cast<Patience*>(self);
         const std::int64_t now = monotonic_ms();

@@ -22,7 +22,7 @@ class StoredRows {
     Result<void> follow_schema();
     [[nodiscard]] std::int64_t schema() const { return schema_; }
 
-    /// As the functions of Store (store.hpp).
+    /// The functions of Store with these names (store.hpp).
     Result<std::vector<StoredEvent>> events(std::int64_t after, std::size_t limit);
     Result<StoredEvent> proposal(std::int64_t trial);
     Result<std::vector<StoredEvent>> steps(std::int64_t trial);

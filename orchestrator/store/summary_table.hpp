@@ -24,7 +24,7 @@ class SummaryTable {
     /// `database` outlives the object.
     explicit SummaryTable(sqlite::Database& database) : database_(database) {}
 
-    /// Call them first, once the database has the table. Before, there is no summary.
+    /// Prepare the table's statements. Call them first, once the database has the table. Before, there is no summary.
     Result<void> prepare_reading();
     Result<void> prepare_writing();
 
