@@ -1,5 +1,5 @@
-// Small systems of linear equations with a symmetric positive definite matrix A [n, n] in row-major order, of which only
-// the lower triangle is read. sampling/dense.hpp has the faster functions for Gaussian processes.
+// Small systems of linear equations with a symmetric positive definite matrix A [n, n] in row-major order, of which
+// only the lower triangle is read. sampling/dense.hpp has the faster functions for Gaussian processes.
 #pragma once
 
 #include <algorithm>

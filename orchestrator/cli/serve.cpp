@@ -139,7 +139,8 @@ CommandAction serve_studies(CLI::App& app) {
     app.add_option("--token-file", arguments->token_file, "A file of mode 600 with the token that every viewer needs");
     app.add_option("--tls-cert", arguments->certificate, "The certificate, in PEM, for https");
     app.add_option("--tls-key", arguments->key, "Its key, in PEM");
-    app.add_flag("--insecure", arguments->insecure, "Serve others without TLS: who listens on the way reads the token");
+    app.add_flag("--insecure", arguments->insecure,
+                 "Serve others without TLS: anybody on the network path can read the token");
     app.add_flag("--allow-control", arguments->control, "Let viewers stop trials and studies, and add notes and tags");
     return [arguments] { return serve_command(*arguments); };
 }
