@@ -24,12 +24,13 @@ double covariance(const std::vector<double>& a, const std::vector<double>& b) {
     return sum / n;
 }
 
-/// Returns the fraction of the variance of the trials `of` that a forest predicts. The forest must be fitted to others.
-double explained_by(const Forest& forest, const BinnedTrials& trials, const std::vector<std::size_t>& of) {
+/// Returns the share of the variance of the trials `of` that trees predict, which were fitted to other trials.
+/// others.
+double explained_by(const BoostedTrees& fitted, const BinnedTrials& trials, const std::vector<std::size_t>& of) {
     double mean = 0, left = 0, all = 0;
     for (const std::size_t i : of) mean += trials.values[i] / static_cast<double>(of.size());
     for (const std::size_t i : of) {
-        const double miss = trials.values[i] - forest.predict(trials.points[i]);
+        const double miss = trials.values[i] - fitted.predict(trials.points[i]);
         left += miss * miss;
         all += (trials.values[i] - mean) * (trials.values[i] - mean);
     }
@@ -60,7 +61,7 @@ Points points_everywhere(const std::vector<std::size_t>& bins, const Uniform& un
     return points;
 }
 
-/// Forests of the two halves of some trials, for several random splits.
+/// Boosted trees of the two halves of some trials, for several random splits.
 class Splits {
    public:
     Splits(const BinnedTrials& trials, Indices of, int count, const Points& everywhere, const Uniform& uniform)
@@ -69,8 +70,8 @@ class Splits {
             shuffle(of, uniform);
             const auto middle = of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2);
             const Indices one(of.begin(), middle), other(middle, of.end());
-            halves_.emplace_back(Forest(trials, one, trees_a_half, uniform),
-                                 Forest(trials, other, trees_a_half, uniform));
+            halves_.emplace_back(BoostedTrees(trials, one, trees_a_half, uniform),
+                                 BoostedTrees(trials, other, trees_a_half, uniform));
             const auto& [a, b] = halves_.back();
             explained_ += (explained_by(a, trials, other) + explained_by(b, trials, one)) / (2.0 * count);
             std::vector<double> by_a, by_b;
@@ -91,7 +92,7 @@ class Splits {
    private:
     [[nodiscard]] double share_of(double part) const { return whole_ > 0 ? std::clamp(part / whole_, 0.0, 1.0) : 0; }
 
-    std::vector<std::pair<Forest, Forest>> halves_;
+    std::vector<std::pair<BoostedTrees, BoostedTrees>> halves_;
     std::vector<double> alone_;  ///< covariances by dimension, summed over the splits, as `whole_`
     double whole_ = 0, explained_ = 0;
 };

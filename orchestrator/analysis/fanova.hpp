@@ -1,8 +1,8 @@
 // Functional analysis of variance: the share of a metric's variance over the whole space that each parameter explains
 // alone (Hutter, Hoos, Leyton-Brown: "An efficient approach for assessing hyperparameter importance", ICML 2014).
 //
-// Trees are fitted to the trials (forest.hpp). Their marginal means are taken over the declared space, not over the
-// trials, so the distribution of the sampled points affects only the accuracy of the estimate.
+// Trees are fitted to the trials (boosted_trees.hpp). Their marginal means are taken over the declared space, not over
+// the trials, so the distribution of the sampled points affects only the accuracy of the estimate.
 //
 // Trees fit noise, and the variance of their predictions is never negative. A parameter without effect would therefore
 // appear to have one. To avoid this bias the trials are split at random into two halves, repeatedly, and the variance
@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "orchestrator/analysis/forest.hpp"
+#include "orchestrator/analysis/boosted_trees.hpp"
 
 namespace hpo::analysis {
 

@@ -122,13 +122,13 @@ TEST(Fanova, TellsWhatTwoParametersExplainTogetherAndCategoriesToo) {
     EXPECT_NEAR(variance.pairs[0].share.share, 0.15, 0.08);
 }
 
-TEST(Forest, ItsMeansAreThoseOfItsPredictions) {
+TEST(BoostedTrees, ItsMeansAreThoseOfItsPredictions) {
     BinnedTrials trials = searched("random", 60, 3);
     trials.bins = {32, 32, 32, 32, 32};
     std::vector<std::size_t> all;
     for (std::size_t i = 0; i < trials.points.size(); ++i) all.push_back(i);
     std::uint64_t element = 0;
-    const Forest forest(trials, all, 5, [&] { return draw_unit(1, Purpose::synthetic, 9, element++); });
+    const BoostedTrees fitted(trials, all, 5, [&] { return draw_unit(1, Purpose::synthetic, 9, element++); });
     std::vector<double> sums(32, 0.0);
     const int count = 20000;
     double mean = 0;
@@ -137,12 +137,12 @@ TEST(Forest, ItsMeansAreThoseOfItsPredictions) {
         for (int d = 0; d < 5; ++d)
             point.push_back(static_cast<int>(
                 32 * draw_unit(2, Purpose::synthetic, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(d))));
-        mean += forest.predict(point) / count;
+        mean += fitted.predict(point) / count;
         point[0] = i % 32;
-        sums[static_cast<std::size_t>(i % 32)] += forest.predict(point) / (count / 32.0);
+        sums[static_cast<std::size_t>(i % 32)] += fitted.predict(point) / (count / 32.0);
     }
-    EXPECT_NEAR(forest.mean(), mean, 0.005);
-    const std::vector<double> marginal = forest.marginal(0), both = forest.marginal(0, 1);
+    EXPECT_NEAR(fitted.mean(), mean, 0.005);
+    const std::vector<double> marginal = fitted.marginal(0), both = fitted.marginal(0, 1);
     for (std::size_t bin = 0; bin < 32; ++bin) {
         EXPECT_NEAR(marginal[bin], sums[bin], 0.02) << bin;
         double row = 0;

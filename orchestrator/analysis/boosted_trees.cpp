@@ -1,4 +1,4 @@
-#include "orchestrator/analysis/forest.hpp"
+#include "orchestrator/analysis/boosted_trees.hpp"
 
 #include <algorithm>
 #include <array>
@@ -26,7 +26,7 @@ struct Split {
 }  // namespace
 
 /// The trials of a forest, a row each, and what is left of their values.
-struct Forest::Rows {
+struct BoostedTrees::Rows {
     std::size_t dimensions = 0;
     std::vector<std::uint8_t> bins;  ///< by trial, then by dimension
     std::vector<double> left_over;   ///< by trial: the value without the predictions of the trees so far
@@ -35,7 +35,7 @@ struct Forest::Rows {
 };
 
 /// A trial of a bootstrap sample.
-struct Forest::Drawn {
+struct BoostedTrees::Drawn {
     std::uint32_t trial = 0;
     std::uint32_t times = 0;
 };
@@ -85,8 +85,8 @@ void try_dimension(const BinnedTrials& trials, const BinSum* sums, const BinSum&
 
 }  // namespace
 
-Forest::Forest(const BinnedTrials& trials, const std::vector<std::size_t>& of, int trees,
-               const std::function<double()>& uniform)
+BoostedTrees::BoostedTrees(const BinnedTrials& trials, const std::vector<std::size_t>& of, int trees,
+                           const std::function<double()>& uniform)
     : bins_(trials.bins) {
     std::vector<BinSet> space;
     for (const std::size_t bins : bins_) space.push_back(all_bins(bins));
@@ -115,8 +115,8 @@ Forest::Forest(const BinnedTrials& trials, const std::vector<std::size_t>& of, i
     }
 }
 
-int Forest::grow(Tree& tree, const BinnedTrials& trials, const Rows& rows, std::vector<Drawn> of,
-                 std::vector<BinSet> box, int depth) {
+int BoostedTrees::grow(Tree& tree, const BinnedTrials& trials, const Rows& rows, std::vector<Drawn> of,
+                       std::vector<BinSet> box, int depth) {
     const int number = static_cast<int>(tree.size());
     tree.emplace_back();
     BinSum total;
@@ -157,7 +157,7 @@ int Forest::grow(Tree& tree, const BinnedTrials& trials, const Rows& rows, std::
 }
 
 template <class Bin>
-double Forest::predict(const Tree& tree, const Bin* point) {
+double BoostedTrees::predict(const Tree& tree, const Bin* point) {
     std::size_t at = 0;
     while (tree[at].left >= 0)
         at = static_cast<std::size_t>((tree[at].left_bins >> point[tree[at].dimension]) & 1 ? tree[at].left
@@ -165,19 +165,19 @@ double Forest::predict(const Tree& tree, const Bin* point) {
     return tree[at].value;
 }
 
-double Forest::predict(const std::vector<int>& point) const {
+double BoostedTrees::predict(const std::vector<int>& point) const {
     double sum = base_;
     for (const Tree& tree : trees_) sum += predict(tree, point.data());
     return sum;
 }
 
-double Forest::mean() const {
+double BoostedTrees::mean() const {
     double sum = base_;
     for (const Leaf& leaf : leaves_) sum += leaf.value * leaf.share;
     return sum;
 }
 
-std::vector<double> Forest::marginal(std::size_t dimension) const {
+std::vector<double> BoostedTrees::marginal(std::size_t dimension) const {
     std::vector<double> means(bins_[dimension], base_);
     for (const Leaf& leaf : leaves_) {
         const double each = leaf.value * leaf.share * static_cast<double>(bins_[dimension]) /
@@ -188,7 +188,7 @@ std::vector<double> Forest::marginal(std::size_t dimension) const {
     return means;
 }
 
-std::vector<double> Forest::marginal(std::size_t first, std::size_t second) const {
+std::vector<double> BoostedTrees::marginal(std::size_t first, std::size_t second) const {
     std::vector<double> means(bins_[first] * bins_[second], base_);
     for (const Leaf& leaf : leaves_) {
         const double each = leaf.value * leaf.share * static_cast<double>(bins_[first] * bins_[second]) /

@@ -28,12 +28,12 @@ struct BinnedTrials {
 /// A set of bins of one dimension, as a bit mask.
 using BinSet = std::uint32_t;
 
-class Forest {
+class BoostedTrees {
    public:
     /// Grows `trees` trees from the trials with the indices `of`, of which there must be at least one. `uniform`
     /// returns random numbers in [0, 1).
-    Forest(const BinnedTrials& trials, const std::vector<std::size_t>& of, int trees,
-           const std::function<double()>& uniform);
+    BoostedTrees(const BinnedTrials& trials, const std::vector<std::size_t>& of, int trees,
+                 const std::function<double()>& uniform);
 
     /// Returns the sum of the predictions of all trees.
     [[nodiscard]] double predict(const std::vector<int>& point) const;
