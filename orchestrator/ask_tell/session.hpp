@@ -18,6 +18,9 @@
 
 namespace hpo::ask_tell {
 
+/// The reason of a session that ended since its study needs no further one.
+inline constexpr char study_over[] = "the study is over";
+
 /// A trial that is handed out to the caller.
 struct Offer {
     std::int64_t trial = 0;

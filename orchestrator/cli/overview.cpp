@@ -61,7 +61,7 @@ std::string next_steps(const Study& study, const TrialRecord* best, std::string_
     const std::string& name = study.name;
     std::string text = "Next:\n";
     if (state == "running") text += step("hpo top " + name, "watch its trials") + step("hpo stop " + name, "end it");
-    if (state == "interrupted") text += step("hpo run " + name, "go on with it");
+    if (state == "interrupted" && study.has_worker()) text += step("hpo run " + name, "go on with it");
     if (state == "failed") text += step("hpo show " + name, "find out why");
     text += steps_with_best(study, best);
     if (state == "finished") text += step("hpo report " + name, "a page with charts");

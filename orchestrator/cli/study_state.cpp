@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hpo/standing.hpp"
+#include "orchestrator/ask_tell/session.hpp"
 
 namespace hpo {
 
@@ -12,7 +13,9 @@ std::string_view state_of(const StudySnapshot& snapshot) {
     // A study may finish before its budget of trials is used up: when its space or its patience is exhausted.
     const bool all_ended = !trials.empty() && ended == static_cast<std::int64_t>(trials.size());
     if (snapshot.holder) return "running";
-    if (ended < snapshot.study.budget.trials && !all_ended) return "interrupted";
+    // A program that searches by itself is free to stop at any trial: that its trials have ended says nothing.
+    const bool over = snapshot.study.has_worker() ? all_ended : snapshot.record.end_reason == ask_tell::study_over;
+    if (ended < snapshot.study.budget.trials && !over) return "interrupted";
     const bool failed = std::all_of(trials.begin(), trials.end(), [](const TrialRecord& trial) {
         return trial.state == TrialState::failed || trial.state == TrialState::diverged;
     });

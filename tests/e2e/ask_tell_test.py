@@ -223,6 +223,7 @@ class PythonStudy(Case):
         self.hpo("stop", "searched", status=1)
         self.assertIn("is not running", self.error)
         self.assertIn("stopped by the user", self.hpo("top", "searched", "--once"))
+        self.assertRegex(self.hpo("ls"), r"searched +interrupted +4/")
 
     def test_a_socket_that_nobody_reads_or_that_floods_does_no_harm(self):
         self.study(STUDY)
