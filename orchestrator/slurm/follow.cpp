@@ -44,7 +44,6 @@ class Follower {
 
     RunOutcome run() {
         place();
-        signals_.emplace();  // until then a signal ends the process, and the next finds a job that it has submitted
         watch_.read();
         for (;;) {
             if (const int signal = signals_->wait(draw_every); signal != 0) on_signal(signal);
@@ -61,10 +60,14 @@ class Follower {
    private:
     void say(const std::string& text) { observer_.notice({Notice::Level::news, 0, "hpo: " + text}); }
 
-    /// Finds the job in the queue, or submits it.
+    /// Finds the job in the queue, or submits it. Meanwhile a signal ends the process at once, even if Slurm does not
+    /// answer: sbatch goes on, and the next process finds its job. Signals are taken before the user can read
+    /// that there is a job, since Ctrl-C is about it from then on.
     void place() {
+        signals_.reset();
         const Placed placed = find_or_submit(commands_, what_.study.resources.slurm, what_.job, what_.folder,
                                              [this](const std::string& text) { say(text); });
+        signals_.emplace();
         id_ = placed.id;
         watch_.submitted();
         if (!placed.found)
@@ -156,9 +159,9 @@ class Follower {
 
     /// Cancels the job if the user wants that, and goes on until it has ended. Else throws, and leaves it running.
     void on_signal(int signal) {
-        if (cancelled_) throw Fatal("", exit_status_of(signal));
+        if (cancelled_) leave(signal);
         if (signal == SIGINT && ::isatty(STDIN_FILENO) && ::isatty(STDERR_FILENO) && asks_to_cancel()) {
-            const Answer answer = commands_.run({"scancel", id_});
+            const Answer answer = cancel();
             if (answer.status == 0) {
                 cancelled_ = true;
                 ask_at_ = clock_.now();
@@ -166,10 +169,22 @@ class Follower {
             }
             observer_.answer("hpo: " + failure_of("scancel", answer) + '\n');
         }
-        commands_.give_up();
         observer_.answer("hpo: job " + id_ + " goes on without this terminal; follow it: " + what_.again +
                          "; end it: scancel " + id_ + '\n');
+        leave(signal);
+    }
+
+    [[noreturn]] void leave(int signal) {
+        commands_.give_up();  // the end of this process waits for the question to Slurm
         throw Fatal("", exit_status_of(signal));
+    }
+
+    /// A further signal ends a scancel that hangs.
+    Answer cancel() {
+        auto answer = std::async(std::launch::async, [this] { return commands_.run({"scancel", id_}); });
+        while (answer.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+            if (signals_->wait(draw_every) != 0) commands_.give_up();
+        return answer.get();
     }
 
     /// A second Ctrl-C, or the end of the input, leaves the job running.

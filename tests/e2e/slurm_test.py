@@ -14,6 +14,13 @@ from terminal_test import Screen
 LONG = 4000  # epochs: longer than any of these tests takes
 
 
+def signals(pid, kind):
+    """Returns a set of signals of a process, such as SigCgt, those that it catches."""
+    with open(f"/proc/{pid}/status") as status:
+        sets = dict(line.split(maxsplit=1) for line in status if line.startswith("Sig"))
+    return {number for number in signal.Signals if int(sets[kind + ":"], 16) >> (number - 1) & 1}
+
+
 class JobsCase(SlurmCase):
     def write(self, name="queued", trials=6, epochs=5, parallel=2, slurm="cpus: 2"):
         text = synthetic(name=name, trials=trials, epochs=epochs, parallel=parallel)
@@ -29,6 +36,14 @@ class JobsCase(SlurmCase):
 
     def follow(self, *more, environment=None):
         return self.start("run", "study.yaml", "--on", "slurm", *more, environment={**self.environment, **(environment or {})})
+
+    def program(self, name, text):
+        """Makes a script that takes the place of a command. Returns the environment in which it does."""
+        script = self.folder / "bin" / name
+        script.parent.mkdir(exist_ok=True)
+        script.write_text("#!/bin/sh\n" + text)
+        script.chmod(0o755)
+        return {"PATH": f"{script.parent}:{os.environ['PATH']}"}
 
     def begin(self):
         """Starts the study, and returns the follower and the job once a trial has reported."""
@@ -125,13 +140,19 @@ class Jobs(JobsCase):
         self.assertEqual(screen.wait(), 130)
         self.assertIn(f"end it: scancel {job}", screen.text)
         self.assertEqual(self.state(job), "RUNNING")
-        screen = Screen(self.folder, "run", "study.yaml", "--on", "slurm", environment=self.environment)
-        screen.until("following it")
+        # Of this job squeue never says anything.
+        hangs = self.program("squeue", f'case "$*" in *" -j "*) exec sleep 3600;; esac\nexec {shutil.which("squeue")} "$@"\n')
+        screen = Screen(self.folder, "run", "study.yaml", "--on", "slurm", environment={**self.environment, **hangs, "HPO_SLURM_TIMEOUT": "1h"})
+        screen.press("\x13")  # the terminal stops: the line about the job cannot be written before the next key
+        # While it starts a command of Slurm, all signals are blocked for a moment.
+        wait_for(lambda: {signal.SIGINT, signal.SIGQUIT} & signals(screen.pid, "SigBlk") == {signal.SIGINT})
         screen.press("\x03")
         screen.until("or cancel it (c, Enter)? ")
+        self.assertIn("following it", screen.text)
         screen.press("c\r")
+        wait_for(lambda: screen.read() or self.state(job) == "CANCELLED")
+        screen.press("\x03")  # it does not wait for squeue
         self.assertEqual(screen.wait(), 130)
-        wait_for(lambda: self.state(job) == "CANCELLED")
         self.assertEqual(self.jobs(), [job])
         self.assert_nobody_left(within=30)
 
@@ -141,12 +162,8 @@ class FalseSlurm(JobsCase):
     seconds = 20
 
     def sbatch(self, text):
-        folder = self.folder / "bin"
-        folder.mkdir(exist_ok=True)
-        script = folder / "sbatch"
-        script.write_text(f"#!/bin/sh\ncase $1 in --parsable) ;; *) exec {shutil.which('sbatch')} \"$@\";; esac\nreal() {{ {shutil.which('sbatch')} \"$@\"; }}\n{text}")
-        script.chmod(0o755)
-        return {**self.environment, "PATH": f"{folder}:{os.environ['PATH']}"}
+        real = shutil.which("sbatch")
+        return self.program("sbatch", f'case $1 in --parsable) ;; *) exec {real} "$@";; esac\nreal() {{ {real} "$@"; }}\n{text}')
 
     def test_a_lost_reply_submits_one_job(self):
         once = 'test -e tried && exec {0} "$@"\ntouch tried\n'.format(shutil.which("sbatch"))
@@ -223,25 +240,17 @@ class NoSlurm(JobsCase):
     def test_a_signal_before_the_session_begins_is_not_lost(self):
         """Slurm may send it at any time after the start of a short job. Two jobs without progress are enough."""
         self.write(epochs=LONG)
-        (self.folder / "bin").mkdir()
-        scontrol = self.folder / "bin/scontrol"
-        scontrol.write_text('#!/bin/sh\necho "$@" >> asked\n')
-        scontrol.chmod(0o755)
-        environment = {"SLURM_JOB_ID": "7", "PATH": f"{scontrol.parent}:{os.environ['PATH']}"}
+        environment = {"SLURM_JOB_ID": "7", **self.program("scontrol", 'echo "$@" >> asked\n')}
         for status, says in ((0, "the time limit of the job is near: asking Slurm to queue job 7 again\n"),
                              (1, "hpo: Slurm ended two jobs in a row in which no trial got further: raise resources.slurm.time")):
             child = self.start("run", "study.yaml", "--on", "local", environment=environment,
                                preexec_fn=lambda: signal.signal(signal.SIGUSR1, signal.SIG_IGN))
-            wait_for(lambda: self.catches(child.pid, signal.SIGUSR1))
+            wait_for(lambda: signal.SIGUSR1 in signals(child.pid, "SigCgt"))
             child.send_signal(signal.SIGUSR1)
             out, error = child.communicate(timeout=60)
             self.assertEqual(child.returncode, status, out + error)
             self.assertIn(says, error)
         self.assertEqual((self.folder / "asked").read_text(), "requeue 7\n")
-
-    def catches(self, pid, number):
-        with open(f"/proc/{pid}/status") as status:
-            return any(int(line.split()[1], 16) >> (number - 1) & 1 for line in status if line.startswith("SigCgt:"))
 
 
 if __name__ == "__main__":
