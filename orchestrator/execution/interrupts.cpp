@@ -86,7 +86,8 @@ Interrupts::Interrupts(boost::asio::io_context& loop, std::function<void(int)> o
         if (taken[i] != SIGHUP || !outlives_terminal_) ::sigaction(taken[i], &action, nullptr);
     }
     listen();
-    if (limit_is_near) ::raise(SIGTERM);  // it came before this process handled SIGTERM
+    // It came before this process handled SIGTERM; one that has come since has raised SIGTERM itself.
+    if (limit_is_near && interrupted_by == 0) ::raise(SIGTERM);
 }
 
 Interrupts::~Interrupts() {
