@@ -24,7 +24,6 @@ Verdict Within::judge(const TrialRecord& trial) {
 void Within::on_end(const TrialRecord& trial) {
     // A trial that ends without a report has taken no part in a comparison.
     if (StoppingRule* rule = rule_of(trial.number)) rule->ended(trial);
-    trials_.erase(trial.number);
 }
 
 void Within::on_promotion(std::int64_t trial) {

@@ -50,7 +50,7 @@ class Within final : public StoppingRule {
     Make make_;
     std::unique_ptr<StoppingRule> any_;  ///< tells of plans; judges no trial
     Kinds rules_;
-    std::unordered_map<std::int64_t, const Kinds::value_type*> trials_;  ///< the kinds of trials that have not ended
+    std::unordered_map<std::int64_t, const Kinds::value_type*> trials_;  ///< the kinds of trials that have reported
     bool more_ = true;
 };
 

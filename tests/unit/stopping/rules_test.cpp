@@ -370,6 +370,21 @@ TEST(Within, TheFirstTrialOfEachTypeIsTrainedToItsEnd) {
     EXPECT_NE(feed(*rules, typed(6, "mlp", {0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6})).first, 0);
 }
 
+TEST(Within, ATrialThatHasEndedKeepsItsForecast) {
+    auto rules = Rules::make(two_types({{"extrapolation", {}}}));
+    ASSERT_TRUE(rules);
+    const std::vector<double> rising{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7};
+    for (std::int64_t n = 1; n <= 3; ++n) feed(*rules, typed(n, "mlp", rising));
+    const auto before = rules->forecast(3);
+    ASSERT_TRUE(before);
+    TrialRecord ended = typed(3, "mlp", rising);
+    ended.state = TrialState::stopped;
+    rules->ended(ended);
+    const auto after = rules->forecast(3);
+    ASSERT_TRUE(after) << "the sampler learns the predicted end of a trial that was stopped";
+    EXPECT_EQ(after->value, before->value);
+}
+
 TEST(Within, AScriptNamesTheParameter) {
     Study study = two_types({{"asha", {{"grace", whole(2)}, {"within", std::string("type")}}}});
     study.worker = ScriptWorker{};
