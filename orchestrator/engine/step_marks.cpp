@@ -11,7 +11,7 @@ namespace hpo {
 /// (which bounds the rungs), the rules, and the objective (which defines the best step).
 std::string StepMarks::purpose() const {
     const Objective& objective = study_.objective;
-    std::string text = "2, epochs " + std::to_string(study_.budget.epochs) + ", " + objective.metric +
+    std::string text = "3, epochs " + std::to_string(study_.budget.epochs) + ", " + objective.metric +
                        (objective.direction == Direction::minimize ? " least" : " most") +
                        (objective.at == Objective::At::last ? " at last" : "");
     for (const Goal& goal : objective.further) text += ", " + goal.metric;
