@@ -25,7 +25,6 @@ double covariance(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 /// Returns the share of the variance of the trials `of` that trees predict, which were fitted to other trials.
-/// others.
 double explained_by(const BoostedTrees& fitted, const BinnedTrials& trials, const std::vector<std::size_t>& of) {
     double mean = 0, left = 0, all = 0;
     for (const std::size_t i : of) mean += trials.values[i] / static_cast<double>(of.size());

@@ -35,12 +35,14 @@ PublishedSession::PublishedSession(boost::asio::io_context& loop, std::string st
       registry_(open_registry()) {}
 
 Result<void> PublishedSession::listen(const SessionExecutor& executor, HolderLock& lock) {
-    folder_ = executor.folder();
+    const auto folder = executor.folder();
     control_.reset();
-    auto control = ControlServer::open(loop_, folder_ / "control", study_, actions_);
+    auto control = ControlServer::open(loop_, folder / "control", study_, actions_);
     if (!control) return Error{"no control socket: " + control.error().message};
     control_.emplace(*std::move(control));
-    return lock.publish((folder_ / "control").string());
+    if (auto published = lock.publish((folder / "control").string()); !published) return published;
+    folder_ = folder;  // what has failed is tried again
+    return {};
 }
 
 std::string PublishedSession::keep_folders(SessionExecutor& executor, HolderLock& lock) {

@@ -11,7 +11,7 @@ namespace hpo {
 
 class RepeatedCall {
    public:
-    /// `action` outlives this object, as does the loop.
+    /// The loop outlives this object, as does all that `action` refers to.
     RepeatedCall(boost::asio::io_context& loop, std::chrono::milliseconds pause, std::function<void()> action)
         : timer_(loop), pause_(pause), action_(std::move(action)) {}
 
