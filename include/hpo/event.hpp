@@ -122,7 +122,7 @@ struct StoredEvent {
 };
 
 /// The parts of trials that a record has. Of 100,000 trials a viewer reads no more than it shows.
-enum class Parts {
+enum class TrialParts {
     all,
     shown,               ///< all but the point, which only the search needs
     without_parameters,  ///< the same without the parameters
@@ -140,8 +140,8 @@ struct StudyRecord {
     double last_time = 0;            ///< of the last event applied, in seconds since the epoch
     std::string end_reason;          ///< of the last session that ended
     bool thins = false;              ///< true if trials are thinned when they end
-    Parts parts = Parts::all;        ///< others may be absent
-    std::int64_t summarized = 0;     ///< last event in the store's summary from which the record was read; 0 if none
+    TrialParts parts = TrialParts::all;  ///< others may be absent
+    std::int64_t summarized = 0;  ///< last event in the store's summary from which the record was read; 0 if none
     InCommon in_common{};
 
     [[nodiscard]] TrialRecord& trial(std::int64_t number) { return trials.at(static_cast<std::size_t>(number) - 1); }

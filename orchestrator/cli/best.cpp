@@ -97,8 +97,9 @@ CommandAction best(CLI::App& app) {
         const TrialChoice choice =
             is_study(arguments->study) ? TrialChoice{arguments->study, {}} : split_trial(arguments->study, "", false);
         const StudyFolder folder = choose_study(choice.study);
-        StudySnapshot snapshot = snapshot_or_fail(folder, Parts::standing);
-        if (arguments->repeat > 0 || !snapshot.study.objective.further.empty()) snapshot = snapshot_or_fail(folder);
+        StudySnapshot snapshot = snapshot_or_fail(folder, TrialParts::standing);
+        if (arguments->repeat > 0 || !snapshot.study.objective.further.empty())
+            snapshot = snapshot_or_fail(folder, arguments->repeat > 0 ? TrialParts::all : TrialParts::shown);
         const Objective& objective = snapshot.study.objective;
         if (arguments->repeat > 0) {
             if (!objective.further.empty())

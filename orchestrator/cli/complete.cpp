@@ -26,7 +26,7 @@ std::vector<Candidate> studies_here() {
 
 std::vector<Candidate> trials_known(const std::string& study) {
     std::vector<Candidate> found;
-    const StudySnapshot snapshot = snapshot_or_fail(choose_study(study), Parts::standing);
+    const StudySnapshot snapshot = snapshot_or_fail(choose_study(study), TrialParts::standing);
     for (const TrialRecord& trial : snapshot.record.trials)
         found.push_back({std::to_string(trial.number),
                          std::string(to_text(trial.state)) + (trial.value ? " " + short_number(*trial.value) : "")});
@@ -55,7 +55,7 @@ std::vector<std::string> parameters_of(const std::string& study) {
     std::vector<std::string> names;
     std::error_code ignored;
     const auto file = fs::is_regular_file(study, ignored) ? read_study(study, {}, known_parts()) : Error{""};
-    const Space space = file ? file->space : snapshot_or_fail(choose_study(study), Parts::standing).study.space;
+    const Space space = file ? file->space : snapshot_or_fail(choose_study(study), TrialParts::standing).study.space;
     for (const Dimension& dimension : space) names.push_back(dimension.name);
     return names;
 }

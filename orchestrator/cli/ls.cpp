@@ -54,7 +54,7 @@ int list_all(bool as_json) {
             cells.push_back(last);
             table.add(cells);
         };
-        const auto snapshot = take_snapshot(folder, Parts::standing);
+        const auto snapshot = take_snapshot(folder, TrialParts::standing);
         if (!snapshot) {
             studies.push_back({{"study", folder.name()}, {"error", snapshot.error().message}});
             add({folder.name(), "unreadable", "-", "-", "-", "-"}, printable(snapshot.error().message));
@@ -81,7 +81,8 @@ int list_all(bool as_json) {
 }
 
 int list_trials(const std::string& argument, bool as_json) {
-    const StudySnapshot snapshot = snapshot_or_fail(choose_study(argument), as_json ? Parts::shown : Parts::listed);
+    const StudySnapshot snapshot =
+        snapshot_or_fail(choose_study(argument), as_json ? TrialParts::shown : TrialParts::listed);
     if (as_json) {
         print(dump(trials_json(snapshot)));
         return 0;

@@ -61,7 +61,7 @@ Target target_of(const std::vector<std::string>& arguments) {
     TrialChoice chosen = split_trial(arguments.front(), "", false);
     if (!chosen.trial && rest != arguments.end() && is_number(*rest)) chosen.trial = std::stoll(*rest++);
     Target target{choose_study(chosen.study), 0, {rest, arguments.end()}};
-    if (chosen.trial) target.trial = snapshot_or_fail(target.folder, Parts::standing).trial(*chosen.trial).number;
+    if (chosen.trial) target.trial = snapshot_or_fail(target.folder, TrialParts::standing).trial(*chosen.trial).number;
     return target;
 }
 

@@ -81,7 +81,7 @@ int print_overview() {
     std::string next;
     Table table({{"STUDY"}, {"STATE"}, {"ENDED", Table::Align::right}, {"BEST", Table::Align::right}, {"METRIC"}});
     for (std::size_t i = 0; i < std::min(studies.size(), shown_studies); ++i) {
-        const auto snapshot = take_snapshot(studies[i], Parts::standing);
+        const auto snapshot = take_snapshot(studies[i], TrialParts::standing);
         if (!snapshot) {
             table.add({studies[i].name(), "unreadable", "-", "-", "hpo ls"});
             continue;

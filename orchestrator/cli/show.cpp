@@ -91,7 +91,7 @@ int run_show(const ShowArguments& arguments) {
     const auto chosen = arguments.second.empty() ? split_trial(arguments.first, "", false)
                                                  : split_trial(arguments.second, arguments.first, true);
     StudySnapshot snapshot =
-        snapshot_or_fail(choose_study(chosen.study), chosen.trial ? Parts::without_parameters : Parts::shown);
+        snapshot_or_fail(choose_study(chosen.study), chosen.trial ? TrialParts::without_parameters : TrialParts::shown);
     if (!chosen.trial) return show_study(std::move(snapshot), arguments.json);
     if (arguments.json) {
         print(shown_trial(snapshot, *chosen.trial).dump(2, ' ', false, Json::error_handler_t::replace) + '\n');

@@ -50,14 +50,15 @@ Result<void> StudySnapshot::read_events() {
 /// value must be computed anew. Without its curve it may be such a step.
 Result<void> StudySnapshot::read_steps_before(const event::Reported& step) {
     const TrialRecord& trial = record.trial(step.trial);
-    const bool lacks_curve = record.parts == Parts::standing && trial.curve.empty() && trial.trained > 0;
+    const bool lacks_curve = record.parts == TrialParts::standing && trial.curve.empty() && trial.trained > 0;
     if (!trial.thinned || (step.report.step > trial.steps() && !lacks_curve)) return {};
     return read_steps(step.trial);
 }
 
 Result<void> StudySnapshot::read_parameters(std::int64_t number) {
     TrialRecord& trial = record.trial(number);
-    const bool lacks_parameters = record.parts == Parts::without_parameters || record.parts == Parts::standing;
+    const bool lacks_parameters =
+        record.parts == TrialParts::without_parameters || record.parts == TrialParts::standing;
     if (!lacks_parameters || !trial.params.empty()) return {};
     auto proposal = store->proposal(number);
     if (!proposal) return proposal.error();
@@ -98,7 +99,7 @@ const TrialRecord& StudySnapshot::trial(std::int64_t number) const {
                 (count == 0 ? ": it has none yet" : ": there are 1 to " + std::to_string(count)));
 }
 
-Result<StudySnapshot> take_snapshot(const StudyFolder& folder, Parts parts) {
+Result<StudySnapshot> take_snapshot(const StudyFolder& folder, TrialParts parts) {
     StudySnapshot snapshot;
     snapshot.record.thins = true;
     snapshot.folder = folder;
@@ -109,13 +110,13 @@ Result<StudySnapshot> take_snapshot(const StudyFolder& folder, Parts parts) {
     auto study = parse_stored_study(snapshot.store->source(), folder.yaml().string());
     if (!study) return Error{"the stored study cannot be read:\n" + study.error().message};
     snapshot.study = std::move(*study);
-    const bool ranked_by_metrics = parts == Parts::standing && !snapshot.study.objective.simple();
-    snapshot.record.parts = ranked_by_metrics ? Parts::without_parameters : parts;
+    const bool ranked_by_metrics = parts == TrialParts::standing && !snapshot.study.objective.simple();
+    snapshot.record.parts = ranked_by_metrics ? TrialParts::without_parameters : parts;
     if (auto read = snapshot.refresh(); !read) return read.error();
     return snapshot;
 }
 
-StudySnapshot snapshot_or_fail(const StudyFolder& folder, Parts parts) {
+StudySnapshot snapshot_or_fail(const StudyFolder& folder, TrialParts parts) {
     auto snapshot = take_snapshot(folder, parts);
     if (!snapshot) throw Fatal(snapshot.error().message);
     if (const std::string missing = snapshot->store->missing_results(); !missing.empty())

@@ -39,10 +39,11 @@ struct StudySnapshot {
 };
 
 /// Opens and reads a study. Fails if it has not been started, or if its store or its stored file cannot be read.
-/// Running trials have all parts. With several objectives or constraints, Parts::standing has metrics of each trial.
-Result<StudySnapshot> take_snapshot(const StudyFolder& folder, Parts parts = Parts::shown);
+/// Running trials have all parts. With several objectives or constraints, TrialParts::standing has metrics of each
+/// trial.
+Result<StudySnapshot> take_snapshot(const StudyFolder& folder, TrialParts parts = TrialParts::shown);
 
 /// Like take_snapshot, but throws Fatal with the reason if it fails.
-StudySnapshot snapshot_or_fail(const StudyFolder& folder, Parts parts = Parts::shown);
+StudySnapshot snapshot_or_fail(const StudyFolder& folder, TrialParts parts = TrialParts::shown);
 
 }  // namespace hpo

@@ -29,7 +29,7 @@ Progress progress_of(const StudyRecord& record) {
 }
 
 Progress progress_of(const StudyFolder& folder) {
-    const auto snapshot = take_snapshot(folder, Parts::without_parameters);
+    const auto snapshot = take_snapshot(folder, TrialParts::without_parameters);
     return snapshot ? progress_of(snapshot->record) : Progress{};
 }
 

@@ -272,12 +272,12 @@ namespace {
 
 /// Returns true if a record of these parts has the field of a trial in this state. A trial that has not ended may go
 /// on, for which all of it is needed.
-constexpr bool has_field(Parts parts, int field, TrialState state) {
-    if (parts == Parts::all) return true;
+constexpr bool has_field(TrialParts parts, int field, TrialState state) {
+    if (parts == TrialParts::all) return true;
     if (field == trial_point) return false;
-    if (field == trial_params) return parts == Parts::shown || parts == Parts::listed;
-    if (field == trial_report && parts != Parts::standing) return true;
-    if (parts == Parts::shown || parts == Parts::without_parameters) return true;
+    if (field == trial_params) return parts == TrialParts::shown || parts == TrialParts::listed;
+    if (field == trial_report && parts != TrialParts::standing) return true;
+    if (parts == TrialParts::shown || parts == TrialParts::without_parameters) return true;
     switch (field) {
         case 1:   // number
         case 2:   // state
@@ -298,9 +298,9 @@ constexpr bool has_field(Parts parts, int field, TrialState state) {
 
 }  // namespace
 
-TrialRecord to_trial(std::string_view bytes, Parts parts) { return TrialReader().read(bytes, parts); }
+TrialRecord to_trial(std::string_view bytes, TrialParts parts) { return TrialReader().read(bytes, parts); }
 
-TrialRecord TrialReader::read(std::string_view bytes, Parts parts) {
+TrialRecord TrialReader::read(std::string_view bytes, TrialParts parts) {
     TrialRecord trial;
     trial.thinned = true;
     for (Fields fields(bytes); fields.next();) {

@@ -27,13 +27,13 @@ std::string of_totals(const StudyRecord& record, const TrialRows& rows);
 /// parameters.
 Report to_report(std::string_view bytes);
 SoFar to_so_far(std::string_view bytes);
-TrialRecord to_trial(std::string_view bytes, Parts parts = Parts::all);
+TrialRecord to_trial(std::string_view bytes, TrialParts parts = TrialParts::all);
 
 /// Reads the trials of a study, which come to share what they have in common. That takes a third of the time.
 class TrialReader {
    public:
     /// As to_trial().
-    TrialRecord read(std::string_view bytes, Parts parts);
+    TrialRecord read(std::string_view bytes, TrialParts parts);
 
    private:
     InCommon in_common_;

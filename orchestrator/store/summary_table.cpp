@@ -55,7 +55,7 @@ std::optional<SummaryTable::Totals> SummaryTable::totals() {
 
 /// Reads the rows that are newer than `since`. Returns true if they and the earlier ones match the totals; only then
 /// the checksums are valid.
-bool SummaryTable::read_rows(const Totals& totals, std::int64_t since, Parts parts, Rows* rows) {
+bool SummaryTable::read_rows(const Totals& totals, std::int64_t since, TrialParts parts, Rows* rows) {
     std::vector<std::uint32_t> sums = since == 0 ? std::vector<std::uint32_t>() : sums_;
     rows_.bind(1, since);
     auto step = rows_.step();
@@ -108,7 +108,7 @@ std::int64_t SummaryTable::sequence() {
     sums_of_ = 0;
     if (!readable_ || !database_.run("BEGIN")) return 0;
     try {
-        if (const auto found = totals()) (void)read_rows(*found, 0, Parts::standing, nullptr);
+        if (const auto found = totals()) (void)read_rows(*found, 0, TrialParts::standing, nullptr);
     } catch (const std::exception&) {
         totals_.reset();  // undecodable totals
     }

@@ -52,7 +52,7 @@ class SummaryTable {
     };
 
     [[nodiscard]] std::optional<Totals> totals();
-    [[nodiscard]] bool read_rows(const Totals& totals, std::int64_t since, Parts parts, Rows* rows);
+    [[nodiscard]] bool read_rows(const Totals& totals, std::int64_t since, TrialParts parts, Rows* rows);
     void read_within(StudyRecord& record);
     Result<void> insert(std::int64_t trial, std::int64_t sequence, const std::string& body);
 

@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             round_trip(
                 body, [](std::string_view bytes) { return packed::to_trial(bytes); }, encoded);
             round_trip(
-                body, [](std::string_view bytes) { return packed::to_trial(bytes, Parts::without_parameters); },
+                body, [](std::string_view bytes) { return packed::to_trial(bytes, TrialParts::without_parameters); },
                 encoded);
             break;
         case 'u':

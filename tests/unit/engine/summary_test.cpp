@@ -150,7 +150,7 @@ TEST_F(Summary, AConfigurationsMeanIsThatOfTheSeedsThatEndedSinceItsOwnEnd) {
         ledger.summarize();
         expect_all_is_seen();
     }
-    const StudyRecord bare = seen(**open_store_read_only(file_), {.parts = Parts::without_parameters});
+    const StudyRecord bare = seen(**open_store_read_only(file_), {.parts = TrialParts::without_parameters});
     EXPECT_THAT(bare.trial(1).seeds, ::testing::ElementsAre(0.5, 0.25, 0.75));
     EXPECT_EQ(bare.trial(1).value, 0.5);
     EXPECT_EQ(bare.trial(2).repeat_of, 1);
@@ -159,7 +159,7 @@ TEST_F(Summary, AConfigurationsMeanIsThatOfTheSeedsThatEndedSinceItsOwnEnd) {
 TEST_F(Summary, AViewerThatDoesWithoutParametersReadsAllElse) {
     train_ten();
     const auto viewer = open_store_read_only(file_);
-    StudyRecord bare = seen(**viewer, {.parts = Parts::without_parameters}), told = folded();
+    StudyRecord bare = seen(**viewer, {.parts = TrialParts::without_parameters}), told = folded();
     for (TrialRecord& trial : told.trials) {
         EXPECT_TRUE(bare.trial(trial.number).params.empty());
         const auto proposal = (*viewer)->proposal(trial.number);
@@ -180,7 +180,7 @@ TEST_F(Summary, AViewerThatDoesWithoutParametersReadsAllElse) {
 TEST_F(Summary, AViewerOfTheStandingKnowsStatesAndValues) {
     train_ten();
     const auto viewer = open_store_read_only(file_);
-    StudyRecord read = seen(**viewer, {.parts = Parts::standing});
+    StudyRecord read = seen(**viewer, {.parts = TrialParts::standing});
     const auto expect_told = [&] {
         const StudyRecord told = folded();
         ASSERT_EQ(read.trials.size(), told.trials.size());

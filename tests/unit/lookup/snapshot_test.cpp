@@ -48,7 +48,7 @@ TEST(Snapshot, OfStandingsReadsTheStepsBeforeOneThatIsRepeated) {
     StudySnapshot snapshot{.folder = {folder.path()}};
     snapshot.study.objective = {"loss", Direction::minimize, Objective::At::best};
     snapshot.record.thins = true;
-    snapshot.record.parts = Parts::standing;
+    snapshot.record.parts = TrialParts::standing;
     auto owned = std::make_unique<testing::MemoryStore>();
     testing::MemoryStore& store = *owned;
     snapshot.store = std::move(owned);

@@ -42,7 +42,7 @@ TEST(PackedTrial, ABareOneLacksItsPointAndItsParametersAlone) {
     trial.value = 0.25;
     trial.best_step = 2;
     trial.curve = {{.step = 2, .metrics = {{"loss", 0.25}}}};
-    const TrialRecord bare = packed::to_trial(packed::of(trial), Parts::without_parameters);
+    const TrialRecord bare = packed::to_trial(packed::of(trial), TrialParts::without_parameters);
     EXPECT_THAT(bare.params, IsEmpty());
     EXPECT_THAT(bare.point, IsEmpty());
     EXPECT_EQ(bare.number, 3);
@@ -65,7 +65,7 @@ TEST(PackedTrial, HasThePartsThatAreRead) {
     trial.curve = {{.step = 2, .metrics = {{"loss", 0.25}}}};
     for (const TrialState state : {TrialState::queued, TrialState::paused, TrialState::stopped, TrialState::complete}) {
         trial.state = state;
-        const TrialRecord read = packed::to_trial(packed::of(trial), Parts::standing);
+        const TrialRecord read = packed::to_trial(packed::of(trial), TrialParts::standing);
         EXPECT_EQ(read.state, state);
         EXPECT_EQ(read.number, 3);
         EXPECT_EQ(read.attempt, 2);
@@ -75,13 +75,13 @@ TEST(PackedTrial, HasThePartsThatAreRead) {
         EXPECT_EQ(read.rule, "asha");
         EXPECT_THAT(read.params, IsEmpty());
         EXPECT_THAT(read.curve, SizeIs(is_final(state) ? 0 : 1));
-        const TrialRecord listed = packed::to_trial(packed::of(trial), Parts::listed);
+        const TrialRecord listed = packed::to_trial(packed::of(trial), TrialParts::listed);
         EXPECT_EQ(listed.state, state);
         EXPECT_EQ(listed.value, 0.25);
         EXPECT_EQ(listed.params, trial.params);
         EXPECT_THAT(listed.point, IsEmpty());
         EXPECT_THAT(listed.curve, SizeIs(1));
-        const TrialRecord shown = packed::to_trial(packed::of(trial), Parts::shown);
+        const TrialRecord shown = packed::to_trial(packed::of(trial), TrialParts::shown);
         EXPECT_EQ(shown.allocation->device, "cpu 0");
         EXPECT_EQ(shown.params, trial.params);
         EXPECT_THAT(shown.point, IsEmpty());
@@ -104,7 +104,7 @@ TEST(PackedTrial, OneReaderGivesEachTrialItsOwn) {
         if (i == 2) trial.curve[0].metrics["size"] = 3;
     }
     for (const TrialRecord& trial : trials) {
-        const TrialRecord read = reader.read(packed::of(trial), Parts::all);
+        const TrialRecord read = reader.read(packed::of(trial), TrialParts::all);
         EXPECT_EQ(read.params, trial.params);
         EXPECT_EQ(read.curve.at(0).metrics, trial.curve[0].metrics);
         EXPECT_EQ(*read.allocation, *trial.allocation);
@@ -121,7 +121,7 @@ TEST(PackedTrial, KeepsTheSeedsOfAConfigurationAlsoIfBare) {
     TrialRecord repeat;
     repeat.number = 4;
     repeat.repeat_of = 3;
-    for (const Parts parts : {Parts::all, Parts::without_parameters, Parts::standing}) {
+    for (const TrialParts parts : {TrialParts::all, TrialParts::without_parameters, TrialParts::standing}) {
         const TrialRecord read = packed::to_trial(packed::of(first), parts);
         EXPECT_EQ(read.seeds, first.seeds);
         EXPECT_EQ(read.means, first.means);
