@@ -58,7 +58,7 @@ TEST(Calibration, LinesThatCannotBeMeasurementsAreRefusedWithTheirNumber) {
         const auto read = read_calibration(text, "cuda 0");
         return read ? std::string("none") : read.error().message;
     };
-    EXPECT_THAT(reason(lines + "{\"measured\":"), Mentions("line 7", "0"));
+    EXPECT_THAT(reason(lines + "{\"measured\":"), Mentions("line 7", "cuda 0"));
     EXPECT_THAT(reason(lines + R"({"measured":"launch","seconds":0,"least":1,"most":1})"),
                 HasSubstr("seconds is not above 0"));
     EXPECT_THAT(reason(lines + R"({"measured":"launch","least":1,"most":1})"), HasSubstr("line 7"));

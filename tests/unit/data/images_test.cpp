@@ -167,7 +167,8 @@ TEST_F(Images, AFolderValValidatesAndNoTrainingImageDoes) {
     for (const std::int32_t sample : split->train) EXPECT_LT(first_pixels[static_cast<std::size_t>(sample)], 100);
     ASSERT_EQ(split->validation.size(), 2u);
     for (const std::int32_t sample : split->validation) EXPECT_GE(first_pixels[static_cast<std::size_t>(sample)], 100);
-    EXPECT_THAT(*explain_images(data), Contains(Mentions("11", "2")));
+    EXPECT_THAT(*explain_images(data),
+                Contains(Mentions("11 images train", "2 validate", "folder val", "1 test", "folder train")));
     data.folds = 3;
     EXPECT_THAT(error(data), HasSubstr("data.validation.folds"));
     data.folds = 0;

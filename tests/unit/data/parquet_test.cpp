@@ -130,15 +130,15 @@ TEST(Parquet, TextsAreCategoriesThoughTheirTextsAreNumbers) {
 TEST(Parquet, ColumnsThatNoTableHasAreNamedWithTheCure) {
     DataConfig config = table_in("refused.parquet");
     EXPECT_THAT(refusal_of(config), HasSubstr("data.path: "));
-    EXPECT_THAT(refusal_of(config), Mentions("refused.parquet: column 2", "data.ignore"));
+    EXPECT_THAT(refusal_of(config), Mentions("refused.parquet: column 2", "dates", "data.ignore"));
     config.ignore = "day";
-    EXPECT_THAT(refusal_of(config), Mentions("column 3"));
+    EXPECT_THAT(refusal_of(config), Mentions("column 3", "times"));
     config.ignore = "day,moment";
-    EXPECT_THAT(refusal_of(config), Mentions("column 4"));
+    EXPECT_THAT(refusal_of(config), Mentions("column 4", "lists"));
     config.ignore = "day,moment,list";
-    EXPECT_THAT(refusal_of(config), Mentions("column 5"));
+    EXPECT_THAT(refusal_of(config), Mentions("column 5", "nested"));
     config.ignore = "day,moment,list,struct";
-    EXPECT_THAT(refusal_of(config), Mentions("column 6"));
+    EXPECT_THAT(refusal_of(config), Mentions("column 6", "binary"));
     config.ignore = "day,moment,list,struct,id";
     EXPECT_EQ(refusal_of(config), "");
     // A date may divide the rows.
@@ -156,9 +156,9 @@ TEST(Parquet, ErrorsTellFileAndPlaceAndTheCure) {
                 HasSubstr("has no column \"Y\"; it has whole, large, small, single, real, flag, town, code, half, y; "
                           "did you mean \"y\"?"));
     DataConfig missing = table_in("arrow-v1.parquet", "small");
-    EXPECT_THAT(refusal_of(missing), Mentions("arrow-v1.parquet: row 4, column 3"));
+    EXPECT_THAT(refusal_of(missing), Mentions("arrow-v1.parquet: row 4, column 3", "target"));
     missing.target = "real";
-    EXPECT_THAT(refusal_of(missing), Mentions("row 8, column 5"));
+    EXPECT_THAT(refusal_of(missing), Mentions("row 8, column 5", "target"));
     DataConfig wrong = table_in("mixed.csv");
     wrong.format = "parquet";
     EXPECT_THAT(refusal_of(wrong), Mentions("mixed.csv", "PAR1; CSV is data.format"));
@@ -191,7 +191,7 @@ TEST(Parquet, ASeriesMayBeAParquetFile) {
     EXPECT_THAT(refusal_of(config), Mentions("hyparquet.parquet: row 1, column 7 (town): \"Athens\""));
     config.path = parquet_folder + "refused.parquet";
     config.target = "y";
-    EXPECT_THAT(refusal_of(config), Mentions("column 2"));
+    EXPECT_THAT(refusal_of(config), Mentions("column 2", "dates"));
 }
 
 }  // namespace

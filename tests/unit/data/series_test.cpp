@@ -234,12 +234,12 @@ TEST_F(SeriesData, ASeriesThatIsTooShortIsAnErrorWithTheRowsThatAreNeeded) {
 }
 
 TEST_F(SeriesData, ErrorsNameTheLineAndTheColumn) {
-    EXPECT_THAT(error("x,y\n1,2\n3,\n"), Mentions(".csv: line 3, column 2"));
-    EXPECT_THAT(error("x,y\n1,2\n3,NaN\n"), Mentions("line 3, column 2"));
+    EXPECT_THAT(error("x,y\n1,2\n3,\n"), Mentions(".csv: line 3, column 2", "target"));
+    EXPECT_THAT(error("x,y\n1,2\n3,NaN\n"), Mentions("line 3, column 2", "target"));
     EXPECT_THAT(error("x,y\n2024-01-01,2\n"), Mentions("line 2, column 1 (x): \"2024-01-01\"", "data.ignore"));
-    EXPECT_THAT(error("x,y\n1,inf\n"), Mentions("line 2, column 2 (y): \"inf\""));
+    EXPECT_THAT(error("x,y\n1,inf\n"), Mentions("line 2, column 2 (y): \"inf\"", "finite"));
     EXPECT_THAT(error("x,y\n1\n"), Mentions("line 2: 1"));
-    EXPECT_THAT(error("x,x\n1,2\n"), Mentions("line 1, column 2"));
+    EXPECT_THAT(error("x,x\n1,2\n"), Mentions("line 1, column 2", "second"));
     EXPECT_THAT(error("x;y\n1;2\n"), HasSubstr("columns must be separated by commas"));
     EXPECT_THAT(error(""), HasSubstr("is empty"));
     EXPECT_THAT(error("x,y\n1,2\n", "w"), StartsWith("data.target: "));
@@ -256,7 +256,7 @@ TEST_F(SeriesData, ErrorsNameTheLineAndTheColumn) {
     std::string same = "x,y\n", large = "x,y\n1,2\n1e300,3\n";
     for (int i = 0; i < 100; ++i) same += std::to_string(i) + ",5\n";
     EXPECT_THAT(error(same), HasSubstr("data.target: column y of "));
-    EXPECT_THAT(error(large), Mentions("line 3, column 1 (x): \"1e300\""));
+    EXPECT_THAT(error(large), Mentions("line 3, column 1 (x): \"1e300\"", "large"));
     data.path = "no-such.csv";
     data.task.reset();
     EXPECT_THAT(describe_data(data).error().message, StartsWith("data.path: no file no-such.csv in "));
@@ -323,7 +323,7 @@ TEST_F(SeriesData, ClassesThatCannotBeLearntAreTold) {
     EXPECT_THAT(message(one, "y"), HasSubstr("the same value in every row, \"1\": there is nothing to learn"));
     EXPECT_THAT(message(alone, "y"), HasSubstr("has no other column"));
     EXPECT_THAT(message(text, "x,y"), HasSubstr("one column of classes"));
-    EXPECT_THAT(message("x,y\n1,a\n2,\n", "y"), Mentions("line 3, column 2"));
+    EXPECT_THAT(message("x,y\n1,a\n2,\n", "y"), Mentions("line 3, column 2", "target"));
 }
 
 }  // namespace

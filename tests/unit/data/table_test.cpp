@@ -359,12 +359,12 @@ TEST_F(Tables, RangesHaveAsManyDigitsAsTellTheirEndsApart) {
 
 TEST_F(Tables, ErrorsTellFileLineAndColumnAndTheCure) {
     EXPECT_THAT(error("x,y\n1,2\n1,2,3\n"), HasSubstr(".csv: line 3: 3 columns"));
-    EXPECT_THAT(error("x,y\n1,2\n3,\n4,5\n"), Mentions("line 3, column 2"));
+    EXPECT_THAT(error("x,y\n1,2\n3,\n4,5\n"), Mentions("line 3, column 2", "target"));
     EXPECT_THAT(error("x,y\n1,2\n3,NaN\n4,5\n"), HasSubstr("(y): the target is missing (\"NaN\")"));
     EXPECT_THAT(error("x,y\n1,2\n3,inf\n4,5\n"), Mentions("line 3, column 2 (y): \"inf\""));
     EXPECT_THAT(error("x,y\n1e999,2\n3,1\n4,5\n"), Mentions("line 2, column 1 (x): \"1e999\""));
-    EXPECT_THAT(error("x,y,y\n1,2,3\n"), Mentions("line 1, column 3", "\"y\""));
-    EXPECT_THAT(error("x,,y\n1,2,3\n"), Mentions("line 1, column 2"));
+    EXPECT_THAT(error("x,y,y\n1,2,3\n"), Mentions("line 1, column 3", "second", "\"y\""));
+    EXPECT_THAT(error("x,,y\n1,2,3\n"), Mentions("line 1, column 2", "name"));
     EXPECT_THAT(error(",x,y\n0,1,2\n"), HasSubstr("leave it out (pandas: to_csv(index=False))"));
     EXPECT_THAT(error("x,y,\n1,2,\n"), Mentions("line 1, column 3"));
     EXPECT_THAT(error("x,z\n1,2\n"), StartsWith("data.target: "));

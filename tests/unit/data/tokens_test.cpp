@@ -188,11 +188,11 @@ TEST_F(Tokens, ErrorsNameTheFileAndThePosition) {
     data.vocabulary = 0;
     EXPECT_EQ(error(data),
               "data.window: a window of 100 tokens and a horizon of 1 are 101 tokens, and the file has only 100");
-    EXPECT_THAT(error(config("tokens", words(numbered(100)) + "x", 5)), Mentions("201"));
+    EXPECT_THAT(error(config("tokens", words(numbered(100)) + "x", 5)), Mentions("201 bytes"));
     EXPECT_THAT(error(config("tokens", "", 5)), HasSubstr(": is empty"));
     std::vector<std::uint16_t> halves(200);
     for (std::size_t i = 0; i < halves.size(); i += 2) halves[i] = static_cast<std::uint16_t>(i % 14);
-    EXPECT_THAT(error(config("tokens", words(halves), 5)), Mentions("32"));
+    EXPECT_THAT(error(config("tokens", words(halves), 5)), Mentions("32 bits"));
     EXPECT_THAT(error(config("tokens", words(std::vector<std::uint16_t>(200, 7)), 5)),
                 HasSubstr("all tokens are the same"));
     EXPECT_THAT(error(config("text", std::string(100, 'a'), 5)), HasSubstr("all tokens are the same"));

@@ -44,7 +44,7 @@ TEST_F(Health, IsGivenUpAfterThreeFailuresInARowWithDifferentTrials) {
     EXPECT_FALSE(fails_under(2));
     const auto why = fails_under(1);
     ASSERT_TRUE(why);
-    EXPECT_THAT(*why, Mentions("2", "69"));
+    EXPECT_THAT(*why, Mentions("2 trials", "status 69"));
 }
 
 TEST_F(Health, RepeatedFailuresOfOneTrialAreNotChargedToTheDevice) {

@@ -109,7 +109,7 @@ TEST_F(Devices, WorkersThatDieAtTheSameTimeOnOneAreNotBlamedAndTheirTrialsAreTri
     play.tick();
     play.exit(1, SIGABRT);
     for (int second_ = 0; second_ < 5; ++second_) play.tick();
-    EXPECT_THAT(play.notices, Mentions("2", "GPU-0"));
+    EXPECT_THAT(play.notices, Mentions("2 workers", "GPU-0"));
     for (const AttemptId id : {first, second}) {
         EXPECT_EQ(play.trial(id.trial).failures, 0);
         EXPECT_THAT(play.trial(id.trial).reason, HasSubstr("died at the same time"));
