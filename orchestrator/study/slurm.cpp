@@ -20,7 +20,7 @@ constexpr std::array<string_view, 24> own_options{
     "--parsable", "--wrap",       "--wait",       "-W", "--test-only", "--ntasks", "-n",          "--ntasks-per-node"};
 
 /// Options of sbatch for which a key of the study file exists.
-constexpr std::array<std::pair<string_view, string_view>, 12> keyed_options{{{"--partition", "partition"},
+constexpr std::array<std::pair<string_view, string_view>, 13> keyed_options{{{"--partition", "partition"},
                                                                              {"-p", "partition"},
                                                                              {"--nodes", "nodes"},
                                                                              {"-N", "nodes"},
@@ -31,23 +31,45 @@ constexpr std::array<std::pair<string_view, string_view>, 12> keyed_options{{{"-
                                                                              {"--qos", "qos"},
                                                                              {"-q", "qos"},
                                                                              {"--mem", "memory"},
-                                                                             {"--cpus-per-task", "cpus"}}};
+                                                                             {"--cpus-per-task", "cpus"},
+                                                                             {"-c", "cpus"}}};
 
-/// Returns whether this word of a command line gives the option: --time=5, -t5 or -t.
-bool gives(string_view word, string_view option) {
-    if (!word.starts_with(option)) return false;
-    return !option.starts_with("--") || word.size() == option.size() || word[option.size()] == '=';
+/// Options of sbatch that have no value, such as -H. Others may follow them in the same word: -Ht5.
+constexpr string_view letters_without_value = "hHIkOQsuvVW";
+
+/// Returns the word without its leading letters that have no value: -t5 of -Ht5.
+string without_flags(string_view word) {
+    if (word.starts_with("--") || !word.starts_with('-')) return string(word);
+    const auto letter = word.find_first_not_of(letters_without_value, 1);
+    return letter == string_view::npos ? string() : '-' + string(word.substr(letter));
 }
 
-/// Returns why hpo cannot pass this option on to sbatch; empty: it can.
-string unlike_option(string_view item, bool first) {
-    if (std::any_of(item.begin(), item.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }))
+/// Returns whether sbatch takes this word for the option: --time=5, -t5, -t or -Ht5. It completes names: --tim=5.
+bool gives(string_view word, string_view option) {
+    if (option.starts_with("--")) {
+        const string_view name = word.substr(0, word.find('='));
+        return name.size() > 2 && option.starts_with(name);
+    }
+    const bool is_flag = letters_without_value.find(option[1]) != string_view::npos;
+    if (is_flag && !word.starts_with("--") && word.starts_with('-'))
+        return word.substr(0, word.find_first_not_of(letters_without_value, 1)).find(option[1]) != string_view::npos;
+    return without_flags(word).starts_with(option);
+}
+
+/// Returns why hpo cannot pass this word on to sbatch; empty: it can. `before` is the word before it; empty: none. A
+/// word that is neither an option nor its value would be the script.
+string unlike_option(string_view word, string_view before) {
+    if (std::any_of(word.begin(), word.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }))
         return " has a control character";
-    if (first && !item.starts_with('-')) return " is no option: options of sbatch begin with '-'";
+    const bool awaits_value = !before.starts_with("--") && without_flags(before).size() == 2;
+    if (awaits_value && !word.starts_with('-')) return "";
+    if (!word.starts_with('-') || word == "-" || word == "--")
+        return before.starts_with("--") ? " is no option: join a value to its option, as in --constraint=a100"
+                                        : " is no option: options of sbatch begin with '-'";
     for (const string_view option : own_options)
-        if (gives(item, option)) return ": hpo sets " + string(option) + " itself; remove it";
+        if (gives(word, option)) return ": hpo sets " + string(option) + " itself; remove it";
     for (const auto& [option, key] : keyed_options)
-        if (gives(item, option)) return ": write 'resources.slurm." + string(key) + "' instead";
+        if (gives(word, option)) return ": write 'resources.slurm." + string(key) + "' instead";
     return "";
 }
 
@@ -58,7 +80,7 @@ void read_extra(Diagnostics& diagnostics, const Node& node, std::vector<string>&
                                  "[--constraint=a100, --mail-type=END]");
     for (const Node& item : node.items) {
         const bool is_text = item.kind == Node::Kind::scalar && !item.text.empty();
-        const string wrong = is_text ? unlike_option(item.text, extra.empty()) : " is a text";
+        const string wrong = is_text ? unlike_option(item.text, extra.empty() ? string() : extra.back()) : " is a text";
         if (wrong.empty())
             extra.push_back(item.text);
         else

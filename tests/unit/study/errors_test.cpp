@@ -501,7 +501,26 @@ TEST(StudyErrors, JobsOfSlurmAreGivenAsSbatchTakesThem) {
               "s.yaml:4:29: 'resources.slurm.extra': an option --signal=USR1: hpo sets --signal itself; remove it");
     EXPECT_EQ(problem_of_resources("slurm: {extra: [-t5]}"),
               "s.yaml:4:29: 'resources.slurm.extra': an option -t5: write 'resources.slurm.time' instead");
-    EXPECT_EQ(problem_of_resources("slurm: {extra: [--time-min=5]}"), "(accepted)");
+    EXPECT_EQ(problem_of_resources("slurm: {extra: [-c4]}"),
+              "s.yaml:4:29: 'resources.slurm.extra': an option -c4: write 'resources.slurm.cpus' instead");
+    EXPECT_EQ(problem_of_resources("slurm: {extra: [-HQt5]}"),
+              "s.yaml:4:29: 'resources.slurm.extra': an option -HQt5: write 'resources.slurm.time' instead");
+    EXPECT_EQ(problem_of_resources("slurm: {extra: [-HW]}"),
+              "s.yaml:4:29: 'resources.slurm.extra': an option -HW: hpo sets -W itself; remove it");
+    EXPECT_EQ(
+        problem_of_resources("slurm: {extra: [--dep=singleton]}"),
+        "s.yaml:4:29: 'resources.slurm.extra': an option --dep=singleton: hpo sets --dependency itself; remove it");
+    EXPECT_EQ(problem_of_resources("slurm: {extra: [--part=gpu]}"),
+              "s.yaml:4:29: 'resources.slurm.extra': an option --part=gpu: write 'resources.slurm.partition' instead");
+    EXPECT_EQ(problem_of_resources("slurm: {extra: [--comment, mine]}"),
+              "s.yaml:4:40: 'resources.slurm.extra': an option mine is no option: join a value to its option, as in "
+              "--constraint=a100");
+    for (const char* words : {"-C, a100, mine.sh", "-H, mine.sh", "-Ca100, mine.sh", "--, mine.sh"})
+        EXPECT_THAT(problem_of_resources("slurm: {extra: [" + std::string(words) + "]}"),
+                    HasSubstr(" is no option: options of sbatch begin with '-'"))
+            << words;
+    EXPECT_EQ(problem_of_resources("slurm: {extra: [--time-min=5, -H, -vC, a100, -w, node7, --mem-per-cpu=1G]}"),
+              "(accepted)");
 }
 
 TEST(Devices, AreNamedOnceEachByUuidOrNumber) {
