@@ -54,7 +54,7 @@ RunOutcome run_on_slurm(const RunArguments& arguments, const Study& study, const
     if (auto stored = take_snapshot(absolute)) {
         const auto valued = [&] { return best_trial(stored->record, study.objective) != nullptr; };
         or_fail(accepted(stored->store->source(), valued));
-        if (!stored->holder && slurm::is_finished(study, stored->record))
+        if (!stored->holder && slurm::is_finished(study, stored->record, stored->store->source()))
             return or_fail(slurm::StudyWatch(study, absolute, observer).outcome());
     }
     slurm::RealCommands commands(slurm::command_limit());

@@ -5,6 +5,7 @@
 
 #include "hpo/interrupted.hpp"
 #include "hpo/standing.hpp"
+#include "orchestrator/engine/supply.hpp"
 #include "orchestrator/view/summary.hpp"
 
 namespace hpo::slurm {
@@ -33,10 +34,11 @@ Progress progress_of(const StudyFolder& folder) {
     return snapshot ? progress_of(snapshot->record) : Progress{};
 }
 
-bool is_finished(const Study& study, const StudyRecord& record) {
+bool is_finished(const Study& study, const StudyRecord& record, const std::string& stored) {
     const auto ended = count_ended(record);
+    if (ended >= study.budget.trials) return true;
     const bool all_ended = ended > 0 && ended == static_cast<std::int64_t>(record.trials.size());
-    return ended >= study.budget.trials || (all_ended && !record.held);
+    return all_ended && !record.held && says_over(record.end_reason) && stored == study.source;
 }
 
 bool StudyWatch::read() {
@@ -94,11 +96,26 @@ void StudyWatch::draw() {
     (void)observer_.draw(runs ? observer_.picture(view()) : std::string());
 }
 
-void StudyWatch::submitted() { at_submission_ = snapshot_ ? progress_of(snapshot_->record) : progress_of(folder_); }
+void StudyWatch::submitted() {
+    const auto note = [&](const StudyRecord& record) {
+        at_submission_ = progress_of(record);
+        sequence_at_submission_ = record.sequence;
+    };
+    if (snapshot_)
+        note(snapshot_->record);
+    else if (const auto stored = take_snapshot(folder_, Parts::without_parameters))
+        note(stored->record);
+}
 
 bool StudyWatch::progressed() const { return snapshot_ && progress_of(snapshot_->record) > at_submission_; }
 
-bool StudyWatch::finished() const { return snapshot_ && is_finished(study_, snapshot_->record); }
+bool StudyWatch::finished() const {
+    if (!snapshot_) return false;
+    const StudyRecord& record = snapshot_->record;
+    if (record.held || record.sequence == sequence_at_submission_) return is_finished(study_, record, {});
+    const auto store = open_store_read_only(folder_.database());  // an open one keeps the study file of that time
+    return is_finished(study_, record, store ? (*store)->source() : std::string());
+}
 
 bool StudyWatch::at_limit() const {
     return snapshot_ && !snapshot_->record.held && snapshot_->record.end_reason == limit_reason;
@@ -108,7 +125,8 @@ Result<RunOutcome> StudyWatch::outcome() {
     auto last = take_snapshot(folder_);
     if (!last) return last.error();
     RunOutcome outcome;
-    outcome.end = is_finished(study_, last->record) ? Engine::End::finished : Engine::End::interrupted;
+    outcome.end =
+        is_finished(study_, last->record, last->store->source()) ? Engine::End::finished : Engine::End::interrupted;
     outcome.reason = last->record.end_reason;
     outcome.seconds = last->record.seconds;
     outcome.record = std::move(last->record);

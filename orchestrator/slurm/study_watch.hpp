@@ -20,8 +20,10 @@ Progress progress_of(const StudyRecord& record);
 /// Returns the progress of a stored study; none if it has not been started, or cannot be read.
 Progress progress_of(const StudyFolder& folder);
 
-/// Returns true if a study has no trial left to run.
-bool is_finished(const Study& study, const StudyRecord& record);
+/// Returns true if a study has no trial left to run: as many as its budget allows have ended, or its last session ended
+/// early since there was nothing left to try. That session counts if it ran the same study: `stored` is the study file
+/// as it was last run, and a raised budget or patience lets the study go on.
+bool is_finished(const Study& study, const StudyRecord& record, const std::string& stored);
 
 class StudyWatch {
    public:
@@ -37,6 +39,8 @@ class StudyWatch {
     /// A new job has been submitted.
     void submitted();
     [[nodiscard]] bool progressed() const;
+    /// Returns true if no trial is left to run. A session that ended before the job was submitted does not count for
+    /// it.
     [[nodiscard]] bool finished() const;
     [[nodiscard]] bool at_limit() const;
 
@@ -59,6 +63,7 @@ class StudyWatch {
     bool begun_ = false;  ///< the observer was told
     std::int64_t holder_ = 0;
     Progress at_submission_;
+    std::int64_t sequence_at_submission_ = 0;
 };
 
 }  // namespace hpo::slurm

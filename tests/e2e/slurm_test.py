@@ -84,6 +84,8 @@ class Jobs(JobsCase):
         self.assert_as_on_one_machine(6)
         self.hpo("run", "study.yaml", "--on", "slurm", environment=self.environment)  # it is finished
         self.assertEqual(len(self.jobs()), 1)
+        self.hpo("run", "study.yaml", "--on", "slurm", "--trials", "8", environment=self.environment)
+        self.assertEqual([trial["state"] for trial in self.trials("queued")], ["complete"] * 8)
 
     def test_it_goes_on_in_the_next_job_without_anybody(self):
         """The signal is the one that Slurm sends before the time limit."""

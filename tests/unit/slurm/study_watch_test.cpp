@@ -17,17 +17,38 @@ StudyRecord record_of(std::initializer_list<TrialState> states, std::int64_t ste
 
 TEST(StudyWatch, AStudyIsFinishedWhenNoTrialIsLeft) {
     Study study;
+    study.source = "study: a";
     study.budget.trials = 3;
     using enum TrialState;
-    EXPECT_FALSE(is_finished(study, {}));
-    EXPECT_FALSE(is_finished(study, record_of({complete, running})));
-    EXPECT_TRUE(is_finished(study, record_of({complete, failed, stopped})));
-    EXPECT_TRUE(is_finished(study, record_of({complete, complete})));  // the space has no more
-    StudyRecord held = record_of({complete, complete});
-    held.held = true;  // or the next is being proposed
-    EXPECT_FALSE(is_finished(study, held));
+    EXPECT_FALSE(is_finished(study, {}, study.source));
+    EXPECT_FALSE(is_finished(study, record_of({complete, running}), study.source));
+    EXPECT_TRUE(is_finished(study, record_of({complete, failed, stopped}), study.source));
+    EXPECT_TRUE(is_finished(study, record_of({complete, failed, stopped}), "study: a, with other stopping rules"));
     study.budget.trials = 4;  // the budget was raised
-    EXPECT_FALSE(is_finished(study, record_of({complete, failed, queued})));
+    EXPECT_FALSE(is_finished(study, record_of({complete, failed, queued}), study.source));
+}
+
+TEST(StudyWatch, AStudyThatEndedEarlyIsFinishedUntilItsFileChanges) {
+    Study study;
+    study.source = "study: a";
+    study.budget.trials = 3;
+    using enum TrialState;
+    StudyRecord record = record_of({complete, complete});
+    for (const char* over :
+         {"every configuration of the space was tried", "every point of the grid was tried",
+          "every configuration that is allowed was tried", "no further configuration was found that is allowed",
+          "2 trials without a better best (budget.patience)", "trial budget reached"}) {
+        record.end_reason = over;
+        EXPECT_TRUE(is_finished(study, record, study.source)) << over;
+        EXPECT_FALSE(is_finished(study, record, "study: a, of 2 trials")) << over;
+    }
+    record.held = true;  // the next trial is being proposed
+    EXPECT_FALSE(is_finished(study, record, study.source));
+    record.held = false;
+    for (const char* cut : {"interrupted", "terminated", "stopped by hpo stop", "6 trials failed in a row", ""}) {
+        record.end_reason = cut;
+        EXPECT_FALSE(is_finished(study, record, study.source)) << cut;
+    }
 }
 
 TEST(StudyWatch, EndedTrialsCountMoreThanSteps) {
