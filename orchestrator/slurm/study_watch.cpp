@@ -103,7 +103,7 @@ void StudyWatch::submitted() {
     };
     if (snapshot_)
         note(snapshot_->record);
-    else if (const auto stored = take_snapshot(folder_, Parts::without_parameters))
+    else if (const auto stored = take_snapshot(folder_, TrialParts::without_parameters))
         note(stored->record);
 }
 
