@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -28,8 +29,15 @@ void on_limit(int) {
     errno = kept;
 }
 
-/// The file that says that a job has got no trial further.
+/// The file of a job that got no trial further: how far trials ever got.
 std::filesystem::path idle_mark(const StudyFolder& folder) { return folder.path / "slurm.idle"; }
+
+std::optional<Progress> read_idle_mark(const StudyFolder& folder) {
+    std::ifstream file(idle_mark(folder));
+    Progress furthest;
+    if (file >> furthest.ended >> furthest.steps) return furthest;
+    return std::nullopt;
+}
 
 }  // namespace
 
@@ -55,7 +63,10 @@ std::string why_next_job(const RunOutcome& outcome, const std::string& job_name)
 int queue_again(Commands& commands, const std::string& job, const StudyFolder& folder, const Progress& before,
                 const RunOutcome& outcome, const std::string& why) {
     std::error_code ignored;
-    const CutShort cut{progress_of(outcome.record) > before, std::filesystem::exists(idle_mark(folder), ignored)};
+    // Trials without checkpoints begin anew in each job, so that a job may end behind where it began.
+    const auto mark = read_idle_mark(folder);
+    const Progress furthest = mark ? std::max(before, *mark) : before;
+    const CutShort cut{progress_of(outcome.record) > furthest, mark && before <= *mark};
     if (const std::string refused = refuses_next_job(cut); !refused.empty()) {
         std::filesystem::remove(idle_mark(folder), ignored);
         throw Fatal(refused);
@@ -63,7 +74,7 @@ int queue_again(Commands& commands, const std::string& job, const StudyFolder& f
     if (cut.progressed)
         std::filesystem::remove(idle_mark(folder), ignored);
     else
-        std::ofstream(idle_mark(folder)) << "no trial got further in job " << job << '\n';
+        std::ofstream(idle_mark(folder)) << furthest.ended << ' ' << furthest.steps << '\n';
     // Slurm ends this process as soon as it has the request.
     std::fprintf(stderr, "%s: asking Slurm to queue job %s again\n", why.c_str(), printable(job).c_str());
     Answer answer;

@@ -52,6 +52,21 @@ TEST_F(SlurmAllocation, StopsAfterTwoJobsThatGotNowhere) {
     EXPECT_THROW(queue_again_from({0, 1}), Fatal);
 }
 
+TEST_F(SlurmAllocation, AJobThatEndsBehindAnEarlierOneGotNowhere) {
+    outcome_.record.trials[0].curve = {{.step = 14}};
+    EXPECT_EQ(queue_again_from({0, 41}), 0);
+    outcome_.record.trials[0].curve = {{.step = 24}};
+    EXPECT_THROW(queue_again_from({0, 14}), Fatal) << "24 is further than 14, but not than 41";
+}
+
+TEST_F(SlurmAllocation, AnIdleJobBeforeOneThatGotFurtherDoesNotCount) {
+    outcome_.record.trials[0].curve = {{.step = 5}};
+    EXPECT_EQ(queue_again_from({0, 5}), 0);
+    outcome_.record.trials[0].curve = {{.step = 9}};
+    EXPECT_EQ(queue_again_from({0, 9}), 0) << "a job that was cancelled has reached 9";
+    EXPECT_THROW(queue_again_from({0, 9}), Fatal);
+}
+
 TEST_F(SlurmAllocation, OnlyWhatSlurmEndsGoesOn) {
     ::setenv("SLURM_JOB_NAME", "hpo-a-0", 1);
     outcome_.end = Engine::End::failed;
