@@ -210,9 +210,10 @@ std::vector<Partition> partitions_of(string_view text) {
 }
 
 string id_of(string_view reply) {
+    string last;  // after whatever a site's sbatch prints before it
     for (const string_view line : split(reply, '\n'))
-        if (const string_view id = line.substr(0, line.find(';')); is_id(id)) return string(id);
-    return {};
+        if (const string_view id = line.substr(0, line.find(';')); is_id(id)) last = id;
+    return last;
 }
 
 string message_of(string_view error) {
@@ -253,6 +254,11 @@ string refusal_text(string_view message, const SlurmJob& job, const std::vector<
     if (has("partition specified") || has("Invalid partition"))
         return "resources.slurm.partition: Slurm has no partition " + printable(job.partition) +
                (partitions.empty() ? string() : "; it has " + names_of(partitions));
+    if (has("violates accounting/QOS policy"))
+        return "Slurm refuses the job: a limit of the account or the QOS does not allow it: ask for less, or wait "
+               "until "
+               "jobs of yours have ended (Slurm: " +
+               printable(message) + ")";
     if (has("time limit")) {
         const string above = above_time_limit(job, partitions);
         return above.empty() ? "resources.slurm.time: " + printable(message) : above;

@@ -62,6 +62,7 @@ TEST(SlurmWords, ReadsPartitions) {
 TEST(SlurmWords, FindsTheIdAndTheMessage) {
     EXPECT_EQ(id_of("12\n"), "12");
     EXPECT_EQ(id_of("Welcome to the cluster\n12;alpha\n"), "12");
+    EXPECT_EQ(id_of("2026\n12\n"), "12");
     EXPECT_EQ(id_of("Submitted batch job 12\n"), "");
     EXPECT_EQ(id_of(""), "");
     EXPECT_EQ(message_of("sbatch: error: invalid partition specified: x\nsbatch: error: Batch job submission failed: "
@@ -101,6 +102,10 @@ TEST(SlurmWords, ARefusalNamesTheKeyToChange) {
               "resources.slurm.account: Invalid account or account/partition combination specified");
     EXPECT_EQ(refusal_text("Invalid qos specification", {}, partitions),
               "resources.slurm.qos: Invalid qos specification");
+    EXPECT_EQ(refusal_text("Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)", {},
+                           partitions)
+                  .find("resources.slurm.time"),
+              std::string::npos);
     EXPECT_EQ(refusal_text("Job dependency problem", {}, partitions), "Slurm refuses the job: Job dependency problem");
 }
 
