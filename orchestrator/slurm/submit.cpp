@@ -16,8 +16,9 @@ namespace hpo::slurm {
 
 namespace {
 
-constexpr int submissions = 3;  ///< with a reply that is lost each time
-constexpr int looks = 3;        ///< for a job after a lost reply, with longer pauses each time
+constexpr int submissions = 3;         ///< with a reply that is lost each time
+constexpr int looks = 3;               ///< for a job after a lost reply, with longer pauses each time
+constexpr int most_looks_at_end = 30;  ///< at a job that is ending, a second apart
 
 std::vector<Partition> partitions_now(Commands& commands) {
     return partitions_of(commands.run({"sinfo", "-h", "-a", "-o", partition_format}).out);
@@ -53,6 +54,25 @@ Result<Found> look_patiently(Commands& commands, const std::string& name, const 
         if (found && found->job) return found;
     }
     return found;
+}
+
+template <class T>
+T or_nothing_started(Result<T> result) {
+    if (!result) throw Fatal(result.error().message, 2);
+    return std::move(*result);
+}
+
+/// Returns the study's job as `one_of`, and the ids of all. Waits a while for one that is ending: it is gone then, or
+/// in the queue again.
+Found job_to_follow(Commands& commands, const std::string& name, std::vector<std::string>& known, const Say& say) {
+    for (int look = 1;; ++look) {
+        const std::vector<JobState> jobs = or_nothing_started(jobs_named(commands, name));
+        known = ids_of(jobs);
+        Found found = one_of(commands, jobs, known);
+        if (!found.job || phase_of(*found.job) != Phase::ending || look == most_looks_at_end) return found;
+        if (look == 1) say("job " + found.job->id + " is ending: waiting for its end");
+        commands.pause(Seconds(1));
+    }
 }
 
 /// Held while this process looks for the job and submits it.
@@ -102,12 +122,6 @@ std::string text_of(const std::filesystem::path& file) {
     return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-template <class T>
-T or_nothing_started(Result<T> result) {
-    if (!result) throw Fatal(result.error().message, 2);
-    return std::move(*result);
-}
-
 }  // namespace
 
 Placed find_or_submit(Commands& commands, const SlurmJob& wanted, const Job& job, const StudyFolder& folder,
@@ -118,9 +132,9 @@ Placed find_or_submit(Commands& commands, const SlurmJob& wanted, const Job& job
     if (failed) throw Fatal(folder.path.string() + ": cannot be made: " + failed.message(), 2);
     const SubmissionLock lock(commands, Traces::lock(folder.path));
     const std::filesystem::path script = job_script(folder.path);
-    const std::vector<JobState> jobs = or_nothing_started(jobs_named(commands, job.name));
-    const std::vector<std::string> known = ids_of(jobs);
-    if (const Found found = one_of(commands, jobs, known); found.job) {
+    std::vector<std::string> known;
+    const Found found = job_to_follow(commands, job.name, known, say);
+    if (found.job) {
         traces.keep();
         return {found.job->id, true, text_of(script) != job.script};
     }

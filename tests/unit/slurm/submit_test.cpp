@@ -82,6 +82,18 @@ TEST_F(SlurmSubmit, FindsTheJobThatIsThere) {
     EXPECT_EQ(slurm_.count("sbatch --parsable"), 0);
 }
 
+TEST_F(SlurmSubmit, WaitsForTheEndOfAJobThatIsEnding) {
+    slurm_.answers["squeue"] = {queue("12|COMPLETING|||node1|None\n"), queue("12|COMPLETING|||node1|None\n"),
+                                empty_queue, queue("13|PENDING||||None\n")};
+    slurm_.answers["sbatch --parsable"] = {{.status = 0, .out = "13\n"}};
+    const Placed placed = place();
+    EXPECT_EQ(placed.id, "13");
+    EXPECT_FALSE(placed.found);
+    slurm_ = {};
+    slurm_.answers["squeue"] = {queue("12|COMPLETING|||node1|None\n"), queue("12|PENDING||||None\n")};
+    EXPECT_TRUE(place().found) << "it was queued again";
+}
+
 TEST_F(SlurmSubmit, ALostReplyIsFoundByTheName) {
     for (const Answer& lost : {Answer{.hung = true}, refused("Socket timed out on send/recv operation"), empty_queue}) {
         slurm_ = {};
