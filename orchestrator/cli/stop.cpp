@@ -1,4 +1,5 @@
 #include <CLI/App.hpp>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -7,16 +8,26 @@
 #include "orchestrator/cli/control_client.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/lookup/trial_choice.hpp"
+#include "orchestrator/slurm/job.hpp"
 #include "orchestrator/store/holder_lock.hpp"
 
 namespace hpo::commands {
 namespace {
 
+/// Returns how to cancel a job of Slurm that may wait to run the study; empty if none was submitted.
+std::string about_its_job(const StudyFolder& study) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(slurm::job_script(study.path), ignored)) return {};
+    return "; a job of Slurm that waits to go on with it is cancelled by scancel --name=" +
+           slurm::job_name(study.name(), std::filesystem::absolute(study.path));
+}
+
 int run(const std::string& argument, const std::string& study_argument) {
     const auto chosen = split_trial(argument, study_argument, /*trial_required=*/false);
     const StudyFolder study = choose_study(chosen.study);
     const auto holder = holder_of(study);
-    if (!holder) throw Fatal("study " + study.name() + " is not running: there is nothing to stop");
+    if (!holder)
+        throw Fatal("study " + study.name() + " is not running: there is nothing to stop" + about_its_job(study));
     if (const auto stopped = ask_to_stop(*holder, chosen.trial); !stopped) throw Fatal(stopped.error().message);
     print(chosen.trial ? "trial " + std::to_string(*chosen.trial) + " of " + study.name() + " is stopping\n"
                        : "study " + study.name() + " is stopping; it can be resumed\n");

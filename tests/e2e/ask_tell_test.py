@@ -221,7 +221,10 @@ class PythonStudy(Case):
         trial = self.trials("searched")[1]
         self.assertEqual(("user", 2), (trial["rule"], trial["steps"]))
         self.hpo("stop", "searched", status=1)
-        self.assertIn("is not running", self.error)
+        self.assertTrue(self.error.endswith("is not running: there is nothing to stop\n"), self.error)
+        (self.folder / "runs/searched/slurm.sh").touch()
+        self.hpo("stop", "searched", status=1)
+        self.assertRegex(self.error, r"is cancelled by scancel --name=hpo-searched-[0-9a-f]{8}\n")
         self.assertIn("stopped by the user", self.hpo("top", "searched", "--once"))
         self.assertRegex(self.hpo("ls"), r"searched +interrupted +4/")
 
