@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "hpo/interrupted.hpp"
 #include "hpo/printable.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/run_arguments.hpp"
@@ -84,6 +85,12 @@ int run_command(const RunArguments& arguments) {
                            : run_study(study, folder, programs, *observer, accepted,
                                        hosts.empty() ? OpenSite(open_local_site) : cluster::open_hosts(hosts));
         output_problem = observer->output_problem();
+    } catch (const Fatal& ended) {
+        move_back(aside, folder);
+        // The session had not begun, since its hosts had not answered.
+        if (!own_job || !limit_is_near || ended.exit_code() != exit_status_of(SIGTERM)) throw;
+        slurm::RealCommands commands(slurm::command_limit());
+        return slurm::queue_again(commands, *own_job, folder, progress, {}, limit_reason);
     } catch (...) {
         move_back(aside, folder);
         throw;

@@ -73,7 +73,7 @@ int queue_again(Commands& commands, const std::string& job, const StudyFolder& f
     }
     if (cut.progressed)
         std::filesystem::remove(idle_mark(folder), ignored);
-    else
+    else if (std::filesystem::create_directories(folder.path, ignored); !ignored)
         std::ofstream(idle_mark(folder)) << furthest.ended << ' ' << furthest.steps << '\n';
     // Slurm ends this process as soon as it has the request.
     std::fprintf(stderr, "%s: asking Slurm to queue job %s again\n", why.c_str(), printable(job).c_str());

@@ -68,7 +68,7 @@ class JobsCase(SlurmCase):
 
 
 class Jobs(JobsCase):
-    seconds = 30
+    seconds = 15
 
     def test_a_study_is_submitted_and_followed_to_its_end(self):
         self.write(trials=6, slurm="nodes: 3, partition: main, time: 10m, extra: [--comment=two words]")
@@ -86,50 +86,6 @@ class Jobs(JobsCase):
         self.assertEqual(len(self.jobs()), 1)
         self.hpo("run", "study.yaml", "--on", "slurm", "--trials", "8", environment=self.environment)
         self.assertEqual([trial["state"] for trial in self.trials("queued")], ["complete"] * 8)
-
-    def test_it_goes_on_in_the_next_job_without_anybody(self):
-        """The signal is the one that Slurm sends before the time limit."""
-        self.write(epochs=400)
-        child, job = self.begin()
-        child.send_signal(signal.SIGTERM)
-        _, error = child.communicate(timeout=60)
-        self.assertEqual(child.returncode, 143)
-        self.assertIn(f"hpo: job {job} goes on without this terminal; follow it: hpo run study.yaml --on slurm; end it: scancel {job}\n", error)
-        self.slurm("scancel", "--signal=USR1", "--batch", job)
-        wait_for(lambda: "the time limit of the job is near" in self.log())
-        wait_for(lambda: self.state(job) == "PENDING")
-        again = self.follow()  # finds the job
-        out, error = again.communicate(timeout=120)
-        self.assertEqual(again.returncode, 0, out + error + self.log())
-        self.assertIn(f"job {job} of this study is in Slurm's queue already: following it\n", error)
-        self.assertIn(f"job {job} runs on node", error)
-        self.assertEqual(self.jobs(), [job])
-        self.assertTrue(any(trial["attempt"] > 1 for trial in self.trials("queued")))
-        self.assert_as_on_one_machine(6)
-
-    def test_a_rival_costs_at_most_one_step(self):
-        self.write(epochs=400, slurm="partition: low, cpus: 2, nodes: 3", parallel=3)
-        child, job = self.begin()
-        rival = self.slurm("sbatch", "--parsable", "-p", "main", "-N3", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 1").strip()
-        wait_for(lambda: self.state(rival) == "RUNNING")
-        out, error = child.communicate(timeout=120)
-        self.assertEqual(child.returncode, 0, out + error + self.log())
-        self.assertEqual(self.jobs(), [job])
-        trials = self.trials("queued")
-        self.assertTrue(any(trial["attempt"] > 1 for trial in trials))
-        for trial in trials:
-            reported = self.reported(trial["trial"])
-            self.assertLessEqual(reported - trial["steps"], trial["attempt"] - 1)
-        self.assert_as_on_one_machine(6)
-
-    def reported(self, trial):
-        """Returns the number of steps that a trial has reported, with those that it has repeated."""
-
-        connection = sqlite3.connect(f"file:{self.database('queued')}?mode=ro", uri=True)
-        try:
-            return connection.execute("select count(*) from step where trial = ?", (trial,)).fetchone()[0]
-        finally:
-            connection.close()
 
     def test_ctrl_c_asks(self):
         self.write(epochs=LONG)
@@ -159,8 +115,60 @@ class Jobs(JobsCase):
         self.assert_nobody_left(within=30)
 
 
+class NextJob(JobsCase):
+    seconds = 25
+
+    def test_it_goes_on_in_the_next_job_without_anybody(self):
+        """The signal is the one that Slurm sends before the time limit."""
+        self.write(epochs=400)
+        child, job = self.begin()
+        child.send_signal(signal.SIGTERM)
+        _, error = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 143)
+        self.assertIn(f"hpo: job {job} goes on without this terminal; follow it: hpo run study.yaml --on slurm; end it: scancel {job}\n", error)
+        self.slurm("scancel", "--signal=USR1", "--batch", job)
+        wait_for(lambda: "the time limit of the job is near" in self.log())
+        wait_for(lambda: self.state(job) == "PENDING")
+        again = self.follow()  # finds the job
+        out, error = again.communicate(timeout=120)
+        self.assertEqual(again.returncode, 0, out + error + self.log())
+        self.assertIn(f"job {job} of this study is in Slurm's queue already: following it\n", error)
+        self.assertIn(f"job {job} runs on node", error)
+        self.assertEqual(self.jobs(), [job])
+        self.assertTrue(any(trial["attempt"] > 1 for trial in self.trials("queued")))
+        self.assert_as_on_one_machine(6)
+
+
+class Rival(JobsCase):
+    seconds = 25
+
+    def test_a_rival_costs_at_most_one_step(self):
+        self.write(epochs=400, slurm="partition: low, cpus: 2, nodes: 3", parallel=3)
+        child, job = self.begin()
+        rival = self.slurm("sbatch", "--parsable", "-p", "main", "-N3", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 1").strip()
+        wait_for(lambda: self.state(rival) == "RUNNING")
+        out, error = child.communicate(timeout=120)
+        self.assertEqual(child.returncode, 0, out + error + self.log())
+        self.assertEqual(self.jobs(), [job])
+        trials = self.trials("queued")
+        self.assertTrue(any(trial["attempt"] > 1 for trial in trials))
+        for trial in trials:
+            reported = self.reported(trial["trial"])
+            self.assertLessEqual(reported - trial["steps"], trial["attempt"] - 1)
+        self.assert_as_on_one_machine(6)
+
+    def reported(self, trial):
+        """Returns the number of steps that a trial has reported, with those that it has repeated."""
+
+        connection = sqlite3.connect(f"file:{self.database('queued')}?mode=ro", uri=True)
+        try:
+            return connection.execute("select count(*) from step where trial = ?", (trial,)).fetchone()[0]
+        finally:
+            connection.close()
+
+
 class FalseSlurm(JobsCase):
-    """sbatch is a script before the real one, or instead of it."""
+    """sbatch is a script before the real one."""
     seconds = 20
 
     def sbatch(self, text):
@@ -184,6 +192,10 @@ class FalseSlurm(JobsCase):
                 self.assertEqual(child.returncode, 0, out + error)
                 self.assertIn("looking for job hpo-queued-", error)
                 self.assertEqual(len(self.jobs()), before + 1)
+
+
+class Refused(JobsCase):
+    seconds = 15
 
     def test_what_cannot_start_is_told_in_a_sentence(self):
         cases = {"partition: nosuch": "resources.slurm.partition: Slurm has no partition nosuch; it has main, low and short",
@@ -248,6 +260,21 @@ class NoSlurm(JobsCase):
             child = self.start("run", "study.yaml", "--on", "local", environment=environment,
                                preexec_fn=lambda: signal.signal(signal.SIGUSR1, signal.SIG_IGN))
             wait_for(lambda: signal.SIGUSR1 in signals(child.pid, "SigCgt"))
+            child.send_signal(signal.SIGUSR1)
+            out, error = child.communicate(timeout=60)
+            self.assertEqual(child.returncode, status, out + error)
+            self.assertIn(says, error)
+        self.assertEqual((self.folder / "asked").read_text(), "requeue 7\n")
+
+    def test_a_job_whose_hosts_do_not_answer_before_its_limit_is_queued_again(self):
+        self.write()
+        self.program("ssh", "exec sleep 600\n")
+        environment = {"SLURM_JOB_ID": "7", **self.program("scontrol", 'echo "$@" >> asked\n')}
+        lock = self.folder / "runs/queued/lock"
+        for status, says in ((0, "the time limit of the job is near: asking Slurm to queue job 7 again\n"),
+                             (1, "hpo: Slurm ended two jobs in a row in which no trial got further")):
+            child = self.start("run", "study.yaml", "--on", "ssh:mute", environment=environment)
+            wait_for(lambda: lock.exists() and json.loads(lock.read_text() or "{}").get("pid") == child.pid and "socket" in lock.read_text())
             child.send_signal(signal.SIGUSR1)
             out, error = child.communicate(timeout=60)
             self.assertEqual(child.returncode, status, out + error)
