@@ -108,14 +108,14 @@ class Follower {
         if (std::exchange(is_silent_, false)) say("Slurm answers again");
         const std::vector<JobState> jobs = jobs_of(answer.out);
         const std::optional<JobState> job = jobs.empty() ? std::nullopt : std::optional(jobs.front());
-        ask_at_ = now + Seconds(cancelled_ ? 1 : ask_again_after(job, true));
+        ask_at_ = now + Seconds(cancelled_ ? 1 : ask_again_after(job, true, watch_.session_ended()));
         if (job && phase_of(*job) != Phase::over && phase_of(*job) != Phase::ending)
             if (const std::string text = state_text(*job); std::exchange(said_, text) != text) say(text);
         return act(job);
     }
 
     void unanswered(Seconds now, const Answer& answer) {
-        ask_at_ = now + Seconds(ask_again_after(std::nullopt, false));
+        ask_at_ = now + Seconds(ask_again_after(std::nullopt, false, false));
         if (!std::exchange(is_silent_, true)) say(failure_of("squeue", answer) + "; the job goes on");
     }
 

@@ -82,14 +82,14 @@ Decision decide(const Seen& seen) {
             why + ", and no trial got further: raise resources.slurm.time, or let trials write checkpoints"};
 }
 
-double ask_again_after(const std::optional<JobState>& job, bool answered) {
+double ask_again_after(const std::optional<JobState>& job, bool answered, bool session_ended) {
     if (!answered) return 20;
     if (!job) return 2;
     switch (phase_of(*job)) {
         case Phase::queued:
             return 5;
         case Phase::running:
-            return 20;
+            return session_ended ? 1 : 20;
         case Phase::ending:
         case Phase::over:
             break;

@@ -46,7 +46,8 @@ struct Decision {
 Decision decide(const Seen& seen);
 
 /// Returns the seconds until squeue is asked again. Slurm's controller serves everyone, so that it is asked seldom.
-double ask_again_after(const std::optional<JobState>& job, bool answered);
+/// `session_ended`: the job has run the study, and does so no more, so that it ends soon.
+double ask_again_after(const std::optional<JobState>& job, bool answered, bool session_ended);
 
 /// A job that Slurm ends before its study is finished.
 struct CutShort {

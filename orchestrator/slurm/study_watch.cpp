@@ -58,6 +58,7 @@ bool StudyWatch::read() {
     if (!snapshot_) return false;
     tell_changes();
     const std::int64_t holder = snapshot_->holder ? snapshot_->holder->pid : 0;
+    was_held_ = was_held_ || holder != 0;
     return std::exchange(holder_, holder) != holder;
 }
 

@@ -43,6 +43,8 @@ class StudyWatch {
     /// it.
     [[nodiscard]] bool finished() const;
     [[nodiscard]] bool at_limit() const;
+    /// Returns true if a process has run the study since the first read, and none does now.
+    [[nodiscard]] bool session_ended() const { return was_held_ && holder_ == 0; }
 
     /// Returns the outcome of the study's last session. Fails if the study has not begun. Nothing may be read after it.
     Result<RunOutcome> outcome();
@@ -62,6 +64,7 @@ class StudyWatch {
     std::vector<Known> known_;
     bool begun_ = false;  ///< the observer was told
     std::int64_t holder_ = 0;
+    bool was_held_ = false;
     Progress at_submission_;
     std::int64_t sequence_at_submission_ = 0;
 };

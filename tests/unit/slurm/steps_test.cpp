@@ -70,10 +70,12 @@ TEST(SlurmSteps, DoesNotSubmitAfterAFailureOrACancellation) {
 }
 
 TEST(SlurmSteps, AsksSlurmSeldom) {
-    EXPECT_GE(ask_again_after(job("RUNNING"), true), 10);
-    EXPECT_GE(ask_again_after(job("PENDING"), true), 5);
-    EXPECT_LE(ask_again_after(job("COMPLETING"), true), 2);
-    EXPECT_GE(ask_again_after(std::nullopt, false), 10);
+    EXPECT_GE(ask_again_after(job("RUNNING"), true, false), 10);
+    EXPECT_GE(ask_again_after(job("PENDING"), true, false), 5);
+    EXPECT_GE(ask_again_after(job("PENDING"), true, true), 5);  // it is queued again
+    EXPECT_LE(ask_again_after(job("RUNNING"), true, true), 2);
+    EXPECT_LE(ask_again_after(job("COMPLETING"), true, false), 2);
+    EXPECT_GE(ask_again_after(std::nullopt, false, true), 10);
 }
 
 TEST(SlurmSteps, QueuesTheStudyAgainUnlessTwoJobsGotNowhere) {

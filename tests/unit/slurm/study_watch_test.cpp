@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "orchestrator/store/store.hpp"
+#include "orchestrator/study/study_file.hpp"
+#include "tests/support/sample_study.hpp"
+#include "tests/support/temporary_folder.hpp"
+
 namespace hpo::slurm {
 namespace {
 
@@ -49,6 +54,35 @@ TEST(StudyWatch, AStudyThatEndedEarlyIsFinishedUntilItsFileChanges) {
         record.end_reason = cut;
         EXPECT_FALSE(is_finished(study, record, study.source)) << cut;
     }
+}
+
+TEST(StudyWatch, ASessionFromBeforeTheJobDoesNotFinishTheStudy) {
+    const testing::TemporaryFolder temporary;
+    const StudyFolder folder{temporary.path()};
+    const Study study = *parse_stored_study(testing::sample_yaml, "s.yaml");
+    const auto store = *open_store(folder.database());
+    ASSERT_TRUE(store->set_source(study.source));
+    const auto session = [&](std::int64_t trial, const char* reason) {
+        for (const Event& event :
+             {Event{event::SessionStarted{"host", 1, ""}}, Event{event::Proposed{trial, {0.5, 0.5, 0.25}, {}}},
+              Event{event::Finished{trial, 1}}, Event{event::SessionEnded{1, reason}}})
+            ASSERT_TRUE(store->append(event));
+        ASSERT_TRUE(store->settle());
+    };
+    session(1, "1 trial without a better best (budget.patience)");
+    RunObserver observer;
+    StudyWatch watch(study, folder, observer);
+    watch.submitted();
+    watch.read();
+    EXPECT_FALSE(watch.finished());
+    session(2, "interrupted");
+    watch.read();
+    EXPECT_FALSE(watch.finished());
+    session(3, "every configuration of the space was tried");
+    watch.read();
+    EXPECT_TRUE(watch.finished());
+    ASSERT_TRUE(store->set_source("study: other\n"));  // the job was submitted with other options
+    EXPECT_FALSE(watch.finished());
 }
 
 TEST(StudyWatch, EndedTrialsCountMoreThanSteps) {
