@@ -161,8 +161,10 @@ class Follower {
     void on_signal(int signal) {
         if (cancelled_) leave(signal);
         if (signal == SIGINT && ::isatty(STDIN_FILENO) && ::isatty(STDERR_FILENO) && asks_to_cancel()) {
-            const Answer answer = cancel();
+            int further = 0;
+            const Answer answer = cancel(further);
             if (answer.status == 0) {
+                if (further != 0) leave(further);
                 cancelled_ = true;
                 ask_at_ = clock_.now();
                 return;
@@ -179,11 +181,14 @@ class Follower {
         throw Fatal("", exit_status_of(signal));
     }
 
-    /// A further signal ends a scancel that hangs.
-    Answer cancel() {
+    /// A further signal, which it returns in `further`, ends a scancel that hangs.
+    Answer cancel(int& further) {
         auto answer = std::async(std::launch::async, [this] { return commands_.run({"scancel", id_}); });
         while (answer.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
-            if (signals_->wait(draw_every) != 0) commands_.give_up();
+            if (const int signal = signals_->wait(Seconds(0.05)); signal != 0) {
+                further = signal;
+                commands_.give_up();
+            }
         return answer.get();
     }
 
