@@ -24,6 +24,10 @@ std::string ended_as(const TrialRecord& trial) {
     return message;
 }
 
+Error no_value(std::int64_t trial, const std::string& metric) {
+    return {named(trial) + " has no value of " + metric + ": end it with one, or as failed"};
+}
+
 }  // namespace
 
 Session::Session(const Study& study, Ledger& ledger, const Clock& clock)
@@ -63,22 +67,27 @@ Result<void> Session::stop(std::int64_t trial) {
         return Error{"there is no " + named(trial) + "; the last one is " + std::to_string(count)};
     const TrialState state = ledger_.record().trial(trial).state;
     if (is_final(state)) return Error{named(trial) + " has ended already: " + std::string(to_text(state))};
-    ledger_.finish(trial, TrialState::stopped, "user", "stopped by the user");
-    if (reported_.erase(trial) > 0) stopped_.insert(trial);
+    if (state == TrialState::running)
+        stops_.insert(trial);
+    else
+        finish_as_stopped(trial);
     return {};
 }
 
+void Session::finish_as_stopped(std::int64_t trial) {
+    ledger_.finish(trial, TrialState::stopped, "user", "stopped by the user");
+}
+
 Result<Verdict> Session::report(std::int64_t trial, std::int64_t step, Metrics values) {
-    if (stopped_.erase(trial) > 0)
-        return Verdict{to_worker::Action::stop, "user", ledger_.record().trial(trial).reason};
     if (const auto taken = take(trial); !taken) return taken.error();
     const std::int64_t last = reported_[trial], steps = study_.budget.epochs;
     if (step < 1 || step > steps)
         return Error{"step " + std::to_string(step) + " of " + named(trial) + ": steps count from 1 to " +
-                     std::to_string(steps) + " (budget.epochs)"};
+                     std::to_string(steps) + ", the study's epochs"};
     if (step <= last)
         return Error{"step " + std::to_string(step) + " of " + named(trial) + " is not after step " +
-                     std::to_string(last) + ", the last one that it has reported"};
+                     std::to_string(last) +
+                     ", the last one that it has reported: report all metrics of a step together"};
     Report report;
     report.step = step;
     report.metrics = std::move(values);
@@ -88,6 +97,12 @@ Result<Verdict> Session::report(std::int64_t trial, std::int64_t step, Metrics v
             return Error{"step " + std::to_string(step) + " of " + named(trial) + " has " + objective.metric +
                          " and no " + missing + ": report both, or neither"};
     Verdict verdict = ledger_.report_until_told(trial, std::move(report));
+    const TrialRecord& record = ledger_.record().trial(trial);
+    if (step < steps && !is_final(record.state) && stops_.contains(trial)) {
+        finish_as_stopped(trial);
+        verdict = {to_worker::Action::stop, "user", record.reason};
+    }
+    if (is_final(record.state)) stops_.erase(trial);
     if (verdict.action == to_worker::Action::go_on)
         reported_[trial] = step;
     else
@@ -96,13 +111,11 @@ Result<Verdict> Session::report(std::int64_t trial, std::int64_t step, Metrics v
 }
 
 Result<Told> Session::complete(std::int64_t trial, Metrics values) {
-    if (stopped_.erase(trial) > 0) return Told{TrialState::stopped, ledger_.record().trial(trial).reason};
     if (const auto taken = take(trial); !taken) return taken.error();
     const TrialRecord& record = ledger_.record().trial(trial);
     const auto told = values.find(study_.objective.metric);
     if (told == values.end() && !record.value)
-        return Error{named(trial) + " has no value of " + study_.objective.metric +
-                     ": tell it in \"values\", or tell that the trial has failed"};
+        return no_value(trial, study_.objective.metric);
     // The told value replaces that of the last step. If the best step counts and the told value is not better, it is
     // only stored with the closing metrics.
     const bool counts =
@@ -112,8 +125,7 @@ Result<Told> Session::complete(std::int64_t trial, Metrics values) {
     if (counts) {
         Report report = final_step(record, values, study_.budget.epochs);
         if (const std::string missing = missing_metric(report, study_.objective); !missing.empty())
-            return Error{named(trial) + " has no value of " + missing +
-                         ": tell it in \"values\", or tell that the trial has failed"};
+            return no_value(trial, missing);
         ledger_.complete(trial, std::move(report));
     } else {
         if (told != values.end() && told->second == *record.value) values.erase(study_.objective.metric);
@@ -121,15 +133,16 @@ Result<Told> Session::complete(std::int64_t trial, Metrics values) {
         ledger_.finish(trial, TrialState::complete, "", "");
     }
     reported_.erase(trial);
+    stops_.erase(trial);
     return Told{record.state, record.reason};
 }
 
 Result<Told> Session::fail(std::int64_t trial, Metrics values, const std::string& reason) {
-    if (stopped_.erase(trial) > 0) return Told{TrialState::stopped, ledger_.record().trial(trial).reason};
     if (const auto taken = take(trial); !taken) return taken.error();
     if (!values.empty()) ledger_.closing(trial, std::move(values));
     ledger_.finish(trial, TrialState::failed, "", reason.empty() ? "told as failed" : reason);
     reported_.erase(trial);
+    stops_.erase(trial);
     return Told{TrialState::failed, reason};
 }
 
@@ -138,6 +151,7 @@ void Session::end(const std::string& reason) {
         const TrialRecord& record = ledger_.record().trial(trial);
         if (record.state != TrialState::running) continue;
         if (record.steps() >= study_.budget.epochs) ledger_.judge(trial);
+        if (record.state == TrialState::running && stops_.contains(trial)) finish_as_stopped(trial);
         if (record.state == TrialState::running) ledger_.requeue(trial, Outcome::interrupted, false, reason);
     }
     ledger_.session_ended((clock_.now() - began_).count(), reason);
@@ -160,7 +174,7 @@ Result<void> Session::take(std::int64_t trial) {
     if (is_final(record.state)) return Error{named(trial) + " has ended already: " + ended_as(record)};
     if (record.state == TrialState::paused)
         return Error{named(trial) + " is paused after step " + std::to_string(record.steps()) +
-                     ": it resumes when an ask returns it again"};
+                     ": it goes on once it is given out again"};
     if (record.state == TrialState::running) return {};
     if (record.attempt == 0) return Error{named(trial) + " has not been given out: ask for it"};
     launch(trial);

@@ -217,9 +217,9 @@ class PythonStudy(Case):
                 study.optimize(loss)
                 print([(trial.number, trial.state) for trial in study.trials])
             """)
-        self.assertEqual("[(1, 'complete'), (2, 'stopped'), (3, 'stopped'), (4, 'complete')]", done.stdout.splitlines()[-1])
+        self.assertEqual("[(1, 'complete'), (2, 'stopped'), (3, 'complete'), (4, 'complete')]", done.stdout.splitlines()[-1])
         trial = self.trials("searched")[1]
-        self.assertEqual(("user", 2), (trial["rule"], trial["steps"]))
+        self.assertEqual(("user", 3), (trial["rule"], trial["steps"]))
         self.hpo("stop", "searched", status=1)
         self.assertTrue(self.error.endswith("is not running: there is nothing to stop\n"), self.error)
         (self.folder / "runs/searched/slurm.sh").touch()

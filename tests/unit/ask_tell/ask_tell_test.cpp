@@ -106,25 +106,39 @@ TEST(AskTell, SeveralObjectivesAreToldTogetherAndTheBestAreAFront) {
     EXPECT_EQ(best["front"][1]["trial"], 3);
 }
 
-TEST(AskTell, ATrialThatTheUserStopsEndsAtItsNextReportOrItsEnd) {
+TEST(AskTell, ATrialThatTheUserStopsEndsWithItsNextReportWhichIsKept) {
     MemoryStore store;
     AskTellSession hpo(asked_study(), store);
     hpo.ask(3);
     hpo.report(1, 1, 0.5);
     EXPECT_TRUE(hpo.session->stop(1));
-    EXPECT_TRUE(hpo.session->stop(2));
-    EXPECT_EQ(hpo.trial(1).rule, "user");
-    EXPECT_EQ(hpo.trial(1).value, 0.5);
-    EXPECT_FALSE(hpo.session->stop(1));
     EXPECT_FALSE(hpo.session->stop(4));
+    EXPECT_EQ(hpo.trial(1).state, TrialState::running);
     const json told = hpo.report(1, 2, 0.1);
     EXPECT_EQ(told["decision"], "stop");
     EXPECT_EQ(told["rule"], "user");
-    EXPECT_EQ(hpo.trial(1).steps(), 1);
-    EXPECT_EQ(hpo.tell(2, 0.1)["state"], "stopped");
-    EXPECT_EQ(hpo.trial(2).value, std::nullopt);
+    EXPECT_EQ(hpo.trial(1).rule, "user");
+    EXPECT_EQ(hpo.trial(1).steps(), 2);
+    EXPECT_EQ(hpo.trial(1).value, 0.1);
+    EXPECT_FALSE(hpo.session->stop(1));
     EXPECT_NE(hpo.error(R"({"report": {"trial": 1, "step": 3, "values": {"loss": 0.1}}})"), "");
     EXPECT_EQ(hpo.report(3, 1, 0.4)["decision"], "continue");
+}
+
+TEST(AskTell, ATrialThatTheUserStopsEndsAsToldOrWithTheSession) {
+    MemoryStore store;
+    AskTellSession hpo(asked_study(), store);
+    hpo.ask(4);
+    for (const int trial : {1, 2, 3}) EXPECT_TRUE(hpo.session->stop(trial));
+    EXPECT_FALSE(hpo.tell(1, 0.1).contains("state"));
+    EXPECT_EQ(hpo.trial(1).state, TrialState::complete);
+    EXPECT_EQ(hpo.trial(1).value, 0.1);
+    hpo(R"({"tell": {"trial": 2, "state": "failed", "reason": "no such layer"}})");
+    EXPECT_EQ(hpo.trial(2).reason, "no such layer");
+    hpo.session->end("the input ended");
+    EXPECT_EQ(hpo.trial(3).state, TrialState::stopped);
+    EXPECT_EQ(hpo.trial(3).rule, "user");
+    EXPECT_EQ(hpo.trial(4).state, TrialState::queued);
 }
 
 TEST(AskTell, AStudyThatTheUserStopsHandsOutNoTrialUntilItIsResumed) {
@@ -294,9 +308,11 @@ TEST(AskTell, StepsMustIncreaseAndEndWithTheBudget) {
     hpo.ask(1);
     hpo.report(1, 3, 0.5);
     EXPECT_EQ(hpo.report(1, 3, 0.4)["error"],
-              "report: step 3 of trial 1 is not after step 3, the last one that it has reported");
+              "report: step 3 of trial 1 is not after step 3, the last one that it has reported: "
+              "report all metrics of a step together");
     EXPECT_EQ(hpo.report(1, 2, 0.4)["error"],
-              "report: step 2 of trial 1 is not after step 3, the last one that it has reported");
+              "report: step 2 of trial 1 is not after step 3, the last one that it has reported: "
+              "report all metrics of a step together");
     EXPECT_THAT(hpo.report(1, 0, 0.4)["error"], HasSubstr("steps count from 1 to 9"));
     EXPECT_THAT(hpo.report(1, 10, 0.4)["error"], HasSubstr("steps count from 1 to 9"));
     EXPECT_EQ(hpo.trial(1).value, 0.5);
