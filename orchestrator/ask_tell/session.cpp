@@ -114,8 +114,7 @@ Result<Told> Session::complete(std::int64_t trial, Metrics values) {
     if (const auto taken = take(trial); !taken) return taken.error();
     const TrialRecord& record = ledger_.record().trial(trial);
     const auto told = values.find(study_.objective.metric);
-    if (told == values.end() && !record.value)
-        return no_value(trial, study_.objective.metric);
+    if (told == values.end() && !record.value) return no_value(trial, study_.objective.metric);
     // The told value replaces that of the last step. If the best step counts and the told value is not better, it is
     // only stored with the closing metrics.
     const bool counts =

@@ -103,7 +103,9 @@ int ask_tell_command(const AskTellArguments& arguments) {
         const auto held = HeldStudy::take(
             study, folder,
             [&](const std::string& before, const auto& valued) {
-                return may_go_on(study, before, valued, "Give the study another name." + learning_from(study));
+                auto accepted = may_go_on(study, before, valued, "Give the study another name." + learning_from(study));
+                if (const auto wider = widening(study, before); accepted && !wider.empty() && valued()) warn(wider);
+                return accepted;
             },
             warn);
         if (!held) throw Fatal(held.error().message);

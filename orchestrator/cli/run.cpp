@@ -78,8 +78,12 @@ int run_command(const RunArguments& arguments) {
         auto observer = make_run_observer(style, study);
         if (notifier) observer = notifying(std::move(observer), study, folder, *notifier);
         const auto accepted = [&](const std::string& before, const auto& valued) {
-            return may_go_on(study, before, valued,
-                             "Give the study another name, or start again with --fresh." + learning_from(study));
+            auto goes_on =
+                may_go_on(study, before, valued,
+                          "Give the study another name, or start again with --fresh." + learning_from(study));
+            if (const auto wider = widening(study, before); goes_on && !wider.empty() && valued())
+                std::fprintf(stderr, "hpo: %s\n", printable(wider).c_str());
+            return goes_on;
         };
         outcome = in_a_job ? run_on_slurm(arguments, study, folder, programs, *observer, accepted)
                            : run_study(study, folder, programs, *observer, accepted,

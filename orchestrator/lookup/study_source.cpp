@@ -130,4 +130,15 @@ Result<void> may_go_on(const Study& study, const std::string& before, const std:
                  differences + cure};
 }
 
+std::string widening(const Study& study, const std::string& before) {
+    const auto stored = parse_stored_study(before, "the stored study", known_parts());
+    if (!stored) return {};
+    std::string text;
+    for (const Difference& difference : compare(*stored, study))
+        if (difference.key.starts_with("space.") && difference.refusal.empty())
+            text += (text.empty() ? "" : ", ") + difference.key + ": " + difference.before + " -> " + difference.after;
+    return text.empty() ? ""
+                        : "study " + study.name + " goes on in a wider space than that of its trials so far: " + text;
+}
+
 }  // namespace hpo

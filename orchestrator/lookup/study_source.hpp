@@ -43,4 +43,8 @@ std::string learning_from(const Study& study);
 Result<void> may_go_on(const Study& study, const std::string& before, const std::function<bool()>& valued,
                        const std::string& cure);
 
+/// Returns a message that says in which parameters the space of `study` is wider than that of the stored study file
+/// `before`; empty if it is in none.
+std::string widening(const Study& study, const std::string& before);
+
 }  // namespace hpo

@@ -88,9 +88,10 @@ class Studies(Python):
 
     def test_wrong_arguments_raise_and_name_the_cure(self):
         for arguments, message in {
-            "'a', space={'x': hpo.Float(0, 1, prior=7)}, objective='loss'": r"StudyError: hpo.Study:\d+:\d+: .*x",
-            "'a b', space={'x': hpo.Float(0, 1)}, objective='loss'": r"StudyError: hpo.Study:1:8: .*a b",
-            "'a', space={'x': hpo.Float(0, 1)}, objective='F1'": r"StudyError: hpo.Study:.*direction",
+            "'a', space={'x': hpo.Float(0, 1, prior=7)}, objective='loss'": r"StudyError: 'space.x.prior' .*\n$",
+            "'a b', space={'x': hpo.Float(0, 1)}, objective='loss'": r"StudyError: 'study' must be .*, found a b\n$",
+            "'a', space={'x': hpo.Float(0, 1)}, objective='F1'": r"StudyError: direction= is missing: minimize or maximize F1\n$",
+            "'a', space={'x': [1]}, objective='loss', trials=0": r"StudyError: trials= must be a whole number from 1",
             "'a', space={'x': 3}, objective='loss'": r"TypeError: parameter 'x' is of type int; it must be hpo.Float",
             "'a', space={'x': 'relu'}, objective='loss'": r"TypeError: parameter 'x' is of type str",
             "'a', space=[1], objective='loss'": r"TypeError: space= is a mapping",
@@ -226,6 +227,42 @@ class Trials(Python):
                 assert [trial.steps for trial in study.trials] == [4, 4, 4]
             """)
 
+    def test_a_report_that_is_not_used_is_never_dropped_in_silence(self):
+        self.python("""
+            import hpo, itertools
+            losses = itertools.count()
+            def train(trial):
+                trial.report(1, loss=next(losses))
+                raise KeyboardInterrupt
+            with hpo.Study("used", space={"x": hpo.Float(0, 1)}, objective="loss", epochs=4, stopping=[]) as study:
+                trial = study.ask()
+                trial.report(1, loss=1)
+                try:
+                    trial.report(1, accuracy=0.5)
+                    raise SystemExit("no error")
+                except hpo.StudyError as error:
+                    assert str(error) == ("step 1 of trial 1 is not after step 1, the last one that it has reported: report "
+                                          "all metrics of a step together"), error
+                for wrong, kind in ((lambda: study.tell("1"), TypeError), (lambda: study.tell(trial, state="pruned"), ValueError),
+                                    (lambda: trial.report(2, **{"x" * 2000000: 1.0}), hpo.StudyError)):
+                    try:
+                        wrong()
+                        raise SystemExit("no error")
+                    except kind:
+                        pass
+                for step in (2, 3, 4):
+                    trial.report(step, loss=float("nan"))
+                for _ in range(2):
+                    try:
+                        study.optimize(train)
+                    except KeyboardInterrupt:
+                        pass
+            """)
+        self.assertEqual(self.error, "hpo: trial 1 was stopped; what is reported now is not used: return once "
+                                     "trial.should_stop()\n"
+                                     "hpo: trial 2 began again after an interruption and reports other numbers for step 1; "
+                                     "those reported first are kept\n")
+
     def test_a_trial_whose_result_is_no_value_fails_and_the_next_one_begins(self):
         self.python("""
             import hpo
@@ -312,6 +349,22 @@ class Again(Python):
                 done = subprocess.run([sys.executable, "-c", "import hpo\\n" + text], capture_output=True, text=True)
             assert done.returncode == 1 and "StudyError" in done.stderr and "process " in done.stderr, done.stderr
             """)
+
+
+    def test_what_hpo_warns_of_is_shown_and_a_wider_space_is_said(self):
+        self.python("""
+            import hpo
+            for high in (1, 2, 2):
+                with hpo.Study("wide", space={"x": hpo.Float(0, high)}, objective="loss") as study:
+                    study.optimize(lambda trial: trial.params.x, 1)
+            try:
+                hpo.Study("wide", space={"x": hpo.Float(1, 2)}, objective="loss")
+                raise SystemExit("no error")
+            except hpo.StudyError as error:
+                assert "space.x.low: 0.0 -> 1.0" in str(error) and "Give the study another name" in str(error), error
+            """)
+        self.assertEqual(self.error, "hpo: study wide goes on in a wider space than that of its trials so far: "
+                                     "space.x.high: 1.0 -> 2.0\n")
 
 
 class Spaces(Python):

@@ -90,6 +90,10 @@ class Study(Case):
         before = self.trials("small")
         wider = synthetic(trials=24, more="stopping: [{rule: asha, grace: 1}]").replace("1.0e-1, log: true", "1.0, log: true", 1)
         self.hpo("run", self.study(wider.replace("{type: random}", "{type: tpe}")))
+        self.assertIn("study small goes on in a wider space than that of its trials so far: space.lr.high: 0.1 -> 1.0\n",
+                      self.error)
+        self.hpo("run", "study.yaml")
+        self.assertNotIn("wider", self.error)
         trials = self.trials("small")
         self.assertEqual(trials[:6], before)
         self.assertEqual(len(trials), 24)

@@ -32,6 +32,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 import threading
 import weakref
@@ -53,6 +54,9 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = ["AskedTrial", "Best", "Pruned", "Study", "StudyError"]
+
+_MOST_BYTES = 1 << 20  # of a request
+_MOST_WARNINGS = 1 << 20  # bytes that are shown at once
 
 Metrics = Union[Mapping[str, Any], float, None]
 T = TypeVar("T")
@@ -85,12 +89,27 @@ class AskedTrial(Trial):
         self.repeat_of: int = given.get("repeat_of", 0)
         """The trial whose configuration this one trains with another seed; 0: none."""
         self._given = given
-        self._delivered: int = given.get("delivered", 0)  # the last step that this session has been told
+        self._repeats: int = given.get("delivered", 0)  # steps of a trial that was interrupted, which the study knows
+        self._delivered = self._repeats  # the last step that this session has been told
+        self._sent: Dict[int, Mapping[str, Any]] = dict(given.get("sent", {}))  # the metrics of these steps
+        self._warned = False
 
     def _deliver(self, step: int, numbers: Mapping[str, Any], iterations: Optional[int]) -> None:
-        # A trial that was interrupted begins again; the session knows its first steps.
-        if self._stop in (None, "complete") and not self._finished and step > self._delivered:
+        if self._finished or self._stop in ("stopped", "paused"):
+            state = "has ended" if self._finished else "is paused" if self._stop == "paused" else "was stopped"
+            self._warn(f"{state}; what is reported now is not used: return once trial.should_stop()")
+        elif step > self._repeats:
             self.study.report(self, step, numbers)
+            self._sent[step] = numbers
+        elif self._sent.get(step) != numbers:
+            self._warn(f"began again after an interruption and reports other numbers for step {step}; those reported "
+                       "first are kept")
+
+    def _warn(self, message: str) -> None:
+        """Tells the user, once a trial, that a report is not used."""
+        if not self._warned:
+            self._warned = True
+            print(f"hpo: trial {self.number} {message}", file=sys.stderr, flush=True)
 
     def _heard(self, step: int, answer: Mapping[str, Any]) -> None:
         """The study has decided on a step."""
@@ -228,7 +247,8 @@ class Study:
         return about
 
     def _begin(self, file: str, options: Sequence[str]) -> Dict[str, Any]:
-        self._errors = tempfile.TemporaryFile()  # of its standard error
+        self._errors = tempfile.TemporaryFile()  # its standard error, whose place in the file is that of the child, too
+        self._shown = 0  # bytes of it
         try:
             # A session of its own: Ctrl-C is for this program to understand.
             self._child = subprocess.Popen([self._program, "ask-tell", file, *options], stdin=subprocess.PIPE,
@@ -239,11 +259,12 @@ class Study:
                              "program=") from error
         _sessions.add(self)
         try:
-            return self._say({"study": 1})
+            about = self._say({"study": 1})
+            self._show_warnings()
+            return about
         except StudyError as error:
             self._end()
-            folder = os.path.dirname(file)  # of a study without a file of its own: a name that says nothing
-            raise StudyError(str(error).replace(f"{folder}/hpo.Study", "hpo.Study")) from None
+            raise StudyError(_of_arguments(str(error), os.path.dirname(file))) from None
         except BaseException:
             self.close()
             raise
@@ -300,6 +321,8 @@ class Study:
              **values: Any) -> None:
         """The trial is over: complete, with its last numbers (a single one is the objective's; none: what it reported
         counts), or `state="failed"`. Returns once that is on the disk."""
+        if state not in ("complete", "failed"):
+            raise ValueError(f"state={state!r}: a trial ends as 'complete' or as 'failed'")
         body: Dict[str, Any] = {"trial": _number_of(trial), "state": state}
         numbers = metrics_by_name(metrics, values, self.metric)
         if numbers:
@@ -349,7 +372,7 @@ class Study:
         except BaseException:  # Ctrl-C, or a notebook's stop
             if trial.decision == "continue" and not trial._finished:
                 with self._claims:
-                    self._returned.appendleft({**trial._given, "delivered": trial._delivered,
+                    self._returned.appendleft({**trial._given, "delivered": trial._delivered, "sent": trial._sent,
                                                "resume_from": max(trial._delivered, trial.reported)})
             raise
 
@@ -410,7 +433,9 @@ class Study:
                 self._child.stdout.read()
                 self._child.stdout.close()
             self._child.wait()
-            self._errors.close()
+            if not self._errors.closed:
+                self._show_warnings()
+                self._errors.close()
 
     def __enter__(self) -> "Study":
         return self
@@ -431,7 +456,7 @@ class Study:
             missing = claim.wanted - len(claim.trials)
         if (missing <= 0 and claim.trials) or claim.abandoned:
             return
-        answer = _checked(self._exchange({"ask": missing}))
+        answer = _checked("ask", self._exchange({"ask": missing}))
         if answer.get("done"):
             self.done = answer["reason"]
         with self._claims:
@@ -443,7 +468,7 @@ class Study:
             self._returned.extendleft(reversed(claim.trials))
 
     def _say(self, request: Mapping[str, Any]) -> Dict[str, Any]:
-        return _checked(self._answer(self._submit(self._exchange, request)))
+        return _checked(next(iter(request)), self._answer(self._submit(self._exchange, request)))
 
     def _submit(self, work: Callable[[Any], T], argument: Any) -> "Future[T]":
         if os.getpid() != self._pid:
@@ -462,6 +487,9 @@ class Study:
 
     def _exchange(self, request: Mapping[str, Any]) -> Dict[str, Any]:
         line = json.dumps(request, separators=(",", ":")).encode() + b"\n"
+        if len(line) > _MOST_BYTES:
+            raise StudyError(f"{len(line)} bytes are too many for hpo, which takes {_MOST_BYTES} at once: report fewer "
+                             "metrics, or such with shorter names")
         with self._lock:
             if self._child.stdin is None or self._child.stdin.closed or self._child.stdout is None:
                 raise StudyError(self._closed_by)
@@ -476,19 +504,37 @@ class Study:
         received: Dict[str, Any] = json.loads(answer)
         return received
 
+    def _warnings(self) -> str:
+        """What hpo has written to its standard error since the last call."""
+        written = os.pread(self._errors.fileno(), _MOST_WARNINGS, self._shown)
+        self._shown += len(written)
+        return written.decode(errors="replace").strip()
+
+    def _show_warnings(self) -> None:
+        warnings = self._warnings()
+        if warnings and sys.stderr is not None:
+            print(warnings, file=sys.stderr, flush=True)
+
     def _last_message(self) -> str:
         status = self._child.wait()
-        self._errors.seek(0)
-        message = self._errors.read().decode(errors="replace").strip()
+        message = self._warnings().removeprefix("hpo: ")
         how = f"was killed by signal {-status}" if status < 0 else f"has ended with status {status}"
         return message or f"hpo ask-tell {how}"
 
 
-def _checked(answer: Dict[str, Any]) -> Dict[str, Any]:
+def _checked(request: str, answer: Dict[str, Any]) -> Dict[str, Any]:
     if "error" in answer:
-        raise StudyError(answer["error"])
+        raise StudyError(answer["error"].removeprefix(f"{request}: "))
     return answer
 
 
 def _number_of(trial: Union[AskedTrial, int]) -> int:
-    return trial.number if isinstance(trial, AskedTrial) else trial
+    return trial.number if isinstance(trial, AskedTrial) else operator.index(trial)
+
+
+def _of_arguments(message: str, folder: str) -> str:
+    """A message about a study file, in which a file that was made from the arguments in `folder` is not quoted."""
+    if f"{folder}/hpo.Study" not in message:
+        return message
+    lines = [re.sub(r"^.*?hpo\.Study(:\d+:\d+)?: ", "", line) for line in message.splitlines() if not re.match(r" *\d* \|", line)]
+    return re.sub(r"'(?:budget|objective|sampler)\.(\w+)'", r"\1=", "\n".join(lines))
