@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "hpo/printable.hpp"
+#include "orchestrator/plot/density.hpp"
 #include "orchestrator/plot/drawing.hpp"
 
 namespace hpo::plot {
@@ -19,8 +20,9 @@ font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;fill:var(--ink)}
 .faint{--tone:var(--mild)}.plain{--tone:var(--mild)}.bad{--tone:var(--bad)}.line{--tone:var(--accent)}.best{--tone:var(--best)}
 path{fill:none;stroke:var(--tone);stroke-linejoin:round}path.faint{stroke-width:.8;opacity:.5}path.line,path.best{stroke-width:2}
 .fill{fill:var(--tone);stroke:none}.round{stroke-linecap:round}
-path.mark{opacity:1;stroke-width:1.3}path.dot{stroke-width:6.6}path.star{fill:var(--tone)}
+path.mark{opacity:1;stroke-width:1.3}path.dot{stroke-width:6.6}path.small.dot{stroke-width:4.4}path.star{fill:var(--tone)}
 .inside{fill:var(--sheet);font-size:10px}.spread{stroke:var(--ink)}
+.density{stroke:var(--mild);stroke-width:4;shape-rendering:crispEdges}.density.key{stroke-width:10}.d1{opacity:.2}.d2{opacity:.34}.d3{opacity:.48}.d4{opacity:.62}.d5{opacity:.78}.d6{opacity:.95}
 .halo{paint-order:stroke;stroke:var(--sheet);stroke-width:3px}
 </style>
 )";
@@ -154,11 +156,78 @@ std::string_view classes_of(Shape shape) {
     return names[static_cast<std::size_t>(shape)];
 }
 
-void draw_paths(Document& document, const Box& box, const Panel& panel) {
+constexpr int density_levels = 6;
+constexpr double density_cell = 4;  ///< the height of a cell, which all boxes are a multiple of, and about its width
+
+/// Draws a density as a path for each level, of strokes as high as a cell.
+void draw_density(Document& document, const Box& box, const Density& density) {
+    const double wide = box.width / density.columns();
+    const std::vector<int> levels = density.levels(density_levels);
+    std::string runs[density_levels + 1];
+    for (int row = 0; row < density.rows(); ++row)
+        for (int column = 0, end = 0; column < density.columns(); column = end) {
+            const int* cells = &levels[static_cast<std::size_t>(row * density.columns())];
+            while (end < density.columns() && cells[end] == cells[column]) ++end;
+            if (cells[column] > 0)
+                runs[cells[column]] += fmt::format("M{:.2f} {:.2f}h{:.2f}", box.x + column * wide,
+                                                   box.y + (row + 0.5) * density_cell, (end - column) * wide);
+        }
+    for (int level = 1; level <= density_levels; ++level) document.path(runs[level], fmt::format("density d{}", level));
+}
+
+Density density_of(const Box& box) {
+    return {static_cast<int>(box.width / density_cell), static_cast<int>(box.height / density_cell)};
+}
+
+/// Draws the paths of all trials but the best, as a density where they would cover each other. Returns the largest
+/// number of them in a cell; 0: no density is drawn.
+std::int64_t draw_other_paths(Document& document, const Box& box, const Panel& panel) {
+    constexpr std::size_t most_paths = 200;
+    const bool many = paths_of_others(panel) > most_paths;
+    Density density = density_of(box);
     for (const Path& path : panel.paths) {
-        std::vector<Point> points;
-        for (const Point& point : path.points) points.push_back({panel.x.at(point.x), panel.y.at(point.y)});
-        document.path(path_of(box, points), name_of(path.tone), &box);
+        if (path.tone != Tone::faint) continue;
+        const std::vector<Point> points = placed(panel, path.points);
+        if (many)
+            density.add(points);
+        else
+            document.path(path_of(box, points), name_of(path.tone), &box);
+    }
+    draw_density(document, box, density);
+    return density.most();
+}
+
+/// Draws the marks of all trials but the best likewise.
+std::int64_t draw_other_marks(Document& document, const Box& box, const Panel& panel) {
+    Density density = density_of(box);
+    const auto cells = static_cast<std::size_t>(density.columns() * density.rows());
+    const std::size_t count = marks_of_others(panel);
+    const bool small = count > cells / 64;
+    for (const Marks& marks : panel.marks) {
+        if (marks.tone == Tone::best) continue;
+        std::string d;
+        for (const Point& at : placed(panel, marks.points)) {
+            if (count > cells / 16)
+                density.add(at);
+            else if (at.x >= 0 && at.x <= 1 && at.y >= 0 && at.y <= 1)
+                d += mark_of(marks.shape, box.at(at.x, at.y), small ? 2 : 3);
+        }
+        document.path(d, fmt::format("{} {}{}", classes_of(marks.shape), name_of(marks.tone), small ? " small" : ""));
+    }
+    draw_density(document, box, density);
+    return density.most();
+}
+
+/// Draws the lines and the marks of the best trials, which lie above all others.
+void draw_best(Document& document, const Box& box, const Panel& panel) {
+    for (const Path& path : panel.paths)
+        if (path.tone != Tone::faint) document.path(path_of(box, placed(panel, path.points)), name_of(path.tone), &box);
+    for (const Marks& marks : panel.marks) {
+        if (marks.tone != Tone::best) continue;
+        std::string d;
+        for (const Point& at : placed(panel, marks.points))
+            if (at.x >= 0 && at.x <= 1 && at.y >= 0 && at.y <= 1) d += mark_of(marks.shape, box.at(at.x, at.y), 3);
+        document.path(d, fmt::format("{} {}", classes_of(marks.shape), name_of(marks.tone)));
     }
 }
 
@@ -176,12 +245,13 @@ void draw_below(Document& document, const Box& box, const Scale& x) {
     document.text(box.x + box.width / 2, box.y + box.height + 34, shortened(x.label, box.width), "middle", "");
 }
 
-void draw_chart(Document& document, const Box& place, const Panel& panel) {
+/// Returns the largest number of trials in one place of a density; 0: none is drawn.
+std::int64_t draw_chart(Document& document, const Box& place, const Panel& panel) {
     const auto ticks = panel.y.ticks(std::max(2, static_cast<int>(place.height / 50)));
     int widest = 0;
     for (const double tick : ticks) widest = std::max(widest, view::columns(panel.y.text(tick)));
     const double left = 10 + widest * letter;
-    const Box box{place.x + left, place.y + 20, place.width - left - 12, place.height - 62};
+    const Box box{place.x + left, place.y + 20, place.width - left - 12, place.height - 64};
     document.text(place.x, place.y + 10, shortened(panel.y.label, place.width), "start", "");
     for (const double tick : ticks) {
         const Point at = box.at(0, panel.y.at(tick));
@@ -189,24 +259,19 @@ void draw_chart(Document& document, const Box& place, const Panel& panel) {
         document.text(box.x - 6, at.y + 4, panel.y.text(tick), "end");
     }
     draw_below(document, box, panel.x);
-    draw_paths(document, box, panel);
-    std::size_t count = 0;
-    for (const Marks& marks : panel.marks) count += marks.points.size();
-    for (const Marks& marks : panel.marks) {
-        std::string d;
-        for (const Point& point : marks.points) {
-            const double x = panel.x.at(point.x), y = panel.y.at(point.y);
-            if (x >= 0 && x <= 1 && y >= 0 && y <= 1) d += mark_of(marks.shape, box.at(x, y), count > 2000 ? 1.5 : 3);
-        }
-        document.path(d, fmt::format("{} {}", classes_of(marks.shape), name_of(marks.tone)));
-    }
+    std::int64_t most = draw_other_paths(document, box, panel);
+    if (most == 0) most = draw_other_marks(document, box, panel);  // the ends of curves would hide their density
+    draw_best(document, box, panel);
+    return most;
 }
 
-void draw_uprights(Document& document, const Box& place, const Panel& panel) {
+/// Returns the same as draw_chart().
+std::int64_t draw_uprights(Document& document, const Box& place, const Panel& panel) {
     const auto axes = panel.uprights.size();
     const double room = place.width / static_cast<double>(axes);
-    const Box box{place.x + room / 2, place.y + 24, place.width - room, place.height - 34};
-    draw_paths(document, box, panel);
+    const Box box{place.x + room / 2, place.y + 24, place.width - room, place.height - 36};
+    const std::int64_t most = draw_other_paths(document, box, panel);
+    draw_best(document, box, panel);
     for (std::size_t i = 0; i < axes; ++i) {
         const Scale& axis = panel.uprights[i];
         const double x = box.x + static_cast<double>(i) * room;
@@ -217,6 +282,7 @@ void draw_uprights(Document& document, const Box& place, const Panel& panel) {
             document.text(x + 5, box.at(0, axis.at(tick)).y + 4, shortened(axis.text(tick), room - 10), "start",
                           "soft halo");
     }
+    return most;
 }
 
 double draw_rows(Document& document, const Figure& figure, double width, double top) {
@@ -257,9 +323,16 @@ double draw_rows(Document& document, const Figure& figure, double width, double 
     return box.y + box.height + 54;
 }
 
-double draw_keys(Document& document, const Figure& figure, double width, double top) {
+/// `densest` is the largest number of trials in one place of a density; 0: there is none.
+double draw_keys(Document& document, const Figure& figure, std::int64_t densest, double width, double top) {
     double x = 20, y = top;
-    for (const Key& key : figure.keys) {
+    if (densest > 0) {
+        for (int level = 1; level <= density_levels; ++level, x += 8)
+            document.path(fmt::format("M{} {}h8", number(x), number(y - 4)), fmt::format("density key d{}", level));
+        document.text(x + 6, y, density_text(densest));
+        x += 22 + letter * static_cast<double>(density_text(densest).size());
+    }
+    for (const Key& key : densest > 0 ? keys_above_density(figure.keys) : figure.keys) {
         const double taken = 34 + letter * view::columns(key.text);
         if (x > 20 && x + taken > width) x = 20, y += 18;
         if (!figure.rows.empty())
@@ -282,6 +355,7 @@ std::string draw_svg(const Figure& figure) {
     Document document;
     constexpr double margin = 20, gap = 16;
     double width = 860, y = 48;
+    std::int64_t densest = 0;
     document.text(margin, 28, figure.title, "start", "title");
     if (!figure.rows.empty()) {
         y = draw_rows(document, figure, width - 2 * margin, y);
@@ -295,11 +369,12 @@ std::string draw_svg(const Figure& figure) {
         for (std::size_t i = 0; i < count; ++i) {
             const Box place{margin + static_cast<double>(i % beside) * (each + gap),
                             y + static_cast<double>(i / beside) * (height + gap), each, height};
-            uprights ? draw_uprights(document, place, figure.panels[i]) : draw_chart(document, place, figure.panels[i]);
+            densest = std::max(densest, uprights ? draw_uprights(document, place, figure.panels[i])
+                                                 : draw_chart(document, place, figure.panels[i]));
         }
         y += static_cast<double>((count + beside - 1) / beside) * (height + gap) + 10;
     }
-    y = draw_keys(document, figure, width, y);
+    y = draw_keys(document, figure, densest, width, y);
     return document.finish(figure.title, width, y);
 }
 

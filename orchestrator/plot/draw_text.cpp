@@ -66,45 +66,65 @@ void write_left(Grid& grid, const Grid::Area& area, const Scale& y, const std::v
     }
 }
 
-void draw_marks(Grid& grid, const Grid::Area& area, const Panel& panel) {
-    std::size_t count = 0;
-    for (const Marks& marks : panel.marks) count += marks.points.size();
-    const bool many = count > static_cast<std::size_t>(area.width * area.height) / 5;
+/// Draws marks as characters, many of them as dots, and those that would cover each other as shades. Few of many, those
+/// of the best trials, stay visible as characters. Returns the largest number of marks below one shade; 0: none is
+/// drawn.
+std::int64_t draw_marks(Grid& grid, const Grid::Area& area, const Panel& panel) {
+    const auto cells = static_cast<std::size_t>(area.width * area.height), count = marks_of_others(panel);
+    Density density(area.width, area.height);
     for (const Marks& marks : panel.marks) {
-        std::vector<Point> points;
-        for (const Point& point : marks.points) points.push_back({panel.x.at(point.x), panel.y.at(point.y)});
-        // Few of many stay visible as characters.
-        grid.draw(area, points, marks.shape, marks.tone, many && marks.tone != Tone::best);
+        const std::vector<Point> points = placed(panel, marks.points);
+        const bool is_best = marks.tone == Tone::best;
+        if (is_best || count <= cells / 2)
+            grid.draw(area, points, marks.shape, marks.tone, !is_best && count > cells / 5);
+        else
+            for (const Point& point : points) density.add(point);
     }
+    if (density.most() > 0) grid.shade(area, density);
+    return density.most();
 }
 
-void draw_paths(Grid& grid, const Grid::Area& area, const Panel& panel) {
+/// Draws paths, and those of the other trials as shades where they would cover each other. Returns the largest number
+/// of paths below one shade; 0: none is drawn.
+std::int64_t draw_paths(Grid& grid, const Grid::Area& area, const Panel& panel) {
+    const bool many = paths_of_others(panel) > static_cast<std::size_t>(area.width + area.height);
+    Density density(area.width, area.height);
     for (const Path& path : panel.paths) {
-        std::vector<Point> points;
-        for (const Point& point : path.points) points.push_back({panel.x.at(point.x), panel.y.at(point.y)});
-        grid.draw(area, points, path.tone);
+        const std::vector<Point> points = placed(panel, path.points);
+        if (many && path.tone == Tone::faint)
+            density.add(points);
+        else
+            grid.draw(area, points, path.tone);
     }
+    if (density.most() > 0) grid.shade(area, density);
+    return density.most();
 }
 
-/// Draws a chart with two axes into the `width` x `height` cells at a place.
-void draw_chart(Grid& grid, const Grid::Area& place, const Panel& panel) {
+/// Draws a chart with two axes into the `width` x `height` cells at a place. Returns the largest number of trials below
+/// a shade.
+std::int64_t draw_chart(Grid& grid, const Grid::Area& place, const Panel& panel) {
     const auto ticks = panel.y.ticks(std::clamp((place.height - below - 1) / 3, 2, 8));
     const int left = widest(panel.y, ticks) + 2;
     const Grid::Area area{place.column + left, place.row + 1, place.width - left, place.height - below - 1};
-    if (area.width < 4 || area.height < 2) return;
+    if (area.width < 4 || area.height < 2) return 0;
     grid.write(place.column, place.row, cut(panel.y.label, place.width, grid.screen()));
     write_left(grid, area, panel.y, ticks);
     write_below(grid, area, panel.x, place.column);
-    draw_paths(grid, area, panel);
-    draw_marks(grid, area, panel);
+    const std::int64_t most = draw_paths(grid, area, panel);
+    if (most == 0) return draw_marks(grid, area, panel);
+    // The ends of curves would hide the shades.
+    for (const Marks& marks : panel.marks)
+        if (marks.tone == Tone::best) grid.draw(area, placed(panel, marks.points), marks.shape, marks.tone, false);
+    return most;
 }
 
-/// Draws parallel coordinates: the names above, the ends of each axis above and below it.
-void draw_uprights(Grid& grid, const Grid::Area& place, const Panel& panel) {
+/// Draws parallel coordinates: the names above, the ends of each axis above and below it. Returns the largest number of
+/// trials below a shade.
+std::int64_t draw_uprights(Grid& grid, const Grid::Area& place, const Panel& panel) {
     const auto axes = static_cast<int>(panel.uprights.size());
     const int room = place.width / axes;
     const Grid::Area area{place.column + room / 2, place.row + 2, (axes - 1) * room + 1, place.height - 3};
-    if (room < 3 || area.height < 2) return;
+    if (room < 3 || area.height < 2) return 0;
     for (int i = 0; i < axes; ++i) {
         const Scale& axis = panel.uprights[static_cast<std::size_t>(i)];
         const int column = area.column + i * room;
@@ -120,10 +140,15 @@ void draw_uprights(Grid& grid, const Grid::Area& place, const Panel& panel) {
         for (int row = area.row; row < area.row + area.height; ++row)
             grid.write(column, row, grid.screen().utf8 ? "│" : "|", Style::dim);
     }
-    draw_paths(grid, area, panel);
+    return draw_paths(grid, area, panel);
 }
 
-std::string draw_panels(const Figure& figure, int width, const Screen& screen) {
+struct Drawn {
+    std::string text;
+    std::int64_t densest = 0;  ///< the largest number of trials below one shade; 0: there is no shade
+};
+
+Drawn draw_panels(const Figure& figure, int width, const Screen& screen) {
     const auto count = static_cast<int>(figure.panels.size());
     const bool uprights = !figure.panels.front().uprights.empty();
     // As many beside each other as have 36 columns each.
@@ -131,18 +156,19 @@ std::string draw_panels(const Figure& figure, int width, const Screen& screen) {
     const int each = (width - gap * (beside - 1)) / beside;
     int height = std::clamp(each / 4, 10, 24);
     if (count == 1 && screen.height > 0) height = std::clamp(screen.height - 4, 10, height + 4);
-    std::string text;
+    Drawn drawn;
     for (int first = 0; first < count; first += beside) {
         Grid grid(width, height, screen);
         for (int i = first; i < std::min(count, first + beside); ++i) {
             const Grid::Area place{(i - first) * (each + gap), 0, each, height};
             const Panel& panel = figure.panels[static_cast<std::size_t>(i)];
-            uprights ? draw_uprights(grid, place, panel) : draw_chart(grid, place, panel);
+            const auto most = uprights ? draw_uprights(grid, place, panel) : draw_chart(grid, place, panel);
+            drawn.densest = std::max(drawn.densest, most);
         }
-        text += grid.text();
-        if (first + beside < count) text += '\n';
+        drawn.text += grid.text();
+        if (first + beside < count) drawn.text += '\n';
     }
-    return text;
+    return drawn;
 }
 
 std::string_view fill_of(Shape shape, bool utf8) {
@@ -192,8 +218,8 @@ std::string draw_rows(const Figure& figure, int width, const Screen& screen) {
     return grid.text();
 }
 
-/// Returns the keys and notes, wrapped at the width.
-std::string draw_notes(const Figure& figure, int width, const Screen& screen) {
+/// Returns the keys and notes, wrapped at the width. `densest` is that of Drawn.
+std::string draw_notes(const Figure& figure, std::int64_t densest, int width, const Screen& screen) {
     std::string text;
     view::Line line;
     Screen narrow = screen;
@@ -202,7 +228,11 @@ std::string draw_notes(const Figure& figure, int width, const Screen& screen) {
         if (line.width() > 0) text += line.render(narrow) + '\n';
         line = {};
     };
-    for (const Key& key : figure.keys) {
+    if (densest > 0) {
+        for (int level = 1; level <= Grid::shades; ++level) line.add(shade_of(level, screen.utf8));
+        line.add(" " + density_text(densest), Style::dim);
+    }
+    for (const Key& key : densest > 0 ? keys_above_density(figure.keys) : figure.keys) {
         const std::string_view path = screen.utf8               ? (key.tone == Tone::faint ? "·" : "⠒")
                                       : key.tone == Tone::faint ? "."
                                                                 : "*";
@@ -236,8 +266,8 @@ std::string draw_text(const Figure& figure, const Screen& screen) {
     Screen own = screen;
     own.width = width;
     std::string text = view::Line().add(figure.title, Style::strong).render(own) + '\n';
-    text += figure.rows.empty() ? draw_panels(figure, width, own) : draw_rows(figure, width, own);
-    return text + draw_notes(figure, width, own);
+    const Drawn drawn = figure.rows.empty() ? draw_panels(figure, width, own) : Drawn{draw_rows(figure, width, own)};
+    return text + drawn.text + draw_notes(figure, drawn.densest, width, own);
 }
 
 }  // namespace hpo::plot

@@ -287,9 +287,10 @@ Figure parallel(const Study& study, const StudyRecord& record, std::size_t most_
     });
     const auto counting = static_cast<std::size_t>(std::count_if(
         trials.begin(), trials.end(), [&](const TrialRecord* trial) { return may_be_best(*trial, study.objective); }));
-    const std::size_t tenth = std::min(counting, std::max<std::size_t>(1, trials.size() / 10));
+    constexpr std::size_t most_best = 20;  // more lines would hide where they go
+    const std::size_t best = std::min({counting, std::max<std::size_t>(1, trials.size() / 10), most_best});
     for (std::size_t i = 0; i < trials.size(); ++i) {
-        Path path{i + tenth >= trials.size() ? Tone::best : Tone::faint, {}};
+        Path path{i + best >= trials.size() ? Tone::best : Tone::faint, {}};
         for (std::size_t axis = 0; axis < axes; ++axis) {
             const auto place = place_of(*trials[i], study.space[axis]);
             path.points.push_back({static_cast<double>(axis), place ? panel.uprights[axis].at(*place) : NAN});
@@ -305,9 +306,8 @@ Figure parallel(const Study& study, const StudyRecord& record, std::size_t most_
     if (axes < study.space.size())
         figure.notes.push_back("the first " + std::to_string(axes) + " of " + std::to_string(study.space.size()) +
                                " parameters: -o plot.svg has room for all");
-    if (tenth == 0) return figure;  // all failed or break constraints: the paths are of one kind
-    figure.keys.push_back(
-        {Shape::dot, Tone::best, tenth == 1 ? "the best" : "the best " + std::to_string(tenth), true});
+    if (best == 0) return figure;  // all failed or break constraints: the paths are of one kind
+    figure.keys.push_back({Shape::dot, Tone::best, best == 1 ? "the best" : "the best " + std::to_string(best), true});
     figure.keys.push_back({Shape::dot, Tone::faint, "the others", true});
     return figure;
 }

@@ -5,21 +5,9 @@
 #include <cmath>
 
 #include "hpo/printable.hpp"
+#include "orchestrator/plot/trace.hpp"
 
 namespace hpo::plot {
-
-namespace {
-
-/// Returns the part of the line from `a` to `b` with y between 0 and 1. Returns false if there is none.
-bool cut_to_unit(Point& a, Point& b) {
-    const auto at = [&](double y) { return Point{a.x + (b.x - a.x) * (y - a.y) / (b.y - a.y), y}; };
-    if (std::max(a.y, b.y) < 0 || std::min(a.y, b.y) > 1) return false;
-    const Point from = a.y < 0 ? at(0) : a.y > 1 ? at(1) : a, until = b.y < 0 ? at(0) : b.y > 1 ? at(1) : b;
-    a = from, b = until;
-    return true;
-}
-
-}  // namespace
 
 view::Style style_of(Tone tone) {
     switch (tone) {
@@ -40,6 +28,11 @@ view::Style style_of(Tone tone) {
 std::string_view sign_of(Shape shape, bool utf8) {
     static constexpr std::array<std::string_view, 4> signs{"●", "○", "×", "◆"}, ascii{"@", "o", "x", "#"};
     return (utf8 ? signs : ascii)[static_cast<std::size_t>(shape)];
+}
+
+std::string_view shade_of(int level, bool utf8) {
+    static constexpr std::array<std::string_view, Grid::shades> blocks{"░", "▒", "▓", "█"}, ascii{".", ":", "+", "#"};
+    return (utf8 ? blocks : ascii)[static_cast<std::size_t>(level - 1)];
 }
 
 Grid::Grid(int width, int height, const view::Screen& screen)
@@ -79,16 +72,15 @@ void Grid::dot(const Area& area, double x, double y, Tone tone) {
 }
 
 void Grid::draw(const Area& area, const std::vector<Point>& path, Tone tone) {
-    const double wide = area.width * 2, high = area.height * 4;
-    for (std::size_t i = 1; i < path.size(); ++i) {
-        Point a = path[i - 1], b = path[i];
-        if (!std::isfinite(a.x + a.y + b.x + b.y) || !cut_to_unit(a, b)) continue;
-        const int parts = 1 + static_cast<int>(std::max(std::abs(b.x - a.x) * wide, std::abs(b.y - a.y) * high));
-        for (int part = 0; part <= parts; ++part) {
-            const double share = static_cast<double>(part) / parts;
-            dot(area, a.x + share * (b.x - a.x), a.y + share * (b.y - a.y), tone);
-        }
-    }
+    trace(path, area.width * 2, area.height * 4, [&](double x, double y) { dot(area, x, y, tone); });
+}
+
+void Grid::shade(const Area& area, const Density& density) {
+    const std::vector<int> levels = density.levels(shades);
+    for (int row = 0; row < area.height; ++row)
+        for (int column = 0; column < area.width; ++column)
+            cell(area.column + column, area.row + row).shade =
+                levels[static_cast<std::size_t>(row * density.columns() + column)];
 }
 
 void Grid::draw(const Area& area, const std::vector<Point>& points, Shape shape, Tone tone, bool many) {
@@ -131,6 +123,7 @@ std::string Grid::text() const {
                     shown = {static_cast<char>(0xe0 | (code >> 12)), static_cast<char>(0x80 | ((code >> 6) & 0x3f)),
                              static_cast<char>(0x80 | (code & 0x3f))};
             }
+            if (shown.empty() && cell.shade > 0) shown = shade_of(cell.shade, screen_.utf8);
             if (shown.empty()) shown = " ";
             if (wanted != style && shown != " ") line.add(run, style), run.clear(), style = wanted;
             run += shown;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "orchestrator/plot/density.hpp"
 #include "orchestrator/plot/figure.hpp"
 #include "orchestrator/view/canvas.hpp"
 
@@ -16,8 +17,13 @@ view::Style style_of(Tone tone);
 /// Returns the character that stands for a mark.
 std::string_view sign_of(Shape shape, bool utf8);
 
+/// Returns the character that stands for 1 to Grid::shades, from few to many.
+std::string_view shade_of(int level, bool utf8);
+
 class Grid {
    public:
+    static constexpr int shades = 4;
+
     Grid(int width, int height, const view::Screen& screen);
 
     /// Writes text from a cell on; what lies outside the grid is left out. A wide character takes two cells.
@@ -34,6 +40,9 @@ class Grid {
     /// Draws marks as characters, or as dots if they are `many`.
     void draw(const Area& area, const std::vector<Point>& points, Shape shape, Tone tone, bool many);
 
+    /// Fills the area below what is drawn with shades. The density has the area's columns and rows.
+    void shade(const Area& area, const Density& density);
+
     /// Returns the lines, each with a newline, without blanks at their ends.
     [[nodiscard]] std::string text() const;
 
@@ -43,6 +52,7 @@ class Grid {
         view::Style style = view::Style::plain;
         unsigned dots = 0;  ///< of braille
         Tone tone = Tone::faint;
+        int shade = 0;         ///< shown where there is neither text nor a dot
         bool covered = false;  ///< by the wide character before it
     };
     [[nodiscard]] Cell& cell(int column, int row) { return cells_[static_cast<std::size_t>(row * width_ + column)]; }

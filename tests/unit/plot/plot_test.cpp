@@ -1,6 +1,7 @@
 // The plots of hpo plot: their scales, their pictures in a terminal, and their SVG.
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
@@ -153,6 +154,41 @@ TEST(Plots, PicturesInAsciiAt40Columns) {
     for (const char c : curves) EXPECT_TRUE(c == '\n' || (c >= ' ' && c < 0x7f)) << curves;
 }
 
+/// A study that has converged: most trials lie close to the best values.
+StudyRecord many_trials(std::int64_t trials) {
+    StudyRecord record = sample_record(trials);
+    for (TrialRecord& trial : record.trials) {
+        const double depth = std::pow(static_cast<double>(trial.number * 7919 % 1000) / 1000, 4);
+        if (trial.value) trial.value = 0.95 - depth / (1 + static_cast<double>(trial.number) / 500);
+    }
+    return record;
+}
+
+TEST(Plots, ManyTrialsAreDrawnAsShades) {
+    const Study study = sample_study();
+    const StudyRecord record = many_trials(3'000);
+    const view::Screen screen{80, 24, false, true};
+    expect_picture("history_many_80.txt", draw_text(history(study, record), screen));
+    expect_picture("slice_many_80.txt", draw_text(slice(study, record), screen));
+    expect_picture("parallel_many_80.txt", draw_text(parallel(study, record, 8), screen));
+    expect_picture("curves_many_80.txt", draw_text(curves(study, record, sample_curves(record)), screen));
+    const std::string ascii = draw_text(history(study, record), {80, 24, false, false});
+    EXPECT_THAT(ascii, HasSubstr("\n.:+# 1 to "));
+}
+
+TEST(Plots, TheLineOfTheBestLiesAboveTheOtherTrials) {
+    const Study study = sample_study();
+    for (const std::int64_t trials : {16, 300, 3'000}) {
+        const std::string svg = draw_svg(history(study, many_trials(trials)));
+        const auto line = svg.find("class=\"line\"");
+        ASSERT_NE(line, std::string::npos);
+        for (const char* other : {"class=\"mark", "class=\"density d"}) {
+            const auto at = svg.find(other);
+            EXPECT_TRUE(at == std::string::npos || at < line) << trials << other;
+        }
+    }
+}
+
 TEST(Plots, NoLineIsWiderThanTheScreen) {
     Study study = sample_study();
     study.objective.metric = "val_accuracy";
@@ -164,6 +200,8 @@ TEST(Plots, NoLineIsWiderThanTheScreen) {
     auto figures = all_figures();
     figures.push_back(slice(study, record));
     figures.push_back(parallel(study, record, 3));
+    for (const auto& many : {history(study, many_trials(3'000)), parallel(study, many_trials(3'000), 8)})
+        figures.push_back(many);
     for (const int width : {20, 40, 80, 120, 250})
         for (const bool utf8 : {true, false})
             for (const Figure& figure : figures)
@@ -275,11 +313,16 @@ TEST(Svg, MarkupInNamesStaysText) {
     EXPECT_THAT(svg, AllOf(Not(HasSubstr("<script")), HasSubstr("&lt;script&gt;"), Not(HasSubstr("\x1b"))));
 }
 
-TEST(Svg, HoldsEveryTrialOfALargeStudyInAFewBytesEach) {
+TEST(Svg, OfManyTrialsIsNoLargerThanItsCells) {
     const Study study = sample_study();
-    const StudyRecord record = sample_record(10'000);
-    EXPECT_LT(draw_svg(history(study, record)).size(), 10'000U * 60);
-    EXPECT_THAT(lines_of(draw_text(history(study, record), {80, 24, false, true})), SizeIs(Le(24U)));
+    const StudyRecord record = many_trials(10'000);
+    for (const Figure& figure : {history(study, record), slice(study, record), parallel(study, record, 8)}) {
+        const std::string svg = draw_svg(figure);
+        EXPECT_LT(svg.size(), 400'000U);
+        EXPECT_NE(svg.find("class=\"density d2\""), std::string::npos);
+        EXPECT_NE(svg.find(" trials in one place</text>"), std::string::npos);
+        EXPECT_THAT(lines_of(draw_text(figure, {80, 24, false, true})), SizeIs(Le(24U)));
+    }
 }
 
 }  // namespace
