@@ -2,6 +2,7 @@
 import { usefulRange } from "./axis.ts";
 import { type Area, type ChartOptions, chart, mark, markOf, nearest } from "./chart.ts";
 import { numbers, stateColumn, trialColumn, trialText, valueColumn } from "./columns.ts";
+import { crowded } from "./crowd.ts";
 import { choice, h, section } from "./dom.ts";
 import { plural } from "./format.ts";
 import type { Focus } from "./focus.ts";
@@ -51,10 +52,11 @@ export function curvesSection(study: Study, focus: Focus): HTMLElement | null {
         canvas.getContext("2d")!.putImageData(image, 0, 0);
         return canvas;
     };
+    const marksEnds = curves.count <= crowded; // more of them would hide the curves
     let kept: { key: string; canvas: HTMLCanvasElement } | null = null;
 
     const options = (log: boolean): ChartOptions => ({
-        title: `${study.metric} of ${plural(curves.count, "trial")} at each ${study.document.answer.step}, with the end of each curve marked.`,
+        title: `${study.metric} of ${plural(curves.count, "trial")} at each ${study.document.answer.step}${marksEnds ? ", with the end of each curve marked" : ""}.`,
         height: 340,
         x: { label: study.document.answer.step, range: [Math.min(first, last), last], whole: true },
         y: { label: study.metric, range: [low, high], log },
@@ -63,14 +65,13 @@ export function curvesSection(study: Study, focus: Focus): HTMLElement | null {
             const key = [area.width, area.height, log, area.x(0), area.x(1), area.y(low), area.y(high), colour("mild")].join();
             if (kept?.key !== key) kept = { key, canvas: all(area) };
             context.drawImage(kept.canvas, area.left, area.top);
-            const size = curves.count > 2000 ? 1 : curves.count > 200 ? 2 : 3;
             context.lineWidth = ratio;
-            for (let i = 0; i < curves.count; i++) {
+            for (let i = 0; i < curves.count && marksEnds; i++) {
                 const at = end[i]! - 1;
                 if (at < from(i) || !Number.isFinite(value[at])) continue;
                 const shape = markOf(study.state.at(trial[i]! - 1));
                 context.fillStyle = context.strokeStyle = colour(shape === "cross" ? "bad" : "soft");
-                mark(area, size === 1 && shape !== "cross" ? "square" : shape, area.x(step[at]!), area.y(value[at]!), size);
+                mark(area, shape, area.x(step[at]!), area.y(value[at]!), curves.count > 200 ? 2 : 3);
             }
             for (const row of focus.rows()) {
                 const i = curveOf.get(row);
@@ -126,7 +127,9 @@ export function curvesSection(study: Study, focus: Focus): HTMLElement | null {
                 curves.count < curves.of
                     ? `${curves.count.toLocaleString("en-US")} of ${curves.of.toLocaleString("en-US")} curves: those of the best trials, and others at equal distances. `
                     : ""
-            }A mark ends each curve: dot, complete; ring, stopped or unfinished; cross, diverged or failed. ${
+            }${
+                marksEnds ? "A mark ends each curve: dot, complete; ring, stopped or unfinished; cross, diverged or failed. " : "The stronger the shade, the more curves. "
+            }${
                 study.best ? `Thick line with its number: the best, trial ${study.best}, and the trial that you pick by a click.` : ""
             }`,
         ),

@@ -3,6 +3,7 @@ import { rangeOf, usefulRange } from "./axis.ts";
 import { bestSoFar } from "./best.ts";
 import { type ChartOptions, chart, mark, markOf, nearest, rowsOf } from "./chart.ts";
 import { numbers, stateColumn, trialColumn, trialText, valueColumn } from "./columns.ts";
+import { Crowd, crowded } from "./crowd.ts";
 import { choice, h, section } from "./dom.ts";
 import { duration, plural, short } from "./format.ts";
 import type { Focus } from "./focus.ts";
@@ -28,19 +29,21 @@ export function historySection(study: Study, focus: Focus): HTMLElement | null {
         const bestOf = new Map(rows.map((row, i) => [row, best[i]!]));
         const at = (row: number) => (over === "time" ? trained[row]! - begin : row + 1);
         const last = rows.length > 0 ? at(rows[rows.length - 1]!) : 1;
+        const crowd = new Crowd();
         return {
             title: `${study.metric} of ${plural(rows.length, "trial")} ${over === "time" ? "over time" : "by number"}, and the best so far, which ends at ${short(best[best.length - 1] ?? NaN)}.`,
             x: over === "time" ? { label: "time since the first trial", range: [0, last], format: duration } : { label: "trial", range: [1, Math.max(2, study.count)], whole: true },
             y: { label: study.metric, range: all ? rangeOf(sorted) : useful, log },
             draw: (area) => {
                 const { context, ratio } = area;
-                const small = rows.length > 2000;
                 context.lineWidth = 1.2 * ratio;
-                for (const row of rows) {
-                    const shape = markOf(study.state.at(row));
-                    context.fillStyle = context.strokeStyle = colour(shape === "cross" ? "bad" : "mild");
-                    mark(area, small ? "square" : shape, area.x(at(row)), area.y(value[row]!), small ? 1 : 3);
-                }
+                if (rows.length > crowded) crowd.draw(area, rows, (row) => [area.x(at(row)), area.y(value[row]!)]);
+                else
+                    for (const row of rows) {
+                        const shape = markOf(study.state.at(row));
+                        context.fillStyle = context.strokeStyle = colour(shape === "cross" ? "bad" : "mild");
+                        mark(area, shape, area.x(at(row)), area.y(value[row]!), 3);
+                    }
                 context.beginPath();
                 let before = NaN;
                 rows.forEach((row, i) => {
@@ -100,7 +103,9 @@ export function historySection(study: Study, focus: Focus): HTMLElement | null {
         h(
             "p",
             { class: "note" },
-            `Line: the best so far. Full dots: complete; rings: stopped or unfinished; crosses: diverged or failed.${
+            `Line: the best so far. ${
+                byNumber.length > crowded ? "Shades: the other trials, the stronger the more of them." : "Full dots: complete; rings: stopped or unfinished; crosses: diverged or failed."
+            }${
                 outside > 0 ? ` ${plural(outside, "trial")} with worse values ${outside === 1 ? "lies" : "lie"} outside the picture of the better trials.` : ""
             } Drag to enlarge a part, double-click for all.`,
         ),

@@ -39,6 +39,14 @@ export class Raster {
         }
     }
 
+    /** Adds a square around a point. Parts outside are left out. */
+    dot(x: number, y: number, size: number): void {
+        const left = Math.round(x - size / 2);
+        const top = Math.round(y - size / 2);
+        for (let row = Math.max(0, top); row < Math.min(this.height, top + size); row++)
+            for (let column = Math.max(0, left); column < Math.min(this.width, left + size); column++) this.cover[row * this.width + column]! += full;
+    }
+
     /**
      * Paints the lines in one colour, on which the opacity grows with the logarithm of the cover: `alpha` for a single
      * line, and 1 where most lines meet. A lone line stays visible beside thousands.

@@ -1,6 +1,7 @@
 // A chart with a mark a trial.
 import { type Area, chart, mark, markOf, nearest, type Scale } from "./chart.ts";
 import { stateColumn, trialColumn, trialText } from "./columns.ts";
+import { Crowd, crowded } from "./crowd.ts";
 import type { Focus } from "./focus.ts";
 import type { Study } from "./study.ts";
 import type { Column } from "./table.ts";
@@ -37,6 +38,7 @@ function marked(study: Study, { x, y, at }: ScatterOptions): number[] {
 export function scatter(study: Study, focus: Focus, given: ScatterOptions): Scatter {
     let options = given;
     let rows = marked(study, options);
+    let crowd = new Crowd();
     const columns = () => [trialColumn(), stateColumn(study), ...options.columns];
     const drawn = chart({
         title: options.title,
@@ -46,18 +48,19 @@ export function scatter(study: Study, focus: Focus, given: ScatterOptions): Scat
         draw: (area) => {
             const { context, ratio } = area;
             options.under?.(area);
-            const small = rows.length > 1500;
             const place = (row: number): [number, number] => {
                 const [x, y] = options.at(row);
                 return [area.x(x), area.y(y)];
             };
             context.lineWidth = 1.2 * ratio;
-            context.globalAlpha = small ? 0.6 : 0.9;
-            for (const row of rows) {
-                const shape = markOf(study.state.at(row));
-                context.fillStyle = context.strokeStyle = colour(shape === "cross" ? "bad" : "mild");
-                mark(area, small ? "square" : shape, ...place(row), small ? 1 : 3);
-            }
+            context.globalAlpha = 0.9;
+            if (rows.length > crowded) crowd.draw(area, rows, place);
+            else
+                for (const row of rows) {
+                    const shape = markOf(study.state.at(row));
+                    context.fillStyle = context.strokeStyle = colour(shape === "cross" ? "bad" : "mild");
+                    mark(area, shape, ...place(row), 3);
+                }
             context.globalAlpha = 1;
             const strong = options.strong ?? [];
             context.strokeStyle = context.fillStyle = colour("accent");
@@ -90,6 +93,7 @@ export function scatter(study: Study, focus: Focus, given: ScatterOptions): Scat
         update: (changed) => {
             options = { ...options, ...changed };
             rows = marked(study, options);
+            crowd = new Crowd();
             drawn.update({ title: options.title, x: options.x, y: options.y, columns: columns() });
         },
     };

@@ -1,6 +1,7 @@
 // The objective against each parameter.
 import { usefulRange } from "./axis.ts";
 import { parameterColumn, valueColumn } from "./columns.ts";
+import { crowded } from "./crowd.ts";
 import { h, section } from "./dom.ts";
 import type { Focus } from "./focus.ts";
 import { scatter } from "./scatter.ts";
@@ -17,7 +18,7 @@ export function slicesSection(study: Study, focus: Focus): HTMLElement | null {
     return section(
         "slices",
         "Slices",
-        h("p", { class: "note" }, `${study.metric} against each parameter, those that matter most first. All other parameters vary too, so that a slope here may be another parameter's.`),
+        h("p", { class: "note" }, `${study.metric} against each parameter, those that matter most first. All other parameters vary too, so that a slope here may be another parameter's.${ranked.length > crowded ? " The stronger the shade, the more trials." : ""}`),
         h("div", { class: "grid" }, ...parameters.slice(0, most).map((parameter) => slice(study, focus, parameter, range))),
     );
 }

@@ -28,3 +28,17 @@ test("parts outside are left out", () => {
     raster.line(0, 200, 3, 90);
     assert.equal(total(raster), 0);
 });
+test("a dot covers a square, without its parts outside", () => {
+    const raster = new Raster(8, 6);
+    raster.dot(4, 3, 2);
+    raster.dot(4, 3, 2);
+    assert.equal(raster.at(3, 2), 2);
+    assert.equal(raster.at(4, 3), 2);
+    assert.equal(total(raster), 8);
+    raster.dot(0, 0, 2);
+    raster.dot(8, 6, 2);
+    assert.equal(total(raster), 10);
+    raster.dot(-3, 20, 2);
+    raster.dot(NaN, 2, 2);
+    assert.equal(total(raster), 10);
+});
