@@ -3,12 +3,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <deque>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -18,6 +20,21 @@
 #include "hpo/trial.hpp"
 
 namespace hpo {
+
+/// How a session ended.
+enum class SessionEnd {
+    none,         ///< it has not ended, or an earlier version of hpo has stored its end
+    finished,     ///< no trial is left to run
+    out_of_time,  ///< the time budget is used up
+    interrupted,  ///< the user, or the end of the terminal, has ended it
+    at_limit,     ///< the batch system is about to end its job
+    failed
+};
+
+inline constexpr std::array<std::string_view, 6> session_end_names{"none",        "finished", "out_of_time",
+                                                                   "interrupted", "at_limit", "failed"};
+
+constexpr std::string_view to_text(SessionEnd end) { return session_end_names[static_cast<std::size_t>(end)]; }
 
 namespace event {
 
@@ -29,6 +46,7 @@ struct SessionStarted {  ///< a process has begun to run the study
 struct SessionEnded {    ///< a session has ended in an orderly way; none is stored if it was killed
     double seconds = 0;  ///< duration of the session
     std::string reason;  ///< why the study or the session ended, for users
+    SessionEnd end = SessionEnd::none;
 };
 struct Proposed {  ///< a trial has been created; it is queued
     std::int64_t trial = 0;
@@ -132,14 +150,15 @@ enum class TrialParts {
 
 /// The state of a study after its events so far.
 struct StudyRecord {
-    std::deque<TrialRecord> trials;  ///< trial n at index n - 1. A vector would take twice the memory when it grows.
-    double seconds = 0;              ///< total duration of past sessions; a killed one counts up to its last event
-    std::int64_t sequence = 0;       ///< of the last event applied
-    bool held = false;               ///< true if a session has started and not ended; it may have been killed
-    double held_since = 0;           ///< start of the last session, in seconds since the epoch
-    double last_time = 0;            ///< of the last event applied, in seconds since the epoch
-    std::string end_reason;          ///< of the last session that ended
-    bool thins = false;              ///< true if trials are thinned when they end
+    std::deque<TrialRecord> trials;     ///< trial n at index n - 1. A vector would take twice the memory when it grows.
+    double seconds = 0;                 ///< total duration of past sessions; a killed one counts up to its last event
+    std::int64_t sequence = 0;          ///< of the last event applied
+    bool held = false;                  ///< true if a session has started and not ended; it may have been killed
+    double held_since = 0;              ///< start of the last session, in seconds since the epoch
+    double last_time = 0;               ///< of the last event applied, in seconds since the epoch
+    std::string end_reason;             ///< of the last session that ended
+    SessionEnd end = SessionEnd::none;  ///< likewise
+    bool thins = false;                 ///< true if trials are thinned when they end
     TrialParts parts = TrialParts::all;  ///< others may be absent
     std::int64_t summarized = 0;  ///< last event in the store's summary from which the record was read; 0 if none
     InCommon in_common{};
@@ -201,6 +220,7 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
                        study.held = false;
                        study.seconds += e.seconds;
                        study.end_reason = e.reason;
+                       study.end = e.end;
                    },
                    [&](const event::Proposed& e) {
                        TrialRecord trial;

@@ -145,7 +145,12 @@ Result<Told> Session::fail(std::int64_t trial, Metrics values, const std::string
     return Told{TrialState::failed, reason};
 }
 
-void Session::end(const std::string& reason) {
+void Session::end(const std::string& why) {
+    const bool is_over = !stopping_ && over();
+    const SessionEnd how = !is_over        ? SessionEnd::interrupted
+                           : out_of_time() ? SessionEnd::out_of_time
+                                           : SessionEnd::finished;
+    const std::string reason = stopping_ ? "stopped by the user" : is_over ? "the study is over" : why;
     for (const std::int64_t trial : std::set(ledger_.unfinished())) {
         const TrialRecord& record = ledger_.record().trial(trial);
         if (record.state != TrialState::running) continue;
@@ -153,7 +158,7 @@ void Session::end(const std::string& reason) {
         if (record.state == TrialState::running && stops_.contains(trial)) finish_as_stopped(trial);
         if (record.state == TrialState::running) ledger_.requeue(trial, Outcome::interrupted, false, reason);
     }
-    ledger_.session_ended((clock_.now() - began_).count(), reason);
+    ledger_.session_ended({(clock_.now() - began_).count(), reason, how});
 }
 
 bool Session::over() const {

@@ -18,9 +18,6 @@
 
 namespace hpo::ask_tell {
 
-/// The reason of a session that ended since its study needs no further one.
-inline constexpr char study_over[] = "the study is over";
-
 /// A trial that is handed out to the caller.
 struct Offer {
     std::int64_t trial = 0;
@@ -79,9 +76,9 @@ class Session {
     [[nodiscard]] const std::deque<TrialRecord>& trials() const { return ledger_.record().trials; }
     [[nodiscard]] const Study& study() const { return study_; }
 
-    /// Ends the session. Running trials that have reported all their steps are completed. The next session hands out
-    /// the others again.
-    void end(const std::string& reason);
+    /// Ends the session; `why` says what ended it, if its study is not over. Running trials that have reported all
+    /// their steps are completed. The next session hands out the others again.
+    void end(const std::string& why);
     /// Returns true if no work is left: the time budget is used up, or no trial is running, queued or can start.
     [[nodiscard]] bool over() const;
 

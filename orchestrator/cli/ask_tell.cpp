@@ -77,8 +77,7 @@ int converse(const Study& study, Ledger& ledger, HolderLock* lock) {
     }
     const std::string reason =
         ask_tell::Conversation(session, store, in_place, control ? &*control : nullptr).run(failure);
-    if (in_place())
-        session.end(session.stopping() ? "stopped by the user" : session.over() ? ask_tell::study_over : reason);
+    if (in_place()) session.end(reason);
     if (!failure.empty()) throw Fatal(failure);
     return interrupted_by != 0 ? exit_status_of(interrupted_by) : 0;
 }

@@ -89,12 +89,6 @@ int run_command(const RunArguments& arguments) {
                            : run_study(study, folder, programs, *observer, accepted,
                                        hosts.empty() ? OpenSite(open_local_site) : cluster::open_hosts(hosts));
         output_problem = observer->output_problem();
-    } catch (const Fatal& ended) {
-        move_back(aside, folder);
-        // The session had not begun, since its hosts had not answered.
-        if (!own_job || !limit_is_near || ended.exit_code() != exit_status_of(SIGTERM)) throw;
-        slurm::RealCommands commands(slurm::command_limit());
-        return slurm::queue_again(commands, *own_job, folder, progress, {}, limit_reason);
     } catch (...) {
         move_back(aside, folder);
         throw;
@@ -103,6 +97,7 @@ int run_command(const RunArguments& arguments) {
         move_back(aside, folder);
         throw Fatal(outcome.error().message);
     }
+    if (!outcome->has_begun) move_back(aside, folder);
 
     if (own_job)
         if (const auto why =
@@ -111,6 +106,7 @@ int run_command(const RunArguments& arguments) {
             slurm::RealCommands commands(slurm::command_limit());
             return slurm::queue_again(commands, *own_job, folder, progress, *outcome, why);
         }
+    if (!outcome->has_begun) throw Fatal(outcome->reason, outcome->signal ? exit_status_of(outcome->signal) : 1);
     if (notifier) notify_end(*notifier, study, folder, *outcome);
     const int code = exit_code(*outcome);
     if (!output_problem.empty()) return 1;       // which it has said
@@ -119,7 +115,8 @@ int run_command(const RunArguments& arguments) {
     if (arguments.json) {
         print(end_line(study, *outcome));
     } else if (!arguments.quiet) {
-        print(end_report(study, folder, *outcome, resume_arguments(arguments, outcome->end != Engine::End::finished)));
+        print(
+            end_report(study, folder, *outcome, resume_arguments(arguments, outcome->end != SessionEnd::out_of_time)));
     } else if (const TrialRecord* best = best_trial(outcome->record, study.objective)) {
         print(best_config(study, *best, "yaml"));
     }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "hpo/standing.hpp"
-#include "orchestrator/ask_tell/session.hpp"
 
 namespace hpo {
 
@@ -14,7 +13,9 @@ std::string_view state_of(const StudySnapshot& snapshot) {
     const bool all_ended = !trials.empty() && ended == static_cast<std::int64_t>(trials.size());
     if (snapshot.holder) return "running";
     // A program that searches by itself is free to stop at any trial: that its trials have ended says nothing.
-    const bool over = snapshot.study.has_worker() ? all_ended : snapshot.record.end_reason == ask_tell::study_over;
+    const SessionEnd end = snapshot.record.end;
+    const bool over =
+        snapshot.study.has_worker() ? all_ended : end == SessionEnd::finished || end == SessionEnd::out_of_time;
     if (ended < snapshot.study.budget.trials && !over) return "interrupted";
     const bool failed = std::all_of(trials.begin(), trials.end(), [](const TrialRecord& trial) {
         return trial.state == TrialState::failed || trial.state == TrialState::diverged;

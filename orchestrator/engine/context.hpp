@@ -86,9 +86,6 @@ struct EngineParts {
     std::vector<std::string> hosts = {};
 };
 
-/// The end of a session.
-enum class SessionEnd { none, finished, interrupted, failed };
-
 struct EngineContext {
     EngineParts parts;
     Outbox executor{parts.executor};

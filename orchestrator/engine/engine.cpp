@@ -97,7 +97,7 @@ void Engine::tick() {
     guarded([this] {
         context_.parts.ledger.summarize();
         if (context_.closing()) return;
-        if (out_of_time()) return context_.conclude(End::finished, "the time budget is used up");
+        if (out_of_time()) return context_.conclude(End::out_of_time, "the time budget is used up");
         forgive_own_delay();
         pool_.end_silent();
         attempts_.measure();
@@ -227,8 +227,8 @@ void Engine::flush() {
     guarded([this] { context_.parts.ledger.flush(); });
 }
 
-void Engine::interrupt(const std::string& reason) {
-    context_.conclude(End::interrupted, reason);
+void Engine::interrupt(const std::string& reason, End how) {
+    context_.conclude(how, reason);
     wind_up();
 }
 

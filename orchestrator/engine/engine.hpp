@@ -46,9 +46,9 @@ class Engine {
     /// Returns true if end_round() has put off work, so that no worker waits for long. Then call it again soon.
     [[nodiscard]] bool has_more() const { return more_to_close_ && !context_.closing(); }
 
-    /// Ends the session as interrupted: launches nothing, queues running trials again for the next session, and ends
-    /// workers by Shutdown, SIGTERM, then SIGKILL.
-    void interrupt(const std::string& reason);
+    /// Ends the session as interrupted, or `at_limit`: launches nothing, queues running trials again for the next
+    /// session, and ends workers by Shutdown, SIGTERM, then SIGKILL.
+    void interrupt(const std::string& reason, End how = End::interrupted);
     /// Ends the session in the same way, but as failed.
     void fail(const std::string& reason);
     /// Sends SIGKILL to all workers.

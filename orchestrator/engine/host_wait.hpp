@@ -3,7 +3,6 @@
 
 #include <boost/asio/io_context.hpp>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,12 +18,13 @@ struct HostWait {
     std::function<void(const DeviceNotice&)> tell;
     /// Shows other sessions the hosts, once a second, and the names of those that are awaited.
     std::function<void(std::vector<DeviceReservation>, const std::string& awaited)> publish;
-    /// Returns why the session ends and its exit status, once it does.
-    std::function<std::optional<Fatal>()> ended;
+    std::function<bool()> ended;  ///< returns true once the session ends
 };
 
-/// Runs the loop until the machine can begin, so that signals and `hpo stop` are heeded meanwhile. Throws Fatal if they
-/// end the session, or if no host is left.
-void wait_for_hosts(boost::asio::io_context& loop, const Clock& clock, SessionMachine& machine, const HostWait& wait);
+/// Runs the loop until the machine can begin, so that signals and `hpo stop` are heeded meanwhile. Returns the names of
+/// the hosts that are still awaited, if the session ends before; empty: the machine can begin. Throws Fatal with exit
+/// status 2 if no host is left.
+std::string wait_for_hosts(boost::asio::io_context& loop, const Clock& clock, SessionMachine& machine,
+                           const HostWait& wait);
 
 }  // namespace hpo

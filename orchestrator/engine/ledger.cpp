@@ -247,8 +247,8 @@ void Ledger::session_started(event::SessionStarted session) {
     stored(marks_.store_replayed());
 }
 
-void Ledger::session_ended(double seconds, const std::string& reason) {
-    enter(event::SessionEnded{seconds, reason});
+void Ledger::session_ended(event::SessionEnded session) {
+    enter(std::move(session));
     summarize();
     settle();
 }

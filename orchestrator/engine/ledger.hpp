@@ -71,7 +71,7 @@ class Ledger {
 
     void session_started(event::SessionStarted session);
     /// Stores the end of the session, and settles.
-    void session_ended(double seconds, const std::string& reason);
+    void session_ended(event::SessionEnded session);
 
     /// Proposes and queues a new trial; returns nothing if the space is exhausted. With `ready`, a slow sampler
     /// proposes on another thread, from which `ready` is called when it is done. Returns 0 until then.

@@ -58,7 +58,7 @@ Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, cons
     StudySession session(loop, study, folder, observer, **held, *std::move(site), open_study_log(folder.log()),
                          questions);
     auto outcome = session.run();
-    if (outcome) outcome->store = std::move((*held)->store);
+    if (outcome && outcome->has_begun) outcome->store = std::move((*held)->store);
     return outcome;
 }
 

@@ -33,7 +33,8 @@ void SessionSignals::on_signal(int number) {
         });
     } else if (number_ == 0) {
         number_ = number;
-        actions_.interrupt(reason_of(number, number == SIGHUP ? actions_.output_problem() : std::string()));
+        actions_.interrupt(reason_of(number, number == SIGHUP ? actions_.output_problem() : std::string()),
+                           number != SIGINT && limit_is_near ? SessionEnd::at_limit : SessionEnd::interrupted);
     }
 }
 

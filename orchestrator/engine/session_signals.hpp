@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "hpo/event.hpp"
 #include "orchestrator/execution/interrupts.hpp"
 
 namespace hpo {
@@ -13,7 +14,7 @@ namespace hpo {
 class SessionSignals {
    public:
     struct Actions {
-        std::function<void(const std::string& reason)> interrupt;
+        std::function<void(const std::string& reason, SessionEnd how)> interrupt;
         std::function<void()> kill;  ///< all workers
         /// Returns why nothing can be written to standard output; empty: it can, or the terminal is gone.
         std::function<std::string()> output_problem;

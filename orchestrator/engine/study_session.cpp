@@ -54,7 +54,7 @@ StudySession::StudySession(boost::asio::io_context& loop, const Study& study, co
       loop_(loop),
       ticker_(loop, 1s, [this] { tick(); }),
       drawer_(loop, draw_every, [this] { show(); }),
-      signals_(loop, {.interrupt = [this](const std::string& reason) { interrupt(reason); },
+      signals_(loop, {.interrupt = [this](const std::string& reason, SessionEnd how) { interrupt(reason, how); },
                       .kill =
                           [this] {
                               if (engine_) engine_->kill();
@@ -74,7 +74,7 @@ Result<RunOutcome> StudySession::run() {
     if (const auto listens = published_.listen(*executor_, held_.lock); !listens) return listens.error();
     if (!machine_->waits_to_begin().empty()) {
         if (const auto shown = held_.show(study_); !shown) return shown.error();
-        wait_for_hosts();
+        if (auto ended = wait_for_hosts()) return *std::move(ended);
     }
     const auto warn = [this](const std::string& text) { print({Notice::Level::warning, 0, text}); };
     if (const auto begun = held_.begin(study_, folder_, warn); !begun) return begun.error();
@@ -99,15 +99,20 @@ Result<void> StudySession::make_executor() {
     return {};
 }
 
-void StudySession::wait_for_hosts() {
-    hpo::wait_for_hosts(
+/// Returns the outcome if the session ends meanwhile.
+std::optional<RunOutcome> StudySession::wait_for_hosts() {
+    const std::string awaited = hpo::wait_for_hosts(
         loop_, clock_, *machine_,
         {.tell = [this](const DeviceNotice& notice) { print(notice_of(notice)); },
-         .publish = [this](auto holds, const std::string& awaited) { published_.publish(std::move(holds), awaited); },
-         .ended = [this]() -> std::optional<Fatal> {
-             if (ended_early_.empty()) return std::nullopt;
-             return Fatal(ended_early_, signals_.number() ? exit_status_of(signals_.number()) : 1);
-         }});
+         .publish = [this](auto holds, const std::string& names) { published_.publish(std::move(holds), names); },
+         .ended = [this] { return ended_early_.has_value(); }});
+    if (awaited.empty()) return std::nullopt;
+    RunOutcome outcome;
+    outcome.end = ended_early_->end;
+    outcome.reason = ended_early_->reason + " while it waited for the agents of " + awaited;
+    outcome.signal = signals_.number();
+    outcome.has_begun = false;
+    return outcome;
 }
 
 void StudySession::begin() {
@@ -165,7 +170,8 @@ void StudySession::end_round() {
         engine_->fail(not_stored + failed.what());
     }
     engine_->end_round();
-    if (engine_->end() == Engine::End::interrupted || engine_->end() == Engine::End::failed)
+    if (const auto end = engine_->end();
+        end == Engine::End::interrupted || end == Engine::End::at_limit || end == Engine::End::failed)
         machine_->leave_silent_hosts();
     published_.settle(*engine_);
     flush_later();
@@ -246,7 +252,7 @@ RunOutcome StudySession::end() {
 void StudySession::store_the_end(const RunOutcome& outcome) {
     try {
         ledger_.add_telemetry(telemetry_->finish(clock_.now(), time_of_day()));
-        ledger_.session_ended(outcome.session, outcome.reason);
+        ledger_.session_ended({outcome.session, outcome.reason, outcome.end});
     } catch (const StoreFailed& failed) {
         log_->error("the end of the session was not stored: {}", failed.what());
     }
@@ -310,11 +316,11 @@ ControlActions StudySession::control_actions() {
         .running = [this] { return engine_ ? static_cast<std::int64_t>(engine_->running().size()) : std::int64_t{0}; }};
 }
 
-void StudySession::interrupt(const std::string& reason) {
+void StudySession::interrupt(const std::string& reason, SessionEnd how) {
     if (engine_)
-        engine_->interrupt(reason);
-    else if (ended_early_.empty())
-        ended_early_ = reason;
+        engine_->interrupt(reason, how);
+    else if (!ended_early_)
+        ended_early_ = {0, reason, how};
 }
 
 /// Stores all events before a waiting client is answered.

@@ -39,12 +39,12 @@ class StudySession {
     StudySession& operator=(const StudySession&) = delete;
 
     /// Runs the study until it or the session ends. Writes the study to its folder once nothing can refuse it any
-    /// more. Throws Fatal if the session ends before it begins.
+    /// more. Throws Fatal if no host is left before the session begins.
     Result<RunOutcome> run();
 
    private:
     Result<void> make_executor();
-    void wait_for_hosts();
+    [[nodiscard]] std::optional<RunOutcome> wait_for_hosts();
     void begin();
     void follow_ledger();
 
@@ -65,7 +65,7 @@ class StudySession {
     ControlActions control_actions();
     Machine read_machine(std::span<const WorkerIndex> workers, std::optional<WorkerIndex> reusable);
     std::filesystem::path checkpoints(std::int64_t trial, bool make) const;
-    void interrupt(const std::string& reason);
+    void interrupt(const std::string& reason, SessionEnd how = SessionEnd::interrupted);
     Result<void> settle();
 
     // Output for the user.
@@ -104,8 +104,8 @@ class StudySession {
     SessionSignals signals_;
     boost::asio::signal_set window_;
     Questions::Listener questions_;
-    std::string ended_early_;       ///< why it ends before the engine begins
-    bool has_begun_trial_ = false;  ///< in this session
+    std::optional<event::SessionEnded> ended_early_;  ///< before the engine begins
+    bool has_begun_trial_ = false;                    ///< in this session
     PublishedSession published_;
     std::unique_ptr<SessionExecutor> executor_;
     std::optional<Engine> engine_;

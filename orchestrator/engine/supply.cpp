@@ -4,18 +4,6 @@
 
 namespace hpo {
 
-namespace {
-
-constexpr std::string_view budget_reached = "trial budget reached", out_of_patience_end = "(budget.patience)",
-                           exhausted_end = " was tried", none_allowed = "no further configuration was found";
-
-}  // namespace
-
-bool says_over(std::string_view end_reason) {
-    return end_reason == budget_reached || end_reason.ends_with(out_of_patience_end) ||
-           end_reason.ends_with(exhausted_end) || end_reason.starts_with(none_allowed);
-}
-
 std::int64_t Supply::further_trial() {
     if (const auto paused = promotions(1); !paused.empty()) return ledger_.promote(paused.front()), paused.front();
     if (const auto first = to_repeat()) return ledger_.repeat(*first);
@@ -51,9 +39,8 @@ bool Supply::out_of_patience() const {
 std::string Supply::why_over() const {
     if (exhausted_) return ledger_.proposer().exhausted();
     if (out_of_patience())
-        return counted(ledger_.tried_since_best(), "trial") + " without a better best " +
-               std::string(out_of_patience_end);
-    return std::string(budget_reached);
+        return counted(ledger_.tried_since_best(), "trial") + " without a better best (budget.patience)";
+    return "trial budget reached";
 }
 
 }  // namespace hpo

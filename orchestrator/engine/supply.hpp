@@ -6,16 +6,12 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "hpo/study.hpp"
 #include "orchestrator/engine/ledger.hpp"
 
 namespace hpo {
-
-/// Returns true if a session with this reason ended since the study was over (Supply::why_over).
-bool says_over(std::string_view end_reason);
 
 class Supply {
    public:

@@ -20,11 +20,10 @@ namespace {
 /// Returns true if more trials can follow: if the study was interrupted or ran out of time, but not if its space or its
 /// patience is exhausted.
 bool can_resume(const Study& study, const RunOutcome& outcome) {
-    if (outcome.end != Engine::End::finished) return true;
-    const bool out_of_time = study.budget.seconds && outcome.seconds >= *study.budget.seconds &&
-                             count_ended(outcome.record) < study.budget.trials;
-    return out_of_time ||
-           std::ranges::any_of(outcome.record.trials, [](const TrialRecord& trial) { return !is_final(trial.state); });
+    using enum SessionEnd;
+    if (outcome.end == out_of_time && count_ended(outcome.record) < study.budget.trials) return true;
+    if (outcome.end != finished && outcome.end != out_of_time) return true;
+    return std::ranges::any_of(outcome.record.trials, [](const TrialRecord& trial) { return !is_final(trial.state); });
 }
 
 /// Returns the reason why the last trial failed, in parentheses, for a study in which no trial has a value.

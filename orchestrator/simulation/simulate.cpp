@@ -107,7 +107,7 @@ Result<SimulatedEnd> simulate(const Study& study, const std::vector<PriorStudy>&
     }
     if (engine.end() == SessionEnd::failed)
         return Error{engine.end_reason() + (last_error.empty() ? "" : ": " + last_error)};
-    if (on_event) ledger.session_ended(clock.now().count(), engine.end_reason());
+    if (on_event) ledger.session_ended({clock.now().count(), engine.end_reason(), engine.end()});
     SimulatedEnd end = summary_of(ledger.record(), study.objective);
     end.seconds = clock.now().count();
     end.busy = executor.busy();

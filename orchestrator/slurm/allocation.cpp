@@ -54,7 +54,7 @@ void heed_time_limit() {
 }
 
 std::string why_next_job(const RunOutcome& outcome, const std::string& job_name) {
-    if (limit_is_near && outcome.signal == SIGTERM && outcome.end == Engine::End::interrupted) return limit_reason;
+    if (outcome.end == SessionEnd::at_limit) return limit_reason;
     const char* name = std::getenv("SLURM_JOB_NAME");
     const bool lost = outcome.end == Engine::End::failed && outcome.no_host_left && !outcome.no_host_worked;
     return lost && name && name == job_name ? "all nodes of the job are lost" : "";

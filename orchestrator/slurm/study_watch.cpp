@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "hpo/interrupted.hpp"
 #include "hpo/standing.hpp"
-#include "orchestrator/engine/supply.hpp"
 #include "orchestrator/view/summary.hpp"
 
 namespace hpo::slurm {
@@ -38,7 +36,7 @@ bool is_finished(const Study& study, const StudyRecord& record, const std::strin
     const auto ended = count_ended(record);
     if (ended >= study.budget.trials) return true;
     const bool all_ended = ended > 0 && ended == static_cast<std::int64_t>(record.trials.size());
-    return all_ended && !record.held && says_over(record.end_reason) && stored == study.source;
+    return all_ended && !record.held && record.end == SessionEnd::finished && stored == study.source;
 }
 
 bool StudyWatch::read() {
@@ -119,15 +117,17 @@ bool StudyWatch::finished() const {
 }
 
 bool StudyWatch::at_limit() const {
-    return snapshot_ && !snapshot_->record.held && snapshot_->record.end_reason == limit_reason;
+    return snapshot_ && !snapshot_->record.held && snapshot_->record.end == SessionEnd::at_limit;
 }
 
 Result<RunOutcome> StudyWatch::outcome() {
     auto last = take_snapshot(folder_);
     if (!last) return last.error();
     RunOutcome outcome;
-    outcome.end =
-        is_finished(study_, last->record, last->store->source()) ? Engine::End::finished : Engine::End::interrupted;
+    const SessionEnd end = last->record.end;
+    outcome.end = is_finished(study_, last->record, last->store->source()) ? SessionEnd::finished
+                  : end == SessionEnd::out_of_time                         ? end
+                                                                           : SessionEnd::interrupted;
     outcome.reason = last->record.end_reason;
     outcome.seconds = last->record.seconds;
     outcome.record = std::move(last->record);

@@ -11,7 +11,9 @@ namespace {
 using wire::Json;
 
 Json body_of(const event::SessionStarted& e) { return {{"host", e.host}, {"pid", e.pid}, {"version", e.version}}; }
-Json body_of(const event::SessionEnded& e) { return {{"seconds", wire::from(e.seconds)}, {"reason", e.reason}}; }
+Json body_of(const event::SessionEnded& e) {
+    return {{"seconds", wire::from(e.seconds)}, {"reason", e.reason}, {"end", to_text(e.end)}};
+}
 Json body_of(const event::Proposed& e) {
     Json point = Json::array();
     for (double coordinate : e.point) point.push_back(wire::from(coordinate));
@@ -48,6 +50,14 @@ std::int64_t attempt_of(const Event& event) {
         event);
 }
 
+event::SessionEnded to_session_ended(const Json& json) {
+    using wire::member, wire::to_double, wire::to_index, wire::to_string;
+    event::SessionEnded ended{to_double(member(json, "seconds")), to_string(member(json, "reason"))};
+    ended.end = json.contains("end") ? static_cast<SessionEnd>(to_index(json["end"], session_end_names))
+                                     : end_in_earlier_versions(ended.reason);
+    return ended;
+}
+
 Event from_body(int kind, std::int64_t trial, std::int64_t attempt, const Json& json) {
     using wire::member, wire::to_double, wire::to_index, wire::to_int, wire::to_string;
     switch (kind) {
@@ -55,7 +65,7 @@ Event from_body(int kind, std::int64_t trial, std::int64_t attempt, const Json& 
             return event::SessionStarted{to_string(member(json, "host")), to_int(member(json, "pid")),
                                          to_string(member(json, "version"))};
         case 2:
-            return event::SessionEnded{to_double(member(json, "seconds")), to_string(member(json, "reason"))};
+            return to_session_ended(json);
         case kind_proposed: {
             event::Proposed proposed{trial, {}, wire::to_params(member(json, "params"))};
             for (const Json& coordinate : member(json, "point")) proposed.point.push_back(to_double(coordinate));
@@ -97,6 +107,10 @@ Event from_body(int kind, std::int64_t trial, std::int64_t attempt, const Json& 
 }
 
 }  // namespace
+
+SessionEnd end_in_earlier_versions(std::string_view reason) {
+    return reason == "the study is over" ? SessionEnd::finished : SessionEnd::none;
+}
 
 bool is_durable(const Event& event) {
     return std::holds_alternative<event::Finished>(event) || std::holds_alternative<event::SessionEnded>(event);

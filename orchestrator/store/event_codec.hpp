@@ -23,6 +23,10 @@ EventRow to_row(const Event& event);
 /// Reverses to_row() bit for bit, non-finite numbers included. Fails with the problem of the row.
 Result<Event> to_event(int kind, std::int64_t trial, std::int64_t attempt, std::string_view body);
 
+/// Returns how a session ended whose end an earlier version of hpo has stored, with a reason for users alone:
+/// `finished` for a program that searched by itself and had no trial left, else `none`.
+SessionEnd end_in_earlier_versions(std::string_view reason);
+
 /// Returns true for results, which must survive a loss of power once they are acknowledged. Other events may be lost
 /// back to an earlier state of the study; a result takes all earlier events to the disk with it.
 bool is_durable(const Event& event);

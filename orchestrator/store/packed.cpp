@@ -10,6 +10,7 @@
 #include "hpo/message_fields.hpp"
 #include "hpo/protobuf.hpp"
 #include "hpo/wire.hpp"
+#include "orchestrator/store/event_codec.hpp"
 
 namespace hpo::packed {
 namespace {
@@ -345,6 +346,7 @@ std::string of_totals(const StudyRecord& record, const TrialRows& rows) {
         .bytes(6, record.end_reason)
         .number(7, rows.trials)
         .number(8, static_cast<std::int64_t>(rows.sum))
+        .number(9, static_cast<std::int64_t>(record.end))
         .encoded();
 }
 
@@ -357,7 +359,18 @@ TrialRows trial_rows_of(std::string_view totals) {
     return rows;
 }
 
+namespace {
+
+SessionEnd to_session_end(std::int64_t number) {
+    if (number < 0 || number >= static_cast<std::int64_t>(session_end_names.size()))
+        throw Broken("an end of a session that is not known");
+    return static_cast<SessionEnd>(number);
+}
+
+}  // namespace
+
 void read_totals(StudyRecord& record, std::string_view bytes) {
+    std::optional<SessionEnd> end;
     for (Fields fields(bytes); fields.next();) switch (fields.field()) {
             case 1:
                 record.sequence = record.summarized = fields.number();
@@ -377,9 +390,13 @@ void read_totals(StudyRecord& record, std::string_view bytes) {
             case 6:
                 record.end_reason = fields.text();
                 break;
+            case 9:
+                end = to_session_end(fields.number());
+                break;
             default:
                 break;
         }
+    record.end = end ? *end : end_in_earlier_versions(record.end_reason);
 }
 
 }  // namespace hpo::packed

@@ -77,7 +77,7 @@ void make(const std::filesystem::path& yaml, std::int64_t trials) {
                 if (steps % 50'000 == 0) ledger.summarize();  // as every second of a session
             }
         }
-        ledger.session_ended(1, "made");
+        ledger.session_ended({1, "made"});
     });
     std::printf("%lld steps in %.2f s: %.0f a second through the ledger and the store\n", static_cast<long long>(steps),
                 took, static_cast<double>(steps) / took);

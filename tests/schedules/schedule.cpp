@@ -294,7 +294,7 @@ class Schedule {
 
     void finish(Session& s) {
         try {
-            s.ledger->session_ended(1, why_);
+            s.ledger->session_ended({1, why_});
             s.ledger->settle();
             s.announcements.drop_after(s.ledger->results());
             s.announcements.release(s.ledger->results_on_disk());

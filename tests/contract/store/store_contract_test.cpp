@@ -22,7 +22,7 @@ class EventMaker {
             case 0:
                 return event::SessionStarted{text(), below(1 << 22), text()};
             case 1:
-                return event::SessionEnded{number(), text()};
+                return event::SessionEnded{number(), text(), static_cast<SessionEnd>(below(6))};
             case 2: {
                 event::Proposed e{++trials_, {}, {}};
                 for (auto n = below(6); n > 0; --n) e.point.push_back(unit());
@@ -141,7 +141,7 @@ std::string describe(const Event& event) {
     };
     std::visit(Overloaded{
                    [&](const event::SessionStarted& e) { add(e.host), add(e.pid), add(e.version); },
-                   [&](const event::SessionEnded& e) { add(number(e.seconds)), add(e.reason); },
+                   [&](const event::SessionEnded& e) { add(number(e.seconds)), add(e.reason), add(to_text(e.end)); },
                    [&](const event::Proposed& e) {
                        add(e.trial);
                        for (double c : e.point) add(number(c));

@@ -451,7 +451,8 @@ TEST(AskTell, TrialsThatASessionLeavesUnfinishedAreOfferedAgain) {
         hpo.report(3, 9, 0.3);
         hpo.session->end("the input ended");
     }
-    EXPECT_THAT(store.kept.back().event, ::testing::VariantWith<event::SessionEnded>(::testing::_));
+    ASSERT_THAT(store.kept.back().event, ::testing::VariantWith<event::SessionEnded>(::testing::_));
+    EXPECT_EQ(std::get<event::SessionEnded>(store.kept.back().event).end, SessionEnd::interrupted);
     AskTellSession hpo(study, store);
     EXPECT_EQ(hpo.trial(3).state, TrialState::complete);  // it reported all its steps
     EXPECT_EQ(hpo.trial(2).state, TrialState::queued);

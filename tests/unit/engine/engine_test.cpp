@@ -596,7 +596,7 @@ TEST_F(EngineTest, TheTimeBudgetCountsAllSessionsAndLeavesTheRestQueued) {
     play.tick(Seconds(99));
     EXPECT_EQ(play.engine->end(), Engine::End::none);
     play.tick(Seconds(2));
-    EXPECT_EQ(play.engine->end(), Engine::End::finished);
+    EXPECT_EQ(play.engine->end(), Engine::End::out_of_time);
     EXPECT_EQ(play.trial(1).state, TrialState::queued);
 }
 

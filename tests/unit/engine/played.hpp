@@ -136,7 +136,7 @@ class Played {
         report(index, id, 2, 0.4);
         finish(index, id);
     }
-    void end_session(double seconds) { ledger_.session_ended(seconds, "over"); }
+    void end_session(double seconds) { ledger_.session_ended({seconds, "over"}); }
     const TrialRecord& trial(std::int64_t number) const { return ledger_.record().trial(number); }
     const StudyRecord& record() const { return ledger_.record(); }
     StudyRecord stored_record() const { return ledger_.stored_record(); }

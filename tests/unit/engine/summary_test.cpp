@@ -7,6 +7,7 @@
 #include "hpo/protobuf.hpp"
 #include "orchestrator/engine/ledger.hpp"
 #include "orchestrator/store/database_file.hpp"
+#include "orchestrator/store/packed.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace hpo {
@@ -83,7 +84,7 @@ class Summary : public ::testing::Test {
         train(first->ledger, 5);
         first->ledger.summarize();
         train(first->ledger, 5);
-        first->ledger.session_ended(1, "the end");
+        first->ledger.session_ended({1, "the end"});
     }
     [[nodiscard]] StudyRecord folded() const {
         StudyRecord record;
@@ -107,6 +108,8 @@ class Summary : public ::testing::Test {
     void expect_same(const StudyRecord& viewed, const StudyRecord& told) const {
         ASSERT_EQ(viewed.trials.size(), told.trials.size());
         EXPECT_EQ(viewed.sequence, told.sequence);
+        EXPECT_EQ(viewed.end_reason, told.end_reason);
+        EXPECT_EQ(viewed.end, told.end);
         for (const TrialRecord& one : told.trials) {
             const TrialRecord& other = viewed.trial(one.number);
             EXPECT_EQ(one.number, other.number);
@@ -170,7 +173,7 @@ TEST_F(Summary, AViewerThatDoesWithoutParametersReadsAllElse) {
     expect_same(bare, told);
     const auto session = this->session();
     train(session->ledger, 3);
-    session->ledger.session_ended(1, "the end");
+    session->ledger.session_ended({1, "the end"});
     bare = seen(**viewer, std::move(bare));
     ASSERT_EQ(bare.trials.size(), 13U);
     EXPECT_TRUE(bare.trials.back().params.empty()) << "also of trials that are read later";
@@ -193,7 +196,7 @@ TEST_F(Summary, AViewerOfTheStandingKnowsStatesAndValues) {
     expect_told();
     const auto session = this->session();
     train(session->ledger, 3);
-    session->ledger.session_ended(1, "the end");
+    session->ledger.session_ended({1, "the end"});
     read = seen(**viewer, std::move(read));
     expect_told();
 }
@@ -208,7 +211,7 @@ TEST_F(Summary, ThatCouldNotBeWrittenIsOwedByTheNextOne) {
         const FullDisk full;
         EXPECT_THROW(first->ledger.summarize(), StoreFailed);
     }
-    first->ledger.session_ended(1, "the disk was full");
+    first->ledger.session_ended({1, "the disk was full"});
     expect_all_is_seen();
     EXPECT_EQ(summarised(), folded().sequence);
 }
@@ -227,7 +230,7 @@ TEST_F(Summary, IsNotAheadOfStepsThatCouldNotBeStored) {
         EXPECT_THROW(first->ledger.summarize(), StoreFailed);
     }
     first->ledger.requeue(trial, Outcome::interrupted, false, "the disk was full");
-    first->ledger.session_ended(1, "the disk was full");
+    first->ledger.session_ended({1, "the disk was full"});
     expect_all_is_seen();
     expect_same(first->ledger.stored_record(), folded());
     EXPECT_EQ(folded().trial(trial).value, 0.001) << "the step waited until it could be stored";
@@ -244,7 +247,7 @@ TEST_F(Summary, IsNotAheadOfACommitThatFailed) {
         const FullDisk full;
         EXPECT_THROW(first->ledger.commit(), StoreFailed);
         EXPECT_THROW(first->ledger.summarize(), StoreFailed);
-        EXPECT_THROW(first->ledger.session_ended(1, "the disk is full"), StoreFailed);
+        EXPECT_THROW(first->ledger.session_ended({1, "the disk is full"}), StoreFailed);
     }
     EXPECT_EQ(folded().trials.size(), 3u);
     expect_all_is_seen();
@@ -284,7 +287,7 @@ TEST_F(Summary, ThatIsDamagedIsNotReadAndIsMadeAnewByTheNextSession) {
             next->ledger.summarize();
             expect_all_is_seen();
             EXPECT_EQ(summarised(), folded().sequence) << "session " << ++session_number;
-            next->ledger.session_ended(1, "the end");
+            next->ledger.session_ended({1, "the end"});
         }
         fs::copy_file(folder_ / "whole.db", file_, fs::copy_options::overwrite_existing);
     }
@@ -299,9 +302,24 @@ TEST_F(Summary, OfAnEarlierTimeIsNoticedTrialByTrial) {
     sql("CREATE TABLE earlier AS SELECT * FROM summary");
     first->ledger.report(running, {.step = 1, .metrics = {{"loss", 0.5}}});
     first->ledger.finish(running, TrialState::stopped, "user", "");
-    first->ledger.session_ended(1, "the end");
+    first->ledger.session_ended({1, "the end"});
     sql("INSERT OR REPLACE INTO summary SELECT * FROM earlier WHERE trial = 5; DROP TABLE earlier");
     expect_all_is_seen();
+}
+
+TEST_F(Summary, TellsHowTheLastSessionEnded) {
+    train_ten();
+    session()->ledger.session_ended({1, "the limit", SessionEnd::at_limit});
+    EXPECT_EQ(summarised(), folded().sequence);
+    expect_all_is_seen();
+    const std::string earlier = protobuf::Message().number(1, 7).bytes(6, "the study is over").encoded();
+    StudyRecord record;
+    record.end = SessionEnd::failed;
+    packed::read_totals(record, earlier);
+    EXPECT_EQ(record.end, SessionEnd::finished) << "version 0.2.0 told the reason alone";
+    packed::read_totals(record, protobuf::Message().number(1, 7).bytes(6, "interrupted").encoded());
+    EXPECT_EQ(record.end, SessionEnd::none);
+    EXPECT_ANY_THROW(packed::read_totals(record, protobuf::Message().number(9, 99).encoded()));
 }
 
 TEST_F(Summary, OfTheFirstVersionSpeaksOfNoRowsAndIsMadeAnew) {
@@ -324,7 +342,7 @@ TEST_F(Summary, OfTheFirstVersionSpeaksOfNoRowsAndIsMadeAnew) {
     sql("UPDATE summary SET body = x'" + hex + "', sum = " + std::to_string(row_sum(0, totals)) + " WHERE trial = 0");
     sql("DELETE FROM summary WHERE trial = 7");  // a write that had failed
     expect_all_is_seen();
-    session()->ledger.session_ended(1, "the end");
+    session()->ledger.session_ended({1, "the end"});
     expect_all_is_seen();
     EXPECT_EQ(summarised(), folded().sequence);
 }

@@ -80,11 +80,10 @@ TEST_F(SlurmAllocation, OnlyWhatSlurmEndsGoesOn) {
     outcome_.end = Engine::End::interrupted;
     outcome_.signal = SIGTERM;
     EXPECT_EQ(why_next_job(outcome_, "hpo-a-0"), "");  // scancel
-    limit_is_near = true;
+    outcome_.end = SessionEnd::at_limit;
     EXPECT_EQ(why_next_job(outcome_, "hpo-b-0"), limit_reason);
-    outcome_.end = Engine::End::finished;
+    outcome_.end = SessionEnd::finished;
     EXPECT_EQ(why_next_job(outcome_, "hpo-a-0"), "");
-    limit_is_near = false;
     ::unsetenv("SLURM_JOB_NAME");
 }
 

@@ -39,20 +39,16 @@ TEST(StudyWatch, AStudyThatEndedEarlyIsFinishedUntilItsFileChanges) {
     study.budget.trials = 3;
     using enum TrialState;
     StudyRecord record = record_of({complete, complete});
-    for (const char* over :
-         {"every configuration of the space was tried", "every point of the grid was tried",
-          "every configuration that is allowed was tried", "no further configuration was found that is allowed",
-          "2 trials without a better best (budget.patience)", "trial budget reached"}) {
-        record.end_reason = over;
-        EXPECT_TRUE(is_finished(study, record, study.source)) << over;
-        EXPECT_FALSE(is_finished(study, record, "study: a, of 2 trials")) << over;
-    }
+    record.end = SessionEnd::finished;
+    EXPECT_TRUE(is_finished(study, record, study.source));
+    EXPECT_FALSE(is_finished(study, record, "study: a, of 2 trials"));
     record.held = true;  // the next trial is being proposed
     EXPECT_FALSE(is_finished(study, record, study.source));
     record.held = false;
-    for (const char* cut : {"interrupted", "terminated", "stopped by hpo stop", "6 trials failed in a row", ""}) {
-        record.end_reason = cut;
-        EXPECT_FALSE(is_finished(study, record, study.source)) << cut;
+    using End = SessionEnd;
+    for (const End cut : {End::none, End::out_of_time, End::interrupted, End::at_limit, End::failed}) {
+        record.end = cut;
+        EXPECT_FALSE(is_finished(study, record, study.source)) << to_text(cut);
     }
 }
 
@@ -62,25 +58,27 @@ TEST(StudyWatch, ASessionFromBeforeTheJobDoesNotFinishTheStudy) {
     const Study study = *parse_stored_study(testing::sample_yaml, "s.yaml");
     const auto store = *open_store(folder.database());
     ASSERT_TRUE(store->set_source(study.source));
-    const auto session = [&](std::int64_t trial, const char* reason) {
+    const auto session = [&](std::int64_t trial, SessionEnd end) {
         for (const Event& event :
              {Event{event::SessionStarted{"host", 1, ""}}, Event{event::Proposed{trial, {0.5, 0.5, 0.25}, {}}},
-              Event{event::Finished{trial, 1}}, Event{event::SessionEnded{1, reason}}})
+              Event{event::Finished{trial, 1}}, Event{event::SessionEnded{1, "", end}}})
             ASSERT_TRUE(store->append(event));
         ASSERT_TRUE(store->settle());
     };
-    session(1, "1 trial without a better best (budget.patience)");
+    session(1, SessionEnd::finished);
     RunObserver observer;
     StudyWatch watch(study, folder, observer);
     watch.submitted();
     watch.read();
     EXPECT_FALSE(watch.finished());
-    session(2, "interrupted");
+    session(2, SessionEnd::at_limit);
     watch.read();
     EXPECT_FALSE(watch.finished());
-    session(3, "every configuration of the space was tried");
+    EXPECT_TRUE(watch.at_limit());
+    session(3, SessionEnd::finished);
     watch.read();
     EXPECT_TRUE(watch.finished());
+    EXPECT_FALSE(watch.at_limit());
     ASSERT_TRUE(store->set_source("study: other\n"));  // the job was submitted with other options
     EXPECT_FALSE(watch.finished());
 }

@@ -26,6 +26,31 @@ TEST(EventCodec, AProposalRepeatsATrialBeforeItOrIsDamaged) {
     EXPECT_THAT(trial_two(R"(, "repeat_of": 2)").error().message, HasSubstr("not a trial before trial 2"));
 }
 
+Result<Event> session_ended(const std::string& reason, const std::string& more) {
+    return to_event(2, 0, 0, R"({"seconds": 1.5, "reason": ")" + reason + "\"" + more + "}");
+}
+
+TEST(EventCodec, ASessionTellsHowItEnded) {
+    for (const std::string_view name : session_end_names) {
+        const auto event = session_ended("the end", R"(, "end": ")" + std::string(name) + "\"");
+        ASSERT_TRUE(event) << event.error().message;
+        EXPECT_EQ(to_text(std::get<event::SessionEnded>(*event).end), name);
+        EXPECT_EQ(std::get<event::SessionEnded>(*to_event(2, 0, 0, to_row(*event).body)).end,
+                  std::get<event::SessionEnded>(*event).end);
+    }
+    for (const char* wrong : {"\"over\"", "1", "null"})
+        EXPECT_FALSE(session_ended("the end", std::string(", \"end\": ") + wrong)) << wrong;
+}
+
+TEST(EventCodec, ASessionOfAnEarlierVersionHasNoEndButThatOfAProgramThatSearchedByItself) {
+    const auto end_of = [](const char* reason) {
+        return std::get<event::SessionEnded>(*session_ended(reason, "")).end;
+    };
+    EXPECT_EQ(end_of("the study is over"), SessionEnd::finished);
+    EXPECT_EQ(end_of("trial budget reached"), SessionEnd::none);
+    EXPECT_EQ(end_of("interrupted"), SessionEnd::none);
+}
+
 TEST(Apply, ATrialThatRepeatsARepeatIsAContradiction) {
     StudyRecord record;
     const Objective objective;
