@@ -55,7 +55,9 @@ struct Curves {
 Curves curves_of(const Study& study, const StudyRecord& record, const std::function<double()>& draw_normal = {}) {
     const Objective& objective = study.objective;
     const std::vector<std::int64_t> nodes = nodes_of(study.budget.epochs);
-    Curves curves{analysed_trials(study, record), {}, CurveModel(nodes.size())};
+    Curves curves{analysed_trials(study, record),
+                  {},
+                  CurveModel(nodes.size(), possible_values(objective.metric, objective.direction))};
     for (const std::int64_t number : curves.trials) {
         const TrialRecord& trial = record.trial(number);
         CurvePath& path = curves.paths.emplace_back(path_of(trial, objective, nodes));
@@ -199,7 +201,8 @@ std::map<std::string, Cost> cost_of_stopping(const Study& study, const StudyReco
         cost.nearest = trial.number;
         cost.predicted = sign * end.value;
         cost.deviation = end.deviation;
-        cost.about = std::max(0.0, best - (end.value - end.deviation));
+        const double gain = best - (end.value - end.deviation);
+        cost.about = gain > rounding * std::abs(best) ? gain : 0;
     }
     return rules;
 }

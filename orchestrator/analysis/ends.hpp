@@ -14,6 +14,9 @@
 
 namespace hpo::analysis {
 
+/// The share of a value below which a difference is none.
+inline constexpr double rounding = 1e-12;
+
 /// So many of the trials that have ended are analysed at most.
 constexpr std::size_t most_analysed = 4000;
 

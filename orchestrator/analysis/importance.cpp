@@ -249,7 +249,7 @@ std::optional<double> noise_of_steps(const Study& study, const std::vector<const
     }
     if (differences.size() < fewest_differences) return std::nullopt;
     const double deviation = upper_median(std::move(differences)) / (normal_median * std::sqrt(20.0));  // 1 + 9 + 9 + 1
-    return deviation > 0 ? std::optional(deviation) : std::nullopt;
+    return deviation > rounding * std::abs(*order.front()->value) ? std::optional(deviation) : std::nullopt;
 }
 
 std::string trials_text(const std::vector<std::int64_t>& trials) {
@@ -308,17 +308,22 @@ void find_ties(const Study& study, const std::vector<const TrialRecord*>& order,
         made.noise = Noise{*own, Noise::Source::standard_errors};
     else if (const auto steps = noise_of_steps(study, order))
         made.noise = Noise{*steps, Noise::Source::steps};
-    if (!made.noise) return;
-    const bool own_errors = made.noise->source == Noise::Source::standard_errors;
+    const bool own_errors = made.noise && made.noise->source == Noise::Source::standard_errors;
     for (const TrialRecord* trial : order) {
+        if (trial == &best) continue;
+        const double apart = *trial->value - *best.value;
+        if (std::abs(apart) <= rounding * std::max(std::abs(*trial->value), std::abs(*best.value))) {
+            made.tied.push_back(trial->number);
+            continue;
+        }
+        if (!made.noise) break;  // the next trials are worse
         const auto other = own_errors ? metric_that_counts(*trial, error) : std::optional(made.noise->deviation);
-        if (trial == &best || !other) continue;
+        if (!other) continue;
         // The mean of several seeds varies less.
         const auto of = [&](const TrialRecord& one, double deviation) {
             return own_errors ? deviation : deviation / std::sqrt(std::max<double>(1, one.seeds.size()));
         };
-        const double apart = *trial->value - *best.value, deviation = of(best, made.noise->deviation);
-        const double others = of(*trial, *other);
+        const double deviation = of(best, made.noise->deviation), others = of(*trial, *other);
         // std::hypot would need glibc 2.35, and a pack of programs is to start with 2.34.
         if (std::abs(apart) <= 2 * std::sqrt(deviation * deviation + others * others))
             made.tied.push_back(trial->number);
@@ -377,8 +382,10 @@ std::vector<std::string> short_text(const Study& study, const Importance& import
     if (!text.empty()) lines.push_back("What matters  " + text);
     for (const AtBound& bound : importance.bounds)
         if (!bound.final && lines.size() < 3) lines.push_back("Bounds        " + bound_text(bound));
-    if (importance.noise && !importance.tied.empty())
-        lines.push_back("Ties          " + trials_text(importance.tied) + ": " + noise_text(study, *importance.noise));
+    if (!importance.tied.empty())
+        lines.push_back("Ties          " + trials_text(importance.tied) + ": " +
+                        (importance.noise ? noise_text(study, *importance.noise)
+                                          : study.objective.metric + " equals that of the best trial"));
     for (const std::string& next : importance.next)
         if (lines.size() < most_lines) lines.push_back("Next          " + next);
     return lines;

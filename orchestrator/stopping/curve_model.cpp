@@ -48,9 +48,19 @@ double kept_near(double value, double low, double high) {
     return value > high ? high + kept : low - kept;
 }
 
+/// Returns a value that is unchanged up to half of the way from `seen` to `limit`. Values further away are moved, in
+/// their order, to this side of the limit.
+double kept_before(double value, double seen, double limit) {
+    const double half = std::abs(limit - seen) / 2, beyond = std::abs(value - seen) - half;
+    if (!std::isfinite(limit) || beyond <= 0) return value;
+    const double kept = half * (1 + (half > 0 ? beyond / (beyond + half) : 0));
+    return value > seen ? std::min(limit, seen + kept) : std::max(limit, seen - kept);
+}
+
 }  // namespace
 
-CurveModel::CurveModel(std::size_t nodes) : nodes_(nodes) {}
+CurveModel::CurveModel(std::size_t nodes, std::vector<PossibleValues> possible)
+    : nodes_(nodes), possible_(std::move(possible)) {}
 
 double CurveModel::at(const CurvePath& path, std::size_t node) const {
     return (std::max(bounded(node, path[node]), -greatest) - origin_) / unit_;
@@ -73,7 +83,21 @@ CurveModel::End CurveModel::end(const CurvePath& path) const {
     const std::size_t node = path.size() - 1;
     if (!fitted_ || path.size() == nodes_.size()) return {path.back(), 0};
     const End end = predicted(path, node);
-    return {origin_ + unit_ * end.value, unit_ * end.deviation};
+    return {kept_possible(origin_ + unit_ * end.value, path.back()), unit_ * end.deviation};
+}
+
+/// Keeps the predicted end of a trial within the values that the metric can have.
+double CurveModel::kept_possible(double value, double latest) const {
+    const double low = std::min(origin_ + unit_ * nodes_.front().low, latest);
+    const double high = std::max(origin_ + unit_ * nodes_.front().high, latest);
+    const double slack = 1e-9 * (high - low);
+    for (const PossibleValues& range : possible_) {
+        if (range.low > low + slack || range.high < high - slack) continue;
+        return value < low    ? kept_before(value, low, range.low)
+               : value > high ? kept_before(value, high, range.high)
+                              : value;
+    }
+    return value;
 }
 
 void CurveModel::fit(std::span<const CurvePath* const> paths, const std::function<double()>& draw_normal) {

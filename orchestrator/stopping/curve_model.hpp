@@ -8,13 +8,16 @@
 //
 // A line through a few curves says nothing far away from them, so predictions are kept within the values that the
 // study has seen, widened by their range. All values are taken relative to that range: a model of metrics that are
-// shifted or scaled predicts the same, shifted and scaled.
+// shifted or scaled predicts the same, shifted and scaled. Where it is known which values a metric can have,
+// predictions beyond the values seen are kept on this side of the limit, in their order.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
+
+#include "orchestrator/stopping/possible_values.hpp"
 
 namespace hpo {
 
@@ -28,8 +31,10 @@ class CurveModel {
         double deviation = 0;  ///< one standard deviation
     };
 
-    /// `nodes` is the number of nodes, including the end. It must be at least one.
-    explicit CurveModel(std::size_t nodes);
+    /// `nodes` is the number of nodes, including the end. It must be at least one. `possible` are the ranges that
+    /// values may have (possible_values.hpp); predictions stay within the first one that holds all values of the last
+    /// fit.
+    explicit CurveModel(std::size_t nodes, std::vector<PossibleValues> possible = {});
 
     /// Fits the model to all trials, discarding the previous fit. Takes time linear in the number of trials.
     void fit(std::span<const CurvePath* const> paths) { fit(paths, {}); }
@@ -68,12 +73,14 @@ class CurveModel {
     [[nodiscard]] double change(const CurvePath& path, std::size_t node) const;
     /// As `end`, relative to `origin_` and `unit_`.
     [[nodiscard]] End predicted(const CurvePath& path, std::size_t node) const;
+    [[nodiscard]] double kept_possible(double value, double latest) const;
     void bound(std::span<const CurvePath* const> paths);
     void measure(std::span<const CurvePath* const> paths);
     void regress(std::span<const CurvePath* const> paths, std::size_t node, const std::function<double()>& draw_normal);
     void judge(std::span<const CurvePath* const> paths, std::size_t node);
 
     std::vector<Node> nodes_;
+    std::vector<PossibleValues> possible_;
     double origin_ = 0, unit_ = 1;
     bool fitted_ = false;
 };

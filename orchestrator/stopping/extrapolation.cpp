@@ -109,7 +109,7 @@ class Extrapolation final : public StoppingRule {
           factor_(static_cast<std::size_t>(number_option(setup.options, extrapolation_options, "factor"))),
           grace_(static_cast<std::int64_t>(number_option(setup.options, extrapolation_options, "grace"))),
           rungs_(rungs_of(setup.steps, grace_, static_cast<double>(factor_))),
-          model_(rungs_.size() + 1),
+          model_(rungs_.size() + 1, possible_values(metric_.name, metric_.direction)),
           best_({.metric = metric_, .value = {}}),
           full_steps_(setup.steps) {}
 

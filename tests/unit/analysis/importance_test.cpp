@@ -375,6 +375,27 @@ TEST(Importance, TrialsWithinTwoStandardErrorsOfTheirDifferenceAreTies) {
     EXPECT_THAT(short_text(all.study, importance), ::testing::Contains(HasSubstr("standard error of loss is 0.003")));
 }
 
+TEST(Importance, TrialsWithTheValueOfTheBestAreTiesAndRoundingIsNoNoise) {
+    Made all = made(40, false, 0);
+    std::int64_t others = 0;
+    for (TrialRecord& trial : all.record.trials) {
+        // Curves that vary by rounding alone.
+        for (Report& report : trial.curve) report.metrics["loss"] = trial.number <= 3 ? 0.3 : 0.4;
+        for (std::size_t i = 0; i < trial.curve.size(); i += 2)
+            trial.curve[i].metrics["loss"] = std::nextafter(trial.curve[i].metrics["loss"], 0);
+        trial.value = trial.curve.back().metrics["loss"];
+        if (trial.number == 2) trial.value = std::nextafter(*trial.value, 1);
+        others += trial.number > 3 ? 1 : 0;
+    }
+    const Importance importance = importance_of(all.study, all.record);
+    EXPECT_FALSE(importance.noise);
+    EXPECT_THAT(importance.tied, ::testing::SizeIs(2));
+    EXPECT_EQ(others, 37);
+    EXPECT_THAT(short_text(all.study, importance),
+                ::testing::Contains(HasSubstr("loss equals that of the best trial")));
+    EXPECT_THAT(short_text(all.study, importance), ::testing::Not(::testing::Contains(HasSubstr("e-1"))));
+}
+
 TEST(Importance, AParameterWhoseRangeShouldBeWiderIsNotToBeFixed) {
     Made all = made(80);
     EXPECT_THAT(importance_of(all.study, all.record).next, ::testing::Contains(HasSubstr("fix y")));
@@ -428,8 +449,16 @@ TEST(Stopping, NoCostIsEstimatedWhereNoStoppedTrialIsPredictedToEndNearTheBest) 
                                               "than the best, but some may have")));
 }
 
+/// Names the metric score, which may have any value.
+Made renamed(Made all) {
+    all.study.objective.metric = "score";
+    for (TrialRecord& trial : all.record.trials)
+        for (Report& report : trial.curve) report.metrics = {{"score", report.metrics.at("loss")}};
+    return all;
+}
+
 TEST(Stopping, CostsAboutWhatTheTrialThatMightHaveEndedBestWouldHaveGained) {
-    const Made all = made(60, true, 0.001, -0.5);  // stopped trials are better by half
+    const Made all = renamed(made(60, true, 0.001, -0.5));  // stopped trials are better by half
     const Cost cost = cost_of_stopping(all.study, all.record).at("asha");
     double least = INFINITY, best = INFINITY;
     std::int64_t nearest = 0;
@@ -445,10 +474,10 @@ TEST(Stopping, CostsAboutWhatTheTrialThatMightHaveEndedBestWouldHaveGained) {
     EXPECT_GT(cost.about, 0.3);
     EXPECT_THAT(stopping_text(all.study, all.record), ::testing::Contains(HasSubstr("asha: estimated cost about ")));
 
-    Made negated = made(60, true, 0.001, -0.5);  // the same curves, of a metric that is to be large
+    Made negated = renamed(made(60, true, 0.001, -0.5));  // the same curves, of a metric that is to be large
     negated.study.objective.direction = Direction::maximize;
     for (TrialRecord& trial : negated.record.trials) {
-        for (Report& report : trial.curve) report.metrics["loss"] *= -1;
+        for (Report& report : trial.curve) report.metrics["score"] *= -1;
         trial.value = -*trial.value;
     }
     const Cost mirrored = cost_of_stopping(negated.study, negated.record).at("asha");

@@ -203,6 +203,47 @@ TEST(CurveModel, NoPredictionLeavesTheRangeOfTheSeenValuesByMoreThanThatRange) {
                 }
 }
 
+TEST(CurveModel, PredictionsStayWithinThePossibleValuesInTheirOrder) {
+    // Accuracies that rise by .3 from .5 to .8, of which one begins at .79: a line leads it beyond 1.
+    std::vector<CurvePath> paths;
+    for (int i = 0; i < 8; ++i) paths.push_back({-0.5 - 0.01 * i, -0.8 - 0.02 * i});
+    for (const double first : {-0.7, -0.74, -0.79}) paths.push_back({first});
+    std::vector<const CurvePath*> all;
+    for (const CurvePath& path : paths) all.push_back(&path);
+    const auto ends = [&](const std::string& metric) {
+        CurveModel model(2, possible_values(metric, Direction::maximize));
+        model.fit(all);
+        return std::vector{model.end({-0.52}).value, model.end({-0.7}).value, model.end({-0.74}).value,
+                           model.end({-0.79}).value};
+    };
+    const auto free = ends("score"), kept = ends("val_accuracy");
+    EXPECT_LT(free[3], -1);
+    EXPECT_EQ(kept[0], free[0]);
+    EXPECT_GT(kept[3], -1);
+    EXPECT_LT(kept[3], kept[2]);
+    EXPECT_LT(kept[2], kept[1]);
+    EXPECT_EQ(ends("r2")[3], kept[3]);
+    EXPECT_EQ(ends("neg_loss"), free);
+    paths.push_back({-0.5, -80});  // in percent
+    all.clear();
+    for (const CurvePath& path : paths) all.push_back(&path);
+    EXPECT_EQ(ends("r2"), ends("score"));
+}
+
+TEST(PossibleValues, FollowFromTheNameOfAMetric) {
+    const auto low_of = [](const char* metric, Direction direction) {
+        const auto ranges = possible_values(metric, direction);
+        return ranges.empty() ? -INFINITY : ranges.front().low;
+    };
+    EXPECT_EQ(low_of("val_loss", Direction::minimize), 0);
+    EXPECT_EQ(low_of("test/RMSE", Direction::minimize), 0);
+    EXPECT_EQ(low_of("Val Acc", Direction::maximize), -1);
+    EXPECT_EQ(low_of("val_r2", Direction::maximize), -1);
+    EXPECT_EQ(low_of("reward", Direction::maximize), -INFINITY);
+    EXPECT_EQ(low_of("neg_mean_squared_error", Direction::maximize), -INFINITY);
+    EXPECT_EQ(possible_values("accuracy", Direction::maximize).back().low, -100);
+}
+
 TEST(CurveModel, PredictionsOfAShiftedAndScaledMetricAreShiftedAndScaled) {
     for (const Family& family : families()) {
         if (!family.moves) continue;
