@@ -4,6 +4,7 @@
 #include <charconv>
 #include <set>
 
+#include "hpo/nearest.hpp"
 #include "hpo/printable.hpp"
 #include "orchestrator/cluster/agent.hpp"
 
@@ -153,8 +154,10 @@ Result<std::vector<Address>> addresses_of(const std::string& on, const std::file
     const auto colon = on.find(':');
     const std::string kind = on.substr(0, colon);
     const std::string_view rest = colon == on.npos ? std::string_view() : std::string_view(on).substr(colon + 1);
+    const auto meant = nearest(kind, {"slurm", "local", "ssh"});
     Result<std::vector<Address>> all =
-        Error{"--on " + printable(on) + ": hosts are given as local:2, ssh:HOST,HOST or slurm"};
+        Error{"--on " + printable(on) + ": trials run on slurm, ssh:HOST,HOST, local:2 or local" +
+              (meant.empty() || meant == kind ? "" : "; did you mean " + std::string(meant) + "?")};
     if (kind == "local" && colon != on.npos) all = local_agents(rest, hpo);
     if (kind == "ssh" && colon != on.npos) all = ssh_agents(rest, hpo);
     if (on == "slurm") all = slurm_agents(hpo, environment);
