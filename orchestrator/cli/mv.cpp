@@ -10,6 +10,7 @@
 #include "hpo/printable.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
+#include "orchestrator/slurm/study_job.hpp"
 #include "orchestrator/store/holder_lock.hpp"
 #include "orchestrator/store/store.hpp"
 #include "orchestrator/study/study_file.hpp"
@@ -43,6 +44,8 @@ int move_study(const std::string& argument, const std::string& name) {
     std::error_code problem;
     if (fs::is_symlink(from.path, problem)) throw Fatal(from.path.string() + ": a link to another place");
     if (fs::exists(fs::symlink_status(to.path, problem))) throw Fatal(to.path.string() + ": exists already");
+    slurm::RealCommands commands(slurm::command_limit());
+    slurm::refuse_change_under_job(commands, from);
     const HolderLock lock = or_fail(HolderLock::take(from));  // no process runs the study meanwhile
     // The name inside comes first: after a kill between the two, the same command does the rest.
     {

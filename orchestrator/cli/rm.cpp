@@ -16,6 +16,7 @@
 #include "hpo/text.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
+#include "orchestrator/slurm/study_job.hpp"
 #include "orchestrator/store/holder_lock.hpp"
 #include "orchestrator/view/terminal.hpp"
 
@@ -48,6 +49,8 @@ Doomed take(const std::string& argument) {
     std::error_code ignored;
     if (fs::is_symlink(folder.path, ignored))
         throw Fatal(folder.path.string() + ": a link to another place; remove the study there, then the link");
+    slurm::RealCommands commands(slurm::command_limit());
+    slurm::refuse_change_under_job(commands, folder);
     return {folder, or_fail(HolderLock::take(folder))};
 }
 

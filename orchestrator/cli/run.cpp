@@ -45,8 +45,9 @@ int run_command(const RunArguments& arguments) {
     const Programs programs = installed_programs();
     const std::optional<std::string> own_job = slurm::own_job();
     if (own_job) slurm::heed_time_limit();
-    Study written = load_study(arguments.file, changes);
     const bool in_a_job = runs_in_a_job(arguments);
+    if (in_a_job) refuse_study_for_a_job(arguments);
+    Study written = load_study(arguments.file, changes);
     if (arguments.dry_run) return print_job(arguments, written, programs);
     const std::vector<cluster::Address> hosts =
         in_a_job ? std::vector<cluster::Address>() : hosts_of(arguments, written, programs);

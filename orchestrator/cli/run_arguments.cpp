@@ -51,8 +51,8 @@ std::vector<cluster::Address> hosts_of(const RunArguments& arguments, const Stud
     return *std::move(hosts);
 }
 
-std::string resume_arguments(const RunArguments& arguments, bool keep_time) {
-    std::string command = shell_word(arguments.file);
+std::string option_words(const RunArguments& arguments, bool keep_time) {
+    std::string command;
     for (const std::string& assignment : arguments.set) command += " --set " + shell_word(assignment);
     for (const KeyOption& option : key_options)
         if (const std::string& value = arguments.*option.value;
@@ -60,7 +60,12 @@ std::string resume_arguments(const RunArguments& arguments, bool keep_time) {
             command += ' ' + std::string(option.option) + ' ' + shell_word(value);
     if (!arguments.on.empty()) command += " --on " + shell_word(arguments.on);
     if (!arguments.notify.empty()) command += " --notify " + shell_word(arguments.notify);
-    return command;
+    return command.empty() ? command : command.substr(1);
+}
+
+std::string resume_arguments(const RunArguments& arguments, bool keep_time) {
+    const std::string options = option_words(arguments, keep_time);
+    return shell_word(arguments.file) + (options.empty() ? "" : " ") + options;
 }
 
 }  // namespace hpo

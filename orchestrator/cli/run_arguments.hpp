@@ -28,4 +28,7 @@ std::vector<cluster::Address> hosts_of(const RunArguments& arguments, const Stud
 /// budget. `keep_time` is false if the limit of --time has ended the study, so that it must not be given again.
 std::string resume_arguments(const RunArguments& arguments, bool keep_time);
 
+/// Returns these arguments without the file, as words of a shell; empty: there are none.
+std::string option_words(const RunArguments& arguments, bool keep_time);
+
 }  // namespace hpo

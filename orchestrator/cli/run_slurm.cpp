@@ -1,8 +1,10 @@
 #include "orchestrator/cli/run_slurm.hpp"
 
 #include <filesystem>
+#include <iterator>
 
 #include "hpo/or_fail.hpp"
+#include "hpo/printable.hpp"
 #include "hpo/shell_word.hpp"
 #include "hpo/standing.hpp"
 #include "orchestrator/cli/commands.hpp"
@@ -10,6 +12,7 @@
 #include "orchestrator/slurm/allocation.hpp"
 #include "orchestrator/slurm/follow.hpp"
 #include "orchestrator/slurm/job.hpp"
+#include "orchestrator/slurm/study_job.hpp"
 
 namespace hpo {
 
@@ -17,23 +20,47 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Returns the study file without links; empty: the study is given by its name. Throws Fatal for what a job cannot
+/// read, such as a pipe of this process.
+std::string study_file_of(const std::string& argument) {
+    std::error_code failed;
+    const auto type = fs::status(argument, failed).type();
+    if (type == fs::file_type::not_found) return {};
+    const fs::path path = fs::absolute(argument).lexically_normal();
+    const std::string top = path.begin() == path.end() ? "" : std::next(path.begin())->string();
+    if (type != fs::file_type::regular || top == "dev" || top == "proc")
+        throw Fatal(
+            printable(argument) +
+                ": a job of Slurm reads the study file itself, on its node: save the study as a file, and run that",
+            2);
+    const fs::path real = fs::canonical(path, failed);
+    return failed ? path.string() : real.string();
+}
+
 slurm::Job job_of(const RunArguments& arguments, const Study& study, const Programs& programs) {
     const SlurmJob& wanted = study.resources.slurm;
     RunArguments within = arguments;
     within.on = wanted.nodes > 1 ? "slurm" : "local";
     const fs::path runs = fs::absolute(runs_folder()).lexically_normal();
-    return slurm::make_job(wanted,
-                           {.study = study.name,
-                            .runs = runs,
-                            .folder = runs / study.name,
-                            .here = fs::current_path(),
-                            .command = shell_word(programs.hpo.string()) + " run " + resume_arguments(within, true),
-                            .grace = study.resources.grace});
+    const StudyFolder folder{runs / study.name};
+    auto job = slurm::make_job(wanted, {.name = slurm::job_name_of(folder),
+                                        .runs = runs,
+                                        .folder = folder.path,
+                                        .here = fs::current_path(),
+                                        .program = shell_word(programs.hpo.string()),
+                                        .file = shell_word(arguments.file),
+                                        .options = option_words(within, true),
+                                        .same_file = study_file_of(arguments.file),
+                                        .grace = study.resources.grace});
+    if (!job) throw Fatal(job.error().message, 2);
+    return *std::move(job);
 }
 
 }  // namespace
 
 bool runs_in_a_job(const RunArguments& arguments) { return arguments.on == "slurm" && !slurm::own_job(); }
+
+void refuse_study_for_a_job(const RunArguments& arguments) { (void)study_file_of(arguments.file); }
 
 int print_job(const RunArguments& arguments, const Study& study, const Programs& programs) {
     if (arguments.on != "slurm") throw Fatal("--dry-run prints the script of a job: it goes with --on slurm", 2);

@@ -10,6 +10,9 @@ namespace hpo {
 /// Returns true if the study is to run in a job of Slurm that is not this process's.
 bool runs_in_a_job(const RunArguments& arguments);
 
+/// Throws Fatal if the study is given as something that a job cannot read, such as a pipe of this process.
+void refuse_study_for_a_job(const RunArguments& arguments);
+
 /// Prints the job's script, and returns the exit code. Changes nothing. Throws Fatal without --on slurm.
 int print_job(const RunArguments& arguments, const Study& study, const Programs& programs);
 

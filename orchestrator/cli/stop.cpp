@@ -1,5 +1,4 @@
 #include <CLI/App.hpp>
-#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -8,7 +7,7 @@
 #include "orchestrator/cli/control_client.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
 #include "orchestrator/lookup/trial_choice.hpp"
-#include "orchestrator/slurm/job.hpp"
+#include "orchestrator/slurm/study_job.hpp"
 #include "orchestrator/store/holder_lock.hpp"
 
 namespace hpo::commands {
@@ -16,10 +15,8 @@ namespace {
 
 /// Returns how to cancel a job of Slurm that may wait to run the study; empty if none was submitted.
 std::string about_its_job(const StudyFolder& study) {
-    std::error_code ignored;
-    if (!std::filesystem::exists(slurm::job_script(study.path), ignored)) return {};
-    return "; a job of Slurm that waits to go on with it is cancelled by scancel --name=" +
-           slurm::job_name(study.name(), std::filesystem::absolute(study.path));
+    if (!slurm::had_job(study)) return {};
+    return "; a job of Slurm that waits to go on with it is cancelled by " + slurm::cancelling(study);
 }
 
 int run(const std::string& argument, const std::string& study_argument) {

@@ -1,5 +1,6 @@
 #include "orchestrator/lookup/study_choice.hpp"
 
+#include <optional>
 #include <system_error>
 #include <vector>
 
@@ -17,6 +18,16 @@ namespace fs = std::filesystem;
 bool has_database(const StudyFolder& study) {
     std::error_code ignored;
     return fs::exists(study.database(), ignored);
+}
+
+/// Returns the study if it can be read. Throws Fatal if a job of Slurm was submitted that has not begun it.
+std::optional<StudyFolder> begun(const StudyFolder& study) {
+    std::error_code ignored;
+    if (has_database(study)) return study;
+    if (fs::exists(study.job_script(), ignored))
+        throw Fatal("study " + study.name() +
+                    " has not begun: a job of Slurm was submitted for it, which hpo run FILE --on slurm follows");
+    return std::nullopt;
 }
 
 }  // namespace
@@ -46,14 +57,13 @@ StudyFolder choose_study(const std::string& argument) {
         return studies.front();
     }
     if (is_study_name(argument))
-        if (const StudyFolder named = study_folder(argument); has_database(named)) return named;
+        if (const auto named = begun(study_folder(argument))) return *named;
     const fs::path path = fs::path(argument).lexically_normal();
-    if (const StudyFolder folder{path.filename().empty() ? path.parent_path() : path}; has_database(folder))
-        return folder;
+    if (const auto folder = begun({path.filename().empty() ? path.parent_path() : path})) return *folder;
     if (std::error_code ignored; fs::is_regular_file(path, ignored)) {
         const auto study = read_study(path);
         if (!study) throw Fatal(study.error().message);
-        if (const StudyFolder named = study_folder(study->name); has_database(named)) return named;
+        if (const auto named = begun(study_folder(study->name))) return *named;
         throw Fatal("study " + study->name + " has not been run yet: hpo run " + argument + " starts it");
     }
     no_such_study(argument);

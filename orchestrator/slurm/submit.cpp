@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <iterator>
+#include <optional>
 
 #include "hpo/descriptor.hpp"
 #include "hpo/or_fail.hpp"
@@ -29,12 +31,6 @@ std::vector<std::string> sbatch(const std::string& option, const Job& job, const
     command.insert(command.end(), job.words.begin(), job.words.end());
     command.push_back(script);
     return command;
-}
-
-std::vector<std::string> ids_of(const std::vector<JobState>& jobs) {
-    std::vector<std::string> ids;
-    for (const JobState& job : jobs) ids.push_back(job.id);
-    return ids;
 }
 
 /// Returns the study's job; `.job` is absent if there is none. Cancels those that are too many.
@@ -88,23 +84,35 @@ class SubmissionLock {
         }
     }
 
+    /// Returns false if another process, whose job was refused, has removed the file with the study's folder.
+    [[nodiscard]] bool in_place(const std::filesystem::path& file) const {
+        struct stat open {
+        }, named{};
+        if (!file_) return ::stat(file.parent_path().c_str(), &named) == 0;
+        return ::fstat(file_.get(), &open) == 0 && ::stat(file.c_str(), &named) == 0 && open.st_ino == named.st_ino &&
+               open.st_dev == named.st_dev;
+    }
+
    private:
     static constexpr int most_waits = 1500;  // five minutes
     Descriptor file_;
 };
 
-/// Removes what a refused submission has made. Folders with other files stay.
+/// Makes the study's folder, and removes it if the job is refused. Folders with other files stay.
 class Traces {
    public:
     explicit Traces(const StudyFolder& folder) : folder_(folder.path) {
-        std::error_code ignored;
-        is_new_ = !std::filesystem::exists(folder_, ignored);
-        has_runs_ = std::filesystem::exists(folder_.parent_path(), ignored);
+        std::error_code failed;
+        is_new_ = !std::filesystem::exists(folder_, failed);
+        has_runs_ = std::filesystem::exists(folder_.parent_path(), failed);
+        std::filesystem::create_directories(folder_, failed);
+        if (failed) throw Fatal(folder_.string() + ": cannot be made: " + failed.message(), 2);
     }
     ~Traces() {
         if (!is_new_) return;
         std::error_code ignored;
-        for (const auto& path : {job_script(folder_), lock(folder_), folder_}) std::filesystem::remove(path, ignored);
+        for (const auto& path : {StudyFolder{folder_}.job_script(), lock(folder_), folder_})
+            std::filesystem::remove(path, ignored);
         if (!has_runs_) std::filesystem::remove(folder_.parent_path(), ignored);
     }
     Traces(const Traces&) = delete;
@@ -122,21 +130,23 @@ std::string text_of(const std::filesystem::path& file) {
     return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-}  // namespace
+/// Returns the script of a job in the queue. The study's folder lacks it after --fresh; Slurm has it, too.
+std::string script_of(Commands& commands, const std::string& job, const std::filesystem::path& script) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(script, ignored))
+        (void)commands.run({"scontrol", "write", "batch_script", job, script.string()});
+    return text_of(script);
+}
 
-Placed find_or_submit(Commands& commands, const SlurmJob& wanted, const Job& job, const StudyFolder& folder,
-                      const Say& say) {
-    Traces traces(folder);
-    std::error_code failed;
-    std::filesystem::create_directories(folder.path, failed);
-    if (failed) throw Fatal(folder.path.string() + ": cannot be made: " + failed.message(), 2);
-    const SubmissionLock lock(commands, Traces::lock(folder.path));
-    const std::filesystem::path script = job_script(folder.path);
+Placed find_or_submit_alone(Commands& commands, const SlurmJob& wanted, const Job& job, const StudyFolder& folder,
+                            Traces& traces, const Say& say) {
+    const std::filesystem::path script = folder.job_script();
     std::vector<std::string> known;
     const Found found = job_to_follow(commands, job.name, known, say);
     if (found.job) {
         traces.keep();
-        return {found.job->id, true, text_of(script) != job.script};
+        const std::string earlier = script_of(commands, found.job->id, script);
+        return {found.job->id, true, !earlier.empty() && asks_for_others(job.script, earlier)};
     }
     if (const auto holder = holder_of(folder))
         throw Fatal("study " + folder.name() + " is already being run by process " + std::to_string(holder->pid) +
@@ -149,6 +159,27 @@ Placed find_or_submit(Commands& commands, const SlurmJob& wanted, const Job& job
     if (!id) throw Fatal(id.error().message, 2);
     traces.keep();
     return {*id};
+}
+
+}  // namespace
+
+Placed find_or_submit(Commands& commands, const SlurmJob& wanted, const Job& job, const StudyFolder& folder,
+                      const Say& say) {
+    for (;;) {
+        // The lock outlives the traces, so that who waits for it sees whether they are gone.
+        std::optional<SubmissionLock> lock;
+        Traces traces(folder);
+        lock.emplace(commands, Traces::lock(folder.path));
+        if (lock->in_place(Traces::lock(folder.path)))
+            return find_or_submit_alone(commands, wanted, job, folder, traces, say);
+        traces.keep();
+    }
+}
+
+std::vector<std::string> ids_of(const std::vector<JobState>& jobs) {
+    std::vector<std::string> ids;
+    for (const JobState& job : jobs) ids.push_back(job.id);
+    return ids;
 }
 
 Result<std::vector<JobState>> jobs_named(Commands& commands, const std::string& name) {

@@ -18,6 +18,9 @@ using Say = std::function<void(const std::string&)>;
 /// Returns all jobs of this name that Slurm knows. Fails, with the cure, if it does not answer.
 Result<std::vector<JobState>> jobs_named(Commands& commands, const std::string& name);
 
+/// Returns the ids of jobs.
+std::vector<std::string> ids_of(const std::vector<JobState>& jobs);
+
 /// What Slurm says of a job without taking it.
 struct Forecast {
     std::string never;  ///< why no such job starts, with the key to change; empty: it could
@@ -39,7 +42,7 @@ Result<std::string> submit(Commands& commands, const SlurmJob& wanted, const Job
 struct Placed {
     std::string id;
     bool found = false;  ///< it was there before
-    bool other = false;  ///< `found`, and its script differs from that of `job`
+    bool other = false;  ///< `found`, and it was submitted with other options than `job` has
 };
 
 /// Returns the study's job, which it submits if the queue has none. Of several processes at once one submits it. Writes

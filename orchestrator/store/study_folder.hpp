@@ -22,8 +22,9 @@ struct StudyFolder {
     [[nodiscard]] std::filesystem::path yaml() const { return path / "study.yaml"; }  ///< as accepted
     [[nodiscard]] std::filesystem::path log() const { return path / "hpo.log"; }
     [[nodiscard]] std::filesystem::path lock() const { return path / "lock"; }
-    [[nodiscard]] std::filesystem::path trial_log(std::int64_t trial) const;    ///< logs/trial-0001.log
-    [[nodiscard]] std::filesystem::path checkpoints(std::int64_t trial) const;  ///< checkpoints/trial-0001
+    [[nodiscard]] std::filesystem::path job_script() const { return path / "slurm.sh"; }  ///< of its job of Slurm
+    [[nodiscard]] std::filesystem::path trial_log(std::int64_t trial) const;              ///< logs/trial-0001.log
+    [[nodiscard]] std::filesystem::path checkpoints(std::int64_t trial) const;            ///< checkpoints/trial-0001
     /// Returns the trials with a folder for checkpoints, in no order.
     [[nodiscard]] std::vector<std::int64_t> trials_with_checkpoints() const;
 };

@@ -251,6 +251,40 @@ class NoSlurm(JobsCase):
         self.assertIn("hpo: --dry-run prints the script of a job: it goes with --on slurm", self.error)
         self.assertFalse((self.folder / "runs").exists())
 
+    def false_slurm(self, state, log=""):
+        """Returns the environment of a Slurm that takes job 12, and says that it is in this state. The job leaves this text in its log."""
+        (self.folder / "of-job-12").write_text(log)
+        self.program("sinfo", "")
+        self.program("squeue", f"test -e submitted && echo '12|{state}|||node1|None'; exit 0\n")
+        return self.program("sbatch", "test $1 = --parsable || exit 0\ntouch submitted; cat of-job-12 >> runs/queued/slurm.log; echo 12\n")
+
+    def test_a_study_with_a_job_is_not_removed_or_renamed(self):
+        self.write()
+        self.hpo("run", "study.yaml", "--on", "local", "--trials", "1")
+        (self.folder / "runs/queued/slurm.sh").touch()
+        (self.folder / "submitted").touch()
+        environment = self.false_slurm("PENDING")
+        for command in (["rm", "queued", "--yes"], ["mv", "queued", "other"]):
+            self.hpo(*command, environment=environment, status=1)
+            self.assertRegex(self.error, "^hpo: study queued has a job in Slurm's queue, 12: cancel it first \\(scancel --name=hpo-queued-[0-9a-f]{8}\\)\n$")
+        (self.folder / "submitted").unlink()
+        self.hpo("mv", "queued", "other", environment=environment)
+        self.hpo("rm", "other", "--yes", environment=environment)
+
+    def test_a_pipe_is_no_study_file_for_a_job(self):
+        self.write()
+        for more in ([], ["--dry-run"]):
+            with open(self.folder / "study.yaml") as study:
+                self.hpo("run", "/dev/stdin", "--on", "slurm", *more, stdin=study, status=2)
+            self.assertEqual(self.error, "hpo: /dev/stdin: a job of Slurm reads the study file itself, on its node: save the study as a file, and run that\n")
+
+    def test_a_study_that_waits_for_its_job_is_told_apart_from_none(self):
+        self.write()
+        (self.folder / "runs/queued").mkdir(parents=True)
+        (self.folder / "runs/queued/slurm.sh").touch()
+        self.hpo("show", "queued", status=1)
+        self.assertEqual(self.error, "hpo: study queued has not begun: a job of Slurm was submitted for it, which hpo run FILE --on slurm follows\n")
+
     def test_a_signal_before_the_session_begins_is_not_lost(self):
         """Slurm may send it at any time after the start of a short job. Two jobs without progress are enough."""
         self.write(epochs=LONG)

@@ -1,11 +1,17 @@
 #include "orchestrator/slurm/submit.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <deque>
 #include <filesystem>
+#include <fstream>
 #include <map>
+#include <utility>
 
+#include "orchestrator/slurm/study_job.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace hpo::slurm {
@@ -70,7 +76,7 @@ TEST_F(SlurmSubmit, SubmitsOnce) {
     EXPECT_EQ(placed.id, "12");
     EXPECT_FALSE(placed.found);
     EXPECT_EQ(slurm_.ran, (std::vector<std::string>{"squeue", "sbatch --test-only", "sinfo", "sbatch --parsable"}));
-    EXPECT_TRUE(std::filesystem::exists(job_script(study_.path)));
+    EXPECT_TRUE(std::filesystem::exists(study_.job_script()));
 }
 
 TEST_F(SlurmSubmit, FindsTheJobThatIsThere) {
@@ -78,7 +84,8 @@ TEST_F(SlurmSubmit, FindsTheJobThatIsThere) {
     const Placed placed = place();
     EXPECT_EQ(placed.id, "12");
     EXPECT_TRUE(placed.found);
-    EXPECT_TRUE(placed.other);  // nobody knows its script
+    EXPECT_FALSE(placed.other) << "nobody knows its script";
+    EXPECT_EQ(slurm_.count("scontrol"), 1);
     EXPECT_EQ(slurm_.count("sbatch --parsable"), 0);
 }
 
@@ -149,8 +156,9 @@ TEST_F(SlurmSubmit, ARefusalLeavesNothingBehind) {
 
 TEST_F(SlurmSubmit, WithoutAnAnswerNothingIsSubmitted) {
     slurm_.answers["squeue"] = {{.hung = true}};
-    EXPECT_EQ(refusal(),
-              "Slurm does not answer (squeue did not end): try again later, or set HPO_SLURM_TIMEOUT to more than 60s");
+    EXPECT_EQ(
+        refusal(),
+        "Slurm does not answer (squeue did not end): try again later, or set HPO_SLURM_TIMEOUT to more than 60s");
     slurm_ = {};
     slurm_.answers["sbatch --test-only"] = {
         {.status = 1, .error = "allocation failure: Unable to contact slurm controller (connect failure)\n"}};
@@ -161,6 +169,81 @@ TEST_F(SlurmSubmit, WithoutAnAnswerNothingIsSubmitted) {
     slurm_.answers["squeue"] = {{.missing = true}};
     EXPECT_EQ(refusal(), "there is no squeue on PATH: run hpo on a login node, or load the site's module of Slurm");
     EXPECT_FALSE(std::filesystem::exists(study_.path));
+}
+
+TEST_F(SlurmSubmit, AJobOfAnotherStudyFileIsToldApart) {
+    slurm_.answers["squeue"] = {queue("12|RUNNING|||node1|None\n")};
+    const auto script = [](const char* options) {
+        return std::string("# hpo run compares: options ") + options + " file 2\nexec hpo\n";
+    };
+    std::filesystem::create_directories(study_.path);
+    std::ofstream(study_.job_script()) << script("1");
+    job_.script = script("1") + "exec /other/hpo\n";
+    EXPECT_FALSE(place().other);
+    job_.script = script("3");
+    EXPECT_TRUE(place().other);
+}
+
+/// Another process, whose job Slurm refuses, removes the folder while this one waits for its lock.
+class RefusedNeighbour final : public Commands {
+   public:
+    explicit RefusedNeighbour(const StudyFolder& folder) : folder_(folder.path) {
+        std::filesystem::create_directories(folder_);
+        lock_ = ::open((folder_ / "slurm.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        EXPECT_EQ(::flock(lock_, LOCK_EX), 0);
+    }
+    Answer run(const std::vector<std::string>& command) override {
+        const bool submits = command.front() == "sbatch" && command.at(1) == "--parsable";
+        EXPECT_TRUE(!submits || std::filesystem::exists(command.back())) << command.back();
+        return {.status = 0, .out = submits ? "12\n" : ""};
+    }
+    void pause(Seconds) override {
+        if (lock_ < 0) return;
+        std::filesystem::remove_all(folder_.parent_path());
+        ::close(std::exchange(lock_, -1));
+    }
+
+   private:
+    std::filesystem::path folder_;
+    int lock_;
+};
+
+TEST_F(SlurmSubmit, WaitsForOneThatIsRefusedAndSubmitsItsOwnScript) {
+    RefusedNeighbour neighbour(study_);
+    EXPECT_EQ(find_or_submit(neighbour, {}, job_, study_, [](const std::string&) {}).id, "12");
+    EXPECT_TRUE(std::filesystem::exists(study_.job_script()));
+}
+
+TEST_F(SlurmSubmit, AStudyWithAJobIsNotRemovedOrMoved) {
+    const auto refusal_to_change = [&]() -> std::string {
+        try {
+            refuse_change_under_job(slurm_, study_);
+        } catch (const Fatal& fatal) {
+            return fatal.what();
+        }
+        return "";
+    };
+    slurm_.answers["squeue"] = {queue("11|FAILED||||None\n12|PENDING||||Priority\n")};
+    EXPECT_EQ(refusal_to_change(), "") << "none was submitted";
+    EXPECT_TRUE(slurm_.ran.empty());
+    std::filesystem::create_directories(study_.path);
+    std::ofstream(study_.job_script()) << "#!/bin/sh\n";
+    EXPECT_EQ(refusal_to_change(),
+              "study phase1 has a job in Slurm's queue, 12: cancel it first (" + cancelling(study_) + ")");
+    slurm_.answers["squeue"] = {queue("11|FAILED||||None\n12|COMPLETED||||None\n")};
+    EXPECT_EQ(refusal_to_change(), "");
+    slurm_.answers["squeue"] = {{.missing = true}};
+    EXPECT_EQ(refusal_to_change(), "") << "this machine has no Slurm";
+    slurm_.answers["squeue"] = {{.hung = true}};
+    EXPECT_EQ(refusal_to_change().substr(0, 60), "whether a job waits to run study phase1 is not known: Slurm ");
+}
+
+TEST_F(SlurmSubmit, AStudyHasTheSameJobByEveryPath) {
+    std::filesystem::create_directories(study_.path);
+    std::filesystem::create_directory_symlink(study_.path.parent_path(), folder_.path() / "link");
+    EXPECT_EQ(job_name_of({folder_.path() / "link" / "phase1"}), job_name_of(study_));
+    EXPECT_EQ(job_name_of({folder_.path() / "link" / ".." / "runs" / "phase1"}), job_name_of(study_));
+    EXPECT_NE(job_name_of({folder_.path() / "phase1"}), job_name_of(study_));
 }
 
 }  // namespace
