@@ -21,7 +21,7 @@
 #include "orchestrator/preview/samples.hpp"
 #include "orchestrator/preview/script_ready.hpp"
 #include "orchestrator/slurm/allocation.hpp"
-#include "orchestrator/slurm/job.hpp"
+#include "orchestrator/slurm/study_job.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo::commands {
@@ -101,13 +101,14 @@ int run_command(const RunArguments& arguments) {
     if (!outcome->has_begun) move_back(aside, folder);
 
     if (own_job)
-        if (const auto why =
-                slurm::why_next_job(*outcome, slurm::job_name(study.name, std::filesystem::absolute(folder.path)));
-            !why.empty()) {
+        if (const auto why = slurm::why_next_job(*outcome, slurm::job_name_of(folder)); !why.empty()) {
             slurm::RealCommands commands(slurm::command_limit());
             return slurm::queue_again(commands, *own_job, folder, progress, *outcome, why);
         }
-    if (!outcome->has_begun) throw Fatal(outcome->reason, outcome->signal ? exit_status_of(outcome->signal) : 1);
+    if (!outcome->has_begun) {
+        if (arguments.json) print(end_line(study, *outcome));
+        throw Fatal(outcome->reason, outcome->signal ? exit_status_of(outcome->signal) : 1);
+    }
     if (notifier) notify_end(*notifier, study, folder, *outcome);
     const int code = exit_code(*outcome);
     if (!output_problem.empty()) return 1;       // which it has said
@@ -123,6 +124,17 @@ int run_command(const RunArguments& arguments) {
     }
     refuse_without_result(study, *outcome);
     return code;
+}
+
+/// In a job, where nobody jumps to the location of an error, all errors begin with "hpo: ", by which slurm/job_log
+/// finds them.
+int run_anywhere(const RunArguments& arguments) {
+    try {
+        return run_command(arguments);
+    } catch (const Refusal& refusal) {
+        if (!slurm::own_job()) throw;
+        throw Fatal(refusal.what(), refusal.exit_code());
+    }
 }
 
 }  // namespace
@@ -158,7 +170,7 @@ CommandAction run(CLI::App& app) {
         "1 it failed, or no trial has a value; 2 usage; 130 interrupted; 143 terminated.\n"
         "SIGQUIT (kill -QUIT PID, or Ctrl-\\ in the terminal) prints what the session waits for, and does not end it.");
     app.add_flag("-q,--quiet", arguments->quiet, "Print only the best configuration, as YAML")->excludes(json);
-    return [arguments] { return run_command(*arguments); };
+    return [arguments] { return run_anywhere(*arguments); };
 }
 
 }  // namespace hpo::commands

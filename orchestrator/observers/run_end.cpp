@@ -1,6 +1,7 @@
 #include "orchestrator/observers/run_end.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -34,6 +35,11 @@ std::string last_failure(const StudyRecord& record) {
     return {};
 }
 
+/// Seconds since the epoch.
+double time_of_day() {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 }  // namespace
 
 int exit_code(const RunOutcome& outcome) {
@@ -47,7 +53,8 @@ std::string end_line(const Study& study, const RunOutcome& outcome) {
     nlohmann::ordered_json end{{"schema", json_schema},
                                {"event", "ended"},
                                {"study", study.name},
-                               {"time", utc_text(outcome.record.last_time)},
+                               {"time", utc_text(outcome.has_begun ? outcome.record.last_time : time_of_day())},
+                               {"outcome", to_text(outcome.end)},
                                {"reason", outcome.reason},
                                {"seconds", outcome.seconds},
                                {"begun", outcome.record.trials.size()},

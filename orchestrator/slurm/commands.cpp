@@ -86,7 +86,8 @@ Started start(const std::vector<std::string>& command, const Descriptor& out, co
 }  // namespace
 
 Answer RealCommands::run(const std::vector<std::string>& command) {
-    Answer answer;
+    Answer answer{.limit = limit_};
+    if (gives_up_) return answer.hung = true, answer;
     Descriptor out, out_end, error, error_end;
     if (!make_pipe(out, out_end) || !make_pipe(error, error_end)) {
         answer.error = "no pipe is left";

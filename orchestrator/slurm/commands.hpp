@@ -14,6 +14,7 @@ struct Answer {
     std::optional<int> status;  ///< exit status; absent: it hung and was killed, a signal ended it, or it is missing
     bool missing = false;       ///< there is no such program on PATH
     bool hung = false;          ///< it was killed at the limit
+    Seconds limit{0};           ///< of the time that it had
     std::string out, error;     ///< at most a few MiB of each
 };
 
@@ -26,6 +27,8 @@ class Commands {
     virtual Answer run(const std::vector<std::string>& command) = 0;
     /// Waits before a command is repeated.
     virtual void pause(Seconds time) = 0;
+    /// Returns true if commands fail since this process is about to end, so that Slurm may have done what they asked.
+    [[nodiscard]] virtual bool gave_up() const { return false; }
 };
 
 /// Children have a process group of their own, so that Ctrl-C in the terminal does not end them in the middle, and no
@@ -38,6 +41,7 @@ class RealCommands final : public Commands {
     void pause(Seconds time) override;
     /// Kills commands that run, and lets later ones fail at once.
     void give_up() { gives_up_ = true; }
+    [[nodiscard]] bool gave_up() const override { return gives_up_; }
 
    private:
     Seconds limit_;

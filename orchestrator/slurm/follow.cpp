@@ -5,13 +5,15 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <fstream>
 #include <future>
+#include <mutex>
 #include <optional>
+#include <vector>
 
 #include "hpo/interrupted.hpp"
 #include "hpo/printable.hpp"
 #include "orchestrator/execution/child_program.hpp"
+#include "orchestrator/slurm/job_log.hpp"
 #include "orchestrator/slurm/study_watch.hpp"
 #include "orchestrator/slurm/submit.hpp"
 #include "orchestrator/store/study_folder.hpp"
@@ -22,35 +24,29 @@ namespace {
 
 constexpr Seconds draw_every{0.25};
 constexpr Seconds read_every{1};
-
-/// Returns the last message in the job's log that is not Slurm's, without "hpo: "; empty: there is none. Lines that
-/// belong to a message begin with a blank.
-std::string last_message(const std::filesystem::path& log) {
-    constexpr std::streamoff most = 64 << 10;
-    std::ifstream file(log, std::ios::binary | std::ios::ate);
-    if (!file) return {};
-    file.seekg(std::max<std::streamoff>(0, static_cast<std::streamoff>(file.tellg()) - most));
-    std::string found;
-    for (std::string line; std::getline(file, line);)
-        if (!line.empty() && line.front() != ' ' && !line.starts_with("slurmstepd") && !line.starts_with("srun: "))
-            found = printable(line.substr(line.starts_with("hpo: ") ? 5 : 0));
-    return found;
-}
+constexpr Seconds soon{1};  ///< a signal waits for a job that is being placed
 
 class Follower {
    public:
     Follower(RealCommands& commands, const Following& what, RunObserver& observer)
-        : commands_(commands), what_(what), observer_(observer), watch_(what.study, what.folder, observer) {}
+        : commands_(commands),
+          what_(what),
+          observer_(observer),
+          watch_(what.study, what.folder, observer),
+          warnings_(job_log(what.folder.path)) {}
 
     RunOutcome run() {
         place();
         watch_.read();
         for (;;) {
-            if (const int signal = signals_->wait(draw_every); signal != 0) on_signal(signal);
+            const int signal = pending_ != 0 ? std::exchange(pending_, 0) : signals_.wait(draw_every);
+            if (signal != 0) on_signal(signal);
             const Seconds now = clock_.now();
             if (now >= read_at_) {
                 read_at_ = now + read_every;
                 if (watch_.read()) ask_at_ = now;  // a session has begun or ended: its job, too
+                for (const std::string& warning : warnings_.read())
+                    observer_.notice({Notice::Level::warning, 0, warning});
             }
             watch_.draw();
             if (auto outcome = look_at_job(now)) return *std::move(outcome);
@@ -60,14 +56,8 @@ class Follower {
    private:
     void say(const std::string& text) { observer_.notice({Notice::Level::news, 0, "hpo: " + text}); }
 
-    /// Finds the job in the queue, or submits it. Meanwhile a signal ends the process at once, even if Slurm does not
-    /// answer: sbatch goes on, and the next process finds its job. Signals are taken before the user can read
-    /// that there is a job, since Ctrl-C is about it from then on.
     void place() {
-        signals_.reset();
-        const Placed placed = find_or_submit(commands_, what_.study.resources.slurm, what_.job, what_.folder,
-                                             [this](const std::string& text) { say(text); });
-        signals_.emplace();
+        const Placed placed = find_or_submit_unless_signalled();
         id_ = placed.id;
         watch_.submitted();
         if (!placed.found)
@@ -77,16 +67,54 @@ class Follower {
             say("job " + id_ + " of this study is in Slurm's queue already: following it");
         if (placed.other)
             say("warning: job " + id_ +
-                " was submitted with other options or another resources.slurm, and keeps them; "
-                "for these, end it (scancel " +
+                " was submitted with other options, another study file or another resources.slurm, and keeps them; for "
+                "these, end it (scancel " +
                 id_ + ") and run again");
     }
 
-    void place_next() {
+    /// Finds the job in the queue, or submits it, in a thread of its own, since Slurm may hang. A signal that comes
+    /// meanwhile is about the job if it is there soon. Else it ends this process; the next one finds the job.
+    Placed find_or_submit_unless_signalled() {
+        using namespace std::chrono_literals;
+        std::mutex mutex;
+        std::vector<std::string> told;
+        auto placed = std::async(std::launch::async, [&] {
+            return find_or_submit(commands_, what_.study.resources.slurm, what_.job, what_.folder,
+                                  [&](const std::string& text) {
+                                      const std::scoped_lock lock(mutex);
+                                      told.push_back(text);
+                                  });
+        });
+        const auto tell = [&] {
+            const std::scoped_lock lock(mutex);
+            for (const std::string& text : std::exchange(told, {})) say(text);
+        };
+        std::optional<Seconds> patience;
+        while (placed.wait_for(0s) != std::future_status::ready) {
+            const int signal = signals_.wait(Seconds(0.05));
+            tell();
+            const bool again = signal != 0 && pending_ != 0;
+            if (signal != 0 && pending_ == 0) pending_ = signal, patience = clock_.now() + soon;
+            if (again || (patience && clock_.now() > *patience)) leave_unplaced();
+        }
+        tell();
+        return placed.get();
+    }
+
+    [[noreturn]] void leave_unplaced() {
+        observer_.answer("hpo: Slurm has not confirmed the job, and may have it: follow it: " + what_.again +
+                         "; end it: scancel --name=" + what_.job.name + '\n');
+        leave(pending_);
+    }
+
+    /// Returns the outcome if Slurm refuses the job. The study has begun.
+    std::optional<RunOutcome> place_next() {
         try {
             place();
+            return std::nullopt;
         } catch (const Fatal& refused) {
-            throw Fatal(refused.what());  // the study has begun
+            if (!*refused.what()) throw;  // a signal
+            return ended(SessionEnd::failed, 0, refused.what());
         }
     }
 
@@ -128,33 +156,38 @@ class Follower {
                 return std::nullopt;
             case Next::submit_again:
                 say("job " + id_ + ' ' + decision.why + ": submitting the next");
-                place_next();
+                if (auto outcome = place_next()) return outcome;
                 ask_at_ = clock_.now();
                 return std::nullopt;
             case Next::conclude:
-                return ended(0, "");
+                return ended(SessionEnd::none, 0, "");
             case Next::cancelled:
-                return ended(cancelled_ ? SIGINT : SIGTERM, "job " + id_ + " was cancelled");
+                return ended(SessionEnd::interrupted, cancelled_ ? SIGINT : SIGTERM, "job " + id_ + " was cancelled");
             case Next::fail:
+                return ended(SessionEnd::failed, 0, "job " + id_ + ' ' + decision.why + in_log());
+            case Next::failed:
                 break;
         }
-        const std::filesystem::path log = job_log(what_.folder.path);
-        std::string why = "job " + id_ + ' ' + decision.why;
-        if (decision.why == "failed") {
-            const std::string complaint = last_message(log);
-            why += complaint.empty() ? ", and says nothing: does each node see " + what_.folder.path.string() + '?'
-                                     : ": " + complaint;
-        }
-        throw Fatal(why + " (" + log.string() + ")");
+        const Complaint complaint = complaint_of(job_log(what_.folder.path), id_);
+        const std::string why =
+            !complaint.text.empty() ? ": " + complaint.text
+            : complaint.began       ? " without a message"
+                              : " before its script began: does each node see " + what_.folder.path.string() + '?';
+        return ended(SessionEnd::failed, 0, "job " + id_ + " failed" + why + in_log());
     }
 
-    RunOutcome ended(int signal, const std::string& reason) {
-        auto outcome = watch_.outcome();
-        if (!outcome)
-            throw Fatal(reason.empty() ? outcome.error().message : reason, signal ? exit_status_of(signal) : 1);
-        outcome->signal = signal;
-        if (!reason.empty()) outcome->reason = reason;
-        return std::move(*outcome);
+    [[nodiscard]] std::string in_log() const { return " (" + job_log(what_.folder.path).string() + ")"; }
+
+    /// `how` is none if the study's last session tells how it ended.
+    RunOutcome ended(SessionEnd how, int signal, const std::string& reason) {
+        auto stored = watch_.outcome();
+        if (!stored && how == SessionEnd::none) throw Fatal(stored.error().message);
+        RunOutcome outcome = stored ? std::move(*stored) : RunOutcome{};
+        outcome.has_begun = outcome.store != nullptr;
+        outcome.signal = signal;
+        if (how != SessionEnd::none) outcome.end = how;
+        if (!reason.empty()) outcome.reason = reason;
+        return outcome;
     }
 
     /// Cancels the job if the user wants that, and goes on until it has ended. Else throws, and leaves it running.
@@ -185,7 +218,7 @@ class Follower {
     Answer cancel(int& further) {
         auto answer = std::async(std::launch::async, [this] { return commands_.run({"scancel", id_}); });
         while (answer.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
-            if (const int signal = signals_->wait(Seconds(0.05)); signal != 0) {
+            if (const int signal = signals_.wait(Seconds(0.05)); signal != 0) {
                 further = signal;
                 commands_.give_up();
             }
@@ -196,7 +229,7 @@ class Follower {
     bool asks_to_cancel() {
         observer_.answer("\nLeave job " + id_ + " running (Enter), or cancel it (c, Enter)? ");
         for (;;) {
-            if (signals_->wait(Seconds(0.1)) != 0) {
+            if (signals_.wait(Seconds(0.1)) != 0) {
                 observer_.answer("\n");
                 return false;
             }
@@ -211,12 +244,14 @@ class Follower {
     RealCommands& commands_;
     const Following& what_;
     RunObserver& observer_;
-    std::optional<Foreground> signals_;
+    Foreground signals_;
     StudyWatch watch_;
+    LogWarnings warnings_;
     SteadyClock clock_;
     std::string id_, said_;
     std::future<Answer> question_;
     Seconds read_at_{}, ask_at_{};
+    int pending_ = 0;         ///< a signal that came while the job was placed
     bool is_silent_ = false;  ///< Slurm did not answer the last question
     bool cancelled_ = false;  ///< by this process
 };

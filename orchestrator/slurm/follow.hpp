@@ -17,9 +17,9 @@ struct Following {
 };
 
 /// Submits the study's job, or finds it in the queue, follows it to its end and submits the next where Slurm has ended
-/// it too early. Returns how the study ended. On a signal it leaves the job running, and says how to go on; on a
-/// terminal Ctrl-C asks whether to cancel the job. Throws Fatal with exit status 2 if nothing has been submitted, and
-/// with an empty text and the status of the signal if the job goes on.
+/// it too early. Returns how the study ended, `has_begun` false if its job ended before it began. On a signal it leaves
+/// the job running, and says how to go on; on a terminal Ctrl-C asks whether to cancel the job. Throws Fatal with exit
+/// status 2 if nothing has been submitted, and with an empty text and the status of the signal if the job goes on.
 RunOutcome run_job(RealCommands& commands, const Following& following, RunObserver& observer);
 
 }  // namespace hpo::slurm

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hpo/printable.hpp"
+#include "hpo/text.hpp"
 
 namespace hpo::slurm {
 
@@ -32,9 +33,10 @@ std::string failure_of(const std::string& command, const Answer& answer) {
     if (answer.missing)
         return "there is no " + command + " on PATH: run hpo on a login node, or load the site's module of Slurm";
     const std::string message = message_of(answer.error);
-    if (answer.hung || !answer.status)
-        return "Slurm does not answer (" + command +
-               " did not end): try again later, or set HPO_SLURM_TIMEOUT to more than 60s";
+    if (answer.hung)
+        return "Slurm does not answer (" + command + " did not end within " + trimmed_number(answer.limit.count()) +
+               "s): try again later, or set HPO_SLURM_TIMEOUT to more";
+    if (!answer.status) return "Slurm does not answer (" + command + " was killed): try again later";
     return "Slurm does not answer (" + command + ": " + (message.empty() ? "it failed" : message) +
            "): try again later";
 }
@@ -76,7 +78,7 @@ Decision decide(const Seen& seen) {
                             : state == "BOOT_FAIL"                     ? "found no node that starts"
                             : state == "PREEMPTED"                     ? "was preempted"
                                                                        : "";
-    if (why.empty()) return {Next::fail, "failed"};
+    if (why.empty()) return {Next::failed, {}};
     if (seen.progressed) return {Next::submit_again, why};
     return {Next::fail,
             why + ", and no trial got further: raise resources.slurm.time, or let trials write checkpoints"};

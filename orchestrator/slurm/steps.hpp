@@ -39,7 +39,14 @@ struct Seen {
 };
 
 struct Decision {
-    enum class Next { wait, submit_again, conclude, cancelled, fail };
+    enum class Next {
+        wait,
+        submit_again,
+        conclude,
+        cancelled,
+        fail,
+        failed  ///< as hpo or its script did, so that the job's log tells why
+    };
     Next next = Next::wait;
     std::string why;  ///< of submit_again and fail: a clause that follows the job's name
 };

@@ -156,8 +156,8 @@ Placed find_or_submit_alone(Commands& commands, const SlurmJob& wanted, const Jo
     if (const std::string never = or_nothing_started(forecast(commands, wanted, job)).never; !never.empty())
         throw Fatal(never, 2);
     const auto id = submit(commands, wanted, job, script, known, say);
+    if (id || commands.gave_up()) traces.keep();
     if (!id) throw Fatal(id.error().message, 2);
-    traces.keep();
     return {*id};
 }
 

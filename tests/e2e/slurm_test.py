@@ -99,11 +99,10 @@ class Jobs(JobsCase):
         self.assertIn(f"end it: scancel {job}", screen.text)
         self.assertEqual(self.state(job), "RUNNING")
         # Of this job squeue never says anything.
-        hangs = self.program("squeue", f'case "$*" in *" -j "*) exec sleep 3600;; esac\nexec {shutil.which("squeue")} "$@"\n')
+        hangs = self.program("squeue", f'case "$*" in *" -j "*) exec sleep 3600;; esac\n{shutil.which("squeue")} "$@"; touch found\n')
         screen = Screen(self.folder, "run", "study.yaml", "--on", "slurm", environment={**self.environment, **hangs, "HPO_SLURM_TIMEOUT": "1h"})
         screen.press("\x13")  # the terminal stops: the line about the job cannot be written before the next key
-        # While it starts a command of Slurm, all signals are blocked for a moment.
-        wait_for(lambda: {signal.SIGINT, signal.SIGQUIT} & signals(screen.pid, "SigBlk") == {signal.SIGINT})
+        wait_for((self.folder / "found").exists)
         screen.press("\x03")
         screen.until("or cancel it (c, Enter)? ")
         self.assertIn("following it", screen.text)
@@ -257,6 +256,33 @@ class NoSlurm(JobsCase):
         self.program("sinfo", "")
         self.program("squeue", f"test -e submitted && echo '12|{state}|||node1|None'; exit 0\n")
         return self.program("sbatch", "test $1 = --parsable || exit 0\ntouch submitted; cat of-job-12 >> runs/queued/slurm.log; echo 12\n")
+
+    def test_a_job_that_fails_has_an_end_in_json_and_its_reason_from_hpo(self):
+        log = "job 11 begins on node1\nhpo: another\njob 12 begins on node1\nhpo: the disk is full\nbest  0.3\n"
+        self.write()
+        for begun in (False, True):
+            if begun:
+                self.hpo("run", "study.yaml", "--on", "local", "--trials", "1")
+                (self.folder / "submitted").unlink()
+            (self.folder / "runs/queued/slurm.log").unlink(missing_ok=True)
+            child = self.start("run", "study.yaml", "--on", "slurm", "--json", environment=self.false_slurm("FAILED", log))
+            out, error = child.communicate(timeout=60)
+            why = f"job 12 failed: the disk is full ({self.folder}/runs/queued/slurm.log)"
+            self.assertEqual((child.returncode, error.splitlines()[-1]), (1, f"hpo: {why}"))
+            end = json.loads(out.splitlines()[-1])
+            self.assertEqual((end["event"], end["outcome"], end["reason"], end["begun"]), ("ended", "failed", why, int(begun)))
+
+    def test_a_signal_ends_hpo_while_slurm_does_not_answer(self):
+        self.write()
+        environment = self.program("squeue", "touch asked; exec sleep 600\n")
+        child = self.start("run", "study.yaml", "--on", "slurm", environment=environment)
+        wait_for((self.folder / "asked").exists)
+        child.send_signal(signal.SIGTERM)
+        _, error = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 143, error)
+        self.assertRegex(error, "^hpo: Slurm has not confirmed the job, and may have it: follow it: hpo run study.yaml --on slurm; "
+                                "end it: scancel --name=hpo-queued-[0-9a-f]{8}\n$")
+        self.assertFalse((self.folder / "runs").exists())
 
     def test_a_study_with_a_job_is_not_removed_or_renamed(self):
         self.write()

@@ -314,7 +314,8 @@ sampler: {type: gp, startup: 3}
         of_events = trial_keys - {"tags", "notes"}
         self.assertEqual(set(reported[0]), common | of_events | {"report"})
         self.assertEqual([e["report"]["step"] for e in reported if e["trial"] == 1], [1, 2, 3, 4, 5], "each step's own values")
-        self.assertEqual(set(events[-1]), common | {"reason", "seconds", "begun", "ended", "best"})
+        self.assertEqual(set(events[-1]), common | {"outcome", "reason", "seconds", "begun", "ended", "best"})
+        self.assertEqual(events[-1]["outcome"], "finished")
         self.assertEqual(set(events[-1]["best"]), of_events)
 
         def output(*arguments):

@@ -64,8 +64,8 @@ TEST(SlurmSteps, SubmitsTheNextJobAfterAnEndThatIsNobodysFault) {
 
 TEST(SlurmSteps, DoesNotSubmitAfterAFailureOrACancellation) {
     EXPECT_EQ(decide({.job = job("CANCELLED"), .progressed = true}).next, Next::cancelled);
-    for (const char* state : {"FAILED", "OUT_OF_MEMORY"})
-        EXPECT_EQ(decide({.job = job(state), .progressed = true}).next, Next::fail) << state;
+    EXPECT_EQ(decide({.job = job("FAILED"), .progressed = true}).next, Next::failed);
+    EXPECT_EQ(decide({.job = job("OUT_OF_MEMORY"), .progressed = true}).next, Next::fail);
     EXPECT_EQ(decide({.progressed = true}).next, Next::fail);  // Slurm no longer knows the job
 }
 
@@ -88,8 +88,10 @@ TEST(SlurmSteps, SaysWhyACommandGaveNoAnswer) {
     EXPECT_EQ(failure_of("squeue", answer(0, "")), "");
     EXPECT_EQ(failure_of("squeue", {.missing = true}),
               "there is no squeue on PATH: run hpo on a login node, or load the site's module of Slurm");
-    EXPECT_EQ(failure_of("squeue", {.hung = true}),
-              "Slurm does not answer (squeue did not end): try again later, or set HPO_SLURM_TIMEOUT to more than 60s");
+    EXPECT_EQ(failure_of("squeue", {.hung = true, .limit = Seconds(2.5)}),
+              "Slurm does not answer (squeue did not end within 2.5s): try again later, or set HPO_SLURM_TIMEOUT to "
+              "more");
+    EXPECT_EQ(failure_of("squeue", {}), "Slurm does not answer (squeue was killed): try again later");
     EXPECT_EQ(failure_of("squeue", answer(1, "", "slurm_load_jobs error: Unable to contact slurm controller\n")),
               "Slurm does not answer (squeue: Unable to contact slurm controller): try again later");
 }

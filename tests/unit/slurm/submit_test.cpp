@@ -155,10 +155,10 @@ TEST_F(SlurmSubmit, ARefusalLeavesNothingBehind) {
 }
 
 TEST_F(SlurmSubmit, WithoutAnAnswerNothingIsSubmitted) {
-    slurm_.answers["squeue"] = {{.hung = true}};
+    slurm_.answers["squeue"] = {{.hung = true, .limit = Seconds(2)}};
     EXPECT_EQ(
         refusal(),
-        "Slurm does not answer (squeue did not end): try again later, or set HPO_SLURM_TIMEOUT to more than 60s");
+        "Slurm does not answer (squeue did not end within 2s): try again later, or set HPO_SLURM_TIMEOUT to more");
     slurm_ = {};
     slurm_.answers["sbatch --test-only"] = {
         {.status = 1, .error = "allocation failure: Unable to contact slurm controller (connect failure)\n"}};
@@ -214,6 +214,24 @@ TEST_F(SlurmSubmit, WaitsForOneThatIsRefusedAndSubmitsItsOwnScript) {
     EXPECT_TRUE(std::filesystem::exists(study_.job_script()));
 }
 
+/// This process is told to end while sbatch runs.
+class AbandonedSlurm final : public Commands {
+   public:
+    bool gives_up = false;
+    Answer run(const std::vector<std::string>& command) override {
+        if (command.front() == "sbatch" && command.at(1) == "--parsable") gives_up = true;
+        return gives_up ? Answer{.hung = true} : Answer{.status = 0};
+    }
+    void pause(Seconds) override {}
+    [[nodiscard]] bool gave_up() const override { return gives_up; }
+};
+
+TEST_F(SlurmSubmit, AFolderThatAJobMayWriteToStays) {
+    AbandonedSlurm slurm;
+    EXPECT_THROW(find_or_submit(slurm, {}, job_, study_, [](const std::string&) {}), Fatal);
+    EXPECT_TRUE(std::filesystem::exists(study_.path));
+}
+
 TEST_F(SlurmSubmit, AStudyWithAJobIsNotRemovedOrMoved) {
     const auto refusal_to_change = [&]() -> std::string {
         try {
@@ -234,7 +252,7 @@ TEST_F(SlurmSubmit, AStudyWithAJobIsNotRemovedOrMoved) {
     EXPECT_EQ(refusal_to_change(), "");
     slurm_.answers["squeue"] = {{.missing = true}};
     EXPECT_EQ(refusal_to_change(), "") << "this machine has no Slurm";
-    slurm_.answers["squeue"] = {{.hung = true}};
+    slurm_.answers["squeue"] = {{.hung = true, .limit = Seconds(2)}};
     EXPECT_EQ(refusal_to_change().substr(0, 60), "whether a job waits to run study phase1 is not known: Slurm ");
 }
 
