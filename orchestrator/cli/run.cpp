@@ -21,7 +21,6 @@
 #include "orchestrator/preview/samples.hpp"
 #include "orchestrator/preview/script_ready.hpp"
 #include "orchestrator/slurm/allocation.hpp"
-#include "orchestrator/slurm/study_job.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo::commands {
@@ -72,6 +71,11 @@ int run_command(const RunArguments& arguments) {
     const RunStyle style = arguments.json ? RunStyle::json : arguments.quiet ? RunStyle::quiet : RunStyle::automatic;
     std::optional<Notifier> notifier;
     if (!arguments.notify.empty() && !in_a_job) notifier.emplace(arguments.notify, folder.path / "notify.log");
+    if (own_job && slurm::awaits_others(folder)) {
+        slurm::RealCommands commands(slurm::command_limit());
+        if (!slurm::await_end_of_others(commands, folder))
+            return slurm::queue_again(commands, *own_job, folder, slurm::progress_of(folder), {}, limit_reason);
+    }
     const slurm::Progress progress = own_job ? slurm::progress_of(folder) : slurm::Progress{};
     Result<RunOutcome> outcome = Error{};
     std::string output_problem;
@@ -101,7 +105,7 @@ int run_command(const RunArguments& arguments) {
     if (!outcome->has_begun) move_back(aside, folder);
 
     if (own_job)
-        if (const auto why = slurm::why_next_job(*outcome, slurm::job_name_of(folder)); !why.empty()) {
+        if (const auto why = slurm::why_next_job(*outcome, folder); !why.empty()) {
             slurm::RealCommands commands(slurm::command_limit());
             return slurm::queue_again(commands, *own_job, folder, progress, *outcome, why);
         }
@@ -117,8 +121,9 @@ int run_command(const RunArguments& arguments) {
     if (arguments.json) {
         print(end_line(study, *outcome));
     } else if (!arguments.quiet) {
-        print(
-            end_report(study, folder, *outcome, resume_arguments(arguments, outcome->end != SessionEnd::out_of_time)));
+        RunArguments again = arguments;
+        if (own_job && slurm::is_job_of(folder)) again.on = "slurm";
+        print(end_report(study, folder, *outcome, resume_arguments(again, outcome->end != SessionEnd::out_of_time)));
     } else if (const TrialRecord* best = best_trial(outcome->record, study.objective)) {
         print(best_config(study, *best, "yaml"));
     }

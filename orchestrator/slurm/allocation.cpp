@@ -12,12 +12,15 @@
 #include "hpo/interrupted.hpp"
 #include "hpo/printable.hpp"
 #include "orchestrator/slurm/steps.hpp"
+#include "orchestrator/slurm/study_job.hpp"
+#include "orchestrator/store/holder_lock.hpp"
 
 namespace hpo::slurm {
 
 namespace {
 
-constexpr int requests = 3;  ///< to a controller that does not answer
+constexpr int requests = 3;      ///< to a controller that does not answer
+constexpr int most_looks = 600;  ///< at a process that runs the study, a second apart
 
 /// The session takes SIGTERM. Before it does, the flag alone is set (execution/interrupts.cpp).
 void on_limit(int) {
@@ -53,11 +56,37 @@ void heed_time_limit() {
     ::sigaction(SIGUSR1, &action, nullptr);
 }
 
-std::string why_next_job(const RunOutcome& outcome, const std::string& job_name) {
-    if (outcome.end == SessionEnd::at_limit) return limit_reason;
+bool is_job_of(const StudyFolder& folder) {
     const char* name = std::getenv("SLURM_JOB_NAME");
-    const bool lost = outcome.end == Engine::End::failed && outcome.no_host_left && !outcome.no_host_worked;
-    return lost && name && name == job_name ? "all nodes of the job are lost" : "";
+    return name && name == job_name_of(folder);
+}
+
+bool awaits_others(const StudyFolder& folder) {
+    const char* restarts = std::getenv("SLURM_RESTART_COUNT");
+    return (restarts && std::atoi(restarts) > 0) || is_job_of(folder);
+}
+
+bool await_end_of_others(Commands& commands, const StudyFolder& folder) {
+    for (int look = 0;; ++look) {
+        const auto holder = holder_of(folder);
+        if (!holder) return true;
+        if (limit_is_near) return false;
+        const std::string who = "process " + std::to_string(holder->pid) + " on " + printable(holder->host);
+        if (look == most_looks)
+            throw Fatal("study " + folder.name() + " is still being run by " + who + " after " +
+                        std::to_string(most_looks / 60) + " minutes: end that process, and run again");
+        if (look == 0)
+            std::fprintf(stderr,
+                         "warning: study %s is still being run by %s: waiting for its end, %d minutes at most\n",
+                         folder.name().c_str(), who.c_str(), most_looks / 60);
+        commands.pause(Seconds(1));
+    }
+}
+
+std::string why_next_job(const RunOutcome& outcome, const StudyFolder& folder) {
+    if (outcome.end == SessionEnd::at_limit) return limit_reason;
+    const bool lost = outcome.end == SessionEnd::failed && outcome.no_host_left && !outcome.no_host_worked;
+    return lost && is_job_of(folder) ? "all nodes of the job are lost" : "";
 }
 
 int queue_again(Commands& commands, const std::string& job, const StudyFolder& folder, const Progress& before,

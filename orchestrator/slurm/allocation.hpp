@@ -1,7 +1,6 @@
 // `hpo run` within a job of Slurm: ends in time for the limit, and lets the job be queued again.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 
@@ -18,10 +17,21 @@ std::optional<std::string> own_job();
 /// does. Call it within a job.
 void heed_time_limit();
 
+/// Returns true if `hpo run --on slurm` has submitted the job of this process, for the study in this folder.
+bool is_job_of(const StudyFolder& folder);
+
+/// Returns true if the job of this process waits while another process runs the study: if it is_job_of() the study, or
+/// Slurm has started it again. A node whose slurmd has crashed counts as lost, while hpo may go on there.
+bool awaits_others(const StudyFolder& folder);
+
+/// Waits until no other process runs the study, ten minutes at most, and says so on stderr. Returns false if the time
+/// limit of the job comes near meanwhile. Throws Fatal, with the process to end, if it does not end in time.
+bool await_end_of_others(Commands& commands, const StudyFolder& folder);
+
 /// Returns why the session ended, if Slurm ended it with trials left to run, and another job can go on: its time limit
-/// is near, or, in a job that `hpo run --on slurm` has submitted (its name is `job_name`), all its nodes are lost, as
-/// when another job preempts it. Empty: it ended otherwise.
-std::string why_next_job(const RunOutcome& outcome, const std::string& job_name);
+/// is near, or, in a job that is_job_of() the study, all its nodes are lost, as when another job preempts it. Empty: it
+/// ended otherwise.
+std::string why_next_job(const RunOutcome& outcome, const StudyFolder& folder);
 
 /// Lets Slurm queue the job again, whose session began with the progress `before`. Returns the exit status of this
 /// process, and prints `why` and what follows. Throws Fatal if this job and the one before got no trial further.

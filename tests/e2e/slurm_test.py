@@ -166,6 +166,29 @@ class Rival(JobsCase):
             connection.close()
 
 
+class LostNode(JobsCase):
+    seconds = 20
+
+    def test_a_job_that_begins_again_waits_for_hpo_on_the_lost_node(self):
+        """slurmd crashes, so that Slurm gives up the node; hpo lives on there."""
+        self.write(epochs=LONG, trials=500)
+        child, job = self.begin()
+        node = self.slurm("squeue", "-h", "-j", job, "-o", "%N").strip()
+        held = json.loads((self.folder / "runs/queued/lock").read_text())["pid"]
+        next(one for one in self.children if one.args[:3] == ["slurmd", "-N", node]).kill()
+        self.slurm("scontrol", "update", f"nodename={node}", "state=down", "reason=crashed")
+        waits = f"warning: study queued is still being run by process {held} on "
+        wait_for(lambda: waits in self.log())
+        os.kill(held, signal.SIGKILL)
+        wait_for(lambda: json.loads((self.folder / "runs/queued/lock").read_text() or '{"pid": 0}')["pid"] not in (0, held))
+        self.until_it_trains()
+        self.slurm("scancel", job)
+        out, error = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 143, out + error + self.log())
+        self.assertIn(waits, error)
+        self.assertEqual(self.jobs(), [job])
+
+
 class FalseSlurm(JobsCase):
     """sbatch is a script before the real one."""
     seconds = 20

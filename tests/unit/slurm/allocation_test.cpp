@@ -4,8 +4,11 @@
 #include <stdlib.h>
 
 #include <csignal>
+#include <optional>
 
 #include "hpo/interrupted.hpp"
+#include "orchestrator/slurm/study_job.hpp"
+#include "orchestrator/store/holder_lock.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace hpo::slurm {
@@ -68,22 +71,65 @@ TEST_F(SlurmAllocation, AnIdleJobBeforeOneThatGotFurtherDoesNotCount) {
 }
 
 TEST_F(SlurmAllocation, OnlyWhatSlurmEndsGoesOn) {
-    ::setenv("SLURM_JOB_NAME", "hpo-a-0", 1);
+    ::setenv("SLURM_JOB_NAME", job_name_of(study_).c_str(), 1);
+    const StudyFolder other{folder_.path() / "other"};
     outcome_.end = Engine::End::failed;
-    EXPECT_EQ(why_next_job(outcome_, "hpo-a-0"), "");
+    EXPECT_EQ(why_next_job(outcome_, study_), "");
     outcome_.no_host_left = true;
-    EXPECT_EQ(why_next_job(outcome_, "hpo-a-0"), "all nodes of the job are lost");
-    EXPECT_EQ(why_next_job(outcome_, "hpo-b-0"), "");  // a job of the user's
+    EXPECT_EQ(why_next_job(outcome_, study_), "all nodes of the job are lost");
+    EXPECT_EQ(why_next_job(outcome_, other), "");  // a job of the user's
     outcome_.no_host_worked = true;
-    EXPECT_EQ(why_next_job(outcome_, "hpo-a-0"), "");  // the script is missing there, say
+    EXPECT_EQ(why_next_job(outcome_, study_), "");  // the script is missing there, say
     outcome_ = {};
     outcome_.end = Engine::End::interrupted;
     outcome_.signal = SIGTERM;
-    EXPECT_EQ(why_next_job(outcome_, "hpo-a-0"), "");  // scancel
+    EXPECT_EQ(why_next_job(outcome_, study_), "");  // scancel
     outcome_.end = SessionEnd::at_limit;
-    EXPECT_EQ(why_next_job(outcome_, "hpo-b-0"), limit_reason);
+    EXPECT_EQ(why_next_job(outcome_, other), limit_reason);
     outcome_.end = SessionEnd::finished;
-    EXPECT_EQ(why_next_job(outcome_, "hpo-a-0"), "");
+    EXPECT_EQ(why_next_job(outcome_, study_), "");
+    ::unsetenv("SLURM_JOB_NAME");
+}
+
+/// Pauses of a second, in which another process goes on for some time.
+class OtherProcess final : public Commands {
+   public:
+    std::optional<HolderLock> lock;
+    int seconds = 0, ends_after = 0;
+    Answer run(const std::vector<std::string>&) override { return {}; }
+    void pause(Seconds) override {
+        if (++seconds == ends_after) lock.reset();
+    }
+};
+
+TEST_F(SlurmAllocation, WaitsForTheEndOfAnotherProcessThatRunsTheStudy) {
+    OtherProcess other;
+    EXPECT_TRUE(await_end_of_others(other, study_));
+    EXPECT_EQ(other.seconds, 0);
+    other.lock.emplace(*HolderLock::take(study_));
+    other.ends_after = 3;
+    EXPECT_TRUE(await_end_of_others(other, study_));
+    EXPECT_EQ(other.seconds, 3);
+    other.lock.emplace(*HolderLock::take(study_));
+    limit_is_near = true;
+    EXPECT_FALSE(await_end_of_others(other, study_)) << "the job is queued again";
+    limit_is_near = false;
+    other.seconds = 10;
+    EXPECT_THROW((void)await_end_of_others(other, study_), Fatal);
+    EXPECT_EQ(other.seconds, 10 + 600);
+}
+
+TEST_F(SlurmAllocation, AJobOfTheStudyOrOneThatBeginsAgainAwaitsOthers) {
+    ::unsetenv("SLURM_JOB_NAME");
+    ::unsetenv("SLURM_RESTART_COUNT");
+    EXPECT_FALSE(awaits_others(study_));
+    ::setenv("SLURM_JOB_NAME", "mine", 1);
+    EXPECT_FALSE(awaits_others(study_));
+    ::setenv("SLURM_RESTART_COUNT", "1", 1);
+    EXPECT_TRUE(awaits_others(study_));
+    ::unsetenv("SLURM_RESTART_COUNT");
+    ::setenv("SLURM_JOB_NAME", job_name_of(study_).c_str(), 1);
+    EXPECT_TRUE(awaits_others(study_));
     ::unsetenv("SLURM_JOB_NAME");
 }
 
