@@ -71,6 +71,13 @@ int list_all(bool as_json) {
              best ? trials_text(*snapshot, *best) : "-"},
             printable(folder.path.string()));
     }
+    for (const StudyFolder& folder : list_submitted_studies(runs_folder())) {
+        studies.push_back({{"study", folder.name()}, {"error", "a job of Slurm was submitted, and has not begun"}});
+        std::vector<std::string> cells{folder.name(), "submitted", "-", "-", "-", "-"};
+        if (tagged) cells.emplace_back();
+        cells.push_back(printable(folder.path.string()));
+        table.add(cells);
+    }
     if (as_json)
         print(dump({{"schema", json_schema}, {"studies", std::move(studies)}}));
     else if (table.empty())

@@ -34,7 +34,7 @@ std::string with_name(const std::string& source, const std::string& name, const 
 }
 
 int move_study(const std::string& argument, const std::string& name) {
-    const StudyFolder from = choose_study(argument);
+    const StudyFolder from = choose_study(argument, Unbegun::allowed);
     if (!is_study_name(name))
         throw Fatal(
             "'" + printable(name) + "' is no name of a study: 1 to 64 of A-Z a-z 0-9 . _ -, no '.' or '-' first", 2);
@@ -46,6 +46,7 @@ int move_study(const std::string& argument, const std::string& name) {
     if (fs::exists(fs::symlink_status(to.path, problem))) throw Fatal(to.path.string() + ": exists already");
     slurm::RealCommands commands(slurm::command_limit());
     slurm::refuse_change_under_job(commands, from);
+    (void)choose_study(argument);                             // throws if the study has not begun
     const HolderLock lock = or_fail(HolderLock::take(from));  // no process runs the study meanwhile
     // The name inside comes first: after a kill between the two, the same command does the rest.
     {

@@ -45,7 +45,7 @@ std::string contents_text(const StudyFolder& folder) {
 
 Doomed take(const std::string& argument) {
     if (argument.empty()) throw Fatal("name the study to remove", 2);
-    const StudyFolder folder = choose_study(argument);
+    const StudyFolder folder = choose_study(argument, Unbegun::allowed);
     std::error_code ignored;
     if (fs::is_symlink(folder.path, ignored))
         throw Fatal(folder.path.string() + ": a link to another place; remove the study there, then the link");
@@ -91,7 +91,7 @@ CommandAction rm(CLI::App& app) {
     return [arguments] {
         std::vector<Doomed> studies;
         for (const std::string& argument : arguments->studies) {
-            const fs::path path = choose_study(argument).path;
+            const fs::path path = choose_study(argument, Unbegun::allowed).path;
             const auto is_named = [&](const Doomed& one) { return one.folder.path == path; };
             if (std::none_of(studies.begin(), studies.end(), is_named)) studies.push_back(take(argument));
         }

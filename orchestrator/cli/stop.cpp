@@ -21,7 +21,7 @@ std::string about_its_job(const StudyFolder& study) {
 
 int run(const std::string& argument, const std::string& study_argument) {
     const auto chosen = split_trial(argument, study_argument, /*trial_required=*/false);
-    const StudyFolder study = choose_study(chosen.study);
+    const StudyFolder study = choose_study(chosen.study, Unbegun::allowed);
     const auto holder = holder_of(study);
     if (!holder)
         throw Fatal("study " + study.name() + " is not running: there is nothing to stop" + about_its_job(study));

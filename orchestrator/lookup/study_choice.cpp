@@ -20,11 +20,12 @@ bool has_database(const StudyFolder& study) {
     return fs::exists(study.database(), ignored);
 }
 
-/// Returns the study if it can be read. Throws Fatal if a job of Slurm was submitted that has not begun it.
-std::optional<StudyFolder> begun(const StudyFolder& study) {
+/// Returns the study if there is one. Throws Fatal if it has not begun, and the command needs that.
+std::optional<StudyFolder> present(const StudyFolder& study, Unbegun unbegun) {
     std::error_code ignored;
-    if (has_database(study)) return study;
-    if (fs::exists(study.job_script(), ignored))
+    const bool submitted = fs::exists(study.job_script(), ignored);
+    if (has_database(study) || (submitted && unbegun == Unbegun::allowed)) return study;
+    if (submitted)
         throw Fatal("study " + study.name() +
                     " has not begun: a job of Slurm was submitted for it, which hpo run FILE --on slurm follows");
     return std::nullopt;
@@ -49,7 +50,7 @@ void no_such_study(const std::string& argument, const std::string& problem) {
                 "; there are: " + existing);
 }
 
-StudyFolder choose_study(const std::string& argument) {
+StudyFolder choose_study(const std::string& argument, Unbegun unbegun) {
     const auto studies = list_studies(runs_folder());
     if (argument.empty()) {
         if (studies.empty())
@@ -57,13 +58,13 @@ StudyFolder choose_study(const std::string& argument) {
         return studies.front();
     }
     if (is_study_name(argument))
-        if (const auto named = begun(study_folder(argument))) return *named;
+        if (const auto named = present(study_folder(argument), unbegun)) return *named;
     const fs::path path = fs::path(argument).lexically_normal();
-    if (const auto folder = begun({path.filename().empty() ? path.parent_path() : path})) return *folder;
+    if (const auto folder = present({path.filename().empty() ? path.parent_path() : path}, unbegun)) return *folder;
     if (std::error_code ignored; fs::is_regular_file(path, ignored)) {
         const auto study = read_study(path);
         if (!study) throw Fatal(study.error().message);
-        if (const auto named = begun(study_folder(study->name))) return *named;
+        if (const auto named = present(study_folder(study->name), unbegun)) return *named;
         throw Fatal("study " + study->name + " has not been run yet: hpo run " + argument + " starts it");
     }
     no_such_study(argument);

@@ -113,6 +113,20 @@ std::vector<StudyFolder> list_studies(const fs::path& runs) {
     return studies;
 }
 
+std::vector<StudyFolder> list_submitted_studies(const fs::path& runs) {
+    std::vector<StudyFolder> studies;
+    std::error_code error;
+    for (fs::directory_iterator entry(runs, error), end; !error && entry != end; entry.increment(error)) {
+        const StudyFolder study{entry->path()};
+        std::error_code ignored;
+        if (is_study_name(study.name()) && fs::exists(study.job_script(), ignored) &&
+            !fs::exists(study.database(), ignored))
+            studies.push_back(study);
+    }
+    std::sort(studies.begin(), studies.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+    return studies;
+}
+
 Result<void> make_study_folder(const StudyFolder& folder) {
     if (const fs::path link = planted_link(folder, ::geteuid()); !link.empty())
         return Error{link.string() +

@@ -42,6 +42,10 @@ StudyFolder study_folder(const std::string& name);
 /// Returns the studies below `runs` (folders with a database), the last changed first; equally old ones by name.
 std::vector<StudyFolder> list_studies(const std::filesystem::path& runs);
 
+/// Returns the folders below `runs` of studies that have not begun, since a job of Slurm was submitted for them, by
+/// name.
+std::vector<StudyFolder> list_submitted_studies(const std::filesystem::path& runs);
+
 /// Creates the folder and those for logs and checkpoints. Fails with the path and the reason if one cannot be created,
 /// if a file of the study is no regular file, or if a file or folder of the study is another user's symbolic link,
 /// which could redirect writes to any place. Links of this user and of root are followed, except for the study's log.

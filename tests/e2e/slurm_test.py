@@ -333,6 +333,20 @@ class NoSlurm(JobsCase):
         (self.folder / "runs/queued/slurm.sh").touch()
         self.hpo("show", "queued", status=1)
         self.assertEqual(self.error, "hpo: study queued has not begun: a job of Slurm was submitted for it, which hpo run FILE --on slurm follows\n")
+        self.assertRegex(self.hpo("ls"), r"(?m)^queued +submitted +- +- +- +- +runs/queued$")
+        self.assertEqual(json.loads(self.hpo("ls", "--json"))["studies"][0]["study"], "queued")
+        (self.folder / "submitted").touch()
+        environment = self.false_slurm("PENDING")
+        for command, says in ((["rm", "queued", "--yes"], "has a job in Slurm's queue, 12: cancel it first (scancel --name=hpo-queued-"),
+                              (["mv", "queued", "other"], "has a job in Slurm's queue, 12: cancel it first (scancel --name=hpo-queued-"),
+                              (["stop", "queued"], "is not running: there is nothing to stop; a job of Slurm that waits to go on with it is cancelled by scancel --name=hpo-queued-")):
+            self.hpo(*command, environment=environment, status=1)
+            self.assertIn("hpo: study queued " + says, self.error)
+        (self.folder / "submitted").unlink()
+        self.hpo("mv", "queued", "other", environment=environment, status=1)
+        self.assertIn("hpo: study queued has not begun", self.error)
+        self.hpo("rm", "queued", "--yes", environment=environment)
+        self.assertFalse((self.folder / "runs/queued").exists())
 
     def test_a_signal_before_the_session_begins_is_not_lost(self):
         """Slurm may send it at any time after the start of a short job. Two jobs without progress are enough."""
