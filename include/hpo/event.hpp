@@ -36,12 +36,20 @@ inline constexpr std::array<std::string_view, 6> session_end_names{"none",      
 
 constexpr std::string_view to_text(SessionEnd end) { return session_end_names[static_cast<std::size_t>(end)]; }
 
+/// What Git knows of the folder in which trials run.
+struct CodeState {
+    std::string commit;   ///< empty: no repository, or a session of hpo 0.2
+    std::string branch;   ///< empty: none
+    std::string changed;  ///< files that differ from the commit, as lines of `git status --porcelain`
+};
+
 namespace event {
 
 struct SessionStarted {  ///< a process has begun to run the study
     std::string host;
     std::int64_t pid = 0;
     std::string version;
+    CodeState code{};
 };
 struct SessionEnded {    ///< a session has ended in an orderly way; none is stored if it was killed
     double seconds = 0;  ///< duration of the session

@@ -13,6 +13,7 @@
 #include "orchestrator/ask_tell/conversation.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/devices/host.hpp"
+#include "orchestrator/engine/code_state.hpp"
 #include "orchestrator/engine/control_port.hpp"
 #include "orchestrator/engine/held_study.hpp"
 #include "orchestrator/engine/warm_start.hpp"
@@ -56,7 +57,7 @@ std::optional<ControlPort> open_control(const PrivateFolder& folder, const Study
 /// Serves one session and returns the exit code. `ledger` must have been replayed. `lock` is null without a store.
 int converse(const Study& study, Ledger& ledger, HolderLock* lock) {
     const SteadyClock clock;
-    ledger.session_started({host_name(), ::getpid(), version});
+    ledger.session_started({host_name(), ::getpid(), version, code_state(study)});
     ask_tell::Session session(study, ledger, clock);
     std::string failure;
     Seconds summarized = clock.now();

@@ -6,12 +6,12 @@
 #include "hpo/step_name.hpp"
 #include "hpo/version.hpp"
 #include "hpo/wire.hpp"
+#include "orchestrator/engine/code_state.hpp"
 #include "orchestrator/insights/importance_json.hpp"
 #include "orchestrator/insights/insights.hpp"
 #include "orchestrator/output/best_config.hpp"
 #include "orchestrator/output/study_json.hpp"
 #include "orchestrator/page/columns.hpp"
-#include "orchestrator/page/git_state.hpp"
 #include "orchestrator/page/study_parts.hpp"
 #include "orchestrator/view/report.hpp"
 
@@ -73,7 +73,7 @@ Json quick_parts(const StudySnapshot& snapshot, page::KeptParts& kept) {
 page::Json study_document(StudySnapshot& snapshot) {
     page::KeptParts nothing;
     Json json = quick_parts(snapshot, nothing);
-    json["git"] = page::git_state(snapshot.study);
+    json["git"] = page::git_json(code_state(snapshot.study));
     json["machine"] = page::machine();
     json["importance"] = importance_json(snapshot);  // last, as it reads steps into the snapshot
     return json;
@@ -82,7 +82,7 @@ page::Json study_document(StudySnapshot& snapshot) {
 page::Json LiveDocument::of(const StudySnapshot& snapshot) {
     Json json = quick_parts(snapshot, kept_);
     if (ended_ < 0) {
-        git_ = page::git_state(snapshot.study);
+        git_ = page::git_json(code_state(snapshot.study));
         machine_ = page::machine();
     }
     if (const std::int64_t ended = count_ended(snapshot.record); ended != ended_) {

@@ -1,4 +1,5 @@
 #include "orchestrator/engine/study_session.hpp"
+#include "orchestrator/engine/code_state.hpp"
 
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -119,7 +120,7 @@ void StudySession::begin() {
     begun_ = clock_.now();
     telemetry_.emplace(machine_->host(), begun_);
     follow_ledger();
-    const event::SessionStarted session{host_name(), getpid(), version};
+    const event::SessionStarted session{host_name(), getpid(), version, code_state(study_)};
     const int workers = site_.workers();
     log_->info("{}", session_line(study_, session, workers));
     ledger_.session_started(session);

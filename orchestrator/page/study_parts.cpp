@@ -52,6 +52,11 @@ Json curves_of(const StudySnapshot& snapshot, KeptParts& kept) {
     return json;
 }
 
+Json git_json(const CodeState& code) {
+    if (code.commit.empty()) return nullptr;
+    return {{"commit", code.commit}, {"branch", code.branch}, {"changed", code.changed}};
+}
+
 void read_events(const StudySnapshot& snapshot, KeptParts& kept) {
     constexpr std::size_t batch = 4096, most_sessions = 20;
     std::vector<Json>& sessions = kept.sessions;
@@ -61,8 +66,10 @@ void read_events(const StudySnapshot& snapshot, KeptParts& kept) {
             kept.sequence = stored.sequence;
             kept.attempts.add(stored);
             if (const auto* session = std::get_if<event::SessionStarted>(&stored.event))
-                sessions.push_back(
-                    {{"host", session->host}, {"version", session->version}, {"started", utc_text(stored.time)}});
+                sessions.push_back({{"host", session->host},
+                                    {"version", session->version},
+                                    {"started", utc_text(stored.time)},
+                                    {"git", git_json(session->code)}});
         }
         if (events.size() < batch || kept.sequence >= snapshot.record.sequence) break;
     }

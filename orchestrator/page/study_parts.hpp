@@ -26,6 +26,8 @@ struct KeptParts {
 /// Returns the curves of the trials that have one: of all, or of a large study the best and others at equal distances.
 Json curves_of(const StudySnapshot& snapshot, KeptParts& kept);
 
+/// Returns the state of the code; null outside a repository.
+Json git_json(const CodeState& code);
 /// Reads where and when trials ran, and the sessions.
 void read_events(const StudySnapshot& snapshot, KeptParts& kept);
 /// Adds where and when trials ran, and the sessions.

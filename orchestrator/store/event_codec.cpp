@@ -10,7 +10,12 @@ namespace {
 
 using wire::Json;
 
-Json body_of(const event::SessionStarted& e) { return {{"host", e.host}, {"pid", e.pid}, {"version", e.version}}; }
+Json body_of(const event::SessionStarted& e) {
+    Json json{{"host", e.host}, {"pid", e.pid}, {"version", e.version}};
+    if (!e.code.commit.empty())
+        json["code"] = {{"commit", e.code.commit}, {"branch", e.code.branch}, {"changed", e.code.changed}};
+    return json;
+}
 Json body_of(const event::SessionEnded& e) {
     return {{"seconds", wire::from(e.seconds)}, {"reason", e.reason}, {"end", to_text(e.end)}};
 }
@@ -58,12 +63,23 @@ event::SessionEnded to_session_ended(const Json& json) {
     return ended;
 }
 
+event::SessionStarted to_session_started(const Json& json) {
+    using wire::member, wire::to_int, wire::to_string;
+    event::SessionStarted started{to_string(member(json, "host")), to_int(member(json, "pid")),
+                                  to_string(member(json, "version"))};
+    if (json.contains("code")) {
+        const Json& code = json["code"];
+        started.code = {to_string(member(code, "commit")), to_string(member(code, "branch")),
+                        to_string(member(code, "changed"))};
+    }
+    return started;
+}
+
 Event from_body(int kind, std::int64_t trial, std::int64_t attempt, const Json& json) {
     using wire::member, wire::to_double, wire::to_index, wire::to_int, wire::to_string;
     switch (kind) {
         case 1:
-            return event::SessionStarted{to_string(member(json, "host")), to_int(member(json, "pid")),
-                                         to_string(member(json, "version"))};
+            return to_session_started(json);
         case 2:
             return to_session_ended(json);
         case kind_proposed: {

@@ -165,7 +165,14 @@ class Report(Case):
         commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=self.folder, capture_output=True, text=True).stdout.strip()
         self.assertEqual(study_in(self.page("scripts"))["git"], {"commit": commit, "branch": "trunk", "changed": ""})
         (self.folder / "train.py").write_text("changed")
-        self.assertEqual(study_in(self.page("scripts"))["git"]["changed"], " M train.py")
+        found = study_in(self.page("scripts"))
+        self.assertEqual((found["git"]["changed"], [session["git"] for session in found["sessions"]]), (" M train.py", [None]))
+        # A session keeps the state that it began with.
+        self.hpo("run", study, "--trials", "2")
+        git("commit", "-q", "-a", "-m", "second")
+        found = study_in(self.page("scripts"))
+        self.assertEqual([session["git"] for session in found["sessions"]], [None, {"commit": commit, "branch": "trunk", "changed": " M train.py"}])
+        self.assertNotEqual(found["git"]["commit"], commit)
 
     def test_a_study_without_trials_and_one_that_was_not_started(self):
         self.study(SCRIPT.format(python=PYTHON, trials=1).replace("worker:", "# worker:").replace("resources:", "# resources:"), "asked.yaml")

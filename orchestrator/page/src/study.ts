@@ -38,6 +38,15 @@ export type Dimension =
     | { name: string; kind: "float" | "int"; low: number; high: number; log: boolean }
     | { name: string; kind: "categorical"; choices: string[] };
 
+/** The state of the code that a study runs. */
+export interface Git {
+    commit: string;
+    /** Empty: none. */
+    branch: string;
+    /** The lines of `git status --porcelain`. */
+    changed: string;
+}
+
 export interface Goal {
     metric: string;
     direction: "minimize" | "maximize";
@@ -121,14 +130,15 @@ export interface Document {
         Record<NumberColumn, Packed>;
     curves: Record<"trial" | "end" | "step" | "value", Packed> & { of: number };
     attempts: Record<"trial" | "begin" | "until" | "reserved", Packed> & Record<"where" | "end", PackedTexts>;
-    sessions: { host: string; version: string; started: string }[];
+    sessions: { host: string; version: string; started: string; git: Git | null }[];
     load: { source: string; quantity: string; title: string; unit: string; time: Packed; average: Packed; most: Packed }[];
     failures: Failure[];
     /** Of the trials that have any, by number. */
     remarks: Record<string, Remarks>;
     source: string;
     machine: { name: string; cpu: string; cores: number; memory: number };
-    git: { commit: string; branch: string | null; changed: string | null } | null;
+    /** As it is now; that of a session is as it was when the session began. */
+    git: Git | null;
     importance: Importance;
 }
 

@@ -20,7 +20,8 @@ class EventMaker {
         const auto kind = trials_ == 0 ? 2 : below(11);
         switch (kind) {
             case 0:
-                return event::SessionStarted{text(), below(1 << 22), text()};
+                return event::SessionStarted{text(), below(1 << 22), text(),
+                                             below(2) == 1 ? CodeState{} : CodeState{text() + 'c', text(), text()}};
             case 1:
                 return event::SessionEnded{number(), text(), static_cast<SessionEnd>(below(6))};
             case 2: {
@@ -140,7 +141,10 @@ std::string describe(const Event& event) {
             out.append("|").append(part);
     };
     std::visit(Overloaded{
-                   [&](const event::SessionStarted& e) { add(e.host), add(e.pid), add(e.version); },
+                   [&](const event::SessionStarted& e) {
+                       add(e.host), add(e.pid), add(e.version);
+                       add(e.code.commit), add(e.code.branch), add(e.code.changed);
+                   },
                    [&](const event::SessionEnded& e) { add(number(e.seconds)), add(e.reason), add(to_text(e.end)); },
                    [&](const event::Proposed& e) {
                        add(e.trial);

@@ -1,0 +1,13 @@
+// Asks Git for the state of the code that a study runs.
+#pragma once
+
+#include "hpo/event.hpp"
+#include "hpo/study.hpp"
+
+namespace hpo {
+
+/// Returns the state of the folder in which the study's trials run, as it is now. Asking takes some milliseconds, and
+/// seconds at most: of a folder that is too large for that, no changed files are known.
+CodeState code_state(const Study& study);
+
+}  // namespace hpo
