@@ -48,6 +48,9 @@ int move_study(const std::string& argument, const std::string& name) {
     slurm::refuse_change_under_job(commands, from);
     (void)choose_study(argument);                             // throws if the study has not begun
     const HolderLock lock = or_fail(HolderLock::take(from));  // no process runs the study meanwhile
+    // The most recent study is the one that ran last, which a new name does not change.
+    std::error_code unknown;
+    const auto changed = last_change(from);
     // The name inside comes first: after a kill between the two, the same command does the rest.
     {
         const auto store = or_fail(open_store(from.database()));
@@ -55,6 +58,7 @@ int move_study(const std::string& argument, const std::string& name) {
         or_fail(store->set_source(renamed));
         or_fail(replace_file(from.yaml(), renamed));
     }
+    fs::last_write_time(from.database(), changed, unknown);
     fs::rename(from.path, to.path, problem);
     if (problem) throw Fatal(to.path.string() + ": " + problem.message());
     print(printable(from.path.string()) + " is now " + printable(to.path.string()) + '\n');

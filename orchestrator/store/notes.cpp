@@ -96,12 +96,19 @@ Result<void> add_note(const StudyFolder& folder, std::int64_t trial, const std::
 
 Result<void> change_tags(const StudyFolder& folder, std::int64_t trial, const std::vector<std::string>& added,
                          const std::vector<std::string>& removed) {
-    return change_notes(folder, [&](Notes& notes) {
-        auto& tags = notes.of(trial).tags;
+    constexpr std::size_t most = 32;
+    bool too_many = false;
+    auto changed = change_notes(folder, [&](Notes& notes) {
+        auto tags = notes.of(trial).tags;
         for (const std::string& tag : removed) std::erase(tags, tag);
         for (const std::string& tag : added)
             if (std::find(tags.begin(), tags.end(), tag) == tags.end()) tags.push_back(tag);
+        too_many = tags.size() > most && !added.empty();
+        if (!too_many) notes.of(trial).tags = std::move(tags);
     });
+    if (changed && too_many)
+        return Error{"a study or a trial has at most " + std::to_string(most) + " tags: remove some, or write a note"};
+    return changed;
 }
 
 }  // namespace hpo

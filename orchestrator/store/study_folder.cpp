@@ -51,9 +51,9 @@ std::vector<fs::path> parts(const StudyFolder& folder) {
     return all;
 }
 
-/// Returns the time of the last change. Between checkpoints only the log changes. Readers leave an empty log, which is
-/// no change.
-fs::file_time_type changed(const StudyFolder& study) {
+}  // namespace
+
+fs::file_time_type last_change(const StudyFolder& study) {
     const fs::path log = study.database().string() + "-wal";
     std::error_code error;
     auto time = fs::last_write_time(study.database(), error);
@@ -62,8 +62,6 @@ fs::file_time_type changed(const StudyFolder& study) {
     const auto log_time = fs::last_write_time(log, error);
     return error ? time : std::max(time, log_time);
 }
-
-}  // namespace
 
 fs::path StudyFolder::trial_log(std::int64_t trial) const { return path / "logs" / (trial_name(trial) + ".log"); }
 fs::path StudyFolder::checkpoints(std::int64_t trial) const { return path / "checkpoints" / trial_name(trial); }
@@ -103,7 +101,7 @@ std::vector<StudyFolder> list_studies(const fs::path& runs) {
         const StudyFolder study{entry->path()};
         std::error_code ignored;
         if (is_study_name(study.name()) && fs::exists(study.database(), ignored))
-            found.emplace_back(changed(study), study);
+            found.emplace_back(last_change(study), study);
     }
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
         return a.first != b.first ? a.first > b.first : a.second.path < b.second.path;

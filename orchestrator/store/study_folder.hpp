@@ -29,6 +29,10 @@ struct StudyFolder {
     [[nodiscard]] std::vector<std::int64_t> trials_with_checkpoints() const;
 };
 
+/// Returns the time of a study's last change. Between checkpoints only the log changes. Readers leave an empty log,
+/// which is no change.
+std::filesystem::file_time_type last_change(const StudyFolder& study);
+
 /// $HPO_RUNS, or "runs".
 std::filesystem::path runs_folder();
 

@@ -58,6 +58,16 @@ class Notes(Case):
         self.hpo("tag", "one", "é" * 64)
         self.assertEqual(["é" * 64], json.loads(self.hpo("ls", "--json"))["studies"][0]["tags"])
 
+    def test_a_study_has_at_most_32_tags(self):
+        self.run_study()
+        self.hpo("tag", "one", *(f"t{i}" for i in range(32)))
+        self.hpo("tag", "one", "t7")
+        self.hpo("tag", "one", "more", status=1)
+        self.assertIn("at most 32 tags", self.error)
+        self.hpo("tag", "one", "t0", "--remove")
+        self.hpo("tag", "one", "more")
+        self.assertEqual(32, len(json.loads(self.hpo("ls", "--json"))["studies"][0]["tags"]))
+
     def test_what_is_no_tag_or_no_trial_is_refused(self):
         self.run_study()
         self.hpo("tag", status=2)
@@ -95,6 +105,14 @@ class Move(Case):
         self.assertFalse((self.folder / "runs" / "one").exists())
         self.hpo("run", "two", "--trials", "4")
         self.assertEqual(4, len(self.trials("two")))
+
+    def test_a_new_name_makes_no_study_the_most_recent_one(self):
+        text = STUDY.replace("LOOP", ":")
+        self.hpo("run", self.study(text))
+        self.hpo("run", self.study(text.replace("study: one", "study: later")))
+        self.hpo("mv", "one", "first")
+        self.assertIn("later: ", self.hpo("plot"))
+        self.assertEqual(["later", "first"], [study["study"] for study in json.loads(self.hpo("ls", "--json"))["studies"]])
 
     def test_nothing_is_overwritten_and_no_name_leaves_the_folder(self):
         self.hpo("run", self.study(STUDY.replace("LOOP", ":")))
