@@ -192,6 +192,7 @@ void OptionCollector::collect(StudyFacts& facts) {
     const std::int64_t batch = now->batch_size;
     const std::string precision = now->work.precision;
     facts.options.push_back(std::move(*now));
+    if (is_trees(study.fixed) || is_trees(typical.params)) return;  // no batches, and the CPU's own precision
     const auto add = [&](TrainingOption option, const std::string& group,
                          std::vector<std::pair<std::string, std::string>> keys, const std::string& why) {
         option.group = group;

@@ -36,6 +36,8 @@ std::string what_was_measured(const StudyFacts& facts) {
     const auto count = std::count_if(facts.options.begin(), facts.options.end(),
                                      [](const TrainingOption& option) { return option.measured.has_value(); });
     if (count == 0) return "--measure measured nothing: the typical trial could not be trained for a few iterations";
+    if (count == 1 && !facts.largest_batch)
+        return "--measure found nothing to compare with: trees have no batch, precision or backend to choose";
     if (count == 1)
         return "--measure found nothing to compare with: no larger batch leaves an epoch 16 updates" +
                std::string(facts.largest_batch_limit.empty() ? "" : " or fits") +
