@@ -13,10 +13,10 @@
 namespace hpo::commands {
 namespace {
 
-/// Returns how to cancel a job of Slurm that may wait to run the study; empty if none was submitted.
+/// Returns how to cancel a job of Slurm that may run the study, or wait to; empty if none was submitted.
 std::string about_its_job(const StudyFolder& study) {
     if (!slurm::had_job(study)) return {};
-    return "; a job of Slurm that waits to go on with it is cancelled by " + slurm::cancelling(study);
+    return "; its job of Slurm, if there is one, is cancelled by " + slurm::cancelling(study);
 }
 
 int run(const std::string& argument, const std::string& study_argument) {
@@ -25,7 +25,8 @@ int run(const std::string& argument, const std::string& study_argument) {
     const auto holder = holder_of(study);
     if (!holder)
         throw Fatal("study " + study.name() + " is not running: there is nothing to stop" + about_its_job(study));
-    if (const auto stopped = ask_to_stop(*holder, chosen.trial); !stopped) throw Fatal(stopped.error().message);
+    if (const auto stopped = ask_to_stop(*holder, chosen.trial); !stopped)
+        throw Fatal(stopped.error().message + (chosen.trial ? "" : about_its_job(study)));
     print(chosen.trial ? "trial " + std::to_string(*chosen.trial) + " of " + study.name() + " is stopping\n"
                        : "study " + study.name() + " is stopping; it can be resumed\n");
     return 0;

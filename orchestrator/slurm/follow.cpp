@@ -45,8 +45,7 @@ class Follower {
             if (now >= read_at_) {
                 read_at_ = now + read_every;
                 if (watch_.read()) ask_at_ = now;  // a session has begun or ended: its job, too
-                for (const std::string& warning : warnings_.read())
-                    observer_.notice({Notice::Level::warning, 0, warning});
+                tell_warnings();
             }
             watch_.draw();
             if (auto outcome = look_at_job(now)) return *std::move(outcome);
@@ -55,6 +54,10 @@ class Follower {
 
    private:
     void say(const std::string& text) { observer_.notice({Notice::Level::news, 0, "hpo: " + text}); }
+
+    void tell_warnings() {
+        for (const std::string& warning : warnings_.read()) observer_.notice({Notice::Level::warning, 0, warning});
+    }
 
     void place() {
         const Placed placed = find_or_submit_unless_signalled();
@@ -102,8 +105,8 @@ class Follower {
     }
 
     [[noreturn]] void leave_unplaced() {
-        observer_.answer("hpo: Slurm has not confirmed the job, and may have it: follow it: " + what_.again +
-                         "; end it: scancel --name=" + what_.job.name + '\n');
+        observer_.answer("hpo: Slurm has not confirmed the job, and may have it: " + what_.again +
+                         " follows it, and scancel --name=" + what_.job.name + " ends it\n");
         leave(pending_);
     }
 
@@ -180,6 +183,7 @@ class Follower {
 
     /// `how` is none if the study's last session tells how it ended.
     RunOutcome ended(SessionEnd how, int signal, const std::string& reason) {
+        tell_warnings();
         auto stored = watch_.outcome();
         if (!stored && how == SessionEnd::none) throw Fatal(stored.error().message);
         RunOutcome outcome = stored ? std::move(*stored) : RunOutcome{};

@@ -281,7 +281,7 @@ class NoSlurm(JobsCase):
         return self.program("sbatch", "test $1 = --parsable || exit 0\ntouch submitted; cat of-job-12 >> runs/queued/slurm.log; echo 12\n")
 
     def test_a_job_that_fails_has_an_end_in_json_and_its_reason_from_hpo(self):
-        log = "job 11 begins on node1\nhpo: another\njob 12 begins on node1\nhpo: the disk is full\nbest  0.3\n"
+        log = "job 11 begins on node1\nhpo: another\njob 12 begins on node1\nwarning: little space is left\nhpo: the disk is full\nbest  0.3\n"
         self.write()
         for begun in (False, True):
             if begun:
@@ -292,6 +292,7 @@ class NoSlurm(JobsCase):
             out, error = child.communicate(timeout=60)
             why = f"job 12 failed: the disk is full ({self.folder}/runs/queued/slurm.log)"
             self.assertEqual((child.returncode, error.splitlines()[-1]), (1, f"hpo: {why}"))
+            self.assertIn("\nwarning: little space is left\n", error)
             end = json.loads(out.splitlines()[-1])
             self.assertEqual((end["event"], end["outcome"], end["reason"], end["begun"]), ("ended", "failed", why, int(begun)))
 
@@ -303,8 +304,8 @@ class NoSlurm(JobsCase):
         child.send_signal(signal.SIGTERM)
         _, error = child.communicate(timeout=60)
         self.assertEqual(child.returncode, 143, error)
-        self.assertRegex(error, "^hpo: Slurm has not confirmed the job, and may have it: follow it: hpo run study.yaml --on slurm; "
-                                "end it: scancel --name=hpo-queued-[0-9a-f]{8}\n$")
+        self.assertRegex(error, "^hpo: Slurm has not confirmed the job, and may have it: hpo run study.yaml --on slurm follows it, "
+                                "and scancel --name=hpo-queued-[0-9a-f]{8} ends it\n$")
         self.assertFalse((self.folder / "runs").exists())
 
     def test_a_study_with_a_job_is_not_removed_or_renamed(self):
@@ -339,7 +340,7 @@ class NoSlurm(JobsCase):
         environment = self.false_slurm("PENDING")
         for command, says in ((["rm", "queued", "--yes"], "has a job in Slurm's queue, 12: cancel it first (scancel --name=hpo-queued-"),
                               (["mv", "queued", "other"], "has a job in Slurm's queue, 12: cancel it first (scancel --name=hpo-queued-"),
-                              (["stop", "queued"], "is not running: there is nothing to stop; a job of Slurm that waits to go on with it is cancelled by scancel --name=hpo-queued-")):
+                              (["stop", "queued"], "is not running: there is nothing to stop; its job of Slurm, if there is one, is cancelled by scancel --name=hpo-queued-")):
             self.hpo(*command, environment=environment, status=1)
             self.assertIn("hpo: study queued " + says, self.error)
         (self.folder / "submitted").unlink()
