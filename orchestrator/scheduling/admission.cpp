@@ -67,6 +67,13 @@ void Admission::release(std::int64_t order) {
     held_.erase(held);
 }
 
+void Admission::set_idle(int place, bool idle) {
+    if (idle)
+        idle_.insert(place);
+    else
+        idle_.erase(place);
+}
+
 void Admission::take(const Held& held, int sign) {
     free_.take(held.demand, held.devices, sign);
     later_.take(held.demand, held.devices, sign);
@@ -113,10 +120,27 @@ std::optional<Admission::Launch> Admission::consider(const TrialNeeds& trial, Fi
         if (const auto there = device_to_join(trial, demand, joinable_on))
             return launch(trial, {{trial.colocated, false}, {*there}}, true);
     if (fit == Fit::kept_out) return std::nullopt;
-    if (Devices devices = free_.best(demand, trial.devices, spare()); !devices.empty())
+    if (Devices devices = free_.best(demand, trial.devices, spare()); !devices.empty()) {
+        if (trial.devices <= 1) devices.front() = with_idle_worker(demand, devices.front());
         return launch(trial, {demand, std::move(devices)}, false);
+    }
     if (!reserved_) reserve(trial, demand);
     return std::nullopt;
+}
+
+/// Returns a place with an idle worker that is as good as the best one but for its memory; else the best one.
+int Admission::with_idle_worker(const Demand& demand, int best) const {
+    if (idle_.contains(best)) return best;
+    const auto replaces = [&](int place) {
+        if (is_host(place) != is_host(best)) return false;
+        const auto device = static_cast<std::size_t>(place);
+        if (!is_host(place) && (device >= machine_.accelerators.size() || !machine_.accelerators[device].usable))
+            return false;
+        return free_.pool_of(place).trials <= free_.pool_of(best).trials && free_.holds(demand, only(place)) &&
+               (!spare() || spare()->holds(demand, only(place)));
+    };
+    const auto found = std::find_if(idle_.begin(), idle_.end(), replaces);
+    return found == idle_.end() ? best : *found;
 }
 
 void Admission::change(FreeResources& resources, const Held& held, int sign) {

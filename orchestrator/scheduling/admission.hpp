@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,7 +35,9 @@ struct TrialNeeds {
 /// device. On an accelerator a trial needs its device bytes there, and its host bytes and cores on the host; elsewhere
 /// both kinds of bytes lie in the host's memory. Of the devices that it fits it gets the one with the fewest trials,
 /// then the one with the most room: devices fill evenly, since each next trial on a busy device adds less to the
-/// throughput. Of hosts, a trial without a device gets the one with the fewest trials, then with the most memory.
+/// throughput. Of hosts, a trial without a device gets the one with the fewest trials, then with the most memory. A
+/// place with an idle worker and no more trials goes before more room, since a start of a worker takes longer than a
+/// short trial.
 ///
 /// A trial that needs several devices gets them at once, on one host, by the same order, or waits: never fewer, never
 /// one twice.
@@ -72,6 +75,9 @@ class Admission {
     void hold(std::int64_t order, const Reservation& reservation);
     void release(std::int64_t order);
 
+    /// Whether a worker for one device or none is idle on the place.
+    void set_idle(int place, bool idle);
+
     /// A host and its accelerators have been read again. Returns false if it has changed in more than what is used,
     /// free and usable: then this object must be replaced.
     bool host_changed(int host);
@@ -107,6 +113,7 @@ class Admission {
     Launch launch(const TrialNeeds& trial, Held held, bool joins);
     [[nodiscard]] std::optional<int> device_to_join(const TrialNeeds& trial, const Demand& apart,
                                                     Where joinable_on) const;
+    [[nodiscard]] int with_idle_worker(const Demand& demand, int best) const;
     [[nodiscard]] const FreeResources* spare() const { return reserved_ ? &later_ : nullptr; }
     void reserve(const TrialNeeds& trial, const Demand& demand);
     [[nodiscard]] std::string too_few(const TrialNeeds& trial, const Demand& demand, const FreeResources& resources,
@@ -118,6 +125,7 @@ class Admission {
     FreeResources free_;                 ///< now
     FreeResources later_;                ///< total_ less running trials and the reservation
     std::map<std::int64_t, Held> held_;  ///< oldest first
+    std::set<int> idle_;                 ///< places with an idle worker
     Change change_ = Change::nothing;    ///< since take_change()
 
     // Since the last forget().

@@ -46,6 +46,7 @@ void Placement::set_machine(const Machine& machine) {
     machine_ = &machine;
     admission_.emplace(machine, limits_.parallel);
     for (const auto& [order, reservation] : held_) admission_->hold(order, reservation);
+    for (const auto& [place, workers] : idle_on_) tell_idle(place);
     assess_all();
 }
 
@@ -86,14 +87,26 @@ void Placement::index(std::size_t worker, bool in) {
             workers.erase(worker);
     };
     if (one.state == State::empty) member(empty_);
-    if (one.idle()) member(idle_), set_member(idle_on_, one.device, worker, in);
-    if (ready && one.planning != 0 && one.slots > 1 && one.trials == 0) set_member(asked_on_, one.device, worker, in);
+    if (one.idle()) {
+        member(idle_);
+        set_member(idle_on_, one.device, worker, in);
+        tell_idle(one.device);
+    }
+    if (ready && one.planning != 0 && one.trials == 0) set_member(asked_on_, one.device, worker, in);
     if (ready && one.planning == 0 && one.trials > 0 && one.trials < one.slots && !one.exclusive)
         set_member(open_on_, one.device, worker, in);
     if (one.fusion_key.empty()) return;
     member(with_key_);
     if ((ready || one.state == State::starting) && one.trials > 0 && !one.exclusive)
         set_member(by_key_, one.fusion_key, worker, in);
+}
+
+void Placement::tell_idle(int place) {
+    if (!admission_) return;
+    const auto there = idle_on_.find(place);
+    admission_->set_idle(place, there != idle_on_.end() &&
+                                    std::any_of(there->second.begin(), there->second.end(),
+                                                [&](std::size_t worker) { return workers_[worker].more.empty(); }));
 }
 
 void Placement::hold(std::int64_t order, const Reservation& reservation) {
@@ -276,14 +289,21 @@ std::optional<std::size_t> Placement::free_worker(const Admission::Launch& launc
     return std::nullopt;
 }
 
-/// The worker for an admitted trial; nothing: none can take it now. An idle worker of another device is released then.
+/// The worker for an admitted trial; nothing: none can take it now. An idle worker of another device is released then,
+/// unless one of the trial's device is idle in a moment.
 std::optional<PlacementDecision::Start> Placement::worker_for(const Admission::Launch& launch, const TrialNeeds& trial,
                                                               PlacementDecision& decision) const {
     const bool another = may_use_another(launch.device);
     if (const auto worker = free_worker(launch, trial, another, decision.release))
         return PlacementDecision::Start{launch, *worker, false};
-    // A worker that is about to answer `plan` takes this trial next.
-    if (launch.joins || asked_on_.contains(launch.device)) return std::nullopt;
+    if (launch.joins) return std::nullopt;
+    // A worker that is about to answer `plan` takes this trial next. While it answers, a further one with one slot may
+    // start.
+    const auto asked = asked_on_.find(launch.device);
+    const bool answers = asked != asked_on_.end();
+    if (answers && std::any_of(asked->second.begin(), asked->second.end(),
+                               [&](std::size_t worker) { return workers_[worker].slots > 1; }))
+        return std::nullopt;
     if (!another) {
         decision.limited = true;
         return std::nullopt;
@@ -292,6 +312,7 @@ std::optional<PlacementDecision::Start> Placement::worker_for(const Admission::L
         if (!limits_.may_open) return std::nullopt;
         return PlacementDecision::Start{launch, *empty_.begin(), true};
     }
+    if (answers) return std::nullopt;
     for (const std::size_t worker : idle_) {
         if (is_on(workers_[worker], launch) || contains(decision.release, worker)) continue;
         decision.release.push_back(worker);

@@ -121,6 +121,7 @@ class Placement {
     };
     using Trials = std::map<std::int64_t, Trial>;
     void index(std::size_t worker, bool in);
+    void tell_idle(int place);
     void count_held(std::int64_t trial, int added);
     void changed(Trials::iterator trial);
     void assess(std::int64_t number, Trial& trial);
@@ -155,7 +156,7 @@ class Placement {
     Workers empty_, idle_;
     std::map<int, Workers> idle_on_;             ///< by device or host
     std::map<int, Workers> open_on_;             ///< that train and may take a further trial
-    std::map<int, Workers> asked_on_;            ///< with several slots and no trial, that are about to answer
+    std::map<int, Workers> asked_on_;            ///< without a trial, that are about to answer `plan`
     std::map<int, std::int64_t> busy_on_;        ///< with trials
     std::map<std::string, Workers> by_key_;      ///< with trials of a fusion key, that others may join
     Workers with_key_;                           ///< with a fusion key

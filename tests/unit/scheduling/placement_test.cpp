@@ -127,6 +127,63 @@ TEST_F(Placed, AnIdleWorkerOfAnotherDeviceIsReleased) {
     EXPECT_THAT(decision.release, ElementsAre(0u));
 }
 
+TEST_F(Placed, AnIdleWorkerIsTakenRatherThanADeviceWithMoreRoom) {
+    machine_.accelerators = {{.id = "GPU-0", .memory = 8 * GiB}, {.id = "GPU-1", .memory = 80 * GiB}};
+    Placement placement;
+    placement.set_machine(machine_);
+    placement.set_limits({.parallel = 1});
+    placement.set_worker(0, {.state = State::ready, .device = 0, .plans = true});
+    placement.set_queued(1, true);
+    placement.set_needs({.trial = 1, .footprint = {0, GiB, 1}, .devices = 1});
+    const auto decision = placement.decide();
+    ASSERT_TRUE(decision.start);
+    EXPECT_EQ(decision.start->worker, 0u);
+    EXPECT_FALSE(decision.start->opens);
+    EXPECT_THAT(decision.release, IsEmpty());
+
+    placement.set_needs({.trial = 1, .footprint = {16 * GiB, GiB, 1}, .devices = 1});
+    EXPECT_THAT(placement.decide().release, ElementsAre(0u)) << "the trial fits only the larger device";
+    placement.set_needs({.trial = 1, .footprint = {0, GiB, 1}, .devices = 1});
+    placement.set_worker(0, {.state = State::ready, .device = 0, .more = {1}, .plans = true});
+    EXPECT_THAT(placement.decide().release, ElementsAre(0u)) << "a worker of two devices is none for one";
+}
+
+TEST_F(Placed, AnIdleWorkerOfABusierDeviceWaits) {
+    machine_.accelerators = {{.id = "GPU-0", .memory = 80 * GiB}, {.id = "GPU-1", .memory = 8 * GiB}};
+    Placement placement;
+    placement.set_machine(machine_);
+    placement.set_worker(0, {.state = State::ready, .device = 0, .trials = 1, .plans = true});
+    placement.hold(1, {1, {0, GiB, 1}, 0});
+    placement.set_worker(1, {.state = State::ready, .device = 0, .plans = true});
+    placement.set_worker(2, {});
+    placement.set_queued(2, true);
+    placement.set_needs({.trial = 2, .footprint = {0, GiB, 1}, .devices = 1});
+    const auto decision = placement.decide();
+    ASSERT_TRUE(decision.start);
+    EXPECT_EQ(decision.start->launch.device, 1);
+    EXPECT_TRUE(decision.start->opens);
+}
+
+TEST_F(Placed, NoWorkerIsReleasedWhileOneOfTheDeviceIsAboutToAnswer) {
+    machine_.hosts = {machine_.hosts[0], machine_.hosts[0]};
+    machine_.hosts[1].memory = 32 * GiB;
+    Placement placement;
+    placement.set_machine(machine_);
+    placement.set_worker(0, {.state = State::ready, .device = on_host(0), .trials = 1, .plans = true});
+    placement.hold(1, {1, {0, GiB, 1}, on_host(0)});
+    placement.set_worker(1, {.state = State::ready, .device = on_host(0), .plans = true});
+    placement.set_worker(2, {.state = State::ready, .device = on_host(1), .plans = true, .planning = 9});
+    placement.set_queued(2, true);
+    placement.set_needs({.trial = 2, .footprint = {0, GiB, 1}});
+    const auto waits = placement.decide();
+    EXPECT_FALSE(waits.start);
+    EXPECT_THAT(waits.release, IsEmpty());
+    placement.set_worker(3, {});
+    const auto opens = placement.decide();
+    ASSERT_TRUE(opens.start) << "a further worker may start while the other answers";
+    EXPECT_EQ(opens.start->worker, 3u);
+}
+
 TEST_F(Placed, ATrialTooLargeForTheEmptyMachineIsRefusedBeforeOthersStart) {
     wait_for(1, GiB);
     wait_for(2, 64 * GiB);
