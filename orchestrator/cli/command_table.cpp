@@ -80,7 +80,7 @@ constexpr std::array table{
             "hpo importance phase1           shares of the metric's variance, bounds, noise, ties\n"
             "hpo importance phase1 --json    for programs",
             commands::importance},
-    Command{"plot", "Draw a picture of a study in the terminal, or as SVG",
+    Command{"plot", "Draw a picture of a study in the terminal, or as SVG or PNG",
             "hpo plot phase1                 the values of its trials, and the best so far\n"
             "hpo plot phase1 curves          also importance, slice, parallel, timeline, front\n"
             "hpo plot phase1 slice -o slice.svg",

@@ -1,4 +1,4 @@
-// hpo plot: draws a picture of a study in the terminal, or as SVG.
+// hpo plot: draws a picture of a study in the terminal, or as SVG or PNG.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -17,6 +17,7 @@
 #include "orchestrator/page/study_parts.hpp"
 #include "orchestrator/plot/drawing.hpp"
 #include "orchestrator/plot/figures.hpp"
+#include "orchestrator/plot/png.hpp"
 #include "orchestrator/study/diagnostics.hpp"
 #include "orchestrator/view/terminal.hpp"
 
@@ -89,8 +90,8 @@ int run_plot(const PlotArguments& arguments) {
         throw Fatal("no plot '" + printable(name) + "'" + study::suggestion(name, names), 2);
     }
     const std::string& path = arguments.path;
-    if (!path.empty() && path != "-" && !path.ends_with(".svg"))
-        throw Fatal(printable(path) + ": only SVG is written: name a file that ends with .svg", 2);
+    if (!path.empty() && path != "-" && !path.ends_with(".svg") && !path.ends_with(".png"))
+        throw Fatal(printable(path) + ": SVG and PNG are written: name a file that ends with .svg or .png", 2);
     std::signal(SIGXFSZ, SIG_IGN);
     const StudyFolder folder = choose_study(kind_alone ? "" : arguments.first);
     const view::Screen screen = view::screen_of_stdout();
@@ -101,7 +102,9 @@ int run_plot(const PlotArguments& arguments) {
         print(path.empty() ? plot::draw_text(figure, screen) : plot::draw_svg(figure));
         return 0;
     }
-    const auto aside = or_fail(write_whole(path, plot::draw_svg(figure), arguments.force));
+    const std::string svg = plot::draw_svg(figure);
+    const auto aside =
+        or_fail(write_whole(path, path.ends_with(".png") ? or_fail(plot::draw_png(svg)) : svg, arguments.force));
     if (!aside.empty())
         std::fprintf(stderr, "hpo: the earlier file was moved to %s\n", printable(aside.string()).c_str());
     return 0;
@@ -117,7 +120,7 @@ CommandAction plot(CLI::App& app) {
     for (const PlotKind& kind : kinds) names += (names.empty() ? "" : ",") + std::string(kind.name);
     app.add_option("KIND", arguments->second, "The picture, default: history; front is for several objectives")
         ->type_name("TEXT:{" + names + "}");
-    app.add_option("-o,--output", arguments->path, "Write an SVG file instead; - prints it");
+    app.add_option("-o,--output", arguments->path, "Write a file that ends with .svg or .png instead; - prints SVG");
     app.add_flag("--force", arguments->force, "Replace an existing file, which is kept under another name");
     return [arguments] { return run_plot(*arguments); };
 }

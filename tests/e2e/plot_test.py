@@ -1,4 +1,5 @@
 """hpo plot, seen from outside."""
+import struct
 import xml.etree.ElementTree as xml
 
 from harness import Case
@@ -33,6 +34,11 @@ class Plot(Case):
             self.hpo("plot", "one", kind, "-o", kind + ".svg")
             root = xml.parse(self.folder / f"{kind}.svg").getroot()  # well-formed, whatever the names are
             self.assertEqual("{http://www.w3.org/2000/svg}svg", root.tag)
+            self.hpo("plot", "one", kind, "-o", kind + ".png")
+            picture = (self.folder / f"{kind}.png").read_bytes()
+            self.assertEqual(b"\x89PNG\r\n\x1a\n", picture[:8])
+            width, height = struct.unpack(">II", picture[16:24])
+            self.assertEqual((2 * int(root.get("width")), int(2 * float(root.get("height")))), (width, height))
         self.assertEqual(self.hpo("plot", "one", "history"), self.hpo("plot"))
         self.assertEqual(self.hpo("plot", "one", "curves"), self.hpo("plot", "curves"))
         self.assertIn("&lt;b&gt;bold", self.hpo("plot", "one", "slice", "-o", "-"))
@@ -47,9 +53,9 @@ class Plot(Case):
         self.assertIn("study one has one objective: hpo plot one history shows its trials", self.error)
         self.hpo("plot", "one", "importance", status=1)
         self.assertIn("nothing to plot", self.error)
-        self.hpo("plot", "one", "-o", "one.png", status=2)
-        self.assertIn("name a file that ends with .svg", self.error)
-        self.assertFalse((self.folder / "one.png").exists())
+        self.hpo("plot", "one", "-o", "one.pdf", status=2)
+        self.assertIn("name a file that ends with .svg or .png", self.error)
+        self.assertFalse((self.folder / "one.pdf").exists())
 
     def test_an_existing_file_stays(self):
         self.run_study()
