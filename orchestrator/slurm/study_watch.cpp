@@ -129,7 +129,7 @@ Result<RunOutcome> StudyWatch::outcome() {
                   : end == SessionEnd::out_of_time                         ? end
                                                                            : SessionEnd::interrupted;
     outcome.reason = last->record.end_reason;
-    outcome.seconds = last->record.seconds;
+    outcome.seconds = view::moment_of(last->record, last->record.last_time, false).seconds;
     outcome.record = std::move(last->record);
     outcome.store = std::move(last->store);
     return outcome;

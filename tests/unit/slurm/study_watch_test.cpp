@@ -83,6 +83,26 @@ TEST(StudyWatch, ASessionFromBeforeTheJobDoesNotFinishTheStudy) {
     EXPECT_FALSE(watch.finished());
 }
 
+TEST(StudyWatch, AKilledSessionCountsUpToItsLastEvent) {
+    const testing::TemporaryFolder temporary;
+    const StudyFolder folder{temporary.path()};
+    const Study study = *parse_stored_study(testing::sample_yaml, "s.yaml");
+    const auto store = *open_store(folder.database());
+    ASSERT_TRUE(store->set_source(study.source));
+    for (const Event& event :
+         {Event{event::SessionStarted{"host", 1, ""}}, Event{event::SessionEnded{7, "", SessionEnd::interrupted}},
+          Event{event::SessionStarted{"host", 2, ""}}, Event{event::Proposed{1, {0.5, 0.5, 0.25}, {}}}})
+        ASSERT_TRUE(store->append(event));
+    ASSERT_TRUE(store->settle());
+    const auto events = store->events(0, 10);
+    ASSERT_TRUE(events);
+    RunObserver observer;
+    const auto outcome = StudyWatch(study, folder, observer).outcome();
+    ASSERT_TRUE(outcome);
+    EXPECT_EQ(outcome->end, SessionEnd::interrupted);
+    EXPECT_DOUBLE_EQ(outcome->seconds, 7 + ((*events)[3].time - (*events)[2].time));
+}
+
 TEST(StudyWatch, EndedTrialsCountMoreThanSteps) {
     using enum TrialState;
     EXPECT_GT(progress_of(record_of({complete}, 1)), progress_of(record_of({running}, 9)));
