@@ -44,7 +44,8 @@ int report_command(const ReportArguments& arguments) {
     const auto aside = or_fail(output.finish());
     if (!aside.empty())
         std::fprintf(stderr, "hpo: the earlier file was moved to %s\n", printable(aside.string()).c_str());
-    std::fprintf(stderr, "hpo: %zu trials of %s%s in %s (%s); open it in a browser\n", snapshot.record.trials.size(),
+    std::fprintf(stderr, "hpo: %s of %s%s in %s (%s); open it in a browser\n",
+                 counted(static_cast<std::int64_t>(snapshot.record.trials.size()), "trial").c_str(),
                  snapshot.study.name.c_str(), snapshot.holder ? ", which continues," : "",
                  printable(output.path().string()).c_str(), bytes_text(static_cast<double>(text.size())).c_str());
     return 0;

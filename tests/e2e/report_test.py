@@ -191,7 +191,7 @@ class Report(Case):
         running = self.start("run", study)
         wait_for(lambda: [trial for trial in self.trials_so_far("scripts") if trial["steps"] == 1])
         found = study_in(self.page("scripts"))
-        self.assertIn("1 trials of scripts, which continues, in page.html", self.error)
+        self.assertIn("1 trial of scripts, which continues, in page.html", self.error)
         self.assertEqual((found["study"]["running"], found["answer"]["end"]), (True, "running"))
         self.assertEqual(found["attempts"]["end"]["texts"], ["running"])
         open(self.folder / "hold", "w").close()
@@ -201,7 +201,7 @@ class Report(Case):
     def test_one_trial_and_the_default_name(self):
         self.hpo("run", self.study(synthetic(trials=1)))
         self.hpo("report")
-        self.assertIn("1 trials of small in small.html", self.error)
+        self.assertIn("1 trial of small in small.html", self.error)
         self.assertEqual(study_in((self.folder / "small.html").read_text())["trials"]["count"], 1)
         self.assertEqual(study_in(self.hpo("report", "small", "-o", "-"))["trials"]["count"], 1)
 
