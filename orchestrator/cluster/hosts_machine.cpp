@@ -21,12 +21,6 @@ int HostsMachine::workers() const {
     return std::max(1, static_cast<int>(std::min<std::int64_t>(all, resources_.parallel.value_or(all))));
 }
 
-std::vector<std::string> HostsMachine::names() const {
-    std::vector<std::string> names;
-    for (const Host& host : hosts_->all()) names.push_back(host.address.name);
-    return names;
-}
-
 LaunchSpec HostsMachine::spec(std::span<const int> devices) const {
     LaunchSpec spec;
     if (is_host(devices.front())) {
@@ -106,10 +100,10 @@ std::vector<DeviceReservation> HostsMachine::to_publish(const Machine& now, std:
 
 std::vector<DeviceReservation> HostsMachine::reservations_of(std::size_t index, const Machine& now,
                                                              std::span<const HeldResources> held) const {
-    const Machine::Host& here = now.hosts.at(index);
+    // `now` may be older than the host's first answer, and than an agent that has joined.
+    const Machine::Host here = index < now.hosts.size() ? now.hosts[index] : Machine::Host{.cores = 0};
     const Host& host = hosts_->all()[index];
     const int first = host.first_device.value_or(0);
-    // `now` may be older than the host's first answer.
     const bool has_all = first + host.devices() <= static_cast<int>(now.accelerators.size());
     const int count = has_all ? host.devices() : 0;
     std::vector<DeviceReservation> all(1 + static_cast<std::size_t>(count));

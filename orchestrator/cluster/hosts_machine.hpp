@@ -17,7 +17,9 @@ class HostsMachine final : public SessionMachine {
 
     /// Returns how many trials run at once.
     [[nodiscard]] int workers() const;
-    [[nodiscard]] std::vector<std::string> names() const;
+    [[nodiscard]] std::string name_of(int host) const {
+        return hosts_->all().at(static_cast<std::size_t>(host)).address.name;
+    }
     /// Returns the launch of a worker on these accelerators, or on the cores of a host.
     [[nodiscard]] LaunchSpec spec(std::span<const int> devices) const;
 

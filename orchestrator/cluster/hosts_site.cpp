@@ -30,7 +30,7 @@ OpenSite open_hosts(std::vector<Address> addresses) {
         SessionSite site;
         site.machine = std::move(made);
         site.workers = [machine] { return machine->workers(); };
-        site.hosts = machine->names();
+        site.host_name = [machine](int host) { return machine->name_of(host); };
         site.launch = [machine](WorkerIndex, std::span<const int> devices) { return machine->spec(devices); };
         site.executor = [hosts,
                          tag = request.tag](ExecutionListener listener) -> Result<std::unique_ptr<SessionExecutor>> {

@@ -48,7 +48,7 @@ void Attempts::begin(WorkerIndex index, Job& job) {
     Allocation allocation{
         reservation.footprint, "", reservation.alone, needs.micro_batches, worker.environment, forecast(worker, trial),
         worker.start.count()};
-    std::string where = "cpu " + std::to_string(parts.hosts.empty() ? index : worker.number);
+    std::string where = "cpu " + std::to_string(parts.host_name ? worker.number : index);
     if (!is_host(reservation.device)) {
         where = "gpu ";
         for (const int device : devices_of(reservation)) {

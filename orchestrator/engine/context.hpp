@@ -82,8 +82,8 @@ struct EngineParts {
     std::map<int, DeviceCalibration> calibrations = {};
     /// Returns true if a host may still join, so that trials that fit no present host wait. Not set: none may.
     std::function<bool()> awaits_hosts = {};
-    /// Names of the hosts; empty where there is one, which needs no name.
-    std::vector<std::string> hosts = {};
+    /// Returns the name of a host of the machine. Not set where there is one, which needs no name.
+    std::function<std::string(int host)> host_name = {};
 };
 
 struct EngineContext {

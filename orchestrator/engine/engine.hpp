@@ -33,6 +33,9 @@ class Engine {
     /// Launches the first workers and trials. Call it once, after the ledger's replay.
     void start();
     void on(WorkerIndex index, const execution::Event& event);
+    /// Raises the largest number of workers at once, where a host has joined.
+    void grow(int workers) { pool_.grow(workers); }
+
     /// Checks silent workers, measurements, lost devices and the time budget. Call it about once a second.
     void tick();
     /// Starts a trial that was proposed in the background (EngineParts::proposal_ready).

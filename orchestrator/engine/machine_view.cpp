@@ -43,11 +43,11 @@ std::string MachineView::id_of(int device) const {
 }
 
 std::string MachineView::host_name_of(int place) const {
-    const auto& names = context_.parts.hosts;
-    if (names.empty()) return {};
+    const auto& name = context_.parts.host_name;
+    if (!name) return {};
     const int host =
         is_host(place) ? on_host(place) : with_device(place, [](const Accelerator& one) { return one.host; });
-    return names.at(static_cast<std::size_t>(host));
+    return name(host);
 }
 
 bool MachineView::is_unified(int device) const {

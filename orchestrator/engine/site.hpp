@@ -25,14 +25,14 @@ namespace hpo {
 
 struct SessionSite {
     std::unique_ptr<SessionMachine> machine;
-    std::function<int()> workers;  ///< at once, asked when the session begins
+    std::function<int()> workers;  ///< at once; asked when the session begins and every second, as hosts may join
     /// Called once, and before any launch. The machine outlives the executor.
     std::function<Result<std::unique_ptr<SessionExecutor>>(ExecutionListener)> executor;
     /// Returns the launch of a worker for accelerators of the machine, or for the cores of a host.
     std::function<LaunchSpec(WorkerIndex, std::span<const int> devices)> launch;
     std::vector<std::vector<int>> cores;         ///< as EngineParts::cores
     std::optional<ConcurrencyPlan> concurrency;  ///< as EngineParts::concurrency
-    std::vector<std::string> hosts;              ///< as EngineParts::hosts
+    std::function<std::string(int)> host_name;   ///< as EngineParts::host_name
     std::string fewer_than_asked;                ///< why `resources.parallel` trials do not run at once; else empty
 };
 

@@ -185,6 +185,7 @@ void StudySession::tick() {
     if (const std::string problem = published_.keep_folders(*executor_, held_.lock); !problem.empty())
         tell({Notice::Level::warning, 0, problem});
     sample();
+    engine_->grow(site_.workers());
     engine_->tick();
     published_.publication_is_due();
 }
@@ -287,7 +288,7 @@ EngineParts StudySession::parts() {
             .concurrency = site_.concurrency,
             .calibrations = machine_->calibrations(),
             .awaits_hosts = [this] { return machine_->awaits_hosts(); },
-            .hosts = site_.hosts};
+            .host_name = site_.host_name};
 }
 
 Machine StudySession::read_machine(std::span<const WorkerIndex> workers, std::optional<WorkerIndex> reusable) {

@@ -40,6 +40,14 @@ WorkerPool::WorkerPool(const Resources& resources, Executor& executor, const Clo
     for (WorkerIndex index = 0; index < workers; ++index) changed(index);
 }
 
+void WorkerPool::grow(int workers) {
+    const auto first = static_cast<WorkerIndex>(workers_.size());
+    if (workers <= first) return;
+    workers_.resize(static_cast<std::size_t>(workers));
+    known_.in.resize(workers_.size());
+    for (WorkerIndex index = first; index < workers; ++index) changed(index);
+}
+
 Job* WorkerPool::find(WorkerIndex index, AttemptId id) {
     std::vector<Job>& jobs = worker(index).jobs;
     const auto job = std::find_if(jobs.begin(), jobs.end(), [&](const Job& other) { return other.id == id; });

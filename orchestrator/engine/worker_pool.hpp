@@ -76,6 +76,9 @@ class WorkerPool {
     /// All references outlive the pool. `workers` is the largest number of workers at once.
     WorkerPool(const Resources& resources, Executor& executor, const Clock& clock, Placement& placement, int workers);
 
+    /// Raises the largest number of workers at once.
+    void grow(int workers);
+
     [[nodiscard]] const std::vector<Worker>& workers() const { return workers_; }
     [[nodiscard]] const Worker& at(WorkerIndex index) const { return workers_.at(static_cast<std::size_t>(index)); }
     /// Returns the job of an attempt; nullptr if the worker does not have it. Not for changes that placement must know.
