@@ -13,8 +13,9 @@
 namespace hpo::cluster {
 
 struct Address {
-    std::string name;                  ///< for users; no two are the same
-    std::vector<std::string> command;  ///< starts an agent there, whose standard input and output are the command's
+    std::string name;  ///< for users; no two are the same
+    /// Starts an agent there, whose standard input and output are the command's. Empty: the agent has joined by itself.
+    std::vector<std::string> command;
 };
 
 /// Returns the variable of that name; nothing: it is not set.

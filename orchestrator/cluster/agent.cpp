@@ -23,6 +23,7 @@
 #include "hpo/clock.hpp"
 #include "hpo/descriptor.hpp"
 #include "hpo/lines.hpp"
+#include "hpo/printable.hpp"
 #include "hpo/version.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/cluster/codec.hpp"
@@ -183,6 +184,7 @@ class Agent {
     void refuse(const std::string& reason) {
         if (std::exchange(over_, true)) return;
         status_ = 1;
+        std::fprintf(stderr, "hpo: %s\n", printable(reason).c_str());  // for who has started it
         send(from_agent::Refused{reason});
     }
 

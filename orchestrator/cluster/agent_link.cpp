@@ -1,6 +1,7 @@
 #include "orchestrator/cluster/agent_link.hpp"
 
-#include <spawn.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,9 +12,9 @@
 #include <csignal>
 #include <thread>
 
-#include "hpo/descriptor.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/version.hpp"
+#include "orchestrator/cluster/agent_process.hpp"
 #include "orchestrator/cluster/codec.hpp"
 #include "orchestrator/cluster/why_ended.hpp"
 
@@ -55,40 +56,26 @@ int AgentLink::start(const std::vector<std::string>& command) {
     if (!make_pipe(orders_read, orders_write) || !make_pipe(events_read, events_write) ||
         !make_pipe(errors_read, errors_write))
         return errno;
-    std::vector<std::string> words = command;
-    program_ = words.front();
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, orders_read.get(), STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&files, events_write.get(), STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&files, errors_write.get(), STDERR_FILENO);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    sigset_t none, defaults;
-    sigemptyset(&none);
-    sigemptyset(&defaults);
-    for (const int number : {SIGPIPE, SIGXFSZ, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&defaults, number);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &defaults);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    const int error = ::posix_spawnp(&pid_, words.front().c_str(), &files, &attributes, arguments.data(), environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&files);
-    if (error != 0) {
-        pid_ = 0;
+    program_ = command.front();
+    if (const int error = start_process(command, orders_read.get(), events_write.get(), errors_write.get(), pid_))
         return error;
-    }
-    orders_.assign(orders_write.release());
-    events_.assign(events_read.release());
     errors_.assign(errors_read.release());
+    begin(std::move(orders_write), std::move(events_read));
+    read_errors();
+    return 0;
+}
+
+void AgentLink::adopt(Descriptor orders, Descriptor events) {
+    ends_with_ = Descriptor(::fcntl(events.get(), F_DUPFD_CLOEXEC, 3));
+    begin(std::move(orders), std::move(events));
+}
+
+void AgentLink::begin(Descriptor orders, Descriptor events) {
+    orders_.assign(orders.release());
+    events_.assign(events.release());
     queued_ = encode(Opening{stream_version, version});
     write();
     read();
-    read_errors();
-    return 0;
 }
 
 void AgentLink::read() {
@@ -210,6 +197,7 @@ void AgentLink::close() {
 }
 
 bool AgentLink::wait(std::chrono::steady_clock::time_point deadline) {
+    if (ends_with_) return drained(deadline);
     for (milliseconds pause(1); !reaped(); pause = std::min(2 * pause, longest_pause)) {
         if (std::chrono::steady_clock::now() >= deadline) return false;
         std::this_thread::sleep_for(pause);
@@ -217,8 +205,23 @@ bool AgentLink::wait(std::chrono::steady_clock::time_point deadline) {
     return true;
 }
 
+/// Reads what an adopted agent still sends, which nobody wants any more, until its end.
+bool AgentLink::drained(std::chrono::steady_clock::time_point deadline) {
+    while (ends_with_) {
+        const auto left = std::chrono::duration_cast<milliseconds>(deadline - std::chrono::steady_clock::now());
+        pollfd events{ends_with_.get(), POLLIN, 0};
+        const int ready = ::poll(&events, 1, static_cast<int>(std::max<milliseconds::rep>(0, left.count())));
+        if (ready == 0) return false;
+        if (ready < 0 && errno == EINTR) continue;
+        const ssize_t size = ready < 0 ? 0 : ::read(ends_with_.get(), buffer_.data(), buffer_.size());
+        if (size == 0 || (size < 0 && errno != EINTR && errno != EAGAIN)) ends_with_.reset();
+    }
+    return true;
+}
+
 void AgentLink::destroy() {
     if (pid_ != 0) ::kill(pid_, SIGKILL);
+    ends_with_.reset();
 }
 
 }  // namespace hpo::cluster

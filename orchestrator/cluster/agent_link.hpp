@@ -1,4 +1,5 @@
-// The orchestrator's end of an agent: the process that starts it (itself, ssh or srun) and the frames through it.
+// The orchestrator's end of an agent: the process that starts it (itself, ssh or srun) and the frames through it. An
+// agent that has joined by itself has no process here.
 #pragma once
 
 #include <sys/types.h>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "hpo/descriptor.hpp"
 #include "orchestrator/cluster/messages.hpp"
 #include "orchestrator/cluster/stream.hpp"
 
@@ -32,21 +34,26 @@ class AgentLink : public std::enable_shared_from_this<AgentLink> {
     /// Starts the command in a session of its own, so that signals of the terminal (Ctrl-C) reach the orchestrator
     /// alone. Returns an errno.
     int start(const std::vector<std::string>& command);
+    /// Takes over an agent that another process has started: what is written to `orders` reaches it, and `events` ends
+    /// when it has ended.
+    void adopt(Descriptor orders, Descriptor events);
     void send(const ToAgent& message);
     /// Closes the agent's standard input, at which it ends its workers and itself. No callback follows.
     void close();
     /// Returns false if the process has not ended by then.
     bool wait(std::chrono::steady_clock::time_point deadline);
-    /// Sends SIGKILL to the process.
+    /// Sends SIGKILL to the process; gives an adopted agent up.
     void destroy();
 
    private:
+    void begin(Descriptor orders, Descriptor events);
     void read();
     void read_errors();
     void write();
     void ended();
     void await_end(std::chrono::milliseconds pause, std::chrono::milliseconds left);
     bool reaped();
+    bool drained(std::chrono::steady_clock::time_point deadline);
     void report();
     [[nodiscard]] bool has_another_version() const;
     [[nodiscard]] std::string why() const;
@@ -56,9 +63,10 @@ class AgentLink : public std::enable_shared_from_this<AgentLink> {
     boost::asio::posix::stream_descriptor orders_, events_, errors_;
     StreamReader stream_;
     std::string buffer_, error_buffer_, queued_, writing_;
-    std::string program_;  ///< of the command
-    std::string printed_;  ///< the last of its standard error
-    std::string wrong_;    ///< why its frames were refused
+    std::string program_;   ///< of the command
+    std::string printed_;   ///< the last of its standard error
+    std::string wrong_;     ///< why its frames were refused
+    Descriptor ends_with_;  ///< of an adopted agent: the descriptor of its events once more, which close() leaves open
     pid_t pid_ = 0;
     int status_ = 0;  ///< as waitpid gives it
 };

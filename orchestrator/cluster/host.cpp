@@ -21,6 +21,8 @@ std::pair<std::string, std::string> Host::state_text(HostClock::time_point now) 
     switch (state) {
         case State::aside:
             return {"set aside", reason};
+        case State::left:
+            return {"left", reason};
         case State::resting:
             return {"awaited", reason};
         case State::starting:

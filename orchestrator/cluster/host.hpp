@@ -17,7 +17,8 @@ namespace hpo::cluster {
 using HostClock = std::chrono::steady_clock;
 
 struct Host {
-    enum class State { starting, up, resting, aside };
+    /// `left`: an agent that had joined has ended; another one may join from that host.
+    enum class State { starting, up, resting, aside, left };
 
     Address address;
     State state = State::starting;
@@ -35,9 +36,11 @@ struct Host {
     };
     std::vector<Slot> slots;
 
+    /// Returns true if its agent was not started by this process, but has joined.
+    [[nodiscard]] bool joins() const { return address.command.empty(); }
     [[nodiscard]] int devices() const { return static_cast<int>(reading.accelerators.size()); }
     /// Returns true if the host has not answered yet, and may.
-    [[nodiscard]] bool is_awaited() const { return !first_device && state != State::aside; }
+    [[nodiscard]] bool is_awaited() const { return !first_device && state != State::aside && state != State::left; }
     /// Returns true if no reading has come for a while.
     [[nodiscard]] bool is_silent(HostClock::time_point now) const;
     /// Returns its state, and the reason, for people and programs (DeviceReservation).

@@ -10,6 +10,9 @@
 #include <utility>
 
 #include "hpo/clock.hpp"
+#include "hpo/shell_word.hpp"
+#include "hpo/version.hpp"
+#include "orchestrator/cluster/join_file.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo::cluster {
@@ -31,7 +34,8 @@ constexpr milliseconds destroyed_within{2000};
 
 }  // namespace
 
-Hosts::Hosts(const SiteRequest& request, std::vector<Address> addresses) : request_(request) {
+Hosts::Hosts(const SiteRequest& request, std::vector<Address> addresses, std::unique_ptr<Listener> listener)
+    : request_(request), door_(std::move(listener)) {
     for (Address& address : addresses) {
         hosts_.emplace_back();
         hosts_.back().address = std::move(address);
@@ -40,10 +44,13 @@ Hosts::Hosts(const SiteRequest& request, std::vector<Address> addresses) : reque
 
 Hosts::~Hosts() { end(destroyed_within); }
 
-void Hosts::start_agents(ExecutionListener listener) {
+Result<void> Hosts::start_agents(ExecutionListener listener) {
     listener_ = std::move(listener);
     opened_ = HostClock::now();
+    if (door_)
+        if (const auto open = open_door(); !open) return open;
     for (std::size_t i = 0; i < hosts_.size(); ++i) start(i);
+    return {};
 }
 
 void Hosts::poll() {
@@ -60,8 +67,8 @@ void Hosts::poll() {
         if (host.state == Host::State::up && now - host.begun > forgets_failures_after) host.failures = 0;
         if (host.state == Host::State::resting && now - host.heard >= starts_again_after) start(i);
         if (host.state == Host::State::starting && now - host.begun > hello_within)
-            set_aside(
-                i, "its agent did not answer within 60 s; see whether " + host.address.command.front() + " reaches it");
+            set_aside(i, "its agent did not answer within 60 s" +
+                             (host.joins() ? "" : "; see whether " + host.address.command.front() + " reaches it"));
         if (host.state == Host::State::up && is_over(now - host.heard, orchestrator_waits))
             lose(i, "its agent was silent for 30 s", true);
     }
@@ -71,6 +78,7 @@ void Hosts::poll() {
 std::vector<DeviceNotice> Hosts::take_notices() { return std::exchange(notices_, {}); }
 
 std::string Hosts::gone() const {
+    if (door_) return {};  // others may join
     std::string reasons;
     for (const Host& host : hosts_) {
         if (host.state != Host::State::aside) return {};
@@ -137,6 +145,9 @@ std::vector<std::string> Hosts::end(milliseconds within) {
         if (host.link && !host.link->wait(deadline + within)) left.push_back("the agent of " + host.address.name);
         host.link.reset();
     }
+    door_.reset();
+    std::error_code ignored;
+    if (!join_file_.empty()) std::filesystem::remove(join_file_, ignored);
     return left;
 }
 
@@ -151,6 +162,7 @@ void Hosts::try_to_begin(HostClock::time_point now) {
         std::any_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.state == Host::State::up; });
     if (!awaited.empty() && waited > told_after && !std::exchange(told_, true))
         notices_.push_back({true, "waits for the agents of " + awaited});
+    if (awaited.empty() && !any_up && door_) return;  // for the first that joins
     if (!awaited.empty() && (waited <= begins_after || !any_up)) return;
     if (!awaited.empty()) notices_.push_back({true, "begins without " + awaited + "; what answers later joins"});
     begun_ = true;
@@ -158,6 +170,12 @@ void Hosts::try_to_begin(HostClock::time_point now) {
                              [](const Host& host) { return host.state != Host::State::aside && host.hello.on_device; });
     for (const Host& host : hosts_)
         if (const std::string text = unused_part(host); !text.empty()) notices_.push_back({true, text});
+}
+
+std::string Hosts::waits_to_begin() const {
+    if (begun_) return {};
+    const std::string names = names_of_awaited();
+    return names.empty() && door_ ? "hosts that join (hpo agent --join " + join_file_.string() + ")" : names;
 }
 
 /// Names of the hosts that have not answered yet, and may.
@@ -191,19 +209,84 @@ void Hosts::start(std::size_t index) {
     host.state = Host::State::starting;
     host.begun = host.heard = HostClock::now();
     host.goodbye.reset();
-    host.link = std::make_shared<AgentLink>(
+    host.link = new_link(index);
+    if (const int error = host.link->start(host.address.command); error != 0)
+        return set_aside(
+            index, "cannot start " + host.address.command.front() + ": " + std::strerror(error) + "; install it here");
+    set_up(index);
+}
+
+std::shared_ptr<AgentLink> Hosts::new_link(std::size_t index) {
+    return std::make_shared<AgentLink>(
         request_.loop, AgentLink::Callbacks{[this, index](FromAgent&& message) { take(index, std::move(message)); },
                                             [this, index](const std::string& why, bool another_version) {
                                                 ended(index, why, another_version);
                                             }});
-    if (const int error = host.link->start(host.address.command); error != 0)
-        return set_aside(
-            index, "cannot start " + host.address.command.front() + ": " + std::strerror(error) + "; install it here");
+}
+
+void Hosts::set_up(std::size_t index) {
+    Host& host = hosts_[index];
     std::error_code failed;
     host.link->send(to_agent::Setup{
         write_study(request_.study), std::filesystem::absolute(request_.folder.path, failed).string(),
         std::filesystem::current_path(failed).string(), tag_of(host),
         std::min(alive_every, request_.study.resources.progress_timeout / 3), static_cast<int>(hosts_.size())});
+}
+
+// ---- Agents that join.
+
+/// Writes the join file, and lets agents in.
+Result<void> Hosts::open_door() {
+    std::error_code failed;
+    join_file_ = std::filesystem::absolute(request_.folder.path / join_file_name, failed);
+    if (const auto written = write_join_file(
+            join_file_, {request_.study.name, version, door_->addresses(), door_->port(), door_->key()});
+        !written)
+        return written;
+    notices_.push_back({false, "listens at port " + std::to_string(door_->port()) +
+                                   "; on another host: hpo agent --join " + shell_word(join_file_.string())});
+    const auto post = [this, alive = std::weak_ptr<bool>(alive_)](auto work) {
+        asio::post(request_.loop, [alive, work = std::move(work)]() mutable {
+            if (!alive.expired()) work();
+        });
+    };
+    return door_->start({.joined =
+                             [this, post](Listener::Joined agent) {
+                                 post([this, shared = std::make_shared<Listener::Joined>(std::move(agent))] {
+                                     joined(std::move(*shared));
+                                 });
+                             },
+                         .refused =
+                             [this, post](const std::string& text) {
+                                 post([this, text] { notices_.push_back({true, text}); });
+                             }});
+}
+
+void Hosts::joined(Listener::Joined agent) {
+    const std::size_t index = place_for(agent.host);
+    Host& host = hosts_[index];
+    host.state = Host::State::starting;
+    host.begun = host.heard = HostClock::now();
+    host.goodbye.reset();
+    host.link = new_link(index);
+    host.link->adopt(std::move(agent.orders), std::move(agent.events));
+    set_up(index);
+}
+
+/// Returns the index of the host from which an agent joins. A host that has left takes its place again, so that its
+/// accelerators keep theirs. Several agents of one host get a number behind its name.
+std::size_t Hosts::place_for(const std::string& name) {
+    for (int number = 1;; ++number) {
+        const std::string wanted = number == 1 ? name : name + "-" + std::to_string(number);
+        const auto found =
+            std::find_if(hosts_.begin(), hosts_.end(), [&](const Host& host) { return host.address.name == wanted; });
+        if (found == hosts_.end()) {
+            hosts_.emplace_back();
+            hosts_.back().address.name = wanted;
+            return hosts_.size() - 1;
+        }
+        if (found->joins() && !found->link) return static_cast<std::size_t>(found - hosts_.begin());
+    }
 }
 
 void Hosts::take(std::size_t index, FromAgent&& message) {
@@ -215,6 +298,7 @@ void Hosts::take(std::size_t index, FromAgent&& message) {
                        const bool known = host.first_device.has_value();
                        if (known && static_cast<int>(hello.reading.accelerators.size()) != host.devices())
                            return set_aside(index, "it came back with other devices; hpo stop and hpo run use them");
+                       if (known && host.joins()) notices_.push_back({false, host.address.name + " has joined again"});
                        host.reading = hello.reading;
                        host.hello = std::move(hello);
                        if (!known) take_first_answer(index);
@@ -239,8 +323,9 @@ void Hosts::take_first_answer(std::size_t index) {
     host.first_device = devices_;
     devices_ += host.devices();
     answered_.push_back(index);
-    if (!begun_) return;
+    if (!begun_ && !host.joins()) return;
     notices_.push_back({false, host.address.name + " has joined"});
+    if (!begun_) return;
     if (const std::string text = unused_part(host); !text.empty()) notices_.push_back({true, text});
 }
 
@@ -267,6 +352,10 @@ void Hosts::ended(std::size_t index, const std::string& why, bool another_versio
 /// Takes in that the agent is gone or silent.
 void Hosts::lose(std::size_t index, const std::string& reason, bool own_fault) {
     Host& host = hosts_[index];
+    if (host.joins()) {
+        notices_.push_back({own_fault, host.address.name + " has left: " + reason});
+        return drop(index, Host::State::left, reason);
+    }
     if (own_fault && ++host.failures >= most_failures) return set_aside(index, reason);
     notices_.push_back({true, host.address.name + ": " + reason + "; its agent is started again"});
     drop(index, Host::State::resting, reason);

@@ -1,14 +1,17 @@
 // The hosts of a session: an agent on each, started by a command, runs its workers and reads its machine. Agents that
-// end are started once more; a host whose agent fails twice is set aside, and the study goes on without it.
+// end are started once more; a host whose agent fails twice is set aside, and the study goes on without it. Where the
+// session listens, agents that were started elsewhere join and leave at any time.
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "orchestrator/cluster/host.hpp"
+#include "orchestrator/cluster/listener.hpp"
 #include "orchestrator/engine/site.hpp"
 
 namespace hpo::cluster {
@@ -21,20 +24,21 @@ class Hosts {
         int slot = 0;
     };
 
-    Hosts(const SiteRequest& request, std::vector<Address> addresses);
+    /// `listener`: for agents that join; nullptr: none may.
+    Hosts(const SiteRequest& request, std::vector<Address> addresses, std::unique_ptr<Listener> listener = nullptr);
     Hosts(const Hosts&) = delete;
     Hosts& operator=(const Hosts&) = delete;
     ~Hosts();
 
-    /// `listener` gets the events of workers from now on.
-    void start_agents(ExecutionListener listener);
+    /// `listener` gets the events of workers from now on. Fails where agents cannot join as they should.
+    Result<void> start_agents(ExecutionListener listener);
     /// Starts agents again, and gives up hosts that are silent. Call it every second.
     void poll();
     [[nodiscard]] std::vector<DeviceNotice> take_notices();
 
     /// The functions of SessionMachine with these names.
-    [[nodiscard]] std::string waits_to_begin() const { return begun_ ? "" : names_of_awaited(); }
-    [[nodiscard]] bool awaits() const { return !names_of_awaited().empty(); }
+    [[nodiscard]] std::string waits_to_begin() const;
+    [[nodiscard]] bool awaits() const { return door_ || !names_of_awaited().empty(); }
     [[nodiscard]] std::string gone() const;
     void leave_silent();
 
@@ -54,6 +58,11 @@ class Hosts {
     std::vector<std::string> end(std::chrono::milliseconds within);
 
    private:
+    Result<void> open_door();
+    void joined(Listener::Joined agent);
+    std::size_t place_for(const std::string& name);
+    std::shared_ptr<AgentLink> new_link(std::size_t index);
+    void set_up(std::size_t index);
     void try_to_begin(HostClock::time_point now);
     [[nodiscard]] std::string names_of_awaited() const;
     [[nodiscard]] std::string unused_part(const Host& host) const;
@@ -69,6 +78,8 @@ class Hosts {
     void tell_lost(WorkerIndex worker, const std::string& reason);
 
     SiteRequest request_;
+    std::unique_ptr<Listener> door_;  ///< for agents that join
+    std::filesystem::path join_file_;
     std::vector<Host> hosts_;
     std::vector<std::size_t> answered_;
     int devices_ = 0;               ///< of these

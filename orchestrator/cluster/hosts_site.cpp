@@ -21,10 +21,16 @@ Result<Study> for_several_hosts(Study study) {
     return study;
 }
 
-OpenSite open_hosts(std::vector<Address> addresses) {
-    return [addresses = std::move(addresses)](const SiteRequest& request) -> Result<SessionSite> {
+OpenSite open_hosts(std::vector<Address> addresses, std::optional<ListenAt> listen) {
+    return [addresses = std::move(addresses), listen](const SiteRequest& request) -> Result<SessionSite> {
         raise_soft_limits();
-        const auto hosts = std::make_shared<Hosts>(request, addresses);
+        std::unique_ptr<Listener> door;
+        if (listen) {
+            auto open = Listener::open(*listen);
+            if (!open) return open.error();
+            door = *std::move(open);
+        }
+        const auto hosts = std::make_shared<Hosts>(request, addresses, std::move(door));
         auto made = std::make_unique<HostsMachine>(hosts, request.study.resources);
         const HostsMachine* machine = made.get();
         SessionSite site;
@@ -36,7 +42,7 @@ OpenSite open_hosts(std::vector<Address> addresses) {
                          tag = request.tag](ExecutionListener listener) -> Result<std::unique_ptr<SessionExecutor>> {
             auto folder = PrivateFolder::make(tag);
             if (!folder) return folder.error();
-            hosts->start_agents(std::move(listener));
+            if (const auto started = hosts->start_agents(std::move(listener)); !started) return started.error();
             return std::unique_ptr<SessionExecutor>(std::make_unique<HostsExecutor>(hosts, tag, *std::move(folder)));
         };
         return site;

@@ -37,7 +37,7 @@ std::string amount(std::int64_t bytes, const Unit& unit) {
 
 std::string numbers(const Pool& pool) {
     const std::string state = state_text(pool.state, pool.reason);
-    if (pool.state == "awaited" || pool.state == "set aside") return state;
+    if (pool.state == "awaited" || pool.state == "set aside" || pool.state == "left") return state;
     const Unit unit = unit_for(pool.capacity);
     std::string text =
         amount(pool.reserved, unit) + " of " + amount(pool.capacity, unit) + " " + unit.name + " reserved";

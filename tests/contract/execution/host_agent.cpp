@@ -1,5 +1,8 @@
 #include "tests/contract/execution/host_agent.hpp"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -7,15 +10,45 @@
 #include <stdexcept>
 
 #include "orchestrator/cluster/agent.hpp"
+#include "orchestrator/cluster/agent_process.hpp"
 #include "orchestrator/cluster/hosts_site.hpp"
+#include "orchestrator/cluster/join_file.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo::testing_execution {
 
-bool tests_hosts() {
+namespace {
+
+bool asked_for(const char* executor) {
     const char* asked = std::getenv("HPO_TEST_EXECUTOR");
-    return asked != nullptr && std::strcmp(asked, "hosts") == 0;
+    return asked != nullptr && std::strcmp(asked, executor) == 0;
 }
+
+/// A folder for the join file, which goes with the program.
+const std::filesystem::path& folder_of_joins() {
+    static const struct Folder {
+        std::filesystem::path path =
+            std::filesystem::temp_directory_path() / ("hpo-joins-" + std::to_string(::getpid()));
+        Folder() { std::filesystem::create_directories(path); }
+        ~Folder() { std::filesystem::remove_all(path); }
+    } folder;
+    return folder.path;
+}
+
+/// Starts an agent that joins. The system gives it to another parent, since the test waits for no child.
+void start_joining_agent() {
+    const std::string file = folder_of_joins() / cluster::join_file_name;
+    pid_t shell = 0;
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+    if (cluster::start_process({"/bin/sh", "-c", "\"$0\" \"$@\" 2> /dev/null &", self, joining_agent_command, file},
+                               STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, shell) != 0)
+        throw std::runtime_error("cannot start an agent");
+    (void)::waitpid(shell, nullptr, 0);
+}
+
+}  // namespace
+
+bool tests_hosts() { return asked_for("hosts") || asked_for("joined"); }
 
 OnAHost make_on_a_host(boost::asio::io_context& loop, const std::string& tag, ExecutionListener listener) {
     // The study is only what an agent needs to begin: the tests launch commands of their own.
@@ -23,14 +56,18 @@ OnAHost make_on_a_host(boost::asio::io_context& loop, const std::string& tag, Ex
         "{study: x, objective: {metric: loss, direction: minimize}, space: {x: {type: float, low: 0.0, high: 1.0}}, "
         "worker: {command: [\"true\"]}, budget: {trials: 1, epochs: 1}, resources: {backend: cpu}}",
         "study.yaml");
-    static const StudyFolder folder{std::filesystem::temp_directory_path()};
+    static const StudyFolder folder{folder_of_joins()};
     static const Programs programs{"/proc/self/exe", "", ""};
-    const OpenSite open = cluster::open_hosts({{"a", {"/proc/self/exe", agent_command}}});
+    const bool joins = asked_for("joined");
+    const OpenSite open = joins ? cluster::open_hosts({}, cluster::ListenAt{"127.0.0.1", 0})
+                                : cluster::open_hosts({{"a", {"/proc/self/exe", agent_command}}});
     auto site = open({loop, study, folder, programs, tag, [](const DeviceNotice&) {}});
     if (!site) throw std::runtime_error(site.error().message);
     auto executor = site->executor(std::move(listener));
     if (!executor) throw std::runtime_error(executor.error().message);
+    if (joins) start_joining_agent();
     while (!site->machine->waits_to_begin().empty()) {
+        if (loop.stopped()) loop.restart();  // nothing was left to wait for but an agent that joins
         loop.run_one_for(std::chrono::milliseconds(100));
         (void)site->machine->poll(Seconds(0));
     }

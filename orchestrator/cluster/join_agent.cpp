@@ -1,0 +1,271 @@
+#include "orchestrator/cluster/join_agent.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "hpo/interrupted.hpp"
+#include "hpo/printable.hpp"
+#include "hpo/result.hpp"
+#include "orchestrator/cluster/agent.hpp"
+#include "orchestrator/cluster/agent_process.hpp"
+#include "orchestrator/cluster/join_file.hpp"
+#include "orchestrator/cluster/relay.hpp"
+#include "orchestrator/devices/host.hpp"
+#include "orchestrator/engine/text.hpp"
+
+namespace hpo {
+
+namespace {
+
+using namespace cluster;
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+using std::chrono::milliseconds;
+
+constexpr milliseconds connected_within{5000};
+constexpr milliseconds first_retry{50}, longest_retry{1000};
+constexpr milliseconds told_within{5000};  ///< the orchestrator, of the agent's end
+constexpr milliseconds child_ends_within{5000};
+
+void say(const std::string& text) { std::fprintf(stderr, "hpo: %s\n", printable(text).c_str()); }
+
+/// The name of a node of Slurm is its own, also where several share a machine.
+std::string own_name() {
+    const char* node = std::getenv("SLURMD_NODENAME");
+    return node != nullptr && *node != '\0' ? node : host_name();
+}
+
+class JoiningAgent {
+   public:
+    JoiningAgent(JoinFile file, std::filesystem::path hpo)
+        : file_(std::move(file)), hpo_(std::move(hpo)), tls_(tls_of(TlsRole::client, key_bytes(file_.key))) {}
+    ~JoiningAgent() {
+        if (relay_) relay_->close();
+        reap();
+    }
+
+    int run() {
+        heed_signals();
+        connect();
+        loop_.run();
+        if (!problem_.empty()) throw Fatal(problem_, relay_ ? 1 : 2);
+        return finish();
+    }
+
+   private:
+    // ---- Connections.
+
+    [[nodiscard]] std::string target() const { return file_.addresses[at_] + " port " + std::to_string(file_.port); }
+
+    void connect() {
+        error_code error;
+        const auto address = asio::ip::make_address(file_.addresses[at_], error);
+        if (error) return failed(TlsLink::End::broken, "no address");
+        socket_ = tcp::socket(loop_);
+        limit_.expires_after(connected_within);
+        limit_.async_wait([this](error_code ended) {
+            if (ended) return;
+            error_code ignored;
+            socket_.close(ignored);
+            if (link_) {
+                link_->close();
+                failed(TlsLink::End::broken, "no answer within 5 s");
+            }
+        });
+        socket_.async_connect(tcp::endpoint(address, file_.port), [this](error_code refused) {
+            if (stopped_) return;
+            if (refused == asio::error::operation_aborted) return failed(TlsLink::End::broken, "no answer within 5 s");
+            // Nobody listens there: the orchestrator listens as long as it lives.
+            if (refused)
+                return failed(
+                    relay_ && refused == asio::error::connection_refused ? TlsLink::End::refused : TlsLink::End::broken,
+                    refused.message());
+            prepare(socket_);
+            shake();
+        });
+    }
+
+    void shake() {
+        link_ = std::make_shared<TlsLink>(std::move(socket_), tls_);
+        link_->tell({.open =
+                         [this] {
+                             link_->send(JoinKind::join, encode(Join{session_, relay_ ? "" : own_name(),
+                                                                     relay_ ? relay_->received() : 0}));
+                         },
+                     .frame = [this](JoinKind kind, std::string_view payload) { answered(kind, payload); },
+                     .ended =
+                         [this](TlsLink::End end, const std::string& why) {
+                             failed(end, end == TlsLink::End::refused && !why.starts_with("it ")
+                                             ? "it does not have the key of the join file (" + why + ")"
+                                             : why);
+                         }});
+        link_->start(TlsRole::client);
+    }
+
+    void answered(JoinKind kind, std::string_view payload) {
+        const auto link = std::exchange(link_, nullptr);
+        limit_.cancel();
+        const auto welcome = kind == JoinKind::welcome ? decode_welcome(payload) : Result<Welcome>(Error{});
+        if (!welcome) {
+            link->close();
+            return failed(TlsLink::End::refused,
+                          kind == JoinKind::refused ? printable(payload) : "it gives no answer that is understood");
+        }
+        const bool again = relay_ != nullptr;
+        if (!again) {
+            session_ = welcome->session;
+            if (!start_child()) return link->close();
+        }
+        if (!relay_->attach(link, welcome->received))
+            return give_up("what the orchestrator has missed is not kept any more");
+        retry_ = first_retry;
+        say(again ? "connected again" : "joined " + file_.study + " at " + target() + "; Ctrl-C leaves it");
+    }
+
+    /// A connection could not be made, or another one is needed.
+    void failed(TlsLink::End end, const std::string& why) {
+        limit_.cancel();
+        link_.reset();
+        if (stopped_) return;
+        if (!relay_) {
+            tried_ += (tried_.empty() ? "" : "; ") + target() + ": " + why;
+            if (++at_ < file_.addresses.size()) return connect();
+            return give_up("cannot join " + file_.study + ": " + tried_ + (end == TlsLink::End::refused ? "" : cure_));
+        }
+        if (end == TlsLink::End::refused) return give_up("the orchestrator of " + file_.study + " is gone: " + why);
+        pause_.expires_after(retry_);
+        retry_ = std::min(2 * retry_, longest_retry);
+        pause_.async_wait([this](error_code ended) {
+            if (!ended && !stopped_) connect();
+        });
+    }
+
+    // ---- The agent.
+
+    bool start_child() {
+        Descriptor orders_read, orders_write, events_read, events_write;
+        if (!make_pipe(orders_read, orders_write) || !make_pipe(events_read, events_write))
+            return give_up(std::string("no descriptors are left: ") + std::strerror(errno)), false;
+        if (const int error = start_process({hpo_.string(), agent_command}, orders_read.get(), events_write.get(),
+                                            STDERR_FILENO, child_))
+            return give_up("cannot start " + hpo_.string() + ": " + std::strerror(error)), false;
+        relay_ = std::make_shared<Relay>(loop_, std::move(events_read), std::move(orders_write));
+        relay_->start({.broken = [this](TlsLink::End end, const std::string& why) { broken(end, why); },
+                       .peer_ended = [this] { study_ended_ = true; },
+                       .in_ended = [this] { stop_within(told_within); },
+                       .out_gone = {},
+                       .over = [this] { stop_within(told_within); }});  // the orchestrator closes the connection then
+        return true;
+    }
+
+    void broken(TlsLink::End end, const std::string& why) {
+        if (stopped_) return;
+        if (child_ended_ && (study_ended_ || end == TlsLink::End::refused)) return stop();
+        if (end == TlsLink::End::refused) return give_up(why);
+        say("the connection to " + target() + " broke (" + why + "); trying again");
+        failed(end, why);
+    }
+
+    /// The child has ended; what it has said last is sent.
+    void stop_within(milliseconds time) {
+        if (std::exchange(child_ended_, true)) return;
+        if (!relay_->is_attached() && !study_ended_ && !signalled_) return stop();
+        end_.expires_after(time);
+        end_.async_wait([this](error_code ended) {
+            if (!ended) stop();
+        });
+    }
+
+    void give_up(const std::string& why) {
+        problem_ = why;
+        stop();
+    }
+
+    void stop() {
+        stopped_ = true;
+        loop_.stop();
+    }
+
+    // ---- The end.
+
+    void heed_signals() {
+        signals_.async_wait([this](error_code error, int number) {
+            if (error) return;
+            const bool first = std::exchange(signalled_, number) == 0;
+            if (child_ == 0) return stop();
+            ::kill(child_, first ? SIGTERM : SIGKILL);
+            if (first) say("leaves " + file_.study + "; its trials go on elsewhere");
+            heed_signals();
+        });
+    }
+
+    /// Waits for the child, which ends its workers when its input closes.
+    int reap() {
+        int status = 0;
+        for (milliseconds waited(0); child_ != 0; waited += milliseconds(5)) {
+            const pid_t ended = ::waitpid(child_, &status, WNOHANG);
+            if (ended == child_ || (ended < 0 && errno != EINTR)) child_ = 0;
+            if (child_ != 0 && waited >= child_ends_within) ::kill(child_, SIGKILL);
+            if (child_ != 0) std::this_thread::sleep_for(milliseconds(5));
+        }
+        return status;
+    }
+
+    int finish() {
+        if (relay_) relay_->close();
+        if (child_ == 0) return exit_status_of(signalled_);
+        const int status = reap();
+        if (WIFEXITED(status) && WEXITSTATUS(status) != 0) return WEXITSTATUS(status);  // which it has explained
+        if (signalled_ != 0) return 0;
+        if (WIFSIGNALED(status)) throw Fatal("its agent died of " + signal_name(WTERMSIG(status)));
+        if (!study_ended_)
+            throw Fatal("the orchestrator of " + file_.study +
+                        " did not answer for 25 s, so that this agent has ended");
+        say(file_.study + " has ended");
+        return 0;
+    }
+
+    const std::string cure_ = "; this host must reach one of these addresses: hpo run --listen ADDRESS:PORT chooses it";
+    JoinFile file_;
+    std::filesystem::path hpo_;
+    asio::io_context loop_{1};
+    asio::signal_set signals_{loop_, SIGINT, SIGTERM, SIGHUP};
+    std::shared_ptr<asio::ssl::context> tls_;
+    std::size_t at_ = 0;  ///< the address in use
+    tcp::socket socket_{loop_};
+    asio::steady_timer limit_{loop_}, pause_{loop_}, end_{loop_};
+    milliseconds retry_ = first_retry;
+    std::shared_ptr<TlsLink> link_;  ///< until it is answered
+    std::shared_ptr<Relay> relay_;   ///< once this agent has joined
+    std::string session_, tried_, problem_;
+    pid_t child_ = 0;
+    int signalled_ = 0;
+    bool study_ended_ = false, child_ended_ = false, stopped_ = false;
+};
+
+}  // namespace
+
+int join_study(const std::filesystem::path& join_file, const std::filesystem::path& hpo) {
+    std::signal(SIGPIPE, SIG_IGN);
+    auto file = read_join_file(join_file);
+    if (!file) throw Fatal(file.error().message, 2);
+    return JoiningAgent(*std::move(file), hpo).run();
+}
+
+}  // namespace hpo

@@ -1,0 +1,165 @@
+// The pure parts of agents that join: what is sent again, the join file, the messages, and where a study listens.
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "hpo/version.hpp"
+#include "orchestrator/cluster/join_file.hpp"
+#include "orchestrator/cluster/join_messages.hpp"
+#include "orchestrator/cluster/listen_at.hpp"
+#include "orchestrator/cluster/refusals.hpp"
+#include "orchestrator/cluster/replay_window.hpp"
+
+namespace hpo::cluster {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ReplayWindow, KeepsWhatWasNotConfirmed) {
+    ReplayWindow window;
+    window.push("abc");
+    window.push("def");
+    EXPECT_EQ(window.unconfirmed(), "abcdef");
+    EXPECT_TRUE(window.confirm(2));
+    EXPECT_EQ(window.unconfirmed(), "cdef");
+    EXPECT_TRUE(window.confirm(6));
+    EXPECT_EQ(window.unconfirmed(), "");
+    window.push("g");
+    EXPECT_EQ(window.unconfirmed(), "g");
+}
+
+TEST(ReplayWindow, RefusesConfirmationsOfBytesThatWereNotSentOrAreForgotten) {
+    ReplayWindow window;
+    window.push("abcdef");
+    EXPECT_FALSE(window.confirm(7));
+    EXPECT_TRUE(window.confirm(3));
+    EXPECT_FALSE(window.confirm(2));
+    EXPECT_FALSE(window.confirm(~std::uint64_t{0}));
+    EXPECT_EQ(window.unconfirmed(), "def");
+}
+
+TEST(ReplayWindow, IsFullUntilBytesAreConfirmed) {
+    ReplayWindow window;
+    window.push(std::string(ReplayWindow::most - 1, 'x'));
+    EXPECT_FALSE(window.is_full());
+    window.push("x");
+    EXPECT_TRUE(window.is_full());
+    EXPECT_TRUE(window.confirm(1));
+    EXPECT_FALSE(window.is_full());
+}
+
+TEST(JoinMessages, AreReadAsTheyWereWritten) {
+    const Join join{"session", "node \"1\"", (std::uint64_t{1} << 40) + 1};
+    EXPECT_EQ(*decode_join(encode(join)), join);
+    const Welcome welcome{"abc", 7};
+    EXPECT_EQ(*decode_welcome(encode(welcome)), welcome);
+    EXPECT_EQ(*decode_confirm(encode_confirm(0x0123456789abcdef)), 0x0123456789abcdefU);
+}
+
+TEST(JoinMessages, OthersAreRefused) {
+    for (const char* wrong :
+         {"", "{}", "[]", R"({"session":1,"host":"a","received":0})", R"({"session":"","host":"a","received":-1})",
+          R"({"session":"","host":"a","received":0.5})"})
+        EXPECT_FALSE(decode_join(wrong)) << wrong;
+    EXPECT_FALSE(decode_join(encode(Join{"", std::string(5000, 'x'), 0})));
+    EXPECT_FALSE(decode_welcome("{\"session\":\"\"}"));
+    EXPECT_FALSE(decode_confirm("1234567"));
+    EXPECT_FALSE(decode_confirm("123456789"));
+}
+
+JoinFile example() { return {"phase1", version, {"10.0.0.5", "127.0.0.1"}, 7000, fresh_key()}; }
+
+TEST(JoinFile, IsReadAsItWasWritten) {
+    const JoinFile file = example();
+    EXPECT_EQ(*parse_join_file(text_of(file)), file);
+    EXPECT_EQ(key_bytes(file.key).size(), 32U);
+    EXPECT_NE(file.key, example().key);
+    EXPECT_EQ(key_bytes("00ff"), std::string("\0\xff", 2));
+}
+
+TEST(JoinFile, RefusesTextsOfOthers) {
+    const auto says = [](JoinFile file) { return parse_join_file(text_of(file)).error().message; };
+    JoinFile wrong = example();
+    wrong.key = "00";
+    EXPECT_THAT(says(wrong), HasSubstr("64 hexadecimal digits"));
+    wrong = example();
+    wrong.addresses.clear();
+    EXPECT_THAT(says(wrong), HasSubstr("a list of 1 to 64 addresses"));
+    wrong = example();
+    wrong.port = 0;
+    EXPECT_THAT(says(wrong), HasSubstr("'port' must be from 1 to 65535"));
+    EXPECT_EQ(parse_join_file("key: 1").error().message, "it is no JSON");
+    EXPECT_EQ(parse_join_file("[]").error().message, "no \"study\"");
+    EXPECT_FALSE(parse_join_file(std::string(70'000, ' ')));
+}
+
+class JoinFileOnDisk : public ::testing::Test {
+   protected:
+    JoinFileOnDisk() { std::filesystem::create_directory(folder_); }
+    ~JoinFileOnDisk() override { std::filesystem::remove_all(folder_); }
+    const std::filesystem::path folder_ =
+        std::filesystem::temp_directory_path() / ("hpo-join-test-" + std::to_string(::getpid()));
+    const std::filesystem::path path_ = folder_ / join_file_name;
+};
+
+TEST_F(JoinFileOnDisk, CanBeReadByItsOwnerAlone) {
+    std::ofstream(path_) << "an old one";
+    const JoinFile file = example();
+    const ::mode_t before = ::umask(0);
+    ASSERT_TRUE(write_join_file(path_, file));
+    ::umask(before);
+    struct stat info {};
+    ::stat(path_.c_str(), &info);
+    EXPECT_EQ(info.st_mode & 0777, 0600U);
+    EXPECT_EQ(*read_join_file(path_), file);
+    ::chmod(path_.c_str(), 0640);
+    EXPECT_THAT(read_join_file(path_).error().message, HasSubstr("other users can read the key"));
+}
+
+TEST_F(JoinFileOnDisk, IsRefusedWithThePathAndTheCure) {
+    EXPECT_THAT(read_join_file(path_).error().message,
+                HasSubstr("join.json: there is no such file; hpo run STUDY --listen"));
+    EXPECT_THAT(read_join_file(folder_).error().message, HasSubstr("it is no file"));
+    JoinFile old = example();
+    old.version = "0.1.0";
+    ASSERT_TRUE(write_join_file(path_, old));
+    EXPECT_THAT(read_join_file(path_).error().message,
+                HasSubstr("it is of hpo 0.1.0, and this is hpo " + std::string(version)));
+    EXPECT_THAT(write_join_file(folder_ / "no" / "folder", old).error().message, HasSubstr("No such file"));
+}
+
+TEST(ListenAt, HasAnAddressAPortBothOrNone) {
+    EXPECT_EQ(*parse_listen(""), (ListenAt{"0.0.0.0", 0}));
+    EXPECT_EQ(*parse_listen(":7000"), (ListenAt{"0.0.0.0", 7000}));
+    EXPECT_EQ(*parse_listen("10.0.0.5"), (ListenAt{"10.0.0.5", 0}));
+    EXPECT_EQ(*parse_listen("10.0.0.5:7000"), (ListenAt{"10.0.0.5", 7000}));
+    EXPECT_EQ(*parse_listen("fd00::5"), (ListenAt{"fd00::5", 0}));
+    EXPECT_EQ(*parse_listen("[fd00::5]:7000"), (ListenAt{"fd00::5", 7000}));
+    EXPECT_EQ(*parse_listen("[fd00::5]"), (ListenAt{"fd00::5", 0}));
+}
+
+TEST(ListenAt, OthersAreRefusedWithTheCure) {
+    for (const char* wrong : {"study.yaml", "host:7000", ":", "10.0.0.5:", "10.0.0.5:70000", "10.0.0.5:-1", "[", "[]",
+                              "[10.0.0.5]:1", "[fd00::5]7", "10.0.0.5:7x", "fd00::5:x"})
+        EXPECT_FALSE(parse_listen(wrong)) << wrong;
+    EXPECT_THAT(parse_listen("study.yaml").error().message, HasSubstr("--listen study.yaml: it takes an address"));
+}
+
+TEST(Refusals, AreToldAtOnceAndThenOnceAMinute) {
+    using namespace std::chrono_literals;
+    Refusals refusals;
+    const Refusals::Time begin{};
+    EXPECT_EQ(refusals.add(begin, "first"), "first");
+    EXPECT_FALSE(refusals.due(begin + 100s));
+    EXPECT_FALSE(refusals.add(begin + 1s, "second"));
+    EXPECT_FALSE(refusals.add(begin + 2s, "third"));
+    EXPECT_FALSE(refusals.due(begin + 59s));
+    EXPECT_EQ(refusals.due(begin + 60s), "third (and 1 more in the last minute)");
+    EXPECT_FALSE(refusals.add(begin + 61s, "fourth"));
+    EXPECT_EQ(refusals.add(begin + 130s, "fifth"), "fifth (and 1 more in the last minute)");
+}
+
+}  // namespace
+}  // namespace hpo::cluster
