@@ -14,6 +14,7 @@ constexpr std::array table{
             "hpo run studies/phase1.yaml --set budget.epochs=5 --fresh\n"
             "hpo run study.yaml --on ssh:gpu1,gpu2\n"
             "hpo run study.yaml --on slurm   submits a job, and follows it\n"
+            "hpo run study.yaml --listen     other hosts may join it (hpo agent)\n"
             "hpo run studies/phase1.yaml --notify 'notify-send \"$HPO_NOTIFY_TEXT\"'",
             commands::run},
     Command{"init", "Write a first study for data or a script",
@@ -120,6 +121,10 @@ constexpr std::array table{
             "hpo export phase1 --to csv -                   one row per trial; jsonl: whole trials with their steps\n"
             "hpo export phase1 --to tensorboard logs/phase1",
             commands::export_study},
+    Command{"agent", "Run trials on this host for a study that listens elsewhere",
+            "hpo agent --join runs/phase1/join.json      the file that hpo run phase1 --listen has written\n"
+            "sbatch --wrap 'hpo agent --join runs/phase1/join.json'     a job for each host that takes part",
+            commands::agent},
     Command{"devices", "List CPU and GPUs, their memory, and who uses it",
             "hpo devices                     numbers and UUIDs for resources.devices\n"
             "hpo devices --json              for programs",

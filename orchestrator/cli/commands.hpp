@@ -44,6 +44,7 @@ CommandAction importance(CLI::App& app);
 CommandAction plot(CLI::App& app);
 CommandAction report(CLI::App& app);
 CommandAction serve_studies(CLI::App& app);
+CommandAction agent(CLI::App& app);
 CommandAction devices(CLI::App& app);
 CommandAction doctor(CLI::App& app);
 CommandAction advise(CLI::App& app);

@@ -50,8 +50,9 @@ int run_command(const RunArguments& arguments) {
     if (arguments.dry_run) return print_job(arguments, written, programs);
     const std::vector<cluster::Address> hosts =
         in_a_job ? std::vector<cluster::Address>() : hosts_of(arguments, written, programs);
-    const bool here = hosts.empty() && !in_a_job;
-    const bool several = !hosts.empty() || (in_a_job && written.resources.slurm.nodes > 1);
+    const auto listen = listen_of(arguments);
+    const bool here = hosts.empty() && !listen && !in_a_job;
+    const bool several = !hosts.empty() || listen || (in_a_job && written.resources.slurm.nodes > 1);
     const Study study = several ? adapted(std::move(written)) : std::move(written);
     refuse_unready_script(study, changes.set.empty() ? arguments.file : "", here);
     if (arguments.on.starts_with("local:") && hosts.size() > 1)
@@ -92,7 +93,7 @@ int run_command(const RunArguments& arguments) {
         };
         outcome = in_a_job ? run_on_slurm(arguments, study, folder, programs, *observer, accepted)
                            : run_study(study, folder, programs, *observer, accepted,
-                                       hosts.empty() ? OpenSite(open_local_site) : cluster::open_hosts(hosts));
+                                       here ? OpenSite(open_local_site) : cluster::open_hosts(hosts, listen));
         output_problem = observer->output_problem();
     } catch (...) {
         move_back(aside, folder);
@@ -153,11 +154,18 @@ CommandAction run(CLI::App& app) {
     app.add_option("--backend", arguments->backend, "Device of trials (resources.backend): auto, cpu, cuda or opencl")
         ->check(refuse_option_as_value);
     app.add_option("-j,--jobs", arguments->jobs, "Trials at once (resources.parallel)")->check(refuse_option_as_value);
-    app.add_option("--on", arguments->on,
-                   "Where trials run: slurm (a job that is submitted, see resources.slurm; within a job, its nodes), "
-                   "ssh:HOST,HOST, local:2 (this machine twice, for tests), or local. Default: resources.hosts, else "
-                   "slurm in an allocation of several nodes, else local")
+    app.add_option(
+           "--on", arguments->on,
+           "Where trials run: slurm (a job that is submitted, see resources.slurm; within a job, its nodes), "
+           "ssh:HOST,HOST, local:2 (this machine twice, for tests), local, or join (only where hpo agent --join "
+           "runs). Default: resources.hosts, else slurm in an allocation of several nodes, else local")
         ->check(refuse_option_as_value);
+    const auto listen =
+        app.add_option("--listen", arguments->listen,
+                       "Let hpo agent --join FILE join from other hosts, at this address and port; default: all "
+                       "addresses of this host, and a free port. FILE is runs/NAME/join.json")
+            ->expected(0, 1)
+            ->type_name("[ADDRESS:PORT]");
     app.add_option("--seed", arguments->seed, "The study's seed (seed)")->check(refuse_option_as_value);
     app.add_option("--set", arguments->set, "Override one key: --set space.lr.high=0.1")
         ->take_all()
@@ -175,7 +183,10 @@ CommandAction run(CLI::App& app) {
         "1 it failed, or no trial has a value; 2 usage; 130 interrupted; 143 terminated.\n"
         "SIGQUIT (kill -QUIT PID, or Ctrl-\\ in the terminal) prints what the session waits for, and does not end it.");
     app.add_flag("-q,--quiet", arguments->quiet, "Print only the best configuration, as YAML")->excludes(json);
-    return [arguments] { return run_anywhere(*arguments); };
+    return [arguments, listen] {
+        arguments->listens = listen->count() > 0;
+        return run_anywhere(*arguments);
+    };
 }
 
 }  // namespace hpo::commands

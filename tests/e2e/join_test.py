@@ -1,0 +1,326 @@
+"""Agents that join a study from elsewhere: `hpo run --listen` and `hpo agent --join`."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import unittest
+
+from cluster_test import ClusterCase
+from harness import HPO, wait_for
+from slurm_case import SlurmCase
+
+
+class JoinCase(ClusterCase):
+    LONG = 4000
+
+    def listen(self, *more, **kinds):
+        """Starts the study, and returns once agents can join it."""
+        child = self.start("run", "study.yaml", *(more or ("--on", "join")), "--listen", "127.0.0.1", **kinds)
+        wait_for(lambda: self.join_file().exists() or child.poll() is not None)
+        return child
+
+    def join_file(self):
+        return self.folder / "runs/several/join.json"
+
+    def join(self, file=None, environment=None):
+        return self.start("agent", "--join", file or self.join_file(), environment=environment)
+
+    def log(self):
+        return (self.folder / "runs/several/hpo.log").read_text()
+
+    def at_work(self, host=None):
+        return [trial for trial in self.trials_so_far("several")
+                if trial["state"] == "running" and trial["steps"] > 0 and host in (None, trial["host"])]
+
+    def ended(self, child, status=0):
+        out, err = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, status, out + err)
+        return out + err
+
+    def address(self):
+        file = json.loads(self.join_file().read_text())
+        return file["addresses"][0], file["port"]
+
+
+class CuttingProxy:
+    """Passes connections on, and cuts each of the first ones after so many bytes."""
+
+    def __init__(self, target, cuts, after):
+        self.target, self.cuts, self.after, self.made, self.sockets = target, cuts, after, 0, []
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.port = self.server.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                near, _ = self.server.accept()
+                far = socket.create_connection(self.target)
+            except OSError:
+                return
+            self.made += 1
+            self.sockets += [near, far]
+            left = [self.after + 997 * self.made if self.made <= self.cuts else float("inf")]
+            for source, sink in ((near, far), (far, near)):
+                threading.Thread(target=self.carry, args=(source, sink, left), daemon=True).start()
+
+    def close(self):
+        for one in (self.server, *self.sockets):
+            one.close()
+
+    @staticmethod
+    def carry(source, sink, left):
+        try:
+            while left[0] > 0:
+                data = source.recv(1000)
+                if not data:
+                    break
+                left[0] -= len(data)
+                sink.sendall(data)
+        except OSError:
+            pass
+        for one in (source, sink):
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+class Joining(JoinCase):
+    def test_hosts_join_at_any_time_and_give_the_values_of_one_machine(self):
+        self.write(trials=8, epochs=200)
+        child = self.listen(environment={"SLURMD_NODENAME": "here"})
+        self.assertEqual(self.join_file().stat().st_mode & 0o777, 0o600)
+        lock = self.folder / "runs/several/lock"
+        wait_for(lambda: lock.exists() and json.loads(lock.read_text() or "{}").get("socket"))
+        wait_for(lambda: "for the agents of hosts that join (hpo agent --join " in (json.loads(self.hpo("top", "several", "--json"))["waits"] or ""))
+        first = self.join(environment={"SLURMD_NODENAME": "one"})
+        wait_for(lambda: self.at_work("one"))
+        second = self.join(environment={"SLURMD_NODENAME": "two"})
+        told = self.ended(child)
+        self.assertRegex(told, r"listens at port \d+; on another host: hpo agent --join .*/runs/several/join.json\n")
+        self.assertIn("two has joined", told)
+        self.assertIn("several has ended", self.ended(first))
+        self.ended(second)
+        several = self.assert_all_complete(8)
+        self.assertIn("two", {trial["host"] for trial in several})
+        self.assertFalse(self.join_file().exists())
+        self.assert_nobody_left()
+        self.write(name="one", trials=8, epochs=200)
+        self.hpo("run", "study.yaml", "--on", "local")
+        self.assertEqual([trial["value"] for trial in self.trials("one")], [trial["value"] for trial in several])
+
+    def test_this_machine_takes_part_unless_on_says_otherwise(self):
+        self.write(trials=2)
+        child = self.start("run", "study.yaml", "--listen")
+        self.ended(child)
+        self.assertEqual({trial["host"] for trial in self.assert_all_complete(2)}, {"local"})
+
+    def test_one_that_leaves_gives_its_trials_back_and_may_come_again(self):
+        self.write(trials=4, epochs=self.LONG)
+        child = self.listen()
+        agents = [self.join(environment={"SLURMD_NODENAME": "node"}) for _ in range(2)]
+        wait_for(lambda: self.at_work("node") and self.at_work("node-2"))
+        agents[0].send_signal(signal.SIGINT)
+        self.assertIn("leaves several; its trials go on elsewhere", self.ended(agents[0]))
+        wait_for(lambda: re.search(r"node(-2)? has left: its agent ended: its host asked it to end", self.log()))
+        left = re.search(r"(node(-2)?) has left", self.log()).group(1)
+        self.join(environment={"SLURMD_NODENAME": "node"})
+        wait_for(lambda: f"{left} has joined again" in self.log() and self.at_work(left))
+        self.hpo("stop", "several")
+        self.ended(child)
+        for agent in (agents[1], self.children[-1]):
+            self.ended(agent)
+        self.assertEqual({trial["failures"] for trial in self.trials("several")}, {0})
+        self.assert_nobody_left()
+
+    def test_killed_agents_cost_no_trial_and_a_killed_orchestrator_leaves_nobody(self):
+        self.write(trials=4, epochs=self.LONG)
+        child = self.listen()
+        agent = self.join(environment={"SLURMD_NODENAME": "node"})
+        wait_for(lambda: self.at_work("node"))
+        inner = int(pathlib.Path(f"/proc/{agent.pid}/task/{agent.pid}/children").read_text().split()[0])
+        os.kill(inner, signal.SIGKILL)
+        self.assertIn("its agent died of SIGKILL", self.ended(agent, 1))
+        wait_for(lambda: "node has left: its agent ended" in self.log())
+        agent = self.join(environment={"SLURMD_NODENAME": "node"})
+        wait_for(lambda: self.at_work("node"))
+        self.assertEqual({trial["failures"] for trial in self.trials_so_far("several")}, {0})
+        child.kill()
+        self.assertIn("the orchestrator of several is gone: Connection refused", self.ended(agent, 1))
+        self.assert_nobody_left(within=20)
+
+    def test_broken_connections_lose_nothing(self):
+        self.write(trials=6, epochs=300)
+        child = self.listen()
+        proxy = CuttingProxy(self.address(), cuts=12, after=20_000)
+        file = json.loads(self.join_file().read_text())
+        other = self.folder / "through-proxy.json"
+        other.touch(0o600)
+        other.write_text(json.dumps({**file, "port": proxy.port}))
+        agent = self.join(other)
+        self.ended(child)
+        told = self.ended(agent)
+        proxy.close()
+        self.assertGreaterEqual(proxy.made, 13)
+        self.assertGreaterEqual(told.count("connected again"), 12)
+        self.assertEqual({trial["attempt"] for trial in self.assert_all_complete(6)}, {1})
+        self.assert_nobody_left()
+
+
+class Refused(JoinCase):
+    """Whoever has no key of the study, and its agents of another kind."""
+
+    def setUp(self):
+        super().setUp()
+        self.write(trials=4, epochs=self.LONG)
+        self.child = self.listen()
+        self.agent = self.join(environment={"SLURMD_NODENAME": "node"})
+        wait_for(lambda: self.at_work("node"))
+
+    def unaffected(self):
+        """Checks that steps go on in the first attempts, and ends the study."""
+        steps = sum(trial["steps"] for trial in self.trials_so_far("several"))
+        wait_for(lambda: sum(trial["steps"] for trial in self.trials_so_far("several")) > steps)
+        memory = int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path(f"/proc/{self.child.pid}/status").read_text()).group(1))
+        self.assertLess(memory, 200 * 1024)
+        self.hpo("stop", "several")
+        self.ended(self.child)
+        self.ended(self.agent)
+        trials = self.trials("several")
+        self.assertEqual(({trial["failures"] for trial in trials}, max(trial["attempt"] for trial in trials)), ({0}, 1))
+        self.assertEqual(self.log().count("refused a connection"), 1)  # and one a minute
+        self.assert_nobody_left()
+
+    def test_a_wrong_key_is_refused_on_both_sides(self):
+        other = self.folder / "wrong.json"
+        other.touch(0o600)
+        other.write_text(json.dumps({**json.loads(self.join_file().read_text()), "key": "00" * 32}))
+        self.assertIn("it does not have the key of the join file", self.ended(self.join(other), 2))
+        wait_for(lambda: "it does not have the study's key" in self.log())
+        key = json.loads(self.join_file().read_text())["key"]
+        self.assertNotIn(key, self.log())
+        self.assertNotIn(key.encode(), b"".join(path.read_bytes() for path in pathlib.Path("/proc").glob("[0-9]*/cmdline")
+                                                if path.exists()))
+        self.unaffected()
+
+    def test_garbage_is_refused_at_once_and_takes_no_memory(self):
+        with socket.create_connection(self.address()) as other:
+            with self.assertRaises(OSError):  # the connection is closed after the first bytes
+                for _ in range(100):
+                    other.sendall(os.urandom(1 << 20))
+        wait_for(lambda: "refused a connection" in self.log())
+        self.unaffected()
+
+    def test_a_thousand_half_open_connections_keep_nobody_out(self):
+        others = [socket.create_connection(self.address()) for _ in range(900)]
+        late = self.join(environment={"SLURMD_NODENAME": "late"})
+        wait_for(lambda: "late has joined" in self.log())
+        late.send_signal(signal.SIGTERM)
+        self.ended(late)
+        for other in others:
+            other.close()
+        self.unaffected()
+
+    def test_a_recorded_stream_is_refused(self):
+        recorded = []
+        class Recorder(CuttingProxy):
+            @staticmethod
+            def carry(source, sink, left):
+                if sink.getpeername() == target:
+                    source = Tee(source)
+                CuttingProxy.carry(source, sink, left)
+        class Tee:
+            def __init__(self, one):
+                self.one = one
+            def recv(self, size):
+                data = self.one.recv(size)
+                recorded.append(data)
+                return data
+            def shutdown(self, how):
+                self.one.shutdown(how)
+        target = self.address()
+        proxy = Recorder(target, cuts=0, after=0)
+        other = self.folder / "recorded.json"
+        other.touch(0o600)
+        other.write_text(json.dumps({**json.loads(self.join_file().read_text()), "port": proxy.port}))
+        agent = self.join(other, environment={"SLURMD_NODENAME": "recorded"})
+        wait_for(lambda: "recorded has joined" in self.log())
+        agent.send_signal(signal.SIGTERM)
+        self.ended(agent)
+        proxy.close()
+        with socket.create_connection(target) as again:
+            again.settimeout(30)
+            try:
+                again.sendall(b"".join(recorded))
+                while again.recv(4096):
+                    pass
+            except OSError:
+                pass
+        wait_for(lambda: "refused a connection" in self.log())
+        self.assertEqual(self.log().count("recorded has joined"), 1)
+        self.unaffected()
+
+
+class Words(JoinCase):
+    def test_what_cannot_join_is_told_in_one_sentence(self):
+        self.hpo("agent", "--join", "no/such/file", status=2)
+        self.assertIn("no/such/file: there is no such file; hpo run STUDY --listen writes it", self.error)
+        self.write()
+        self.hpo("run", "study.yaml", "--listen", "nowhere", status=2)
+        self.assertIn("--listen nowhere: it takes an address of this host", self.error)
+        self.hpo("run", "study.yaml", "--on", "slurm", "--listen", status=2)
+        self.assertIn("give it to hpo run within the job", self.error)
+        self.assertFalse((self.folder / "runs").exists())
+        child = self.listen()
+        shutil.copy(self.join_file(), self.folder / "copy.json")
+        (self.folder / "copy.json").chmod(0o644)
+        self.hpo("agent", "--join", "copy.json", status=2)
+        self.assertIn("other users can read the key in it", self.error)
+        (self.folder / "copy.json").chmod(0o600)
+        child.send_signal(signal.SIGINT)
+        self.assertIn("interrupted while it waited for the agents of hosts that join", self.ended(child, 130))
+        self.assertFalse((self.folder / "runs/several").exists())
+        self.hpo("agent", "--join", "copy.json", status=2)
+        self.assertIn("127.0.0.1 port", self.error)
+        self.assertIn("Connection refused; this host must reach one of these addresses", self.error)
+
+    def test_a_host_without_the_folder_is_refused_there_and_here(self):
+        self.write()
+        child = self.listen()
+        hidden = f"cp {self.join_file()} /dev/shm/hpo-join-{os.getpid()}.json && mount -t tmpfs none {self.folder} && {HPO} agent --join /dev/shm/hpo-join-{os.getpid()}.json"
+        if subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode != 0:
+            self.skipTest("namespaces are not allowed here")
+        try:
+            agent = subprocess.run(["unshare", "-rm", "sh", "-c", hidden], cwd=self.folder, capture_output=True, text=True, timeout=60)
+        finally:
+            pathlib.Path(f"/dev/shm/hpo-join-{os.getpid()}.json").unlink(missing_ok=True)
+        says = f"the study's folder {self.folder}/runs/several is not there: all hosts must see it under the same path"
+        self.assertEqual(agent.returncode, 1)
+        self.assertIn(says, agent.stderr)
+        wait_for(lambda: says in self.log())
+        child.send_signal(signal.SIGINT)
+        self.ended(child, 130)
+
+
+class Pilots(SlurmCase, JoinCase):
+    def test_jobs_of_one_node_each_join_one_study(self):
+        self.write(trials=8, epochs=200)
+        child = self.listen()
+        for _ in range(3):
+            self.slurm("sbatch", "-N1", "--exclusive", "--output=slurm-%j.out", "--wrap", f"exec {HPO} agent --join {self.join_file()}")
+        told = self.ended(child)
+        wait_for(lambda: not self.slurm("squeue", "-h"))
+        trials = self.assert_all_complete(8)
+        self.assertLessEqual({trial["host"] for trial in trials}, {"node1", "node2", "node3"})
+        self.assertGreater(len({trial["host"] for trial in trials}), 1, told)
+        self.assert_nobody_left()
+
+
+if __name__ == "__main__":
+    unittest.main()
