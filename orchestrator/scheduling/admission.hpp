@@ -75,7 +75,7 @@ class Admission {
     void hold(std::int64_t order, const Reservation& reservation);
     void release(std::int64_t order);
 
-    /// Whether a worker for one device or none is idle on the place.
+    /// Whether a worker for one device or none is idle on the place, where a further one may train.
     void set_idle(int place, bool idle);
 
     /// A host and its accelerators have been read again. Returns false if it has changed in more than what is used,

@@ -57,6 +57,7 @@ void Placement::host_changed(int host) {
 void Placement::set_limits(PlacementLimits limits) {
     const PlacementLimits before = std::exchange(limits_, std::move(limits));
     if (before.parallel != limits_.parallel && machine_) set_machine(*machine_);
+    for (const auto& [place, workers] : idle_on_) tell_idle(place);
 }
 
 void Placement::set_worker(std::size_t worker, const PlacementWorker& now) {
@@ -90,8 +91,8 @@ void Placement::index(std::size_t worker, bool in) {
     if (one.idle()) {
         member(idle_);
         set_member(idle_on_, one.device, worker, in);
-        tell_idle(one.device);
     }
+    if (one.idle() || one.trials > 0) tell_idle(one.device);
     if (ready && one.planning != 0 && one.trials == 0) set_member(asked_on_, one.device, worker, in);
     if (ready && one.planning == 0 && one.trials > 0 && one.trials < one.slots && !one.exclusive)
         set_member(open_on_, one.device, worker, in);
@@ -104,7 +105,7 @@ void Placement::index(std::size_t worker, bool in) {
 void Placement::tell_idle(int place) {
     if (!admission_) return;
     const auto there = idle_on_.find(place);
-    admission_->set_idle(place, there != idle_on_.end() &&
+    admission_->set_idle(place, there != idle_on_.end() && may_use_another(place) &&
                                     std::any_of(there->second.begin(), there->second.end(),
                                                 [&](std::size_t worker) { return workers_[worker].more.empty(); }));
 }

@@ -164,6 +164,29 @@ TEST_F(Placed, AnIdleWorkerOfABusierDeviceWaits) {
     EXPECT_TRUE(decision.start->opens);
 }
 
+TEST_F(Placed, AnIdleWorkerOfADeviceWithItsMostWorkersKeepsNoTrialFromAnother) {
+    machine_.accelerators = {{.id = "GPU-0", .memory = 8 * GiB}, {.id = "GPU-1", .memory = 80 * GiB}};
+    Placement placement;
+    placement.set_machine(machine_);
+    placement.set_limits({.workers_on = {{0, 2}}});
+    placement.set_worker(0, {.state = State::ready, .device = 0, .trials = 1, .plans = true});
+    placement.hold(1, {1, {0, GiB, 1}, 0});
+    placement.set_worker(1, {.state = State::ready, .device = 0, .plans = true});
+    placement.set_worker(2, {.state = State::ready, .device = 1, .trials = 1, .plans = true});
+    placement.hold(2, {2, {0, GiB, 1}, 1});
+    placement.set_worker(3, {});
+    placement.set_queued(3, true);
+    placement.set_needs({.trial = 3, .footprint = {0, GiB, 1}, .devices = 1});
+    const auto warm = placement.decide();
+    ASSERT_TRUE(warm.start);
+    EXPECT_EQ(warm.start->worker, 1u);
+    placement.set_limits({.workers_on = {{0, 1}}});
+    const auto lowered = placement.decide();
+    ASSERT_TRUE(lowered.start);
+    EXPECT_EQ(lowered.start->launch.device, 1);
+    EXPECT_FALSE(lowered.limited);
+}
+
 TEST_F(Placed, NoWorkerIsReleasedWhileOneOfTheDeviceIsAboutToAnswer) {
     machine_.hosts = {machine_.hosts[0], machine_.hosts[0]};
     machine_.hosts[1].memory = 32 * GiB;
