@@ -125,7 +125,9 @@ Event from_body(int kind, std::int64_t trial, std::int64_t attempt, const Json& 
 }  // namespace
 
 SessionEnd end_in_earlier_versions(std::string_view reason) {
-    return reason == "the study is over" ? SessionEnd::finished : SessionEnd::none;
+    const bool over = reason == "the study is over" || reason.ends_with("(budget.patience)") ||
+                      reason.ends_with(" was tried") || reason.starts_with("no further configuration was found");
+    return over ? SessionEnd::finished : SessionEnd::none;
 }
 
 bool is_durable(const Event& event) {

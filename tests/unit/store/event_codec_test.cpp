@@ -42,11 +42,14 @@ TEST(EventCodec, ASessionTellsHowItEnded) {
         EXPECT_FALSE(session_ended("the end", std::string(", \"end\": ") + wrong)) << wrong;
 }
 
-TEST(EventCodec, ASessionOfAnEarlierVersionHasNoEndButThatOfAProgramThatSearchedByItself) {
+TEST(EventCodec, ASessionOfAnEarlierVersionHasNoEndButThatOfAStudyThatWasOverWithBudgetLeft) {
     const auto end_of = [](const char* reason) {
         return std::get<event::SessionEnded>(*session_ended(reason, "")).end;
     };
     EXPECT_EQ(end_of("the study is over"), SessionEnd::finished);
+    EXPECT_EQ(end_of("20 trials without a better best (budget.patience)"), SessionEnd::finished);
+    EXPECT_EQ(end_of("every combination of the space was tried"), SessionEnd::finished);
+    EXPECT_EQ(end_of("no further configuration was found that policy allows"), SessionEnd::finished);
     EXPECT_EQ(end_of("trial budget reached"), SessionEnd::none);
     EXPECT_EQ(end_of("interrupted"), SessionEnd::none);
 }
