@@ -1,6 +1,6 @@
 #include "orchestrator/engine/code_state.hpp"
 
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "orchestrator/engine/worker_output.hpp"
@@ -24,8 +24,15 @@ CodeState code_state(const Study& study) {
     CodeState code{commit.text, git({"branch", "--show-current"}).text, ""};
     const WorkerOutput changed = git({"status", "--porcelain", "--untracked-files=no"});
     code.changed = changed.status == 0 ? changed.text : "(git status was too slow or failed)";
-    if (code.changed.size() > most_changed) code.changed.resize(code.changed.rfind('\n', most_changed));
+    code.changed = first_lines(std::move(code.changed), most_changed);
     return code;
+}
+
+std::string first_lines(std::string text, std::size_t most) {
+    if (text.size() <= most) return text;
+    const std::size_t last = text.rfind('\n', most);
+    text.resize(last == std::string::npos ? 0 : last + 1);
+    return text + "(more)";
 }
 
 }  // namespace hpo

@@ -1,6 +1,9 @@
 // Asks Git for the state of the code that a study runs.
 #pragma once
 
+#include <cstddef>
+#include <string>
+
 #include "hpo/event.hpp"
 #include "hpo/study.hpp"
 
@@ -9,5 +12,8 @@ namespace hpo {
 /// Returns the state of the folder in which the study's trials run, as it is now. Asking takes some milliseconds, and
 /// seconds at most: of a folder that is too large for that, no changed files are known.
 CodeState code_state(const Study& study);
+
+/// Returns the text if it has at most `most` bytes; else its whole lines within these, and the line "(more)".
+std::string first_lines(std::string text, std::size_t most);
 
 }  // namespace hpo
