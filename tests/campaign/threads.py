@@ -224,7 +224,7 @@ class _Study:
         """Counts the reports, and prints the first of each kind."""
         for path in sorted((self.folder / "reports").iterdir()):
             for report in re.split(r"(?m)^=+$", path.read_text(errors="replace")):
-                if "WARNING: ThreadSanitizer" not in report:
+                if "ThreadSanitizer" not in report or report.strip().startswith("ThreadSanitizer: reported"):
                     continue
                 self.row["reports"] += 1
                 summary = (re.findall(r"(?m)^SUMMARY: .*", report) or [report.strip()[:200]])[-1]
