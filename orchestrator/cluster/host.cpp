@@ -1,5 +1,7 @@
 #include "orchestrator/cluster/host.hpp"
 
+#include <algorithm>
+
 namespace hpo::cluster {
 
 namespace {
@@ -7,6 +9,24 @@ namespace {
 constexpr double silent_after = 3;  ///< seconds without a reading, which comes every second
 
 }  // namespace
+
+bool awaits_hosts(std::span<const Host> hosts, bool door) {
+    if (std::any_of(hosts.begin(), hosts.end(), [](const Host& host) { return host.is_awaited(); })) return true;
+    return door &&
+           std::none_of(hosts.begin(), hosts.end(), [](const Host& host) { return host.state == Host::State::up; });
+}
+
+std::string why_no_host_is_left(std::span<const Host> hosts, bool door) {
+    std::string reasons;
+    for (const Host& host : hosts) {
+        const bool is_lost = host.state == Host::State::aside || host.state == Host::State::left;
+        if (!is_lost) return {};
+        if (host.joins()) continue;
+        reasons += (reasons.empty() ? "" : "; ") + host.address.name + ": " + host.reason;
+    }
+    if (door && reasons.empty()) return {};  // agents may join
+    return "no host is left: " + reasons;
+}
 
 bool is_over(HostClock::duration since, double seconds) {
     return std::chrono::duration<double>(since).count() > seconds;

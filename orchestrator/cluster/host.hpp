@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +49,13 @@ struct Host {
     /// Returns why its workers have ended with it.
     [[nodiscard]] std::string lost_text() const;
 };
+
+/// Returns true if hosts may come that trials wait for: some have not answered yet, or, with a `door` by which agents
+/// join, none is up. Trials too large for the hosts that are there fail instead of waiting for one that may never join.
+bool awaits_hosts(std::span<const Host> hosts, bool door);
+/// Returns why the session cannot go on, as no host is left; empty if it can. With a `door` it goes on while an agent
+/// that joined works, or if no host was given to it.
+std::string why_no_host_is_left(std::span<const Host> hosts, bool door);
 
 /// Returns true if `since` is longer than this number of seconds.
 bool is_over(HostClock::duration since, double seconds);

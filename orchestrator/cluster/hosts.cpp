@@ -77,16 +77,6 @@ void Hosts::poll() {
 
 std::vector<DeviceNotice> Hosts::take_notices() { return std::exchange(notices_, {}); }
 
-std::string Hosts::gone() const {
-    if (door_) return {};  // others may join
-    std::string reasons;
-    for (const Host& host : hosts_) {
-        if (host.state != Host::State::aside) return {};
-        reasons += (reasons.empty() ? "" : "; ") + host.address.name + ": " + host.reason;
-    }
-    return "no host is left: " + reasons;
-}
-
 /// Gives up the hosts that are silent, so that the session does not wait for their workers.
 void Hosts::leave_silent() {
     for (std::size_t i = 0; i < hosts_.size(); ++i)

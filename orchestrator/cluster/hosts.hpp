@@ -38,8 +38,8 @@ class Hosts {
 
     /// The functions of SessionMachine with these names.
     [[nodiscard]] std::string waits_to_begin() const;
-    [[nodiscard]] bool awaits() const { return door_ || !names_of_awaited().empty(); }
-    [[nodiscard]] std::string gone() const;
+    [[nodiscard]] bool awaits() const { return awaits_hosts(hosts_, door_ != nullptr); }
+    [[nodiscard]] std::string gone() const { return why_no_host_is_left(hosts_, door_ != nullptr); }
     void leave_silent();
 
     [[nodiscard]] const std::vector<Host>& all() const { return hosts_; }

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "hpo/version.hpp"
+#include "orchestrator/cluster/host.hpp"
 #include "orchestrator/cluster/join_file.hpp"
 #include "orchestrator/cluster/join_messages.hpp"
 #include "orchestrator/cluster/listen_at.hpp"
@@ -16,6 +17,52 @@ namespace hpo::cluster {
 namespace {
 
 using ::testing::HasSubstr;
+
+Host given(const char* name, Host::State state, const char* reason = "") {
+    Host host;
+    host.address = {name, {"ssh", name}};
+    host.state = state;
+    host.reason = reason;
+    if (state == Host::State::up) host.first_device = 0;
+    return host;
+}
+
+Host joined(const char* name, Host::State state) {
+    Host host = given(name, state, "it was asked to end");
+    host.address.command.clear();
+    return host;
+}
+
+using State = Host::State;
+
+TEST(AwaitsHosts, WithADoorOnlyWhileNoneIsUp) {
+    EXPECT_TRUE(awaits_hosts({}, true));
+    EXPECT_FALSE(awaits_hosts({}, false));
+    EXPECT_FALSE(awaits_hosts(std::vector{joined("a", State::up)}, true));
+    EXPECT_TRUE(awaits_hosts(std::vector{joined("a", State::left)}, true));
+    EXPECT_TRUE(awaits_hosts(std::vector{given("a", State::aside)}, true));
+    EXPECT_TRUE(awaits_hosts(std::vector{given("a", State::up), given("b", State::starting)}, true));
+    EXPECT_TRUE(awaits_hosts(std::vector{given("a", State::up), given("b", State::starting)}, false));
+    EXPECT_FALSE(awaits_hosts(std::vector{given("a", State::up), given("b", State::aside)}, false));
+}
+
+TEST(NoHostIsLeft, IfAllThatWereGivenAreSetAsideAndNoneHasJoined) {
+    const std::vector lost{given("a", State::aside, "broken"), given("b", State::aside, "refused")};
+    const std::string text = "no host is left: a: broken; b: refused";
+    const auto with = [&](Host host) {
+        auto hosts = lost;
+        hosts.push_back(std::move(host));
+        return hosts;
+    };
+    EXPECT_EQ(why_no_host_is_left(lost, false), text);
+    EXPECT_EQ(why_no_host_is_left(lost, true), text);
+    EXPECT_EQ(why_no_host_is_left(with(joined("c", State::left)), true), text);
+    EXPECT_EQ(why_no_host_is_left(with(joined("c", State::up)), true), "");
+    EXPECT_EQ(why_no_host_is_left(with(joined("c", State::starting)), true), "");
+    EXPECT_EQ(why_no_host_is_left(with(given("c", State::resting)), true), "");
+    EXPECT_EQ(why_no_host_is_left({}, true), "");
+    EXPECT_EQ(why_no_host_is_left(std::vector{joined("c", State::left)}, true), "");
+}
 
 TEST(ReplayWindow, KeepsWhatWasNotConfirmed) {
     ReplayWindow window;
