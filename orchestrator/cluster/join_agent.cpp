@@ -24,6 +24,7 @@
 #include "orchestrator/cluster/agent.hpp"
 #include "orchestrator/cluster/agent_process.hpp"
 #include "orchestrator/cluster/join_file.hpp"
+#include "orchestrator/cluster/lasting.hpp"
 #include "orchestrator/cluster/relay.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/engine/text.hpp"
@@ -40,6 +41,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds connected_within{5000};
 constexpr milliseconds first_retry{50}, longest_retry{1000};
+constexpr milliseconds gone_after{1000};   ///< the orchestrator, of refused connections alone
 constexpr milliseconds told_within{5000};  ///< the orchestrator, of the agent's end
 constexpr milliseconds child_ends_within{5000};
 
@@ -90,12 +92,12 @@ class JoiningAgent {
         });
         socket_.async_connect(tcp::endpoint(address, file_.port), [this](error_code refused) {
             if (stopped_) return;
+            // Nobody listens there: the orchestrator listens as long as it lives, but one refusal may be of a proxy or
+            // a firewall that starts again.
+            const bool nobody = refused == asio::error::connection_refused;
+            const bool gone = refusals_.observe(std::chrono::steady_clock::now(), nobody) && relay_;
             if (refused == asio::error::operation_aborted) return failed(TlsLink::End::broken, "no answer within 5 s");
-            // Nobody listens there: the orchestrator listens as long as it lives.
-            if (refused)
-                return failed(
-                    relay_ && refused == asio::error::connection_refused ? TlsLink::End::refused : TlsLink::End::broken,
-                    refused.message());
+            if (refused) return failed(gone ? TlsLink::End::refused : TlsLink::End::broken, refused.message());
             prepare(socket_);
             shake();
         });
@@ -251,6 +253,7 @@ class JoiningAgent {
     tcp::socket socket_{loop_};
     asio::steady_timer limit_{loop_}, pause_{loop_}, end_{loop_};
     milliseconds retry_ = first_retry;
+    Lasting refusals_{gone_after};
     std::shared_ptr<TlsLink> link_;  ///< until it is answered
     std::shared_ptr<Relay> relay_;   ///< once this agent has joined
     std::string session_, tried_, problem_;

@@ -9,6 +9,7 @@
 #include "orchestrator/cluster/host.hpp"
 #include "orchestrator/cluster/join_file.hpp"
 #include "orchestrator/cluster/join_messages.hpp"
+#include "orchestrator/cluster/lasting.hpp"
 #include "orchestrator/cluster/listen_at.hpp"
 #include "orchestrator/cluster/refusals.hpp"
 #include "orchestrator/cluster/replay_window.hpp"
@@ -192,6 +193,18 @@ TEST(ListenAt, OthersAreRefusedWithTheCure) {
                               "[10.0.0.5]:1", "[fd00::5]7", "10.0.0.5:7x", "fd00::5:x"})
         EXPECT_FALSE(parse_listen(wrong)) << wrong;
     EXPECT_THAT(parse_listen("study.yaml").error().message, HasSubstr("--listen study.yaml: it takes an address"));
+}
+
+TEST(Lasting, NeedsObservationsInARow) {
+    using namespace std::chrono_literals;
+    Lasting refused(1s);
+    const Lasting::Time begin{};
+    EXPECT_FALSE(refused.observe(begin, true));
+    EXPECT_FALSE(refused.observe(begin + 999ms, true));
+    EXPECT_FALSE(refused.observe(begin + 1s, false));
+    EXPECT_FALSE(refused.observe(begin + 5s, true));
+    EXPECT_FALSE(refused.observe(begin + 5500ms, true));
+    EXPECT_TRUE(refused.observe(begin + 6s, true));
 }
 
 TEST(Refusals, AreToldAtOnceAndThenOnceAMinute) {
