@@ -20,6 +20,11 @@ inline constexpr double agent_waits = 25;
 /// The time without the agent after which the orchestrator gives its workers up. It is longer, so that no trial runs
 /// twice.
 inline constexpr double orchestrator_waits = 30;
+/// The time for which what was sent to the other end of a joined agent's connection may stay unconfirmed before the
+/// connection counts as broken. The agent may hear the orchestrator for so long after the orchestrator has last heard
+/// it, where the network carries one way alone, and has to have ended by then all the same.
+inline constexpr double unconfirmed_within = 4;
+static_assert(unconfirmed_within + agent_waits < orchestrator_waits);
 
 namespace to_agent {
 

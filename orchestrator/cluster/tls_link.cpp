@@ -12,6 +12,7 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/version.hpp"
+#include "orchestrator/cluster/messages.hpp"
 
 namespace hpo::cluster {
 
@@ -21,9 +22,9 @@ using boost::system::error_code;
 
 namespace {
 
-/// The time for which sent bytes may stay unconfirmed. Both ends send every few seconds, so that a cut network is
-/// noticed, and another connection tried, well before either end gives the other up (messages.hpp).
-constexpr int unconfirmed_within_ms = 8000;
+/// Both ends send every few seconds, so that a cut network is noticed, and another connection tried, well before either
+/// end gives the other up.
+constexpr int unconfirmed_within_ms = static_cast<int>(1000 * unconfirmed_within);
 
 std::string peer_of(const tcp::socket& socket) {
     error_code error;
