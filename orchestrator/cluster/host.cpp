@@ -28,6 +28,23 @@ std::string why_no_host_is_left(std::span<const Host> hosts, bool door) {
     return "no host is left: " + reasons;
 }
 
+int workers_of(std::span<const Host> hosts, bool on_device) {
+    int all = 0, awaited = 0, most = 0;
+    for (const Host& host : hosts) {
+        awaited += host.is_awaited() ? 1 : 0;
+        if (host.state == Host::State::aside || !host.first_device || (on_device && !host.hello.on_device)) continue;
+        all += host.hello.workers;
+        most = std::max(most, host.hello.workers);
+    }
+    return all + awaited * most;
+}
+
+int count_present(std::span<const Host> hosts) {
+    return static_cast<int>(std::count_if(hosts.begin(), hosts.end(), [](const Host& host) {
+        return host.state != Host::State::aside && host.state != Host::State::left;
+    }));
+}
+
 bool is_over(HostClock::duration since, double seconds) {
     return std::chrono::duration<double>(since).count() > seconds;
 }

@@ -57,6 +57,12 @@ bool awaits_hosts(std::span<const Host> hosts, bool door);
 /// that joined works, or if no host was given to it.
 std::string why_no_host_is_left(std::span<const Host> hosts, bool door);
 
+/// Returns how many workers may work at once. A host that is awaited counts like the largest that has answered.
+/// `on_device`: on accelerators alone.
+int workers_of(std::span<const Host> hosts, bool on_device);
+/// Returns how many hosts work or are about to: neither set aside nor left.
+int count_present(std::span<const Host> hosts);
+
 /// Returns true if `since` is longer than this number of seconds.
 bool is_over(HostClock::duration since, double seconds);
 

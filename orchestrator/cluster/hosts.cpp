@@ -217,10 +217,10 @@ std::shared_ptr<AgentLink> Hosts::new_link(std::size_t index) {
 void Hosts::set_up(std::size_t index) {
     Host& host = hosts_[index];
     std::error_code failed;
-    host.link->send(to_agent::Setup{
-        write_study(request_.study), std::filesystem::absolute(request_.folder.path, failed).string(),
-        std::filesystem::current_path(failed).string(), tag_of(host),
-        std::min(alive_every, request_.study.resources.progress_timeout / 3), static_cast<int>(hosts_.size())});
+    host.link->send(
+        to_agent::Setup{write_study(request_.study), std::filesystem::absolute(request_.folder.path, failed).string(),
+                        std::filesystem::current_path(failed).string(), tag_of(host),
+                        std::min(alive_every, request_.study.resources.progress_timeout / 3), count_present(hosts_)});
 }
 
 // ---- Agents that join.

@@ -7,17 +7,8 @@
 
 namespace hpo::cluster {
 
-/// A host that is awaited counts like the largest that has answered.
 int HostsMachine::workers() const {
-    int all = 0, awaited = 0, most = 0;
-    for (const Host& host : hosts_->all()) {
-        if (host.state == Host::State::aside) continue;
-        awaited += host.first_device ? 0 : 1;
-        if (!host.first_device || (on_device() && !host.hello.on_device)) continue;
-        all += host.hello.workers;
-        most = std::max(most, host.hello.workers);
-    }
-    all += awaited * most;
+    const int all = workers_of(hosts_->all(), on_device());
     return std::max(1, static_cast<int>(std::min<std::int64_t>(all, resources_.parallel.value_or(all))));
 }
 

@@ -34,7 +34,7 @@ struct Setup {            ///< the first message
     std::string current;  ///< the orchestrator's current folder, from which relative paths start where the host has it
     std::string tag;      ///< of the host's workers
     double alive_every = 5;
-    int hosts = 1;  ///< of the session
+    int hosts = 1;  ///< of the session, that work or are about to
 };
 struct Heartbeat {};
 struct Launch {

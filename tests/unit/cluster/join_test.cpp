@@ -65,6 +65,21 @@ TEST(NoHostIsLeft, IfAllThatWereGivenAreSetAsideAndNoneHasJoined) {
     EXPECT_EQ(why_no_host_is_left(std::vector{joined("c", State::left)}, true), "");
 }
 
+TEST(WorkersOf, CountsAwaitedHostsLikeTheLargestButNoneThatHasLeft) {
+    Host up = given("a", State::up);
+    up.hello.workers = 6;
+    EXPECT_EQ(workers_of(std::vector{up}, false), 6);
+    EXPECT_EQ(workers_of(std::vector{up, given("b", State::starting)}, false), 12);
+    EXPECT_EQ(workers_of(std::vector{up, given("b", State::aside), joined("c", State::left)}, false), 6);
+    EXPECT_EQ(workers_of(std::vector{up}, true), 0);
+}
+
+TEST(CountPresent, LeavesOutHostsThatWereSetAsideOrHaveLeft) {
+    const std::vector hosts{given("a", State::up), given("b", State::starting), given("c", State::resting),
+                            given("d", State::aside), joined("e", State::left)};
+    EXPECT_EQ(count_present(hosts), 3);
+}
+
 TEST(ReplayWindow, KeepsWhatWasNotConfirmed) {
     ReplayWindow window;
     window.push("abc");
