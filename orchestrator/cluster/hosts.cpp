@@ -135,9 +135,8 @@ std::vector<std::string> Hosts::end(milliseconds within) {
         if (host.link && !host.link->wait(deadline + within)) left.push_back("the agent of " + host.address.name);
         host.link.reset();
     }
+    if (door_ && !join_file_.empty()) remove_join_file(join_file_, door_->key());
     door_.reset();
-    std::error_code ignored;
-    if (!join_file_.empty()) std::filesystem::remove(join_file_, ignored);
     return left;
 }
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "hpo/descriptor.hpp"
@@ -81,6 +83,15 @@ Result<void> write_join_file(const std::filesystem::path& path, const JoinFile& 
         return of_path(path, std::strerror(error));
     }
     return {};
+}
+
+void remove_join_file(const std::filesystem::path& path, const std::string& key) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(path, ignored)) return;
+    std::ifstream in(path);
+    const auto file = parse_join_file(std::string(std::istreambuf_iterator<char>(in), {}));
+    if (!file || file->key != key) return;
+    std::filesystem::remove(path, ignored);
 }
 
 Result<JoinFile> read_join_file(const std::filesystem::path& path) {

@@ -31,6 +31,8 @@ Result<JoinFile> parse_join_file(std::string_view text);
 
 /// Replaces the file.
 Result<void> write_join_file(const std::filesystem::path& path, const JoinFile& file);
+/// Removes the file if it has this key: another session may have written the one that is there now.
+void remove_join_file(const std::filesystem::path& path, const std::string& key);
 /// Fails, with the path and the cure, also for a file that other users can read or that another user has written, and
 /// for that of another version of hpo.
 Result<JoinFile> read_join_file(const std::filesystem::path& path);

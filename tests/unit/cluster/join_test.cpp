@@ -181,6 +181,18 @@ TEST_F(JoinFileOnDisk, CanBeReadByItsOwnerAlone) {
     EXPECT_THAT(read_join_file(path_).error().message, HasSubstr("other users can read the key"));
 }
 
+TEST_F(JoinFileOnDisk, IsRemovedByTheSessionThatHasWrittenItAlone) {
+    const JoinFile ours = example(), others = example();
+    remove_join_file(path_, ours.key);
+    ASSERT_TRUE(write_join_file(path_, others));
+    remove_join_file(path_, ours.key);
+    EXPECT_EQ(*read_join_file(path_), others);
+    ASSERT_TRUE(write_join_file(path_, ours));
+    ::chmod(path_.c_str(), 0644);
+    remove_join_file(path_, ours.key);
+    EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
 TEST_F(JoinFileOnDisk, IsRefusedWithThePathAndTheCure) {
     EXPECT_THAT(read_join_file(path_).error().message,
                 HasSubstr("join.json: there is no such file; hpo run STUDY --listen"));
