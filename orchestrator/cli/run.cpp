@@ -32,6 +32,12 @@ std::string refuse_option_as_value(const std::string& value) {
     return value.empty() || value.starts_with("--") ? "a value is missing" : "";
 }
 
+/// Rejects `--listen study.yaml --trials 9` with its cure, before the study is found missing.
+std::string refuse_listen_value(const std::string& value) {
+    if (const auto at = cluster::parse_listen(value); !at) throw Fatal(at.error().message, 2);
+    return {};
+}
+
 /// The study as it runs on several hosts.
 Study adapted(Study study) {
     auto several = cluster::for_several_hosts(std::move(study));
@@ -163,8 +169,10 @@ CommandAction run(CLI::App& app) {
     const auto listen =
         app.add_option("--listen", arguments->listen,
                        "Let hpo agent --join FILE join from other hosts, at this address and port; default: all "
-                       "addresses of this host, and a free port. FILE is runs/NAME/join.json")
+                       "addresses of this host, and a free port. FILE is runs/NAME/join.json. The study goes before "
+                       "this option, or the value after an equals sign: --listen=ADDRESS:PORT")
             ->expected(0, 1)
+            ->check(refuse_listen_value)
             ->type_name("[ADDRESS:PORT]");
     app.add_option("--seed", arguments->seed, "The study's seed (seed)")->check(refuse_option_as_value);
     app.add_option("--set", arguments->set, "Override one key: --set space.lr.high=0.1")

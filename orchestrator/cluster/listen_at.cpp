@@ -11,7 +11,7 @@ Result<ListenAt> parse_listen(std::string_view text) {
     ListenAt at;
     const Error wrong{"--listen " + printable(text) +
                       ": it takes an address of this host as a number, a port, or both: 10.0.0.5, :7000, "
-                      "10.0.0.5:7000 or [fd00::5]:7000"};
+                      "10.0.0.5:7000 or [fd00::5]:7000; a study goes before it: hpo run study.yaml --listen"};
     std::string_view address = text;
     const auto colon = text.rfind(':');
     const bool bracketed = text.starts_with('[');

@@ -220,6 +220,7 @@ TEST(ListenAt, OthersAreRefusedWithTheCure) {
                               "[10.0.0.5]:1", "[fd00::5]7", "10.0.0.5:7x", "fd00::5:x"})
         EXPECT_FALSE(parse_listen(wrong)) << wrong;
     EXPECT_THAT(parse_listen("study.yaml").error().message, HasSubstr("--listen study.yaml: it takes an address"));
+    EXPECT_THAT(parse_listen("study.yaml").error().message, HasSubstr("a study goes before it: hpo run study.yaml"));
 }
 
 TEST(Lasting, NeedsObservationsInARow) {
