@@ -18,7 +18,9 @@ CommandAction agent(CLI::App& app) {
         app.get_footer() +
         "\nThis host needs the same version of hpo, the study's folder under the same path, and its data or script.\n"
         "Ctrl-C or SIGTERM leaves the study: its trials go on elsewhere from their checkpoints.\n"
-        "Exit codes: 0 the study ended, or a signal came; 1 the orchestrator or this agent failed; 2 it cannot join.");
+        "Exit codes: 0 the study ended, or this agent left it; 1 the orchestrator or this agent failed; 2 it cannot "
+        "join;\n"
+        "130 interrupted or 143 terminated before it had joined.");
     return [file] { return join_study(*file, installed_programs().hpo); };
 }
 
