@@ -227,6 +227,55 @@ class Trials(Python):
                 assert [trial.steps for trial in study.trials] == [4, 4, 4]
             """)
 
+    def test_a_step_during_whose_report_the_user_interrupts_is_known_when_the_trial_begins_again(self):
+        self.python("""
+            import hpo
+            calls = []
+            def train(trial):
+                calls.append(trial.number)
+                for epoch in (1, 3, 4):
+                    trial.report(epoch, loss=1 / epoch, other=float("nan"))
+            with hpo.Study("broken-off", space={"x": hpo.Float(0, 1)}, objective="loss", trials=1, epochs=4, stopping=[]) as study:
+                answer_of = study._answer
+                def first(answer):
+                    if len(calls) == 1 and first.reports == 1:
+                        first.reports += 1
+                        raise KeyboardInterrupt
+                    first.reports += len(calls) == 1
+                    return answer_of(answer)
+                first.reports = 0
+                study._answer = first
+                try:
+                    study.optimize(train)
+                    raise SystemExit("not interrupted")
+                except KeyboardInterrupt:
+                    pass
+                study.optimize(train)
+                assert calls == [1, 1], calls
+                assert [(trial.state, trial.steps) for trial in study.trials] == [("complete", 4)]
+            """)
+        self.assertEqual(self.error, "")
+
+    def test_a_step_that_a_trial_had_left_out_is_named(self):
+        self.python("""
+            import hpo
+            calls = []
+            def train(trial):
+                calls.append(trial.number)
+                for epoch in (1, 3) if len(calls) == 1 else (1, 2, 3, 4):
+                    trial.report(epoch, loss=1 / epoch)
+                if len(calls) == 1:
+                    raise KeyboardInterrupt
+            with hpo.Study("gap", space={"x": hpo.Float(0, 1)}, objective="loss", trials=1, epochs=4, stopping=[]) as study:
+                for _ in range(2):
+                    try:
+                        study.optimize(train)
+                    except KeyboardInterrupt:
+                        pass
+            """)
+        self.assertEqual(self.error, "hpo: trial 1 began again after an interruption and reports step 2, which it had left "
+                                     "out: it is not used\n")
+
     def test_a_report_that_is_not_used_is_never_dropped_in_silence(self):
         self.python("""
             import hpo, itertools

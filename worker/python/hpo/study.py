@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 __all__ = ["AskedTrial", "Best", "Pruned", "Study", "StudyError"]
 
 _MOST_BYTES = 1 << 20  # of a request
+_MOST_SECONDS = 10  # that an interrupted report waits for its answer
 _MOST_WARNINGS = 1 << 20  # bytes that are shown at once
 
 Metrics = Union[Mapping[str, Any], float, None]
@@ -101,7 +102,9 @@ class AskedTrial(Trial):
         elif step > self._repeats:
             self.study.report(self, step, numbers)
             self._sent[step] = numbers
-        elif self._sent.get(step) != numbers:
+        elif step not in self._sent:
+            self._warn(f"began again after an interruption and reports step {step}, which it had left out: it is not used")
+        elif self._sent[step] != numbers:
             self._warn(f"began again after an interruption and reports other numbers for step {step}; those reported "
                        "first are kept")
 
@@ -312,7 +315,17 @@ class Study:
         it reported; pause: it may come back from a later ask()."""
         step = operator.index(step)  # NumPy's integers, too
         numbers = metrics_by_name(metrics, values, self.metric)
-        answer = self._say({"report": {"trial": _number_of(trial), "step": step, "values": numbers}})
+        request = {"report": {"trial": _number_of(trial), "step": step, "values": numbers}}
+        exchange = self._submit(self._exchange, request)
+        try:
+            answer = _checked("report", self._answer(exchange))
+        except KeyboardInterrupt:  # the step is on its way: the trial is to know whether the study has it
+            if isinstance(trial, AskedTrial):
+                wait([exchange], timeout=_MOST_SECONDS)
+                if exchange.done() and exchange.exception() is None and "error" not in exchange.result():
+                    trial._heard(step, exchange.result())
+                    trial._sent[step] = numbers
+            raise
         if isinstance(trial, AskedTrial):
             trial._heard(step, answer)
         return str(answer["decision"])
