@@ -24,8 +24,8 @@ class Density {
     [[nodiscard]] int rows() const { return rows_; }
     /// Returns the largest count of a cell.
     [[nodiscard]] std::int64_t most() const;
-    /// Returns 0 for an empty cell, else 1 to `most_level`, which grows with the logarithm of the count. The cells are
-    /// in rows from the top.
+    /// Returns 0 for an empty cell, else 1 to `most_level`, which grows with the square root of the count. The cells
+    /// are in rows from the top.
     [[nodiscard]] std::vector<int> levels(int most_level) const;
 
    private:
