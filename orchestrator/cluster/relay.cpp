@@ -11,8 +11,8 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr std::size_t most_queued = 1024 * 1024;     ///< bytes that the local reader has not taken yet
-constexpr std::size_t confirmed_after = 256 * 1024;  ///< bytes
+constexpr std::size_t most_queued = 64 * 1024;      ///< bytes that the local reader has not taken yet
+constexpr std::size_t confirmed_after = 64 * 1024;  ///< bytes
 constexpr std::chrono::milliseconds confirmed_within{500};
 
 }  // namespace

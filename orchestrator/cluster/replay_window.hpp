@@ -11,8 +11,9 @@ namespace hpo::cluster {
 
 class ReplayWindow {
    public:
-    /// Bytes after which the sender waits for confirmations.
-    static constexpr std::size_t most = 4 * 1024 * 1024;
+    /// Bytes after which the sender waits for confirmations. A message waits for all that were sent before it, so a
+    /// larger window would let the output of one trial delay the answers for others by seconds.
+    static constexpr std::size_t most = 512 * 1024;
 
     void push(std::string_view bytes) { bytes_.append(bytes); }
     [[nodiscard]] bool is_full() const { return bytes_.size() >= most; }
