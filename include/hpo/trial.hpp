@@ -172,11 +172,17 @@ inline std::optional<double> deviation_of_seeds(const TrialRecord& trial) {
     return std::sqrt(squares / static_cast<double>(trial.seeds.size() - 1));
 }
 
+/// Takes the place of a rule's name for trials that the user has stopped.
+inline constexpr const char* by_user = "user";
+
+/// Returns true for a trial that the user has stopped and that ends with its next report: it is paused by the user.
+inline bool is_stopping(const TrialRecord& trial) { return trial.state == TrialState::paused && trial.rule == by_user; }
+
 /// Returns true if an ended trial counts in the mean of its configuration: it trained to its end, or a rule saw from
 /// its own curve that it had come to it. Such rules alone judge further seeds (rules.hpp).
 inline bool counts_as_seed(const TrialRecord& trial) {
     return trial.value &&
-           (trial.state == TrialState::complete || (trial.state == TrialState::stopped && trial.rule != "user"));
+           (trial.state == TrialState::complete || (trial.state == TrialState::stopped && trial.rule != by_user));
 }
 
 /// Returns the mean seconds of training of a step in the last attempt, or nothing if its worker did not measure them.

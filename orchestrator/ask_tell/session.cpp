@@ -68,14 +68,10 @@ Result<void> Session::stop(std::int64_t trial) {
     const TrialState state = ledger_.record().trial(trial).state;
     if (is_final(state)) return Error{named(trial) + " has ended already: " + std::string(to_text(state))};
     if (state == TrialState::running)
-        stops_.insert(trial);
-    else
-        finish_as_stopped(trial);
+        ledger_.stop_after_report(trial);
+    else if (!is_stopping(ledger_.record().trial(trial)))
+        ledger_.stop_for_user(trial);
     return {};
-}
-
-void Session::finish_as_stopped(std::int64_t trial) {
-    ledger_.finish(trial, TrialState::stopped, "user", "stopped by the user");
 }
 
 Result<Verdict> Session::report(std::int64_t trial, std::int64_t step, Metrics values) {
@@ -96,13 +92,13 @@ Result<Verdict> Session::report(std::int64_t trial, std::int64_t step, Metrics v
         if (const std::string missing = missing_metric(report, objective); !missing.empty())
             return Error{"step " + std::to_string(step) + " of " + named(trial) + " has " + objective.metric +
                          " and no " + missing + ": report both, or neither"};
+    const bool stopping = is_stopping(ledger_.record().trial(trial));
     Verdict verdict = ledger_.report_until_told(trial, std::move(report));
     const TrialRecord& record = ledger_.record().trial(trial);
-    if (step < steps && !is_final(record.state) && stops_.contains(trial)) {
-        finish_as_stopped(trial);
-        verdict = {to_worker::Action::stop, "user", record.reason};
+    if (step < steps && stopping && !is_final(record.state)) {
+        ledger_.stop_for_user(trial);
+        verdict = {to_worker::Action::stop, record.rule, record.reason};
     }
-    if (is_final(record.state)) stops_.erase(trial);
     if (verdict.action == to_worker::Action::go_on)
         reported_[trial] = step;
     else
@@ -132,7 +128,6 @@ Result<Told> Session::complete(std::int64_t trial, Metrics values) {
         ledger_.finish(trial, TrialState::complete, "", "");
     }
     reported_.erase(trial);
-    stops_.erase(trial);
     return Told{record.state, record.reason};
 }
 
@@ -141,7 +136,6 @@ Result<Told> Session::fail(std::int64_t trial, Metrics values, const std::string
     if (!values.empty()) ledger_.closing(trial, std::move(values));
     ledger_.finish(trial, TrialState::failed, "", reason.empty() ? "told as failed" : reason);
     reported_.erase(trial);
-    stops_.erase(trial);
     return Told{TrialState::failed, reason};
 }
 
@@ -155,9 +149,9 @@ void Session::end(const std::string& why) {
         const TrialRecord& record = ledger_.record().trial(trial);
         if (record.state != TrialState::running) continue;
         if (record.steps() >= study_.budget.epochs) ledger_.judge(trial);
-        if (record.state == TrialState::running && stops_.contains(trial)) finish_as_stopped(trial);
         if (record.state == TrialState::running) ledger_.requeue(trial, Outcome::interrupted, false, reason);
     }
+    ledger_.end_stopping();
     ledger_.session_ended({(clock_.now() - began_).count(), reason, how});
 }
 
@@ -167,8 +161,8 @@ bool Session::over() const {
            !supply_.to_repeat() && supply_.promotions(1).empty();
 }
 
-/// Checks that a trial is running. Launches it again if an earlier session handed it out, since the caller may not know
-/// that the session has ended in the meantime.
+/// Checks that a trial is running, or was when the user stopped it. Launches it again if an earlier session handed it
+/// out, since the caller may not know that the session has ended in the meantime.
 Result<void> Session::take(std::int64_t trial) {
     const auto count = static_cast<std::int64_t>(ledger_.record().trials.size());
     if (trial < 1 || trial > count)
@@ -176,6 +170,7 @@ Result<void> Session::take(std::int64_t trial) {
                      (count == 0 ? ": none has been asked for" : "; the last one is " + std::to_string(count))};
     const TrialRecord& record = ledger_.record().trial(trial);
     if (is_final(record.state)) return Error{named(trial) + " has ended already: " + ended_as(record)};
+    if (is_stopping(record)) return {};
     if (record.state == TrialState::paused)
         return Error{named(trial) + " is paused after step " + std::to_string(record.steps()) +
                      ": it goes on once it is given out again"};
@@ -209,7 +204,8 @@ std::string Session::why_fewer() const {
 std::int64_t Session::count_of(TrialState state) const {
     std::int64_t number = 0;
     for (const std::int64_t trial : ledger_.unfinished())
-        number += ledger_.record().trial(trial).state == state ? 1 : 0;
+        if (const TrialRecord& record = ledger_.record().trial(trial); record.state == state && !is_stopping(record))
+            ++number;
     return number;
 }
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -53,9 +52,10 @@ class Session {
     /// of range or order.
     Result<Verdict> report(std::int64_t trial, std::int64_t step, Metrics values);
 
-    /// Ends a trial that has not ended, as stopped by the user. One that is running ends with its next report, which is
-    /// kept and has the verdict `stop`, or with the session. If its end is told before, it ends as told. Fails if there
-    /// is no such trial, or if it has ended.
+    /// Ends a trial that has not ended, as stopped by the user. One that is running is no longer waited for; it ends
+    /// with its next report, which is kept and has the verdict `stop`, or with the session, or when the next session
+    /// starts after a kill. If its end is told before, it ends as told. Fails if there is no such trial, or if it has
+    /// ended.
     Result<void> stop(std::int64_t trial);
     /// Hands out no more trials in this session; those that are handed out go on to their ends.
     void stop() { stopping_ = true; }
@@ -85,7 +85,6 @@ class Session {
    private:
     [[nodiscard]] Result<void> take(std::int64_t trial);
     void launch(std::int64_t trial);
-    void finish_as_stopped(std::int64_t trial);
     [[nodiscard]] std::string why_fewer() const;
     [[nodiscard]] std::int64_t count_of(TrialState state) const;
     [[nodiscard]] bool out_of_time() const;
@@ -97,7 +96,6 @@ class Session {
     Seconds began_;
     double seconds_before_;                          ///< duration of all earlier sessions
     std::map<std::int64_t, std::int64_t> reported_;  ///< last step that each running trial reported in this session
-    std::set<std::int64_t> stops_;  ///< running trials that the user has stopped, which end with their next report
     bool stopping_ = false;
 };
 

@@ -249,7 +249,7 @@ Result<void> Engine::stop_trial(std::int64_t number) {
     if (const TrialState state = context_.trial(number).state; is_final(state))
         return Error{"trial " + std::to_string(number) + " has ended already: " + std::string(to_text(state))};
     guarded([&] {
-        context_.parts.ledger.finish(number, TrialState::stopped, "user", "stopped by the user");
+        context_.parts.ledger.stop_for_user(number);
         diagnoses_.drop(number);
         pool_.stop_trial(number);
         if (!placement_.holds(number)) ends_.announce(number);

@@ -49,7 +49,9 @@ Result<void> Ledger::replay() {
     }
     marks_.end_replay();
     for (const std::int64_t trial : unfinished_)
-        if (record_.trial(trial).state == TrialState::paused && !rules_.holds(trial)) unheld_.push_back(trial);
+        if (const TrialRecord& record = record_.trial(trial);
+            record.state == TrialState::paused && !is_stopping(record) && !rules_.holds(trial))
+            unheld_.push_back(trial);
     return {};
 }
 
@@ -189,6 +191,7 @@ void Ledger::learn(const StoredEvent& stored) {
                    },
                    [&](const event::Paused& e) {
                        set_queued(e.trial, false);
+                       if (is_stopping(record_.trial(e.trial))) return;  // its end teaches
                        teach(record_.trial(e.trial));
                        tries_.tried(record_.trial(e.trial), counts_tries());
                    },
@@ -243,8 +246,8 @@ void Ledger::seed_ended(const TrialRecord& trial) {
 
 void Ledger::session_started(event::SessionStarted session) {
     enter(std::move(session));
-    if (!marks_.replayed()) return flush();
-    stored(marks_.store_replayed());
+    marks_.replayed() ? stored(marks_.store_replayed()) : flush();
+    end_stopping();  // those that a killed session has left
 }
 
 void Ledger::session_ended(event::SessionEnded session) {
@@ -382,7 +385,7 @@ void Ledger::teach_paused() {
     for (std::size_t seen = 0; seen < unfinished_.size() && taught < most; ++seen, ++next) {
         if (next == unfinished_.end()) next = unfinished_.begin();
         const TrialRecord& other = record_.trial(*next);
-        if (other.state != TrialState::paused) continue;
+        if (other.state != TrialState::paused || is_stopping(other)) continue;
         teach(other);
         taught_upto_ = *next;
         ++taught;
@@ -395,6 +398,21 @@ void Ledger::finish(std::int64_t trial, TrialState state, const std::string& rul
         if (const std::string why = unjudgeable(record, study_.objective, true); !why.empty())
             return enter(event::Finished{trial, record.attempt, TrialState::failed, "", why});
     enter(event::Finished{trial, record.attempt, state, rule, reason});
+}
+
+void Ledger::stop_for_user(std::int64_t trial) { finish(trial, TrialState::stopped, by_user, "stopped by the user"); }
+
+void Ledger::end_stopping() {
+    for (const std::int64_t number : std::set(unfinished_)) {
+        const TrialRecord& trial = record_.trial(number);
+        if (!is_stopping(trial)) continue;
+        if (trial.steps() >= study_.budget.epochs) judge(number);
+        if (is_stopping(trial)) stop_for_user(number);
+    }
+}
+
+void Ledger::stop_after_report(std::int64_t trial) {
+    enter(event::Paused{trial, record_.trial(trial).attempt, by_user, "stopped by the user"});
 }
 
 void Ledger::complete(std::int64_t number, Report last) {
@@ -440,7 +458,9 @@ std::vector<std::int64_t> Ledger::promotions(bool last, std::size_t most) {
         const auto promotable = rules_.promotions(wanted);
         std::vector<std::int64_t> paused;
         for (const std::int64_t trial : promotable)
-            if (record_.trial(trial).state == TrialState::paused && paused.size() < most) paused.push_back(trial);
+            if (const TrialRecord& record = record_.trial(trial);
+                record.state == TrialState::paused && !is_stopping(record) && paused.size() < most)
+                paused.push_back(trial);
         if (paused.size() == most || promotable.size() < wanted) return paused;
     }
 }
@@ -449,7 +469,8 @@ std::vector<std::int64_t> Ledger::close_paused(std::size_t most) {
     std::vector<std::int64_t> closed;
     for (const std::int64_t trial : unfinished_) {
         if (closed.size() == most) break;
-        if (record_.trial(trial).state == TrialState::paused) closed.push_back(trial);
+        const TrialRecord& record = record_.trial(trial);
+        if (record.state == TrialState::paused && !is_stopping(record)) closed.push_back(trial);
     }
     std::vector<StoredEvent> ends;
     for (const std::int64_t number : closed) {

@@ -112,6 +112,13 @@ class Ledger {
     /// Replaces the reason of an ended trial, after a later diagnosis. Does not call listeners.
     void amend(std::int64_t trial, const std::string& reason);
     void finish(std::int64_t trial, TrialState state, const std::string& rule, const std::string& reason);
+    /// Ends a trial as stopped by the user.
+    void stop_for_user(std::int64_t trial);
+    /// Stores that the user has stopped a running trial whose next step is still to be kept: it is paused by the user
+    /// (is_stopping) until stop_for_user() or end_stopping(). The start of a session ends those of a killed one.
+    void stop_after_report(std::int64_t trial);
+    /// Ends the trials whose next step has not come, as stopped by the user, or as complete after all their steps.
+    void end_stopping();
     /// Completes a running trial with this last step, which may replace the last reported one. The trial ends as
     /// diverged if the step has diverged, and as failed if the step lacks a metric that trials are judged by.
     void complete(std::int64_t trial, Report last);
@@ -121,8 +128,8 @@ class Ledger {
     /// Returns at most `most` paused trials that the rules promote, the most promising first. `last`: no new trials
     /// will come.
     [[nodiscard]] std::vector<std::int64_t> promotions(bool last, std::size_t most);
-    /// Ends at most `most` paused trials as stopped, when the study is over. Returns their numbers; fewer than `most`
-    /// if no more are paused.
+    /// Ends at most `most` paused trials as stopped, when the study is over, but none that is_stopping. Returns their
+    /// numbers; fewer than `most` if no more are paused.
     std::vector<std::int64_t> close_paused(std::size_t most);
 
     /// Called with each new entry when it is applied and counted by results(), possibly before it is stored. Not called

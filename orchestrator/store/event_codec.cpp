@@ -131,6 +131,8 @@ SessionEnd end_in_earlier_versions(std::string_view reason) {
 }
 
 bool is_durable(const Event& event) {
+    const auto* paused = std::get_if<event::Paused>(&event);  // the user is told that a stop is stored
+    if (paused && paused->rule == by_user) return true;
     return std::holds_alternative<event::Finished>(event) || std::holds_alternative<event::SessionEnded>(event);
 }
 

@@ -113,7 +113,8 @@ TEST(AskTell, ATrialThatTheUserStopsEndsWithItsNextReportWhichIsKept) {
     hpo.report(1, 1, 0.5);
     EXPECT_TRUE(hpo.session->stop(1));
     EXPECT_FALSE(hpo.session->stop(4));
-    EXPECT_EQ(hpo.trial(1).state, TrialState::running);
+    EXPECT_TRUE(hpo.session->stop(1));
+    EXPECT_FALSE(is_final(hpo.trial(1).state));
     const json told = hpo.report(1, 2, 0.1);
     EXPECT_EQ(told["decision"], "stop");
     EXPECT_EQ(told["rule"], "user");
@@ -139,6 +140,39 @@ TEST(AskTell, ATrialThatTheUserStopsEndsAsToldOrWithTheSession) {
     EXPECT_EQ(hpo.trial(3).state, TrialState::stopped);
     EXPECT_EQ(hpo.trial(3).rule, "user");
     EXPECT_EQ(hpo.trial(4).state, TrialState::queued);
+}
+
+TEST(AskTell, ATrialThatTheUserStopsIsNotHandedOutAgainAfterAKill) {
+    MemoryStore store;
+    {
+        AskTellSession killed(asked_study(), store);
+        killed.ask(4);
+        killed.report(1, 1, 0.5);
+        for (const int trial : {1, 2, 4}) EXPECT_TRUE(killed.session->stop(trial));
+        killed.report(4, 9, 0.2);
+    }
+    AskTellSession resumed(asked_study(), store);
+    EXPECT_EQ(resumed.trial(1).state, TrialState::stopped);
+    EXPECT_EQ(resumed.trial(1).rule, "user");
+    EXPECT_EQ(resumed.trial(1).value, 0.5);
+    EXPECT_EQ(resumed.trial(2).state, TrialState::stopped);
+    EXPECT_EQ(resumed.trial(4).state, TrialState::complete);
+    EXPECT_EQ(resumed.ask(1)[0]["trial"], 3);
+    EXPECT_EQ(resumed.ask(1)[0]["trial"], 5);
+}
+
+TEST(AskTell, ATrialThatTheUserStopsIsNotWaitedForAndItsLateStepIsKept) {
+    Study study = with_asha(asked_study());
+    study.budget.trials = 1;
+    MemoryStore store;
+    AskTellSession hpo(study, store);
+    hpo.ask(1);
+    EXPECT_TRUE(hpo.session->stop(1));
+    EXPECT_TRUE(hpo.session->over());
+    EXPECT_EQ(hpo(R"({"ask": 1})")["done"], true);
+    EXPECT_EQ(hpo.report(1, 1, 0.5)["rule"], "user");
+    EXPECT_EQ(hpo.trial(1).state, TrialState::stopped);
+    EXPECT_EQ(hpo.trial(1).value, 0.5);
 }
 
 TEST(AskTell, AStudyThatTheUserStopsHandsOutNoTrialUntilItIsResumed) {
