@@ -149,11 +149,14 @@ void Hosts::try_to_begin(HostClock::time_point now) {
     const auto waited = now - opened_;
     const bool any_up =
         std::any_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.state == Host::State::up; });
-    if (!awaited.empty() && waited > told_after && !std::exchange(told_, true))
+    // One that joins has been started a moment ago.
+    const bool tells =
+        std::any_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.is_awaited() && !host.joins(); });
+    if (tells && waited > told_after && !std::exchange(told_, true))
         notices_.push_back({true, "waits for the agents of " + awaited});
     if (awaited.empty() && !any_up && door_) return;  // for the first that joins
     if (!awaited.empty() && (waited <= begins_after || !any_up)) return;
-    if (!awaited.empty()) notices_.push_back({true, "begins without " + awaited + "; what answers later joins"});
+    if (tells) notices_.push_back({true, "begins without " + awaited + "; what answers later joins"});
     begun_ = true;
     on_device_ = std::any_of(hosts_.begin(), hosts_.end(),
                              [](const Host& host) { return host.state != Host::State::aside && host.hello.on_device; });
