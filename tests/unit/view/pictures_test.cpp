@@ -222,6 +222,15 @@ TEST(Pictures, ATrialInFullShowsItsMemoryItsDeviceAndItsMicroBatches) {
         AllOf(HasSubstr("memory          93.00 MiB measured\n"), Not(HasSubstr("device")), Not(HasSubstr("micro"))));
 }
 
+TEST(Pictures, AnObjectiveThatIsCalledLossHasOneCurve) {
+    Study study = sample_study();
+    study.objective = {"loss", Direction::minimize, Objective::At::best};
+    const auto text = draw_trial(study, sample_record(16).trial(12), {}, {80, 0, false, true});
+    const auto first = text.find("\nloss            █");
+    ASSERT_NE(first, std::string::npos) << text;
+    EXPECT_EQ(text.find("\nloss            █", first + 1), std::string::npos) << text;
+}
+
 TEST(Pictures, ALongReasonIsWrappedBelowItself) {
     auto record = sample_record(16);
     record.trial(6).reason = "one two three four five six seven eight nine ten eleven twelve";
