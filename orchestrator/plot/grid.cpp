@@ -31,7 +31,7 @@ std::string_view sign_of(Shape shape, bool utf8) {
 }
 
 std::string_view shade_of(int level, bool utf8) {
-    static constexpr std::array<std::string_view, Grid::shades> blocks{"░", "▒", "▓", "█"}, ascii{".", ":", "+", "#"};
+    static constexpr std::array<std::string_view, Grid::shades> blocks{"░", "▒", "▓", "█"}, ascii{".", ":", "+", "%"};
     return (utf8 ? blocks : ascii)[static_cast<std::size_t>(level - 1)];
 }
 

@@ -5,11 +5,13 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <set>
 #include <sstream>
 
 #include "hpo/standing.hpp"
 #include "orchestrator/plot/drawing.hpp"
 #include "orchestrator/plot/figures.hpp"
+#include "orchestrator/plot/grid.hpp"
 #include "tests/support/paths.hpp"
 #include "tests/support/sample_study.hpp"
 
@@ -173,7 +175,17 @@ TEST(Plots, ManyTrialsAreDrawnAsShades) {
     expect_picture("parallel_many_80.txt", draw_text(parallel(study, record, 8), screen));
     expect_picture("curves_many_80.txt", draw_text(curves(study, record, sample_curves(record)), screen));
     const std::string ascii = draw_text(history(study, record), {80, 24, false, false});
-    EXPECT_THAT(ascii, HasSubstr("\n.:+# 1 to "));
+    EXPECT_THAT(ascii, HasSubstr("\n.:+% 1 to "));
+}
+
+TEST(Plots, EachMarkAndEachShadeHasASignOfItsOwn) {
+    for (const bool utf8 : {true, false}) {
+        std::set<std::string_view> signs;
+        for (const Shape shape : {Shape::dot, Shape::ring, Shape::cross, Shape::star})
+            EXPECT_TRUE(signs.insert(sign_of(shape, utf8)).second) << sign_of(shape, utf8);
+        for (int level = 1; level <= Grid::shades; ++level)
+            EXPECT_TRUE(signs.insert(shade_of(level, utf8)).second) << shade_of(level, utf8);
+    }
 }
 
 TEST(Plots, TheLineOfTheBestLiesAboveTheOtherTrials) {
