@@ -18,16 +18,49 @@ TrialFilter filter_of(const TopInput& input, const TopState& state) {
     return accepted ? *std::move(accepted) : TrialFilter{};
 }
 
+/// How the last session ended: "finished", "killed".
+std::string_view ended_as(const StudyRecord& record) {
+    if (record.held) return "killed";
+    switch (record.end) {
+        case SessionEnd::finished:
+            return "finished";
+        case SessionEnd::out_of_time:
+            return "out of time";
+        case SessionEnd::interrupted:
+        case SessionEnd::at_limit:
+            return "interrupted";
+        case SessionEnd::failed:
+            return "failed";
+        case SessionEnd::none:
+            break;
+    }
+    return "not running";
+}
+
+/// Why the last session ended, in one line; empty while one runs, and where nobody has stored it.
+std::string why_ended(const TopInput& input) {
+    if (input.moment.held || input.record.held) return {};
+    return printable_line(input.record.end_reason.substr(0, input.record.end_reason.find('\n')));
+}
+
+/// Returns true if the screen's first line has room for the rest of it, two blanks before that.
+bool has_room(const Line& line, const std::string& rest, const Screen& screen) {
+    return screen.width <= 0 || line.width() + 2 + columns(rest) <= screen.width;
+}
+
 Line state_line(const TopInput& input, const Screen& screen) {
     const auto& [study, record, moment, curves, files, studies, left] = input;
     Line line;
-    line.add(study.name, Style::strong);
-    line.add(moment.held ? "  running" : "  not running", moment.held ? Style::good : Style::dim);
+    line.add(study.name, Style::strong).add("  ");
+    if (moment.held)
+        line.add("running", Style::good);
+    else
+        line.add(ended_as(record), record.end == SessionEnd::failed && !record.held ? Style::bad : Style::dim);
     line.add("  " + count_text(study, record));
     line.add("  " + duration_text(moment.seconds));
-    if (moment.held && !left.empty()) line.add(", ").add(left);
-    if (const auto speed = total_speed(study, record);
-        !speed.empty() && (screen.width <= 0 || line.width() + 2 + columns(speed) <= screen.width))
+    if (!moment.held) return line;
+    if (!left.empty()) line.add(", ").add(left);
+    if (const auto speed = total_speed(study, record); !speed.empty() && has_room(line, speed, screen))
         line.add("  " + speed);
     return line;
 }
@@ -145,7 +178,12 @@ constexpr int least_height_for_history = 16;
 
 void add_head(Canvas& canvas, const TopInput& input, const Trials& best, const Screen& screen, bool with_history,
               bool drawn) {
-    canvas.add(state_line(input, screen));
+    Line state = state_line(input, screen);
+    const std::string why = why_ended(input);
+    const bool beside = has_room(state, why, screen);
+    if (!why.empty() && beside) state.add("  " + why, Style::dim);
+    canvas.add(state);
+    if (!why.empty() && !beside) canvas.add(why, Style::notice);
     canvas.add(best_line_of(input, best, screen));
     if (with_history && has_history(input)) canvas.add(drawn ? history_line(input, screen) : Line());
     add_pools(canvas, input.moment.pools, rows_for_pools(screen), screen);

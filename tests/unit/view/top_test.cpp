@@ -68,6 +68,35 @@ TEST_F(Top, ListsTheBestFirstAndTrialsWithoutAValueLast) {
     EXPECT_THAT(top_.rows(), ElementsAre(12, 11, 10, 8, 4, 3, 2, 9, 7, 14, 1, 13, 15, 5, 6, 16));
 }
 
+TEST_F(Top, SaysHowTheLastSessionEndedAndWhy) {
+    top_.moment.held = record_.held = false;
+    record_.end = SessionEnd::interrupted;
+    record_.end_reason = "stopped by hpo stop\nand a log";
+    EXPECT_THAT(top_.lines()[0], AllOf(HasSubstr("sample  interrupted  "), HasSubstr("2m 05s  stopped by hpo stop")));
+    EXPECT_EQ(top_.lines()[0].find("log"), std::string::npos);
+
+    record_.end = SessionEnd::finished;  // what has no room beside the counts has a line of its own
+    record_.end_reason = "20 trials without a better best (budget.patience)";
+    EXPECT_THAT(top_.lines()[0], HasSubstr("sample  finished  "));
+    EXPECT_EQ(top_.lines()[1], record_.end_reason);
+    top_.screen = {40, 10, false, true};
+    EXPECT_EQ(top_.lines().size(), 10);
+    EXPECT_EQ(top_.lines()[1], "20 trials without a better best (budget…");
+
+    const std::pair<SessionEnd, std::string> others[] = {
+        {SessionEnd::out_of_time, "out of time"}, {SessionEnd::failed, "failed"}, {SessionEnd::none, "not running"}};
+    for (const auto& [end, shown] : others) {
+        record_.end = end;
+        EXPECT_THAT(top_.lines()[0], HasSubstr("sample  " + shown + "  "));
+    }
+    record_.held = true;  // its end was not stored
+    record_.end_reason = "of the session before";
+    EXPECT_THAT(top_.lines()[0], HasSubstr("sample  killed  "));
+    EXPECT_EQ(top_.picture().find("of the session before"), std::string::npos);
+    top_.moment.held = true;
+    EXPECT_THAT(top_.lines()[0], HasSubstr("sample  running  "));
+}
+
 TEST_F(Top, ShowsTheCurveOfTheObjectiveWhateverItIsCalled) {
     study_.objective = {"val_error", Direction::minimize, Objective::At::best};
     StudyRecord record;
