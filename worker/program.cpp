@@ -61,7 +61,7 @@ trial it trains.
   --updates N      with --profile: number of updates, 1 to 100000 (default: 20)
   --quick          with --calibrate: fewer products, which takes a second or two
   --describe PATH  print what the data in a file or folder are as one JSON object, for hpo init, and exit; --format
-                   NAME says their format (csv unless given), --target COLUMN the column whose values are counted
+                   NAME says their format (csv unless given), --target A,B the columns whose values are counted
   --predict MODEL  predict with the model in a safetensors file, print a summary as one JSON object, and exit; --data PATH
                    names the data and --output FILE the CSV file to write
   --libraries      print where the CUDA libraries that NVIDIA GPUs need are found, as one JSON object, and exit

@@ -112,8 +112,10 @@ CommandAction init(CLI::App& app) {
     app.add_option("DATA", arguments->data,
                    "A CSV or Parquet file, NumPy's arrays, a folder of images by class, a text, or a Python script")
         ->required();
-    app.add_option("--target", arguments->target,
-                   "Tables: the column to predict; default: one called target, label or the like, else the last");
+    app.add_option(
+        "--target", arguments->target,
+        "Tables: the column to predict, or several (A,B); default: one called target, label or the like, else the "
+        "last");
     app.add_option(
         "--format", arguments->format,
         "csv, parquet, series (rows in the order of time), npy, images, idx, text or script; default: by the "

@@ -26,7 +26,7 @@ Result<DataFacts> read_facts(std::string_view text, const std::string& path) {
     facts.format = json.value("format", "");
     facts.rows = json.value("rows", std::int64_t{0});
     facts.test = json.value("test", std::int64_t{0});
-    facts.target = json.value("target", "");
+    facts.targets = json.value("targets", facts.targets);
     facts.sample = json.value("sample", "");
     facts.outputs = json.value("outputs", std::int64_t{0});
     facts.image = json.value("image", false);
@@ -38,10 +38,9 @@ Result<DataFacts> read_facts(std::string_view text, const std::string& path) {
         column.whole = one.value("whole", false);
         column.counts_up = one.value("counts_up", false);
         if (one.contains("auc")) column.auc = one.value("auc", 0.5);
+        column.values = one.value("values", column.values);
         facts.columns.push_back(std::move(column));
     }
-    for (const auto& one : json.value("values", nlohmann::json::array()))
-        facts.values.emplace_back(one.at(0).get<std::string>(), one.at(1).get<std::int64_t>());
     return facts;
 }
 

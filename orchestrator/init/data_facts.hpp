@@ -1,6 +1,7 @@
 // Facts about data that no study describes yet, as `hpo-worker --describe` prints them (docs/protocol.md).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@ struct ColumnFacts {
     bool whole = false;         ///< all numbers are integers
     bool counts_up = false;     ///< each number is the one before and 1
     std::optional<double> auc;  ///< how well it alone tells two classes apart, from 0.5 to 1
+    std::vector<std::pair<std::string, std::int64_t>> values;  ///< of a target, with their counts
 };
 
 struct DataFacts {
@@ -30,15 +32,18 @@ struct DataFacts {
     std::int64_t test = 0;  ///< further samples, which the data keeps for testing
     // Of tables:
     std::vector<ColumnFacts> columns;
-    std::string target;
-    bool target_was_guessed = false;                           ///< by likely_target()
-    std::vector<std::pair<std::string, std::int64_t>> values;  ///< of the target, with their counts
-    bool trees = false;                                        ///< the worker can grow boosted trees
+    std::vector<std::string> targets;  ///< names of the columns to predict
+    bool target_was_guessed = false;   ///< by likely_target()
+    bool trees = false;                ///< the worker can grow boosted trees
     // Of arrays, images and texts:
     std::string sample;  ///< such as "images of 28 x 28"
     std::int64_t outputs = 0;
     bool image = false;
     bool classes = false;
+
+    [[nodiscard]] bool is_target(const ColumnFacts& column) const {
+        return std::find(targets.begin(), targets.end(), column.name) != targets.end();
+    }
 };
 
 /// Reads the JSON object that the worker has printed. An Error has the worker's own message.

@@ -1,6 +1,7 @@
 #include "orchestrator/init/study_for_data.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -10,6 +11,7 @@
 #include "hpo/batch_size.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/text.hpp"
+#include "orchestrator/init/targets.hpp"
 #include "orchestrator/study/entries.hpp"
 
 namespace hpo::init {
@@ -18,13 +20,10 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-constexpr std::int64_t many_classes = 20;      // whole numbers that are classes, as the worker takes them
-constexpr std::int64_t most_names = 1000;      // different texts of a column of categories
 constexpr std::int64_t few_rows = 2000;        // that are validated in folds
 constexpr std::int64_t updates_wanted = 3000;  // in a trial
 constexpr double telling = 0.95;               // area under the ROC curve of one column
 constexpr double rare = 0.2;                   // share of the rarest of two classes: accuracy says little
-constexpr std::size_t shown_names = 12;        // in a comment
 constexpr std::int64_t least_rows_to_search = 50;
 constexpr std::int64_t rounds_wanted = 300;  // of boosted trees in a trial
 
@@ -82,7 +81,7 @@ Roles roles_of(const DataFacts& facts, bool as_series) {
     Listed numbers("numbers"), texts("texts"), left_out("left out");
     std::string dates;
     for (const ColumnFacts& column : facts.columns) {
-        if (column.name == facts.target || column.kind == "index") continue;
+        if (facts.is_target(column) || column.kind == "index") continue;
         std::string reason = reason_to_leave_out(column, facts.rows);
         if (reason.empty() && as_series && column.kind != "number") reason = "no numbers, which a series needs";
         if (!reason.empty()) {
@@ -123,16 +122,6 @@ Roles roles_of(const DataFacts& facts, bool as_series) {
     return roles;
 }
 
-/// Returns "3 classes: setosa 50 (33 %), ...", the largest first.
-std::string classes_text(std::vector<std::pair<std::string, std::int64_t>> values, std::int64_t rows) {
-    std::stable_sort(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-    std::string text = std::to_string(values.size()) + " classes: ";
-    for (std::size_t i = 0; i < std::min(values.size(), shown_names); ++i)
-        text += (i > 0 ? ", " : "") + printable(values[i].first) + ' ' + std::to_string(values[i].second) + " (" +
-                std::to_string((200 * values[i].second / std::max<std::int64_t>(1, rows) + 1) / 2) + " %)";
-    return text + (values.size() > shown_names ? ", ..." : "");
-}
-
 std::string quoted(const std::string& text) { return study::yaml_text(text); }
 
 std::string list_of(const Lines& names) {
@@ -154,7 +143,7 @@ struct Size {
         const std::int64_t high = std::min<std::int64_t>(
             8 * batch(), static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(training / 20))));
         if (high < 2 * batch()) return "";
-        return "  batch_size:   {type: int, low: " + std::to_string(batch()) + ", high: " + std::to_string(high) +
+        return "  batch_size:        {type: int, low: " + std::to_string(batch()) + ", high: " + std::to_string(high) +
                ", log: true}   # samples of an update\n";
     }
     [[nodiscard]] int rank() const { return training < 1000 ? 0 : training < 20'000 ? 1 : 2; }
@@ -222,30 +211,32 @@ FirstStudy assembled(const DataFacts& facts, const std::string& headline, Lines 
     return first;
 }
 
+std::string objective_for(const Targets& targets, bool uneven) {
+    switch (targets.task) {
+        case Task::labels:
+            return "{metric: val_loss, direction: minimize}   # cross-entropy; most labels are rare, so accuracy says "
+                   "little";
+        case Task::classification:
+            return uneven ? "{metric: val_auc, direction: maximize}   # one class is rare, so accuracy says little"
+                          : "{metric: val_accuracy, direction: maximize}";
+        case Task::regression:
+            break;
+    }
+    return "{metric: val_r2, direction: maximize}   # share of the variance that is explained";
+}
+
 Result<FirstStudy> study_for_table(const DataFacts& facts, bool as_series) {
     if (facts.rows < 3)
         return Error{facts.path + ": has " + counted(facts.rows, "row") +
                      ": at least 3 are needed, to train, to validate and to test"};
-    const auto target = std::find_if(facts.columns.begin(), facts.columns.end(),
-                                     [&](const ColumnFacts& column) { return column.name == facts.target; });
-    if (target == facts.columns.end()) return Error{facts.path + ": no column can be predicted"};
-    const auto refused = [&](const std::string& why) {
-        return Error{facts.path + ": the target " + printable(facts.target) + ' ' + why +
-                     "; --target names another column"};
-    };
-    if (target->kind == "dates" || target->kind == "formatted" || target->kind == "unreadable")
-        return refused("holds no plain numbers or names (" + printable(target->example) + ")");
-    if (target->missing > 0)
-        return refused("is missing in " + counted(target->missing, "row") + ": leave these rows out");
-    if (target->distinct < 2) return refused("is the same in all rows: there is nothing to learn");
-    const bool numeric = target->kind == "number";
-    const bool classes = !as_series && (!numeric || (target->whole && target->distinct <= many_classes));
-    if (classes && target->distinct > most_names) return refused("has over 1000 different texts, too many for classes");
-    if (as_series && !numeric) return refused("is no number");
+    const auto found_targets = targets_of(facts, as_series);
+    if (!found_targets) return found_targets.error();
+    const Targets& targets = *found_targets;
 
     Roles roles = roles_of(facts, as_series);
     if (roles.features == 0 && !as_series)
-        return Error{facts.path + ": no column but the target is left to predict it from" +
+        return Error{facts.path + ": no column but the target" +
+                     (targets.several() ? "s is left to predict them from" : " is left to predict it from") +
                      (roles.found.empty() ? "" : "; " + roles.found.back())};
     if (facts.rows < least_rows_to_search)
         roles.warnings.push_back(counted(facts.rows, "row") +
@@ -253,23 +244,17 @@ Result<FirstStudy> study_for_table(const DataFacts& facts, bool as_series) {
     if (std::all_of(facts.columns.begin(), facts.columns.end(),
                     [](const ColumnFacts& column) { return is_number(column.name); }))
         roles.warnings.push_back("the names of all columns are numbers: a first row without names is no header");
-    double rarest = 1;
-    for (const auto& [name, count] : facts.values)
-        rarest = std::min(rarest, static_cast<double>(count) / static_cast<double>(facts.rows));
-    const bool uneven = classes && target->distinct == 2 && rarest < rare;
+    const double rarest = targets.rarest(facts.rows);
+    const bool uneven = targets.task == Task::classification && targets.columns.front()->distinct == 2 && rarest < rare;
     // Each fold needs some rows of each class.
     const bool folds = !as_series && facts.rows < few_rows && facts.rows >= least_rows_to_search &&
-                       (!classes || rarest * static_cast<double>(facts.rows) >= 15);
+                       rarest * static_cast<double>(facts.rows) >= 15;
     const Size size{static_cast<std::int64_t>(static_cast<double>(facts.rows) * 0.9 * (folds ? 0.8 : 0.9))};
 
-    roles.found.insert(roles.found.begin(), "target    " + printable(facts.target) +
-                                                (facts.target_was_guessed ? " (a guess; --target names another)" : "") +
-                                                ": " + (classes ? classes_text(facts.values, facts.rows) : "numbers"));
+    roles.found.insert(roles.found.begin(), target_line(facts, targets));
     const std::int64_t epochs = size.epochs(150);
     Parts parts;
-    parts.objective = uneven ? "{metric: val_auc, direction: maximize}   # one class is rare, so accuracy says little"
-                      : classes ? "{metric: val_accuracy, direction: maximize}"
-                                : "{metric: val_r2, direction: maximize}   # share of the variance that is explained";
+    parts.objective = objective_for(targets, uneven);
     parts.space = size.batch_line() + optimizer_lines() + perceptron_lines(size);
     if (roles.categories > 0)
         parts.space +=
@@ -284,20 +269,19 @@ Result<FirstStudy> study_for_table(const DataFacts& facts, bool as_series) {
             "boosted trees, often the best for tables, are left out: they need XGBoost (apt install "
             "libxgboost0, then hpo init again)");
     std::string data = "format: " + std::string(as_series ? "series" : facts.format) + ", path: " + quoted(facts.path) +
-                       ", target: " + quoted(facts.target);
+                       ", target: " + (targets.several() ? list_of(facts.targets) : quoted(facts.targets.front()));
     if (!roles.ignored.empty()) data += ", ignore: " + list_of(roles.ignored);
     if (!roles.categorical.empty()) data += ", categorical: " + list_of(roles.categorical);
     if (as_series)
         data += ", window: " + std::to_string(std::clamp<std::int64_t>(facts.rows / 40, 2, 48)) + ", horizon: 1";
     if (folds) data += ", validation: {folds: 5}";
-    parts.worker = std::string(as_series ? ""
-                               : classes ? "  task: classification\n"
-                                         : "  task: regression\n") +
+    constexpr std::array tasks{"classification", "regression", "multi-label"};
+    parts.worker = (as_series ? "" : std::string("  task: ") + tasks[static_cast<std::size_t>(targets.task)] + '\n') +
                    "  data: {" + data + "}\n  model: {" +
                    (trees ? "rounds: " + std::to_string(std::max<std::int64_t>(1, rounds_wanted / epochs)) + ", "
                           : std::string("type: mlp, ")) +
                    "norm: layer}\n" + "  training: {optimizer: adamw, schedule: one-cycle, clip: 1.0" +
-                   (uneven ? ", class_metrics: true" : "") + "}\n";
+                   (uneven || targets.task == Task::labels ? ", class_metrics: true" : "") + "}\n";
     parts.budget = budget_line(40, epochs);
     return assembled(facts,
                      facts.path + ": " + counted(facts.rows, "row") + ", " +

@@ -74,6 +74,25 @@ class Init(Case):
         self.assertIn("has no column \"c\"; it has a, b", self.error)
         self.assertFalse((self.folder / "c.yaml").exists())
 
+    def test_several_targets_are_predicted_together(self):
+        drawn = random.Random(1)
+        rows = [(drawn.uniform(-1, 1), drawn.uniform(-1, 1)) for _ in range(400)]
+        (self.folder / "two.csv").write_text("a,b,spam,toxic,high,wide\n" + "".join(
+            f"{a:.4f},{b:.4f},{int(a > 0)},{int(b > 0.3)},{a + b:.4f},{a - b:.4f}\n" for a, b in rows))
+        for targets, task, found, ignored, metric, good in (
+                ("spam,toxic", "multi-label", "targets   2 labels: spam ", "high, wide", "val_accuracy", 0.9),
+                ("high, wide", "regression", "targets   high, wide: numbers", "spam, toxic", "val_r2", 0.8)):
+            with self.subTest(targets):
+                self.assertIn(found, self.hpo("init", "two.csv", "--target", targets, "-o", f"{task}.yaml"))
+                self.assertIn(f"task: {task}\n", (self.folder / f"{task}.yaml").read_text())
+                self.hpo("run", f"{task}.yaml", "--trials", "2", "--fresh", "--set", f"study={task}", "--set", "budget.epochs=15",
+                         "--set", f"worker.data.ignore=[{ignored}]")
+                self.assertGreater(max(trial["values"][metric] for trial in self.trials(task)), good)
+        self.hpo("init", "two.csv", "--target", "high,deep", "-o", "x.yaml", status=1)
+        self.assertIn('has no column "deep"', self.error)
+        self.hpo("init", "two.csv", "--target", "high,high", "-o", "x.yaml", status=1)
+        self.assertIn('--target: "high" is named twice', self.error)
+
     def test_broken_tables_are_refused_in_words_and_write_nothing(self):
         for content, problem in ((b"", "is empty"), (b"a\n1\n2\n1\n", "no column but the target is left"),
                                  (b"a,b\n1,2\n", "has 1 row: at least 3 are needed"), (b"a,b\n1,\0\n2,3\n", "a zero byte"),

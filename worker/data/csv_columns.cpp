@@ -109,6 +109,16 @@ Result<std::vector<std::size_t>> columns_listed(std::span<const std::string> nam
     return columns;
 }
 
+Result<std::vector<std::size_t>> target_columns(std::span<const std::string> names, const std::string& target,
+                                                const char* key, const std::filesystem::path& file) {
+    // A name with commas needs no quotes if it is the only one.
+    if (const auto only = std::find(names.begin(), names.end(), target); only != names.end())
+        return std::vector{static_cast<std::size_t>(only - names.begin())};
+    auto columns = columns_listed(names, target, key, file);
+    if (columns && columns->empty()) return Error{std::string(key) + ": names no column"};
+    return columns;
+}
+
 Error data_file_error(const std::filesystem::path& file, const Error& error) {
     const std::string& message = error.message;
     if (message.starts_with("data.")) return error;

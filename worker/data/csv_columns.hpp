@@ -44,6 +44,10 @@ Result<std::size_t> column_named(std::span<const std::string> names, const std::
 /// Returns the indices of the columns in a list such as "a,b". Errors begin with `key`; a name given twice is one.
 Result<std::vector<std::size_t>> columns_listed(std::span<const std::string> names, const std::string& list,
                                                 const char* key, const std::filesystem::path& file);
+/// Returns the indices of the columns to predict: of the one with this very name, else of those in a list, at least
+/// one. Errors begin with `key`.
+Result<std::vector<std::size_t>> target_columns(std::span<const std::string> names, const std::string& target,
+                                                const char* key, const std::filesystem::path& file);
 /// An error of reading `file`, as a user sees it: what is about a key begins with that key, the others with data.path.
 Error data_file_error(const std::filesystem::path& file, const Error& error);
 

@@ -85,16 +85,26 @@ double separation(const std::vector<double>& values, const std::vector<bool>& po
     return std::max(area, 1 - area);
 }
 
+/// Returns each value of a target with its count.
+Json values_of(const ColumnTally& target) {
+    Json values = Json::array();
+    for (const auto& [value, count] : target.counts) values.push_back({value, count});
+    return values;
+}
+
 Result<Json> table_facts(const std::string& format, const std::filesystem::path& path, const std::string& target) {
     auto source = open_table(path, format);
     if (!source) return source.error();
     const std::vector<std::string> names = (*source)->names();
-    std::optional<std::size_t> target_column;
+    std::vector<std::size_t> targets;
     if (!target.empty()) {
-        const auto found = column_named(names, target, "--target", path);
+        auto found = target_columns(names, target, "--target", path);
         if (!found) return found.error();
-        target_column = *found;
+        targets = *std::move(found);
     }
+    // By which the other columns tell rows apart.
+    const std::optional<std::size_t> target_column =
+        targets.size() == 1 ? std::optional(targets.front()) : std::nullopt;
     std::vector<Wanted> wanted(names.size(), Wanted::text);
     for (std::size_t i = 0; i < names.size(); ++i)
         if (!(*source)->columns()[i].unreadable.empty()) wanted[i] = Wanted::nothing;
@@ -133,14 +143,13 @@ Result<Json> table_facts(const std::string& format, const std::filesystem::path&
                          {"whole", column.whole},
                          {"counts_up", column.counts_up && column.numbers == rows && rows > 2}});
         if (binary && i != target_column && column.numbers > 0) json["auc"] = separation(column.ranked, positive);
+        if (std::find(targets.begin(), targets.end(), i) != targets.end()) json["values"] = values_of(column);
         columns.push_back(std::move(json));
     }
     Json json{{"format", format}, {"rows", rows}, {"columns", std::move(columns)}};
-    if (!target_column) return json;
-    Json classes = Json::array();
-    for (const auto& [name, count] : seen[*target_column].counts) classes.push_back({name, count});
-    json["target"] = target;
-    json["values"] = std::move(classes);
+    Json target_names = Json::array();
+    for (const std::size_t column : targets) target_names.push_back(names[column]);
+    json["targets"] = std::move(target_names);
     return json;
 }
 

@@ -90,9 +90,8 @@ class SeriesReader {
     }
 
     Result<void> read_columns() {
-        const auto targets = columns_listed(names_, config_.target, "data.target", series_.file);
+        const auto targets = target_columns(names_, config_.target, "data.target", series_.file);
         if (!targets) return targets.error();
-        if (targets->empty()) return Error{"data.target: names no column"};
         if (has_classes() && targets->size() > 1)
             return Error{"data.target: with task: classification, a series has one column of classes"};
         const auto ignored = columns_listed(names_, config_.ignore, "data.ignore", series_.file);

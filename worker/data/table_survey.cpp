@@ -83,21 +83,13 @@ class Survey {
     }
 
     Result<void> read_targets(const std::vector<std::string>& names) {
-        std::vector<std::size_t> columns;
-        // A name with commas needs no quotes if it is the only one.
-        if (const auto only = std::find(names.begin(), names.end(), config_.target); only != names.end()) {
-            columns.push_back(static_cast<std::size_t>(only - names.begin()));
-        } else {
-            auto listed = columns_listed(names, config_.target, "data.target", table_.file);
-            if (!listed) return listed.error();
-            columns = *std::move(listed);
-        }
-        if (columns.empty()) return Error{"data.target: names no column"};
-        if (columns.size() > 1 && config_.task == Task::classification)
-            return Error{"data.target: " + std::to_string(columns.size()) +
+        const auto columns = target_columns(names, config_.target, "data.target", table_.file);
+        if (!columns) return columns.error();
+        if (columns->size() > 1 && config_.task == Task::classification)
+            return Error{"data.target: " + std::to_string(columns->size()) +
                          " columns, where task: classification predicts one; several labels of 0 and 1 are task: "
                          "multi-label"};
-        for (const std::size_t column : columns) {
+        for (const std::size_t column : *columns) {
             table_.targets.push_back({.column = column});
             table_.columns[column].kind = ColumnKind::target;
         }

@@ -25,9 +25,9 @@ ColumnFacts column(std::string name, std::string kind, std::int64_t distinct) {
 DataFacts table(std::int64_t rows = 5'000) {
     DataFacts facts{.format = "csv", .path = "my data.csv", .rows = rows};
     facts.columns = {column("age", "number", 70), column("city", "text", 4), column("left", "text", 2)};
-    facts.target = "left";
+    facts.targets = {"left"};
     facts.trees = true;
-    facts.values = {{"no", rows * 6 / 10}, {"yes", rows * 4 / 10}};
+    facts.columns.back().values = {{"no", rows * 6 / 10}, {"yes", rows * 4 / 10}};
     return facts;
 }
 
@@ -103,15 +103,58 @@ TEST(FirstStudy, SpaceAndBudgetFollowTheNumberOfRows) {
 TEST(FirstStudy, ATargetOfManyNumbersIsARegression) {
     DataFacts facts = table();
     facts.columns.back() = column("price", "number", 1001);
-    facts.target = "price";
+    facts.targets = {"price"};
     const Study study = accepted(made(facts).text);
     EXPECT_EQ(to_text(study.fixed.at("task")), "regression");
     EXPECT_EQ(study.objective.metric, "val_r2");
 }
 
+TEST(FirstStudy, SeveralTargetsOfNumbersAreARegression) {
+    DataFacts facts = table();
+    facts.columns.insert(facts.columns.end(), {column("wide, in cm", "number", 900), column("deep", "number", 2)});
+    facts.columns.back().values = {{"0", 2'000}, {"2", 3'000}};
+    facts.targets = {"deep", "wide, in cm"};
+    const FirstStudy first = made(facts);
+    const Study study = accepted(first.text);
+    EXPECT_EQ(to_text(study.fixed.at("target")), "deep,\"wide, in cm\"");
+    EXPECT_EQ(to_text(study.fixed.at("task")), "regression");
+    EXPECT_EQ(study.objective.metric, "val_r2");
+    EXPECT_EQ(first.found[1], "targets   deep, wide, in cm: numbers");
+    EXPECT_EQ(first.found[2], "numbers   age") << "no target is a feature";
+    EXPECT_NE(find(study, "type"), nullptr) << "trees, too";
+}
+
+TEST(FirstStudy, SeveralTargetsOfZerosAndOnesAreLabels) {
+    DataFacts facts = table();
+    facts.columns.insert(facts.columns.end(), {column("toxic", "number", 2), column("spam", "number", 3)});
+    facts.columns[3].values = {{"0", 4'850}, {"1", 150}};
+    facts.columns[4].values = {{"0", 4'000}, {"1", 400}, {"1.0", 600}};
+    facts.targets = {"toxic", "spam"};
+    const FirstStudy first = made(facts);
+    const Study study = accepted(first.text);
+    EXPECT_EQ(to_text(study.fixed.at("task")), "multi-label");
+    EXPECT_EQ(study.objective.metric, "val_loss");
+    EXPECT_EQ(study.objective.direction, Direction::minimize);
+    EXPECT_EQ(study.fixed.at("class_metrics"), Value(true));
+    EXPECT_EQ(first.found[1], "targets   2 labels: toxic 150 (3 %), spam 1000 (20 %)");
+    facts.rows = 500;
+    facts.columns[3].values = {{"0", 490}, {"1", 10}};
+    EXPECT_FALSE(accepted(made(facts).text).fixed.contains("folds")) << "a fold might have no row with a rare label";
+}
+
+TEST(FirstStudy, NamesTheTargetOfSeveralThatCannotBePredicted) {
+    DataFacts facts = table();
+    facts.targets = {"age", "city"};
+    facts.columns[1].example = "Ulm";
+    EXPECT_THAT(error_of(facts), AllOf(HasSubstr("the target city holds texts (Ulm): several targets are numbers"),
+                                       HasSubstr("--target names other columns")));
+    facts.columns[1] = column("city", "number", 1);
+    EXPECT_THAT(error_of(facts), HasSubstr("the target city is the same in all rows"));
+}
+
 TEST(FirstStudy, ARareClassIsRankedByTheAreaUnderTheCurve) {
     DataFacts facts = table();
-    facts.values = {{"no", 4'900}, {"yes", 100}};
+    facts.columns.back().values = {{"no", 4'900}, {"yes", 100}};
     const Study study = accepted(made(facts).text);
     EXPECT_EQ(study.objective.metric, "val_auc");
     EXPECT_EQ(study.fixed.at("class_metrics"), Value(true));
@@ -137,7 +180,8 @@ TEST(FirstStudy, SaysThatTheTargetIsAGuessAndThatAHeaderIsMissing) {
     facts.columns[0].name = "1.5";
     EXPECT_THAT(made(facts).warnings, IsEmpty());
     facts.columns[1].name = "-2";
-    facts.columns[2].name = facts.target = "3e4";
+    facts.columns[2].name = "3e4";
+    facts.targets = {"3e4"};
     EXPECT_THAT(made(facts).warnings, ElementsAre(HasSubstr("no header")));
 }
 
@@ -179,7 +223,7 @@ TEST(FirstStudy, AnUnusableTargetIsRefusedWithItsName) {
 TEST(FirstStudy, ASeriesTakesWindowsOfItsNumbers) {
     DataFacts facts{.format = "csv", .path = "load.csv", .rows = 1'500};
     facts.columns = {column("when", "dates", 1001), column("load", "number", 1001)};
-    facts.target = "load";
+    facts.targets = {"load"};
     const Study study = accepted(made(facts, true).text);
     EXPECT_EQ(find(study, "type"), nullptr) << "windows have a perceptron alone";
     EXPECT_EQ(to_text(study.fixed.at("format")), "series");
