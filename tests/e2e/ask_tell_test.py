@@ -183,7 +183,7 @@ class PythonStudy(Case):
                     print("raised")
             with hpo.Study("study.yaml") as study:
                 assert study.best.number == number
-                os.kill(study._child.pid, signal.SIGKILL)
+                os.kill(study._session.child.pid, signal.SIGKILL)
                 try:
                     study.ask()
                 except hpo.StudyError as error:

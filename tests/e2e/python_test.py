@@ -236,7 +236,7 @@ class Trials(Python):
                 for epoch in (1, 3, 4):
                     trial.report(epoch, loss=1 / epoch, other=float("nan"))
             with hpo.Study("broken-off", space={"x": hpo.Float(0, 1)}, objective="loss", trials=1, epochs=4, stopping=[]) as study:
-                answer_of = study._answer
+                answer_of = hpo.study.waited
                 def first(answer):
                     if len(calls) == 1 and first.reports == 1:
                         first.reports += 1
@@ -244,7 +244,7 @@ class Trials(Python):
                     first.reports += len(calls) == 1
                     return answer_of(answer)
                 first.reports = 0
-                study._answer = first
+                hpo.study.waited = first
                 try:
                     study.optimize(train)
                     raise SystemExit("not interrupted")
@@ -635,7 +635,7 @@ class Surface(Python):
         done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", self.folder / "cache", "user.py"], capture_output=True, text=True,
                               cwd=self.folder, env={**os.environ, "MYPYPATH": str(CLIENT)})
         self.assertEqual(re.findall(r'Revealed type is "(.*)"', done.stdout),
-                         ["Union[hpo.study.AskedTrial, None]", "builtins.list[hpo.study.AskedTrial]", "builtins.str"])
+                         ["Union[hpo._asked_trial.AskedTrial, None]", "builtins.list[hpo._asked_trial.AskedTrial]", "builtins.str"])
 
 
 class Notebook(Python):

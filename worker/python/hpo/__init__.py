@@ -54,7 +54,7 @@ __all__ = ["AskedTrial", "Best", "Categorical", "Float", "Int", "KerasCallback",
 __version__ = "0.2.0"
 
 # Imported on first use, since a script that only trains does not need them.
-_LATE = {"AskedTrial": "study", "Best": "study", "Study": "study", "StudyError": "study", "Categorical": "_space",
+_LATE = {"AskedTrial": "_asked_trial", "Best": "study", "Study": "study", "StudyError": "_session", "Categorical": "_space",
          "Float": "_space", "Int": "_space", "Space": "_space", "TrialRecord": "_results", "TrialRecords": "_results",
          "KerasCallback": "callbacks", "LightningCallback": "callbacks"}
 

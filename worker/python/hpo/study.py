@@ -20,51 +20,41 @@ or by hand, one trial after the other or many at once:
 
 hpo.Study("study.yaml") takes the space from a study file, which needs no `worker`. What was told is stored below runs/,
 and the same study goes on where it was (`store=False` keeps nothing). A process `hpo ask-tell` runs beside this one for
-as long as the study is open; it is free of signal handlers and prints nothing. Safe for threads: each waits for its own
-answer.
+as long as the study is open (_session.py). Safe for threads.
 """
 
 from __future__ import annotations
 
-import json
 import operator
 import os
 import pathlib
 import re
-import subprocess
-import sys
 import tempfile
 import threading
-import weakref
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import wait
 from typing import (TYPE_CHECKING, Any, Callable, Deque, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type,
-                    TypeVar, Union, overload)
+                    Union, overload)
 
 from . import __version__
+from ._asked_trial import AskedTrial
 from ._html import study_html
 from ._numbers import metrics_by_name
 from ._program import ProgramNotFound, program as find_program
 from ._progress import progress_of
 from ._results import TrialRecord, TrialRecords
+from ._session import Session, StudyError, checked, session_named_in, waited
 from ._space import Space, set_options, study_keys, study_text
-from ._trial import Params, Pruned, Trial
+from ._trial import Params, Pruned
 
 if TYPE_CHECKING:
     import pandas
 
 __all__ = ["AskedTrial", "Best", "Pruned", "Study", "StudyError"]
 
-_MOST_BYTES = 1 << 20  # of a request
 _MOST_SECONDS = 10  # that an interrupted report waits for its answer
-_MOST_WARNINGS = 1 << 20  # bytes that are shown at once
 
 Metrics = Union[Mapping[str, Any], float, None]
-T = TypeVar("T")
-
-
-class StudyError(RuntimeError):
-    """The error message of hpo, or the reason why it has ended or cannot start."""
 
 
 class Best(NamedTuple):
@@ -78,76 +68,6 @@ class Best(NamedTuple):
     state: str
     value: float
     """The objective's value."""
-
-
-class AskedTrial(Trial):
-    """A trial that a study has given out to this program. It keeps no checkpoints, and its reports go to the study."""
-
-    def __init__(self, study: "Study", given: Mapping[str, Any]) -> None:
-        super().__init__({}, None, {**given, "steps": study.steps, "data_seed": study.seed,
-                                    "objective": {"metric": study.metric}, "done": {"step": given.get("resume_from", 0)}})
-        self.study = study
-        self.repeat_of: int = given.get("repeat_of", 0)
-        """The trial whose configuration this one trains with another seed; 0: none."""
-        self._given = given
-        self._repeats: int = given.get("delivered", 0)  # steps of a trial that was interrupted, which the study knows
-        self._delivered = self._repeats  # the last step that this session has been told
-        self._sent: Dict[int, Mapping[str, Any]] = dict(given.get("sent", {}))  # the metrics of these steps
-        self._warned = False
-
-    def _deliver(self, step: int, numbers: Mapping[str, Any], iterations: Optional[int]) -> None:
-        if self._finished or self._stop in ("stopped", "paused"):
-            state = "has ended" if self._finished else "is paused" if self._stop == "paused" else "was stopped"
-            self._warn(f"{state}; what is reported now is not used: return once trial.should_stop()")
-        elif step > self._repeats:
-            self.study.report(self, step, numbers)
-            self._sent[step] = numbers
-        elif step not in self._sent:
-            self._warn(f"began again after an interruption and reports step {step}, which it had left out: it is not used")
-        elif self._sent[step] != numbers:
-            self._warn(f"began again after an interruption and reports other numbers for step {step}; those reported "
-                       "first are kept")
-
-    def _warn(self, message: str) -> None:
-        """Tells the user, once a trial, that a report is not used."""
-        if not self._warned:
-            self._warned = True
-            print(f"hpo: trial {self.number} {message}", file=sys.stderr, flush=True)
-
-    def _heard(self, step: int, answer: Mapping[str, Any]) -> None:
-        """The study has decided on a step."""
-        self._step = max(self._step, step)
-        self._delivered = max(self._delivered, step)
-        decided = {"stop": "stopped", "pause": "paused"}.get(answer["decision"])
-        self._stop = decided or ("complete" if self.steps is not None and step >= self.steps else None)
-        self.rule, self.reason = answer.get("rule", ""), answer.get("reason", "")
-
-    def _finish(self, outcome: str, message: str = "", values: Optional[Mapping[str, Any]] = None,
-                last: bool = False) -> None:
-        if self._finished or self.decision != "continue":
-            return  # it has ended with what it reported, or is paused
-        failed = outcome in ("failed", "out_of_memory")
-        self.study.tell(self, values, state="failed" if failed else "complete", reason=message)
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a trial of a Study belongs to the process that opened the study: hand over trial.params")
-
-
-_sessions: "weakref.WeakSet[Study]" = weakref.WeakSet()
-
-
-def _leave_sessions_to_the_parent() -> None:
-    """In a forked process: the sessions belong to the process that has opened them. As long as this one held their
-    pipes open, hpo would not notice that they were closed."""
-    for study in _sessions:
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for pipe in (study._child.stdin, study._child.stdout):
-            if pipe is not None and not pipe.closed:
-                os.dup2(nothing, pipe.fileno(), inheritable=False)
-        os.close(nothing)
-
-
-os.register_at_fork(after_in_child=_leave_sessions_to_the_parent)
 
 
 class _Claim:
@@ -198,25 +118,20 @@ class Study:
         options = [] if store and study is not None else ["--no-store"]
         for assignment in [*(set_options(keys) if space is None else []), *set]:
             options += ["--set", assignment]
-        self._lock = threading.Lock()
-        # Ctrl-C raises in the main thread. It may end the wait for an answer, but no exchange half-way: the answer
-        # would be taken for that of the next request.
-        self._exchanges = ThreadPoolExecutor(1, "hpo-study")
         self._claims = threading.Lock()
         self._returned: Deque[Mapping[str, Any]] = deque()  # trials of calls that were interrupted; guarded by _claims
-        self._closed_by = "the study is closed"
-        self._pid = os.getpid()
         try:
             self._program = find_program(program)
         except ProgramNotFound as error:
             raise StudyError(str(error)) from None
         if space is None:
-            about = self._open(os.fspath(study or ""), options)
+            self._session = self._open(os.fspath(study or ""), options)
         else:
             with tempfile.TemporaryDirectory(prefix="hpo-study-") as folder:
                 file = pathlib.Path(folder, "hpo.Study")
                 file.write_text(study_text(os.fspath(study or "unnamed"), space, keys), encoding="utf-8")
-                about = self._open(str(file), options)
+                self._session = self._open(str(file), options)
+        about = self._session.about
         self.name: str = about["study"]
         self.metric: str = about["metric"]
         """The objective's."""
@@ -229,68 +144,39 @@ class Study:
         self.done: Optional[str] = None
         """Why the study is over, once an ask was told so."""
 
-    def _open(self, file: str, options: Sequence[str]) -> Dict[str, Any]:
-        """Starts hpo, and returns what it says of the study."""
+    def _open(self, file: str, options: Sequence[str]) -> Session:
+        """Starts hpo, where an earlier session of this process may have to end for it."""
         try:
-            about = self._begin(file, options)
+            session = self._begin(file, options)
         except StudyError as error:
-            earlier = self._earlier_session(str(error))
+            earlier = session_named_in(str(error))
             if earlier is None:
                 raise
-            earlier._closed_by = "the study was opened again in this process, which has closed this session"
-            earlier.close()
-            about = self._begin(file, options)
-        version = str(about.get("version", "0.0"))
+            earlier.close("the study was opened again in this process, which has closed this session")
+            session = self._begin(file, options)
+        version = str(session.about.get("version", "0.0"))
         if version.split(".")[:2] != __version__.split(".")[:2]:
-            self.close()
+            session.close()
             raise StudyError(f"this client is of version {__version__}, and {self._program} "
                              f"{'is older' if version == '0.0' else 'of version ' + version}: install the client that "
                              "belongs to it (pip install worker/python in its checkout), or name another program by "
                              "HPO_PROGRAM")
-        return about
+        return session
 
-    def _begin(self, file: str, options: Sequence[str]) -> Dict[str, Any]:
-        self._errors = tempfile.TemporaryFile()  # its standard error, whose place in the file is that of the child, too
-        self._shown = 0  # bytes of it
+    def _begin(self, file: str, options: Sequence[str]) -> Session:
         try:
-            # A session of its own: Ctrl-C is for this program to understand.
-            self._child = subprocess.Popen([self._program, "ask-tell", file, *options], stdin=subprocess.PIPE,
-                                           stdout=subprocess.PIPE, stderr=self._errors, start_new_session=True)
-        except OSError as error:
-            self._errors.close()
-            raise StudyError(f"{self._program} cannot be started: {error}; name another program by HPO_PROGRAM or "
-                             "program=") from error
-        _sessions.add(self)
-        try:
-            about = self._say({"study": 1})
-            self._show_warnings()
-            return about
+            return Session(self._program, file, options)
         except StudyError as error:
-            self._end()
-            raise StudyError(_of_arguments(str(error), os.path.dirname(file))) from None
-        except BaseException:
-            self.close()
-            raise
-
-    def _earlier_session(self, message: str) -> Optional["Study"]:
-        """The session of this process that holds the study, if the message of a refusal names its hpo."""
-        holder = re.search(r"\bprocess (\d+)\b", message)
-        for other in list(_sessions) if holder else []:
-            if other is not self and other._pid == os.getpid() and holder and other._child.pid == int(holder[1]):
-                return other
-        return None
+            raise StudyError(_of_arguments(str(error), os.path.dirname(file))) from error.__cause__
 
     def __repr__(self) -> str:
         return f"<study {self.name}: {self.direction} {self.metric}>"
 
     def _repr_html_(self) -> Optional[str]:
-        if self._is_closed():
+        if self._session.is_closed():
             return None  # a notebook then shows repr()
         front, several = self._leading()
         return study_html(self.name, self.metric, self.direction, self.budget, self.trials, front, several)
-
-    def _is_closed(self) -> bool:
-        return os.getpid() != self._pid or self._child.stdin is None or self._child.stdin.closed
 
     @overload
     def ask(self) -> Optional[AskedTrial]: ...
@@ -303,7 +189,7 @@ class Study:
         With `count` a list of so many, or of fewer."""
         claim = _Claim(1 if count is None else operator.index(count))
         try:
-            self._answer(self._submit(self._claim_trials, claim))
+            waited(self._session.submit(self._claim_trials, claim))
             trials = [AskedTrial(self, given) for given in claim.trials]
         except BaseException:
             self._abandon(claim)
@@ -316,9 +202,9 @@ class Study:
         step = operator.index(step)  # NumPy's integers, too
         numbers = metrics_by_name(metrics, values, self.metric)
         request = {"report": {"trial": _number_of(trial), "step": step, "values": numbers}}
-        exchange = self._submit(self._exchange, request)
+        exchange = self._session.submit(self._session.exchange, request)
         try:
-            answer = _checked("report", self._answer(exchange))
+            answer = checked("report", waited(exchange))
         except KeyboardInterrupt:  # the step is on its way: the trial is to know whether the study has it
             if isinstance(trial, AskedTrial):
                 wait([exchange], timeout=_MOST_SECONDS)
@@ -342,7 +228,7 @@ class Study:
             body["values"] = numbers
         if reason:
             body["reason"] = reason
-        self._say({"tell": body})
+        self._session.say({"tell": body})
         if isinstance(trial, AskedTrial):
             trial._finished = True
 
@@ -406,7 +292,7 @@ class Study:
 
     def _leading(self) -> Tuple[List[Best], bool]:
         """The front, and whether the study has several objectives."""
-        answer = self._say({"best": 1})
+        answer = self._session.say({"best": 1})
         trials = answer.get("front", [answer] if answer["trial"] is not None else [])
         return [self._best_of(trial) for trial in trials], "front" in answer
 
@@ -418,7 +304,7 @@ class Study:
     @property
     def trials(self) -> TrialRecords:
         """All trials so far, by number: a list that a notebook shows as a table."""
-        answer = self._say({"trials": 1})
+        answer = self._session.say({"trials": 1})
         return TrialRecords([TrialRecord.of(trial) for trial in answer["trials"]], self.metric)
 
     def to_pandas(self) -> "pandas.DataFrame":
@@ -429,26 +315,7 @@ class Study:
     def close(self) -> None:
         """Ends the session. Trials that were not told come back from the next session's ask(). In a process that was
         forked from the one that opened the session, it does nothing."""
-        if os.getpid() != self._pid:
-            return
-        self._exchanges.shutdown(wait=False)
-        self._end()
-
-    def _end(self) -> None:
-        """Ends hpo."""
-        with self._lock:
-            if self._child.stdin and not self._child.stdin.closed:
-                try:
-                    self._child.stdin.close()
-                except OSError:
-                    pass  # it has ended
-            if self._child.stdout and not self._child.stdout.closed:
-                self._child.stdout.read()
-                self._child.stdout.close()
-            self._child.wait()
-            if not self._errors.closed:
-                self._show_warnings()
-                self._errors.close()
+        self._session.close()
 
     def __enter__(self) -> "Study":
         return self
@@ -457,8 +324,9 @@ class Study:
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_child", None) is not None:
-            self.close()
+        session: Optional[Session] = getattr(self, "_session", None)
+        if session is not None:
+            session.close()
 
     def _claim_trials(self, claim: _Claim) -> None:
         """Those that interrupted calls have left, then new ones. Runs between exchanges, so that it comes after the
@@ -469,7 +337,7 @@ class Study:
             missing = claim.wanted - len(claim.trials)
         if (missing <= 0 and claim.trials) or claim.abandoned:
             return
-        answer = _checked("ask", self._exchange({"ask": missing}))
+        answer = checked("ask", self._session.exchange({"ask": missing}))
         if answer.get("done"):
             self.done = answer["reason"]
         with self._claims:
@@ -479,67 +347,6 @@ class Study:
         with self._claims:
             claim.abandoned = True
             self._returned.extendleft(reversed(claim.trials))
-
-    def _say(self, request: Mapping[str, Any]) -> Dict[str, Any]:
-        return _checked(next(iter(request)), self._answer(self._submit(self._exchange, request)))
-
-    def _submit(self, work: Callable[[Any], T], argument: Any) -> "Future[T]":
-        if os.getpid() != self._pid:
-            raise StudyError("this process was forked from the one that opened the study, which alone can use it")
-        try:
-            return self._exchanges.submit(work, argument)
-        except RuntimeError as error:
-            raise StudyError(self._closed_by) from error
-
-    @staticmethod
-    def _answer(answer: "Future[T]") -> T:
-        # A signal that comes just before the thread sleeps does not wake it, and Python then sees it only afterwards.
-        while not answer.done():
-            wait([answer], timeout=1)
-        return answer.result()
-
-    def _exchange(self, request: Mapping[str, Any]) -> Dict[str, Any]:
-        line = json.dumps(request, separators=(",", ":")).encode() + b"\n"
-        if len(line) > _MOST_BYTES:
-            raise StudyError(f"{len(line)} bytes are too many for hpo, which takes {_MOST_BYTES} at once: report fewer "
-                             "metrics, or such with shorter names")
-        with self._lock:
-            if self._child.stdin is None or self._child.stdin.closed or self._child.stdout is None:
-                raise StudyError(self._closed_by)
-            try:
-                self._child.stdin.write(line)
-                self._child.stdin.flush()
-                answer = self._child.stdout.readline()
-            except OSError:
-                answer = b""
-            if not answer.endswith(b"\n"):
-                raise StudyError(self._last_message())
-        received: Dict[str, Any] = json.loads(answer)
-        return received
-
-    def _warnings(self) -> str:
-        """What hpo has written to its standard error since the last call."""
-        written = os.pread(self._errors.fileno(), _MOST_WARNINGS, self._shown)
-        self._shown += len(written)
-        return written.decode(errors="replace").strip()
-
-    def _show_warnings(self) -> None:
-        warnings = self._warnings()
-        if warnings and sys.stderr is not None:
-            print(warnings, file=sys.stderr, flush=True)
-
-    def _last_message(self) -> str:
-        status = self._child.wait()
-        message = self._warnings().removeprefix("hpo: ")
-        how = f"was killed by signal {-status}" if status < 0 else f"has ended with status {status}"
-        return message or f"hpo ask-tell {how}"
-
-
-def _checked(request: str, answer: Dict[str, Any]) -> Dict[str, Any]:
-    if "error" in answer:
-        raise StudyError(answer["error"].removeprefix(f"{request}: "))
-    return answer
-
 
 def _number_of(trial: Union[AskedTrial, int]) -> int:
     return trial.number if isinstance(trial, AskedTrial) else operator.index(trial)

@@ -1,0 +1,66 @@
+"""A trial that a Study has given out, and the delivery of its reports to the study."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional
+
+from ._trial import Trial
+
+if TYPE_CHECKING:
+    from .study import Study
+
+__all__ = ["AskedTrial"]
+
+
+class AskedTrial(Trial):
+    """A trial that a study has given out to this program. It keeps no checkpoints, and its reports go to the study."""
+
+    def __init__(self, study: "Study", given: Mapping[str, Any]) -> None:
+        super().__init__({}, None, {**given, "steps": study.steps, "data_seed": study.seed,
+                                    "objective": {"metric": study.metric}, "done": {"step": given.get("resume_from", 0)}})
+        self.study = study
+        self.repeat_of: int = given.get("repeat_of", 0)
+        """The trial whose configuration this one trains with another seed; 0: none."""
+        self._given = given
+        self._repeats: int = given.get("delivered", 0)  # steps of a trial that was interrupted, which the study knows
+        self._delivered = self._repeats  # the last step that this session has been told
+        self._sent: Dict[int, Mapping[str, Any]] = dict(given.get("sent", {}))  # the metrics of these steps
+        self._warned = False
+
+    def _deliver(self, step: int, numbers: Mapping[str, Any], iterations: Optional[int]) -> None:
+        if self._finished or self._stop in ("stopped", "paused"):
+            state = "has ended" if self._finished else "is paused" if self._stop == "paused" else "was stopped"
+            self._warn(f"{state}; what is reported now is not used: return once trial.should_stop()")
+        elif step > self._repeats:
+            self.study.report(self, step, numbers)
+            self._sent[step] = numbers
+        elif step not in self._sent:
+            self._warn(f"began again after an interruption and reports step {step}, which it had left out: it is not used")
+        elif self._sent[step] != numbers:
+            self._warn(f"began again after an interruption and reports other numbers for step {step}; those reported "
+                       "first are kept")
+
+    def _warn(self, message: str) -> None:
+        """Tells the user, once a trial, that a report is not used."""
+        if not self._warned:
+            self._warned = True
+            print(f"hpo: trial {self.number} {message}", file=sys.stderr, flush=True)
+
+    def _heard(self, step: int, answer: Mapping[str, Any]) -> None:
+        """The study has decided on a step."""
+        self._step = max(self._step, step)
+        self._delivered = max(self._delivered, step)
+        decided = {"stop": "stopped", "pause": "paused"}.get(answer["decision"])
+        self._stop = decided or ("complete" if self.steps is not None and step >= self.steps else None)
+        self.rule, self.reason = answer.get("rule", ""), answer.get("reason", "")
+
+    def _finish(self, outcome: str, message: str = "", values: Optional[Mapping[str, Any]] = None,
+                last: bool = False) -> None:
+        if self._finished or self.decision != "continue":
+            return  # it has ended with what it reported, or is paused
+        failed = outcome in ("failed", "out_of_memory")
+        self.study.tell(self, values, state="failed" if failed else "complete", reason=message)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a trial of a Study belongs to the process that opened the study: hand over trial.params")
