@@ -181,6 +181,44 @@ class Trials(Python):
                                    "resources: {trial: {memory: 50MiB}}\n" % sys.executable))
         self.assertEqual([(t["state"], t["steps"], t["closing"]) for t in self.trials("run")], [("complete", 4, {"test": 1})] * 2)
 
+    def test_a_step_that_cannot_count_is_warned_of_in_a_study_and_under_hpo(self):
+        (self.folder / "train.py").write_text(textwrap.dedent("""
+            import hpo
+            def train(trial):
+                for epoch in trial.epochs(3):
+                    assert trial.report(epoch, loss=1 / epoch) == "continue"
+                    trial.report(epoch, other=2)
+                    trial.report(1, loss=0)
+                trial.report(9, loss=-1)
+            if __name__ == "__main__":
+                train(hpo.trial(lr=0.5))
+            """))
+        self.python("""
+            import hpo, train
+            with hpo.Study("one", space={"lr": hpo.Float(0, 1)}, objective="loss", epochs=3, trials=2, stopping=[]) as study:
+                study.optimize(train.train)
+                trial = study.ask()
+                assert trial is None, trial
+            with hpo.Study("two", space={"lr": hpo.Float(0, 1)}, objective="loss", epochs=3, trials=2, stopping=[]) as study:
+                trial = study.ask()
+                trial.report(4, loss=0)
+                trial.report(2, loss=3)
+                trial = study.ask()
+                trial.report(2, loss=3)
+                trial.report(1, loss=0)
+            """)
+        again = "again, which is not used: report all metrics of a step together\n"
+        self.assertEqual(self.error, f"hpo: trial 1 reports step 1 {again}hpo: trial 2 reports step 1 {again}"
+                                     "hpo: trial 1 reports step 4, which is not used: the study has 3 (epochs=)\n"
+                                     "hpo: trial 2 reports step 1 after step 2, which is not used\n")
+        self.hpo("run", self.study("study: run\nobjective: {metric: loss, direction: minimize}\nspace: {lr: {type: float, low: 0, high: 1}}\n"
+                                   "worker: {command: [%s, train.py]}\nbudget: {trials: 1, epochs: 3}\nstopping: []\n"
+                                   "resources: {trial: {memory: 50MiB}}\n" % sys.executable))
+        self.assertIn("a report was not used: step 1 was reported again: report all metrics of a step together", self.error)
+        for study in ("one", "run"):
+            for trial in self.trials(study):
+                self.assertEqual((trial["state"], trial["steps"], trial["value"]), ("complete", 3, 1 / 3))
+
     def test_a_paused_trial_begins_again_unless_it_says_where_it_is(self):
         self.python("""
             import hpo
@@ -287,7 +325,7 @@ class Trials(Python):
                 trial = study.ask()
                 trial.report(1, loss=1)
                 try:
-                    trial.report(1, accuracy=0.5)
+                    study.report(trial, 1, accuracy=0.5)
                     raise SystemExit("no error")
                 except hpo.StudyError as error:
                     assert str(error) == ("step 1 of trial 1 is not after step 1, the last one that it has reported: report "

@@ -333,7 +333,7 @@ TEST_F(EngineTest, StepsThatRepeatGoBackOrExceedTheBudgetAreNeverStored) {
     for (const std::int64_t step : {2, 2, 1, 0, -1, 6}) play.report(0, id, step, 0.1 * static_cast<double>(step));
     EXPECT_EQ(play.trial(1).curve.size(), 1u);
     EXPECT_EQ(play.trial(1).state, TrialState::running);
-    EXPECT_THAT(play.notices, HasSubstr("step 2 came after step 2 of 5"));
+    EXPECT_THAT(play.notices, HasSubstr("step 2 was reported again: report all metrics of a step together"));
 }
 
 TEST_F(BegunTrial, ANonFiniteLossEndsTheTrialAsDivergedWithTheStep) {

@@ -29,17 +29,32 @@ class AskedTrial(Trial):
         self._warned = False
 
     def _deliver(self, step: int, numbers: Mapping[str, Any], iterations: Optional[int]) -> None:
-        if self._finished or self._stop in ("stopped", "paused"):
-            state = "has ended" if self._finished else "is paused" if self._stop == "paused" else "was stopped"
-            self._warn(f"{state}; what is reported now is not used: return once trial.should_stop()")
+        unused = self._why_unused(step, numbers)
+        if unused:
+            self._warn(unused)
         elif step > self._repeats:
             self.study.report(self, step, numbers)
             self._sent[step] = numbers
-        elif step not in self._sent:
-            self._warn(f"began again after an interruption and reports step {step}, which it had left out: it is not used")
-        elif self._sent[step] != numbers:
-            self._warn(f"began again after an interruption and reports other numbers for step {step}; those reported "
-                       "first are kept")
+
+    def _why_unused(self, step: int, numbers: Mapping[str, Any]) -> str:
+        """Why the study has no use for a report; empty if it has, or knows it already."""
+        if self._finished or self._stop is not None:
+            state = ("was stopped" if self._stop == "stopped" else "is paused" if self._stop == "paused" else "has ended")
+            return f"{state}; what is reported now is not used: return once trial.should_stop()"
+        if step <= self._repeats:
+            if step not in self._sent:
+                return f"began again after an interruption and reports step {step}, which it had left out: it is not used"
+            if self._sent[step] != numbers:
+                return (f"began again after an interruption and reports other numbers for step {step}; those reported "
+                        "first are kept")
+            return ""
+        if step == self._delivered:
+            return f"reports step {step} again, which is not used: report all metrics of a step together"
+        if step < self._delivered:
+            return f"reports step {step} after step {self._delivered}, which is not used"
+        if self.steps is not None and step > self.steps:
+            return f"reports step {step}, which is not used: the study has {self.steps} (epochs=)"
+        return ""
 
     def _warn(self, message: str) -> None:
         """Tells the user, once a trial, that a report is not used."""
