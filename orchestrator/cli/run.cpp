@@ -10,8 +10,8 @@
 #include "hpo/printable.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/run_arguments.hpp"
+#include "orchestrator/cli/run_place.hpp"
 #include "orchestrator/cli/run_slurm.hpp"
-#include "orchestrator/cluster/hosts_site.hpp"
 #include "orchestrator/engine/set_aside.hpp"
 #include "orchestrator/lookup/study_source.hpp"
 #include "orchestrator/observers/notify.hpp"
@@ -38,104 +38,93 @@ std::string refuse_listen_value(const std::string& value) {
     return {};
 }
 
-/// The study as it runs on several hosts.
-Study adapted(Study study) {
-    auto several = cluster::for_several_hosts(std::move(study));
-    if (!several) throw Fatal(several.error().message, 2);
-    return *std::move(several);
-}
-
-int run_command(const RunArguments& arguments) {
+/// Refuses what cannot run, and prints warnings about what can.
+void examine(const RunArguments& arguments, const Study& study, const RunPlace& place, const Programs& programs) {
     const Overrides changes = overrides(arguments);
-    const Programs programs = installed_programs();
-    const std::optional<std::string> own_job = slurm::own_job();
-    if (own_job) slurm::heed_time_limit();
-    const bool in_a_job = runs_in_a_job(arguments);
-    if (in_a_job) refuse_study_for_a_job(arguments);
-    Study written = load_study(arguments.file, changes);
-    if (arguments.dry_run) return print_job(arguments, written, programs);
-    const std::vector<cluster::Address> hosts =
-        in_a_job ? std::vector<cluster::Address>() : hosts_of(arguments, written, programs);
-    const auto listen = listen_of(arguments);
-    const bool here = hosts.empty() && !listen && !in_a_job;
-    const bool several = !hosts.empty() || listen || (in_a_job && written.resources.slurm.nodes > 1);
-    const Study study = several ? adapted(std::move(written)) : std::move(written);
-    refuse_unready_script(study, changes.set.empty() ? arguments.file : "", here);
-    if (arguments.on.starts_with("local:") && hosts.size() > 1)
+    refuse_unready_script(study, changes.set.empty() ? arguments.file : "", place.here());
+    if (arguments.on.starts_with("local:") && place.hosts.size() > 1)
         std::fprintf(stderr,
                      "hpo: --on %s counts the cores and the memory of this machine %zu times: it is for tests\n",
-                     printable(arguments.on).c_str(), hosts.size());
+                     printable(arguments.on).c_str(), place.hosts.size());
     std::fputs(warnings_of(arguments.file, changes).c_str(), stderr);
     for (const std::string& warning : shadowed_files(study))
         std::fputs(("hpo: warning: " + warning + '\n').c_str(), stderr);
-    const StudyFolder folder = study_folder(study.name);
     refuse_batches_by_data({study, arguments.file, changes.set.empty()}, programs);
-    const auto aside = arguments.fresh ? move_aside(study, folder, programs, here) : std::filesystem::path();
+}
+
+/// Returns a decision whether a stored study may go on as this one, which says so if its space became wider.
+Acceptance acceptance_of(const Study& study) {
+    return [&study](const std::string& before, const auto& valued) {
+        auto goes_on = may_go_on(study, before, valued,
+                                 "Give the study another name, or start again with --fresh." + learning_from(study));
+        if (const auto wider = widening(study, before); goes_on && !wider.empty() && valued())
+            std::fprintf(stderr, "hpo: %s\n", printable(wider).c_str());
+        return goes_on;
+    };
+}
+
+/// Prints how the session ended, and returns the exit code.
+int conclude(const RunArguments& arguments, const Study& study, const StudyFolder& folder, RunOutcome& outcome,
+             bool in_its_job) {
+    const int code = exit_code(outcome);
+    if (outcome.signal == SIGHUP) return code;  // the terminal is gone
+    if (outcome.folder_lost && !arguments.json) throw Fatal(outcome.reason);
+    if (arguments.json) {
+        print(end_line(study, outcome));
+    } else if (!arguments.quiet) {
+        RunArguments again = arguments;
+        if (in_its_job) again.on = "slurm";
+        print(end_report(study, folder, outcome, resume_arguments(again, outcome.end != SessionEnd::out_of_time)));
+    } else if (const TrialRecord* best = best_trial(outcome.record, study.objective)) {
+        print(best_config(study, *best, "yaml"));
+    }
+    refuse_without_result(study, outcome);
+    return code;
+}
+
+int run_command(const RunArguments& arguments) {
+    const Programs programs = installed_programs();
+    std::optional<OwnJob> own_job = OwnJob::find();
+    if (runs_in_a_job(arguments)) refuse_study_for_a_job(arguments);
+    Study written = load_study(arguments.file, overrides(arguments));
+    if (arguments.dry_run) return print_job(arguments, written, programs);
+    const RunPlace place = place_of(arguments, written, programs);
+    const Study study = adapted_to(place, std::move(written));
+    const StudyFolder folder = study_folder(study.name);
+    examine(arguments, study, place, programs);
+    const auto aside = arguments.fresh ? move_aside(study, folder, programs, place.here()) : std::filesystem::path();
     // A closed pipe and a limit on file sizes should make the write fail, not kill the process.
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
 
     const RunStyle style = arguments.json ? RunStyle::json : arguments.quiet ? RunStyle::quiet : RunStyle::automatic;
     std::optional<Notifier> notifier;
-    if (!arguments.notify.empty() && !in_a_job) notifier.emplace(arguments.notify, folder.path / "notify.log");
-    if (own_job && slurm::awaits_others(folder)) {
-        slurm::RealCommands commands(slurm::command_limit());
-        if (!slurm::await_end_of_others(commands, folder))
-            return slurm::queue_again(commands, *own_job, folder, slurm::progress_of(folder), {}, limit_reason);
-    }
-    const slurm::Progress progress = own_job ? slurm::progress_of(folder) : slurm::Progress{};
+    if (!arguments.notify.empty() && !place.in_a_job) notifier.emplace(arguments.notify, folder.path / "notify.log");
+    if (own_job)
+        if (const auto status = own_job->await_turn(folder)) return *status;
     Result<RunOutcome> outcome = Error{};
     std::string output_problem;
     try {
         auto observer = make_run_observer(style, study);
         if (notifier) observer = notifying(std::move(observer), study, folder, *notifier);
-        const auto accepted = [&](const std::string& before, const auto& valued) {
-            auto goes_on =
-                may_go_on(study, before, valued,
-                          "Give the study another name, or start again with --fresh." + learning_from(study));
-            if (const auto wider = widening(study, before); goes_on && !wider.empty() && valued())
-                std::fprintf(stderr, "hpo: %s\n", printable(wider).c_str());
-            return goes_on;
-        };
-        outcome = in_a_job ? run_on_slurm(arguments, study, folder, programs, *observer, accepted)
-                           : run_study(study, folder, programs, *observer, accepted,
-                                       here ? OpenSite(open_local_site) : cluster::open_hosts(hosts, listen));
+        outcome = run_there(place, arguments, study, folder, programs, *observer, acceptance_of(study));
         output_problem = observer->output_problem();
     } catch (...) {
         move_back(aside, folder);
         throw;
     }
-    if (!outcome) {
-        move_back(aside, folder);
-        throw Fatal(outcome.error().message);
-    }
-    if (!outcome->has_begun) move_back(aside, folder);
+    if (!outcome || !outcome->has_begun) move_back(aside, folder);
+    if (!outcome) throw Fatal(outcome.error().message);
 
     if (own_job)
-        if (const auto why = slurm::why_next_job(*outcome, folder); !why.empty()) {
-            slurm::RealCommands commands(slurm::command_limit());
-            return slurm::queue_again(commands, *own_job, folder, progress, *outcome, why);
-        }
+        if (const auto status = own_job->queue_again(*outcome, folder)) return *status;
     if (!outcome->has_begun) {
         if (arguments.json) print(end_line(study, *outcome));
         throw Fatal(outcome->reason, outcome->signal ? exit_status_of(outcome->signal) : 1);
     }
     if (notifier) notify_end(*notifier, study, folder, *outcome);
-    const int code = exit_code(*outcome);
-    if (!output_problem.empty()) return 1;       // which it has said
-    if (outcome->signal == SIGHUP) return code;  // the terminal is gone
-    if (outcome->folder_lost && !arguments.json) throw Fatal(outcome->reason);
-    if (arguments.json) {
-        print(end_line(study, *outcome));
-    } else if (!arguments.quiet) {
-        RunArguments again = arguments;
-        if (own_job && slurm::is_job_of(folder)) again.on = "slurm";
-        print(end_report(study, folder, *outcome, resume_arguments(again, outcome->end != SessionEnd::out_of_time)));
-    } else if (const TrialRecord* best = best_trial(outcome->record, study.objective)) {
-        print(best_config(study, *best, "yaml"));
-    }
-    refuse_without_result(study, *outcome);
-    return code;
+    if (!output_problem.empty()) return 1;  // which it has said
+    return conclude(arguments, study, folder, *outcome, own_job && slurm::is_job_of(folder));
 }
 
 /// In a job, where nobody jumps to the location of an error, all errors begin with "hpo: ", by which slurm/job_log

@@ -1,13 +1,9 @@
 // The arguments of `hpo run`, and the command that resumes its study.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "orchestrator/cluster/addresses.hpp"
-#include "orchestrator/cluster/listen_at.hpp"
-#include "orchestrator/engine/workers.hpp"
 #include "orchestrator/lookup/study_source.hpp"
 
 namespace hpo {
@@ -22,15 +18,6 @@ struct RunArguments {
 
 /// Returns the keys that the options set. The short options come after --set and therefore win.
 Overrides overrides(const RunArguments& arguments);
-
-/// Returns where the study listens for agents that join it; nothing: it does not. Throws Fatal for other values of
-/// --listen.
-std::optional<cluster::ListenAt> listen_of(const RunArguments& arguments);
-
-/// Returns the hosts of --on, those of the study, or of the allocation in which this process runs. Empty: this machine,
-/// or none but those that join. A study that listens has this machine as one of several. Throws Fatal if they cannot be
-/// read.
-std::vector<cluster::Address> hosts_of(const RunArguments& arguments, const Study& study, const Programs& programs);
 
 /// Returns the arguments with which `hpo run` resumes this study. Without them it would be refused, or have another
 /// budget. `keep_time` is false if the limit of --time has ended the study, so that it must not be given again.

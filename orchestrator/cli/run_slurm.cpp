@@ -90,4 +90,30 @@ RunOutcome run_on_slurm(const RunArguments& arguments, const Study& study, const
     return slurm::run_job(commands, following, observer);
 }
 
+std::optional<OwnJob> OwnJob::find() {
+    auto id = slurm::own_job();
+    if (!id) return std::nullopt;
+    slurm::heed_time_limit();
+    return OwnJob(*std::move(id));
+}
+
+std::optional<int> OwnJob::await_turn(const StudyFolder& folder) {
+    if (slurm::awaits_others(folder)) {
+        slurm::RealCommands commands(slurm::command_limit());
+        if (!slurm::await_end_of_others(commands, folder)) {
+            before_ = slurm::progress_of(folder);
+            return slurm::queue_again(commands, id_, folder, before_, {}, limit_reason);
+        }
+    }
+    before_ = slurm::progress_of(folder);
+    return std::nullopt;
+}
+
+std::optional<int> OwnJob::queue_again(const RunOutcome& outcome, const StudyFolder& folder) {
+    const auto why = slurm::why_next_job(outcome, folder);
+    if (why.empty()) return std::nullopt;
+    slurm::RealCommands commands(slurm::command_limit());
+    return slurm::queue_again(commands, id_, folder, before_, outcome, why);
+}
+
 }  // namespace hpo

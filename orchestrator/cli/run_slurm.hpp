@@ -1,8 +1,12 @@
-// hpo run --on slurm outside of a job: submits one, and follows it.
+// hpo run --on slurm: submits a job and follows it, and what it does within a job.
 #pragma once
+
+#include <optional>
+#include <string>
 
 #include "orchestrator/cli/run_arguments.hpp"
 #include "orchestrator/engine/runner.hpp"
+#include "orchestrator/slurm/study_watch.hpp"
 #include "orchestrator/slurm/submit.hpp"
 
 namespace hpo {
@@ -24,5 +28,25 @@ slurm::Forecast forecast_on_slurm(const RunArguments& arguments, const Study& st
 /// finished. `accepted` decides whether a stored study may continue as this one.
 RunOutcome run_on_slurm(const RunArguments& arguments, const Study& study, const StudyFolder& folder,
                         const Programs& programs, RunObserver& observer, const Acceptance& accepted);
+
+/// `hpo run` as the process of a job.
+class OwnJob {
+   public:
+    /// Returns the job of this process, whose time limit then ends the session; nothing outside of a job.
+    static std::optional<OwnJob> find();
+
+    /// Waits while another process runs the study, where that may be another start of this job. Returns the exit status
+    /// of this process if the job was queued again meanwhile.
+    std::optional<int> await_turn(const StudyFolder& folder);
+    /// Lets Slurm queue the job again if Slurm ended the session with trials left to run. Returns the exit status of
+    /// this process then.
+    std::optional<int> queue_again(const RunOutcome& outcome, const StudyFolder& folder);
+
+   private:
+    explicit OwnJob(std::string id) : id_(std::move(id)) {}
+
+    std::string id_;
+    slurm::Progress before_;  ///< of the study as the session began
+};
 
 }  // namespace hpo
