@@ -67,7 +67,8 @@ std::pair<std::string, std::string> Host::state_text(HostClock::time_point now) 
         case State::up:
             break;
     }
-    if (is_silent(now)) return {"silent", "for " + std::to_string(silence) + " s"};
+    if (is_silent(now))
+        return {"silent", "for " + std::to_string(silence) + " s; its trials start again elsewhere after 30 s"};
     return {"up", ""};
 }
 

@@ -31,11 +31,12 @@ Machine HostsMachine::read(std::span<const WorkerIndex> workers, std::optional<W
     // A host that has not answered has nothing yet. Accelerators keep the places that they got with the first
     // answer.
     machine.hosts.assign(hosts_->all().size(), {.cores = 0, .usable = false});
+    const auto now = HostClock::now();
     for (const std::size_t i : hosts_->answered()) {
         const Host& host = hosts_->all()[i];
         const from_agent::Reading& reading = host.reading;
         Machine::Host one = reading.host;
-        one.usable = host.state == Host::State::up;
+        one.usable = host.state == Host::State::up && !host.is_silent(now);
         std::vector<Accelerator> accelerators = reading.accelerators;
         for (std::size_t d = 0; d < accelerators.size(); ++d) {
             Accelerator& device = accelerators[d];

@@ -33,6 +33,7 @@ void TrialStarts::warm_up() {
 void TrialStarts::start_trials() {
     is_read_ = false;
     unanswered_.clear();
+    find_unreachable();
     while (may_start_more()) {
         const PlacementDecision decision = find_work();
         if (!act_on(decision) && !look_further(decision)) return;
@@ -80,6 +81,17 @@ bool TrialStarts::look_further(const PlacementDecision& decision) {
 }
 
 // ---- Facts for placement.
+
+/// Of several hosts, some may not answer at the moment.
+void TrialStarts::find_unreachable() {
+    if (!has_reading_ || reading_.hosts.size() < 2) return;
+    const auto& workers = uses_.pool.workers();
+    for (std::size_t index = 0; index < workers.size(); ++index)
+        if (workers[index].state != Worker::State::empty) {
+            const auto host = static_cast<std::size_t>(host_of(machine(), workers[index].device));
+            uses_.pool.set_reachable(static_cast<WorkerIndex>(index), machine().hosts[host].usable);
+        }
+}
 
 /// Chooses the host or accelerators again for all waiting trials.
 void TrialStarts::choose_backends() {

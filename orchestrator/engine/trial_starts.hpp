@@ -65,6 +65,7 @@ class TrialStarts {
     bool act_on(const PlacementDecision& decision);
     bool look_further(const PlacementDecision& decision);
     [[nodiscard]] bool may_launch() const;
+    void find_unreachable();
     void choose_backends();
     [[nodiscard]] PlacementLimits limits();
     void keep_cores_for_devices(PlacementLimits& limits);

@@ -174,6 +174,14 @@ void WorkerPool::plan_answered(WorkerIndex index) {
     changed(index);
 }
 
+void WorkerPool::set_reachable(WorkerIndex index, bool reachable) {
+    Worker& told = worker(index);
+    if (told.state == State::empty || std::exchange(told.reachable, reachable) == reachable) return;
+    if (!reachable) told.planning = 0;  // a late answer is none that is expected
+    changed(index);
+    while (!reachable && told.state == State::starting && !told.jobs.empty()) let_go(index, told.jobs.front().id);
+}
+
 void WorkerPool::use_cores(WorkerIndex index, std::vector<int> cores, bool borrows) {
     executor_.send(index, to_worker::Cores{{cores.begin(), cores.end()}});
     Worker& told = worker(index);
@@ -276,15 +284,16 @@ void WorkerPool::changed(WorkerIndex index) {
     const Worker& worker = at(index);
     const bool ready = worker.state == State::ready, starting = worker.state == State::starting;
     // A worker with many slots answers while it trains.
-    const bool answers = worker.plans && ready && worker.planning == 0 && (worker.slots > 1 || worker.jobs.empty());
+    const bool answers =
+        worker.plans && ready && worker.reachable && worker.planning == 0 && (worker.slots > 1 || worker.jobs.empty());
     const std::pair<Known::Workers*, bool> members[] = {
         {&known_.empty, worker.state == State::empty},
         {&known_.idle, worker.idle()},
         {&known_.starting, starting},
         {&known_.with_free_slot, worker.has_free_slot()},
         {&known_.answers, answers},
-        {&known_.answers_soon, starting || (ready && worker.plans && worker.slots > 1)},
-        {&known_.answers_idle, worker.idle() && worker.plans},
+        {&known_.answers_soon, worker.reachable && (starting || (ready && worker.plans && worker.slots > 1))},
+        {&known_.answers_idle, worker.idle() && worker.plans && worker.reachable},
     };
     std::uint8_t& in = known_.in[static_cast<std::size_t>(index)];
     for (std::size_t i = 0; i < std::size(members); ++i) {

@@ -58,6 +58,7 @@ struct Worker : PlacementWorker {
     bool spent = false;        ///< leaves by itself after its one trial
     bool greeted = false;      ///< has sent its hello
     AttemptId culprit;         ///< leaving: attempt that is charged with its end; trial 0: none
+    bool reachable = true;     ///< false: its host does not answer at the moment
     std::vector<int> cores;    ///< cores it was last given; empty: its own, on one thread
     bool borrows = false;      ///< some of `cores` belong to other workers
     std::string environment;   ///< cores and environment variables, as text
@@ -109,6 +110,8 @@ class WorkerPool {
     /// independent of its trials); nullptr if it needs no new holder.
     Job* let_go(WorkerIndex index, AttemptId id);
     void ask_plan(WorkerIndex index, const to_worker::Plan& question);
+    /// Takes in whether its host answers. While it does not, others are asked, and get what was reserved for it.
+    void set_reachable(WorkerIndex index, bool reachable);
     /// Takes in that the worker has answered ask_plan().
     void plan_answered(WorkerIndex index);
     /// Sends the worker the cores to compute on. `borrows`: some of them belong to other workers.

@@ -10,6 +10,8 @@ namespace {
 
 using hpo::testing::BegunTrial;
 using hpo::testing::MemoryStore;
+using hpo::testing::MiB;
+using hpo::testing::OneStore;
 using hpo::testing::Played;
 using hpo::testing::ReadyWorker;
 using hpo::testing::small_study;
@@ -320,6 +322,67 @@ TEST_F(Failures, HalfOfASpaceThatFailsDoesNotEndTheTrialsOfTheOther) {
     play.report(1, {2, 1}, 2, 0.4);
     for (int trial = 1; trial <= 5; ++trial) fail(play, 0, play.asked(0), 1, "KeyError: 'x'");
     EXPECT_EQ(play.engine->end(), Engine::End::none) << "it came further than those that fail";
+}
+
+// ---- Hosts that do not answer.
+
+/// Two hosts of `cores` each, whose native trials need a core.
+class SilentHost : public OneStore {
+   protected:
+    void begin(double cores, std::int64_t trials, int workers) {
+        study.resources.trial = {};
+        study.budget.trials = trials;
+        const Machine::Host host{.cores = cores, .memory = 64'000 * MiB};
+        play.emplace(study, store, workers, Machine{.hosts = {host, host}});
+        play->ready(0, {"plan"});
+    }
+    void falls_silent(std::size_t host) {
+        play->machine.hosts[host].usable = false;
+        play->tick();
+    }
+    /// Answers the question about a trial. Returns the attempt that runs then.
+    AttemptId plan(WorkerIndex index) {
+        const auto question = play->executor.take<to_worker::Plan>(index);
+        if (!question) return {};
+        play->say(index, from_worker::PlanAnswer{.id = question->id, .footprint = {0, 50 * MiB, 1}});
+        return play->asked(index);
+    }
+    std::optional<Played> play;
+};
+
+TEST_F(SilentHost, GivesTheTrialThatItsWorkerWasAskedAboutToAnother) {
+    begin(1, 2, 2);
+    const AttemptId first = plan(0);
+    ASSERT_EQ(first.trial, 1);
+    play->ready(1, {"plan"});
+    const auto question = play->executor.take<to_worker::Plan>(1);
+    ASSERT_TRUE(question);
+    falls_silent(1);
+    play->complete(0, first);
+    EXPECT_EQ(plan(0).trial, 2);
+    play->say(1, from_worker::PlanAnswer{.id = question->id, .footprint = {0, 50 * MiB, 1}});  // too late
+    EXPECT_EQ(play->trial(2).attempt, 1);
+}
+
+TEST_F(SilentHost, GivesTheTrialThatWaitsForItsWorkersStartToAnother) {
+    begin(1, 2, 2);
+    const AttemptId first = plan(0);
+    play->ready(1, {"plan"});
+    ASSERT_EQ(plan(1).trial, 2);
+    play->exit(1, SIGKILL);  // a worker starts again there, for the same trial
+    ASSERT_EQ(play->executor.launched.size(), 3U);
+    falls_silent(1);
+    play->complete(0, first);
+    EXPECT_EQ(play->asked(0).trial, 2);
+}
+
+TEST_F(SilentHost, KeepsNoWorkerFromStartingElsewhere) {
+    begin(2, 4, 3);
+    ASSERT_EQ(plan(0).trial, 1);
+    ASSERT_EQ(play->started_on, (std::vector<std::vector<int>>{{on_host(0)}, {on_host(1)}}));
+    falls_silent(1);
+    ASSERT_EQ(play->started_on.size(), 3U) << "there is a core, and its worker on the other host does not answer";
+    EXPECT_EQ(play->started_on.back(), std::vector<int>{on_host(0)});
 }
 
 }  // namespace
