@@ -52,12 +52,16 @@ std::string unknown_option(const CLI::App& app, int argc, char** argv, int first
     return {};
 }
 
+std::string name_of(const CLI::Option& option) {
+    return (option.get_lnames().empty() ? "" : "--") + option.get_single_name();
+}
+
 /// Returns a message about an argument that the command lacks or does not take. Returns an empty text for other errors.
 std::string wrong_arguments(const CLI::App& command, const CLI::ParseError& outcome) {
     if (outcome.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError))
         for (const CLI::Option* option : command.get_options())
             if (option->get_required() && option->count() == 0)
-                return command.get_name() + " needs " + option->get_single_name() + ": " + option->get_description();
+                return command.get_name() + " needs " + name_of(*option) + ": " + option->get_description();
     const auto extra = command.get_parent()->remaining(true);
     if (outcome.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && !extra.empty())
         return command.get_name() + " has one argument too many: '" + printable(extra.front()) + "'";

@@ -62,11 +62,13 @@ std::string draw(const MachineReading& machine) {
                    names(reserved.studies), printable(device.id)});
         if (device.lost) notes += printable(name_of(device)) + " cannot be used: " + printable(device.reason) + "\n";
     }
-    for (const SessionReservations& session : machine.sessions)
+    for (const SessionReservations& session : machine.sessions) {
+        if (!session.waits.empty()) notes += printable(session.study) + " waits: " + printable(session.waits) + "\n";
         for (const DeviceReservation& one : session.devices)
             if (const std::string host = host_among_several(one); !host.empty())
                 notes += printable(session.study) + " on " + printable(host) + ": " +
                          view::state_text(one.state, one.reason) + "\n";
+    }
     for (const LibraryProblem& one : cuda_problems(machine.libraries))
         notes += one.follows + ": " + printable(one.problem) + "\n";
     if (machine.readings.devices.empty() && machine.problem.empty()) notes += "No GPU: trials run on the host.\n";

@@ -27,6 +27,8 @@ namespace hpo::commands {
 
 namespace {
 
+constexpr const char* listen_anywhere = "0.0.0.0:0";  ///< what --listen means without a value
+
 /// Rejects `--trials --fresh`, which lacks the value of --trials. Returns the error, or an empty text.
 std::string refuse_option_as_value(const std::string& value) {
     return value.empty() || value.starts_with("--") ? "a value is missing" : "";
@@ -161,6 +163,7 @@ CommandAction run(CLI::App& app) {
                        "addresses of this host, and a free port. FILE is runs/NAME/join.json. The study goes before "
                        "this option, or the value after an equals sign: --listen=ADDRESS:PORT")
             ->expected(0, 1)
+            ->default_str(listen_anywhere)
             ->check(refuse_listen_value)
             ->type_name("[ADDRESS:PORT]");
     app.add_option("--seed", arguments->seed, "The study's seed (seed)")->check(refuse_option_as_value);
@@ -182,6 +185,10 @@ CommandAction run(CLI::App& app) {
     app.add_flag("-q,--quiet", arguments->quiet, "Print only the best configuration, as YAML")->excludes(json);
     return [arguments, listen] {
         arguments->listens = listen->count() > 0;
+        // An empty value is that of a shell's variable that is not set.
+        if (arguments->listens && arguments->listen.empty())
+            throw Fatal("--listen '': it is empty; leave the value out, or give an address or a port", 2);
+        if (arguments->listen == listen_anywhere) arguments->listen.clear();
         return run_anywhere(*arguments);
     };
 }

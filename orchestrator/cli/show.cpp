@@ -75,6 +75,8 @@ int show_study(StudySnapshot snapshot, bool json) {
             for (std::string& line :
                  labelled_lines("Host", pool.name + " is " + view::state_text(pool.state, pool.reason)))
                 insights.lines.push_back(std::move(line));
+    if (!moment.waits.empty())
+        for (std::string& line : labelled_lines("Waits", moment.waits)) insights.lines.push_back(std::move(line));
     const view::ReportFacts facts{snapshot.folder.path.string(), snapshot.holder ? "running" : "", false, "",
                                   insights.lines};
     print(view::draw_report(snapshot.study, snapshot.record, moment, facts, view::screen_of_stdout()) +

@@ -154,13 +154,17 @@ Result<std::vector<Address>> addresses_of(const std::string& on, const std::file
     const auto colon = on.find(':');
     const std::string kind = on.substr(0, colon);
     const std::string_view rest = colon == on.npos ? std::string_view() : std::string_view(on).substr(colon + 1);
-    const auto meant = nearest(kind, {"slurm", "local", "ssh"});
+    const auto meant = nearest(kind, {"slurm", "local", "ssh", "join"});
     Result<std::vector<Address>> all =
-        Error{"--on " + printable(on) + ": trials run on slurm, ssh:HOST,HOST, local:2 or local" +
+        Error{"--on " + printable(on) + ": trials run on slurm, ssh:HOST,HOST, local:2, local or join" +
               (meant.empty() || meant == kind ? "" : "; did you mean " + std::string(meant) + "?")};
     if (kind == "local" && colon != on.npos) all = local_agents(rest, hpo);
     if (kind == "ssh" && colon != on.npos) all = ssh_agents(rest, hpo);
     if (on == "slurm") all = slurm_agents(hpo, environment);
+    if (on.starts_with("join,") || on.find(",join") != on.npos)
+        all = Error{"--on " + printable(on) +
+                    ": join stands alone, for a study that runs only where agents join; leave it out, and give "
+                    "--listen, so that they join these hosts"};
     if (!all) return all;
     std::set<std::string> names;
     for (const Address& one : *all)

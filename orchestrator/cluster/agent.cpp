@@ -134,7 +134,9 @@ class Agent {
             const int ready = ::poll(&room, 1, static_cast<int>(agent_waits * 1000));
             if (ready == 1)
                 write_some();
-            else if (ready == 0 || errno != EINTR)
+            else if (ready == 0)
+                over_ = true, status_ = agent_heard_nothing;
+            else if (errno != EINTR)
                 over_ = true;
         }
     }
@@ -167,15 +169,20 @@ class Agent {
     }
 
     void leave(const std::string& reason, bool own_fault) {
-        if (std::exchange(over_, true)) return;
-        status_ = own_fault ? 1 : 0;
+        if (over_) return;
+        end_with(own_fault ? 1 : 0, reason, own_fault);
+    }
+    void end_with(int status, const std::string& reason, bool own_fault) {
+        over_ = true;
+        status_ = status;
         send(from_agent::Goodbye{reason, own_fault});
     }
 
     void wait_for_orchestrator() {
         silence_.expires_after(std::chrono::duration_cast<milliseconds>(Seconds(agent_waits)));
         silence_.async_wait([this](error_code error) {
-            if (!error) leave("it heard nothing from the orchestrator for 25 s", false);
+            if (!error && !over_)
+                end_with(agent_heard_nothing, "it heard nothing from the orchestrator for 25 s", false);
         });
     }
 
@@ -195,7 +202,7 @@ class Agent {
             return refuse("the study's folder " + setup.folder +
                           " is not there: all hosts must see it under the same path (set HPO_RUNS to a shared folder)");
         if (::access(setup.folder.c_str(), W_OK) != 0)
-            return refuse("the study's folder " + setup.folder + " cannot be written there");
+            return refuse("the study's folder " + setup.folder + " is there, but this user cannot write to it" + cure);
         std::filesystem::current_path(setup.current,
                                       failed);  // a host without it may still have all files of the study
         auto study = study_of(setup);

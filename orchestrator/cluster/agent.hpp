@@ -10,8 +10,12 @@ namespace hpo {
 /// The command of `hpo` that runs it.
 inline constexpr const char* agent_command = "__agent";
 
+/// Its exit status after the orchestrator was silent for cluster::agent_waits.
+inline constexpr int agent_heard_nothing = 4;
+
 /// Runs until standard input closes, SIGTERM comes, or the orchestrator is silent for cluster::agent_waits; then ends
-/// all workers at once. Returns the exit status.
+/// all workers at once. Returns the exit status: 0 at the end that others asked for, 1 for a fault of its own, or
+/// agent_heard_nothing.
 int run_agent();
 
 }  // namespace hpo

@@ -77,6 +77,11 @@ void Hosts::poll() {
 
 std::vector<DeviceNotice> Hosts::take_notices() { return std::exchange(notices_, {}); }
 
+void Hosts::session_ends(SessionEnd end, const std::string& reason) {
+    if (!std::exchange(ends_, true) && door_) door_->say_farewell({end, reason});
+    if (begun_ && end != SessionEnd::finished && end != SessionEnd::out_of_time) leave_silent();
+}
+
 /// Gives up the hosts that are silent, so that the session does not wait for their workers.
 void Hosts::leave_silent() {
     for (std::size_t i = 0; i < hosts_.size(); ++i)
@@ -167,7 +172,17 @@ void Hosts::try_to_begin(HostClock::time_point now) {
 std::string Hosts::waits_to_begin() const {
     if (begun_) return {};
     const std::string names = names_of_awaited();
-    return names.empty() && door_ ? "hosts that join (hpo agent --join " + join_file_.string() + ")" : names;
+    return names.empty() && door_ ? "hosts that join (" + join_command() + ")" : names;
+}
+
+std::string Hosts::join_command() const { return "hpo agent --join " + shell_word(join_file_.string()); }
+
+std::string Hosts::waits_for_hosts() const {
+    if (!door_ || !begun_) return {};
+    const bool any_works = std::any_of(hosts_.begin(), hosts_.end(), [](const Host& host) {
+        return host.state == Host::State::up && !host.is_silent(HostClock::now());
+    });
+    return any_works ? "" : "no host is there; one joins by " + join_command();
 }
 
 /// Names of the hosts that have not answered yet, and may.
@@ -235,8 +250,8 @@ Result<void> Hosts::open_door() {
             join_file_, {request_.study.name, version, door_->addresses(), door_->port(), door_->key()});
         !written)
         return written;
-    notices_.push_back({false, "listens at port " + std::to_string(door_->port()) +
-                                   "; on another host: hpo agent --join " + shell_word(join_file_.string())});
+    const std::string where = door_->reaches_this_host_alone() ? "; on this host alone: " : "; on another host: ";
+    notices_.push_back({false, "listens at port " + std::to_string(door_->port()) + where + join_command()});
     const auto post = [this, alive = std::weak_ptr<bool>(alive_)](auto work) {
         asio::post(request_.loop, [alive, work = std::move(work)]() mutable {
             if (!alive.expired()) work();

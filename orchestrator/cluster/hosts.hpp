@@ -38,9 +38,10 @@ class Hosts {
 
     /// The functions of SessionMachine with these names.
     [[nodiscard]] std::string waits_to_begin() const;
+    [[nodiscard]] std::string waits_for_hosts() const;
     [[nodiscard]] bool awaits() const { return awaits_hosts(hosts_, door_ != nullptr); }
     [[nodiscard]] std::string gone() const { return why_no_host_is_left(hosts_, door_ != nullptr); }
-    void leave_silent();
+    void session_ends(SessionEnd end, const std::string& reason);
 
     [[nodiscard]] const std::vector<Host>& all() const { return hosts_; }
     /// Returns the hosts in the order of their first answer, in which their accelerators follow each other.
@@ -64,7 +65,9 @@ class Hosts {
     std::shared_ptr<AgentLink> new_link(std::size_t index);
     void set_up(std::size_t index);
     void try_to_begin(HostClock::time_point now);
+    [[nodiscard]] std::string join_command() const;
     [[nodiscard]] std::string names_of_awaited() const;
+    void leave_silent();
     [[nodiscard]] std::string unused_part(const Host& host) const;
     [[nodiscard]] std::string tag_of(const Host& host) const;
     void start(std::size_t index);
@@ -85,6 +88,7 @@ class Hosts {
     int devices_ = 0;               ///< of these
     HostClock::time_point opened_;  ///< when the agents were started
     bool told_ = false;             ///< that hosts are waited for
+    bool ends_ = false;             ///< the session, as agents that joined have been told
     bool begun_ = false;            ///< the session
     std::map<WorkerIndex, Place> places_;
     std::vector<std::shared_ptr<AgentLink>> leaving_;  ///< that are not reaped yet

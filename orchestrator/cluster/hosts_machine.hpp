@@ -33,8 +33,9 @@ class HostsMachine final : public SessionMachine {
     [[nodiscard]] const DeviceReadings& readings() const override { return none_; }
     [[nodiscard]] std::string gone() const override { return hosts_->gone(); }
     [[nodiscard]] std::string waits_to_begin() const override { return hosts_->waits_to_begin(); }
+    [[nodiscard]] std::string waits_for_hosts() const override { return hosts_->waits_for_hosts(); }
     [[nodiscard]] bool awaits_hosts() const override { return hosts_->awaits(); }
-    void leave_silent_hosts() override { hosts_->leave_silent(); }
+    void session_ends(SessionEnd end, const std::string& reason) override { hosts_->session_ends(end, reason); }
 
     // The agents know of these.
     void take_other_sessions(std::vector<SessionReservations>) override {}

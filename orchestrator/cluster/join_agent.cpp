@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -21,13 +22,15 @@
 #include "hpo/interrupted.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/result.hpp"
+#include "hpo/shell_word.hpp"
+#include "hpo/text.hpp"
 #include "orchestrator/cluster/agent.hpp"
 #include "orchestrator/cluster/agent_process.hpp"
+#include "orchestrator/cluster/how_left.hpp"
 #include "orchestrator/cluster/join_file.hpp"
 #include "orchestrator/cluster/lasting.hpp"
 #include "orchestrator/cluster/relay.hpp"
 #include "orchestrator/devices/host.hpp"
-#include "orchestrator/engine/text.hpp"
 
 namespace hpo {
 
@@ -55,8 +58,8 @@ std::string own_name() {
 
 class JoiningAgent {
    public:
-    JoiningAgent(JoinFile file, std::filesystem::path hpo)
-        : file_(std::move(file)), hpo_(std::move(hpo)), tls_(tls_of(TlsRole::client, key_bytes(file_.key))) {}
+    JoiningAgent(std::filesystem::path join_file, std::filesystem::path hpo, Seconds wait)
+        : path_(std::move(join_file)), hpo_(std::move(hpo)), wait_(wait) {}
     ~JoiningAgent() {
         if (relay_) relay_->close();
         reap();
@@ -64,13 +67,53 @@ class JoiningAgent {
 
     int run() {
         heed_signals();
-        connect();
+        read_file();
         loop_.run();
         if (!problem_.empty()) throw Fatal(problem_, relay_ ? 1 : 2);
         return finish();
     }
 
    private:
+    // ---- The wait for an orchestrator.
+
+    /// Reads the join file, which each session of the study writes anew, and connects.
+    void read_file() {
+        std::error_code ignored;
+        auto file = read_join_file(path_);
+        if (!file) return give_up_unless(!std::filesystem::exists(path_, ignored), file.error().message);
+        file_ = *std::move(file);
+        tls_ = tls_of(TlsRole::client, key_bytes(file_.key));
+        at_ = 0;
+        tried_.clear();
+        turned_away_ = false;
+        nobody_listens_ = true;
+        connect();
+    }
+
+    /// Tries again for a while where that may help, as in a job whose orchestrator starts beside its agents.
+    void give_up_unless(bool may_help, const std::string& problem) {
+        const auto now = std::chrono::steady_clock::now();
+        if (!may_help || now - begun_ >= wait_) return give_up(problem);
+        if (!std::exchange(told_, true)) say(problem + "; tries again for " + duration_text(wait_.count()));
+        pause_.expires_after(retry_);
+        retry_ = std::min(2 * retry_, longest_retry);
+        pause_.async_wait([this](error_code ended) {
+            if (!ended && !stopped_) read_file();
+        });
+    }
+
+    void cannot_join() {
+        const auto fresh = read_join_file(path_);
+        const bool is_new = fresh && fresh->key != file_.key;
+        const std::string cure = turned_away_ ? ""
+                                 : nobody_listens_
+                                     ? "; its session is over: hpo run " + shell_word(file_.study) +
+                                           " --listen begins another one, and writes this file anew"
+                                     : "; this host must reach one of these addresses: hpo run --listen ADDRESS:PORT "
+                                       "chooses it";
+        give_up_unless(!turned_away_ || is_new, "cannot join " + file_.study + ": " + tried_ + cure);
+    }
+
     // ---- Connections.
 
     [[nodiscard]] std::string target() const { return file_.addresses[at_] + " port " + std::to_string(file_.port); }
@@ -97,7 +140,9 @@ class JoiningAgent {
             const bool nobody = refused == asio::error::connection_refused;
             const bool gone = refusals_.observe(std::chrono::steady_clock::now(), nobody) && relay_;
             if (refused == asio::error::operation_aborted) return failed(TlsLink::End::broken, "no answer within 5 s");
-            if (refused) return failed(gone ? TlsLink::End::refused : TlsLink::End::broken, refused.message());
+            if (refused)
+                return failed(gone ? TlsLink::End::refused : TlsLink::End::broken,
+                              nobody ? "nobody listens there" : refused.message(), nobody);
             prepare(socket_);
             shake();
         });
@@ -111,12 +156,7 @@ class JoiningAgent {
                                                                      relay_ ? relay_->received() : 0}));
                          },
                      .frame = [this](JoinKind kind, std::string_view payload) { answered(kind, payload); },
-                     .ended =
-                         [this](TlsLink::End end, const std::string& why) {
-                             failed(end, end == TlsLink::End::refused && !why.starts_with("it ")
-                                             ? "it does not have the key of the join file (" + why + ")"
-                                             : why);
-                         }});
+                     .ended = [this](TlsLink::End end, const std::string& why) { failed(end, why); }});
         link_->start(TlsRole::client);
     }
 
@@ -141,14 +181,15 @@ class JoiningAgent {
     }
 
     /// A connection could not be made, or another one is needed.
-    void failed(TlsLink::End end, const std::string& why) {
+    void failed(TlsLink::End end, const std::string& why, bool nobody_listens = false) {
         limit_.cancel();
         link_.reset();
         if (stopped_) return;
         if (!relay_) {
             tried_ += (tried_.empty() ? "" : "; ") + target() + ": " + why;
-            if (++at_ < file_.addresses.size()) return connect();
-            return give_up("cannot join " + file_.study + ": " + tried_ + (end == TlsLink::End::refused ? "" : cure_));
+            turned_away_ |= end == TlsLink::End::refused;
+            nobody_listens_ &= nobody_listens;
+            return ++at_ < file_.addresses.size() ? connect() : cannot_join();
         }
         if (end == TlsLink::End::refused) return give_up("the orchestrator of " + file_.study + " is gone: " + why);
         pause_.expires_after(retry_);
@@ -169,7 +210,11 @@ class JoiningAgent {
             return give_up("cannot start " + hpo_.string() + ": " + std::strerror(error)), false;
         relay_ = std::make_shared<Relay>(loop_, std::move(events_read), std::move(orders_write));
         relay_->start({.broken = [this](TlsLink::End end, const std::string& why) { broken(end, why); },
-                       .peer_ended = [this] { study_ended_ = true; },
+                       .peer_ended =
+                           [this](std::string_view words) {
+                               const auto farewell = decode_farewell(words);
+                               farewell_ = farewell ? *farewell : Farewell{};
+                           },
                        .in_ended = [this] { stop_within(told_within); },
                        .out_gone = {},
                        .over = [this] { stop_within(told_within); }});  // the orchestrator closes the connection then
@@ -178,7 +223,7 @@ class JoiningAgent {
 
     void broken(TlsLink::End end, const std::string& why) {
         if (stopped_) return;
-        if (child_ended_ && (study_ended_ || end == TlsLink::End::refused)) return stop();
+        if (child_ended_ && (farewell_ || end == TlsLink::End::refused)) return stop();
         if (end == TlsLink::End::refused) return give_up(why);
         say("the connection to " + target() + " broke (" + why + "); trying again");
         failed(end, why);
@@ -187,7 +232,7 @@ class JoiningAgent {
     /// The child has ended; what it has said last is sent.
     void stop_within(milliseconds time) {
         if (std::exchange(child_ended_, true)) return;
-        if (!relay_->is_attached() && !study_ended_ && !signalled_) return stop();
+        if (!relay_->is_attached() && !farewell_ && !signalled_) return stop();
         end_.expires_after(time);
         end_.async_wait([this](error_code ended) {
             if (!ended) stop();
@@ -232,24 +277,23 @@ class JoiningAgent {
     int finish() {
         if (relay_) relay_->close();
         if (child_ == 0) return exit_status_of(signalled_);
-        const int status = reap();
-        if (WIFEXITED(status) && WEXITSTATUS(status) != 0) return WEXITSTATUS(status);  // which it has explained
-        if (signalled_ != 0) return 0;
-        if (WIFSIGNALED(status)) throw Fatal("its agent died of " + signal_name(WTERMSIG(status)));
-        if (!study_ended_)
-            throw Fatal("the orchestrator of " + file_.study +
-                        " did not answer for 25 s, so that this agent has ended");
-        say(file_.study + " has ended");
-        return 0;
+        const HowLeft left =
+            how_left(file_.study, reap(), signalled_ != 0, farewell_, "hpo agent --join " + shell_word(path_.string()));
+        if (!left.text.empty()) say(left.text);
+        return left.status;
     }
 
-    const std::string cure_ = "; this host must reach one of these addresses: hpo run --listen ADDRESS:PORT chooses it";
+    std::filesystem::path path_, hpo_;
+    Seconds wait_;  ///< for an orchestrator
+    std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+    bool told_ = false;  ///< that this agent tries again
     JoinFile file_;
-    std::filesystem::path hpo_;
     asio::io_context loop_{1};
     asio::signal_set signals_{loop_, SIGINT, SIGTERM, SIGHUP};
     std::shared_ptr<asio::ssl::context> tls_;
-    std::size_t at_ = 0;  ///< the address in use
+    std::size_t at_ = 0;          ///< the address in use
+    bool turned_away_ = false;    ///< at an address, by who listens there
+    bool nobody_listens_ = true;  ///< at any address so far
     tcp::socket socket_{loop_};
     asio::steady_timer limit_{loop_}, pause_{loop_}, end_{loop_};
     milliseconds retry_ = first_retry;
@@ -259,16 +303,15 @@ class JoiningAgent {
     std::string session_, tried_, problem_;
     pid_t child_ = 0;
     int signalled_ = 0;
-    bool study_ended_ = false, child_ended_ = false, stopped_ = false;
+    std::optional<Farewell> farewell_;  ///< after which nothing comes from the orchestrator
+    bool child_ended_ = false, stopped_ = false;
 };
 
 }  // namespace
 
-int join_study(const std::filesystem::path& join_file, const std::filesystem::path& hpo) {
+int join_study(const std::filesystem::path& join_file, const std::filesystem::path& hpo, Seconds wait) {
     std::signal(SIGPIPE, SIG_IGN);
-    auto file = read_join_file(join_file);
-    if (!file) throw Fatal(file.error().message, 2);
-    return JoiningAgent(*std::move(file), hpo).run();
+    return JoiningAgent(join_file, hpo, wait).run();
 }
 
 }  // namespace hpo

@@ -1,5 +1,6 @@
 #include "orchestrator/cluster/join_messages.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "hpo/wire.hpp"
@@ -9,7 +10,7 @@ namespace hpo::cluster {
 
 namespace {
 
-constexpr std::size_t most_join_payload = 4096;
+constexpr std::size_t most_join_payload = 4096, most_reason = 1000;
 
 std::string text_of_join(const nlohmann::json& json) {
     return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -41,6 +42,9 @@ std::string encode(const Join& join) {
 std::string encode(const Welcome& welcome) {
     return text_of_join({{"session", welcome.session}, {"received", welcome.received}});
 }
+std::string encode(const Farewell& farewell) {
+    return text_of_join({{"end", to_text(farewell.end)}, {"reason", farewell.reason.substr(0, most_reason)}});
+}
 std::string encode_confirm(std::uint64_t received) {
     std::string bytes;
     put_u32(bytes, static_cast<std::uint32_t>(received));
@@ -57,6 +61,15 @@ Result<Join> decode_join(std::string_view payload) {
 Result<Welcome> decode_welcome(std::string_view payload) {
     return read_join(payload, [](const nlohmann::json& json) {
         return Welcome{wire::to_string(wire::member(json, "session")), to_count(wire::member(json, "received"))};
+    });
+}
+Result<Farewell> decode_farewell(std::string_view payload) {
+    return read_join(payload, [](const nlohmann::json& json) {
+        const std::string end = wire::to_string(wire::member(json, "end"));
+        const auto found = std::find(session_end_names.begin(), session_end_names.end(), end);
+        if (found == session_end_names.end()) throw wire::Malformed("no end of a session");
+        return Farewell{static_cast<SessionEnd>(found - session_end_names.begin()),
+                        wire::to_string(wire::member(json, "reason"))};
     });
 }
 Result<std::uint64_t> decode_confirm(std::string_view payload) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "hpo/event.hpp"
 #include "hpo/result.hpp"
 
 namespace hpo::cluster {
@@ -17,7 +18,7 @@ enum class JoinKind : std::uint8_t {
     refused,   ///< why this end ends the connection for good, as text
     data,      ///< the next bytes of the stream
     confirm,   ///< eight bytes: how many bytes of the stream have arrived in all
-    end,       ///< no data follows
+    end,       ///< no data follows; from the orchestrator with a Farewell
 };
 
 struct Join {
@@ -32,13 +33,22 @@ struct Welcome {
     friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 
+/// What an agent is told when the session that it had joined ends.
+struct Farewell {
+    SessionEnd end = SessionEnd::none;  ///< none: the orchestrator has given this agent up
+    std::string reason;
+    friend bool operator==(const Farewell&, const Farewell&) = default;
+};
+
 std::string encode(const Join& join);
 std::string encode(const Welcome& welcome);
+std::string encode(const Farewell& farewell);
 std::string encode_confirm(std::uint64_t received);
 
 /// Return the message of a payload. Fail for bytes that encode() does not write.
 Result<Join> decode_join(std::string_view payload);
 Result<Welcome> decode_welcome(std::string_view payload);
+Result<Farewell> decode_farewell(std::string_view payload);
 Result<std::uint64_t> decode_confirm(std::string_view payload);
 
 }  // namespace hpo::cluster

@@ -7,19 +7,26 @@
 
 namespace hpo::cluster {
 
+namespace {
+
+bool port_of(std::string_view digits, std::uint16_t& port) {
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+    return !digits.empty() && error == std::errc() && end == digits.data() + digits.size();
+}
+
+}  // namespace
+
 Result<ListenAt> parse_listen(std::string_view text) {
     ListenAt at;
     const Error wrong{"--listen " + printable(text) +
-                      ": it takes an address of this host as a number, a port, or both: 10.0.0.5, :7000, "
+                      ": it takes an address of this host as a number, a port, or both: 10.0.0.5, 7000, "
                       "10.0.0.5:7000 or [fd00::5]:7000; a study goes before it: hpo run study.yaml --listen"};
     std::string_view address = text;
     const auto colon = text.rfind(':');
     const bool bracketed = text.starts_with('[');
     const bool bare_six = !bracketed && colon != text.npos && text.find(':') != colon;
     if (colon != text.npos && !bare_six && (!bracketed || text[colon - 1] == ']')) {
-        const std::string_view port = text.substr(colon + 1);
-        const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), at.port);
-        if (port.empty() || error != std::errc() || end != port.data() + port.size()) return wrong;
+        if (!port_of(text.substr(colon + 1), at.port)) return wrong;
         address = text.substr(0, colon);
     }
     if (bracketed) {
@@ -28,6 +35,8 @@ Result<ListenAt> parse_listen(std::string_view text) {
         if (address.find(':') == address.npos) return wrong;
     }
     if (address.empty()) return at;
+    if (colon == text.npos && address.find_first_not_of("0123456789") == address.npos)
+        return port_of(address, at.port) ? Result<ListenAt>(at) : wrong;
     boost::system::error_code error;
     at.address = std::string(address);
     boost::asio::ip::make_address(at.address, error);

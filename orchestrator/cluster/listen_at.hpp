@@ -15,8 +15,8 @@ struct ListenAt {
     friend bool operator==(const ListenAt&, const ListenAt&) = default;
 };
 
-/// Reads `ADDRESS:PORT`, `ADDRESS`, `:PORT` or nothing; an address of version 6 stands in brackets before a port. Fails
-/// for others, with the cure.
+/// Reads `ADDRESS:PORT`, `ADDRESS`, `PORT`, `:PORT` or nothing; an address of version 6 stands in brackets before a
+/// port. Fails for others, with the cure.
 Result<ListenAt> parse_listen(std::string_view text);
 
 }  // namespace hpo::cluster

@@ -56,6 +56,7 @@ struct Listener::Parts {
     Refusals refusals;
     std::list<Unknown> unknown;  ///< the oldest first
     std::map<std::string, std::shared_ptr<Relay>> agents;
+    std::string farewell = encode(Farewell{});
     std::thread thread;
 
     void accept() {
@@ -89,16 +90,11 @@ struct Listener::Parts {
         link->tell({.frame = [this, raw](JoinKind kind, std::string_view payload) { join(raw, kind, payload); },
                     .ended =
                         [this, raw](TlsLink::End end, const std::string& why) {
-                            if (end == TlsLink::End::refused) refuse(raw->peer(), why_refused(why));
+                            if (end == TlsLink::End::refused) refuse(raw->peer(), why);
                             forget(raw);
                         }});
         unknown.push_back({link, Now::now() + known_within});
         link->start(TlsRole::server);
-    }
-
-    /// OpenSSL's words for a wrong key, or for what is no TLS 1.3 at all, are those of its authors.
-    static std::string why_refused(const std::string& why) {
-        return why.starts_with("it ") ? why : "it does not have the study's key (" + why + ")";
     }
 
     void refuse(const std::string& peer, const std::string& why) {
@@ -154,6 +150,7 @@ struct Listener::Parts {
         const std::string session = random_token();
         const auto relay = std::make_shared<Relay>(loop, std::move(orders_read), std::move(events_write));
         agents[session] = relay;
+        relay->set_last_words(farewell);
         relay->start({.broken =
                           [this, session](TlsLink::End ended, const std::string& why) {
                               if (ended == TlsLink::End::refused) end(session, why);
@@ -234,11 +231,23 @@ Listener::~Listener() {
     parts_->thread.join();
 }
 
+void Listener::say_farewell(const Farewell& farewell) {
+    asio::post(parts_->loop, [parts = parts_.get(), words = encode(farewell)] {
+        parts->farewell = words;
+        for (const auto& [session, relay] : parts->agents) relay->set_last_words(words);
+    });
+}
+
 const std::string& Listener::key() const { return parts_->key; }
 
 std::uint16_t Listener::port() const {
     error_code error;
     return parts_->acceptor.local_endpoint(error).port();
+}
+
+bool Listener::reaches_this_host_alone() const {
+    error_code error;
+    return parts_->acceptor.local_endpoint(error).address().is_loopback();
 }
 
 std::vector<std::string> Listener::addresses() const {

@@ -11,6 +11,7 @@
 
 #include "hpo/descriptor.hpp"
 #include "hpo/result.hpp"
+#include "orchestrator/cluster/join_messages.hpp"
 #include "orchestrator/cluster/listen_at.hpp"
 
 namespace hpo::cluster {
@@ -41,11 +42,16 @@ class Listener {
     /// Closes all connections.
     ~Listener();
 
+    /// Agents that have joined are told so once the session closes their pipes. Call it before.
+    void say_farewell(const Farewell& farewell);
+
     [[nodiscard]] std::uint16_t port() const;
     /// Returns the key as JoinFile has it.
     [[nodiscard]] const std::string& key() const;
     /// Returns the addresses under which other hosts may reach this one, that of this host alone last.
     [[nodiscard]] std::vector<std::string> addresses() const;
+    /// Returns true for an address that no other host can reach.
+    [[nodiscard]] bool reaches_this_host_alone() const;
 
    private:
     struct Parts;

@@ -51,7 +51,7 @@ bool Relay::attach(std::shared_ptr<TlsLink> link, std::uint64_t received) {
         link_->send(JoinKind::data, piece);
         rest.remove_prefix(piece.size());
     }
-    if (in_ended_) link_->send(JoinKind::end, {});
+    if (in_ended_) link_->send(JoinKind::end, last_words_);
     link_->pause(queued_.size() > most_queued);
     read_in();
     return true;
@@ -73,7 +73,7 @@ void Relay::take(JoinKind kind, std::string_view payload) {
         }
         case JoinKind::end:
             peer_ended_ = true;
-            if (const auto tell = callbacks_.peer_ended) tell();
+            if (const auto tell = callbacks_.peer_ended) tell(payload);
             if (!writing_) write_out();
             return;
         case JoinKind::refused: {
@@ -105,7 +105,7 @@ void Relay::read_in() {
         if (self->over_) return;
         if (error) {
             self->in_ended_ = true;
-            if (self->link_) self->link_->send(JoinKind::end, {});
+            if (self->link_) self->link_->send(JoinKind::end, self->last_words_);
             if (const auto tell = self->callbacks_.in_ended) tell();
             return self->check_over();
         }

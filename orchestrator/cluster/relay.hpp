@@ -10,6 +10,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "hpo/descriptor.hpp"
 #include "orchestrator/cluster/replay_window.hpp"
@@ -22,10 +24,11 @@ class Relay : public std::enable_shared_from_this<Relay> {
     struct Callbacks {
         /// The connection has ended; attach() continues over another one. `refused`: the other end wants none.
         std::function<void(TlsLink::End end, const std::string& why)> broken;
-        std::function<void()> peer_ended = {};  ///< nothing follows from the other end
-        std::function<void()> in_ended;         ///< nothing follows from this process's descriptor
-        std::function<void()> out_gone;         ///< nobody reads this process's other descriptor any more
-        std::function<void()> over;             ///< all bytes of both directions have been passed on
+        /// Nothing follows from the other end, whose last words these are.
+        std::function<void(std::string_view words)> peer_ended = {};
+        std::function<void()> in_ended;  ///< nothing follows from this process's descriptor
+        std::function<void()> out_gone;  ///< nobody reads this process's other descriptor any more
+        std::function<void()> over;      ///< all bytes of both directions have been passed on
     };
 
     Relay(boost::asio::io_context& loop, Descriptor in, Descriptor out);
@@ -34,6 +37,8 @@ class Relay : public std::enable_shared_from_this<Relay> {
     /// Continues over this connection, at whose other end `received` bytes have arrived. Returns false if it cannot
     /// have received as many, or if those that follow are not kept any more.
     bool attach(std::shared_ptr<TlsLink> link, std::uint64_t received);
+    /// Sets what the other end is told once nothing follows.
+    void set_last_words(std::string words) { last_words_ = std::move(words); }
     /// Returns the number of bytes that have arrived from the other end.
     [[nodiscard]] std::uint64_t received() const { return received_; }
     [[nodiscard]] bool is_attached() const { return link_ != nullptr; }
@@ -58,7 +63,7 @@ class Relay : public std::enable_shared_from_this<Relay> {
     std::shared_ptr<TlsLink> link_;
     ReplayWindow sent_;
     std::uint64_t received_ = 0, confirmed_ = 0;
-    std::string buffer_, queued_;
+    std::string buffer_, queued_, last_words_;
     bool reading_ = false, writing_ = false, confirms_ = false;
     bool in_ended_ = false, peer_ended_ = false, over_ = false;
 };

@@ -68,4 +68,21 @@ std::shared_ptr<ssl::context> tls_of(TlsRole role, const std::string& key) {
     return context;
 }
 
+std::string why_refused(TlsRole role, const boost::system::error_code& error) {
+    if (role == TlsRole::client) return "it does not have the key of the join file";
+    switch (ERR_GET_REASON(static_cast<unsigned long>(error.value()))) {
+        case SSL_R_WRONG_VERSION_NUMBER:
+        case SSL_R_UNSUPPORTED_PROTOCOL:
+        case SSL_R_HTTP_REQUEST:
+        case SSL_R_HTTPS_PROXY_REQUEST:
+        case SSL_R_PACKET_LENGTH_TOO_LONG:
+        case SSL_R_RECORD_LENGTH_MISMATCH:
+        case SSL_R_UNEXPECTED_MESSAGE:
+        case SSL_R_BAD_RECORD_TYPE:
+            return "it is no agent of hpo: it does not speak TLS 1.3";
+        default:
+            return "it does not have the study's key";
+    }
+}
+
 }  // namespace hpo::cluster

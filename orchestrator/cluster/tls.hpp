@@ -3,6 +3,7 @@
 #pragma once
 
 #include <boost/asio/ssl/context.hpp>
+#include <boost/system/error_code.hpp>
 #include <memory>
 #include <string>
 
@@ -12,5 +13,8 @@ enum class TlsRole { client, server };
 
 /// `key` has 32 bytes. Throws boost::system::system_error if OpenSSL refuses the settings.
 std::shared_ptr<boost::asio::ssl::context> tls_of(TlsRole role, const std::string& key);
+
+/// Returns a sentence on a handshake that OpenSSL refused in this role: "it does not have the study's key".
+std::string why_refused(TlsRole role, const boost::system::error_code& error);
 
 }  // namespace hpo::cluster

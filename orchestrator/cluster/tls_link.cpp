@@ -51,11 +51,12 @@ TlsLink::TlsLink(tcp::socket socket, std::shared_ptr<asio::ssl::context> tls)
 
 void TlsLink::start(TlsRole role) {
     const auto way = role == TlsRole::server ? asio::ssl::stream_base::server : asio::ssl::stream_base::client;
-    stream_.async_handshake(way, [self = shared_from_this()](error_code error) {
+    stream_.async_handshake(way, [self = shared_from_this(), role](error_code error) {
         if (self->closed_) return;
         if (error) {
             const bool refused = error.category() == asio::error::get_ssl_category();
-            return self->end(refused ? End::refused : End::broken, error.message());
+            return self->end(refused ? End::refused : End::broken,
+                             refused ? why_refused(role, error) : error.message());
         }
         self->open_ = true;
         self->queued_.insert(0, encode(Opening{stream_version, version}));

@@ -4,6 +4,8 @@
 
 #include <string_view>
 
+#include "orchestrator/cluster/agent.hpp"
+
 namespace hpo::cluster {
 
 namespace {
@@ -43,6 +45,7 @@ std::string why_ended(const std::string& program, int status, const std::string&
     if (program == "ssh" && (code == not_found || code == not_executable))
         return "hpo cannot be started there, neither under the path that it has here nor by PATH" + with_line +
                "; install it there";
+    if (code == agent_heard_nothing) return "its agent heard nothing from here for 25 s";
     if (code != 0) return "its agent exited with status " + std::to_string(code) + with_line;
     if (WIFSIGNALED(status)) return "its agent died of signal " + std::to_string(WTERMSIG(status)) + with_line;
     return "its agent ended" + with_line;

@@ -82,6 +82,7 @@ struct EngineParts {
     std::map<int, DeviceCalibration> calibrations = {};
     /// Returns true if a host may still join, so that trials that fit no present host wait. Not set: none may.
     std::function<bool()> awaits_hosts = {};
+    Seconds waited{0};  ///< before the engine started, for hosts; counts for the time budget of this session
     /// Returns the name of a host of the machine. Not set where there is one, which needs no name.
     std::function<std::string(int host)> host_name = {};
 };

@@ -157,7 +157,7 @@ void Engine::finish_what_was_stored() {
 
 bool Engine::out_of_time() const {
     const auto& budget = context_.parts.study.budget;
-    return budget.seconds && seconds() >= *budget.seconds;
+    return budget.seconds && seconds() + context_.parts.waited.count() >= *budget.seconds;
 }
 
 double Engine::seconds() const { return seconds_before_ + (context_.now() - started_).count(); }

@@ -26,6 +26,11 @@ Machine machine_of(const Engine& engine, const SessionMachine& machine) {
     return machine.read(engine.workers(), {}, reserved);
 }
 
+std::string waits_of(const Engine& engine, const SessionMachine& machine) {
+    const std::string hosts = machine.waits_for_hosts();
+    return hosts.empty() ? engine.waits() : hosts;
+}
+
 PublishedSession::PublishedSession(boost::asio::io_context& loop, std::string study, SessionMachine& machine,
                                    ControlActions actions)
     : loop_(loop),
@@ -70,7 +75,7 @@ void PublishedSession::settle(const Engine& engine) {
         std::vector<DeviceReservation> holds = machine_.to_publish(*now_, engine.held_resources());
         const bool grown =
             !std::equal(holds.begin(), holds.end(), published_.begin(), published_.end(), std::not_fn(has_grown));
-        if (due || grown) publish(std::move(holds), engine.waits());
+        if (due || grown) publish(std::move(holds), waits_of(engine, machine_));
     }
     lock_.reset();
 }

@@ -20,6 +20,8 @@ namespace hpo {
 
 /// Returns the machine as of its last poll, in which memory of this session's processes is its own.
 Machine machine_of(const Engine& engine, const SessionMachine& machine);
+/// Says why a trial, or the whole session, waits; empty: none does.
+std::string waits_of(const Engine& engine, const SessionMachine& machine);
 
 class PublishedSession {
    public:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hpo/clock.hpp"
+#include "hpo/event.hpp"
 #include "orchestrator/calibration/calibration.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/devices/monitor.hpp"
@@ -60,10 +61,13 @@ class SessionMachine {
     [[nodiscard]] virtual std::string gone() const { return {}; }
     /// Names the hosts without which the session does not begin yet; empty: it can begin.
     [[nodiscard]] virtual std::string waits_to_begin() const { return {}; }
+    /// Says that a session which has begun has no host at the moment, and how one joins; empty: it has one.
+    [[nodiscard]] virtual std::string waits_for_hosts() const { return {}; }
     /// Returns true if a host that has not answered yet may join.
     [[nodiscard]] virtual bool awaits_hosts() const { return false; }
-    /// The session ends: workers on hosts that are silent are not waited for.
-    virtual void leave_silent_hosts() {}
+    /// The session ends, which may be said several times: agents that joined are told, and workers on silent hosts
+    /// are not waited for if trials are cut short.
+    virtual void session_ends(SessionEnd, const std::string& /*reason*/) {}
     /// Returns the reservations that a session with these resources publishes (devices/session_registry.hpp).
     [[nodiscard]] virtual std::vector<DeviceReservation> to_publish(
         const Machine& now, std::span<const HeldResources> held_resources) const = 0;

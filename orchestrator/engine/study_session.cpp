@@ -15,6 +15,7 @@
 #include "orchestrator/engine/host_wait.hpp"
 #include "orchestrator/engine/log_lines.hpp"
 #include "orchestrator/engine/session_concurrency.hpp"
+#include "orchestrator/engine/supply.hpp"
 #include "orchestrator/engine/waiting_for.hpp"
 #include "orchestrator/store/lock_owner.hpp"
 
@@ -72,11 +73,12 @@ StudySession::~StudySession() {
 
 Result<RunOutcome> StudySession::run() {
     if (const auto made = make_executor(); !made) return made.error();
-    if (const auto listens = published_.listen(*executor_, held_.lock); !listens) return listens.error();
-    if (!machine_->waits_to_begin().empty()) {
+    const bool waits = !machine_->waits_to_begin().empty() && has_work();
+    if (waits)
         if (const auto shown = held_.show(study_); !shown) return shown.error();
+    if (const auto listens = published_.listen(*executor_, held_.lock); !listens) return listens.error();
+    if (waits)
         if (auto ended = wait_for_hosts()) return *std::move(ended);
-    }
     const auto warn = [this](const std::string& text) { print({Notice::Level::warning, 0, text}); };
     if (const auto begun = held_.begin(study_, folder_, warn); !begun) return begun.error();
     begin();
@@ -100,14 +102,31 @@ Result<void> StudySession::make_executor() {
     return {};
 }
 
+/// Returns false if the study is over already, so that it needs no host.
+bool StudySession::has_work() {
+    const Supply supply(study_, ledger_, {});
+    const auto& limit = study_.budget.seconds;
+    if (limit && ledger_.record().seconds >= *limit) return false;
+    return !ledger_.queued().empty() || !ledger_.unfinished().empty() || supply.may_propose() || supply.to_repeat();
+}
+
 /// Returns the outcome if the session ends meanwhile.
 std::optional<RunOutcome> StudySession::wait_for_hosts() {
+    const Seconds begun = clock_.now();
+    const auto ended = [&] {
+        waited_ = clock_.now() - begun;
+        const auto& limit = study_.budget.seconds;
+        if (limit && ledger_.record().seconds + waited_.count() >= *limit)
+            interrupt("the time budget was used up", SessionEnd::out_of_time);
+        return ended_early_.has_value();
+    };
     const std::string awaited = hpo::wait_for_hosts(
         loop_, clock_, *machine_,
         {.tell = [this](const DeviceNotice& notice) { print(notice_of(notice)); },
          .publish = [this](auto holds, const std::string& names) { published_.publish(std::move(holds), names); },
-         .ended = [this] { return ended_early_.has_value(); }});
+         .ended = ended});
     if (awaited.empty()) return std::nullopt;
+    machine_->session_ends(ended_early_->end, ended_early_->reason);
     RunOutcome outcome;
     outcome.end = ended_early_->end;
     outcome.reason = ended_early_->reason + " while it waited for the agents of " + awaited;
@@ -171,9 +190,7 @@ void StudySession::end_round() {
         engine_->fail(not_stored + failed.what());
     }
     engine_->end_round();
-    if (const auto end = engine_->end();
-        end == Engine::End::interrupted || end == Engine::End::at_limit || end == Engine::End::failed)
-        machine_->leave_silent_hosts();
+    if (engine_->end() != Engine::End::none) machine_->session_ends(engine_->end(), engine_->end_reason());
     published_.settle(*engine_);
     flush_later();
 }
@@ -288,6 +305,7 @@ EngineParts StudySession::parts() {
             .concurrency = site_.concurrency,
             .calibrations = machine_->calibrations(),
             .awaits_hosts = [this] { return machine_->awaits_hosts(); },
+            .waited = waited_,
             .host_name = site_.host_name};
 }
 
@@ -366,7 +384,7 @@ void StudySession::print(const Notice& notice) {
 
 SessionView StudySession::view() const {
     return {ledger_.record(), engine_->seconds(), static_cast<int>(engine_->at_once()), engine_->running(),
-            engine_->waits()};
+            waits_of(*engine_, *machine_)};
 }
 
 void StudySession::show() {

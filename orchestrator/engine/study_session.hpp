@@ -44,6 +44,7 @@ class StudySession {
 
    private:
     Result<void> make_executor();
+    [[nodiscard]] bool has_work();
     [[nodiscard]] std::optional<RunOutcome> wait_for_hosts();
     void begin();
     void follow_ledger();
@@ -89,6 +90,7 @@ class StudySession {
     Ledger ledger_;
     SteadyClock clock_;
     Seconds begun_{};
+    Seconds waited_{};  ///< for hosts, before that
     SessionSite site_;
     SessionMachine* machine_ = site_.machine.get();
     boost::asio::io_context& loop_;

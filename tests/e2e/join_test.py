@@ -98,14 +98,17 @@ class Joining(JoinCase):
         self.assertEqual(self.join_file().stat().st_mode & 0o777, 0o600)
         lock = self.folder / "runs/several/lock"
         wait_for(lambda: lock.exists() and json.loads(lock.read_text() or "{}").get("socket"))
-        wait_for(lambda: "for the agents of hosts that join (hpo agent --join " in (json.loads(self.hpo("top", "several", "--json"))["waits"] or ""))
+        waits = f"for the agents of hosts that join (hpo agent --join {self.join_file()})"
+        wait_for(lambda: json.loads(self.hpo("top", "several", "--json"))["waits"] == waits)
+        self.assertIn(waits, re.sub(r"\s+", " ", self.hpo("show", "several")))
+        self.assertIn(f"several waits: {waits}", self.hpo("devices"))
         first = self.join(environment={"SLURMD_NODENAME": "one"})
         wait_for(lambda: self.at_work("one"))
         second = self.join(environment={"SLURMD_NODENAME": "two"})
         told = self.ended(child)
-        self.assertRegex(told, r"listens at port \d+; on another host: hpo agent --join .*/runs/several/join.json\n")
+        self.assertRegex(told, r"listens at port \d+; on this host alone: hpo agent --join .*/runs/several/join.json\n")
         self.assertIn("two has joined", told)
-        self.assertIn("several has ended", self.ended(first))
+        self.assertIn("several has ended: trial budget reached", self.ended(first))
         self.ended(second)
         several = self.assert_all_complete(8)
         self.assertIn("two", {trial["host"] for trial in several})
@@ -135,7 +138,7 @@ class Joining(JoinCase):
         self.hpo("stop", "several")
         self.ended(child)
         for agent in (agents[1], self.children[-1]):
-            self.ended(agent)
+            self.assertIn("several was interrupted: stopped by hpo stop; when hpo run goes on with it, hpo agent --join ", self.ended(agent))
         self.assertEqual({trial["failures"] for trial in self.trials("several")}, {0})
         self.assert_nobody_left()
 
@@ -152,8 +155,36 @@ class Joining(JoinCase):
         wait_for(lambda: self.at_work("node"))
         self.assertEqual({trial["failures"] for trial in self.trials_so_far("several")}, {0})
         child.kill()
-        self.assertIn("the orchestrator of several is gone: Connection refused", self.ended(agent, 1))
+        self.assertIn("the orchestrator of several is gone: nobody listens there", self.ended(agent, 1))
         self.assert_nobody_left(within=20)
+
+    def test_an_agent_may_start_before_the_orchestrator(self):
+        self.write(trials=2)
+        agent = self.join(self.join_file())
+        self.assertIn("there is no such file; hpo run STUDY --listen writes it, and removes it when it ends; tries again for 30.0 s", agent.stderr.readline())
+        child = self.listen()
+        self.ended(child)
+        self.assertIn("several has ended", self.ended(agent))
+
+    def test_when_the_last_host_has_left_viewers_say_how_one_joins(self):
+        self.write(trials=2, epochs=self.LONG)
+        child = self.listen()
+        agent = self.join()
+        wait_for(self.at_work)
+        agent.send_signal(signal.SIGINT)
+        self.ended(agent)
+        says = f"no host is there; one joins by hpo agent --join {self.join_file()}"
+        wait_for(lambda: json.loads(self.hpo("top", "several", "--json"))["waits"] == says)
+        self.assertIn(says, re.sub(r"\s+", " ", self.hpo("show", "several")))
+        child.send_signal(signal.SIGINT)
+        self.ended(child, 130)
+
+    def test_a_study_that_is_over_needs_no_host_and_its_time_limits_the_wait_for_one(self):
+        self.write(trials=1)
+        self.hpo("run", "study.yaml", "--on", "join", "--time", "1s", status=1)
+        self.assertIn("the time budget was used up while it waited for the agents of hosts that join", self.error)
+        self.hpo("run", "study.yaml")
+        self.assertIn("trial budget reached", self.hpo("run", "study.yaml", "--on", "join"))
 
     def test_broken_connections_lose_nothing(self):
         self.write(trials=6, epochs=300)
@@ -201,8 +232,8 @@ class Refused(JoinCase):
         other = self.folder / "wrong.json"
         other.touch(0o600)
         other.write_text(json.dumps({**json.loads(self.join_file().read_text()), "key": "00" * 32}))
-        self.assertIn("it does not have the key of the join file", self.ended(self.join(other), 2))
-        wait_for(lambda: "it does not have the study's key" in self.log())
+        self.assertRegex(self.ended(self.join(other), 2), r"port \d+: it does not have the key of the join file\n")
+        wait_for(lambda: re.search("it does not have the study's key$", self.log(), re.M))
         key = json.loads(self.join_file().read_text())["key"]
         self.assertNotIn(key, self.log())
         self.assertNotIn(key.encode(), b"".join(path.read_bytes() for path in pathlib.Path("/proc").glob("[0-9]*/cmdline")
@@ -214,7 +245,7 @@ class Refused(JoinCase):
             with self.assertRaises(OSError):  # the connection is closed after the first bytes
                 for _ in range(100):
                     other.sendall(os.urandom(1 << 20))
-        wait_for(lambda: "refused a connection" in self.log())
+        wait_for(lambda: re.search(r"refused a connection from 127.0.0.1:\d+: it (is no agent of hpo: it does not speak TLS 1.3|does not have the study's key)$", self.log(), re.M))
         self.unaffected()
 
     def test_a_thousand_half_open_connections_keep_nobody_out(self):
@@ -269,7 +300,11 @@ class Refused(JoinCase):
 
 class Words(JoinCase):
     def test_what_cannot_join_is_told_in_one_sentence(self):
-        self.hpo("agent", "--join", "no/such/file", status=2)
+        self.hpo("agent", status=2)
+        self.assertIn("agent needs --join: The join file", self.error)
+        self.hpo("agent", "--join", "x", "--wait", "soon", status=2)
+        self.assertIn("--wait soon: it takes a duration, such as 30s, 10m or 0s", self.error)
+        self.hpo("agent", "--join", "no/such/file", "--wait", "0s", status=2)
         self.assertIn("no/such/file: there is no such file; hpo run STUDY --listen writes it", self.error)
         self.write()
         self.hpo("run", "study.yaml", "--listen", "nowhere", status=2)
@@ -277,6 +312,8 @@ class Words(JoinCase):
         self.hpo("run", "--listen", "study.yaml", "--trials", "2", status=2)
         self.assertIn("--listen study.yaml: it takes an address", self.error)
         self.assertIn("a study goes before it: hpo run study.yaml --listen", self.error)
+        self.hpo("run", "study.yaml", "--listen", "", status=2)
+        self.assertIn("--listen '': it is empty; leave the value out", self.error)
         self.hpo("run", "study.yaml", "--on", "slurm", "--listen", status=2)
         self.assertIn("give it to hpo run within the job", self.error)
         self.assertFalse((self.folder / "runs").exists())
@@ -289,9 +326,8 @@ class Words(JoinCase):
         child.send_signal(signal.SIGINT)
         self.assertIn("interrupted while it waited for the agents of hosts that join", self.ended(child, 130))
         self.assertFalse((self.folder / "runs/several").exists())
-        self.hpo("agent", "--join", "copy.json", status=2)
-        self.assertIn("127.0.0.1 port", self.error)
-        self.assertIn("Connection refused; this host must reach one of these addresses", self.error)
+        self.hpo("agent", "--join", "copy.json", "--wait", "0s", status=2)
+        self.assertRegex(self.error, r"127.0.0.1 port \d+: nobody listens there; its session is over: hpo run several --listen begins another")
 
     def test_an_agent_that_is_ended_before_it_joined_says_so_by_its_status(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:

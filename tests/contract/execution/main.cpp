@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
     if (argc > 1 && std::strcmp(argv[1], hpo::supervisor_command) == 0) return hpo::run_supervisor(argc, argv);
     if (argc > 1 && std::strcmp(argv[1], hpo::agent_command) == 0) return hpo::run_agent();
     if (argc > 2 && std::strcmp(argv[1], hpo::testing_execution::joining_agent_command) == 0)
-        return hpo::join_study(argv[2], "/proc/self/exe");
+        return hpo::join_study(argv[2], "/proc/self/exe", hpo::Seconds(0));
     if (argc > 1 && std::strcmp(argv[1], hpo::testing_execution::child_orchestrator_command) == 0)
         return hpo::testing_execution::run_child_orchestrator(argc, argv);
     testing::InitGoogleMock(&argc, argv);

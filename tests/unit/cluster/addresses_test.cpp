@@ -71,7 +71,10 @@ TEST(Addresses, OthersAreRefusedWithTheCure) {
                               "ssh:a b", "k8s:x", "slurm:3"})
         EXPECT_FALSE(addresses_of(wrong, "/bin/hpo", variables({}))) << wrong;
     EXPECT_EQ(addresses_of("slrum", "/bin/hpo", variables({})).error().message,
-              "--on slrum: trials run on slurm, ssh:HOST,HOST, local:2 or local; did you mean slurm?");
+              "--on slrum: trials run on slurm, ssh:HOST,HOST, local:2, local or join; did you mean slurm?");
+    for (const char* on : {"join,local", "ssh:a,join"})
+        EXPECT_THAT(addresses_of(on, "/bin/hpo", variables({})).error().message,
+                    ::testing::HasSubstr("join stands alone, for a study that runs only where agents join"));
 }
 
 }  // namespace

@@ -2,11 +2,14 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
 #include "hpo/version.hpp"
+#include "orchestrator/cluster/agent.hpp"
 #include "orchestrator/cluster/host.hpp"
+#include "orchestrator/cluster/how_left.hpp"
 #include "orchestrator/cluster/join_file.hpp"
 #include "orchestrator/cluster/join_messages.hpp"
 #include "orchestrator/cluster/lasting.hpp"
@@ -118,6 +121,9 @@ TEST(JoinMessages, AreReadAsTheyWereWritten) {
     EXPECT_EQ(*decode_join(encode(join)), join);
     const Welcome welcome{"abc", 7};
     EXPECT_EQ(*decode_welcome(encode(welcome)), welcome);
+    const Farewell farewell{SessionEnd::at_limit, "the time limit is near"};
+    EXPECT_EQ(*decode_farewell(encode(farewell)), farewell);
+    EXPECT_TRUE(decode_farewell(encode(Farewell{SessionEnd::failed, std::string(9000, 'x')})));
     EXPECT_EQ(*decode_confirm(encode_confirm(0x0123456789abcdef)), 0x0123456789abcdefU);
 }
 
@@ -128,6 +134,8 @@ TEST(JoinMessages, OthersAreRefused) {
         EXPECT_FALSE(decode_join(wrong)) << wrong;
     EXPECT_FALSE(decode_join(encode(Join{"", std::string(5000, 'x'), 0})));
     EXPECT_FALSE(decode_welcome("{\"session\":\"\"}"));
+    EXPECT_FALSE(decode_farewell(""));
+    EXPECT_FALSE(decode_farewell(R"({"end":"over","reason":""})"));
     EXPECT_FALSE(decode_confirm("1234567"));
     EXPECT_FALSE(decode_confirm("123456789"));
 }
@@ -208,6 +216,7 @@ TEST_F(JoinFileOnDisk, IsRefusedWithThePathAndTheCure) {
 TEST(ListenAt, HasAnAddressAPortBothOrNone) {
     EXPECT_EQ(*parse_listen(""), (ListenAt{"0.0.0.0", 0}));
     EXPECT_EQ(*parse_listen(":7000"), (ListenAt{"0.0.0.0", 7000}));
+    EXPECT_EQ(*parse_listen("7000"), (ListenAt{"0.0.0.0", 7000}));
     EXPECT_EQ(*parse_listen("10.0.0.5"), (ListenAt{"10.0.0.5", 0}));
     EXPECT_EQ(*parse_listen("10.0.0.5:7000"), (ListenAt{"10.0.0.5", 7000}));
     EXPECT_EQ(*parse_listen("fd00::5"), (ListenAt{"fd00::5", 0}));
@@ -216,11 +225,53 @@ TEST(ListenAt, HasAnAddressAPortBothOrNone) {
 }
 
 TEST(ListenAt, OthersAreRefusedWithTheCure) {
-    for (const char* wrong : {"study.yaml", "host:7000", ":", "10.0.0.5:", "10.0.0.5:70000", "10.0.0.5:-1", "[", "[]",
-                              "[10.0.0.5]:1", "[fd00::5]7", "10.0.0.5:7x", "fd00::5:x"})
+    for (const char* wrong : {"study.yaml", "host:7000", "70000", ":", "10.0.0.5:", "10.0.0.5:70000", "10.0.0.5:-1",
+                              "[", "[]", "[10.0.0.5]:1", "[fd00::5]7", "10.0.0.5:7x", "fd00::5:x"})
         EXPECT_FALSE(parse_listen(wrong)) << wrong;
     EXPECT_THAT(parse_listen("study.yaml").error().message, HasSubstr("--listen study.yaml: it takes an address"));
     EXPECT_THAT(parse_listen("study.yaml").error().message, HasSubstr("a study goes before it: hpo run study.yaml"));
+}
+
+constexpr int with_status(int code) { return code << 8; }
+
+std::string left_text(int child, const std::optional<Farewell>& farewell, int status) {
+    const HowLeft left = how_left("phase1", child, false, farewell, "hpo agent --join f");
+    EXPECT_EQ(left.status, status);
+    return left.text;
+}
+
+TEST(HowLeft, TellsHowTheSessionEnded) {
+    EXPECT_EQ(left_text(0, Farewell{SessionEnd::finished, "trial budget reached"}, 0),
+              "phase1 has ended: trial budget reached");
+    EXPECT_EQ(left_text(0, Farewell{SessionEnd::interrupted, "interrupted"}, 0),
+              "phase1 was interrupted; when hpo run goes on with it, hpo agent --join f joins it again");
+    EXPECT_EQ(left_text(0, Farewell{SessionEnd::interrupted, "stopped by hpo stop"}, 0),
+              "phase1 was interrupted: stopped by hpo stop; when hpo run goes on with it, hpo agent --join f joins it "
+              "again");
+    EXPECT_EQ(left_text(0, Farewell{SessionEnd::failed, "the disk is full"}, 1), "phase1 has failed: the disk is full");
+    EXPECT_THAT(left_text(0, Farewell{}, 1), HasSubstr("has given this agent up"));
+}
+
+TEST(HowLeft, TellsThatTheOrchestratorWasSilentAlsoIfItIsBackBeforeTheAgentHasEnded) {
+    for (const auto& farewell : {std::optional<Farewell>(), std::optional(Farewell{})})
+        EXPECT_EQ(left_text(with_status(agent_heard_nothing), farewell, 1),
+                  "the orchestrator of phase1 was silent for 25 s, so that this agent has ended; where it goes on, hpo "
+                  "agent --join f joins it again");
+}
+
+TEST(HowLeft, SaysNoMoreThanTheUserDoesNotKnow) {
+    EXPECT_EQ(left_text(with_status(1), std::nullopt, 1), "") << "the agent has said why";
+    EXPECT_EQ(how_left("phase1", 0, true, std::nullopt, ""), HowLeft{}) << "the user has asked for it";
+    EXPECT_EQ(left_text(SIGKILL, std::nullopt, 1), "its agent died of SIGKILL");
+    EXPECT_THAT(left_text(0, std::nullopt, 1), HasSubstr("its agent was asked to end, while phase1 goes on"));
+}
+
+TEST(HostState, SaysSinceWhenAHostIsSilentAndWhatFollows) {
+    const HostClock::time_point now{};
+    Host host = given("vm", State::up);
+    host.heard = now - std::chrono::seconds(12);
+    EXPECT_EQ(host.state_text(now),
+              (std::pair<std::string, std::string>("silent", "for 12 s; its trials start again elsewhere after 30 s")));
 }
 
 TEST(Lasting, NeedsObservationsInARow) {

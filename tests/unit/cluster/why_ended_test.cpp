@@ -30,6 +30,7 @@ TEST(WhyEnded, TellsThatThereIsNoHpo) {
 TEST(WhyEnded, TellsStatusAndSignalOfOthers) {
     EXPECT_EQ(why_ended("srun", exited(1), "srun: error: node down"),
               "its agent exited with status 1: srun: error: node down");
+    EXPECT_EQ(why_ended("srun", exited(agent_heard_nothing), ""), "its agent heard nothing from here for 25 s");
     EXPECT_EQ(why_ended("/usr/bin/hpo", 9, ""), "its agent died of signal 9");
     EXPECT_EQ(why_ended("ssh", exited(0), ""), "its agent ended");
 }
