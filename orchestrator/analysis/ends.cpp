@@ -52,10 +52,11 @@ struct Curves {
     std::vector<CurvePath> paths;  ///< in the same order
     CurveModel model;
 };
-Curves curves_of(const Study& study, const StudyRecord& record, const std::function<double()>& draw_normal = {}) {
+Curves curves_of(const Study& study, const StudyRecord& record, std::size_t most,
+                 const std::function<double()>& draw_normal = {}) {
     const Objective& objective = study.objective;
     const std::vector<std::int64_t> nodes = nodes_of(study.budget.epochs);
-    Curves curves{analysed_trials(study, record),
+    Curves curves{analysed_trials(study, record, most),
                   {},
                   CurveModel(nodes.size(), possible_values(objective.metric, objective.direction))};
     for (const std::int64_t number : curves.trials) {
@@ -100,7 +101,7 @@ std::vector<std::int64_t> analysed_trials(const Study& study, const StudyRecord&
     return numbers;
 }
 
-Ends ends_of(const Study& study, const StudyRecord& record, std::uint64_t draw) {
+Ends ends_of(const Study& study, const StudyRecord& record, std::uint64_t draw, std::size_t most) {
     std::uint64_t element = std::uint64_t{1} << 22;  // apart from other draws of this purpose
     const auto draw_normal = [&] {                   // Box and Muller
         constexpr double turn = 6.283185307179586;
@@ -109,12 +110,12 @@ Ends ends_of(const Study& study, const StudyRecord& record, std::uint64_t draw) 
                std::cos(turn * draw_unit(study.seed, Purpose::synthetic, draw, element++));
     };
     const auto [trials, paths, model] =
-        curves_of(study, record, draw > 0 ? std::function<double()>(draw_normal) : nullptr);
+        curves_of(study, record, most, draw > 0 ? std::function<double()>(draw_normal) : nullptr);
     Ends ends;
     ends.of.resize(record.trials.size());
     std::int64_t complete = 0;
     for (const std::int64_t number : trials) complete += record.trial(number).state == TrialState::complete ? 1 : 0;
-    if (static_cast<std::size_t>(ended(record)) > most_analysed) ends.drawn_from = ended(record);
+    if (static_cast<std::size_t>(ended(record)) > most) ends.drawn_from = ended(record);
     for (std::size_t i = 0; i < trials.size(); ++i) {
         const TrialRecord& trial = record.trial(trials[i]);
         std::optional<End>& own = ends.of[static_cast<std::size_t>(trials[i]) - 1];
@@ -145,10 +146,10 @@ Ends ends_of(const Study& study, const StudyRecord& record, std::uint64_t draw) 
     return ends;
 }
 
-std::map<std::string, Agreement> agreement_of_ranks(const Study& study, const StudyRecord& record) {
+std::map<std::string, Agreement> agreement_of_ranks(const Study& study, const StudyRecord& record, std::size_t most) {
     std::map<std::string, Agreement> rules;
     std::vector<const TrialRecord*> trained;
-    for (const std::int64_t number : analysed_trials(study, record)) {
+    for (const std::int64_t number : analysed_trials(study, record, most)) {
         const TrialRecord& trial = record.trial(number);
         if (trial.state == TrialState::complete && trial.value) trained.push_back(&trial);
         if (trial.state != TrialState::stopped || trial.rule == "user" || trial.steps() == 0) continue;
@@ -180,7 +181,7 @@ std::map<std::string, Agreement> agreement_of_ranks(const Study& study, const St
     return rules;
 }
 
-std::map<std::string, Cost> cost_of_stopping(const Study& study, const StudyRecord& record) {
+std::map<std::string, Cost> cost_of_stopping(const Study& study, const StudyRecord& record, std::size_t most) {
     const double sign = study.objective.direction == Direction::minimize ? 1 : -1;
     std::int64_t trained = 0;
     double best = INFINITY;
@@ -191,7 +192,7 @@ std::map<std::string, Cost> cost_of_stopping(const Study& study, const StudyReco
     }
     std::map<std::string, Cost> rules;
     if (trained < enough_to_estimate) return rules;
-    const auto [trials, paths, model] = curves_of(study, record);
+    const auto [trials, paths, model] = curves_of(study, record, most);
     for (std::size_t i = 0; i < trials.size(); ++i) {
         const TrialRecord& trial = record.trial(trials[i]);
         if (trial.state != TrialState::stopped || trial.rule == "user" || paths[i].empty()) continue;
@@ -207,15 +208,15 @@ std::map<std::string, Cost> cost_of_stopping(const Study& study, const StudyReco
     return rules;
 }
 
-std::vector<std::string> stopping_text(const Study& study, const StudyRecord& record) {
+std::vector<std::string> stopping_text(const Study& study, const StudyRecord& record, std::size_t most) {
     std::vector<std::string> lines;
-    for (const auto& [rule, ranks] : agreement_of_ranks(study, record))
+    for (const auto& [rule, ranks] : agreement_of_ranks(study, record, most))
         lines.push_back(rule + ": after " + step_name(study) + " " + std::to_string(ranks.step) +
                         " the order of two trials matched their final order in " +
                         std::to_string(std::lround(100 * ranks.share)) + " % of pairs (of " +
                         std::to_string(ranks.trials) + " trials trained to their end)");
-    for (const auto& [rule, cost] : cost_of_stopping(study, record)) {
-        const bool drawn = static_cast<std::size_t>(ended(record)) > most_analysed;
+    for (const auto& [rule, cost] : cost_of_stopping(study, record, most)) {
+        const bool drawn = static_cast<std::size_t>(ended(record)) > most;
         const std::string of =
             counted(cost.trials, "trial") + " that it stopped" + (drawn ? " and that were drawn at random" : "");
         lines.push_back(

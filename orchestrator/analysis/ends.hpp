@@ -19,6 +19,8 @@ inline constexpr double rounding = 1e-12;
 
 /// So many of the trials that have ended are analysed at most.
 constexpr std::size_t most_analysed = 4000;
+/// The same for `hpo show`, which answers at once.
+constexpr std::size_t most_analysed_at_once = 1000;
 
 /// Returns the numbers of the trials that are analysed, in ascending order: all, or where more than `most` have ended
 /// so many of those, drawn by the study's seed.
@@ -44,10 +46,10 @@ struct Ends {
     std::int64_t drawn_from = 0;  ///< ended trials from which those analysed were drawn; 0: all are analysed
 };
 
-/// Returns the ends of the trials that are analysed, which must have whole curves in `record`.
+/// Returns the ends of the trials that are analysed (see analysed_trials), which must have whole curves in `record`.
 /// `draw` 0 has the predictions. Others have ends drawn as these may be off: by a model of the curves that is drawn
 /// from those possible, and each by its own deviation.
-Ends ends_of(const Study& study, const StudyRecord& record, std::uint64_t draw = 0);
+Ends ends_of(const Study& study, const StudyRecord& record, std::uint64_t draw = 0, std::size_t most = most_analysed);
 
 /// How well early values tell the order of the ends, where a rule relies on them: the share of the pairs of trials
 /// trained to their end whose order at `step` was that of their ends. 0.5 is chance. These trials were chosen among all
@@ -59,7 +61,8 @@ struct Agreement {
 };
 /// Returns the agreement for each rule that stopped trials, among those that are analysed. Empty if fewer than eight
 /// trials were trained to their end.
-std::map<std::string, Agreement> agreement_of_ranks(const Study& study, const StudyRecord& record);
+std::map<std::string, Agreement> agreement_of_ranks(const Study& study, const StudyRecord& record,
+                                                    std::size_t most = most_analysed);
 
 /// An estimate of the cost of a rule: how much better than the best trial of the study a trial that it stopped would
 /// have ended, if it had ended one standard deviation better than predicted.
@@ -77,10 +80,11 @@ struct Cost {
 };
 /// Returns the cost of each rule that stopped trials. Empty if fewer than five trials were trained to their end.
 /// Those that are analysed must have whole curves in `record`.
-std::map<std::string, Cost> cost_of_stopping(const Study& study, const StudyRecord& record);
+std::map<std::string, Cost> cost_of_stopping(const Study& study, const StudyRecord& record,
+                                             std::size_t most = most_analysed);
 
 /// Returns the findings about each rule that stopped trials, as lines for the end of `hpo run`: its agreement and its
 /// cost.
-std::vector<std::string> stopping_text(const Study& study, const StudyRecord& record);
+std::vector<std::string> stopping_text(const Study& study, const StudyRecord& record, std::size_t most = most_analysed);
 
 }  // namespace hpo::analysis

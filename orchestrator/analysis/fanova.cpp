@@ -10,8 +10,7 @@ namespace hpo::analysis {
 
 namespace {
 
-constexpr int rounds = 24, trees_a_half = 30;
-constexpr int half_samples = 8, rounds_a_half_sample = 6;
+constexpr int trees_a_half = 30, half_samples = 8;
 constexpr std::size_t most_in_pairs = 5;  // dimensions
 constexpr std::size_t drawn_points = 1024;
 
@@ -98,20 +97,20 @@ class Splits {
 
 }  // namespace
 
-Variance analyse(const BinnedTrials& trials, std::uint64_t seed, bool with_pairs) {
+Variance analyse(const BinnedTrials& trials, std::uint64_t seed, bool with_pairs, int splits) {
     const std::size_t n = trials.points.size(), dimensions = trials.bins.size();
     std::uint64_t element = 0;
     const Uniform uniform = [&] { return draw_unit(seed, Purpose::shuffle, n, element++); };
     const Points everywhere = points_everywhere(trials.bins, uniform);
     Indices order(n);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    const Splits all(trials, order, rounds, everywhere, uniform);
+    const Splits all(trials, order, splits, everywhere, uniform);
     std::vector<Splits> samples;
     for (int i = 0; i < half_samples; ++i) {
         if (i % 2 == 0) shuffle(order, uniform);  // Each half is followed by the other one.
         const auto middle = order.begin() + static_cast<std::ptrdiff_t>(n / 2);
         samples.emplace_back(trials, i % 2 == 0 ? Indices(order.begin(), middle) : Indices(middle, order.end()),
-                             rounds_a_half_sample, everywhere, uniform);
+                             splits / 4, everywhere, uniform);
     }
     const auto share = [&](const auto... of) {
         Share made{all.share(of...), 0};

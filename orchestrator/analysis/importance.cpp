@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::int64_t fewest_best = 12, enough_for_best = 40;
 constexpr std::int64_t enough_repeats = 5;
+constexpr std::size_t fewest_at_bounds = 5, most_at_bounds = 1000;
 constexpr double near_a_bound = 0.05;  ///< distance from a bound, as a fraction of the range
 constexpr double late = 0.2;           ///< the best trial came late if it is in this last fraction of trials
 
@@ -128,7 +129,8 @@ Share mean_of(const std::vector<Drawn>& drawn, const Of& share_of) {
     return mean_share(shares);
 }
 
-void find_effects(const Study& study, const CubeMap& map, const StudyRecord& record, Importance& made) {
+void find_effects(const Study& study, const CubeMap& map, const StudyRecord& record, std::size_t most,
+                  Importance& made) {
     constexpr std::size_t most_draws = 4, trials_in_all_draws = 2000;
     const Binned first = binned(study, map, record, made.ends);
     const std::size_t count = first.trials.points.size();
@@ -145,26 +147,28 @@ void find_effects(const Study& study, const CubeMap& map, const StudyRecord& rec
     // Hutter et al., section 4.2: capping all other values shows what matters in good regions.
     if (static_cast<std::int64_t>(count) >= enough_for_best)
         made.best = std::max(fewest_best, static_cast<std::int64_t>(count) / 10);
-    const std::size_t draws =
-        made.ends.predicted == 0 ? 1 : std::clamp<std::size_t>(trials_in_all_draws / count, 1, most_draws);
+    const std::size_t draws = made.ends.predicted == 0 || made.ends.drawn_from > 0
+                                  ? 1
+                                  : std::clamp<std::size_t>(trials_in_all_draws / count, 1, most_draws);
+    const int splits = made.ends.drawn_from > 0 && most <= most_analysed_at_once ? few_splits : many_splits;
     std::vector<Drawn> drawn;
     for (std::size_t draw = 0; draw < draws; ++draw) {
         BinnedTrials trials = made.ends.predicted == 0
                                   ? first.trials
-                                  : binned(study, map, record, ends_of(study, record, draw + 1)).trials;
+                                  : binned(study, map, record, ends_of(study, record, draw + 1, most)).trials;
         if (!bound_worst(trials, study.seed)) {
             made.no_effects = "All trials have the same " + study.objective.metric + ".";
             made.best = 0;
             return;
         }
-        Drawn& each = drawn.emplace_back(Drawn{analyse(trials, study.seed + draw, true), {}});
+        Drawn& each = drawn.emplace_back(Drawn{analyse(trials, study.seed + draw, true, splits), {}});
         made.explained += std::clamp(each.all.explained, 0.0, 1.0) / static_cast<double>(draws);
         if (made.best == 0) continue;
         std::vector<double> sorted = trials.values;
         std::sort(sorted.begin(), sorted.end());
         const double cap = sorted[static_cast<std::size_t>(made.best) - 1];
         for (double& value : trials.values) value = std::min(value, cap);
-        each.best = analyse(trials, study.seed + draw, false);
+        each.best = analyse(trials, study.seed + draw, false, splits);
     }
 
     const auto name = [&](std::size_t k) { return study.space[first.dimensions[k]].name; };
@@ -203,10 +207,15 @@ bool is_final(const Study& study, const std::string& name, bool upper, double bo
     return key && (upper ? bound >= key->high : bound <= key->low);
 }
 
+/// Returns how many of the best trials are compared with the ends of ranges.
+std::size_t looked_at(std::size_t ranked) {
+    return std::min(ranked, std::clamp(ranked / 10, fewest_at_bounds, most_at_bounds));
+}
+
 void find_bounds(const Study& study, const CubeMap& map, const std::vector<const TrialRecord*>& order,
                  Importance& made) {
-    const std::size_t count = std::min(order.size(), std::max<std::size_t>(5, order.size() / 10));
-    if (count < 5) return;
+    const std::size_t count = looked_at(order.size());
+    if (count < fewest_at_bounds) return;
     std::vector<Result<Point>> points;
     for (std::size_t i = 0; i < count; ++i) points.push_back(map.point(order[i]->params));
     for (std::size_t d = 0; d < study.space.size(); ++d) {
@@ -332,14 +341,21 @@ void find_ties(const Study& study, const std::vector<const TrialRecord*>& order,
 
 }  // namespace
 
-Importance importance_of(const Study& study, const StudyRecord& record, const Repeats& repeats) {
+std::vector<const TrialRecord*> best_trials(const Study& study, const StudyRecord& record) {
+    constexpr std::size_t fewest_in_reports = 20;
+    auto order = ranking(record, study.objective);  // the Pareto front comes first, and last what breaks constraints
+    order.resize(std::min(order.size(), std::max(looked_at(order.size()), fewest_in_reports)));
+    return order;
+}
+
+Importance importance_of(const Study& study, const StudyRecord& record, const Repeats& repeats, std::size_t most) {
     Importance made;
-    made.ends = ends_of(study, record);
+    made.ends = ends_of(study, record, 0, most);
     Policy declared = study.policy;
     declared.scaled = false;  // Use the declared ranges, without the sampler's priors.
     const auto map = CubeMap::make(study.space, declared, study.fixed);
     if (!map) return made;
-    find_effects(study, *map, record, made);
+    find_effects(study, *map, record, most, made);
     const auto order = ranked(study, record);
     find_bounds(study, *map, order, made);
     find_ties(study, order, repeats.deviation, made);

@@ -73,8 +73,14 @@ struct Repeats {
     std::int64_t of_best = 0;         ///< how often the best trial was trained again
 };
 
-/// Analyses a study. Those trials that analysed_trials() returns must have whole curves in `record`.
-Importance importance_of(const Study& study, const StudyRecord& record, const Repeats& repeats = {});
+/// Analyses a study. `record` must have whole curves and parameters of those trials that analysed_trials() returns, and
+/// parameters of those that best_trials() returns.
+Importance importance_of(const Study& study, const StudyRecord& record, const Repeats& repeats = {},
+                         std::size_t most = most_analysed);
+
+/// Returns the best trials, whose parameters are compared with the ends of their ranges and shown by reports: a tenth
+/// of all, but at least 20 and at most 1000.
+std::vector<const TrialRecord*> best_trials(const Study& study, const StudyRecord& record);
 
 /// Returns a text such as "width: 4 of the best 5 lie at its upper end, 512".
 std::string bound_text(const AtBound& bound);

@@ -24,7 +24,7 @@ struct ImportanceArguments {
 };
 
 int run_importance(const ImportanceArguments& arguments) {
-    StudySnapshot snapshot = snapshot_or_fail(choose_study(arguments.study));
+    StudySnapshot snapshot = snapshot_or_fail(choose_study(arguments.study), TrialParts::without_parameters);
     if (arguments.json) {
         print(importance_json(snapshot).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
         return 0;

@@ -62,13 +62,14 @@ struct ShowArguments {
     bool json = false;
 };
 
-/// Prints the report of `hpo run`, the details of stopping, and all that `hpo importance` finds.
+/// Prints the report of `hpo run`, the details of stopping, and what `hpo importance` finds, of a large study from
+/// fewer trials.
 int show_study(StudySnapshot snapshot, bool json) {
     if (json)
         throw Fatal("for programs: hpo ls " + snapshot.study.name + " --json, hpo importance " + snapshot.study.name +
                         " --json",
                     2);
-    Insights insights = whole_insights_of(snapshot);
+    Insights insights = insights_at_once(snapshot);
     const view::Moment moment = moment_now(snapshot);
     for (const view::Pool& pool : moment.pools)
         if (!pool.state.empty() && pool.name.find(" gpu ") == std::string::npos)
@@ -92,8 +93,7 @@ int run_show(const ShowArguments& arguments) {
     // The forms are: hpo show STUDY TRIAL, hpo show TRIAL, hpo show STUDY/TRIAL, hpo show STUDY.
     const auto chosen = arguments.second.empty() ? split_trial(arguments.first, "", false)
                                                  : split_trial(arguments.second, arguments.first, true);
-    StudySnapshot snapshot =
-        snapshot_or_fail(choose_study(chosen.study), chosen.trial ? TrialParts::without_parameters : TrialParts::shown);
+    StudySnapshot snapshot = snapshot_or_fail(choose_study(chosen.study), TrialParts::without_parameters);
     if (!chosen.trial) return show_study(std::move(snapshot), arguments.json);
     if (arguments.json) {
         print(shown_trial(snapshot, *chosen.trial).dump(2, ' ', false, Json::error_handler_t::replace) + '\n');

@@ -17,10 +17,26 @@ namespace hpo {
 
 namespace {
 
-/// Reads the complete curves of the trials that are analysed into the snapshot.
-Result<void> read_analysed_steps(StudySnapshot& snapshot) {
-    for (const std::int64_t trial : analysis::analysed_trials(snapshot.study, snapshot.record))
+/// Reads the complete curves and the parameters of the trials that are analysed into the snapshot.
+Result<void> read_analysed(StudySnapshot& snapshot, std::size_t most = analysis::most_analysed) {
+    for (const std::int64_t trial : analysis::analysed_trials(snapshot.study, snapshot.record, most)) {
+        if (auto read = snapshot.read_parameters(trial); !read) return read;
         if (auto read = snapshot.read_steps(trial); !read) return read;
+    }
+    return {};
+}
+
+StudyFolder repeats_folder(const StudySnapshot& snapshot) { return study_folder(repeat_study(snapshot.study).name); }
+
+/// Reads the parameters of the best trials into the snapshot; of all, where hpo best --repeat has trained some again,
+/// which are found by their parameters.
+Result<void> read_best_parameters(StudySnapshot& snapshot) {
+    std::vector<const TrialRecord*> trials = analysis::best_trials(snapshot.study, snapshot.record);
+    std::error_code ignored;
+    if (std::filesystem::exists(repeats_folder(snapshot).database(), ignored))
+        for (const TrialRecord& trial : snapshot.record.trials) trials.push_back(&trial);
+    for (const TrialRecord* trial : trials)
+        if (auto read = snapshot.read_parameters(trial->number); !read) return read;
     return {};
 }
 
@@ -28,7 +44,7 @@ Result<void> read_analysed_steps(StudySnapshot& snapshot) {
 std::vector<Repeated> again_in_own_study(const StudySnapshot& snapshot,
                                          const std::vector<const TrialRecord*>& configurations) {
     std::error_code ignored;
-    const StudyFolder folder = study_folder(repeat_study(snapshot.study).name);
+    const StudyFolder folder = repeats_folder(snapshot);
     if (!std::filesystem::exists(folder.database(), ignored)) return {};
     const auto repeats = take_snapshot(folder);
     if (!repeats) return {};
@@ -96,7 +112,7 @@ std::vector<std::string> importance_lines(StudySnapshot& snapshot) {
     std::int64_t steps = 0;
     for (const std::int64_t trial : analysis::analysed_trials(snapshot.study, snapshot.record))
         steps += snapshot.record.trial(trial).trained;
-    if (steps > max_steps || !read_analysed_steps(snapshot)) return {};
+    if (steps > max_steps || !read_analysed(snapshot)) return {};
     return analysis::short_text(snapshot.study,
                                 analysis::importance_of(snapshot.study, snapshot.record, repeats_of(snapshot)));
 }
@@ -104,16 +120,25 @@ std::vector<std::string> importance_lines(StudySnapshot& snapshot) {
 }  // namespace
 
 analysis::Importance whole_importance_of(StudySnapshot& snapshot) {
-    if (const auto read = read_analysed_steps(snapshot); !read) throw Fatal(read.error().message);
+    if (const auto read = read_best_parameters(snapshot); !read) throw Fatal(read.error().message);
+    if (const auto read = read_analysed(snapshot); !read) throw Fatal(read.error().message);
     return analysis::importance_of(snapshot.study, snapshot.record, repeats_of(snapshot));
 }
 
-Insights whole_insights_of(StudySnapshot& snapshot) {
-    const analysis::Importance importance = whole_importance_of(snapshot);
+Insights insights_at_once(StudySnapshot& snapshot) {
+    constexpr std::size_t most = analysis::most_analysed_at_once;
+    if (const auto read = read_best_parameters(snapshot); !read) throw Fatal(read.error().message);
+    if (const auto read = read_analysed(snapshot, most); !read) throw Fatal(read.error().message);
+    const analysis::Importance importance =
+        analysis::importance_of(snapshot.study, snapshot.record, repeats_of(snapshot), most);
     Insights insights;
-    insights.stopping = analysis::stopping_text(snapshot.study, snapshot.record);
+    insights.stopping = analysis::stopping_text(snapshot.study, snapshot.record, most);
     insights.lines = machine_lines(snapshot);
     insights.whole = analysis::whole_text(snapshot.study, importance);
+    if (const std::int64_t ended = importance.ends.drawn_from; ended > 0)
+        insights.whole += "\nhpo importance " + snapshot.study.name + " looks at " +
+                          std::to_string(std::min<std::int64_t>(ended, analysis::most_analysed)) +
+                          " trials, which takes longer.\n";
     return insights;
 }
 

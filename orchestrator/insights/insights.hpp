@@ -22,18 +22,18 @@ std::vector<std::string> labelled_lines(const std::string& label, const std::str
 /// trials that are analysed into the snapshot.
 std::vector<std::string> insights_of(StudySnapshot& snapshot);
 
-/// Analyses the study whatever its size. Reads the steps of the trials that are analysed into the snapshot. Throws
-/// Fatal if they cannot be read.
+/// Analyses the study whatever its size. Reads the parameters of the best trials, and parameters and steps of those
+/// that are analysed, into the snapshot. Throws Fatal if they cannot be read.
 analysis::Importance whole_importance_of(StudySnapshot& snapshot);
 
 struct Insights {
     std::vector<std::string> stopping;  ///< findings about each rule that stopped trials
     std::vector<std::string> lines;     ///< what limited the machine
-    std::string whole;                  ///< what `hpo importance` prints
+    std::string whole;                  ///< what `hpo importance` prints; of a large study from fewer trials
 };
-/// Returns the insights for `hpo show STUDY`, whatever the study's size. Reads the steps of the trials that are
-/// analysed into the snapshot. Throws Fatal if they cannot be read.
-Insights whole_insights_of(StudySnapshot& snapshot);
+/// Returns the insights for `hpo show STUDY`, whatever the study's size. Reads the parameters of the best trials, and
+/// parameters and steps of those that are analysed, into the snapshot. Throws Fatal if they cannot be read.
+Insights insights_at_once(StudySnapshot& snapshot);
 
 /// Returns what limited the machine while trials trained, in a sentence or two. Empty if there are too few samples.
 std::string limit_of_machine(const StudySnapshot& snapshot);

@@ -110,6 +110,28 @@ TEST(Importance, OfALargeStudyASampleIsAnalysedAndTheReportSaysSo) {
     EXPECT_THAT(whole_text(all.study, {.ends = whole}), HasSubstr("from 4000 trials that ended\n"));
 }
 
+TEST(Importance, AtOnceFewerTrialsOfALargeStudyAreAnalysedAndAllOfAnOther) {
+    Made all = large(most_analysed_at_once + 1);
+    const Importance few = importance_of(all.study, all.record, {}, most_analysed_at_once);
+    EXPECT_EQ(few.ends.trained, most_analysed_at_once);
+    EXPECT_EQ(few.ends.drawn_from, most_analysed_at_once + 1);
+    EXPECT_GT(few.effects.front().all.share, 0.9);
+    EXPECT_EQ(importance_of(all.study, all.record).ends.drawn_from, 0);
+
+    all.record.trials.pop_back();
+    EXPECT_EQ(whole_text(all.study, importance_of(all.study, all.record, {}, most_analysed_at_once)),
+              whole_text(all.study, importance_of(all.study, all.record)));
+}
+
+TEST(Importance, TheBestTrialsAreATenthButAThousandAtMost) {
+    const Made few = large(30), some = large(3000), many = large(20'000);
+    EXPECT_THAT(best_trials(few.study, few.record), SizeIs(20));
+    EXPECT_THAT(best_trials(some.study, some.record), SizeIs(300));
+    EXPECT_THAT(best_trials(many.study, many.record), SizeIs(1000));
+    EXPECT_LE(*best_trials(many.study, many.record).front()->value,
+              *best_trials(many.study, many.record).back()->value);
+}
+
 TEST(Importance, TheSampleIsDrawnAmongTrialsThatHaveEndedByTheSeedAlone) {
     Made all = large(1000);
     for (std::size_t i = 0; i < 1000; i += 2) all.record.trials[i].state = TrialState::running;
