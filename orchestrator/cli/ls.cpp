@@ -60,6 +60,7 @@ int list_all(bool as_json) {
             add({folder.name(), "unreadable", "-", "-", "-", "-"}, printable(snapshot.error().message));
             continue;
         }
+        warn_of_missing_results(*snapshot);
         if (as_json) {
             studies.push_back(study_json(*snapshot));
             continue;

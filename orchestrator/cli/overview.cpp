@@ -86,6 +86,7 @@ int print_overview() {
             table.add({studies[i].name(), "unreadable", "-", "-", "hpo ls"});
             continue;
         }
+        warn_of_missing_results(*snapshot);
         const std::string_view state = state_of(*snapshot);
         const TrialRecord* best = best_trial(snapshot->record, snapshot->study.objective);
         table.add({snapshot->study.name, std::string(state),

@@ -45,6 +45,7 @@ view::TopState first_state(const TopArguments& arguments, const StudySnapshot& s
     if (const auto filter = view::parse_filter(arguments.filter, snapshot.study, snapshot.record); !filter)
         throw Fatal("--filter: " + filter.error().message, 2);
     state.filter = arguments.filter;
+    state.message = snapshot.store->missing_results();
     if (arguments.sort.empty()) return state;
     const auto field = view::field_named(arguments.sort, snapshot.study, snapshot.record);
     if (!field) throw Fatal("--sort: no parameter, metric or column is called " + printable(arguments.sort), 2);
@@ -75,7 +76,8 @@ int watch(StudySnapshot snapshot, view::TopState state, double interval) {
             if (request == view::TopRequest::open_study) {
                 auto other = take_snapshot(study_folder(seen.studies[static_cast<std::size_t>(state.picked)]));
                 if (other)
-                    snapshot = *std::move(other), curves.clear(), left = {}, state = {.columns = state.columns};
+                    snapshot = *std::move(other), curves.clear(), left = {},
+                    state = {.columns = state.columns, .message = snapshot.store->missing_results()};
                 else
                     state.message = other.error().message;
                 continue;

@@ -1,6 +1,9 @@
 #include "orchestrator/lookup/study_snapshot.hpp"
 
 #include <cstdio>
+#include <mutex>
+#include <set>
+#include <string>
 
 #include "hpo/printable.hpp"
 #include "orchestrator/study/study_file.hpp"
@@ -116,11 +119,19 @@ Result<StudySnapshot> take_snapshot(const StudyFolder& folder, TrialParts parts)
     return snapshot;
 }
 
+void warn_of_missing_results(const StudySnapshot& snapshot) {
+    static std::mutex mutex;            // hpo serve has several threads
+    static std::set<std::string> told;  // a command may read a study twice
+    const std::string missing = snapshot.store->missing_results();
+    const std::lock_guard lock(mutex);
+    if (!missing.empty() && told.insert(missing).second)
+        std::fprintf(stderr, "hpo: warning: %s. hpo run repeats these trials\n", printable(missing).c_str());
+}
+
 StudySnapshot snapshot_or_fail(const StudyFolder& folder, TrialParts parts) {
     auto snapshot = take_snapshot(folder, parts);
     if (!snapshot) throw Fatal(snapshot.error().message);
-    if (const std::string missing = snapshot->store->missing_results(); !missing.empty())
-        std::fprintf(stderr, "hpo: warning: %s. hpo run repeats these trials\n", printable(missing).c_str());
+    warn_of_missing_results(*snapshot);
     return std::move(*snapshot);
 }
 

@@ -43,7 +43,10 @@ struct StudySnapshot {
 /// trial.
 Result<StudySnapshot> take_snapshot(const StudyFolder& folder, TrialParts parts = TrialParts::shown);
 
-/// Like take_snapshot, but throws Fatal with the reason if it fails.
+/// Warns on standard error, once, if results that were reported are not in the study's database any more.
+void warn_of_missing_results(const StudySnapshot& snapshot);
+
+/// Like take_snapshot, but warns of missing results, and throws Fatal with the reason if it fails.
 StudySnapshot snapshot_or_fail(const StudyFolder& folder, TrialParts parts = TrialParts::shown);
 
 }  // namespace hpo

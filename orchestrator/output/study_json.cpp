@@ -41,6 +41,7 @@ Json study_json(const StudySnapshot& snapshot) {
     const Json seconds = budget.seconds ? Json(*budget.seconds) : Json(nullptr);
     const Json epochs = budget.open ? Json(nullptr) : Json(budget.epochs);
     const Json patience = budget.patience ? Json(*budget.patience) : Json(nullptr);
+    const std::string missing = snapshot.store->missing_results();
     Json json{{"study", snapshot.study.name},
               {"running", snapshot.holder.has_value()},
               {"states", std::move(states)},
@@ -50,6 +51,7 @@ Json study_json(const StudySnapshot& snapshot) {
               {"metric", snapshot.study.objective.metric},
               {"direction", snapshot.study.objective.direction == Direction::minimize ? "minimize" : "maximize"},
               {"best", std::move(best)},
+              {"missing_results", missing.empty() ? Json(nullptr) : Json(missing)},
               {"folder", snapshot.folder.path.string()}};
     add_front(json, snapshot.record, snapshot.study.objective);
     add_remarks(json, readable_notes(snapshot.folder).study);

@@ -130,6 +130,7 @@ struct LiveStudies::Shown {
         auto taken = take_snapshot(folder);
         if (!taken) return fail(taken.error().message);
         snapshot = *std::move(taken);
+        warn_of_missing_results(*snapshot);
         document = sources.new_document();
         summarise();
     }

@@ -472,12 +472,20 @@ class Storage(Case):
         lost = set(ends) - set(finished(self.trials("fake")))
         self.assertTrue(lost)
         self.assertIn("results that were reported are missing", self.error)
+        for viewer in ([], ["ls"], ["ls", "--json"], ["ls", "fake"], ["best", "fake"], ["show", "fake"], ["show", "fake/1"], ["top", "--once", "fake"],
+                       ["importance", "fake"], ["advise", "fake"], ["export", "fake", "--to", "csv", "-"], ["export", "fake", "--to", "jsonl", "-"],
+                       ["report", "fake", "-o", "page.html"], ["compare", "fake/1", "fake/2"], ["plot", "fake", "history"], ["logs", "fake/1"]):
+            with self.subTest(viewer=viewer):
+                self.hpo(*viewer)
+                self.assertEqual(self.error.count("results that were reported are missing"), 1, self.error)
+        self.assertIn("results that were reported are missing", json.loads(self.hpo("ls", "--json"))["studies"][0]["missing_results"])
         self.hpo("run", study, "--trials", len(ends) + 20)
         first = min(lost)
         self.assertIn(f"trial {first} (complete, ", self.error)
         self.assertTrue(log.with_name("study.db-wal.damaged").exists())
         self.hpo("ls", "fake")
         self.assertNotIn("missing", self.error)
+        self.assertIsNone(json.loads(self.hpo("ls", "--json"))["studies"][0]["missing_results"])
 
     def test_row_54_the_end_of_a_trial_has_no_effect_before_it_is_on_the_disk(self):
         # The disk stores the new study and fails from then on.
