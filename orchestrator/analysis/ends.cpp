@@ -74,6 +74,43 @@ Curves curves_of(const Study& study, const StudyRecord& record, std::size_t most
     return curves;
 }
 
+/// Returns the last step that at least half of these trials have reached; 0 if none has reported.
+std::int64_t common_step(std::vector<std::int64_t> steps) {
+    if (steps.empty()) return 0;
+    const auto half = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+    std::nth_element(steps.begin(), half, steps.end());
+    return *half;
+}
+
+/// Puts the trials' values at a step that most have reached in the place of their ends, if some were stopped.
+void compare_early(const Study& study, const StudyRecord& record, const std::vector<std::int64_t>& trials, Ends& ends) {
+    std::vector<std::int64_t> steps;
+    bool stopped = false;
+    for (const std::int64_t number : trials) {
+        const TrialRecord& trial = record.trial(number);
+        if (trial.state != TrialState::stopped && trial.state != TrialState::complete) continue;
+        stopped = stopped || trial.state == TrialState::stopped;
+        if (trial.value) steps.push_back(trial.steps());
+    }
+    ends.at_step = stopped ? common_step(std::move(steps)) : 0;
+    if (ends.at_step == 0) return;
+    ends.left_out = 0;
+    for (const std::int64_t number : trials) {
+        const TrialRecord& trial = record.trial(number);
+        if (trial.state != TrialState::stopped && trial.state != TrialState::complete) continue;
+        std::optional<End>& own = ends.of[static_cast<std::size_t>(number) - 1];
+        own.reset();
+        const CurvePath path =
+            path_of(trial, study.objective, {ends.at_step, std::numeric_limits<std::int64_t>::max()});
+        if (path.empty() || !trial.value) {
+            ++ends.left_out;
+        } else {
+            own = End{.loss = path.front(), .rule = trial.rule};
+            ++ends.reached;
+        }
+    }
+}
+
 std::int64_t ended(const StudyRecord& record) {
     return std::count_if(record.trials.begin(), record.trials.end(),
                          [](const TrialRecord& trial) { return is_final(trial.state) && trial.repeat_of == 0; });
@@ -138,6 +175,7 @@ Ends ends_of(const Study& study, const StudyRecord& record, std::uint64_t draw, 
         const CurveModel::End end = model.end(paths[i]);
         own = End{end.value + beyond + (draw > 0 ? end.deviation * draw_normal() : 0), true, trial.rule};
     }
+    if (complete < enough_to_predict) compare_early(study, record, trials, ends);
     double worst = -INFINITY;
     for (const auto& end : ends.of)
         if (end && std::isfinite(end->loss)) worst = std::max(worst, end->loss);

@@ -1,5 +1,6 @@
 // The ends of a study's trials. For a trial that a rule stopped, the end is predicted from its curve
 // (stopping/curve_model.hpp), with a deviation that is large where curves in this study have not proved predictive.
+// Where too few trials reached the end to predict any, their values at an earlier step stand for the ends.
 //
 // Of a large study a sample is analysed: more trials take longer, and tell next to nothing more.
 #pragma once
@@ -44,6 +45,10 @@ struct Ends {
             0;  ///< numbers of trials; stopped ones are left out where too few trials reached the end to predict any
     std::int64_t lost = 0;        ///< those of `trained` that failed or diverged
     std::int64_t drawn_from = 0;  ///< ended trials from which those analysed were drawn; 0: all are analysed
+    /// Above 0: too few trials reached the end to predict any, and `of` has their values at this step, the last one
+    /// that half of the trials have reached. The other trials are left out.
+    std::int64_t at_step = 0;
+    std::int64_t reached = 0;  ///< trials that have reached `at_step`
 };
 
 /// Returns the ends of the trials that are analysed (see analysed_trials), which must have whole curves in `record`.

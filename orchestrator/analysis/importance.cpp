@@ -8,6 +8,7 @@
 #include "hpo/median.hpp"
 #include "hpo/random.hpp"
 #include "hpo/standing.hpp"
+#include "hpo/step_name.hpp"
 #include "hpo/text.hpp"
 #include "hpo/worker_keys.hpp"
 #include "orchestrator/sampling/policy.hpp"
@@ -135,8 +136,8 @@ void find_effects(const Study& study, const CubeMap& map, const StudyRecord& rec
     const Binned first = binned(study, map, record, made.ends);
     const std::size_t count = first.trials.points.size();
     if (count < fewest_trials)
-        made.no_effects = "Too few trials to tell: " + std::to_string(made.ends.trained + made.ends.predicted) +
-                          " of at least " + std::to_string(fewest_trials) + ".";
+        made.no_effects =
+            "Too few trials to tell: " + std::to_string(count) + " of at least " + std::to_string(fewest_trials) + ".";
     else if (first.dimensions.empty())
         made.no_effects = "The space has no parameter with several values.";
     else if (std::none_of(first.trials.values.begin(), first.trials.values.end(),
@@ -297,7 +298,8 @@ void find_next(const Study& study, const StudyRecord& record, const std::vector<
     };
     double largest = 0;
     for (const Effect& effect : made.effects) largest = std::max(largest, effect.all.share);
-    if (made.tells() && made.explained >= 0.5)
+    // What explains nothing at an early step may explain much at the end.
+    if (made.tells() && made.explained >= 0.5 && made.ends.at_step == 0)
         for (const Effect& effect : made.effects)
             if (effect.all.share + 2 * effect.all.deviation < 0.05 * std::max(1 - largest, 0.01) &&
                 (!effect.best || effect.best->share + 2 * effect.best->deviation < 0.1) && !at_bound(effect.name))
@@ -386,6 +388,10 @@ std::string noise_text(const Study& study, const Noise& noise) {
 
 }  // namespace
 
+std::string early_text(const Study& study, const Ends& ends) {
+    return ends.at_step > 0 ? "at " + step_name(study) + " " + std::to_string(ends.at_step) + ": " : "";
+}
+
 std::vector<std::string> short_text(const Study& study, const Importance& importance) {
     constexpr std::size_t most_lines = 5, most_named = 4;
     std::vector<std::string> lines;
@@ -395,7 +401,7 @@ std::vector<std::string> short_text(const Study& study, const Importance& import
         for (const Effect& effect : importance.effects)
             if (effect.all.sure() && named++ < most_named)
                 text += (text.empty() ? "" : ", ") + effect.name + " " + percent_text(effect.all.share);
-    if (!text.empty()) lines.push_back("What matters  " + text);
+    if (!text.empty()) lines.push_back("What matters  " + early_text(study, importance.ends) + text);
     for (const AtBound& bound : importance.bounds)
         if (!bound.final && lines.size() < 3) lines.push_back("Bounds        " + bound_text(bound));
     if (!importance.tied.empty())
@@ -407,9 +413,19 @@ std::vector<std::string> short_text(const Study& study, const Importance& import
     return lines;
 }
 
-std::string whole_text(const Study& study, const Importance& importance) {
-    const Ends& ends = importance.ends;
-    std::string text = study.name + ": what " + study.objective.metric + " depends on, from " +
+namespace {
+
+/// Returns the trials whose values at an early step are analysed.
+std::string reached_text(const Study& study, const Ends& ends) {
+    return "what " + study.objective.metric + " depends on at " + step_name(study) + " " +
+           std::to_string(ends.at_step) + ", which " + counted(ends.reached, "trial") +
+           " reached; too few were trained to their end to predict the others' ends" +
+           (ends.left_out > 0 ? ", and " + std::to_string(ends.left_out) + " stopped earlier" : "");
+}
+
+/// Returns the trials whose ends are analysed.
+std::string ends_text(const Study& study, const Ends& ends) {
+    std::string text = "what " + study.objective.metric + " depends on, from " +
                        counted(static_cast<std::int64_t>(ends.trained), "trial") + " that ended";
     if (ends.lost > 0)
         text += ends.lost == ends.trained ? ", all of which failed or diverged"
@@ -417,6 +433,14 @@ std::string whole_text(const Study& study, const Importance& importance) {
     if (ends.predicted > 0) text += " and " + std::to_string(ends.predicted) + " stopped ones by their predicted ends";
     if (ends.left_out > 0)
         text += "; " + std::to_string(ends.left_out) + " stopped ones are left out, as their ends cannot be predicted";
+    return text;
+}
+
+}  // namespace
+
+std::string whole_text(const Study& study, const Importance& importance) {
+    const Ends& ends = importance.ends;
+    std::string text = study.name + ": " + (ends.at_step > 0 ? reached_text(study, ends) : ends_text(study, ends));
     if (ends.drawn_from > 0)
         text += "; they were drawn at random from all " + std::to_string(ends.drawn_from) + " that ended";
     text += "\n\n";

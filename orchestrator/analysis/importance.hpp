@@ -85,6 +85,9 @@ std::vector<const TrialRecord*> best_trials(const Study& study, const StudyRecor
 /// Returns a text such as "width: 4 of the best 5 lie at its upper end, 512".
 std::string bound_text(const AtBound& bound);
 
+/// Returns "at epoch 3: " where values at an early step stand for the ends, else an empty text.
+std::string early_text(const Study& study, const Ends& ends);
+
 /// Returns at most five lines for the end of `hpo run`, with significant findings only.
 std::vector<std::string> short_text(const Study& study, const Importance& importance);
 

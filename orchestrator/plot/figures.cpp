@@ -221,8 +221,11 @@ Figure curves(const Study& study, const StudyRecord& record, const std::map<std:
 Figure importance(const Study& study, const analysis::Importance& importance) {
     Figure figure;
     if (importance.effects.empty()) return figure.nothing = study.name + ": " + importance.no_effects, figure;
-    figure.title = study.name + ": shares of the variance of " + printable_line(study.objective.metric) + ", from " +
-                   counted(importance.ends.trained + importance.ends.predicted, "trial");
+    const analysis::Ends& ends = importance.ends;
+    figure.title = study.name + ": shares of the variance of " + printable_line(study.objective.metric);
+    figure.title += ends.at_step > 0 ? " at " + step_name(study) + " " + std::to_string(ends.at_step) + ", from " +
+                                           counted(ends.reached, "trial")
+                                     : ", from " + counted(ends.trained + ends.predicted, "trial");
     figure.across = scale("share of the variance", 0, 1, Scale::Unit::share);
     for (const analysis::Effect& effect : importance.effects) {
         const auto percent = [](double share) {
@@ -236,8 +239,10 @@ Figure importance(const Study& study, const analysis::Importance& importance) {
                                percent(effect.all.share) + " +- " + percent(effect.all.deviation),
                                effect.all.deviation});
     }
-    if (importance.ends.predicted > 0)
-        figure.notes.push_back("the ends of " + counted(importance.ends.predicted, "stopped trial") + " are predicted");
+    if (ends.at_step > 0)
+        figure.notes.push_back("too few trials were trained to their end to tell what it depends on");
+    else if (ends.predicted > 0)
+        figure.notes.push_back("the ends of " + counted(ends.predicted, "stopped trial") + " are predicted");
     if (!importance.tells()) figure.notes.push_back("unreliable: the parameters predict little of trials held out");
     figure.keys = {{Shape::dot, Tone::line, "sure"}, {Shape::ring, Tone::faint, "may be none"}};
     return figure;

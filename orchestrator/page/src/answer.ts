@@ -33,7 +33,7 @@ export function answerSection(study: Study): HTMLElement {
     const sure = importance.parameters.filter((each) => each.sure);
     if (importance.no_effects) fact("What matters", importance.no_effects);
     else if (importance.explained >= 0.2 && sure.length > 0)
-        fact("What matters", sure.slice(0, 4).map((each) => `${each.parameter} ${percent(each.share)} ± ${percent(each.deviation)}`).join(", "), " of the variance");
+        fact("What matters", sure.slice(0, 4).map((each) => `${each.parameter} ${percent(each.share)} ± ${percent(each.deviation)}`).join(", "), ` of the variance${importance.at_step ? ` at ${answer.step} ${importance.at_step}` : ""}`);
     else if (importance.parameters.length > 0)
         fact("What matters", importance.explained < 0.2 ? "Nothing that is certain: the trials do not predict each other." : "No share of a parameter is certain yet.");
 

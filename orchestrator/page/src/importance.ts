@@ -1,6 +1,7 @@
 // Which parameters matter: their shares of the variance with their spread. The picture is itself a table.
+import { basis } from "./basis.ts";
 import { h, section } from "./dom.ts";
-import { percent, plural } from "./format.ts";
+import { percent } from "./format.ts";
 import type { Share, Study } from "./study.ts";
 
 export function importanceSection(study: Study): HTMLElement | null {
@@ -18,9 +19,7 @@ export function importanceSection(study: Study): HTMLElement | null {
         h(
             "p",
             { class: "note" },
-            `Share of the variance of ${study.metric} over the whole space that a parameter explains alone. The whisker is one standard deviation to either side. From ${plural(importance.ended, "trial")} trained to an end${
-                importance.predicted > 0 ? ` and ${importance.predicted} whose end is predicted` : ""
-            }${importance.left_out > 0 ? `; ${importance.left_out} are left out, since nothing is known of their end` : ""}. Held-back trials are predicted to ${percent(Math.max(0, importance.explained))} of their variance${
+            `Share of the variance of ${study.metric}${importance.at_step ? ` at ${study.document.answer.step} ${importance.at_step}` : ""} over the whole space that a parameter explains alone. The whisker is one standard deviation to either side. ${basis(importance)}. Held-back trials are predicted to ${percent(Math.max(0, importance.explained))} of their variance${
                 importance.explained < 0.2 ? ", which is too little to rely on these shares" : ""
             }.`,
         ),

@@ -60,6 +60,8 @@ export interface Importance {
     ended: number;
     predicted: number;
     left_out: number;
+    at_step: number | null;
+    reached: number;
     drawn_from: number | null;
     explained: number;
     no_effects: string | null;

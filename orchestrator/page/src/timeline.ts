@@ -126,7 +126,7 @@ function loads(study: Study, time: Scale, zero: number): (HTMLElement | null)[] 
             .filter((each) => each.quantity === quantity)
             .map((each) => ({ source: each.source, unit: each.unit, title: each.title, time: unpack(each.time), average: unpack(each.average), most: unpack(each.most) }));
         const first = lines[0];
-        if (!first) return null;
+        if (!first || lines.every((line) => line.time.length < 2)) return null; // one sample is no course of time
         const format = first.unit === "B" ? bytes : (value: number) => `${short(value)}${first.unit ? ` ${first.unit}` : ""}`;
         const all: { line: number; i: number }[] = lines.flatMap((line, n) => Array.from(line.time, (_, i) => ({ line: n, i })));
         const highest = Math.max(...lines.map((line) => rangeOf(line.average)[1]));

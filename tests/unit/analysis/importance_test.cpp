@@ -15,6 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 /// Returns trials of 20 steps whose loss falls with x and does not depend on y. With `stopped` a rule ends every other
 /// trial at step 2, and its loss is larger by `shift`. `noise` varies from step to step.
@@ -233,6 +234,42 @@ TEST(Importance, OfAStudyThatStopsMostOfItsTrialsTellsTheParameterThatMatters) {
     EXPECT_EQ(importance.effects.front().name, "x");
     EXPECT_TRUE(importance.effects.front().all.sure());
     EXPECT_FALSE(importance.effects.back().all.sure());
+}
+
+TEST(Importance, WhereNoTrialWasTrainedToItsEndTheValuesAtACommonStepAreAnalysed) {
+    Made all = made(60, true);
+    for (TrialRecord& trial : all.record.trials) {  // as asha does: a third each after step 2, 6 and 18
+        const std::size_t steps = trial.state == TrialState::stopped ? 2 : trial.number % 3 == 0 ? 18 : 6;
+        if (trial.curve.size() > steps) trial.curve.resize(steps);
+        trial.state = TrialState::stopped;
+        trial.rule = "asha";
+    }
+    const Ends ends = ends_of(all.study, all.record);
+    EXPECT_EQ(ends.at_step, 6);
+    EXPECT_EQ(ends.reached, 30);
+    EXPECT_EQ(ends.left_out, 30);
+    for (std::size_t i = 0; i < 60; ++i) {
+        ASSERT_EQ(ends.of[i].has_value(), i % 2 == 0) << i;
+        if (i % 2 == 0) {
+            double best = INFINITY;
+            for (std::size_t step = 0; step < 6; ++step)
+                best = std::min(best, all.record.trials[i].curve[step].metrics.at("loss"));
+            EXPECT_EQ(ends.of[i]->loss, best) << "what comes later does not count";
+        }
+    }
+    const Importance importance = importance_of(all.study, all.record);
+    ASSERT_TRUE(importance.tells());
+    EXPECT_EQ(importance.effects.front().name, "x");
+    EXPECT_THAT(short_text(all.study, importance), ::testing::Contains(StartsWith("What matters  at step 6: x ")));
+    EXPECT_THAT(
+        whole_text(all.study, importance),
+        HasSubstr("s: what loss depends on at step 6, which 30 trials reached; too few were trained to their end "
+                  "to predict the others' ends, and 30 stopped earlier\n"));
+    for (const std::string& next : importance.next) EXPECT_THAT(next, ::testing::Not(StartsWith("fix ")));
+
+    all.record.trials[2].state = TrialState::failed;  // it counts as the worst, and is no reason to look elsewhere
+    for (std::size_t i = 4; i < 12; i += 2) all.record.trials[i].state = TrialState::complete;
+    EXPECT_EQ(ends_of(all.study, all.record).at_step, 0) << "four trials to their end tell those of the others";
 }
 
 TEST(Importance, WhatOnlyTheFirstStepsDependOnIsNotClaimed) {
