@@ -31,6 +31,8 @@ struct Host {
     int failures = 0;
     std::string reason;  ///< of the last failure
     HostClock::time_point begun, heard;
+    std::vector<DeviceReservation> told;  ///< the session's reservations that its agent knows
+    HostClock::time_point told_at;
     struct Slot {
         std::optional<WorkerIndex> worker;
         std::vector<int> devices;

@@ -31,6 +31,7 @@ constexpr std::chrono::seconds begins_after{5};  ///< with the hosts that have a
 constexpr std::chrono::seconds starts_again_after{1};
 constexpr std::chrono::seconds held_up_after{3};  ///< between two calls of poll(), which come every second
 constexpr milliseconds destroyed_within{2000};
+constexpr milliseconds holds_told_every{900};  ///< those that have not grown; the session looks once a second
 
 }  // namespace
 
@@ -120,8 +121,14 @@ void Hosts::order(WorkerIndex worker, const std::function<ToAgent(int slot)>& ma
     if (host.link) host.link->send(make(place->slot));
 }
 
-void Hosts::tell(std::size_t host, to_agent::Holds holds) {
-    if (hosts_[host].state == Host::State::up) hosts_[host].link->send(std::move(holds));
+void Hosts::tell(std::size_t index, to_agent::Holds holds) {
+    Host& host = hosts_[index];
+    const auto now = HostClock::now();
+    if (host.state != Host::State::up) return;
+    if (now - host.told_at < holds_told_every && !has_grown(holds.devices, host.told)) return;
+    host.told = holds.devices;
+    host.told_at = now;
+    host.link->send(std::move(holds));
 }
 
 std::vector<std::string> Hosts::end(milliseconds within) {
@@ -233,6 +240,7 @@ std::shared_ptr<AgentLink> Hosts::new_link(std::size_t index) {
 
 void Hosts::set_up(std::size_t index) {
     Host& host = hosts_[index];
+    host.told.clear();
     std::error_code failed;
     host.link->send(
         to_agent::Setup{write_study(request_.study), std::filesystem::absolute(request_.folder.path, failed).string(),

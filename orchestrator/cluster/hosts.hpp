@@ -53,7 +53,7 @@ class Hosts {
     void launch(WorkerIndex worker, const LaunchSpec& spec);
     /// Sends the message that `make` returns for the worker's slot.
     void order(WorkerIndex worker, const std::function<ToAgent(int slot)>& make);
-    /// Tells an agent the session's reservations on its host.
+    /// Tells an agent the session's reservations on its host: at once if they have grown, else once a second.
     void tell(std::size_t host, to_agent::Holds holds);
     /// Takes at most twice `within`. Returns the names of the agents that have not ended.
     std::vector<std::string> end(std::chrono::milliseconds within);

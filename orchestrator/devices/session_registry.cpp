@@ -215,4 +215,9 @@ std::vector<SessionReservations> read_sessions() {
     return folder ? read_sessions_in(folder->get(), {}) : std::vector<SessionReservations>();
 }
 
+bool has_grown(const std::vector<DeviceReservation>& now, const std::vector<DeviceReservation>& before) {
+    return !std::equal(now.begin(), now.end(), before.begin(), before.end(),
+                       [](const DeviceReservation& a, const DeviceReservation& b) { return a.reserved <= b.reserved; });
+}
+
 }  // namespace hpo

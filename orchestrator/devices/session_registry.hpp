@@ -35,6 +35,9 @@ struct SessionReservations {
     std::string waits;                       ///< why a trial waits for memory that others use; empty if none does
 };
 
+/// Returns true if more is reserved on a device than before, or if the devices are others.
+bool has_grown(const std::vector<DeviceReservation>& now, const std::vector<DeviceReservation>& before);
+
 class SessionRegistry {
    public:
     /// Registers this session until destruction. Fails if the folder cannot be made or belongs to another user; a

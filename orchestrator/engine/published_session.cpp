@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <functional>
 #include <utility>
 
 namespace hpo {
@@ -15,8 +13,6 @@ std::optional<SessionRegistry> open_registry() {
     if (!registry) return std::nullopt;
     return *std::move(registry);
 }
-
-bool has_grown(const DeviceReservation& now, const DeviceReservation& before) { return now.reserved > before.reserved; }
 
 }  // namespace
 
@@ -73,9 +69,7 @@ void PublishedSession::settle(const Engine& engine) {
     if (due || !now_) now_ = machine_of(engine, machine_);
     if (std::exchange(locked_, false)) {
         std::vector<DeviceReservation> holds = machine_.to_publish(*now_, engine.held_resources());
-        const bool grown =
-            !std::equal(holds.begin(), holds.end(), published_.begin(), published_.end(), std::not_fn(has_grown));
-        if (due || grown) publish(std::move(holds), waits_of(engine, machine_));
+        if (due || has_grown(holds, published_)) publish(std::move(holds), waits_of(engine, machine_));
     }
     lock_.reset();
 }

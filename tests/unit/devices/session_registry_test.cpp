@@ -199,5 +199,16 @@ TEST_F(SessionRegistryTest, APipeInPlaceOfAFileDoesNotBlock) {
     std::filesystem::remove(registry_folder() / "7.lock");
 }
 
+TEST(HasGrown, IfMoreIsReservedOnADeviceOrTheDevicesAreOthers) {
+    const std::vector<DeviceReservation> before{{.device = "host", .reserved = 10}, {.device = "GPU-1", .reserved = 5}};
+    auto now = before;
+    EXPECT_FALSE(has_grown(now, before));
+    now[0].reserved = 3;
+    EXPECT_FALSE(has_grown(now, before));
+    now[1].reserved = 6;
+    EXPECT_TRUE(has_grown(now, before));
+    EXPECT_TRUE(has_grown(before, {}));
+}
+
 }  // namespace
 }  // namespace hpo
