@@ -8,6 +8,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
@@ -128,7 +129,7 @@ class Agent {
     /// read meanwhile.
     void queue(const std::string& bytes) {
         queued_ += bytes;
-        if (!waits_to_write_) write();
+        write_soon();
         while (queued_.size() > most_held && !over_) {
             pollfd room{output_.native_handle(), POLLOUT, 0};
             const int ready = ::poll(&room, 1, static_cast<int>(agent_waits * 1000));
@@ -139,6 +140,15 @@ class Agent {
             else if (errno != EINTR)
                 over_ = true;
         }
+    }
+
+    /// Sends what one event has caused at once.
+    void write_soon() {
+        if (waits_to_write_ || std::exchange(writes_soon_, true)) return;
+        asio::post(loop_, [this] {
+            writes_soon_ = false;
+            if (!waits_to_write_) write();
+        });
     }
 
     /// Writes as much as the pipe takes now. A failure means that the orchestrator is gone.
@@ -352,7 +362,7 @@ class Agent {
     asio::steady_timer silence_{loop_}, clock_timer_{loop_};
     StreamReader stream_;
     std::string buffer_ = std::string(read_at_once, '\0'), queued_;
-    bool waits_to_write_ = false;
+    bool waits_to_write_ = false, writes_soon_ = false;
     bool over_ = false;
     int status_ = 0;
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <cerrno>
 #include <csignal>
@@ -30,6 +31,10 @@ constexpr std::size_t most_printed = 4096;
 constexpr milliseconds longest_pause{16};  ///< between two checks whether the process is gone
 /// Time for a process whose output has ended; then it is killed.
 constexpr milliseconds ends_within{2000};
+/// srun sends a small message only when the one before it was confirmed, and the kernel at the other end confirms after
+/// up to 40 ms unless it has something to send (Nagle's algorithm with delayed acknowledgements). So an event to which
+/// no order is due within this time is answered all the same.
+constexpr milliseconds answered_within{1};
 
 /// The last line that is not empty.
 std::string last_line(std::string_view text) {
@@ -43,6 +48,7 @@ std::string last_line(std::string_view text) {
 AgentLink::AgentLink(asio::io_context& loop, Callbacks callbacks)
     : callbacks_(std::move(callbacks)),
       timer_(loop),
+      answerer_(loop),
       orders_(loop),
       events_(loop),
       errors_(loop),
@@ -57,6 +63,7 @@ int AgentLink::start(const std::vector<std::string>& command) {
         !make_pipe(errors_read, errors_write))
         return errno;
     program_ = command.front();
+    answers_ = program_ == "srun";
     if (const int error = start_process(command, orders_read.get(), events_write.get(), errors_write.get(), pid_))
         return error;
     errors_.assign(errors_read.release());
@@ -94,6 +101,7 @@ void AgentLink::read() {
         if (!error && !valid && self->wrong_.empty() && !self->has_another_version())
             self->wrong_ = "its program hpo does not answer as an agent: install this version there";
         if (!self->callbacks_.gone) return;
+        self->answer_soon();
         if (!valid || !self->wrong_.empty() || self->has_another_version()) return self->ended();
         self->read();
     });
@@ -113,11 +121,29 @@ void AgentLink::read_errors() {
 void AgentLink::send(const ToAgent& message) {
     if (!orders_.is_open()) return;
     queued_ += encode(message);
+    owes_answer_ = false;
     if (queued_.size() > most_unread) {
         wrong_ = "it did not read its messages";
         return destroy();
     }
-    if (writing_.empty()) write();
+    write_soon();
+}
+
+/// Sends all messages of a round at once.
+void AgentLink::write_soon() {
+    if (std::exchange(writes_soon_, true)) return;
+    asio::post(orders_.get_executor(), [self = shared_from_this()] {
+        self->writes_soon_ = false;
+        if (self->orders_.is_open() && self->writing_.empty() && !self->queued_.empty()) self->write();
+    });
+}
+
+void AgentLink::answer_soon() {
+    if (!answers_ || std::exchange(owes_answer_, true)) return;
+    answerer_.expires_after(answered_within);
+    answerer_.async_wait([self = shared_from_this()](error_code error) {
+        if (!error && self->owes_answer_) self->send(to_agent::Heartbeat{});
+    });
 }
 
 void AgentLink::write() {
@@ -191,6 +217,7 @@ void AgentLink::close() {
     callbacks_ = {};
     error_code ignored;
     timer_.cancel(ignored);
+    answerer_.cancel(ignored);
     orders_.close(ignored);
     events_.close(ignored);
     errors_.close(ignored);

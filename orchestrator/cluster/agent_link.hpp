@@ -49,7 +49,9 @@ class AgentLink : public std::enable_shared_from_this<AgentLink> {
     void begin(Descriptor orders, Descriptor events);
     void read();
     void read_errors();
+    void write_soon();
     void write();
+    void answer_soon();
     void ended();
     void await_end(std::chrono::milliseconds pause, std::chrono::milliseconds left);
     bool reaped();
@@ -59,7 +61,7 @@ class AgentLink : public std::enable_shared_from_this<AgentLink> {
     [[nodiscard]] std::string why() const;
 
     Callbacks callbacks_;
-    boost::asio::steady_timer timer_;
+    boost::asio::steady_timer timer_, answerer_;
     boost::asio::posix::stream_descriptor orders_, events_, errors_;
     StreamReader stream_;
     std::string buffer_, error_buffer_, queued_, writing_;
@@ -67,6 +69,9 @@ class AgentLink : public std::enable_shared_from_this<AgentLink> {
     std::string printed_;   ///< the last of its standard error
     std::string wrong_;     ///< why its frames were refused
     Descriptor ends_with_;  ///< of an adopted agent: the descriptor of its events once more, which close() leaves open
+    bool writes_soon_ = false;
+    bool answers_ = false;  ///< all that comes, at once, so that what follows it does not wait on the way
+    bool owes_answer_ = false;
     pid_t pid_ = 0;
     int status_ = 0;  ///< as waitpid gives it
 };

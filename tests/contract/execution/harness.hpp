@@ -104,6 +104,13 @@ class ExecutorHarness {
         executor->launch(index, {std::move(command), std::move(environment), {}, {}});
     }
 
+    /// Launches a worker, and lets the order leave this process, which other orders do with the next event.
+    void launch(WorkerIndex index, const LaunchSpec& spec) {
+        executor->launch(index, spec);
+        loop.restart();
+        loop.poll();
+    }
+
     /// Returns the next event of type T of this worker, and waits for it if necessary; fails at a deadline.
     template <class T>
     T next(WorkerIndex index) {

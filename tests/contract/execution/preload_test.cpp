@@ -124,7 +124,7 @@ TEST(Preload, AWorkerThatIsKilledWhileModulesAreImportedIsGone) {
     std::ofstream(folder.path / "hangs.py") << "import select; select.select([], [], [])";
     LaunchSpec spec = forked("", "\"hangs\"");
     spec.environment["PYTHONPATH"] = folder.path.string();
-    harness.executor->launch(0, spec);
+    harness.launch(0, spec);
     EXPECT_TRUE(eventually([&] { return interpreter(harness.tag) != 0; }));
     harness.executor->kill(0);
     EXPECT_THAT(harness.next<Notice>(0).text, ::testing::HasSubstr("its imports had not ended"));
@@ -142,7 +142,7 @@ TEST(Preload, AWorkerThatIsKilledBeforeTheSupervisorHeardOfItEndsAloneAndTheInte
     std::ofstream(folder.path / "waits.py") << "open('" << gate.string() << "').read()";
     LaunchSpec spec = forked("", "\"waits\"");
     spec.environment["PYTHONPATH"] = folder.path.string();
-    harness.executor->launch(0, spec);
+    harness.launch(0, spec);
     const auto sleeps = [](pid_t pid, char state) {
         return content("/proc/" + std::to_string(pid) + "/stat").find(std::string(") ") + state) != std::string::npos;
     };

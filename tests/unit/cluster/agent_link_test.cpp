@@ -1,0 +1,85 @@
+// The orchestrator's end of an agent's pipes: what is written at once, and what is answered.
+#include "orchestrator/cluster/agent_link.hpp"
+
+#include <gmock/gmock.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <boost/asio/io_context.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "hpo/version.hpp"
+#include "orchestrator/cluster/codec.hpp"
+
+namespace hpo::cluster {
+namespace {
+
+AgentLink::Callbacks nothing() {
+    return {[](FromAgent&&) {}, [](const std::string&, bool) {}};
+}
+
+TEST(AgentLink, WritesAllMessagesOfARoundAtOnce) {
+    boost::asio::io_context loop;
+    int orders[2], events[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, orders), 0);
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, events), 0);
+    const Descriptor far(orders[1]), agent(events[1]);
+    const auto link = std::make_shared<AgentLink>(loop, nothing());
+    link->adopt(Descriptor(orders[0]), Descriptor(events[0]));
+    char packet[4096];
+    ASSERT_GT(::recv(far.get(), packet, sizeof packet, 0), 0) << "the opening";
+    loop.poll();
+    link->send(to_agent::LogTo{3, "log"});
+    link->send(to_agent::Kill{3});
+    loop.poll();
+    const auto size = ::recv(far.get(), packet, sizeof packet, 0);
+    ASSERT_GT(size, 0);
+    EXPECT_EQ(std::string(packet, static_cast<std::size_t>(size)),
+              encode(ToAgent(to_agent::LogTo{3, "log"})) + encode(ToAgent(to_agent::Kill{3})));
+    link->close();
+}
+
+/// A program in place of srun, which sends an agent's notice and keeps what it gets.
+class FalseSrun : public ::testing::Test {
+   protected:
+    FalseSrun() {
+        std::filesystem::create_directories(folder_);
+        std::ofstream(folder_ / "events", std::ios::binary)
+            << encode(Opening{stream_version, version}) << encode(FromAgent(from_agent::Notice{false, "hello"}));
+        std::ofstream(folder_ / "srun") << "#!/bin/sh\ncat " << (folder_ / "events") << "\nexec cat >"
+                                        << (folder_ / "orders") << '\n';
+        std::filesystem::permissions(folder_ / "srun", std::filesystem::perms::owner_all);
+        ::setenv("PATH", (folder_.string() + ":" + path_).c_str(), 1);
+    }
+    ~FalseSrun() override {
+        ::setenv("PATH", path_.c_str(), 1);
+        std::filesystem::remove_all(folder_);
+    }
+    [[nodiscard]] std::string orders() const {
+        std::ifstream in(folder_ / "orders", std::ios::binary);
+        return {std::istreambuf_iterator<char>(in), {}};
+    }
+    const std::string path_ = std::getenv("PATH");
+    const std::filesystem::path folder_ =
+        std::filesystem::temp_directory_path() / ("hpo-false-srun-" + std::to_string(::getpid()));
+};
+
+TEST_F(FalseSrun, IsAnsweredAlsoWhereNoOrderFollows) {
+    boost::asio::io_context loop;
+    const auto link = std::make_shared<AgentLink>(loop, nothing());
+    ASSERT_EQ(link->start({"srun"}), 0);
+    const std::string opening = encode(Opening{stream_version, version});
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (orders().size() <= opening.size() && std::chrono::steady_clock::now() < until)
+        loop.run_for(std::chrono::milliseconds(10));
+    EXPECT_EQ(orders(), opening + encode(ToAgent(to_agent::Heartbeat{})));
+    link->close();
+    link->destroy();
+    link->wait(std::chrono::steady_clock::now() + std::chrono::seconds(10));
+}
+
+}  // namespace
+}  // namespace hpo::cluster
