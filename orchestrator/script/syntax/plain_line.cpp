@@ -96,6 +96,11 @@ class LineParser {
     }
 
     void on_word(const Token& token) {
+        if (!words_.empty() && token.gap > 0)
+            if (const auto value = value_at(at_)) {  // "loss tensor(0.5)"
+                at_ = value->end;
+                return on_bare_value(value->number);
+            }
         ++at_;
         if (token.gap >= 2 && !words_.empty()) end_part();
         if (token.gap >= tab && !pairs_.empty()) end_part();
@@ -118,15 +123,20 @@ class LineParser {
             words_.resize(words_.size() - 2);
             return;
         }
-        note_epoch(token.number);
+        on_bare_value(token.number);
+        if (token.sentence_end) end_part();
+    }
+
+    /// Handles the number behind words without a separator.
+    void on_bare_value(double number) {
+        note_epoch(number);
         const Words name = essence(words_);
         if (name.empty() || name.size() > max_pair_words || is_preposition(name.back()))
             prose_ = true;
         else
-            pairs_.push_back({words_, std::exchange(qualifier_, {}), token.number});
+            pairs_.push_back({words_, std::exchange(qualifier_, {}), number});
         words_.clear();
         skip_unit();
-        if (token.sentence_end) end_part();
     }
 
     void on_junk(const Token& token) {
@@ -281,9 +291,10 @@ class LineParser {
             return {};
         const auto inner = value_at(at + 2, depth + 1);
         if (!inner) return {};
-        std::size_t end = inner->end, open = 1;
+        std::size_t end = inner->end;
+        int open = 1;
         for (; end < tokens_.size() && open > 0; ++end)
-            open += is(end, Kind::open) ? 1U : is(end, Kind::close) ? -1U : 0U;
+            open += is(end, Kind::open) ? 1 : is(end, Kind::close) ? -1 : 0;
         return Value{inner->number, end};
     }
 
