@@ -5,6 +5,7 @@
 #include "orchestrator/script/syntax/plain_line.hpp"
 #include "orchestrator/script/syntax/plain_text.hpp"
 #include "orchestrator/script/syntax/quoted_code.hpp"
+#include "orchestrator/script/syntax/rank_prefix.hpp"
 #include "orchestrator/script/syntax/tables.hpp"
 
 namespace hpo::script {
@@ -14,7 +15,11 @@ namespace {
 class OutputReader final : public LineReader {
    public:
     void read(string_view line, Reading& reading) override {
-        const string text = plain_text(line);
+        string text = plain_text(line);
+        if (const auto prefix = rank_prefix(text)) {
+            if (prefix->rank > 0) return leave_out(*prefix);
+            text.erase(0, prefix->size);
+        }
         const std::size_t indent = std::min(text.find_first_not_of(" \t"), text.size());
         if (indent == text.size() || quoted_.takes(text)) return;
         if (!holds(indent, text)) heading_.clear();
@@ -69,6 +74,12 @@ class OutputReader final : public LineReader {
         return true;
     }
 
+    /// Each process of a distributed run reports its own values. Those of the first are the trial's.
+    void leave_out(const RankPrefix& prefix) {
+        if (std::exchange(told_ranks_, true)) return;
+        warning_ = "lines of rank " + std::to_string(prefix.rank) + " are not read, only those of rank 0";
+    }
+
     void warn(string_view line, string_view number) {
         warned_ = true;
         warning_ =
@@ -84,6 +95,7 @@ class OutputReader final : public LineReader {
     bool heading_has_colon_ = false;
     string warning_;
     bool warned_ = false;
+    bool told_ranks_ = false;
 };
 
 }  // namespace

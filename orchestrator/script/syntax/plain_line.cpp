@@ -112,7 +112,7 @@ class LineParser {
     void on_number(const Token& token) {
         ++at_;
         if (is_bar_after(at_ - 1)) return drop_part();
-        if (words_.empty()) return;
+        if (words_.empty()) return skip_unit();  // "300 img/s"
         if (is(at_, Kind::colon) && is(at_ + 1, Kind::number) && tokens_[at_ + 1].percent) {
             note_epoch(token.number);
             return drop_part();  // "Epoch 1: 12%"
@@ -293,8 +293,7 @@ class LineParser {
         if (!inner) return {};
         std::size_t end = inner->end;
         int open = 1;
-        for (; end < tokens_.size() && open > 0; ++end)
-            open += is(end, Kind::open) ? 1 : is(end, Kind::close) ? -1 : 0;
+        for (; end < tokens_.size() && open > 0; ++end) open += is(end, Kind::open) ? 1 : is(end, Kind::close) ? -1 : 0;
         return Value{inner->number, end};
     }
 

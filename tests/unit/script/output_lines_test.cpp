@@ -111,6 +111,7 @@ TEST(OutputLines, OfPyTorchExamplesAndLibrariesOnIt) {
         {"nanoGPT iter", "iter 10: loss 4.2, time 10.00ms, mfu -100.00%", {{"iter", 10}, {"loss", 4.2}, {"mfu", -100}}},
         {"loop", "epoch 1 train loss=0.5 val loss=0.25", {{"epoch", 1}, {"train_loss", 0.5}, {"val_loss", 0.25}}},
         {"tensor", "val_loss: tensor(0.2500, device='cuda:0', grad_fn=<NllLossBackward0>)", {{"val_loss", 0.25}}},
+        {"a rate without a name", "epoch 3 loss 0.25 mem 1.2GB 300 img/s", {{"epoch", 3}, {"loss", 0.25}}},
         {"metrics after a tensor",
          "val_loss: tensor(0.2500, device='cuda:0'), acc: 0.5, f1: np.float64(0.75)",
          {{"val_loss", 0.25}, {"acc", 0.5}, {"f1", 0.75}}},
@@ -448,6 +449,25 @@ TEST(OutputLines, TakeBoundedTimeWhateverTheyHold) {
             EXPECT_LE(reading.metrics.size(), max_line_metrics);
         }
     }
+}
+
+TEST(Ranks, OfOneProcessAreReadAndTheOthersAreTold) {
+    for (const auto& [first, second] : {std::pair{"[rank0]: ", "[rank1]: "},
+                                        {"[default0]:", "[default1]:"},
+                                        {"[1,0]<stdout>:", "[1,1]<stdout>:"},
+                                        {"[0]<stdout>:", "[1]<stdout>:"},
+                                        {"[Rank 0] ", "[Rank 1] "}}) {
+        const auto reader = *make_output_reader({});
+        Reading reading;
+        reader->read(std::string(second) + "epoch 1 loss 0.75", reading);
+        EXPECT_TRUE(reading.metrics.empty()) << second;
+        EXPECT_THAT(reader->warning(), Mentions("rank 1", "rank 0"));
+        reader->read(std::string(first) + "epoch 1 loss 0.25", reading);
+        EXPECT_EQ(reading.find("loss")->number, 0.25) << first;
+        reader->read(std::string(second) + "epoch 2 loss 0.75", reading);
+        EXPECT_EQ(reader->warning(), "");
+    }
+    EXPECT_EQ(read_in_turn({"[1] loss 0.5", "[3] loss 0.25"}), (std::vector<std::string>{"loss=0.50", "loss=0.25"}));
 }
 
 }  // namespace
