@@ -129,6 +129,24 @@ class ExecutorHarness {
         EXPECT_TRUE(came) << "waited for an event that did not come";
         return result;
     }
+    /// Returns the first event of type T of this worker, whatever came before it, and waits for it if necessary; fails
+    /// at a deadline. For events that come by another way than others: a notice comes from the supervisor, and Ready
+    /// from the worker, in either order.
+    template <class T>
+    T first(WorkerIndex index) {
+        T result;
+        const bool came = until([&] {
+            for (const auto& [worker, event] : log)
+                if (worker == index)
+                    if (const auto* found = std::get_if<T>(&event)) {
+                        result = *found;
+                        return true;
+                    }
+            return false;
+        });
+        EXPECT_TRUE(came) << "waited for an event that did not come";
+        return result;
+    }
     template <class T>
     T next_message(WorkerIndex index) {
         for (;;) {

@@ -1,17 +1,24 @@
 #include "tests/contract/execution/host_agent.hpp"
 
+#include <poll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
+#include <string_view>
+#include <thread>
 
 #include "orchestrator/cluster/agent.hpp"
 #include "orchestrator/cluster/agent_process.hpp"
 #include "orchestrator/cluster/hosts_site.hpp"
+#include "orchestrator/cluster/join_agent.hpp"
 #include "orchestrator/cluster/join_file.hpp"
 #include "orchestrator/study/study_file.hpp"
 
@@ -24,15 +31,47 @@ bool asked_for(const char* executor) {
     return asked != nullptr && std::strcmp(asked, executor) == 0;
 }
 
+constexpr std::string_view joins_prefix = "hpo-joins-";
+
+/// Removes the folders of programs that were killed, such as the orchestrators that tests kill.
+void remove_folders_of_the_dead() {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::temp_directory_path(), ignored)) {
+        const std::string name = entry.path().filename();
+        if (!name.starts_with(joins_prefix)) continue;
+        const auto pid = static_cast<pid_t>(std::atoll(name.c_str() + joins_prefix.size()));
+        if (pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH) std::filesystem::remove_all(entry.path(), ignored);
+    }
+}
+
 /// A folder for the join file, which goes with the program.
 const std::filesystem::path& folder_of_joins() {
     static const struct Folder {
         std::filesystem::path path =
-            std::filesystem::temp_directory_path() / ("hpo-joins-" + std::to_string(::getpid()));
-        Folder() { std::filesystem::create_directories(path); }
-        ~Folder() { std::filesystem::remove_all(path); }
+            std::filesystem::temp_directory_path() / (std::string(joins_prefix) + std::to_string(::getpid()));
+        Folder() {
+            remove_folders_of_the_dead();
+            std::filesystem::create_directories(path);
+        }
+        ~Folder() {
+            std::filesystem::remove_all(path);
+            remove_folders_of_the_dead();
+        }
     } folder;
     return folder.path;
+}
+
+/// Ends this process a minute after the other one, if it still runs then.
+void end_after(pid_t pid) {
+    constexpr unsigned int seconds = 60;
+    const int watched = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+    std::thread([watched] {
+        pollfd end{watched, POLLIN, 0};
+        while (watched >= 0 && ::poll(&end, 1, -1) < 1) {
+        }
+        ::sleep(seconds);
+        ::_exit(1);
+    }).detach();
 }
 
 /// Starts an agent that joins. The system gives it to another parent, since the test waits for no child.
@@ -40,13 +79,19 @@ void start_joining_agent() {
     const std::string file = folder_of_joins() / cluster::join_file_name;
     pid_t shell = 0;
     const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-    if (cluster::start_process({"/bin/sh", "-c", "\"$0\" \"$@\" 2> /dev/null &", self, joining_agent_command, file},
+    if (cluster::start_process({"/bin/sh", "-c", "\"$0\" \"$@\" 2> /dev/null &", self, joining_agent_command, file,
+                                std::to_string(::getpid())},
                                STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, shell) != 0)
         throw std::runtime_error("cannot start an agent");
     (void)::waitpid(shell, nullptr, 0);
 }
 
 }  // namespace
+
+int run_joining_agent(const char* join_file, const char* test) {
+    end_after(static_cast<pid_t>(std::atoll(test)));
+    return join_study(join_file, "/proc/self/exe", Seconds(0));
+}
 
 bool tests_hosts() { return asked_for("hosts") || asked_for("joined"); }
 

@@ -18,8 +18,10 @@ struct OnAHost {
 /// Whether the tests run on such an executor: HPO_TEST_EXECUTOR is "hosts", or "joined" for an agent that joins by TLS.
 bool tests_hosts();
 
-/// The command of the test program that joins: its argument is the join file.
+/// The command of the test program that joins: its arguments are the join file and the pid of the test, which the agent
+/// does not survive by more than a minute.
 inline constexpr const char* joining_agent_command = "__joining_agent";
+int run_joining_agent(const char* join_file, const char* test);
 
 OnAHost make_on_a_host(boost::asio::io_context& loop, const std::string& tag, ExecutionListener listener);
 

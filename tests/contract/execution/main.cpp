@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "orchestrator/cluster/agent.hpp"
-#include "orchestrator/cluster/join_agent.hpp"
 #include "orchestrator/execution/supervisor.hpp"
 #include "tests/contract/execution/child_orchestrator.hpp"
 #include "tests/contract/execution/host_agent.hpp"
@@ -12,8 +11,8 @@
 int main(int argc, char** argv) {
     if (argc > 1 && std::strcmp(argv[1], hpo::supervisor_command) == 0) return hpo::run_supervisor(argc, argv);
     if (argc > 1 && std::strcmp(argv[1], hpo::agent_command) == 0) return hpo::run_agent();
-    if (argc > 2 && std::strcmp(argv[1], hpo::testing_execution::joining_agent_command) == 0)
-        return hpo::join_study(argv[2], "/proc/self/exe", hpo::Seconds(0));
+    if (argc > 3 && std::strcmp(argv[1], hpo::testing_execution::joining_agent_command) == 0)
+        return hpo::testing_execution::run_joining_agent(argv[2], argv[3]);
     if (argc > 1 && std::strcmp(argv[1], hpo::testing_execution::child_orchestrator_command) == 0)
         return hpo::testing_execution::run_child_orchestrator(argc, argv);
     testing::InitGoogleMock(&argc, argv);
