@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "hpo/printable.hpp"
+#include "hpo/regular_file.hpp"
 
 namespace hpo {
 
@@ -139,6 +140,7 @@ std::filesystem::path calibration_file(const std::filesystem::path& cache, std::
 }
 
 std::optional<KeptCalibration> load_calibration(const std::filesystem::path& file, std::string_view machine) {
+    if (!check_regular(file)) return std::nullopt;
     std::ifstream stream(file);
     std::string head;
     if (!std::getline(stream, head)) return std::nullopt;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hpo/printable.hpp"
+#include "hpo/regular_file.hpp"
 
 namespace hpo {
 
@@ -74,6 +75,7 @@ std::filesystem::path concurrency_file(const std::filesystem::path& cache, const
 }
 
 std::optional<RememberedConcurrency> load_concurrency(const std::filesystem::path& file, const ConcurrencyKey& key) {
+    if (!check_regular(file)) return std::nullopt;
     std::ifstream stream(file);
     if (!stream) return std::nullopt;
     try {

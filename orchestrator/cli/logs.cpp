@@ -9,7 +9,9 @@
 #include <memory>
 #include <string>
 
+#include "hpo/or_fail.hpp"
 #include "hpo/printable.hpp"
+#include "hpo/regular_file.hpp"
 #include "hpo/result.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/lookup/study_choice.hpp"
@@ -43,6 +45,7 @@ int run(const Arguments& arguments) {
     };
     const auto wait = [] { ::poll(nullptr, 0, 200); };
 
+    or_fail(check_regular(path));
     File file{-1};
     while ((file.fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC)) < 0) {
         if (errno != ENOENT) throw Fatal(path.string() + ": " + std::strerror(errno));

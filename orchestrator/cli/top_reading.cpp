@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "hpo/regular_file.hpp"
 #include "orchestrator/cli/trial_files.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/observers/session_pools.hpp"
@@ -35,6 +36,7 @@ Result<void> read_curves(StudySnapshot& snapshot, view::Curves& curves, const st
 /// Returns the last lines of a log, at most 64 KiB.
 std::vector<std::string> last_lines(const std::string& path) {
     constexpr std::streamoff most = 64 << 10;
+    if (!check_regular(path)) return {};
     std::ifstream file(path, std::ios::binary | std::ios::ate);
     if (!file) return {};
     const std::streamoff size = file.tellg();

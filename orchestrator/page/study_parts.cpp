@@ -10,6 +10,7 @@
 
 #include "hpo/or_fail.hpp"
 #include "hpo/printable.hpp"
+#include "hpo/regular_file.hpp"
 #include "hpo/standing.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/output/trial_json.hpp"
@@ -21,6 +22,7 @@ namespace {
 /// Returns the end of a file as at most `lines` lines of printable text.
 std::string end_of_file(const std::filesystem::path& path, std::size_t lines) {
     constexpr std::streamoff most_bytes = 8192;
+    if (!check_regular(path)) return {};
     std::ifstream stream(path, std::ios::binary | std::ios::ate);
     if (!stream) return {};
     const std::streamoff size = stream.tellg();

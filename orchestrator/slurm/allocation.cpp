@@ -11,6 +11,7 @@
 
 #include "hpo/interrupted.hpp"
 #include "hpo/printable.hpp"
+#include "hpo/regular_file.hpp"
 #include "orchestrator/slurm/steps.hpp"
 #include "orchestrator/slurm/study_job.hpp"
 #include "orchestrator/store/holder_lock.hpp"
@@ -36,6 +37,7 @@ void on_limit(int) {
 std::filesystem::path idle_mark(const StudyFolder& folder) { return folder.path / "slurm.idle"; }
 
 std::optional<Progress> read_idle_mark(const StudyFolder& folder) {
+    if (!check_regular(idle_mark(folder))) return std::nullopt;
     std::ifstream file(idle_mark(folder));
     Progress furthest;
     if (file >> furthest.ended >> furthest.steps) return furthest;

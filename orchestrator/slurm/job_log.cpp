@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "hpo/printable.hpp"
+#include "hpo/regular_file.hpp"
 
 namespace hpo::slurm {
 
@@ -29,6 +30,7 @@ std::uintmax_t size_of(const std::filesystem::path& file) {
 }
 
 std::string read_from(const std::filesystem::path& file, std::uintmax_t position) {
+    if (!check_regular(file)) return {};
     std::string text(most_read, '\0');
     std::ifstream stream(file, std::ios::binary);
     stream.seekg(static_cast<std::streamoff>(position));

@@ -12,6 +12,7 @@
 #include "hpo/descriptor.hpp"
 #include "hpo/or_fail.hpp"
 #include "hpo/printable.hpp"
+#include "hpo/regular_file.hpp"
 #include "orchestrator/store/holder_lock.hpp"
 
 namespace hpo::slurm {
@@ -126,6 +127,7 @@ class Traces {
 };
 
 std::string text_of(const std::filesystem::path& file) {
+    if (!check_regular(file)) return {};
     std::ifstream stream(file, std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};
 }

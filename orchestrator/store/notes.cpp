@@ -14,6 +14,7 @@
 
 #include "hpo/descriptor.hpp"
 #include "hpo/printable.hpp"
+#include "hpo/regular_file.hpp"
 
 namespace hpo {
 
@@ -57,6 +58,7 @@ std::string problem_with_tag(const std::string& tag) {
 }
 
 Result<Notes> read_notes(const StudyFolder& folder) {
+    if (auto regular = check_regular(notes_file(folder)); !regular) return regular.error();
     std::ifstream stream(notes_file(folder), std::ios::binary);
     if (!stream) return Notes{};
     const std::string text{std::istreambuf_iterator<char>(stream), {}};

@@ -173,6 +173,7 @@ Takeback::~Takeback() {
 }
 
 Result<void> replace_file(const fs::path& file, std::string_view text) {
+    if (auto regular = check_regular(file); !regular) return regular;
     std::ifstream there(file, std::ios::binary);
     if (there && std::string(std::istreambuf_iterator<char>(there), {}) == text) return {};
     fs::path draft = file;

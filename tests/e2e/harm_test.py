@@ -228,6 +228,17 @@ class Surroundings(Case):
             self.hpo("run", study, status=1)
             self.assertIn(f"{name}: is a named pipe, not a regular file: remove it", self.error)
             (folder / "aside").rename(folder / name)
+        (log,) = (folder / "logs").iterdir()
+        log.unlink()
+        for pipe in (log, folder / "notes.json"):
+            os.mkfifo(pipe)
+        for command in (["ls"], ["ls", "script"], ["show", "script"], ["top", "script", "--once"], ["report", "script", "-o", "page.html"], ["logs", "script/1"],
+                        ["tag", "script", "good"]):
+            done = subprocess.run([HPO, *command], cwd=self.folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=DEADLINE)
+            if done.returncode != 0:
+                self.assertIn(f"{'notes.json' if command[0] != 'logs' else log.name}: is a named pipe", done.stderr, command)
+        for pipe in (log, folder / "notes.json"):
+            pipe.unlink()
         precious = self.folder / "precious"
         precious.write_text("mine")
         (folder / "hpo.log").unlink()
