@@ -1,5 +1,5 @@
-"""Runs whole studies under ThreadSanitizer: hpo, its adapters of scripts and its workers, interrupted by signals and resumed, while hpo serve answers
-browsers and hpo top draws. Each report of the sanitizer counts, whichever process made it.
+"""Runs whole studies under ThreadSanitizer: hpo, its adapters of scripts, its workers and agents that join, interrupted by signals and resumed, while hpo
+serve answers browsers and hpo top draws. Each report of the sanitizer counts, whichever process made it.
 
 Needs a build of its own: cmake --preset tsan && cmake --build --preset tsan --target hpo hpo-worker"""
 import json
@@ -16,10 +16,13 @@ import time
 import urllib.error
 import urllib.request
 
+from cutting_proxy import CuttingProxy
+
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("HPO_TSAN_BUILD", SOURCE / "build" / "tsan"), "bin")
 SUPPRESSED = pathlib.Path(__file__).with_name("threads.supp")
-COUNTED = ["studies", "sessions", "trials", "interrupted", "pages", "reports", "failed"]
+COUNTED = ["studies", "sessions", "trials", "interrupted", "agents", "pages", "reports", "failed"]
+AGENTS = {"scripts": (), "networks": (), "asked": (), "joined": ("one", "two", "three")}
 PATIENCE = 120  # seconds for the end of a session after a signal
 
 HEAD = """\
@@ -59,7 +62,8 @@ while True:
             ask({'report': {'trial': t['trial'], 'step': step, 'values': {'loss': t['params']['x'] / step}}})
         ask({'tell': {'trial': t['trial'], 'values': {'loss': t['params']['x'] / 2}}})
 """
-STUDIES = {"scripts": SCRIPTS, "networks": NETWORKS, "asked": ASKED}
+JOINED = SCRIPTS.replace("sleep 0.1", "sleep 0.3")
+STUDIES = {"scripts": SCRIPTS, "networks": NETWORKS, "asked": ASKED, "joined": JOINED}
 
 
 def problem():
@@ -109,11 +113,14 @@ class _Study:
         screen, viewer = None, None
         try:
             for sent in (signal.SIGINT, signal.SIGTERM, None):
-                child = self._session()
+                child = self._session(waits_for_agents=sent == signal.SIGINT)
+                agents = [threading.Thread(target=self._agents, args=(child, name, random.Random(self.dice.random()))) for name in AGENTS[self.kind]]
+                for each in agents:
+                    each.start()
                 if viewer is None and self._wait(lambda: (self.folder / "runs/watched/study.db").exists(), child):
                     screen, viewer = self._top()
                 if sent is not None:
-                    time.sleep(self.dice.uniform(0.2, 2.5))
+                    time.sleep(self.dice.uniform(0.2, 2.5) * (4 if agents else 1))
                     for each in (signal.SIGQUIT, sent):
                         if child.poll() is None:
                             child.send_signal(each)
@@ -126,6 +133,8 @@ class _Study:
                     status = child.wait()
                 if status not in (0, 130, 143, -signal.SIGQUIT):  # the last: before it could answer
                     self._fail(f"hpo ended with {status}: {(self.folder / 'errors').read_text(errors='replace')[-400:]}")
+                for each in agents:
+                    each.join()
             for command in (["ls"], ["ls", "watched"], ["top", "watched", "--once"], ["show", "watched"], ["show", "watched/1"], ["importance", "watched"],
                             ["best", "watched"], ["report", "watched"]):
                 if self._hpo(command).returncode != 0:
@@ -148,9 +157,12 @@ class _Study:
                 self._fail("hpo serve does not end")
         self._count_reports()
 
-    def _session(self):
+    def _session(self, waits_for_agents):
+        """Starts a session. One of a study that listens may compute on the hosts of agents alone."""
         self.row["sessions"] += 1
         command = ["ask-tell"] if self.kind == "asked" else ["run"]
+        if self.kind == "joined":
+            command += ["--listen", "127.0.0.1", *(["--on", "join"] if waits_for_agents else [])]
         with open(self.folder / "output", "w") as out, open(self.folder / "errors", "w") as errors:
             if self.kind != "asked":
                 return subprocess.Popen([BIN / "hpo", *command, "study.yaml", "--json"], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=errors,
@@ -162,6 +174,37 @@ class _Study:
             program.stdout.close()
             program.stdin = program.stdout = None
             return program
+
+    def _agents(self, session, name, dice):
+        """Lets one agent after the other join: some over connections that are cut again and again; some leave, some are killed, some stay to the end."""
+        file = self.folder / "runs/watched/join.json"
+        while session.poll() is None:
+            try:
+                found = json.loads(file.read_text())
+            except (OSError, ValueError):
+                time.sleep(0.05)  # it does not listen yet, or no longer
+                continue
+            own, proxy = self.folder / f"{name}.json", None
+            if dice.random() < 0.5:
+                proxy = CuttingProxy((found["addresses"][0], found["port"]), cuts=8, after=4000)
+                found["port"] = proxy.port
+            with open(own, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as written:
+                json.dump(found, written)
+            agent = subprocess.Popen([BIN / "hpo", "agent", "--join", own], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                     stderr=subprocess.DEVNULL, env={**self.environment, "SLURMD_NODENAME": name})
+            self.row["agents"] += 1
+            end = time.monotonic() + dice.uniform(0.5, 8)
+            while time.monotonic() < end and agent.poll() is None and session.poll() is None:
+                time.sleep(0.05)
+            if session.poll() is None and agent.poll() is None:
+                agent.send_signal(dice.choice((signal.SIGINT, signal.SIGTERM, signal.SIGKILL)))
+            try:
+                agent.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                agent.kill()
+                self._fail(f"agent {name} does not end")
+            if proxy:
+                proxy.close()
 
     def _serve(self):
         server = subprocess.Popen([BIN / "hpo", "serve", "--port", "0"], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
