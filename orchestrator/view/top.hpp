@@ -36,6 +36,7 @@ enum class TopQuestion { none, stop_trial, stop_study };
 
 struct TopState {
     TopPage page = TopPage::table;
+    TopPage opened_from = TopPage::table;  ///< of a comparison or a log, where esc goes back to
     TopColumns columns = TopColumns::parameters;
     TopOrder order;
     std::string filter;                        ///< as accepted; it can be parsed

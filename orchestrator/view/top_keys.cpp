@@ -133,9 +133,10 @@ void on_trial_key(TopState& state, const Key& key, const TopInput& input, const 
     const int down = state.page == TopPage::log ? -1 : 1;
     if (const auto lines = movement(key, std::max(1, screen.height / 2)); lines != 0)
         return scroll(state, down * lines);
+    if (state.page == TopPage::trial) state.opened_from = TopPage::trial;
     const auto show = [&](TopPage page) { state.page = page, state.scrolled = 0; };
     if (key.code == KeyCode::escape || is_character(key, "q"))
-        show(state.page == TopPage::trial ? TopPage::table : TopPage::trial);
+        show(state.page == TopPage::trial ? TopPage::table : state.opened_from);
     else if (is_character(key, "n"))
         choose_neighbour(state, input, screen, 1);
     else if (is_character(key, "p"))
@@ -233,7 +234,10 @@ TopRequest on_table_key(TopState& state, const Key& key, const TopInput& input, 
         case 'c':
         case 'l':
             choose(at);
-            if (count > 0) state.page = key.character == 'c' ? TopPage::comparison : TopPage::log, state.scrolled = 0;
+            if (count == 0) break;
+            state.page = key.character == 'c' ? TopPage::comparison : TopPage::log;
+            state.opened_from = TopPage::table;
+            state.scrolled = 0;
             break;
         case 'w':
             state.page = TopPage::studies, state.picked = 0;

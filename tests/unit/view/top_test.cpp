@@ -313,6 +313,23 @@ TEST_F(Top, ComparesATrialWithTheMarkedOneOrTheBest) {
                                       HasSubstr("\nactivation        gelu                      gelu\n")));
 }
 
+TEST_F(Top, GoesBackFromAComparisonOrALogToWhereItWasOpened) {
+    for (const char* opens : {"c", "l"})
+        for (const char* back : {"q", "\x1b"}) {
+            top_.press("j");
+            top_.press(opens);
+            EXPECT_NE(top_.state.page, TopPage::table);
+            top_.press(back);
+            EXPECT_EQ(top_.state.page, TopPage::table) << opens;
+            top_.press("\r");
+            top_.press(opens);
+            top_.press(back);
+            EXPECT_EQ(top_.state.page, TopPage::trial) << opens;
+            top_.press(back);
+            EXPECT_EQ(top_.state.page, TopPage::table) << opens;
+        }
+}
+
 TEST_F(Top, AsksBeforeItStopsTheStudy) {
     top_.press("X");
     EXPECT_THAT(bottom(), HasSubstr("Stop the study? hpo run resumes it."));
