@@ -144,7 +144,7 @@ void Session::end(const std::string& why) {
     const SessionEnd how = !is_over        ? SessionEnd::interrupted
                            : out_of_time() ? SessionEnd::out_of_time
                                            : SessionEnd::finished;
-    const std::string reason = stopping_ ? "stopped by the user" : is_over ? "the study is over" : why;
+    const std::string reason = stopping_ ? "stopped by the user" : is_over ? why_fewer() : why;
     for (const std::int64_t trial : std::set(ledger_.unfinished())) {
         const TrialRecord& record = ledger_.record().trial(trial);
         if (record.state != TrialState::running) continue;

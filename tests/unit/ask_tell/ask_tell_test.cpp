@@ -474,6 +474,19 @@ TEST(AskTell, AKilledSessionIsContinuedByTheNext) {
     }
 }
 
+TEST(AskTell, ASessionThatEndsWithItsStudySaysWhy) {
+    MemoryStore store;
+    Study study = asked_study();
+    study.budget.trials = 1;
+    AskTellSession hpo(study, store);
+    hpo.ask(1);
+    hpo.tell(1, 0.5);
+    hpo.session->end("the input ended");
+    const auto& ended = std::get<event::SessionEnded>(store.kept.back().event);
+    EXPECT_EQ(ended.end, SessionEnd::finished);
+    EXPECT_EQ(ended.reason, "trial budget reached");
+}
+
 TEST(AskTell, TrialsThatASessionLeavesUnfinishedAreOfferedAgain) {
     MemoryStore store;
     Study study = asked_study();
