@@ -25,6 +25,8 @@ T = TypeVar("T")
 class StudyError(RuntimeError):
     """The error message of hpo, or the reason why it has ended or cannot start."""
 
+    __module__ = "hpo"  # where users import it from, as tracebacks say
+
 
 class Session:
     """One session of a study. Safe for threads: each waits for its own answer. In a process that was forked from the one
