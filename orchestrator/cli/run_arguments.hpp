@@ -1,10 +1,15 @@
-// The arguments of `hpo run`, and the command that resumes its study.
+// The options of `hpo run`, and the command that resumes its study.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "orchestrator/lookup/study_source.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace hpo {
 
@@ -15,6 +20,10 @@ struct RunArguments {
     std::string listen;  ///< the value of --listen, which may have none
     bool listens = false, fresh = false, json = false, quiet = false, dry_run = false;
 };
+
+/// Adds the options to the command. Returns the function that gives their values once they are parsed, and throws Fatal
+/// for those that contradict each other.
+std::function<RunArguments()> add_run_options(CLI::App& app);
 
 /// Returns the keys that the options set. The short options come after --set and therefore win.
 Overrides overrides(const RunArguments& arguments);
