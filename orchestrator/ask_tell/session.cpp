@@ -183,7 +183,7 @@ Result<void> Session::take(std::int64_t trial) {
 void Session::launch(std::int64_t trial) {
     Allocation nothing;
     nothing.footprint = {0, 0, 0};
-    ledger_.launch(trial, "asked for", std::move(nothing));
+    ledger_.launch(trial, "asking program", std::move(nothing));
     reported_[trial] = 0;
 }
 

@@ -200,6 +200,7 @@ TEST(AskTell, ProposesTrialsJudgesReportsAndRecordsTheEnd) {
     EXPECT_EQ(trials[0]["trial"], 1);
     EXPECT_TRUE(trials[1]["params"]["x"].is_number());
     EXPECT_FALSE(trials[0].contains("resume_from"));
+    EXPECT_EQ(hpo.trial(1).where, "asking program") << "which a timeline shows";
     EXPECT_EQ(hpo.report(1, 1, 0.5), (json{{"trial", 1}, {"decision", "continue"}}));
     EXPECT_EQ(hpo.tell(1, 0.4), (json{{"trial", 1}, {"ok", true}}));
     const json best = hpo(R"({"best": 1})");
