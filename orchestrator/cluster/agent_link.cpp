@@ -17,6 +17,7 @@
 #include "hpo/version.hpp"
 #include "orchestrator/cluster/agent_process.hpp"
 #include "orchestrator/cluster/codec.hpp"
+#include "orchestrator/cluster/undelayed.hpp"
 #include "orchestrator/cluster/why_ended.hpp"
 
 namespace hpo::cluster {
@@ -31,9 +32,10 @@ constexpr std::size_t most_printed = 4096;
 constexpr milliseconds longest_pause{16};  ///< between two checks whether the process is gone
 /// Time for a process whose output has ended; then it is killed.
 constexpr milliseconds ends_within{2000};
-/// srun sends a small message only when the one before it was confirmed, and the kernel at the other end confirms after
-/// up to 40 ms unless it has something to send (Nagle's algorithm with delayed acknowledgements). So an event to which
-/// no order is due within this time is answered all the same.
+/// Slurm sends a small message only when the one before it was confirmed, and the kernel at the other end confirms
+/// after up to 40 ms unless it has something to send (Nagle's algorithm with delayed acknowledgements). At this end
+/// srun is told to send at once; so that the other end can, an event to which no order is due within this time is
+/// answered all the same.
 constexpr milliseconds answered_within{1};
 
 /// The last line that is not empty.
@@ -139,6 +141,7 @@ void AgentLink::write_soon() {
 }
 
 void AgentLink::answer_soon() {
+    if (answers_ && stream_.opening() && !std::exchange(is_undelayed_, true)) send_without_delay(pid_);
     if (!answers_ || std::exchange(owes_answer_, true)) return;
     answerer_.expires_after(answered_within);
     answerer_.async_wait([self = shared_from_this()](error_code error) {

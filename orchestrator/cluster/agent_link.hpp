@@ -72,6 +72,7 @@ class AgentLink : public std::enable_shared_from_this<AgentLink> {
     bool writes_soon_ = false;
     bool answers_ = false;  ///< all that comes, at once, so that what follows it does not wait on the way
     bool owes_answer_ = false;
+    bool is_undelayed_ = false;  ///< as far as the connection below the process can be
     pid_t pid_ = 0;
     int status_ = 0;  ///< as waitpid gives it
 };

@@ -2,10 +2,16 @@
 #include "orchestrator/cluster/agent_link.hpp"
 
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +19,7 @@
 
 #include "hpo/version.hpp"
 #include "orchestrator/cluster/codec.hpp"
+#include "orchestrator/cluster/undelayed.hpp"
 
 namespace hpo::cluster {
 namespace {
@@ -40,6 +47,35 @@ TEST(AgentLink, WritesAllMessagesOfARoundAtOnce) {
     EXPECT_EQ(std::string(packet, static_cast<std::size_t>(size)),
               encode(ToAgent(to_agent::LogTo{3, "log"})) + encode(ToAgent(to_agent::Kill{3})));
     link->close();
+}
+
+bool is_undelayed(int socket) {
+    int on = 0;
+    socklen_t size = sizeof on;
+    EXPECT_EQ(::getsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, &size), 0);
+    return on != 0;
+}
+
+/// Returns true if this process may have a copy of a descriptor of the other one.
+bool may_have_those_of(pid_t other) {
+    const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, other, 0)));
+    return Descriptor(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), STDIN_FILENO, 0))).get() >= 0;
+}
+
+TEST(SendWithoutDelay, ReachesTheTcpSocketsOfAChild) {
+    const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_FALSE(is_undelayed(socket.get()));
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::pause();
+        ::_exit(0);
+    }
+    const bool allowed = may_have_those_of(child);
+    EXPECT_EQ(send_without_delay(child) > 0, allowed);
+    EXPECT_EQ(is_undelayed(socket.get()), allowed) << "the child has the same socket";
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    EXPECT_EQ(send_without_delay(child), 0) << "it is gone";
 }
 
 /// A program in place of srun, which sends an agent's notice and keeps what it gets.
