@@ -18,12 +18,11 @@ namespace hpo {
 
 namespace {
 
-/// Returns true if more trials can follow: if the study was interrupted or ran out of time, but not if its space or its
-/// patience is exhausted.
+/// Returns true if more trials can follow: if the study failed, was interrupted or ran out of time before all trials
+/// ended, but not if its space or its patience is exhausted.
 bool can_resume(const Study& study, const RunOutcome& outcome) {
     using enum SessionEnd;
-    if (outcome.end == out_of_time && count_ended(outcome.record) < study.budget.trials) return true;
-    if (outcome.end != finished && outcome.end != out_of_time) return true;
+    if (outcome.end != finished && count_ended(outcome.record) < study.budget.trials) return true;
     return std::ranges::any_of(outcome.record.trials, [](const TrialRecord& trial) { return !is_final(trial.state); });
 }
 
@@ -68,8 +67,8 @@ std::string end_report(const Study& study, const StudyFolder& folder, RunOutcome
     const view::Moment moment{outcome.seconds, 1, false};
     // The reason of a failure is said once, at the end.
     const bool failed = outcome.end == Engine::End::failed;
-    view::ReportFacts facts{folder.path.string(), failed ? "interrupted" : outcome.reason, can_resume(study, outcome),
-                            resume};
+    view::ReportFacts facts{folder.path.string(), failed ? "the search failed" : outcome.reason,
+                            can_resume(study, outcome), resume};
     if (!outcome.signal && !outcome.folder_lost) {
         StudySnapshot snapshot{folder, study, std::move(outcome.record), std::nullopt, std::move(outcome.store)};
         facts.insights = insights_of(snapshot);

@@ -1,5 +1,6 @@
 #include "orchestrator/view/top_layout.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -18,12 +19,19 @@ TrialFilter filter_of(const TopInput& input, const TopState& state) {
     return accepted ? *std::move(accepted) : TrialFilter{};
 }
 
+bool all_failed(const StudyRecord& record) {
+    return !record.trials.empty() &&
+           std::all_of(record.trials.begin(), record.trials.end(), [](const TrialRecord& one) {
+               return one.state == TrialState::failed || one.state == TrialState::diverged;
+           });
+}
+
 /// How the last session ended: "finished", "killed".
 std::string_view ended_as(const StudyRecord& record) {
     if (record.held) return "killed";
     switch (record.end) {
         case SessionEnd::finished:
-            return "finished";
+            return all_failed(record) ? "failed" : "finished";
         case SessionEnd::out_of_time:
             return "out of time";
         case SessionEnd::interrupted:
@@ -55,7 +63,7 @@ Line state_line(const TopInput& input, const Screen& screen) {
     if (moment.held)
         line.add("running", Style::good);
     else
-        line.add(ended_as(record), record.end == SessionEnd::failed && !record.held ? Style::bad : Style::dim);
+        line.add(ended_as(record), ended_as(record) == "failed" ? Style::bad : Style::dim);
     line.add("  " + count_text(study, record));
     line.add("  " + duration_text(moment.seconds));
     if (!moment.held) return line;

@@ -110,7 +110,7 @@ class Agents(ClusterCase):
         self.assertEqual((out + err).count("is set aside: its agent died of signal 9"), 1)  # the last one ends the session
         self.assertRegex(err, "hpo: no host is left: local-1: its agent died of signal 9; local-2: its agent died of signal 9\n$")
         self.assertEqual((out + err).count("no host is left"), 1)
-        self.assertIn("  interrupted: ", out)
+        self.assertIn("  the search failed: ", out)
         self.assertRegex(self.hpo("ls"), "several +interrupted")
         self.assert_nobody_left()
 

@@ -89,6 +89,12 @@ TEST_F(Top, SaysHowTheLastSessionEndedAndWhy) {
         record_.end = end;
         EXPECT_THAT(top_.lines()[0], HasSubstr("sample  " + shown + "  "));
     }
+    StudyRecord failed = record_;
+    failed.end = SessionEnd::finished;
+    for (TrialRecord& trial : failed.trials) trial.state = TrialState::diverged;
+    PlayedTop top{study_, failed};
+    top.moment.held = false;
+    EXPECT_THAT(top.lines()[0], HasSubstr("sample  failed  ")) << "as hpo ls says";
     record_.held = true;  // its end was not stored
     record_.end_reason = "of the session before";
     EXPECT_THAT(top_.lines()[0], HasSubstr("sample  killed  "));
