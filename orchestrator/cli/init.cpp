@@ -114,7 +114,8 @@ CommandAction init(CLI::App& app) {
         ->required();
     app.add_option(
         "--target", arguments->target,
-        "Tables: the column to predict, or several (A,B); default: one called target, label or the like, else the "
+        "Tables: the column to predict, or several (A,B); NumPy's arrays: the array of targets, or its NPY file; "
+        "default: one called target, label or the like, else the "
         "last");
     app.add_option(
         "--format", arguments->format,

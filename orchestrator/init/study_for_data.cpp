@@ -302,6 +302,7 @@ FirstStudy study_for_samples(const DataFacts& facts) {
                                       : "{metric: val_r2, direction: maximize}";
     parts.space = size.batch_line() + optimizer_lines();
     std::string model, data = "format: " + facts.format + ", path: " + quoted(facts.path);
+    if (!facts.targets.empty()) data += ", labels: " + quoted(facts.targets.front());
     if (text) {
         data += ", window: 64, stride: 16";
         model = "{type: transformer, heads: 4}";

@@ -93,6 +93,18 @@ class Init(Case):
         self.hpo("init", "two.csv", "--target", "high,high", "-o", "x.yaml", status=1)
         self.assertIn('--target: "high" is named twice', self.error)
 
+    def test_an_array_and_the_file_of_its_targets(self):
+        def npy(name, kind, shape, values):
+            head = str({"descr": f"<{kind}4", "fortran_order": False, "shape": shape}).encode()
+            head += b" " * (-(len(head) + 11) % 64) + b"\n"
+            (self.folder / name).write_bytes(b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head + struct.pack(f"<{len(values)}{kind}", *values))
+        npy("x.npy", "f", (90, 2), [i % 7 / 7 for i in range(180)])
+        npy("y.npy", "i", (90,), [i % 3 for i in range(90)])
+        self.hpo("init", "x.npy", status=1)
+        self.assertIn("an NPY file with the targets; --target names it", self.error)
+        self.assertIn("target    3 classes", self.hpo("init", "x.npy", "--target", "y.npy"))
+        self.assertIn("labels: y.npy", (self.folder / "study.yaml").read_text())
+
     def test_broken_tables_are_refused_in_words_and_write_nothing(self):
         for content, problem in ((b"", "is empty"), (b"a\n1\n2\n1\n", "no column but the target is left"),
                                  (b"a,b\n1,2\n", "has 1 row: at least 3 are needed"), (b"a,b\n1,\0\n2,3\n", "a zero byte"),

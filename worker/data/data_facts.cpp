@@ -162,10 +162,15 @@ Result<Json> data_facts(const std::string& format, const std::filesystem::path& 
     config.format = format;
     config.path = path.string();
     if (format == "text") config.window = 64, config.stride = 16;
+    if (format == "npy") config.labels = target;
     const auto shape = describe_data(config);
-    if (!shape) return shape.error();
+    if (!shape)
+        return format == "npy" && shape.error().message.starts_with("data.labels: needed")
+                   ? Error{shape.error().message + "; --target names it"}
+                   : shape.error();
     const Task task = shape->task;
     return Json{{"format", format},
+                {"targets", format == "npy" && !target.empty() ? Json{target} : Json::array()},
                 {"rows", shape->train},
                 {"test", shape->test},
                 {"sample", sample_text(shape->sample)},

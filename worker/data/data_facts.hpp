@@ -12,8 +12,8 @@
 namespace hpo {
 
 /// Describes the data as one JSON object, by docs/protocol.md. `format` is that of worker.data.format. `target`, which
-/// only tables have, is the column to predict or a list of several ("a,b"), whose values are counted; empty: none.
-/// Errors name the file, the line and the column.
+/// only tables and arrays have, is the column to predict or a list of several ("a,b"), whose values are counted; empty:
+/// none. Errors name the file, the line and the column.
 Result<nlohmann::json> data_facts(const std::string& format, const std::filesystem::path& path,
                                   const std::string& target);
 
