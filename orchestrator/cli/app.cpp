@@ -3,10 +3,14 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <memory>
 
 #include "hpo/printable.hpp"
 #include "hpo/version.hpp"
 #include "orchestrator/study/diagnostics.hpp"
+#include "orchestrator/view/prediction.hpp"
+#include "orchestrator/view/terminal.hpp"
 
 namespace hpo {
 
@@ -19,7 +23,29 @@ std::string indent(std::string_view lines) {
     return text;
 }
 
+namespace {
+
+/// Breaks the descriptions of options where the terminal's lines end, and after 100 columns elsewhere.
+class HelpFormatter final : public CLI::Formatter {
+   public:
+    [[nodiscard]] std::string make_option(const CLI::Option* option, bool is_positional) const override {
+        constexpr int widest = 100;
+        const int terminal = view::screen_of_stdout().width;
+        const std::size_t indent = get_column_width();
+        const std::size_t width =
+            std::max(indent + 20, static_cast<std::size_t>(terminal > 0 ? std::min(terminal, widest) : widest));
+        std::string line = "  " + make_option_name(option, is_positional) + make_option_opts(option);
+        const std::string meaning = view::wrapped(make_option_desc(option), indent, width);
+        if (!meaning.empty())
+            line += line.size() < indent ? std::string(indent - line.size(), ' ') : "\n" + std::string(indent, ' ');
+        return line + meaning + "\n";
+    }
+};
+
+}  // namespace
+
 DeclaredCommands declare_commands(CLI::App& app) {
+    app.formatter(std::make_shared<HelpFormatter>());
     app.name("hpo");
     app.description("hpo: the best configuration for a training job, in the least time this machine can find it in");
     app.set_version_flag("--version", std::string("hpo ") + version, "Print the version and exit");

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <thread>
 
 #include "orchestrator/cli/cli.hpp"
@@ -80,6 +81,13 @@ TEST_F(Commands, HelpNamesEveryCommandAndEachHasExamples) {
         EXPECT_THAT(command_help.out, HasSubstr("Examples:"));
     }
     EXPECT_THAT(hpo_command({"--version"}).out, HasSubstr("hpo 0."));
+}
+
+TEST_F(Commands, OptionsInHelpAreBrokenIntoLines) {
+    std::istringstream lines(hpo_command({"run", "--help"}).out);
+    std::string line;
+    while (std::getline(lines, line) && line != "Examples:") EXPECT_LE(line.size(), 100U) << line;
+    EXPECT_EQ(line, "Examples:");
 }
 
 TEST_F(Commands, HelpDescribesACommandAsItsOptionDoes) {
