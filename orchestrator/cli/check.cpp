@@ -29,6 +29,7 @@ struct CheckArguments {
     std::vector<std::string> set;
     std::string on;                      ///< slurm; empty: this machine
     std::optional<std::string> devices;  ///< simulated hardware; absent: this machine alone
+    bool untimed = false;
     bool json = false;
 };
 
@@ -41,9 +42,8 @@ int check_command(const CheckArguments& arguments) {
     const std::string warnings = warnings_of(arguments.file, {arguments.set, {}});
     if (arguments.json) std::fputs(warnings.c_str(), stderr);
     const CheckedStudy checked{study, arguments.file, arguments.set.empty()};
-    const Preview found = preview(checked, installed_programs(), [](const DeviceNotice& notice) {
-        std::fputs(("hpo: " + notice.text + '\n').c_str(), stderr);
-    });
+    const auto tell = [](const DeviceNotice& notice) { std::fputs(("hpo: " + notice.text + '\n').c_str(), stderr); };
+    const Preview found = preview(checked, installed_programs(), tell, !arguments.untimed);
     nlohmann::ordered_json json = to_json(study, found);
     // Printed before the prediction, which may fail.
     if (!arguments.json) print(printable(warnings + view::draw_preview(checked, found), true));
@@ -78,6 +78,7 @@ CommandAction check(CLI::App& app) {
         ->check(CLI::IsMember({"slurm"}));
     app.add_option("--devices", arguments->devices,
                    "Also predict how long the study takes on other hardware, such as 8xH200 (see hpo simulate)");
+    app.add_flag("--untimed", arguments->untimed, "Train nothing, and leave out how long a trial takes");
     app.add_flag("--json", arguments->json, "One JSON object, for programs");
     return [arguments] { return check_command(*arguments); };
 }

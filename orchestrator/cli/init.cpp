@@ -79,9 +79,11 @@ void write(OutputPath& output, const std::string& text) {
         std::fprintf(stderr, "hpo: the earlier file was moved to %s\n", printable(aside.string()).c_str());
 }
 
-/// Checks the study as `hpo check` does. Throws Fatal with its errors.
+/// Checks the study as `hpo check` does, without training: a step of a wide table may take long. Throws Fatal with its
+/// errors.
 void check_written(const std::string& path) {
-    const WorkerOutput checked = program_output({installed_programs().hpo.string(), "check", "--json", path}, {}, true);
+    const WorkerOutput checked =
+        program_output({installed_programs().hpo.string(), "check", "--untimed", "--json", path}, {}, true);
     if (checked.status != 0)
         throw Fatal(path + " was written, but hpo check refuses it; correct it by hand:\n" + checked.text);
 }

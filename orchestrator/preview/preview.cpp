@@ -95,9 +95,9 @@ void count_models(const Study& study, NativePreview& native) {
         its.default_batch = batch_size_of(first.params, first.answer.training_samples);
 }
 
-/// Plans samples in a worker and times the typical one beside as many as will train with it.
+/// Plans samples in a worker, and if `timed`, times the typical one beside as many as will train with it.
 NativePreview native_trials(const CheckedStudy& checked, const Programs& programs, const LiveMachine& machine,
-                            PackingQuestion question) {
+                            PackingQuestion question, bool timed) {
     const Study& study = checked.study;
     const auto worker = or_fail(OneWorker::start(study, programs, machine.target(machine.on_device() ? 0 : host_only)));
     question.slots = slots_at_first(study, worker->slots());
@@ -118,7 +118,7 @@ NativePreview native_trials(const CheckedStudy& checked, const Programs& program
 
     const auto workers = std::max<std::int64_t>(1, native.packing.workers);
     native.side_by_side = std::max<std::int64_t>(1, (native.packing.at_once + workers - 1) / workers);
-    native.step_seconds = measured_step(study, *worker, typical, native.side_by_side);
+    if (timed) native.step_seconds = measured_step(study, *worker, typical, native.side_by_side);
     count_models(study, native);
     native.host_bytes =
         range_over(native.samples, [](const Sample& sample) { return sample.answer.footprint.host_bytes; });
@@ -183,7 +183,7 @@ std::optional<CoresPreview> cores_of(const Study& study, const WorkerPlan& plan,
 }  // namespace
 
 Preview preview(const CheckedStudy& checked, const Programs& programs,
-                const std::function<void(const DeviceNotice&)>& tell) {
+                const std::function<void(const DeviceNotice&)>& tell, bool timed) {
     const Study& study = checked.study;
     if (study.has_worker()) refuse_unready_script(study, checked.as_written ? checked.file : "");
     Preview preview{search_of(study), {}};
@@ -195,7 +195,7 @@ Preview preview(const CheckedStudy& checked, const Programs& programs,
     here.host = machine.host();
     here.on_device = machine.on_device();
     if (!study.script())
-        here.trials = native_trials(checked, programs, machine, question);
+        here.trials = native_trials(checked, programs, machine, question, timed);
     else
         here.trials = script_trials(study, question);
     here.memory_free = available_memory();

@@ -51,7 +51,7 @@ struct NativePreview {
     std::optional<SampleRange> rounds;       ///< of boosting in a trial, of the samples that are trees
     BackendForecast backends;
     std::int64_t side_by_side = 1;       ///< trials that were timed at once
-    std::optional<double> step_seconds;  ///< of the typical sample, measured; absent: no speed was measured
+    std::optional<double> step_seconds;  ///< of the typical sample, measured; absent: it was not timed
     Packing packing;
     std::int64_t typical_at_once = 0, largest_at_once = 0;  ///< copies of one sample that fit at once
 };
@@ -105,10 +105,11 @@ struct Preview {
     std::optional<MachinePreview> machine;  ///< absent: another program trains the trials
 };
 
-/// Starts a native worker to plan samples and to time the typical one; runs no script. `tell` is called with what there
-/// is to say about devices. Throws Refusal or Fatal if the study cannot run as configured.
+/// Starts a native worker to plan samples, and trains a few steps of the typical one if it is to be timed; runs no
+/// script. `tell` is called with what there is to say about devices. Throws Refusal or Fatal if the study cannot run as
+/// configured.
 Preview preview(const CheckedStudy& checked, const Programs& programs,
-                const std::function<void(const DeviceNotice&)>& tell);
+                const std::function<void(const DeviceNotice&)>& tell, bool timed = true);
 
 /// The object of `hpo check --json`.
 nlohmann::ordered_json to_json(const Study& study, const Preview& preview);

@@ -180,6 +180,8 @@ class Study(Case):
             (data / f"{part}-labels-idx1-ubyte").write_bytes(labels)
         study = self.study(f"study: idx\nworker:\n  task: image-classification\n  data: {{format: idx, path: {data}}}\n  model: {{type: mlp, hidden: [8]}}\n  training: {{batch_size: 256}}\nbudget: {{trials: 1, epochs: 2}}\n")
         self.assertIn("measured now", self.hpo("check", study))
+        self.assertNotIn("measured now", self.hpo("check", "--untimed", study))
+        self.assertIsNone(json.loads(self.hpo("check", "--untimed", "--json", study))["seconds_per_step"])
         (data / "train-images-idx3-ubyte").write_bytes(images[:5000])
         self.hpo("check", study, status=1)
         self.assertIn("train-images-idx3-ubyte: truncated", self.error)
