@@ -15,11 +15,17 @@ namespace {
 class OutputReader final : public LineReader {
    public:
     void read(string_view line, Reading& reading) override {
-        string text = plain_text(line);
-        if (const auto prefix = rank_prefix(text)) {
-            if (prefix->rank > 0) return leave_out(*prefix);
-            text.erase(0, prefix->size);
-        }
+        const string text = plain_text(line);
+        const auto prefix = rank_prefix(text);
+        if (!prefix) return read_text(text, line, reading);
+        read_text(text.substr(prefix->size), line, reading);
+        if (prefix->rank > 0) label_all(reading, "rank" + std::to_string(prefix->rank) + "_");
+    }
+
+    string warning() override { return std::exchange(warning_, {}); }
+
+   private:
+    void read_text(const string& text, string_view line, Reading& reading) {
         const std::size_t indent = std::min(text.find_first_not_of(" \t"), text.size());
         if (indent == text.size() || quoted_.takes(text)) return;
         if (!holds(indent, text)) heading_.clear();
@@ -34,9 +40,12 @@ class OutputReader final : public LineReader {
         if (!found.ambiguous.empty() && !warned_) warn(line, found.ambiguous);
     }
 
-    string warning() override { return std::exchange(warning_, {}); }
+    /// Each process of a distributed run reports values of its own. Those of the first have no label.
+    static void label_all(Reading& reading, const string& label) {
+        for (const NamedNumber& metric : std::exchange(reading.metrics, {}))
+            reading.add(is_general(metric.name) ? metric.name : label + metric.name, metric.number, metric.bare);
+    }
 
-   private:
     /// Returns true if the line still belongs to the last heading: deeper indented below one with a colon, until the
     /// next epoch below any other.
     [[nodiscard]] bool holds(std::size_t indent, const string& text) const {
@@ -74,12 +83,6 @@ class OutputReader final : public LineReader {
         return true;
     }
 
-    /// Each process of a distributed run reports its own values. Those of the first are the trial's.
-    void leave_out(const RankPrefix& prefix) {
-        if (std::exchange(told_ranks_, true)) return;
-        warning_ = "lines of rank " + std::to_string(prefix.rank) + " are not read, only those of rank 0";
-    }
-
     void warn(string_view line, string_view number) {
         warned_ = true;
         warning_ =
@@ -95,7 +98,6 @@ class OutputReader final : public LineReader {
     bool heading_has_colon_ = false;
     string warning_;
     bool warned_ = false;
-    bool told_ranks_ = false;
 };
 
 }  // namespace

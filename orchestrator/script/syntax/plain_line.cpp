@@ -96,7 +96,7 @@ class LineParser {
     }
 
     void on_word(const Token& token) {
-        if (!words_.empty() && token.gap > 0)
+        if (!words_.empty() && token.gap > 0 && is_number_type(token.text))
             if (const auto value = value_at(at_)) {  // "loss tensor(0.5)"
                 at_ = value->end;
                 return on_bare_value(value->number);

@@ -33,6 +33,8 @@ constexpr string_view metric_words[] = {"loss",   "error",   "err",    "acc",  "
                                         "recall", "logloss", "merror", "ndcg", "map",      "reward"};
 constexpr string_view wrappers[] = {"tensor", "float", "array", "int",    "some",     "decimal",  "scalar",
                                     "number", "f32",   "f64",   "double", "variable", "parameter"};
+constexpr string_view number_types[] = {"tensor",  "array",   "float", "float16", "float32",
+                                        "float64", "decimal", "int",   "int32",   "int64"};
 
 template <std::size_t n>
 bool is_one_of(string_view word, const string_view (&words)[n]) {
@@ -80,6 +82,10 @@ bool contains_metric_word(string_view name) {
     const std::string small = lower_case(name);
     return std::any_of(std::begin(metric_words), std::end(metric_words),
                        [&](string_view one) { return small.find(one) != std::string::npos; });
+}
+
+bool is_number_type(string_view function) {
+    return is_one_of(lower_case(function.substr(function.rfind('.') + 1)), number_types);
 }
 
 bool wraps_a_number(string_view function) {

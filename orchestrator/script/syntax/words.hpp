@@ -23,6 +23,8 @@ bool has_metric_word(std::string_view name);
 bool contains_metric_word(std::string_view name);
 /// Returns true for functions whose first argument is the number that they stand for, such as tensor and np.float64.
 bool wraps_a_number(std::string_view function);
+/// Returns true for those that the libraries of Python print by themselves, in any module.
+bool is_number_type(std::string_view function);
 
 /// Returns 3 and 10 for "3/10".
 std::optional<std::pair<std::int64_t, std::int64_t>> ratio_of(std::string_view text);

@@ -118,6 +118,7 @@ TEST(OutputLines, OfPyTorchExamplesAndLibrariesOnIt) {
         {"tensor without a separator",
          "epoch 3 loss tensor(0.2500, device='cuda:0', grad_fn=<NllLossBackward0>) acc np.float64(0.5) f1 0.75",
          {{"epoch", 3}, {"loss", 0.25}, {"acc", 0.5}, {"f1", 0.75}}},
+        {"a call is no number", "epoch 3 loss constraint(0.75) saved checkpoint(12)", {}},
         {"a layer is no number", "epoch 3 head Linear(512, 10) loss 0.5", {{"loss", 0.5}}},
         {"timm",
          "Train: 0 [  50/1251 (  4%)]  Loss: 6.91 (6.92)  Time: 1.2s, 100.00/s  LR: 1.000e-05",
@@ -451,22 +452,17 @@ TEST(OutputLines, TakeBoundedTimeWhateverTheyHold) {
     }
 }
 
-TEST(Ranks, OfOneProcessAreReadAndTheOthersAreTold) {
+TEST(Ranks, OfOtherProcessesAreLabels) {
     for (const auto& [first, second] : {std::pair{"[rank0]: ", "[rank1]: "},
                                         {"[default0]:", "[default1]:"},
                                         {"[1,0]<stdout>:", "[1,1]<stdout>:"},
                                         {"[0]<stdout>:", "[1]<stdout>:"},
-                                        {"[Rank 0] ", "[Rank 1] "}}) {
-        const auto reader = *make_output_reader({});
-        Reading reading;
-        reader->read(std::string(second) + "epoch 1 loss 0.75", reading);
-        EXPECT_TRUE(reading.metrics.empty()) << second;
-        EXPECT_THAT(reader->warning(), Mentions("rank 1", "rank 0"));
-        reader->read(std::string(first) + "epoch 1 loss 0.25", reading);
-        EXPECT_EQ(reading.find("loss")->number, 0.25) << first;
-        reader->read(std::string(second) + "epoch 2 loss 0.75", reading);
-        EXPECT_EQ(reader->warning(), "");
-    }
+                                        {"[Rank 0] ", "[Rank 1] "}})
+        EXPECT_EQ(read_in_turn({first + std::string("epoch 1 loss 0.25"), second + std::string("epoch 1 loss 0.75"),
+                                second + std::string("{'epoch': 2, 'loss': 0.5}")}),
+                  (std::vector<std::string>{"epoch=1.00", "loss=0.25", "epoch=1.00", "rank1_loss=0.75", "epoch=2.00",
+                                            "rank1_loss=0.50"}))
+            << first;
     EXPECT_EQ(read_in_turn({"[1] loss 0.5", "[3] loss 0.25"}), (std::vector<std::string>{"loss=0.50", "loss=0.25"}));
 }
 

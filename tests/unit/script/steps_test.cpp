@@ -63,6 +63,16 @@ TEST(Steps, SeveralObjectivesInAnyOrderAreOfOneStep) {
     }
 }
 
+TEST(Steps, OfSeveralRanksAreThoseOfRank0InWhicheverOrderTheyPrint) {
+    const std::string zero1 = "[rank0]: epoch 1 val 5\n", one1 = "[rank1]: epoch 1 val 7\n";
+    const std::string zero2 = "[rank0]: epoch 2 val 4\n", one2 = "[rank1]: epoch 2 val 1\n";
+    for (const std::string& output : {zero1 + one1 + zero2 + one2, one1 + zero1 + one2 + zero2,
+                                      one1 + zero1 + zero2 + one2, zero1 + one1 + one2 + zero2})
+        EXPECT_THAT(values({.objective = "val"}, output), ElementsAre(5, 4)) << output;
+    EXPECT_THAT(values({.objective = "val"}, "[rank0]: lr 1\n" + one1 + "[rank0]: lr 2\n" + one2), ElementsAre(7, 1))
+        << "only the last rank prints the objective";
+}
+
 TEST(Steps, TheNextEpochBeginsAStepAlsoIfItsMetricsAreNew) {
     StepReader reader = steps();
     reader.feed("Epoch 1/3\nval=1\nEpoch 2/3\nextra=5\nval=2\nEpoch 3/3\n");
