@@ -46,7 +46,7 @@ struct Ends {
     std::int64_t lost = 0;        ///< those of `trained` that failed or diverged
     std::int64_t drawn_from = 0;  ///< ended trials from which those analysed were drawn; 0: all are analysed
     /// Above 0: too few trials reached the end to predict any, and `of` has their values at this step, the last one
-    /// that half of the trials have reached. The other trials are left out.
+    /// that nine tenths of the trials have reached. Those stopped earlier are left out.
     std::int64_t at_step = 0;
     std::int64_t reached = 0;  ///< trials that have reached `at_step`
 };

@@ -420,7 +420,7 @@ std::string reached_text(const Study& study, const Ends& ends) {
     return "what " + study.objective.metric + " depends on at " + step_name(study) + " " +
            std::to_string(ends.at_step) + ", which " + counted(ends.reached, "trial") +
            " reached; too few were trained to their end to predict the others' ends" +
-           (ends.left_out > 0 ? ", and " + std::to_string(ends.left_out) + " stopped earlier" : "");
+           (ends.left_out > 0 ? "; " + std::to_string(ends.left_out) + " that were stopped earlier are left out" : "");
 }
 
 /// Returns the trials whose ends are analysed.

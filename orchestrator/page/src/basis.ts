@@ -5,7 +5,7 @@ import type { Importance } from "./study.ts";
 /** The trials from which the shares are. */
 export function basis({ ended, predicted, left_out, at_step, reached }: Importance): string {
     if (at_step)
-        return `From ${plural(reached, "trial")} that reached it${left_out > 0 ? `; ${left_out} stopped earlier` : ""}. Too few were trained to an end to tell what that depends on`;
+        return `From ${plural(reached, "trial")} that reached it${left_out > 0 ? `; ${left_out} that were stopped earlier are left out` : ""}. Too few were trained to an end to tell what that depends on`;
     return `From ${plural(ended, "trial")} trained to an end${predicted > 0 ? ` and ${predicted} whose end is predicted` : ""}${
         left_out > 0 ? `; ${left_out} are left out, since nothing is known of their end` : ""
     }`;

@@ -238,38 +238,67 @@ TEST(Importance, OfAStudyThatStopsMostOfItsTrialsTellsTheParameterThatMatters) {
 
 TEST(Importance, WhereNoTrialWasTrainedToItsEndTheValuesAtACommonStepAreAnalysed) {
     Made all = made(60, true);
-    for (TrialRecord& trial : all.record.trials) {  // as asha does: a third each after step 2, 6 and 18
-        const std::size_t steps = trial.state == TrialState::stopped ? 2 : trial.number % 3 == 0 ? 18 : 6;
+    for (TrialRecord& trial : all.record.trials) {  // a tenth after step 2, and the others after step 6 or 18
+        const std::size_t steps = trial.number % 10 == 0 ? 2 : trial.number % 3 == 0 ? 18 : 6;
         if (trial.curve.size() > steps) trial.curve.resize(steps);
+        while (trial.curve.size() < steps) {
+            Report next = trial.curve.back();
+            ++next.step;
+            score_step(trial, next, all.study.objective);
+            trial.curve.push_back(std::move(next));
+        }
         trial.state = TrialState::stopped;
         trial.rule = "asha";
     }
     const Ends ends = ends_of(all.study, all.record);
     EXPECT_EQ(ends.at_step, 6);
-    EXPECT_EQ(ends.reached, 30);
-    EXPECT_EQ(ends.left_out, 30);
+    EXPECT_EQ(ends.reached, 54);
+    EXPECT_EQ(ends.left_out, 6);
     for (std::size_t i = 0; i < 60; ++i) {
-        ASSERT_EQ(ends.of[i].has_value(), i % 2 == 0) << i;
-        if (i % 2 == 0) {
-            double best = INFINITY;
-            for (std::size_t step = 0; step < 6; ++step)
-                best = std::min(best, all.record.trials[i].curve[step].metrics.at("loss"));
-            EXPECT_EQ(ends.of[i]->loss, best) << "what comes later does not count";
-        }
+        ASSERT_EQ(ends.of[i].has_value(), i % 10 != 9) << i;
+        if (!ends.of[i]) continue;
+        double best = INFINITY;
+        for (std::size_t step = 0; step < 6; ++step)
+            best = std::min(best, all.record.trials[i].curve[step].metrics.at("loss"));
+        EXPECT_EQ(ends.of[i]->loss, best) << "what comes later does not count";
     }
     const Importance importance = importance_of(all.study, all.record);
     ASSERT_TRUE(importance.tells());
     EXPECT_EQ(importance.effects.front().name, "x");
     EXPECT_THAT(short_text(all.study, importance), ::testing::Contains(StartsWith("What matters  at step 6: x ")));
-    EXPECT_THAT(
-        whole_text(all.study, importance),
-        HasSubstr("s: what loss depends on at step 6, which 30 trials reached; too few were trained to their end "
-                  "to predict the others' ends, and 30 stopped earlier\n"));
+    EXPECT_THAT(whole_text(all.study, importance),
+                HasSubstr("s: what loss depends on at step 6, which 54 trials reached; too few were trained to their "
+                          "end to predict the others' ends; 6 that were stopped earlier are left out\n"));
     for (const std::string& next : importance.next) EXPECT_THAT(next, ::testing::Not(StartsWith("fix ")));
 
     all.record.trials[2].state = TrialState::failed;  // it counts as the worst, and is no reason to look elsewhere
     for (std::size_t i = 4; i < 12; i += 2) all.record.trials[i].state = TrialState::complete;
     EXPECT_EQ(ends_of(all.study, all.record).at_step, 0) << "four trials to their end tell those of the others";
+}
+
+TEST(Importance, AParameterThatDecidesWhichTrialsPassTheFirstRungIsNotCalledUnimportant) {
+    Made all = made(80);
+    for (TrialRecord& trial : all.record.trials) {
+        // Trials with y above 0.6 are bad and end at the first rung, and x decides among the others.
+        const bool bad = number_or(trial.params.at("y"), 0) > 0.6;
+        trial.curve.resize(bad ? 2 : 6);
+        trial.value.reset();
+        for (Report& report : trial.curve) {
+            report.metrics["loss"] += bad ? 2 : 0;
+            score_step(trial, report, all.study.objective);
+        }
+        trial.state = TrialState::stopped;
+        trial.rule = "asha";
+    }
+    const Importance importance = importance_of(all.study, all.record);
+    EXPECT_EQ(importance.ends.at_step, 2);
+    EXPECT_EQ(importance.ends.reached, 80);
+    EXPECT_EQ(importance.ends.left_out, 0);
+    ASSERT_TRUE(importance.tells());
+    EXPECT_EQ(importance.effects.front().name, "y");
+    EXPECT_GT(importance.effects.front().all.share, 0.8);
+    EXPECT_THAT(whole_text(all.study, importance),
+                HasSubstr("which 80 trials reached; too few were trained to their end to predict the others' ends\n"));
 }
 
 TEST(Importance, WhatOnlyTheFirstStepsDependOnIsNotClaimed) {
