@@ -249,13 +249,14 @@ std::map<std::string, Cost> cost_of_stopping(const Study& study, const StudyReco
 
 std::vector<std::string> stopping_text(const Study& study, const StudyRecord& record, std::size_t most) {
     std::vector<std::string> lines;
+    const bool drawn = static_cast<std::size_t>(ended(record)) > most;
     for (const auto& [rule, ranks] : agreement_of_ranks(study, record, most))
         lines.push_back(rule + ": after " + step_name(study) + " " + std::to_string(ranks.step) +
                         " the order of two trials matched their final order in " +
                         std::to_string(std::lround(100 * ranks.share)) + " % of pairs (of " +
-                        std::to_string(ranks.trials) + " trials trained to their end)");
+                        std::to_string(ranks.trials) + " trials trained to their end" +
+                        (drawn ? ", of " + std::to_string(most) + " drawn at random" : "") + ")");
     for (const auto& [rule, cost] : cost_of_stopping(study, record, most)) {
-        const bool drawn = static_cast<std::size_t>(ended(record)) > most;
         const std::string of =
             counted(cost.trials, "trial") + " that it stopped" + (drawn ? " and that were drawn at random" : "");
         lines.push_back(

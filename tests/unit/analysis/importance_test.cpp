@@ -509,6 +509,10 @@ TEST(Importance, HowWellEarlyValuesToldTheOrderOfTheEndsIsSaidWhereFullTrainings
     ASSERT_EQ(rules.size(), 1u);
     EXPECT_EQ(rules.at("asha").step, 2);
     EXPECT_EQ(rules.at("asha").trials, 30);
+    EXPECT_THAT(stopping_text(all.study, all.record),
+                ::testing::Contains(HasSubstr("(of 30 trials trained to their end)")));
+    EXPECT_THAT(stopping_text(all.study, all.record, 40),
+                ::testing::Contains(HasSubstr(" trials trained to their end, of 40 drawn at random)")));
     EXPECT_GT(rules.at("asha").share, 0.95);  // all curves have the same shape
 
     Made opposed = made(60, true);
