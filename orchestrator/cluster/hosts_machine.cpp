@@ -37,6 +37,7 @@ Machine HostsMachine::read(std::span<const WorkerIndex> workers, std::optional<W
         const from_agent::Reading& reading = host.reading;
         Machine::Host one = reading.host;
         one.usable = host.state == Host::State::up && !host.is_silent(now);
+        one.gone = host.state == Host::State::aside;
         std::vector<Accelerator> accelerators = reading.accelerators;
         for (std::size_t d = 0; d < accelerators.size(); ++d) {
             Accelerator& device = accelerators[d];

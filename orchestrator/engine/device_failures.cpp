@@ -16,7 +16,8 @@ void DeviceFailures::set_lost_aside() {
         context_.say(Notice::Level::warning, 0, reason + ": set aside, its trials are queued again");
         pool_.end_on_device(device, reason);
     }
-    if (changes.any_usable || context_.parts.host_too) return;
+    const auto& awaits_hosts = context_.parts.awaits_hosts;
+    if (changes.any_usable || context_.parts.host_too || (awaits_hosts && awaits_hosts())) return;
     const std::string& why = health_.why_given_up();
     context_.conclude(SessionEnd::failed,
                       why.empty() ? "no device is left: every one that the study may use was lost"

@@ -9,7 +9,10 @@ DeviceHealth::Changes DeviceHealth::read(const Machine& machine) {
     for (std::size_t index = 0; index < machine.accelerators.size(); ++index) {
         const auto device = static_cast<int>(index);
         if (given_up(device)) continue;
-        if (machine.accelerators[index].usable) {
+        const Machine::Host& host = machine.hosts.at(static_cast<std::size_t>(machine.accelerators[index].host));
+        if (!host.usable) {
+            changes.any_usable = changes.any_usable || !host.gone;
+        } else if (machine.accelerators[index].usable) {
             changes.any_usable = true;
             if (lost_.erase(device)) changes.back.push_back(device);
         } else if (lost_.insert(device).second) {

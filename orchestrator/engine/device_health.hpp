@@ -27,6 +27,8 @@ class DeviceHealth {
         std::vector<int> lost, back;
         bool any_usable = false;
     };
+    /// Devices of a host that cannot be reached stay as they were: nothing is known about them. They count as usable
+    /// unless their host is gone.
     Changes read(const Machine& machine);
 
     /// Takes in a failure of the device while it ran these trials; the device cools down. Returns the reason to give

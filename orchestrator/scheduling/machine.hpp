@@ -35,6 +35,7 @@ struct Machine {
         std::int64_t others = 0;           ///< used by anything that is not reserved here
         std::optional<std::int64_t> free;  ///< as Accelerator::free
         bool usable = true;                ///< false: not reachable at the moment; nothing starts there
+        bool gone = false;                 ///< not usable, and set aside for the rest of the session
     };
     std::vector<Host> hosts{Host{}};
     std::vector<Accelerator> accelerators;  ///< of all hosts

@@ -39,6 +39,23 @@ TEST_F(Health, ALossAndAReturnAreReportedOnce) {
     EXPECT_FALSE(health_.is_gone(1));
 }
 
+TEST_F(Health, OfDevicesWhoseHostCannotBeReachedStaysAsItWas) {
+    machine_.accelerators[1].usable = false;
+    (void)health_.read(machine_);
+    machine_.hosts[0].usable = false;
+    for (const bool usable : {false, true}) {
+        machine_.accelerators[0].usable = machine_.accelerators[1].usable = usable;
+        const auto changes = health_.read(machine_);
+        EXPECT_THAT(changes.lost, IsEmpty());
+        EXPECT_THAT(changes.back, IsEmpty());
+        EXPECT_TRUE(changes.any_usable) << "their host may answer again";
+    }
+    machine_.hosts[0].gone = true;
+    EXPECT_FALSE(health_.read(machine_).any_usable);
+    EXPECT_FALSE(health_.is_gone(0));
+    EXPECT_TRUE(health_.is_gone(1));
+}
+
 TEST_F(Health, IsGivenUpAfterThreeFailuresInARowWithDifferentTrials) {
     EXPECT_FALSE(fails_under(1));
     EXPECT_FALSE(fails_under(2));

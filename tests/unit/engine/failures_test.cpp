@@ -9,6 +9,7 @@ namespace hpo {
 namespace {
 
 using hpo::testing::BegunTrial;
+using hpo::testing::GiB;
 using hpo::testing::MemoryStore;
 using hpo::testing::MiB;
 using hpo::testing::OneStore;
@@ -383,6 +384,83 @@ TEST_F(SilentHost, KeepsNoWorkerFromStartingElsewhere) {
     falls_silent(1);
     ASSERT_EQ(play->started_on.size(), 3U) << "there is a core, and its worker on the other host does not answer";
     EXPECT_EQ(play->started_on.back(), std::vector<int>{on_host(0)});
+}
+
+/// Two hosts with an accelerator each, on each of which a trial runs.
+class SilentHostWithDevice : public OneStore {
+   protected:
+    SilentHostWithDevice() {
+        study.resources.trial.device_bytes = 5 * GiB;
+        study.budget.trials = 4;
+        Machine machine{.hosts = {{.cores = 8, .memory = 64 * GiB}, {.cores = 8, .memory = 64 * GiB}}};
+        machine.accelerators = {{.id = "a/GPU-0", .memory = 8 * GiB, .host = 0},
+                                {.id = "b/GPU-0", .memory = 8 * GiB, .host = 1}};
+        play.emplace(study, store, 2, machine);
+        for (WorkerIndex index = 0; index < 2; ++index) {
+            play->ready(index);
+            attempts.push_back(play->asked(index));
+        }
+    }
+    void set_reachable(std::size_t host, bool reachable) {
+        play->machine.hosts[host].usable = play->machine.accelerators[host].usable = reachable;
+    }
+    void pass(int seconds) {
+        for (int second = 0; second < seconds; ++second) play->tick();
+    }
+    std::optional<Played> play;
+    std::vector<AttemptId> attempts;
+};
+
+TEST_F(SilentHostWithDevice, KeepsItsDeviceItsWorkerAndItsTrial) {
+    ASSERT_EQ(attempts, (std::vector<AttemptId>{{1, 1}, {2, 1}}));
+    set_reachable(1, false);
+    pass(20);
+    EXPECT_THAT(play->notices, Not(HasSubstr("lost")));
+    EXPECT_EQ(play->executor.terminated.size(), 0U);
+    play->complete(0, attempts[0]);
+    EXPECT_EQ(play->asked(0).trial, 3) << "the other host goes on";
+    set_reachable(1, true);
+    pass(1);
+    EXPECT_THAT(play->notices, Not(HasSubstr("back")));
+    play->complete(1, attempts[1]);
+    EXPECT_EQ(play->trial(2).state, TrialState::complete);
+    EXPECT_EQ(play->trial(2).attempt, 1);
+    EXPECT_EQ(play->asked(1).trial, 4);
+}
+
+TEST_F(SilentHostWithDevice, GetsNoTrialAfterItsOwn) {
+    set_reachable(1, false);
+    pass(1);
+    play->complete(1, attempts[1]);  // it was said before
+    pass(1);
+    EXPECT_EQ(play->asked(1).trial, 0);
+    set_reachable(1, true);
+    pass(1);
+    EXPECT_EQ(play->asked(1).trial, 3);
+}
+
+TEST_F(SilentHostWithDevice, DoesNotEndTheSessionWhileAllAreSilent) {
+    for (const std::size_t host : {0, 1}) set_reachable(host, false);
+    pass(20);
+    EXPECT_EQ(play->engine->end(), Engine::End::none) << play->engine->end_reason();
+    EXPECT_EQ(play->executor.terminated.size(), 0U);
+    for (const std::size_t host : {0, 1}) set_reachable(host, true);
+    pass(1);
+    for (WorkerIndex index = 0; index < 2; ++index) play->complete(index, attempts[static_cast<std::size_t>(index)]);
+    for (const std::int64_t trial : {1, 2}) EXPECT_EQ(play->trial(trial).attempt, 1) << trial;
+    for (WorkerIndex index = 0; index < 2; ++index) play->complete(index, play->asked(index));
+    EXPECT_EQ(play->engine->end(), Engine::End::finished) << play->engine->end_reason();
+}
+
+TEST_F(SilentHostWithDevice, ThatIsGoneForGoodLeavesNoDeviceBesideALostOne) {
+    set_reachable(1, false);
+    play->machine.hosts[1].gone = true;
+    pass(1);
+    EXPECT_EQ(play->engine->end(), Engine::End::none);
+    play->machine.accelerators[0].usable = false;
+    pass(1);
+    EXPECT_EQ(play->engine->end(), Engine::End::failed);
+    EXPECT_THAT(play->engine->end_reason(), HasSubstr("no device is left"));
 }
 
 }  // namespace
