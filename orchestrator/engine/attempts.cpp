@@ -114,7 +114,8 @@ void Attempts::reported(WorkerIndex index, const from_worker::Reported& message)
     if (step < 1 || step > steps || step <= job->last_step) {
         not_used(job, message.id.trial,
                  "step " + std::to_string(step) +
-                     (step == job->last_step
+                     (step < 1 ? ": steps count from 1"
+                      : step == job->last_step
                           ? " was reported again: report all metrics of a step together"
                           : " came after step " + std::to_string(job->last_step) + " of " + std::to_string(steps)));
         return context.executor.send(index, to_worker::Decision{job->id, step, to_worker::Action::go_on});

@@ -336,6 +336,14 @@ TEST_F(EngineTest, StepsThatRepeatGoBackOrExceedTheBudgetAreNeverStored) {
     EXPECT_THAT(play.notices, HasSubstr("step 2 was reported again: report all metrics of a step together"));
 }
 
+TEST_F(EngineTest, AWorkerThatCountsStepsFromZeroIsToldSo) {
+    Played play(study, store, 1);
+    play.ready(0);
+    play.report(0, play.asked(0), 0, 0.5);
+    EXPECT_EQ(play.trial(1).curve.size(), 0u);
+    EXPECT_THAT(play.notices, HasSubstr("a report was not used: step 0: steps count from 1"));
+}
+
 TEST_F(BegunTrial, ANonFiniteLossEndsTheTrialAsDivergedWithTheStep) {
     EXPECT_EQ(play.report(0, id, 1, std::numeric_limits<double>::quiet_NaN()), to_worker::Action::stop);
     EXPECT_EQ(play.trial(1).state, TrialState::diverged);
