@@ -253,7 +253,9 @@ void add_facts(Canvas& canvas, const Study& study, const TrialRecord& trial, con
     }
     if (trial.curve.empty()) return;
     canvas.blank();
-    for (const std::string& metric : std::set<std::string>{"loss", study.objective.metric})
+    std::vector<std::string> drawn{"loss"};
+    if (study.objective.metric != drawn.front()) drawn.push_back(study.objective.metric);
+    for (const std::string& metric : drawn)
         if (const auto curve = curve_of(trial, metric); curve.size() > 1)
             add_fact(canvas, screen, metric,
                      sparkline_of(curve, std::clamp(screen.width - name_width, 10, 60), screen.utf8), Style::accent);

@@ -231,6 +231,19 @@ TEST(Pictures, AnObjectiveThatIsCalledLossHasOneCurve) {
     EXPECT_EQ(text.find("\nloss            █", first + 1), std::string::npos) << text;
 }
 
+TEST(Pictures, TheCurveOfTheLossIsAboveThatOfAnObjectiveWhoseNameSortsBeforeIt) {
+    Study study = sample_study();
+    study.objective.metric = "accuracy";
+    StudyRecord record = sample_record(16);
+    TrialRecord& trial = record.trial(12);
+    for (Report& report : trial.curve) report.metrics["accuracy"] = 1 - 1 / static_cast<double>(report.step);
+    const auto text = draw_trial(study, trial, {}, {80, 0, false, true});
+    const auto loss = text.find("\nloss            █"), accuracy = text.find("\naccuracy        ▁");
+    ASSERT_NE(loss, std::string::npos) << text;
+    ASSERT_NE(accuracy, std::string::npos) << text;
+    EXPECT_LT(loss, accuracy) << text;
+}
+
 TEST(Pictures, ALongReasonIsWrappedBelowItself) {
     auto record = sample_record(16);
     record.trial(6).reason = "one two three four five six seven eight nine ten eleven twelve";
