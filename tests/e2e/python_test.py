@@ -208,7 +208,8 @@ class Trials(Python):
                 trial.report(1, loss=0)
             """)
         again = "again, which is not used: report all metrics of a step together\n"
-        self.assertEqual(self.error, f"hpo: trial 1 reports step 1 {again}hpo: trial 2 reports step 1 {again}"
+        back, over = "reports step 1 after step 2, which is not used\n", "has ended; what is reported now is not used: return once trial.should_stop()\n"
+        self.assertEqual(self.error, "".join(f"hpo: trial {n} reports step 1 {again}hpo: trial {n} {back}hpo: trial {n} {over}" for n in (1, 2)) +
                                      "hpo: trial 1 reports step 4, which is not used: the study has 3 (epochs=)\n"
                                      "hpo: trial 2 reports step 1 after step 2, which is not used\n")
         self.hpo("run", self.study("study: run\nobjective: {metric: loss, direction: minimize}\nspace: {lr: {type: float, low: 0, high: 1}}\n"
@@ -293,6 +294,33 @@ class Trials(Python):
                 assert [(trial.state, trial.steps) for trial in study.trials] == [("complete", 4)]
             """)
         self.assertEqual(self.error, "")
+
+    def test_a_step_that_went_back_costs_none_of_the_steps_after_it(self):
+        (self.folder / "train.py").write_text(textwrap.dedent("""
+            import hpo
+            def train(trial):
+                for _ in range(3):
+                    trial.report(loss=1)
+                trial.report(2, loss=-1)
+                trial.report(loss=0.5)
+                trial.report(3, loss=-1)
+                trial.report(4, loss=-1)
+                trial.report(loss=0.25)
+            if __name__ == "__main__":
+                train(hpo.trial(lr=0.5))
+            """))
+        self.python("""
+            import hpo, train
+            with hpo.Study("one", space={"lr": hpo.Float(0, 1)}, objective="loss", epochs=5, trials=1, stopping=[]) as study:
+                study.optimize(train.train)
+            """)
+        self.assertEqual(self.error, "hpo: trial 1 reports step 2 after step 3, which is not used\n"
+                                     "hpo: trial 1 reports step 4 again, which is not used: report all metrics of a step together\n")
+        self.hpo("run", self.study("study: run\nobjective: {metric: loss, direction: minimize}\nspace: {lr: {type: float, low: 0, high: 1}}\n"
+                                   "worker: {command: [%s, train.py]}\nbudget: {trials: 1, epochs: 5}\nstopping: []\n"
+                                   "resources: {trial: {memory: 50MiB}}\n" % sys.executable))
+        for study in ("one", "run"):
+            self.assertEqual([(t["state"], t["steps"], t["value"]) for t in self.trials(study)], [("complete", 5, 0.25)], study)
 
     def test_a_step_that_a_trial_had_left_out_is_named(self):
         self.python("""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Set, Tuple
 
 from ._trial import Trial
 
@@ -26,40 +26,41 @@ class AskedTrial(Trial):
         self._repeats: int = given.get("delivered", 0)  # steps of a trial that was interrupted, which the study knows
         self._delivered = self._repeats  # the last step that this session has been told
         self._sent: Dict[int, Mapping[str, Any]] = dict(given.get("sent", {}))  # the metrics of these steps
-        self._warned = False
+        self._warned: Set[str] = set()  # kinds of reports that are not used
 
     def _deliver(self, step: int, numbers: Mapping[str, Any], iterations: Optional[int]) -> None:
         unused = self._why_unused(step, numbers)
         if unused:
-            self._warn(unused)
+            self._warn(*unused)
         elif step > self._repeats:
             self.study.report(self, step, numbers)
             self._sent[step] = numbers
 
-    def _why_unused(self, step: int, numbers: Mapping[str, Any]) -> str:
-        """Why the study has no use for a report; empty if it has, or knows it already."""
+    def _why_unused(self, step: int, numbers: Mapping[str, Any]) -> Optional[Tuple[str, str]]:
+        """Why the study has no use for a report: a kind, and the words; None if it has, or knows it already."""
         if self._finished or self._stop is not None:
             state = ("was stopped" if self._stop == "stopped" else "is paused" if self._stop == "paused" else "has ended")
-            return f"{state}; what is reported now is not used: return once trial.should_stop()"
+            return "late", f"{state}; what is reported now is not used: return once trial.should_stop()"
         if step <= self._repeats:
             if step not in self._sent:
-                return f"began again after an interruption and reports step {step}, which it had left out: it is not used"
+                return ("left out", f"began again after an interruption and reports step {step}, which it had left out: it is "
+                                    "not used")
             if self._sent[step] != numbers:
-                return (f"began again after an interruption and reports other numbers for step {step}; those reported "
-                        "first are kept")
-            return ""
+                return ("other", f"began again after an interruption and reports other numbers for step {step}; those "
+                                 "reported first are kept")
+            return None
         if step == self._delivered:
-            return f"reports step {step} again, which is not used: report all metrics of a step together"
+            return "again", f"reports step {step} again, which is not used: report all metrics of a step together"
         if step < self._delivered:
-            return f"reports step {step} after step {self._delivered}, which is not used"
+            return "back", f"reports step {step} after step {self._delivered}, which is not used"
         if self.steps is not None and step > self.steps:
-            return f"reports step {step}, which is not used: the study has {self.steps} (epochs=)"
-        return ""
+            return "beyond", f"reports step {step}, which is not used: the study has {self.steps} (epochs=)"
+        return None
 
-    def _warn(self, message: str) -> None:
-        """Tells the user, once a trial, that a report is not used."""
-        if not self._warned:
-            self._warned = True
+    def _warn(self, kind: str, message: str) -> None:
+        """Tells the user, once a trial for each kind, that a report is not used."""
+        if kind not in self._warned:
+            self._warned.add(kind)
             print(f"hpo: trial {self.number} {message}", file=sys.stderr, flush=True)
 
     def _heard(self, step: int, answer: Mapping[str, Any]) -> None:

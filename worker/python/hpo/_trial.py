@@ -138,7 +138,7 @@ class Trial:
         ConnectionError when hpo has gone, and in a Study also StudyError."""
         step = self._number_of(step)
         numbers = metrics_by_name(metrics, values, self.metric or "objective")
-        self._step = step
+        self._step = max(self._step, step)
         self._deliver(step, numbers, iterations)
         return self.decision
 
@@ -235,7 +235,7 @@ class Trial:
             if call == "finish":
                 return self._finish(self._stop or "complete", values=request["values"])
             if call == "report":
-                self._step = number
+                self._step = max(self._step, number)
                 self._report(link, number, request["metrics"], request["iterations"])
             else:
                 self._start()
