@@ -81,7 +81,8 @@ void Trial::finish_files() {
 
 void Trial::resume() {
     if (!run_.resume || !files_.enabled()) return;
-    const auto read = files_.read_last(progress_, buffers_.state);
+    auto read = files_.read_last(progress_, buffers_.state);
+    if (read) read = check_goes_on(run_, progress_.step);
     const auto best =
         read && keeps_best() && progress_.best_step > 0 ? files_.read_best(buffers_.best, progress_) : Result<void>{};
     if (!read || !best) {
@@ -144,7 +145,8 @@ void Trial::report_step(bool evaluated) {
 
 std::optional<Finished> Trial::follow_decision() {
     const auto action = host_.decision();
-    save(action && divergence_.empty() && *action != Action::stop);
+    // From a checkpoint of the last step nobody goes on.
+    save(action && divergence_.empty() && *action != Action::stop && progress_.step < run_.steps);
     if (!action) throw StopRequested{};
     if (!divergence_.empty()) return ended(Outcome::diverged, divergence_);
     if (*action == Action::pause) return ended(Outcome::paused);

@@ -1,6 +1,7 @@
 #include "worker/training/trial_progress.hpp"
 
 #include <cmath>
+#include <string>
 #include <type_traits>
 
 namespace hpo {
@@ -32,6 +33,15 @@ bool TrialProgress::keep_if_best(const Report& report, const Objective& objectiv
     best_step = report.step;
     best_value = found->second;
     return true;
+}
+
+Result<void> check_goes_on(const to_worker::Run& run, std::int64_t step) {
+    const std::string checkpoint = "last.ckpt is of step " + std::to_string(step);
+    if (run.done && step > run.done->step)
+        return Error{checkpoint + ", but the last stored step is " + std::to_string(run.done->step) +
+                     ", as after a loss of power"};
+    if (step >= run.steps) return Error{checkpoint + ", the last one"};
+    return {};
 }
 
 }  // namespace hpo

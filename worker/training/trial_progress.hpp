@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "hpo/messages.hpp"
+#include "hpo/result.hpp"
 #include "hpo/study.hpp"
 #include "hpo/trial.hpp"
 #include "worker/training/health.hpp"
@@ -28,5 +30,10 @@ struct TrialProgress {
     /// missing or not finite is never the best.
     bool keep_if_best(const Report& report, const Objective& objective);
 };
+
+/// Fails for a checkpoint of a step after that of `run.done`, as after a loss of power that kept the checkpoint and
+/// lost the step's report: the curve would have a gap, and the value of that step would be missing. Fails for the
+/// checkpoint of the run's last step, too, since training would go on past it.
+Result<void> check_goes_on(const to_worker::Run& run, std::int64_t step);
 
 }  // namespace hpo

@@ -120,6 +120,8 @@ void TreeTrial::resume() {
         if (const auto read = read_checkpoint(checkpoint_, binding_, payload); !read)
             throw std::runtime_error(read.error().message);
         std::memcpy(&progress_, take(sizeof progress_).data(), sizeof progress_);
+        if (const auto stored = check_goes_on(run_, progress_.step); !stored)
+            throw std::runtime_error(stored.error().message);
         for (std::vector<Booster>& of_fold : boosters_)
             for (Booster& booster : of_fold) {
                 std::uint64_t bytes = 0;

@@ -124,6 +124,18 @@ TEST(Trees, OfADamagedCheckpointStartFromTheBeginning) {
     EXPECT_EQ(losses_of(*again), whole);
 }
 
+TEST(Trees, ResumeFromNoCheckpointAheadOfTheStoredSteps) {
+    const hpo::testing::TemporaryFolder folder;
+    auto run = small_run(tree_params(), 3);
+    run.folder = folder.path();
+    const auto whole = losses_of(*grow(run));
+    run.resume = true;
+    run.done = to_worker::Done{.step = 2};
+    EXPECT_EQ(losses_of(*grow(run)), whole) << "of the last step, whose report was lost";
+    run.done.reset();
+    EXPECT_EQ(losses_of(*grow(run)), whole) << "of the last step, outside of a study";
+}
+
 TEST(Trees, PredictNumbersAndLabelsByAnEnsembleOfEach) {
     for (const char* task : {"regression", "multi-label"}) {
         auto run = small_run(tree_params({{"task", std::string(task)}, {"noise", 0.2}}), 8);

@@ -210,6 +210,41 @@ TEST_F(TrialFolder, KilledBetweenReportAndDecisionItRepeatsTheStep) {
     EXPECT_EQ(second.reports[0].metrics, first.reports[2].metrics);
 }
 
+TEST_F(TrialFolder, ACheckpointAheadOfTheStoredStepsIsNotResumedFrom) {
+    // A loss of power may keep the checkpoint of a step whose report it takes.
+    WorkerFixture worker;
+    FakeHost whole;
+    auto reference = run(3);
+    reference.folder = folder_ / "whole";
+    ASSERT_EQ(run_trial(reference, worker.context, whole).outcome, Outcome::complete);
+    for (const std::int64_t paused_at : {1, 2})
+        for (const std::int64_t stored : {0, 1, 2}) {
+            fs::remove_all(folder_ / "trial");
+            FakeHost first;
+            first.on_report = [&](const Report& one) { return one.step == paused_at ? Action::pause : Action::go_on; };
+            ASSERT_EQ(run_trial(run(3), worker.context, first).outcome, Outcome::paused);
+            auto again = run(3, true);
+            again.done = to_worker::Done{.step = stored};
+            FakeHost second;
+            ASSERT_EQ(run_trial(again, worker.context, second).outcome, Outcome::complete);
+            EXPECT_EQ(second.from_step, paused_at <= stored ? paused_at : 0) << stored;
+            const auto expected = curve_of(whole.reports), got = curve_of(second.reports);
+            EXPECT_EQ(got, std::vector(expected.end() - static_cast<std::ptrdiff_t>(got.size()), expected.end()));
+            EXPECT_LE(second.reports.front().step, stored + 1) << "no step is missing in the curve";
+        }
+}
+
+TEST_F(TrialFolder, AfterItsLastStepItRepeatsThatStepAndNoneAfterIt) {
+    // hpo train may be killed while it tests the model.
+    WorkerFixture worker;
+    FakeHost first;
+    ASSERT_EQ(run_trial(run(3), worker.context, first).outcome, Outcome::complete);
+    FakeHost second;
+    ASSERT_EQ(run_trial(run(3, true), worker.context, second).outcome, Outcome::complete);
+    ASSERT_EQ(second.reports.size(), 1U);
+    EXPECT_EQ(curve_of(second.reports).front(), curve_of(first.reports).back());
+}
+
 TEST_F(TrialFolder, TrainingTimeAddsUpOverAttempts) {
     WorkerFixture worker;
     FakeHost first;
