@@ -58,6 +58,8 @@ init::FirstStudy for_data(const InitArguments& arguments) {
         throw Fatal(arguments.data +
                     ": unknown format; give --format csv, parquet, series, npy, images, idx, text or "
                     "script");
+    if (!arguments.target.empty() && (format == "images" || format == "idx" || format == "text" || format == "script"))
+        throw Fatal("--target is for tables and NumPy's arrays, not for the format " + format);
     if (format == "script") return for_script(arguments.data);
     const bool as_series = format == "series";
     if (as_series) format = init::format_of(arguments.data, false) == "parquet" ? "parquet" : "csv";
@@ -116,9 +118,8 @@ CommandAction init(CLI::App& app) {
         ->required();
     app.add_option(
         "--target", arguments->target,
-        "Tables: the column to predict, or several (A,B); NumPy's arrays: the array of targets, or its NPY file; "
-        "default: one called target, label or the like, else the "
-        "last");
+        "Tables: the column to predict, or several (A,B), default: one called target, label or the like, else the "
+        "last; NumPy's arrays: the array of targets, or its NPY file");
     app.add_option(
         "--format", arguments->format,
         "csv, parquet, series (rows in the order of time), npy, images, idx, text or script; default: by the "

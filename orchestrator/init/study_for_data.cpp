@@ -211,11 +211,15 @@ FirstStudy assembled(const DataFacts& facts, const std::string& headline, Lines 
     return first;
 }
 
-std::string objective_for(const Targets& targets, bool uneven) {
+std::string objective_for(const Targets& targets, bool uneven, std::int64_t rows) {
     switch (targets.task) {
-        case Task::labels:
-            return "{metric: val_loss, direction: minimize}   # cross-entropy; most labels are rare, so accuracy says "
-                   "little";
+        case Task::labels: {
+            const std::int64_t few = targets.rare_labels(rows, rare);
+            return "{metric: val_loss, direction: minimize}   # cross-entropy of all labels" +
+                   (few == 0 ? ""
+                             : "; " + std::to_string(few) + " of " + std::to_string(targets.columns.size()) +
+                                   (few == 1 ? " is" : " are") + " rare, so accuracy says little");
+        }
         case Task::classification:
             return uneven ? "{metric: val_auc, direction: maximize}   # one class is rare, so accuracy says little"
                           : "{metric: val_accuracy, direction: maximize}";
@@ -254,7 +258,7 @@ Result<FirstStudy> study_for_table(const DataFacts& facts, bool as_series) {
     roles.found.insert(roles.found.begin(), target_line(facts, targets));
     const std::int64_t epochs = size.epochs(150);
     Parts parts;
-    parts.objective = objective_for(targets, uneven);
+    parts.objective = objective_for(targets, uneven, facts.rows);
     parts.space = size.batch_line() + optimizer_lines() + perceptron_lines(size);
     if (roles.categories > 0)
         parts.space +=

@@ -20,8 +20,9 @@ bool is(double number, const std::string& text) {
 }
 
 bool is_label(const ColumnFacts& column) {
-    return column.kind == "number" && std::all_of(column.values.begin(), column.values.end(),
-                                                  [](const auto& one) { return is(0, one.first) || is(1, one.first); });
+    return column.kind == "number" && !column.values.empty() &&
+           std::all_of(column.values.begin(), column.values.end(),
+                       [](const auto& one) { return is(0, one.first) || is(1, one.first); });
 }
 
 /// Returns "50 (33 %)".
@@ -48,11 +49,24 @@ std::string list_text(const Targets& targets, TextOf text_of) {
     return text + (targets.columns.size() > shown_names ? ", ..." : "");
 }
 
-/// Returns "toxic 12 (3 %)", the rows that have the label.
-std::string label_text(const ColumnFacts& label, std::int64_t rows) {
+/// Returns the number of rows that have the label.
+std::int64_t rows_with(const ColumnFacts& label) {
     std::int64_t with = 0;
     for (const auto& [value, count] : label.values) with += is(1, value) ? count : 0;
-    return printable(label.name) + ' ' + count_and_share(with, rows);
+    return with;
+}
+
+/// Returns "toxic 12 (3 %)".
+std::string label_text(const ColumnFacts& label, std::int64_t rows) {
+    return printable(label.name) + ' ' + count_and_share(rows_with(label), rows);
+}
+
+/// Returns " (grade has other values than 0 and 1)" if but for this column others were labels.
+std::string why_no_labels(const Targets& targets) {
+    const auto& columns = targets.columns;
+    if (std::none_of(columns.begin(), columns.end(), [](auto* column) { return is_label(*column); })) return {};
+    const auto other = std::find_if_not(columns.begin(), columns.end(), [](auto* column) { return is_label(*column); });
+    return " (" + printable((*other)->name) + " has other values than 0 and 1)";
 }
 
 }  // namespace
@@ -63,6 +77,12 @@ double Targets::rarest(std::int64_t rows) const {
         for (const ColumnFacts* column : columns)
             for (const auto& [value, count] : column->values) least = std::min(least, count);
     return static_cast<double>(least) / static_cast<double>(rows);
+}
+
+std::int64_t Targets::rare_labels(std::int64_t rows, double share) const {
+    return std::count_if(columns.begin(), columns.end(), [&](const ColumnFacts* column) {
+        return static_cast<double>(rows_with(*column)) < share * static_cast<double>(rows);
+    });
 }
 
 Result<Targets> targets_of(const DataFacts& facts, bool as_series) {
@@ -106,7 +126,7 @@ std::string target_line(const DataFacts& facts, const Targets& targets) {
                list_text(targets, [&](const ColumnFacts& column) { return label_text(column, facts.rows); });
     if (targets.several())
         return "targets   " + list_text(targets, [](const ColumnFacts& column) { return printable(column.name); }) +
-               ": numbers";
+               ": numbers" + why_no_labels(targets);
     return "target    " + printable(first.name) +
            (facts.target_was_guessed ? " (a guess; --target names another)" : "") + ": " +
            (targets.task == Task::classification ? classes_text(first.values, facts.rows) : "numbers");

@@ -102,6 +102,8 @@ class Init(Case):
         npy("y.npy", "i", (90,), [i % 3 for i in range(90)])
         self.hpo("init", "x.npy", status=1)
         self.assertIn("an NPY file with the targets; --target names it", self.error)
+        self.hpo("init", "x.npy", "--target", "z.npy", status=1)
+        self.assertIn("--target: no file z.npy", self.error)
         self.assertIn("target    3 classes", self.hpo("init", "x.npy", "--target", "y.npy"))
         self.assertIn("labels: y.npy", (self.folder / "study.yaml").read_text())
 
@@ -124,6 +126,14 @@ class Init(Case):
         found = self.hpo("init", "photos/")
         self.assertIn("images of 8 x 8", found)
         self.assertIn("type: cnn", (self.folder / "study.yaml").read_text())
+
+    def test_a_target_of_data_that_names_its_own_is_refused(self):
+        (self.folder / "book.txt").write_text("All happy families are alike. " * 200)
+        (self.folder / "train.py").write_text(SCRIPT)
+        for data, kind in (("book.txt", "text"), ("train.py", "script")):
+            self.hpo("init", data, "--target", "x", status=1)
+            self.assertIn(f"--target is for tables and NumPy's arrays, not for the format {kind}", self.error)
+            self.assertFalse((self.folder / "study.yaml").exists())
 
     def test_a_series_and_a_text_have_windows(self):
         (self.folder / "load.csv").write_text("when,load\n" + "".join(f"2024-01-{i % 28 + 1:02d},{i % 24 + i % 7 / 10}\n" for i in range(600)))

@@ -164,10 +164,12 @@ Result<Json> data_facts(const std::string& format, const std::filesystem::path& 
     if (format == "text") config.window = 64, config.stride = 16;
     if (format == "npy") config.labels = target;
     const auto shape = describe_data(config);
-    if (!shape)
-        return format == "npy" && shape.error().message.starts_with("data.labels: needed")
-                   ? Error{shape.error().message + "; --target names it"}
-                   : shape.error();
+    if (!shape) {
+        constexpr std::string_view key = "data.labels: ";
+        const std::string& why = shape.error().message;
+        if (format != "npy" || !why.starts_with(key)) return shape.error();
+        return Error{target.empty() ? why + "; --target names it" : "--target: " + why.substr(key.size())};
+    }
     const Task task = shape->task;
     return Json{{"format", format},
                 {"targets", format == "npy" && !target.empty() ? Json{target} : Json::array()},

@@ -137,9 +137,27 @@ TEST(FirstStudy, SeveralTargetsOfZerosAndOnesAreLabels) {
     EXPECT_EQ(study.objective.direction, Direction::minimize);
     EXPECT_EQ(study.fixed.at("class_metrics"), Value(true));
     EXPECT_EQ(first.found[1], "targets   2 labels: toxic 150 (3 %), spam 1000 (20 %)");
+    EXPECT_THAT(first.text, HasSubstr("# cross-entropy of all labels; 1 of 2 is rare, so accuracy says little\n"));
     facts.rows = 500;
     facts.columns[3].values = {{"0", 490}, {"1", 10}};
     EXPECT_FALSE(accepted(made(facts).text).fixed.contains("folds")) << "a fold might have no row with a rare label";
+}
+
+TEST(FirstStudy, LabelsOfManyRowsAreNotCalledRare) {
+    DataFacts facts = table();
+    facts.columns.insert(facts.columns.end(), {column("toxic", "number", 2), column("spam", "number", 2)});
+    for (std::size_t i : {3, 4}) facts.columns[i].values = {{"0", 2'000}, {"1", 3'000}};
+    facts.targets = {"toxic", "spam"};
+    EXPECT_THAT(made(facts).text, HasSubstr("# cross-entropy of all labels\n"));
+}
+
+TEST(FirstStudy, NamesTheColumnForWhichOthersAreNoLabels) {
+    DataFacts facts = table();
+    facts.columns.insert(facts.columns.end(), {column("toxic", "number", 2), column("grade", "number", 3)});
+    facts.columns[3].values = {{"0", 2'000}, {"1", 3'000}};
+    facts.columns[4].values = {{"0", 2'000}, {"1", 2'000}, {"2", 1'000}};
+    facts.targets = {"toxic", "grade"};
+    EXPECT_EQ(made(facts).found[1], "targets   toxic, grade: numbers (grade has other values than 0 and 1)");
 }
 
 TEST(FirstStudy, NamesTheTargetOfSeveralThatCannotBePredicted) {
