@@ -12,8 +12,11 @@ constexpr double silent_after = 3;  ///< seconds without a reading, which comes 
 
 bool awaits_hosts(std::span<const Host> hosts, bool door) {
     if (std::any_of(hosts.begin(), hosts.end(), [](const Host& host) { return host.is_awaited(); })) return true;
-    return door &&
-           std::none_of(hosts.begin(), hosts.end(), [](const Host& host) { return host.state == Host::State::up; });
+    return door && !any_up(hosts);
+}
+
+bool any_up(std::span<const Host> hosts) {
+    return std::any_of(hosts.begin(), hosts.end(), [](const Host& host) { return host.state == Host::State::up; });
 }
 
 std::string why_no_host_is_left(std::span<const Host> hosts, bool door) {
@@ -68,7 +71,7 @@ std::pair<std::string, std::string> Host::state_text(HostClock::time_point now) 
             break;
     }
     if (is_silent(now))
-        return {"silent", "for " + std::to_string(silence) + " s; its trials start again elsewhere after 30 s"};
+        return {"silent", "for " + std::to_string(silence) + " s; its trials are queued again after 30 s"};
     return {"up", ""};
 }
 

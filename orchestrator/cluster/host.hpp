@@ -55,6 +55,8 @@ struct Host {
 /// Returns true if hosts may come that trials wait for: some have not answered yet, or, with a `door` by which agents
 /// join, none is up. Trials too large for the hosts that are there fail instead of waiting for one that may never join.
 bool awaits_hosts(std::span<const Host> hosts, bool door);
+/// Returns true if a host has answered and its agent is not lost. A silent one counts: it trains, and may answer again.
+bool any_up(std::span<const Host> hosts);
 /// Returns why the session cannot go on, as no host is left; empty if it can. With a `door` it goes on while an agent
 /// that joined works, or if no host was given to it.
 std::string why_no_host_is_left(std::span<const Host> hosts, bool door);

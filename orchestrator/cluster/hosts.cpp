@@ -159,15 +159,14 @@ std::vector<std::string> Hosts::end(milliseconds within) {
 void Hosts::try_to_begin(HostClock::time_point now) {
     const std::string awaited = names_of_awaited();
     const auto waited = now - opened_;
-    const bool any_up =
-        std::any_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.state == Host::State::up; });
+    const bool some_up = any_up(hosts_);
     // One that joins has been started a moment ago.
     const bool tells =
         std::any_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.is_awaited() && !host.joins(); });
     if (tells && waited > told_after && !std::exchange(told_, true))
         notices_.push_back({true, "waits for the agents of " + awaited});
-    if (awaited.empty() && !any_up && door_) return;  // for the first that joins
-    if (!awaited.empty() && (waited <= begins_after || !any_up)) return;
+    if (awaited.empty() && !some_up && door_) return;  // for the first that joins
+    if (!awaited.empty() && (waited <= begins_after || !some_up)) return;
     if (tells) notices_.push_back({true, "begins without " + awaited + "; what answers later joins"});
     begun_ = true;
     on_device_ = std::any_of(hosts_.begin(), hosts_.end(),
@@ -185,11 +184,8 @@ std::string Hosts::waits_to_begin() const {
 std::string Hosts::join_command() const { return "hpo agent --join " + shell_word(join_file_.string()); }
 
 std::string Hosts::waits_for_hosts() const {
-    if (!door_ || !begun_) return {};
-    const bool any_works = std::any_of(hosts_.begin(), hosts_.end(), [](const Host& host) {
-        return host.state == Host::State::up && !host.is_silent(HostClock::now());
-    });
-    return any_works ? "" : "no host is there; one joins by " + join_command();
+    if (!door_ || !begun_ || any_up(hosts_)) return {};
+    return "no host is there; one joins by " + join_command();
 }
 
 /// Names of the hosts that have not answered yet, and may.

@@ -271,7 +271,15 @@ TEST(HostState, SaysSinceWhenAHostIsSilentAndWhatFollows) {
     Host host = given("vm", State::up);
     host.heard = now - std::chrono::seconds(12);
     EXPECT_EQ(host.state_text(now),
-              (std::pair<std::string, std::string>("silent", "for 12 s; its trials start again elsewhere after 30 s")));
+              (std::pair<std::string, std::string>("silent", "for 12 s; its trials are queued again after 30 s")));
+}
+
+TEST(HostState, IsUpWhileItIsSilent) {
+    Host host = given("vm", State::up);
+    host.heard = HostClock::now() - std::chrono::seconds(12);
+    ASSERT_TRUE(host.is_silent(HostClock::now()));
+    EXPECT_TRUE(any_up(std::vector{host}));
+    EXPECT_FALSE(any_up(std::vector{joined("a", State::left), given("b", State::aside), given("c", State::resting)}));
 }
 
 TEST(Lasting, NeedsObservationsInARow) {
