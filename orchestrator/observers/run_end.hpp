@@ -4,6 +4,7 @@
 #include <string>
 
 #include "orchestrator/engine/run_observer.hpp"
+#include "orchestrator/store/study_folder.hpp"
 
 namespace hpo {
 

@@ -1,0 +1,55 @@
+// How the report at the end of a session says whether hpo run would go on.
+#include "orchestrator/observers/run_end.hpp"
+
+#include <gmock/gmock.h>
+
+namespace hpo {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// Returns the report of a session of a study of four trials. The folder is away, so that no insights are read.
+std::string report_of(SessionEnd end, const std::vector<TrialState>& states) {
+    Study study;
+    study.name = "ends";
+    study.objective = {"loss", Direction::minimize, Objective::At::best};
+    study.worker = ScriptWorker{.command = {"played"}};
+    study.budget.trials = 4;
+    RunOutcome outcome;
+    outcome.end = end;
+    outcome.reason = "the reason";
+    outcome.folder_lost = true;
+    for (const TrialState state : states) {
+        TrialRecord trial;
+        trial.number = static_cast<std::int64_t>(outcome.record.trials.size()) + 1;
+        trial.state = state;
+        outcome.record.trials.push_back(std::move(trial));
+    }
+    return end_report(study, {"runs/ends"}, outcome, "ends.yaml");
+}
+
+constexpr auto resume = "hpo run ends.yaml";
+
+TEST(RunEnd, ASearchWhoseTrialsHaveAllFailedHasNothingToResume) {
+    const std::string text = report_of(SessionEnd::failed, std::vector(4, TrialState::failed));
+    EXPECT_THAT(text, HasSubstr("the search failed"));
+    EXPECT_THAT(text, Not(HasSubstr(resume)));
+}
+
+TEST(RunEnd, ASearchThatFailedWithTrialsLeftIsResumed) {
+    EXPECT_THAT(report_of(SessionEnd::failed, {TrialState::complete, TrialState::failed}), HasSubstr(resume));
+}
+
+TEST(RunEnd, AnInterruptedSearchIsResumedUnlessAllTrialsHaveEnded) {
+    EXPECT_THAT(report_of(SessionEnd::interrupted, std::vector(4, TrialState::complete)), Not(HasSubstr(resume)));
+    EXPECT_THAT(report_of(SessionEnd::interrupted, std::vector(3, TrialState::complete)), HasSubstr(resume));
+}
+
+TEST(RunEnd, ATrialThatHasNotEndedIsResumedThoughTheSearchIsFinished) {
+    EXPECT_THAT(report_of(SessionEnd::finished, std::vector(2, TrialState::complete)), Not(HasSubstr(resume)));
+    EXPECT_THAT(report_of(SessionEnd::finished, {TrialState::complete, TrialState::paused}), HasSubstr(resume));
+}
+
+}  // namespace
+}  // namespace hpo
