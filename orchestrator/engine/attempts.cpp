@@ -275,8 +275,10 @@ std::string Attempts::about_remarks() const {
            " a remark on how it ended (hpo ls shows it as the reason)";
 }
 
-/// A report that makes no sense, or comes too late. Of a flood of them the user is given the number.
+/// A report that makes no sense, or comes too late. Of a flood of them the user is given the number. Reports that were
+/// under way when the session ended are those of trials that go on with the next one.
 void Attempts::not_used(Job* job, std::int64_t trial, const std::string& why) {
+    if (uses_.context.closing()) return;
     if (!job || ++job->unused <= most_unused_warnings)
         uses_.context.say(Notice::Level::warning, trial, "a report was not used: " + why);
 }
