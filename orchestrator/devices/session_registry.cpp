@@ -217,7 +217,9 @@ std::vector<SessionReservations> read_sessions() {
 
 bool has_grown(const std::vector<DeviceReservation>& now, const std::vector<DeviceReservation>& before) {
     return !std::equal(now.begin(), now.end(), before.begin(), before.end(),
-                       [](const DeviceReservation& a, const DeviceReservation& b) { return a.reserved <= b.reserved; });
+                       [](const DeviceReservation& a, const DeviceReservation& b) {
+                           return a.device == b.device && a.reserved <= b.reserved && a.cores <= b.cores;
+                       });
 }
 
 }  // namespace hpo

@@ -35,7 +35,7 @@ struct SessionReservations {
     std::string waits;                       ///< why a trial waits for memory that others use; empty if none does
 };
 
-/// Returns true if more is reserved on a device than before, or if the devices are others.
+/// Returns true if more memory or cores are reserved on a device than before, or if the devices are others.
 bool has_grown(const std::vector<DeviceReservation>& now, const std::vector<DeviceReservation>& before);
 
 class SessionRegistry {

@@ -208,6 +208,13 @@ TEST(HasGrown, IfMoreIsReservedOnADeviceOrTheDevicesAreOthers) {
     now[1].reserved = 6;
     EXPECT_TRUE(has_grown(now, before));
     EXPECT_TRUE(has_grown(before, {}));
+    now = before;
+    now[0].cores = 2;
+    EXPECT_TRUE(has_grown(now, before));
+    EXPECT_FALSE(has_grown(before, now));
+    now = before;
+    now[1].device = "GPU-2";
+    EXPECT_TRUE(has_grown(now, before));
 }
 
 }  // namespace
