@@ -6,17 +6,13 @@ namespace hpo {
 
 Machine MachineView::for_trials() const {
     std::vector<WorkerIndex> workers;
-    std::optional<WorkerIndex> reusable;
     for (std::size_t i = 0; i < pool_.workers().size(); ++i) {
         const Worker& worker = pool_.workers()[i];
         if (worker.spent) continue;  // without a reservation: its memory is in use like others'
-        if (!worker.idle())
-            workers.push_back(static_cast<WorkerIndex>(i));
-        else if (!reusable)
-            reusable = static_cast<WorkerIndex>(i);
+        if (!worker.idle()) workers.push_back(static_cast<WorkerIndex>(i));
     }
     std::erase_if(workers, [&](WorkerIndex index) { return !pool_.at(index).greeted; });
-    Machine machine = context_.parts.machine(workers, reusable);
+    Machine machine = context_.parts.machine(workers, pool_.idle_to_reuse());
     health_.remove_given_up(machine);
     health_.set_cooling_aside(machine, context_.now());
     return machine;

@@ -223,9 +223,10 @@ void WorkerPool::end_on_device(int device, const std::string& reason) {
 }
 
 void WorkerPool::end_idle_but_one(const std::string& reason) {
-    bool first = true;
-    for (std::size_t index = 0; index < workers_.size(); ++index)
-        if (workers_[index].idle() && !std::exchange(first, false)) end(static_cast<WorkerIndex>(index), reason);
+    const Known::Workers idle = known_.idle;  // end() changes the set
+    const auto kept = idle_to_reuse();
+    for (const WorkerIndex index : idle)
+        if (index != kept) end(index, reason);
 }
 
 void WorkerPool::end_silent() {
@@ -314,6 +315,11 @@ std::optional<WorkerIndex> WorkerPool::first_on(Side side, const Known::Workers&
         return is_host(at(index).device) == (side == Side::host);
     });
     return found == workers.end() ? std::nullopt : std::optional(*found);
+}
+
+std::optional<WorkerIndex> WorkerPool::idle_to_reuse() const {
+    const auto reachable = std::ranges::find_if(known_.idle, [this](WorkerIndex index) { return at(index).reachable; });
+    return reachable == known_.idle.end() ? first(known_.idle) : std::optional(*reachable);
 }
 
 std::int64_t WorkerPool::with_trials() const {

@@ -126,7 +126,7 @@ class WorkerPool {
     void end(WorkerIndex index, const std::string& reason, AttemptId culprit = {});
     void end_all(const std::string& reason);
     void end_on_device(int device, const std::string& reason);
-    /// Ends all idle workers except the first, whose memory counts as free already.
+    /// Ends all idle workers except idle_to_reuse(), whose memory counts as free already.
     void end_idle_but_one(const std::string& reason);
     /// Ends workers that have sent nothing for `resources.progress_timeout`, and those that have not released an ended
     /// trial in time.
@@ -162,6 +162,8 @@ class WorkerPool {
     /// Returns the number of workers on the host that have not exited.
     [[nodiscard]] std::int64_t on_host() const;
     /// Returns the number of workers with a trial.
+    /// Returns the idle worker that the next trial would take: the first that can be reached, else the first.
+    [[nodiscard]] std::optional<WorkerIndex> idle_to_reuse() const;
     [[nodiscard]] std::int64_t with_trials() const;
     /// Returns true if an idle worker can answer ask_plan().
     [[nodiscard]] bool any_idle_to_ask() const { return !known_.answers_idle.empty(); }

@@ -203,5 +203,13 @@ TEST_F(Pool, OneIdleWorkerStaysWhereMemoryIsWanted) {
     EXPECT_THAT(executor_.terminated, ElementsAre(1));
 }
 
+TEST_F(Pool, TheIdleWorkerThatStaysIsOnAHostThatAnswers) {
+    greet(0), greet(1);
+    pool_.set_reachable(0, false);
+    EXPECT_EQ(pool_.idle_to_reuse(), 1);
+    pool_.end_idle_but_one("memory");
+    EXPECT_THAT(executor_.terminated, ElementsAre(0));
+}
+
 }  // namespace
 }  // namespace hpo
