@@ -103,6 +103,7 @@ void Engine::tick() {
         attempts_.measure();
         devices_.set_lost_aside();
         worker_ends_.diagnose_pending();
+        starts_.find_unreachable();
         placement_.look_again();  // other programs may have freed memory
     });
 }

@@ -33,7 +33,6 @@ void TrialStarts::warm_up() {
 void TrialStarts::start_trials() {
     is_read_ = false;
     unanswered_.clear();
-    find_unreachable();
     while (may_start_more()) {
         const PlacementDecision decision = find_work();
         if (!act_on(decision) && !look_further(decision)) return;
@@ -85,11 +84,12 @@ bool TrialStarts::look_further(const PlacementDecision& decision) {
 /// Of several hosts, some may not answer at the moment.
 void TrialStarts::find_unreachable() {
     if (!has_reading_ || reading_.hosts.size() < 2) return;
+    const Machine now = uses_.machine.devices();
     const auto& workers = uses_.pool.workers();
     for (std::size_t index = 0; index < workers.size(); ++index)
         if (workers[index].state != Worker::State::empty) {
-            const auto host = static_cast<std::size_t>(host_of(machine(), workers[index].device));
-            uses_.pool.set_reachable(static_cast<WorkerIndex>(index), machine().hosts[host].usable);
+            const auto host = static_cast<std::size_t>(host_of(now, workers[index].device));
+            uses_.pool.set_reachable(static_cast<WorkerIndex>(index), now.hosts[host].usable);
         }
 }
 

@@ -44,6 +44,8 @@ class TrialStarts {
     /// Starts trials one after the other while some fit. Reads the machine again after each, as each changes the free
     /// resources.
     void start_trials();
+    /// Takes in which hosts do not answer. Call it once a second.
+    void find_unreachable();
     /// Begins the trial that is reserved for a worker, which has sent its hello.
     void worker_ready(WorkerIndex index, const from_worker::Hello& hello);
     /// Takes in a worker's answer to `plan`: the requirements of a trial, or why it cannot be trained.
@@ -65,7 +67,6 @@ class TrialStarts {
     bool act_on(const PlacementDecision& decision);
     bool look_further(const PlacementDecision& decision);
     [[nodiscard]] bool may_launch() const;
-    void find_unreachable();
     void choose_backends();
     [[nodiscard]] PlacementLimits limits();
     void keep_cores_for_devices(PlacementLimits& limits);

@@ -386,6 +386,21 @@ TEST_F(SilentHost, KeepsNoWorkerFromStartingElsewhere) {
     EXPECT_EQ(play->started_on.back(), std::vector<int>{on_host(0)});
 }
 
+TEST_F(SilentHost, IsLookedForOnceASecondAndNotInEachRound) {
+    begin(1, 4, 2);
+    ASSERT_EQ(plan(0).trial, 1);
+    play->ready(1, {"plan"});
+    ASSERT_EQ(plan(1).trial, 2);
+    const int before = play->readings;
+    for (int round = 0; round < 10; ++round) {
+        play->engine->proposal_ready();
+        play->engine->end_round();
+    }
+    EXPECT_EQ(play->readings, before) << "all workers are busy";
+    play->tick();
+    EXPECT_GT(play->readings, before);
+}
+
 /// Two hosts with an accelerator each, on each of which a trial runs.
 class SilentHostWithDevice : public OneStore {
    protected:

@@ -63,7 +63,7 @@ class Played {
                                    .ledger = ledger_,
                                    .executor = executor,
                                    .clock = clock,
-                                   .machine = [this](auto, auto) { return machine; },
+                                   .machine = [this](auto, auto) { return ++readings, machine; },
                                    .usage = [this](auto measured) { return used(measured); },
                                    .worker =
                                        [this](WorkerIndex, auto devices) {
@@ -142,6 +142,7 @@ class Played {
     StudyRecord stored_record() const { return ledger_.stored_record(); }
 
     Machine machine;
+    int readings = 0;                        ///< of the machine
     std::map<WorkerIndex, Footprint> holds;  ///< measured memory of the workers
     PlayedExecutor executor;
     ManualClock clock;
