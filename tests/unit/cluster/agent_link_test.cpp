@@ -85,7 +85,7 @@ class FalseSrun : public ::testing::Test {
         std::filesystem::create_directories(folder_);
         std::ofstream(folder_ / "events", std::ios::binary)
             << encode(Opening{stream_version, version}) << encode(FromAgent(from_agent::Notice{false, "hello"}));
-        std::ofstream(folder_ / "srun") << "#!/bin/sh\ncat " << (folder_ / "events") << "\nexec cat >"
+        std::ofstream(folder_ / "srun") << "#!/bin/sh\ncat " << (folder_ / "events") << "\nexec 3>&1\nexec cat >"
                                         << (folder_ / "orders") << '\n';
         std::filesystem::permissions(folder_ / "srun", std::filesystem::perms::owner_all);
         ::setenv("PATH", (folder_.string() + ":" + path_).c_str(), 1);
