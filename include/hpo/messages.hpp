@@ -98,7 +98,7 @@ struct Plan {
     std::uint64_t data_seed = 0;
     bool explain_data = false;  ///< asks for PlanAnswer::data
 };
-/// The state of a trial at the last step that its earlier attempts have reported.
+/// The state of a trial at the last step that its earlier attempts have reported; step 0: they have reported none.
 struct Done {
     std::int64_t step = 0;
     std::optional<std::int64_t> iteration;
@@ -116,7 +116,9 @@ struct Run {
     bool test = false;            ///< evaluate the kept weights on the test split at the end
     std::string save;             ///< write the kept weights to this safetensors file at the end; empty not to
     std::string log;              ///< file to which a worker with several trials appends this trial's lines
-    std::optional<Done> done;     ///< with `resume`, the steps that were reported before
+    /// With `resume` in a study, the steps that are stored of earlier attempts. A checkpoint of a later one is not
+    /// used.
+    std::optional<Done> done;
 };
 enum class Action { go_on, stop, pause };
 struct Decision {  ///< the answer to a report

@@ -30,8 +30,9 @@ to_worker::Run run_message(const EngineContext& context, AttemptId id, Params pa
     // hpo-worker and the clients that come with hpo make the folder themselves.
     run.folder = parts.checkpoints(id.trial, worker.checkpoints && parts.study.script()).string();
     run.resume = id.attempt > 1;
-    if (const auto& curve = context.trial(id.trial).curve; run.resume && !curve.empty())
-        run.done = to_worker::Done{curve.back().step, curve.back().iteration, curve.back().seconds};
+    if (const auto& curve = context.trial(id.trial).curve; run.resume)
+        run.done = curve.empty() ? to_worker::Done{}
+                                 : to_worker::Done{curve.back().step, curve.back().iteration, curve.back().seconds};
     if (worker.slots > 1) run.log = parts.log_file(id.trial).string();
     return run;
 }

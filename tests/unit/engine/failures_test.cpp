@@ -131,6 +131,17 @@ TEST_F(ReadyWorker, AResumedAttemptReceivesTheEarlierReports) {
     EXPECT_EQ(second->done->iteration, 100);
 }
 
+TEST_F(ReadyWorker, AResumedAttemptIsToldThatNoStepIsStored) {
+    // Otherwise its worker would go on from a checkpoint whose steps a loss of power has taken.
+    ASSERT_TRUE(play.executor.take<to_worker::Run>(0));
+    play.exit(0, SIGKILL);
+    play.ready(0);
+    const auto second = play.executor.take<to_worker::Run>(0);
+    ASSERT_TRUE(second && second->resume && second->done);
+    EXPECT_EQ(second->done->step, 0);
+    EXPECT_FALSE(second->done->seconds);
+}
+
 /// Runs trials that each report `steps` steps in one second and then fail.
 void fail(Played& play, WorkerIndex index, AttemptId id, std::int64_t steps, const std::string& message) {
     for (std::int64_t step = 1; step <= steps; ++step) play.report(index, id, step, 0.5);
