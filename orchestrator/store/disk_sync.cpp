@@ -21,6 +21,8 @@ namespace {
 /// The shortest time between the starts of two synchronisations unless a caller waits, so that trials that end every
 /// millisecond do not keep the disk and a core busy.
 constexpr std::chrono::milliseconds pause{10};
+/// The longest delay of a synchronisation that request_soon() has asked for.
+constexpr std::chrono::milliseconds lazy_pause{250};
 
 }  // namespace
 
@@ -37,6 +39,15 @@ void DiskSync::request(std::int64_t count) {
     std::unique_lock lock(mutex_);
     if (count <= requested_) return;
     requested_ = count;
+    changed_.notify_all();
+    if (!thread_.joinable()) thread_ = start_thread("hpo-disk", [this] { work(); });
+    if (!thread_.joinable() && !failed_) synchronise(lock);
+}
+
+void DiskSync::request_soon() {
+    std::unique_lock lock(mutex_);
+    if (soon_) return;
+    soon_ = std::chrono::steady_clock::now() + lazy_pause;
     changed_.notify_all();
     if (!thread_.joinable()) thread_ = start_thread("hpo-disk", [this] { work(); });
     if (!thread_.joinable() && !failed_) synchronise(lock);
@@ -69,7 +80,9 @@ void DiskSync::work() {
     std::unique_lock lock(mutex_);
     std::chrono::steady_clock::time_point next;
     for (;;) {
-        changed_.wait(lock, [this] { return ends_ || (requested_ > reached_ && !failed_); });
+        const auto counted = [this] { return requested_ > reached_ && !failed_; };
+        changed_.wait(lock, [&] { return ends_ || counted() || (soon_ && !failed_); });
+        if (!ends_ && !counted()) changed_.wait_until(lock, *soon_, [&] { return ends_ || counted(); });
         if (!ends_) changed_.wait_until(lock, next, [this] { return ends_ || waiting_ > 0; });
         if (ends_) return;
         next = std::chrono::steady_clock::now() + pause;
@@ -80,6 +93,7 @@ void DiskSync::work() {
 /// Releases the lock while the disk works.
 void DiskSync::synchronise(std::unique_lock<std::mutex>& lock) {
     const std::int64_t written = requested_;  // later requests are for the next synchronisation
+    soon_.reset();
     lock.unlock();
     const auto done = synchronise_();
     lock.lock();

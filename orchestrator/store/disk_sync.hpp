@@ -2,6 +2,7 @@
 // covers all data written before it began.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -29,6 +30,9 @@ class DiskSync {
     /// Requests that the first `count` writes reach the disk, within about 10 ms. Returns at once; if the system has no
     /// thread left, synchronises first.
     void request(std::int64_t count);
+    /// Requests that all that was written so far reaches the disk within about 250 ms, so that writes many times a
+    /// second share a synchronisation. Counts no write. Returns at once.
+    void request_soon();
     /// Returns the number of writes known to be on the disk. Fails permanently after a failed synchronisation.
     [[nodiscard]] Result<std::int64_t> reached() const;
     /// Requests the first `count` writes, and returns when they are on the disk.
@@ -46,7 +50,8 @@ class DiskSync {
     std::condition_variable changed_;
     std::int64_t requested_ = 0;
     std::int64_t reached_ = 0;
-    int waiting_ = 0;  ///< threads
+    std::optional<std::chrono::steady_clock::time_point> soon_;  ///< when a synchronisation begins at the latest
+    int waiting_ = 0;                                            ///< threads
     std::optional<Error> failed_;
     std::function<void()> listener_;
     bool ends_ = false;

@@ -275,10 +275,12 @@ class SqliteStore final : public Store {
         summary_.ended(written.ok());
         if (!written) return written;
         result_log_.add(ends_);
+        const bool steps = std::ranges::any_of(waiting_, [](const Waiting& one) { return one.row.kind == kind_step; });
         waiting_.clear();
         marks_.clear();
         ends_.clear();
         if (counts_.results > 0) sync_.request(counts_.results);
+        if (steps) sync_.request_soon();  // a checkpoint that is written after its step may reach the disk by itself
         return written;
     }
 

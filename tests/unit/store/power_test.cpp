@@ -67,6 +67,20 @@ TEST(DiskSync, OneSynchronisationDoesForAllThatWasWrittenBeforeItBegan) {
     EXPECT_EQ(gate.arrived(), 2);
 }
 
+TEST(DiskSync, WhatIsRequestedSoonSharesASynchronisation) {
+    Gate gate;
+    DiskSync sync([&]() -> Result<void> { return gate.pass(), Result<void>{}; });
+    for (int write = 0; write < 100; ++write) sync.request_soon();
+    gate.wait_for(1);
+    EXPECT_EQ(*sync.reached(), 0);
+    sync.request_soon();  // its write may not be part of the first one
+    gate.open();
+    gate.wait_for(2);
+    gate.open();
+    EXPECT_TRUE(sync.wait(0));
+    EXPECT_EQ(gate.arrived(), 2);
+}
+
 TEST(DiskSync, SeveralThreadsMayMakeTheFirstRequest) {
     for (int round = 0; round < 200; ++round) {
         DiskSync sync([]() -> Result<void> { return {}; });
@@ -176,6 +190,18 @@ TEST_F(Power, EveryResultThatIsSaidToBeOnTheDiskComesBackWithAllBeforeIt) {
         ASSERT_TRUE(store->settle());  // so that no copy is made during the check
         EXPECT_EQ(after_the_loss().size(), static_cast<std::size_t>(3 * trial));
     }
+}
+
+TEST_F(Power, AStepReachesTheDiskWithoutAResultAfterIt) {
+    const auto store = open();
+    ASSERT_TRUE(store->set_source("study: lost"));
+    ASSERT_TRUE(store->append(event::Proposed{1, {}, {}}));
+    gated_ = true;
+    ASSERT_TRUE(store->append(event::Reported{1, 1, {.step = 1}}));
+    gate_.wait_for(1);
+    gate_.open(2);
+    ASSERT_TRUE(store->append(end_of(1)));
+    ASSERT_TRUE(store->settle());
 }
 
 TEST_F(Power, EventsOfAKilledSessionAreOnTheDiskBeforeTheNextOneReportsThem) {
