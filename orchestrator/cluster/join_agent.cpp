@@ -107,8 +107,9 @@ class JoiningAgent {
         const bool is_new = fresh && fresh->key != file_.key;
         const std::string cure = turned_away_ ? ""
                                  : nobody_listens_
-                                     ? "; its session is over: hpo run " + shell_word(file_.study) +
-                                           " --listen begins another one, and writes this file anew"
+                                     ? "; if its session is over, hpo run " + shell_word(file_.study) +
+                                           " --listen begins another one and writes this file anew; if it runs, it "
+                                           "must listen where this host reaches it (--listen ADDRESS:PORT)"
                                      : "; this host must reach one of these addresses: hpo run --listen ADDRESS:PORT "
                                        "chooses it";
         give_up_unless(!turned_away_ || is_new, "cannot join " + file_.study + ": " + tried_ + cure);

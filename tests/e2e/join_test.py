@@ -283,7 +283,7 @@ class Words(JoinCase):
         self.assertIn("interrupted while it waited for the agents of hosts that join", self.ended(child, 130))
         self.assertFalse((self.folder / "runs/several").exists())
         self.hpo("agent", "--join", "copy.json", "--wait", "0s", status=2)
-        self.assertRegex(self.error, r"127.0.0.1 port \d+: nobody listens there; its session is over: hpo run several --listen begins another")
+        self.assertRegex(self.error, r"127.0.0.1 port \d+: nobody listens there; if its session is over, hpo run several --listen begins another")
 
     def test_an_agent_that_is_ended_before_it_joined_says_so_by_its_status(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:
