@@ -8,7 +8,7 @@
 
 namespace hpo {
 
-inline constexpr std::int64_t updates_of_an_epoch = 100;    ///< that small data keep, down to `smallest_auto_batch`
+inline constexpr std::int64_t updates_of_an_epoch = 100;    ///< kept for small data, down to `smallest_auto_batch`
 inline constexpr std::int64_t smallest_auto_batch = 16;     ///< smaller batches leave the machine idle
 inline constexpr std::int64_t largest_auto_batch = 256;     ///< from here on the machine is used well
 inline constexpr std::int64_t enough_updates_in_all = 500;  ///< with fewer updates a model is hardly trained

@@ -1,7 +1,7 @@
 // Splits CSV into records as RFC 4180 defines it: records end with CRLF or LF, fields are separated by commas, and a
-// field with commas, quotes or ends of lines in it stands in double quotes, with each quote inside doubled. Stricter
-// than most readers, since what they guess is wrong in silence: a quote in the middle of a bare field, or text after a
-// closing quote, is an error. A byte order mark is skipped, and so are empty lines.
+// field with commas, quotes or ends of lines in it stands in double quotes, with each quote inside doubled. It is
+// stricter than most readers, whose guesses can be wrong without notice: a quote in the middle of a bare field, or text
+// after a closing quote, is an error. A byte order mark is skipped, and so are empty lines.
 #pragma once
 
 #include <algorithm>
@@ -58,14 +58,14 @@ class CsvReader {
     CsvDialect dialect_;
     std::string ends_of_bare_;  ///< characters that may end a field without quotes
     State state_ = State::field_start;
-    std::string text_;               ///< of the fields of this record, one after the other
-    std::vector<std::size_t> ends_;  ///< in text_, of the fields that are complete
+    std::string text_;               ///< the texts of this record's fields, one after the other
+    std::vector<std::size_t> ends_;  ///< the ends of the complete fields in text_
     std::vector<std::string_view> fields_;
-    bool any_quoted_ = false;  ///< in this record: an empty line has none
-    std::int64_t line_ = 1;    ///< that is read
+    bool any_quoted_ = false;  ///< true if this record has a quoted field, which an empty line has not
+    std::int64_t line_ = 1;    ///< the line being read, from 1
     std::int64_t record_line_ = 1;
-    std::int64_t quote_line_ = 1;  ///< where the last quoted field began
-    std::size_t mark_ = 0;         ///< bytes of a byte order mark that have been seen
+    std::int64_t quote_line_ = 1;  ///< the line on which the last quoted field began
+    std::size_t mark_ = 0;         ///< bytes of a byte order mark seen so far
     bool begun_ = false;
 };
 
@@ -73,7 +73,7 @@ inline Result<void> CsvReader::feed(std::string_view text) {
     while (!begun_ && !text.empty()) {
         if (text.front() != byte_order_mark[mark_]) {
             begun_ = true;
-            // What looked like the beginning of a mark was text.
+            // The bytes taken for the beginning of a byte order mark were text.
             for (std::size_t i = 0; i < mark_; ++i)
                 if (auto taken = take(byte_order_mark[i]); !taken) return taken;
             break;

@@ -21,9 +21,9 @@
 
 namespace hpo {
 
-/// How a session ended.
+/// The way a session ended.
 enum class SessionEnd {
-    none,         ///< it has not ended, or an earlier version of hpo has stored its end
+    none,         ///< the session has not ended, or an earlier version of hpo has stored its end
     finished,     ///< no trial is left to run
     out_of_time,  ///< the time budget is used up
     interrupted,  ///< the user, or the end of the terminal, has ended it
@@ -36,7 +36,7 @@ inline constexpr std::array<std::string_view, 6> session_end_names{"none",      
 
 constexpr std::string_view to_text(SessionEnd end) { return session_end_names[static_cast<std::size_t>(end)]; }
 
-/// What Git knows of the folder in which trials run.
+/// The state of the Git repository in which trials run.
 struct CodeState {
     std::string commit;   ///< empty: no repository, or a session of hpo 0.2
     std::string branch;   ///< empty: none

@@ -58,7 +58,7 @@ struct PlanAnswer {
 };
 struct Started {
     AttemptId id;
-    std::int64_t from_step = 0;  ///< last step in the checkpoint from which the trial resumes; 0 if it starts anew
+    std::int64_t from_step = 0;  ///< last step in the checkpoint from which the trial resumes; 0: from the start
     std::string data{};          ///< fingerprint of its data; empty if the worker does not tell
 };
 struct Reported {

@@ -9,8 +9,8 @@
 
 namespace hpo {
 
-/// Returns an Error if there is something else than a regular file at the path, or at the end of the link there.
-/// Nothing at all is fine.
+/// Returns an Error if the path, or the end of a link there, is something other than a regular file. A path at which
+/// nothing exists is no error.
 inline Result<void> check_regular(const std::filesystem::path& file) {
     std::error_code ignored;
     const auto refused = [&](const char* what) {

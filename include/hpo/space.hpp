@@ -34,7 +34,7 @@ struct Dimension {
     Role role = Role::none;
     std::optional<Value> prior = {};  ///< the value that is expected to be good; absent: all alike
     std::optional<double> spread =
-        {};  ///< how far good ones lie from it: a standard deviation, as a share of the range
+        {};  ///< the distance of good values from `prior`: a standard deviation, as a share of the range
     /// Expressions of other parameters that bound the range within [low, high], such as "width / 2"; empty if fixed.
     std::string low_of = {}, high_of = {};
 

@@ -21,8 +21,8 @@
 namespace hpo {
 
 struct Standing {
-    std::vector<double> losses;  ///< an objective; smaller is better, whatever the direction
-    double violation = 0;        ///< of all constraints together, each as a share of its bound; 0: all are kept
+    std::vector<double> losses;  ///< one for each objective; smaller is better, also where the objective is maximized
+    double violation = 0;        ///< the sum over all constraints, each as a share of its bound; 0: all are kept
 
     [[nodiscard]] bool feasible() const { return violation <= 0; }
     bool operator==(const Standing&) const = default;
@@ -90,12 +90,13 @@ inline bool dominates(const Standing& a, const Standing& b) {
     return better;
 }
 
-/// Indices of those that none dominates, ascending by the first loss, at most all. Where no trial keeps the
-/// constraints, these are the ones of the least violation. Its cost: n log n, and n times the size of the front.
+/// Returns the indices of the standings that none dominates, ascending by the first loss, at most all. Where no trial
+/// keeps the constraints, these are the standings with the smallest violation. Takes time in n log n, and in n times
+/// the size of the front.
 inline std::vector<std::size_t> pareto_front(const std::vector<Standing>& standings) {
     std::vector<std::size_t> order(standings.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    // Whatever dominates a standing comes before it in this order.
+    // A dominating standing comes before the dominated one in this order.
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         const Standing &x = standings[a], &y = standings[b];
         return x.violation != y.violation ? x.violation < y.violation : x.losses < y.losses;

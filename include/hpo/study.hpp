@@ -63,8 +63,8 @@ struct Budget {
 };
 
 struct Policy {
-    /// Smaller batches are refused. Absent: `auto`, as many samples as auto_batch_size (batch_size.hpp) allows; of a
-    /// script, whose data are unknown, 256.
+    /// Smaller batches are refused. Absent: `auto`, the batch size of auto_batch_size (batch_size.hpp); 256 for a
+    /// script, whose data are unknown.
     std::optional<std::int64_t> min_batch_size;
     bool scaled = true;  ///< `regularization: scaled|off`; true if priors depend on the batch size
 };
@@ -77,7 +77,7 @@ struct DeclaredFootprint {
     std::int64_t gpus = 1;                     ///< number of devices on which one trial computes
 };
 
-/// The jobs of Slurm that `hpo run --on slurm` submits. What is absent is left to Slurm, unless the field says
+/// The jobs of Slurm that `hpo run --on slurm` submits. An absent value is left to Slurm, unless the field says
 /// otherwise.
 struct SlurmJob {
     std::string partition, account, qos;  ///< empty: Slurm's default

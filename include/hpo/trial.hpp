@@ -98,7 +98,7 @@ struct Allocation {
 /// The time from the start of an attempt's worker, or the attempt's launch in a running one, to its first report.
 struct StartUp {
     double seconds = 0;
-    std::int64_t steps = 0;  ///< that were trained in this time; 0 if nothing was measured
+    std::int64_t steps = 0;  ///< steps trained in this time; 0 if nothing was measured
 
     /// Returns the seconds before the first step, if a step takes `pace` seconds.
     [[nodiscard]] double before_steps(double pace) const {
