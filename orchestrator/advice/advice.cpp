@@ -87,8 +87,8 @@ class Adviser {
     /// The parts of a step. The rest that the calibration does not explain is the cost of each update.
     void explain(const DeviceCalibration& device, const TrainingOption& now, const StepTime& predicted, double step) {
         const double rest = std::max(0.0, step - predicted.seconds());
-        // The optimizer passes over all weights in each update, so that this part of the memory's time is a cost of
-        // updates as well. It is what half as many updates save twice over.
+        // The optimizer passes over all weights in each update, so this part of the memory's time is a cost of updates
+        // as well: half as many updates save half of it.
         double passes = 0;
         for (const TrainingOption& option : facts_.options) {
             if (option.backend != now.backend || option.work.precision != now.work.precision) continue;

@@ -23,7 +23,7 @@ enum class Bound {
     unknown,
     data,      ///< waiting for data
     cpu,       ///< the host's cores, of which more is asked than there is
-    launches,  ///< the start of operations, and all else that each update costs whatever its size
+    launches,  ///< the start of operations, and all other costs of an update that do not depend on its size
     memory,    ///< moving memory
     compute,   ///< matrix products
 };
@@ -47,17 +47,17 @@ struct StudyFacts {
     bool native = true;
     bool on_device = false;
     std::int64_t at_once = 1;
-    double cores = 1;            ///< that its trials may use
+    double cores = 1;            ///< cores that its trials may use
     double busy = 1;             ///< share of the workers' time in which they trained steps
     std::optional<double> step;  ///< seconds of a step of the typical trial, in the study
     TelemetrySummary telemetry;
     std::vector<DeviceCalibration> devices;
     std::vector<TrainingOption> options;        ///< the first one is the typical trial as it is
-    std::optional<std::int64_t> largest_batch;  ///< that fits and is known to work
+    std::optional<std::int64_t> largest_batch;  ///< the largest batch size that fits and is known to work
     std::string largest_batch_limit;      ///< the limit that the next larger one meets; empty: none larger was tried
     std::vector<std::string> refused;     ///< measurements that cannot be used, a sentence each
-    FoundConcurrency found_at_once;       ///< what `parallel: auto` found for such trials on this machine
-    std::optional<std::int64_t> threads;  ///< of a trial of a script: as its study sets them; absent: not known
+    FoundConcurrency found_at_once;       ///< the result of `parallel: auto` for trials of this kind on this machine
+    std::optional<std::int64_t> threads;  ///< threads of a script's trial, as its study sets them; absent: not known
     std::string threads_key;              ///< the study's key that sets them
     std::optional<std::int64_t> loaders;  ///< loader processes of a trial; absent: not known
     std::string loaders_key;
@@ -66,10 +66,10 @@ struct StudyFacts {
 /// A change of the study.
 struct Change {
     std::vector<std::pair<std::string, std::string>> keys;  ///< dotted key and value as YAML
-    std::string group;                                      ///< of the option; empty: it is none
-    std::optional<double> gain;                             ///< how many times as much work a second; absent: not known
-    std::string basis;                                      ///< "measured", "predicted from the calibration", ...
-    std::string why;                                        ///< a sentence
+    std::string group;                                      ///< the group of the option; empty: it has none
+    std::optional<double> gain;  ///< the factor by which work per second grows; absent: not known
+    std::string basis;           ///< "measured", "predicted from the calibration", ...
+    std::string why;             ///< a sentence
 };
 
 struct Advice {
@@ -82,8 +82,9 @@ struct Advice {
 /// A change is given if it gains a tenth at least.
 Advice advise(const StudyFacts& facts);
 
-/// Returns the largest number from `fits` (which does) to `most` for which `refuses` returns an empty text, and what it
-/// says of the next larger one; the text is empty if `most` fits. What is refused is refused for all larger numbers.
+/// Returns the largest number from `fits` (which does) to `most` for which `refuses` returns an empty text, and the
+/// text of `refuses` for the next larger one; the text is empty if `most` fits. A number above a refused one must be
+/// refused, too.
 std::pair<std::int64_t, std::string> largest_that_fits(std::int64_t fits, std::int64_t most,
                                                        const std::function<std::string(std::int64_t)>& refuses);
 

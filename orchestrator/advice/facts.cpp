@@ -85,7 +85,7 @@ StudyFacts facts_of(const StudySnapshot& snapshot, const MeasuredStudy& measured
     const ScriptWorker* script = study.script();
     if (!script) return facts;
 
-    // How many threads a script's trial has is its study's to say, else what hpo set for it.
+    // The number of threads of a script's trial is set by its study, or else by hpo.
     const auto& own = script->environment.own;
     facts.threads_key = script->environment.tuned ? "worker.environment.OMP_NUM_THREADS" : "worker.environment";
     if (const auto found = own.find("OMP_NUM_THREADS"); found != own.end() && found->second)

@@ -1,5 +1,5 @@
-// Collects the facts that an advice rests on: its record, the telemetry, the calibrations of this machine, and what
-// the worker says or is measured to do with other configurations.
+// Collects the facts for advice: the study's record, the telemetry, the calibrations of this machine, and the worker's
+// answers and measurements for other configurations.
 #pragma once
 
 #include <memory>

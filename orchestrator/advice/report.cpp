@@ -14,7 +14,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Returns the seconds of the whole search with a change. Nothing if its gain is not known, or it cannot be simulated.
+/// Returns the duration of the whole search, in seconds, with a change; nothing if the gain is not known or the search
+/// cannot be simulated.
 std::optional<PredictedRange> search_time(const MeasuredStudy& measured, const std::vector<PriorStudy>& priors,
                                           const StepLaw& law, const Change& change) {
     if (!change.gain) return std::nullopt;
