@@ -25,7 +25,7 @@ struct Split {
 
 }  // namespace
 
-/// The trials of a forest, a row each, and what is left of their values.
+/// The trials of a forest, a row each, with the residuals of their values.
 struct BoostedTrees::Rows {
     std::size_t dimensions = 0;
     std::vector<std::uint8_t> bins;  ///< by trial, then by dimension
@@ -42,7 +42,7 @@ struct BoostedTrees::Drawn {
 
 namespace {
 
-/// What trials with the same bin of a dimension have in common.
+/// The sum and the number of the residuals of the trials in one bin of a dimension.
 struct BinSum {
     double sum = 0;
     std::size_t count = 0;

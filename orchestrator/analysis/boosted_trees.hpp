@@ -67,8 +67,8 @@ class BoostedTrees {
              int depth);
 
     std::vector<std::size_t> bins_;
-    double base_ = 0;        ///< the mean of the trials, which the first tree is fitted to the differences from
-    double least_gain_ = 0;  ///< what smaller splits gain is rounding
+    double base_ = 0;        ///< the mean of the trials; the first tree is fitted to the differences from it
+    double least_gain_ = 0;  ///< splits with a smaller gain are rounding errors
     std::vector<Tree> trees_;
     std::vector<Leaf> leaves_;  ///< the leaves of all trees
 };

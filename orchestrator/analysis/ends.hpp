@@ -2,7 +2,7 @@
 // (stopping/curve_model.hpp), with a deviation that is large where curves in this study have not proved predictive.
 // Where too few trials reached the end to predict any, their values at an earlier step stand for the ends.
 //
-// Of a large study a sample is analysed: more trials take longer, and tell next to nothing more.
+// A sample of a large study is analysed: more trials take longer and add next to nothing to the results.
 #pragma once
 
 #include <map>
@@ -18,13 +18,13 @@ namespace hpo::analysis {
 /// The share of a value below which a difference is none.
 inline constexpr double rounding = 1e-12;
 
-/// So many of the trials that have ended are analysed at most.
+/// The most ended trials that are analysed.
 constexpr std::size_t most_analysed = 4000;
 /// The same for `hpo show`, which answers at once.
 constexpr std::size_t most_analysed_at_once = 1000;
 
-/// Returns the numbers of the trials that are analysed, in ascending order: all, or where more than `most` have ended
-/// so many of those, drawn by the study's seed.
+/// Returns the numbers of the trials that are analysed, in ascending order: all ended trials, or `most` of them, drawn
+/// by the study's seed, where more have ended.
 std::vector<std::int64_t> analysed_trials(const Study& study, const StudyRecord& record,
                                           std::size_t most = most_analysed);
 
@@ -43,10 +43,10 @@ struct Ends {
         predicted = 0,
         left_out =
             0;  ///< numbers of trials; stopped ones are left out where too few trials reached the end to predict any
-    std::int64_t lost = 0;        ///< those of `trained` that failed or diverged
+    std::int64_t lost = 0;        ///< trials of `trained` that failed or diverged
     std::int64_t drawn_from = 0;  ///< ended trials from which those analysed were drawn; 0: all are analysed
     /// Above 0: too few trials reached the end to predict any, and `of` has their values at this step, the last one
-    /// that nine tenths of the trials have reached. Those stopped earlier are left out.
+    /// that nine tenths of the trials have reached. Trials stopped earlier are left out.
     std::int64_t at_step = 0;
     std::int64_t reached = 0;  ///< trials that have reached `at_step`
 };
@@ -56,12 +56,12 @@ struct Ends {
 /// from those possible, and each by its own deviation.
 Ends ends_of(const Study& study, const StudyRecord& record, std::uint64_t draw = 0, std::size_t most = most_analysed);
 
-/// How well early values tell the order of the ends, where a rule relies on them: the share of the pairs of trials
-/// trained to their end whose order at `step` was that of their ends. 0.5 is chance. These trials were chosen among all
-/// by their early values, so they are more alike than all are.
+/// The reliability of early values where a rule relies on them: the share of the pairs of trials trained to their end
+/// that were in the same order at `step` as at their ends. 0.5 is chance. These trials were chosen among all by their
+/// early values, so they are more alike than all are.
 struct Agreement {
     std::int64_t step = 0;    ///< the first at which the rule stopped a trial
-    std::int64_t trials = 0;  ///< those trained to their end
+    std::int64_t trials = 0;  ///< trials trained to their end
     double share = 0;
 };
 /// Returns the agreement for each rule that stopped trials, among those that are analysed. Empty if fewer than eight
@@ -84,7 +84,7 @@ struct Cost {
     double about = 0;          ///< the estimate: how much better than the study's best trial it might have ended, or 0
 };
 /// Returns the cost of each rule that stopped trials. Empty if fewer than five trials were trained to their end.
-/// Those that are analysed must have whole curves in `record`.
+/// Analysed trials must have whole curves in `record`.
 std::map<std::string, Cost> cost_of_stopping(const Study& study, const StudyRecord& record,
                                              std::size_t most = most_analysed);
 

@@ -44,9 +44,9 @@ struct Variance {
 constexpr std::size_t fewest_trials = 16;
 constexpr int many_splits = 24, few_splits = 8;
 
-/// Analyses the trials. The result depends only on the arguments. Requires at least `fewest_trials` trials.
-/// Pairs are found only `with_pairs`, as they take most of the time. Averages over so many `splits` of the trials, and
-/// of each random half of them over a quarter as many.
+/// Analyses the trials. The result depends only on the arguments. Requires at least `fewest_trials` trials. Pairs are
+/// found only `with_pairs`, as they take most of the time. Averages over `splits` random splits of the trials, and for
+/// each random half of the trials over a quarter as many.
 Variance analyse(const BinnedTrials& trials, std::uint64_t seed, bool with_pairs = true, int splits = many_splits);
 
 }  // namespace hpo::analysis

@@ -88,8 +88,8 @@ double middle_of_space(const BinnedTrials& trials, std::uint64_t seed) {
 }
 
 /// Caps values that are far worse than the middle of the space. Otherwise a single failed trial would dominate the
-/// variance. Returns false if all values are equal. Scales what is left to 0 to 1, so that squares are finite and that
-/// a capped value counts the same however large it was.
+/// variance. Returns false if all values are equal. Scales the values to 0 to 1, so that squares are finite and a
+/// capped value counts the same however large it was.
 bool bound_worst(BinnedTrials& trials, std::uint64_t seed) {
     std::vector<double>& values = trials.values;
     const double best = *std::min_element(values.begin(), values.end()), middle = middle_of_space(trials, seed);
@@ -272,7 +272,7 @@ std::string trials_text(const std::vector<std::int64_t>& trials) {
 
 void find_next(const Study& study, const StudyRecord& record, const std::vector<const TrialRecord*>& order,
                const Repeats& repeats, Importance& made) {
-    if (!study.objective.further.empty()) return;  // What one objective does not depend on, another may.
+    if (!study.objective.further.empty()) return;  // A parameter without effect on one objective may affect another.
     for (const AtBound& at : made.bounds)
         if (!at.final)
             made.next.push_back("let " + at.name + " go " + (at.upper ? "above " : "below ") + to_text(at.bound) +
@@ -298,7 +298,7 @@ void find_next(const Study& study, const StudyRecord& record, const std::vector<
     };
     double largest = 0;
     for (const Effect& effect : made.effects) largest = std::max(largest, effect.all.share);
-    // What explains nothing at an early step may explain much at the end.
+    // A parameter without effect at an early step may explain much at the end.
     if (made.tells() && made.explained >= 0.5 && made.ends.at_step == 0)
         for (const Effect& effect : made.effects)
             if (effect.all.share + 2 * effect.all.deviation < 0.05 * std::max(1 - largest, 0.01) &&

@@ -70,7 +70,7 @@ struct Importance {
 /// The findings about repeats of the best trials on other seeds.
 struct Repeats {
     std::optional<double> deviation;  ///< one standard deviation; absent if they do not vary, or if there are none
-    std::int64_t of_best = 0;         ///< how often the best trial was trained again
+    std::int64_t of_best = 0;         ///< number of repeats of the best trial
 };
 
 /// Analyses a study. `record` must have whole curves and parameters of those trials that analysed_trials() returns, and
