@@ -25,15 +25,15 @@ struct ComputeLoad {
         std::vector<Trial> trials;
     };
     std::vector<double> cores;    ///< when each core of the hosts has nothing more to do
-    std::vector<Device> devices;  ///< that may be used
+    std::vector<Device> devices;  ///< the devices that may be used
 };
 
 /// A trial that is to be given the host or an accelerator.
 struct TrialToPlace {
-    double steps = 0;  ///< that it is still to take
+    double steps = 0;  ///< steps left to train
     bool may_use_host = true, may_use_device = true;
     std::string fusion_key;              ///< on an accelerator; empty if it is not known
-    std::optional<Footprint> on_device;  ///< that it needs there, if that is known
+    std::optional<Footprint> on_device;  ///< the footprint on an accelerator; absent: not known
     /// Returns the seconds of a step on a device, or on the host; nothing if they cannot be predicted.
     std::function<std::optional<double>(int device, const StepSharing& sharing)> step;
 };

@@ -78,7 +78,7 @@ std::filesystem::path calibration_file(const std::filesystem::path& cache, std::
 /// Returns the measurements stored for this machine. Returns nothing if there is no file, or if the file is damaged or
 /// comes from another machine, which happens with a shared home folder.
 std::optional<KeptCalibration> load_calibration(const std::filesystem::path& file, std::string_view machine);
-/// Returns the measurements that are stored in the folder `cache` for a device of this machine, read. Nothing where
+/// Reads the measurements of a device of this machine that are stored in the folder `cache`. Returns nothing where
 /// there are none (see above), or where `cache` is empty. `host` and `cpu` are the machine's name and its CPU's.
 std::optional<DeviceCalibration> kept_calibration(const std::filesystem::path& cache, const std::string& host,
                                                   const std::string& cpu, const std::string& device,

@@ -1,5 +1,5 @@
-// Keeps what sessions have found about the number of trials at once, per machine, device and kind of trial. It lies
-// beside the calibrations (calibration.hpp).
+// Keeps the number of trials at once that sessions have found best, per machine, device and kind of trial. The file
+// lies beside the calibrations (calibration.hpp).
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Compares predicted durations of steps with what was then measured, and corrects later predictions by the ratio. Pure.
+// Compares predicted durations of steps with their measurements, and corrects later predictions by the ratio. Pure.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct PredictedAndMeasured {
 /// The factor for later trials of the same kind on the same device.
 struct StepCorrection {
     double factor = 1;
-    std::int64_t trials = 0;  ///< that it follows from; 0: none, and the factor is 1
+    std::int64_t trials = 0;  ///< number of trials from which the factor follows; 0: none, and the factor is 1
 };
 
 /// Returns the median of measured over predicted of the trials, the later half of which counts alone if they are more

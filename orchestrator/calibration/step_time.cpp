@@ -30,7 +30,7 @@ double layers_of(const Params& params) {
     return whole_or(params, "depth", 2) + 1;
 }
 
-/// Returns operations per second of a product of so many operations, or 0 if no product was measured.
+/// Returns the operations per second of a product with `flops` operations; 0 if no product was measured.
 double product_rate(const DeviceCalibration& device, const std::string& precision, double flops) {
     std::map<double, double> rates;  // log of the rate by log of the number of operations; the fastest shape counts
     for (const MeasuredProduct& product : device.products) {

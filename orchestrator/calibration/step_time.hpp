@@ -44,7 +44,7 @@ double fusing_gain(const DeviceCalibration& device, const std::string& precision
 /// The other trials on a trial's GPU.
 struct StepSharing {
     std::int64_t others = 0;  ///< trials that train there
-    std::int64_t fused = 0;   ///< of them, those in the same worker
+    std::int64_t fused = 0;   ///< the trials among `others` that train in the same worker
 };
 
 /// Returns the duration of a step on a GPU that other trials use too. They share the device's products and memory
