@@ -1,4 +1,4 @@
-// hpo check: explains what a study will do on this machine, before it runs.
+// hpo check: explains before a run how a study will use this machine.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>

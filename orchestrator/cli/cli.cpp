@@ -38,8 +38,8 @@ bool is_command(std::string_view name) {
     return std::ranges::any_of(command_table(), [&](const Command& command) { return command.name == name; });
 }
 
-/// Returns a message about the first option that the command does not have. Returns an empty text if it has all of
-/// them, so that the usage error must have another cause.
+/// Returns a message about the first option that the command does not have. Returns an empty text if it has all
+/// options; the usage error must have another cause then.
 std::string unknown_option(const CLI::App& app, int argc, char** argv, int first) {
     std::vector<std::string> names;
     for (const CLI::Option* option : app.get_options())

@@ -31,7 +31,7 @@ struct Compared {
     Objective objective;
     TrialRecord trial;
     std::string steps;     ///< "13/20"
-    Params configuration;  ///< what the study fixes, and the trial's parameters
+    Params configuration;  ///< the fixed values of the study and the trial's parameters
 };
 
 Compared read(const std::string& argument) {

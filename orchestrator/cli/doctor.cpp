@@ -1,4 +1,4 @@
-// hpo doctor: examines the installation, and says what is missing and what cures it. It changes nothing.
+// hpo doctor: examines the installation, and reports missing parts and their cures. It changes nothing.
 #include <CLI/App.hpp>
 #include <memory>
 

@@ -8,8 +8,8 @@
 
 namespace hpo {
 
-/// Shows samples in place on a terminal and otherwise as lines. A silent view shows nothing. It is used with --json,
-/// and with a program, which writes to the terminal itself.
+/// Shows samples in place on a terminal and otherwise as lines. A silent view shows nothing; it serves --json, and
+/// programs that write to the terminal themselves.
 class LiveSamples {
    public:
     explicit LiveSamples(bool silent);

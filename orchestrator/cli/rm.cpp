@@ -72,7 +72,7 @@ void remove(const Doomed& study) {
     std::error_code problem;
     fs::rename(study.folder.path, aside, problem);
     if (problem) throw Fatal(study.folder.path.string() + ": " + problem.message());
-    fs::remove(aside / "study.db", problem);  // what is left after a kill is no study
+    fs::remove(aside / "study.db", problem);  // without study.db, a folder left after a kill is no study
     if (!problem) fs::remove_all(aside, problem);
     if (problem) throw Fatal(aside.string() + ": the study is gone, but this folder is left: " + problem.message());
     print("removed " + printable(study.folder.path.string()) + '\n');

@@ -108,12 +108,12 @@ int run_command(const RunArguments& arguments) {
         throw Fatal(outcome->reason, outcome->signal ? exit_status_of(outcome->signal) : 1);
     }
     if (notifier) notify_end(*notifier, study, folder, *outcome);
-    if (!output_problem.empty()) return 1;  // which it has said
+    if (!output_problem.empty()) return 1;  // the problem has already been printed
     return conclude(arguments, study, folder, *outcome, own_job && slurm::is_job_of(folder));
 }
 
-/// In a job, where nobody jumps to the location of an error, all errors begin with "hpo: ", by which slurm/job_log
-/// finds them.
+/// Prefixes all errors with "hpo: " in a job, where no reader jumps to the location of an error; slurm/job_log finds
+/// errors by this prefix.
 int run_anywhere(const RunArguments& arguments) {
     try {
         return run_command(arguments);

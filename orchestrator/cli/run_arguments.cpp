@@ -27,7 +27,7 @@ constexpr std::array key_options{KeyOption{"--trials", "budget.trials", &RunArgu
                                  KeyOption{"--backend", "resources.backend", &RunArguments::backend},
                                  KeyOption{"--seed", "seed", &RunArguments::seed}};
 
-constexpr const char* listen_anywhere = "0.0.0.0:0";  ///< what --listen means without a value
+constexpr const char* listen_anywhere = "0.0.0.0:0";  ///< the address that --listen has without a value
 
 /// Rejects `--trials --fresh`, which lacks the value of --trials. Returns the error, or an empty text.
 std::string refuse_option_as_value(const std::string& value) {

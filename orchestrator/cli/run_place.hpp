@@ -1,4 +1,5 @@
-// Where hpo run runs the trials of a study: on this machine, on several hosts, or in a job of Slurm that it submits.
+// Chooses where `hpo run` runs the trials of a study: on this machine, on several hosts, or in a job of Slurm that it
+// submits.
 #pragma once
 
 #include <optional>
@@ -15,7 +16,7 @@ namespace hpo {
 struct RunPlace {
     bool in_a_job = false;                      ///< a job that is submitted and followed
     std::vector<cluster::Address> hosts = {};   ///< empty: this machine, or none but those that join
-    std::optional<cluster::ListenAt> listen{};  ///< where agents may join the session; nothing: they may not
+    std::optional<cluster::ListenAt> listen{};  ///< address where agents may join the session; absent: they may not
 
     /// Returns true if this process runs the trials on this machine alone.
     [[nodiscard]] bool here() const { return !in_a_job && hosts.empty() && !listen; }

@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the study file without links; empty: the study is given by its name. Throws Fatal for what a job cannot
-/// read, such as a pipe of this process.
+/// Returns the study file without links; empty: the study is given by its name. Throws Fatal for a file that a job
+/// cannot read, such as a pipe of this process.
 std::string study_file_of(const std::string& argument) {
     std::error_code failed;
     const auto type = fs::status(argument, failed).type();

@@ -1,4 +1,4 @@
-// hpo run --on slurm: submits a job and follows it, and what it does within a job.
+// hpo run --on slurm: submits a job and follows it; within a job, runs the study.
 #pragma once
 
 #include <optional>

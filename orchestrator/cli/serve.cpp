@@ -118,7 +118,7 @@ int serve_command(const ServeArguments& arguments) {
     int signal = 0;
     while (signal == 0) signal = foreground.wait(Seconds{3600});
     const int status = signal == SIGINT ? 0 : exit_status_of(signal);
-    // Nobody waits for the page of a large study that is being made.
+    // The server ends without waiting for the page of a large study that is being made.
     std::thread([status] {
         std::this_thread::sleep_for(std::chrono::milliseconds(300));
         ::_exit(status);

@@ -1,4 +1,4 @@
-// hpo simulate: predicts how long a study takes, on this or other hardware, from what its trials were measured to cost.
+// hpo simulate: predicts the duration of a study, on this or other hardware, from the measured costs of its trials.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>

@@ -86,7 +86,7 @@ page::Json LiveDocument::of(const StudySnapshot& snapshot) {
         machine_ = page::machine();
     }
     if (const std::int64_t ended = count_ended(snapshot.record); ended != ended_) {
-        StudySnapshot apart = snapshot_or_fail(snapshot.folder);  // whose steps are forgotten again
+        StudySnapshot apart = snapshot_or_fail(snapshot.folder);  // a copy, since its steps are not kept
         importance_ = importance_json(apart, most_steps);
         ended_ = ended;
     }

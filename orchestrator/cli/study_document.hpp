@@ -12,7 +12,7 @@ namespace hpo {
 /// the snapshot. Throws Fatal if something cannot be read.
 page::Json study_document(StudySnapshot& snapshot);
 
-/// Makes the document of a study again and again while it runs: reads only what is new, asks Git once, and computes the
+/// Makes the document of a study repeatedly while it runs: reads only new events, asks Git once, and computes the
 /// importance of parameters when further trials have ended, unless they have very many steps. Leaves the snapshot
 /// without further steps.
 class LiveDocument {
@@ -20,7 +20,7 @@ class LiveDocument {
     page::Json of(const StudySnapshot& snapshot);
 
    private:
-    static constexpr std::int64_t most_steps = 50'000;  ///< that are analysed: some 50 MB
+    static constexpr std::int64_t most_steps = 50'000;  ///< steps that are analysed at most: some 50 MB
 
     page::KeptParts kept_;
     std::int64_t ended_ = -1;  ///< trials, when `importance_` was computed; -1: never
