@@ -24,7 +24,7 @@ struct DeviceActivity {
     std::optional<double> power_limit;         ///< watts that the driver enforces
     std::optional<double> temperature;         ///< degrees Celsius
     std::optional<double> clock;               ///< of the multiprocessors, in MHz
-    std::optional<bool> throttled;             ///< whether power or heat lowers the clock
+    std::optional<bool> throttled;             ///< true if power or heat lowers the clock
     std::optional<double> received, sent;      ///< bytes a second over PCIe
 };
 
@@ -39,7 +39,7 @@ struct DeviceReading {
     std::string platform;              ///< OpenCL's name of its driver; empty for a device that OpenCL does not list
     std::int64_t memory = 0;           ///< installed; the driver's own needs count as used
     std::optional<std::int64_t> used;  ///< absent if the driver does not report it
-    bool unified = false;              ///< whether it shares the host's memory
+    bool unified = false;              ///< true if it shares the host's memory
     bool cpu = false;                  ///< a CPU that OpenCL offers (PoCL); used only if a study names it
     /// Memory by process; absent where the driver hides it. Processes of other containers may be missing.
     std::optional<std::vector<DeviceProcess>> processes;
@@ -56,7 +56,7 @@ struct DeviceReadings {
     /// everything works, also where there is no GPU and no library.
     std::string problem;
     double age = 0;      ///< seconds since the devices were read
-    bool stale = false;  ///< whether later readings failed; these are the last good ones then
+    bool stale = false;  ///< true if later readings failed; these are the last good ones then
 };
 
 }  // namespace hpo

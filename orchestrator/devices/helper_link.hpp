@@ -23,7 +23,7 @@ class HelperLink {
     /// Starts a helper for `library`, nvml or opencl. Returns an empty string, or why it could not be started.
     std::string start(const std::filesystem::path& program, const char* library);
 
-    /// Whether a helper was started and neither killed nor found to have ended.
+    /// Returns true if a helper was started and neither killed nor found to have ended.
     [[nodiscard]] bool running() const { return static_cast<bool>(socket_); }
     /// The descriptor to poll for answers; -1 if no helper runs.
     [[nodiscard]] int fd() const { return socket_.get(); }
@@ -39,13 +39,13 @@ class HelperLink {
 
     void kill();
 
-    /// Whether the previous helper has ended. A helper that is stuck in the kernel may take long to die.
+    /// Returns true if the previous helper has ended. A helper that is stuck in the kernel may take long to die.
     bool reaped();
 
    private:
     pid_t pid_ = 0;  ///< not reaped yet; 0 if there is none
     Descriptor socket_;
-    bool closed_ = false;  ///< whether the helper has closed the socket
+    bool closed_ = false;  ///< true if the helper has closed the socket
     LineSplitter lines_{1 << 20};
 };
 

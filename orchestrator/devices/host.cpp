@@ -28,8 +28,8 @@ struct Installed {
     std::int64_t available = 0;
 };
 
-/// By sysinfo(), for a machine without /proc. What is available leaves out cached pages of files, which the kernel
-/// could reclaim.
+/// Reads the installed memory with sysinfo(), for a machine without /proc. The available memory leaves out cached pages
+/// of files, which the kernel could reclaim.
 Installed installed_by_sysinfo() {
     struct sysinfo info {};
     if (::sysinfo(&info) != 0) return {};
@@ -187,8 +187,9 @@ Host read_host(const fs::path& root) {
     return host;
 }
 
-/// A group that may have all memory, or has no limit (the largest number of pages there is), limits nothing: what it
-/// uses is not asked for, which costs the kernel more than all else that is read here.
+/// Returns the control groups that limit memory. A group that may have all memory, or has no limit (the largest number
+/// of pages there is), limits nothing; its usage is not read, which would cost the kernel more than all other readings
+/// here.
 std::vector<fs::path> memory_groups(const fs::path& root) {
     const std::int64_t installed = installed_memory(root).all;
     std::vector<fs::path> groups = control_groups(root, "memory");

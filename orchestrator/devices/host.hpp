@@ -13,8 +13,8 @@ namespace hpo {
 
 struct Host {
     std::vector<int> cpus;    ///< CPUs of the affinity mask, ascending; never empty
-    double cores = 1;         ///< as many of them as the control group's quota allows; at least 1
-    std::int64_t memory = 0;  ///< most bytes it can have: installed memory, or the control group's limit
+    double cores = 1;         ///< the number that the control group's quota allows; at least 1
+    std::int64_t memory = 0;  ///< the most bytes available: installed memory, or the control group's limit
     /// Processes and threads that the control group still allows (pids.max); absent if there is no limit.
     std::optional<std::int64_t> processes;
     std::string cpu_name;  ///< "AMD EPYC 9B14"; "unknown CPU" where the kernel does not name it
@@ -31,16 +31,16 @@ std::vector<std::filesystem::path> control_groups(const std::filesystem::path& r
 /// none. Finding them takes longer than reading how much memory is free.
 std::vector<std::filesystem::path> memory_groups(const std::filesystem::path& root = "/");
 
-/// Returns the bytes that could be allocated now without swapping: MemAvailable, or what is left to one of `groups` if
-/// that is less. `groups` are memory_groups(), perhaps as of a moment ago.
+/// Returns the bytes that could be allocated now without swapping: MemAvailable, or the memory left to one of `groups`
+/// if that is less. `groups` are memory_groups(), perhaps as of a moment ago.
 std::int64_t available_memory(const std::filesystem::path& root, std::span<const std::filesystem::path> groups);
 std::int64_t available_memory(const std::filesystem::path& root = "/");
 
 /// Returns the bytes of physical memory that a process holds, including all shared pages; 0 if it is gone.
 std::int64_t resident_memory(std::int64_t pid, const std::filesystem::path& root = "/");
 
-/// Returns the same, but with the process's part of shared pages only; nothing where the kernel does not report it. It
-/// is slow: the kernel walks all pages of the process.
+/// Returns the same, but with the process's part of shared pages only; nothing where the kernel does not report it. The
+/// reading is slow: the kernel walks all pages of the process.
 std::optional<std::int64_t> proportional_memory(std::int64_t pid, const std::filesystem::path& root = "/");
 
 /// Returns for each root the processes of its tree: itself and all whose chain of parents leads to it; empty if it is
@@ -54,8 +54,8 @@ std::vector<std::int64_t> tree_memory(std::span<const std::vector<std::int64_t>>
                                       const std::filesystem::path& root = "/");
 std::vector<std::int64_t> tree_memory(std::span<const std::int64_t> roots, const std::filesystem::path& root = "/");
 
-/// Whether the kernel has the device files through which programs reach a GPU. This is cheap, whereas asking OpenCL
-/// loads every driver.
+/// Returns true if the kernel has the device files through which programs reach a GPU. This is cheap, whereas asking
+/// OpenCL loads every driver.
 bool has_gpu_file(const std::filesystem::path& root = "/");
 
 /// The machine's network name.

@@ -52,7 +52,7 @@ class Source {
         }
     }
 
-    /// Whether there is neither a first reading nor a first failure yet.
+    /// Returns true if there is neither a first reading nor a first failure yet.
     [[nodiscard]] bool pending() const { return !answered_ && trouble_.empty(); }
     [[nodiscard]] int fd() const { return link_.fd(); }
     [[nodiscard]] const char* name() const { return name_; }
@@ -90,7 +90,7 @@ class Source {
                 if (known == first_.end())
                     first_.push_back(device);
                 else if (device.ecc_errors && known->ecc_errors && *device.ecc_errors < *known->ecc_errors)
-                    known->ecc_errors = device.ecc_errors;  // it was reset
+                    known->ecc_errors = device.ecc_errors;  // the device was reset
             }
             if (!std::exchange(answered_, true)) patience_ = options_.patience;
             taken_ = now;
@@ -125,8 +125,8 @@ class Source {
 
     std::vector<DeviceReading> first_;  ///< the first reading of each device
     DeviceReadings last_;               ///< the last good readings
-    bool answered_ = false;             ///< whether `last_` is set
-    bool fresh_ = false;                ///< whether `last_` answers the last question
+    bool answered_ = false;             ///< true if `last_` is set
+    bool fresh_ = false;                ///< true if `last_` answers the last question
     Seconds taken_{0};
     std::string trouble_;
 };

@@ -15,7 +15,7 @@
 namespace hpo {
 
 struct DeviceNotice {
-    bool warning = false;  ///< whether a problem has begun; otherwise one is over
+    bool warning = false;  ///< true if a problem has begun; otherwise one is over
     std::string text;      ///< one sentence
 };
 
@@ -26,7 +26,7 @@ class DeviceMonitor {
    public:
     struct Options {
         std::filesystem::path program;  ///< `hpo`, which is executed as the helper
-        bool opencl = false;            ///< whether OpenCL's devices are listed too, once, at the start
+        bool opencl = false;            ///< true if OpenCL's devices are listed too, once, at the start
         Seconds every{1};               ///< between two readings
         /// Limit for the first answer: a sleeping driver of eight GPUs takes up to ten seconds to wake up.
         Seconds patience_at_first = first_wait();
@@ -43,8 +43,8 @@ class DeviceMonitor {
     DeviceMonitor& operator=(DeviceMonitor&&) = delete;
 
     /// Takes the first reading: waits until it has arrived or failed, or `patience_at_first` is over. `now` is the
-    /// caller's time as in poll(). If that takes longer than a second, `on_wait` is called once with a text that says
-    /// what is waited for.
+    /// caller's time as in poll(). If that takes longer than a second, `on_wait` is called once with a text that names
+    /// the driver being waited for.
     void start(Seconds now, const std::function<void(const std::string&)>& on_wait = {});
 
     /// Takes answers that have arrived, asks again when it is time, and restarts helpers. Never blocks and never fails.

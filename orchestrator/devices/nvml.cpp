@@ -100,7 +100,8 @@ const char* cure(int code) {
     }
 }
 
-/// Whether this process is in a pid namespace: there the driver lists no processes, or only those of the namespace.
+/// Returns true if this process is in a pid namespace: there the driver lists no processes, or only those of the
+/// namespace.
 bool own_process_numbers() {
     char name[64] = {};
     return ::readlink("/proc/self/ns/pid", name, sizeof name - 1) > 0 && std::strcmp(name, "pid:[4026531836]") != 0;

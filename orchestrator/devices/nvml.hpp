@@ -13,7 +13,7 @@ namespace hpo {
 /// Environment variable with the path of the library, where it is not in the usual place.
 inline constexpr const char* nvml_variable = "HPO_NVML_LIBRARY";
 
-/// Whether this machine runs NVIDIA's driver (or `nvml_variable` is set), so that the library should be there.
+/// Returns true if this machine runs NVIDIA's driver (or `nvml_variable` is set), so that the library should be there.
 bool nvidia_driver_expected();
 
 /// Returns a sentence if this machine has an NVIDIA GPU but no NVIDIA driver; otherwise an empty text. `root` is
@@ -25,8 +25,8 @@ class Nvml {
     /// Loads the library that `nvml_variable` names, or libnvidia-ml.so.1. The error names the cure.
     static Result<Nvml> load();
 
-    /// Reads every device that this user may see. A device that does not answer is listed as lost with what is known of
-    /// it, perhaps its index only.
+    /// Reads every device that this user may see. A device that does not answer is listed as lost with its known
+    /// properties, perhaps its index only.
     DeviceReadings read();
 
    private:

@@ -22,8 +22,8 @@ Result<std::vector<DeviceReading>> select_devices(const DeviceReadings& readings
                                                   const std::optional<std::string>& visible = std::nullopt);
 
 /// Returns the bytes of the device that other processes than `ours` use. `ours` are the pids of our trials' process
-/// trees. Where the driver hides memory by process, our part is taken to be `our_bytes`, which is what we have reserved
-/// there. Returns 0 if the driver does not report how much is used.
+/// trees. Where the driver hides memory by process, our part is taken to be `our_bytes`, our reservations there.
+/// Returns 0 if the driver does not report how much is used.
 std::int64_t used_by_others(const DeviceReading& device, std::span<const std::int64_t> ours, std::int64_t our_bytes);
 
 /// Returns the bytes of the device that `ours` use; nothing where the driver hides memory by process.

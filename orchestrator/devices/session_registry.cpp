@@ -22,8 +22,8 @@ constexpr std::size_t most_bytes = 256 * 1024;  // of a session's file
 constexpr int longest_lock_ms = 100;
 constexpr const char *lock_ending = ".lock", *ending = ".json", *temporary_suffix = ".new";
 
-/// Opens the folder, and fails if it is not this user's alone. Files are looked up in the opened folder, whatever
-/// happens to its name afterwards.
+/// Opens the folder, and fails if it is not this user's alone. Files are looked up in the opened folder, even if it is
+/// renamed afterwards.
 Result<Descriptor> open_folder(bool make) {
     const std::string path = registry_folder().string();
     if (make && ::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
@@ -45,7 +45,7 @@ Descriptor open_plain(int folder, const std::string& name) {
     return file;
 }
 
-/// Whether `name` is still the open file: a reader may have taken it for a dead session's and removed it.
+/// Returns true if `name` is still the open file: a reader may have taken it for a dead session's and removed it.
 bool still_named(int folder, const Descriptor& file, const std::string& name) {
     struct stat open {
     }, named{};

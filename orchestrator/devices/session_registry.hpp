@@ -54,7 +54,8 @@ class SessionRegistry {
     /// have decided. The lock is held until it is destroyed. Waits at most a tenth of a second, because the holder may
     /// be suspended, and returns an empty descriptor then; the caller goes on without the lock.
     [[nodiscard]] Descriptor lock() const;
-    /// Whether the folder was removed ($XDG_RUNTIME_DIR goes away at logout): other sessions do not see this one then.
+    /// Returns true if the folder was removed ($XDG_RUNTIME_DIR goes away at logout): other sessions do not see this
+    /// one then.
     [[nodiscard]] bool lost() const;
 
     SessionRegistry(SessionRegistry&&) noexcept = default;

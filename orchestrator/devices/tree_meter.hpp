@@ -26,7 +26,8 @@ struct TreeReading {
 /// Not thread-safe.
 class TreeMeter {
    public:
-    /// `clock` measures the budget. It is the thread's own time, so that a loaded machine does not use it up.
+    /// `clock` measures the budget. It should be the thread's CPU time, so that load on the machine does not
+    /// use the budget up.
     explicit TreeMeter(const Clock& clock, std::filesystem::path root = "/") : clock_(clock), root_(std::move(root)) {}
 
     /// Reads /proc once for all trees. Then reads shares, first of processes without one, then the oldest ones, until
