@@ -68,15 +68,15 @@ struct Finding {
     std::string subject;  ///< "cuBLAS", "GPU 0"
     Health health = Health::well;
     std::string text;
-    std::string follows;  ///< from what is not well; may be empty
-    std::string cure;     ///< a command, or what else to do; empty where `text` has it, or where there is none
+    std::string follows;  ///< the consequence of the finding; may be empty
+    std::string cure;     ///< a command or another remedy; empty where `text` has it, or where there is none
 };
 
 struct Diagnosis {
     std::vector<Finding> findings;
     std::vector<std::string> devices;  ///< on which trials can train: "cpu", "cuda 0", "opencl 1"
 
-    /// Whether hpo can train here: no finding is wrong.
+    /// Returns true if hpo can train here: no finding is wrong.
     [[nodiscard]] bool can_train() const;
 };
 

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_ready_studies = 100;
 
-/// Returns the folder, or the innermost folder around it that exists: what is to be written goes there.
+/// Returns the folder, or the innermost existing folder around it, in which files will be written.
 fs::path existing_part(fs::path folder) {
     std::error_code ignored;
     while (!fs::exists(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
@@ -132,7 +132,7 @@ Installation examine() {
     here.store = store_facts();
     here.cache = cache_facts();
     here.python = python_facts(programs.python);
-    const auto worker = OneWorker::start(Study{}, programs, {});  // it trains a small trial before it is ready
+    const auto worker = OneWorker::start(Study{}, programs, {});  // the worker trains a small trial before it is ready
     if (!worker) {
         here.worker_problem = worker.error().message;
         return here;

@@ -1,5 +1,5 @@
-// What this machine has, as hpo devices and hpo doctor show it: cores, memory, GPUs, the sessions that use them, and
-// the libraries that the native worker finds.
+// Reads the equipment of this machine for hpo devices and hpo doctor: cores, memory, GPUs, the sessions that use them,
+// and the libraries that the native worker finds.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct MachineReading {
     std::int64_t available = 0;  ///< bytes of host memory that are free
     DeviceReadings readings;
     std::string problem;               ///< why GPUs could not be read; empty if they could
-    nlohmann::ordered_json libraries;  ///< as worker_json() returns it; null where nobody asked the worker
+    nlohmann::ordered_json libraries;  ///< as worker_json() returns it; null if the worker was not asked
     std::vector<SessionReservations> sessions;
     std::vector<std::int64_t> ours;  ///< process ids of all processes of all sessions
     std::int64_t our_memory = 0;     ///< host memory that they use, in bytes
@@ -37,15 +37,15 @@ bool has_cuda_device(const MachineReading& machine);
 nlohmann::ordered_json worker_json(const char* option);
 
 struct LibraryProblem {
-    std::string library;  ///< cuda, nvrtc, nvrtc_builtins or cublas
+    std::string library;  ///< the consequence for the native worker if it is missing
     std::string follows;  ///< what the native worker does without it
     std::string problem;  ///< why it cannot be used
 };
 
-/// Returns the CUDA libraries of such an object that are missing. None for null.
+/// Returns the CUDA libraries that are missing in the object of `--libraries`. None for null.
 std::vector<LibraryProblem> cuda_problems(const nlohmann::ordered_json& libraries);
 
-/// The sum of what the running sessions have reserved and use on one device.
+/// The sums of the running sessions' reservations and usage on one device.
 struct Reserved {
     std::int64_t bytes = 0, used = 0;  ///< of memory
     double cores = 0;
