@@ -21,9 +21,9 @@ void wake_on_signals();
 /// many requests before it reads the first answer. wake_on_signals() must have been called.
 class Conversation {
    public:
-    /// `store` is called after each batch of requests, before their answers are written. It must store what they have
-    /// changed. `in_place` returns false once the study's folder has been moved or removed.
-    /// `control` is served, too; null: the session has none.
+    /// `store` is called after each batch of requests, before their answers are written. It must store the changes that
+    /// they made. `in_place` returns false once the study's folder has been moved or removed. `control` is served, too;
+    /// null: the session has none.
     Conversation(Session& session, std::function<void()> store, std::function<bool()> in_place,
                  ControlPort* control = nullptr)
         : session_(session), store_(std::move(store)), in_place_(std::move(in_place)), control_(control) {}

@@ -52,10 +52,10 @@ class Session {
     /// of range or order.
     Result<Verdict> report(std::int64_t trial, std::int64_t step, Metrics values);
 
-    /// Ends a trial that has not ended, as stopped by the user. One that is running is no longer waited for; it ends
-    /// with its next report, which is kept and has the verdict `stop`, or with the session, or when the next session
-    /// starts after a kill. If its end is told before, it ends as told. Fails if there is no such trial, or if it has
-    /// ended.
+    /// Ends a trial that has not ended, as stopped by the user. A running trial is no longer waited for; it ends with
+    /// its next report, which is kept and has the verdict `stop`, or with the session, or when the next session starts
+    /// after a kill. If the program reports its end before, that end is stored. Fails if there is no such trial, or if
+    /// it has ended.
     Result<void> stop(std::int64_t trial);
     /// Hands out no more trials in this session; those that are handed out go on to their ends.
     void stop() { stopping_ = true; }
