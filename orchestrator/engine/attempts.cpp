@@ -12,8 +12,8 @@ namespace hpo {
 
 namespace {
 
-constexpr std::int64_t most_unused_warnings = 3;  // of an attempt, one for each report
-constexpr std::int64_t most_log_lines = 1000;     // that an attempt may send to the log
+constexpr std::int64_t most_unused_warnings = 3;  // per attempt, one for each report
+constexpr std::int64_t most_log_lines = 1000;     // log lines accepted from an attempt
 
 /// The message that starts an attempt.
 to_worker::Run run_message(const EngineContext& context, AttemptId id, Params params, const Worker& worker) {
@@ -230,7 +230,7 @@ void Attempts::measure() {
         const Worker& worker = uses_.pool.at(measured[i]);
         if (worker.shared) continue;
         Job& job = *uses_.pool.find(measured[i], worker.jobs.front().id);
-        // Readings from before it began show what the worker's last trial held.
+        // Readings from before the trial began show the memory of the worker's last trial.
         if (uses_.context.now() - job.begun < read_anew_after) {
             used[i].device_bytes = 0;
             if (worker.warm) used[i].host_bytes = 0;
@@ -276,8 +276,9 @@ std::string Attempts::about_remarks() const {
            " a remark on how it ended (hpo ls shows it as the reason)";
 }
 
-/// A report that makes no sense, or comes too late. Of a flood of them the user is given the number. Reports that were
-/// under way when the session ended are those of trials that go on with the next one.
+/// Warns of a report that cannot be used, because it makes no sense or comes too late. After `most_unused_warnings` of
+/// an attempt its end gives their number. Reports under way when the session ends are not mentioned: their trials
+/// resume in the next session.
 void Attempts::not_used(Job* job, std::int64_t trial, const std::string& why) {
     if (uses_.context.closing()) return;
     if (!job || ++job->unused <= most_unused_warnings)

@@ -63,7 +63,7 @@ class Attempts {
     void ended_by_worker(const Job& job, const from_worker::Finished& message, bool shared, bool on_device);
 
     Uses uses_;
-    bool data_differ_ = false;  ///< the user was warned of it
+    bool data_differ_ = false;  ///< the user was warned that the data differ
     std::int64_t remarks_ = 0;  ///< complete trials with a remark on their end
 };
 

@@ -14,8 +14,8 @@
 
 namespace hpo {
 
-/// The best `most` of the ended trials, without diverged and failed ones. With several objectives: the Pareto front,
-/// whatever its size.
+/// The best `most` of the ended trials, without diverged and failed ones. With several objectives: the whole Pareto
+/// front, of any size.
 class BestTrials {
    public:
     /// `most` absent: all trials, in any final state; 0: none.

@@ -28,7 +28,7 @@ std::optional<std::string> DeviceHealth::failed(int device, std::span<const std:
     ++faults.in_a_row;
     faults.trials.insert(trials.begin(), trials.end());
     if (faults.in_a_row < failures_allowed || faults.trials.size() < 2) {
-        cool_downs_[device] = now + Seconds(noticed_after);  // so that the next launch prefers another device
+        cool_downs_[device] = now + Seconds(noticed_after);  // makes the next launch prefer another device
         return std::nullopt;
     }
     return "failed " + std::to_string(faults.in_a_row) + " times in a row, under " +

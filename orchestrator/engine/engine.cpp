@@ -169,7 +169,7 @@ void Engine::forgive_own_delay() {
     last_tick_ = now;
 }
 
-/// Ends paused trials that no rule promotes any more, some per round. The study is over after the last of them.
+/// Ends paused trials that no rule promotes any more, `closed_at_once` per round. The study is over after the last one.
 void Engine::end_paused_trials() {
     const auto closed = context_.parts.ledger.close_paused(closed_at_once);
     for (const std::int64_t trial : closed) ends_.announce(trial);

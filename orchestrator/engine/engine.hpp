@@ -43,10 +43,10 @@ class Engine {
     /// Stores waiting steps as one transaction. Call it a few times a second.
     void flush();
 
-    /// Starts trials where they fit, stores the round's events, and answers workers. Call it soon after any other call
-    /// that changes the engine; one call covers many of them.
+    /// Starts trials where they fit, stores the round's events, and answers workers. Call it soon after other calls
+    /// that change the engine; one call covers many changes.
     void end_round();
-    /// Returns true if end_round() has put off work, so that no worker waits for long. Then call it again soon.
+    /// Returns true if end_round() has put off work, so that workers need not wait long. Call it again soon then.
     [[nodiscard]] bool has_more() const { return more_to_close_ && !context_.closing(); }
 
     /// Ends the session as interrupted, or `at_limit`: launches nothing, queues running trials again for the next

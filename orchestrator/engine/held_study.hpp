@@ -26,9 +26,9 @@ struct HeldStudy {
     std::string warm_start = {};  ///< trials of other studies that this one learns from, as stored text
 
     /// Locks the study and replays its ledger. Fails without a change if the sampler or a rule cannot be made, the
-    /// folder cannot be written, another process holds the study, or the database is damaged. `accepted` decides
-    /// whether the stored study may continue as this one. `warn` is called with warnings while the study is in use (a
-    /// database that another program has locked). `study` outlives the result.
+    /// folder cannot be written, another process holds the study, or the database is damaged. `accepted` returns an
+    /// error if the stored study may not continue as this one. `warn` is called with warnings while the study is in use
+    /// (a database that another program has locked). `study` outlives the result.
     static Result<std::unique_ptr<HeldStudy>> take(const Study& study, const StudyFolder& folder,
                                                    const Acceptance& accepted,
                                                    const std::function<void(const std::string&)>& warn);

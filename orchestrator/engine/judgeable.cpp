@@ -11,7 +11,7 @@ namespace hpo {
 
 namespace {
 
-/// The metric by which any trial may diverge, whatever its objective.
+/// The metric by which every trial may diverge, also with another objective.
 constexpr const char* loss_metric = "loss";
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Whether a trial can be judged by its steps. Pure.
+// Tests the steps of a trial: divergence, and metrics without which the trial cannot be judged. Pure.
 #pragma once
 
 #include <string>

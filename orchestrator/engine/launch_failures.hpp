@@ -22,9 +22,9 @@ class LaunchFailures {
         bool begins = false;              ///< the shortage has just begun: tell the user
         std::optional<std::string> over;  ///< the reason to end the session, if the shortage lasts too long
     };
-    /// Takes in a shortage, which is waited out with growing pauses. Time counts and not failures, as many workers fail
-    /// within a moment. The shortage may last while trials run (`working`); after ten minutes without one it ends the
-    /// session.
+    /// Takes in a shortage, which is waited out with growing pauses. Its duration counts and not the number of
+    /// failures, as many workers fail within a moment. The shortage may last while trials run (`working`); after ten
+    /// minutes without a running trial it ends the session.
     Shortage ran_short(const std::string& message, bool working, Seconds now);
 
     /// Takes in that a worker has sent its hello.

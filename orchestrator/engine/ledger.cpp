@@ -65,7 +65,7 @@ StoredEvent Ledger::store(const Event& event, bool waits) {
     return *std::move(added);
 }
 
-/// Takes in the outcome of a write: all entries are stored, or they wait for the next write and nobody may act on them.
+/// Takes in the outcome of a write: all entries are stored, or they wait for the next write and must not be acted on.
 void Ledger::stored(const Result<void>& outcome) {
     const bool entries = std::exchange(commit_due_, false);
     if (entries && !outcome) failure_ = outcome.error().message;
@@ -203,7 +203,7 @@ void Ledger::learn(const StoredEvent& stored) {
                    [&](const event::Finished& e) {
                        const TrialRecord& trial = record_.trial(e.trial);
                        set_queued(e.trial, false);
-                       if (unfinished_.erase(e.trial) == 0) return;  // it had ended, and its reason was amended
+                       if (unfinished_.erase(e.trial) == 0) return;  // an amended reason of a trial that had ended
                        marks_.ended(e.trial);
                        rules_.ended(trial);
                        restarts_.ended(trial);
@@ -247,7 +247,7 @@ void Ledger::seed_ended(const TrialRecord& trial) {
 void Ledger::session_started(event::SessionStarted session) {
     enter(std::move(session));
     marks_.replayed() ? stored(marks_.store_replayed()) : flush();
-    end_stopping();  // those that a killed session has left
+    end_stopping();  // trials that a killed session was stopping
 }
 
 void Ledger::session_ended(event::SessionEnded session) {

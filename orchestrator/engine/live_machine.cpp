@@ -201,7 +201,7 @@ std::int64_t LiveMachine::promised(const std::string& device, const DeviceReadin
 }
 
 std::vector<DeviceNotice> LiveMachine::poll(Seconds now) {
-    // Where the first reading found none, the user has been given the reason, and no further one is asked for.
+    // The study computes on the CPU if the first reading found no accelerator; no further readings are taken then.
     if (on_device()) monitor_.poll(now);
     memory_groups_ = memory_groups();
     return monitor_.take_notices();
@@ -312,7 +312,7 @@ std::vector<Footprint> LiveMachine::usage(std::span<const WorkerIndex> workers) 
     const std::vector<std::optional<TreeReading>> seen = watch_->latest(pids);
     std::vector<Footprint> used;
     for (std::size_t i = 0; const TreeReading& tree : read_trees(pids)) {
-        Footprint footprint{0, seen[i++] ? *tree.bytes : 0, 0};  // its root alone is not what it holds
+        Footprint footprint{0, seen[i++] ? *tree.bytes : 0, 0};  // unknown: the root alone is not the tree
         for (const std::string& id : devices_)
             if (const DeviceReading* reading = find(monitor_.latest(), id))
                 footprint.device_bytes =

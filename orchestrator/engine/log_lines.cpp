@@ -63,7 +63,7 @@ std::string log_line(const Study& study, const StudyRecord& record, const Stored
             [&](const event::Launched& e) {
                 const TrialRecord& trial = record.trial(e.trial);
                 const bool begun = e.attempt > 1 && !trial.curve.empty();
-                // Whether a script goes on from its steps is not known.
+                // A script may or may not resume from its last step; hpo cannot know.
                 const std::string verb = !begun            ? "started "
                                          : !study.script() ? "resumed after " + steps_text(study, trial.steps()) + " "
                                                            : "started again ";

@@ -23,9 +23,9 @@ class MachineView {
     [[nodiscard]] const Machine* unchanging() const {
         return health_.untroubled() ? context_.parts.fixed_machine : nullptr;
     }
-    /// Without regard to the workers: which devices there are, and which of them are usable.
+    /// Returns the devices and their usability, without regard to the workers.
     [[nodiscard]] Machine devices() const;
-    /// The device that a worker which is to plan is started on; nothing: none is usable.
+    /// Returns the device on which a worker that is to plan is started; nothing: none is usable.
     [[nodiscard]] std::optional<int> usable_device() const;
 
     [[nodiscard]] std::string id_of(int device) const;

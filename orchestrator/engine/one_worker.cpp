@@ -21,7 +21,7 @@ struct OneWorker::Impl {
     Interrupts signals{loop, [this](int number) { signal = number; }};
     std::int64_t slots = 1;
     std::string identity;
-    bool threads = false;  ///< it can compute with several
+    bool threads = false;  ///< true if the worker can compute with several threads
     std::function<void(const execution::Event&)> listener;
     std::unique_ptr<SessionExecutor> executor;
 

@@ -39,7 +39,7 @@ class PendingDiagnoses {
 
     /// Takes in the memory that other programs use.
     void read(const Machine& machine);
-    /// A diagnosis that can be made now, because its device is gone or its time has come. It is removed.
+    /// A diagnosis that can be made now, because its device is gone or its time has come.
     struct Due {
         PendingDiagnosis diagnosis;
         bool device_lost = false;

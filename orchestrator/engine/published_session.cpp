@@ -42,7 +42,7 @@ Result<void> PublishedSession::listen(const SessionExecutor& executor, HolderLoc
     if (!control) return Error{"no control socket: " + control.error().message};
     control_.emplace(*std::move(control));
     if (auto published = lock.publish((folder / "control").string()); !published) return published;
-    folder_ = folder;  // what has failed is tried again
+    folder_ = folder;  // set last, so that a failure is retried
     return {};
 }
 

@@ -1,4 +1,4 @@
-// How others see and reach a running session: its reservations in the session registry, and its control socket.
+// Makes a running session visible to other processes: its reservations in the session registry, and its control socket.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -54,9 +54,9 @@ class PublishedSession {
     Descriptor lock_;      ///< from then on
     bool due_ = false;
     std::optional<Machine> now_;                ///< as of the last publication that was due
-    std::vector<DeviceReservation> published_;  ///< reservations that others see
+    std::vector<DeviceReservation> published_;  ///< reservations in the session registry
 
-    std::filesystem::path folder_;  ///< where the control socket listens
+    std::filesystem::path folder_;  ///< the folder of the control socket
     std::optional<ControlServer> control_;
     std::string problem_;  ///< the last one that was returned
 };

@@ -1,6 +1,6 @@
-// Which configuration is trained with a further seed. Seeds go to configurations that may still be the best: those
-// whose mean differs from the best mean by no more than chance explains (as in F-Race; Birattari, Stuetzle, Paquete,
-// Varrentrapp: "A racing algorithm for configuring metaheuristics", GECCO 2002). Pure.
+// Chooses the configuration that is trained with a further seed. Seeds go to configurations that may still be the best:
+// those whose mean differs from the best mean by no more than chance explains (as in F-Race; Birattari, Stuetzle,
+// Paquete, Varrentrapp: "A racing algorithm for configuring metaheuristics", GECCO 2002). Pure.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ class Race {
     void begun(std::int64_t first);
     void ended(std::int64_t first);
 
-    /// Returns the configuration that gets the next further seed: the one with the best mean of those that may be the
-    /// best, have no further seed in training and have seeds left. Nothing if there is none.
+    /// Returns the configuration that gets the next further seed: the best mean among the configurations that may be
+    /// the best, have no further seed in training and have seeds left. Nothing if there is none.
     [[nodiscard]] std::optional<std::int64_t> next() const;
     /// Returns the number of further seeds that were begun.
     [[nodiscard]] std::int64_t further() const { return further_; }

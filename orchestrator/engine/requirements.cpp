@@ -20,7 +20,7 @@ std::int64_t whole(const Params& params, const char* name, std::int64_t otherwis
 
 bool is_measured(const Footprint& used) { return used.device_bytes > 0 || used.host_bytes > 0; }
 
-/// A learned bound may be too high, so that a trial neither waits for other programs' memory because of it nor fails.
+/// Caps a learned bound, which may be too high, so that it makes no trial fail or wait for other programs' memory.
 /// Declared memory stands. After a wait in vain the trial gets nine tenths of the memory that other programs leave, as
 /// their use varies.
 std::int64_t capped(std::int64_t bound, std::int64_t all, std::int64_t used,

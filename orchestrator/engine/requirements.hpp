@@ -1,5 +1,5 @@
-// Resources that the trials of a study need, as far as known: answered by a worker, predicted from the measured memory
-// of others, or learned when one ran out of memory. It reads no machine and starts nothing.
+// The known resource needs of a study's trials: answered by a worker, predicted from the measured memory of other
+// trials, or learned when a trial ran out of memory. Reads no machine and starts nothing.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct TrialRequirements : TrialNeeds {
     bool on_host = false;                             ///< computes on the host
     double step = 0;                                  ///< predicted seconds of a step there; 0: unknown
     std::string why;                                  ///< reason of the choice, for users
-    bool not_on_host = false, not_on_device = false;  ///< it cannot run on this side
+    bool not_on_host = false, not_on_device = false;  ///< cannot run on this side
     std::map<bool, from_worker::PlanAnswer> answers;  ///< answers of a worker on the host (true) and on an accelerator
 
     [[nodiscard]] bool runs_on_one_side() const { return not_on_host || not_on_device; }

@@ -52,8 +52,8 @@ class SessionMachine {
     /// has their reservations, for drivers that hide the memory of each process.
     [[nodiscard]] virtual Machine read(std::span<const WorkerIndex> workers, std::optional<WorkerIndex> reusable,
                                        std::span<const Reservation> reserved) const = 0;
-    /// Returns the memory of the process tree of each of `workers`; of devices the largest on one of them, 0 if the
-    /// driver hides the memory of each process.
+    /// Returns the memory of the process tree of each of `workers`. Its device memory is the largest on any one device;
+    /// 0 if the driver hides the memory of each process.
     [[nodiscard]] virtual std::vector<Footprint> usage(std::span<const WorkerIndex> workers) const = 0;
     /// Returns the times of the threads of a worker and its descendants, if readable.
     [[nodiscard]] virtual std::optional<ThreadTime> thread_time(WorkerIndex worker, Seconds now) = 0;

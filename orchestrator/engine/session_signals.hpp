@@ -1,4 +1,4 @@
-// How signals end a session: the first one gently, a second SIGINT or SIGTERM by killing its workers.
+// Ends a session on signals: gently on the first one, by killing its workers on a second SIGINT or SIGTERM.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -1,4 +1,4 @@
-// Where a session runs its trials: the machine, an executor on it, and the launch of workers there.
+// The place where a session runs its trials: the machine, an executor on it, and the launch of workers there.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// How many trials run at once, by their throughput: feeds a search for each device (scheduling/device_concurrency.hpp)
-// with the events of workers, and applies its limits to placement.
+// Limits the number of trials at once by their throughput: feeds a search for each device
+// (scheduling/device_concurrency.hpp) with the events of workers, and applies its limits to placement.
 #pragma once
 
 #include <cstdint>

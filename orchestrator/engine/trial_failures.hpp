@@ -27,7 +27,7 @@ class TrialFailures {
     /// The other facts of the decision to give up.
     struct Others {
         std::size_t running = 0;  ///< trials running now
-        Seconds longest{0};       ///< longest training time of one of them
+        Seconds longest{0};       ///< longest training time of a running trial
     };
 
     /// Takes in a trial's step.
@@ -42,8 +42,8 @@ class TrialFailures {
    private:
     int in_a_row_ = 0;           ///< trials that failed alike, while none ended otherwise or got further
     std::string cause_;          ///< their common cause
-    Seconds longest_{0};         ///< duration of the longest of them
-    std::int64_t furthest_ = 0;  ///< steps of the furthest of them
+    Seconds longest_{0};         ///< longest duration of these trials
+    std::int64_t furthest_ = 0;  ///< most steps that one of these trials took
     bool reported_anything_ = false;
 };
 

@@ -80,7 +80,7 @@ void WorkerEnds::release_ended_trials(End& end) {
         if (job.phase != Job::Phase::running || trial.state != TrialState::running) continue;
         if (!may_end_a_trial || !job.taken)
             end.held.push_back(job);
-        else if (trial.value)  // it has reported all it had to
+        else if (trial.value)  // the trial has reported all its steps
             uses_.ends.finish(trial.number, TrialState::complete, "", "");
         else
             uses_.ends.ended_without_value(trial.number, "");

@@ -67,7 +67,7 @@ struct Worker : PlacementWorker {
     [[nodiscard]] bool has_free_slot() const { return state == State::ready && planning == 0 && trials < slots; }
 };
 
-/// Where a worker computes: on the host, or on accelerators.
+/// The place where a worker computes: the host, or accelerators.
 enum class Side { any, host, device };
 
 class WorkerPool {
@@ -85,10 +85,10 @@ class WorkerPool {
     /// Returns the job of an attempt; nullptr if the worker does not have it. Not for changes that placement must know.
     [[nodiscard]] Job* find(WorkerIndex index, AttemptId id);
 
-    // How a worker begins.
+    // ---- Start of a worker ----
 
     void launch(WorkerIndex index, const LaunchSpec& spec, int device, const std::vector<int>& more = {});
-    /// Takes in a worker's hello. Returns false if nobody waits for this worker any more.
+    /// Takes in a worker's hello. Returns false if the pool no longer waits for this worker.
     bool greet(WorkerIndex index, const from_worker::Hello& hello);
     /// Restarts the silence timeout of the attempt that a message names, or of all attempts of the worker if it names
     /// none.
@@ -110,7 +110,8 @@ class WorkerPool {
     /// independent of its trials); nullptr if it needs no new holder.
     Job* let_go(WorkerIndex index, AttemptId id);
     void ask_plan(WorkerIndex index, const to_worker::Plan& question);
-    /// Takes in whether its host answers. While it does not, others are asked, and get what was reserved for it.
+    /// Takes in whether the worker's host answers. While the host is silent, other workers are asked instead, and its
+    /// reservations are free for others.
     void set_reachable(WorkerIndex index, bool reachable);
     /// Takes in that the worker has answered ask_plan().
     void plan_answered(WorkerIndex index);
@@ -119,7 +120,7 @@ class WorkerPool {
     /// Sends Stop to the worker of the trial.
     void stop_trial(std::int64_t trial);
 
-    // How it ends.
+    // ---- End of a worker ----
 
     /// Ends a worker: Shutdown and SIGTERM, then SIGKILL after `resources.grace`. Its reservations last until it has
     /// exited. `culprit` is the attempt that is charged.
