@@ -52,8 +52,8 @@ struct Notice {  ///< something that the user should know
 struct Exited {                       ///< the worker and all its descendants are gone
     int code = 0;                     ///< exit status; meaningless if signal != 0
     int signal = 0;                   ///< signal that ended it; 0 if it exited
-    bool out_of_memory_kill = false;  ///< whether the kernel killed a process for want of memory while it ran, on
-                                      ///< the whole machine, and it failed
+    bool out_of_memory_kill = false;  ///< true if the kernel killed a process on the machine for want of
+                                      ///< memory while the worker ran, and the worker failed
     std::string log_tail;             ///< last lines of its output, printable
     std::int64_t peak_bytes = 0;      ///< largest resident set; 0 if unknown
     std::string cause;                ///< why the executor itself ended it; empty if it did not

@@ -86,7 +86,7 @@ Interrupts::Interrupts(boost::asio::io_context& loop, std::function<void(int)> o
         if (taken[i] != SIGHUP || !outlives_terminal_) ::sigaction(taken[i], &action, nullptr);
     }
     listen();
-    // It came before this process handled SIGTERM; one that has come since has raised SIGTERM itself.
+    // The notice of the time limit came before this process handled SIGTERM; a later one raises SIGTERM itself.
     if (limit_is_near && interrupted_by == 0) ::raise(SIGTERM);
 }
 

@@ -31,9 +31,9 @@ struct LocalOptions {
 
 class LocalExecutor final : public SessionExecutor {
    public:
-    /// Fails if the folder of the workers' socket cannot be made. `loop` and `listener` must outlive the executor. It
-    /// does not kill what an earlier session left behind: the caller does (sweep() in processes.hpp) once it holds the
-    /// study.
+    /// Fails if the folder of the workers' socket cannot be made. `loop` and `listener` must outlive the executor. Does
+    /// not kill processes that an earlier session left behind: the caller does (sweep() in processes.hpp) once it holds
+    /// the study.
     static Result<std::unique_ptr<LocalExecutor>> make(boost::asio::io_context& loop, LocalOptions options,
                                                        ExecutionListener listener);
     /// Calls end() with 2 seconds.

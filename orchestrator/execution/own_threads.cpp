@@ -44,7 +44,7 @@ std::vector<std::string> own_threads() {
     std::vector<std::string> lines;
     for (const std::filesystem::path& thread : threads) {
         const std::string stat = first_line_of(thread / "stat"), where = first_line_of(thread / "wchan");
-        if (stat.empty()) continue;  // it has ended meanwhile
+        if (stat.empty()) continue;  // the thread has ended meanwhile
         lines.push_back(first_line_of(thread / "comm") + " " + state_in(stat) +
                         (where.empty() || where == "0" ? "" : " (" + where + ")"));
     }

@@ -89,11 +89,12 @@ std::optional<pid_t> Preloader::read() {
     while (socket_) {
         const ssize_t size = ::recv(socket_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
         if (size < 0 && errno == EAGAIN) return running;
-        // ECONNRESET: it ended with an order that it had not read. This is reported once, before the end of its output.
+        // ECONNRESET: the preloader ended with an order that it had not read. This is reported once, before the end of
+        // its output.
         if (size < 0 && (errno == EINTR || errno == ECONNRESET)) continue;
         if (size <= 0) {
             socket_.reset();
-            if (pid_ != 0) ::kill(pid_, SIGKILL);  // it is ending; reaped() says how
+            if (pid_ != 0) ::kill(pid_, SIGKILL);  // the preloader is ending; reaped() reports how
             return running;
         }
         const std::string_view text(buffer, static_cast<std::size_t>(size));

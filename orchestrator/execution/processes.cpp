@@ -155,8 +155,8 @@ std::string start_time(pid_t pid) {
     return at == std::string::npos ? std::string() : stat.substr(at, stat.find(' ', at + 1) - at);
 }
 
-/// Sends SIGKILL to the process if `wanted` returns true, and never to another one that got its pid meanwhile. Where
-/// pidfds are refused (seccomp, an old kernel), the start times are compared.
+/// Sends SIGKILL to the process if `wanted` returns true, and never to a later process with the same pid. Where pidfds
+/// are refused (seccomp, an old kernel), the start times are compared.
 template <class F>
 bool kill_if(pid_t pid, F&& wanted) {
     // The pidfd is opened first: if the pid is reused before the environment is read, the signal reaches the dead one.

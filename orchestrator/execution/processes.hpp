@@ -38,7 +38,7 @@ std::vector<pid_t> children_of(pid_t parent);
 pid_t worker_process(pid_t reported, pid_t peer, pid_t orchestrator);
 
 /// Returns the seconds of processor time that the descendants of `root` have used, including children that they have
-/// waited for; `root` itself does not count. The figure shrinks when a process ends that nobody waits for. Where the
+/// waited for; `root` itself does not count. The figure shrinks when a process ends without being waited for. Where the
 /// kernel lists children (CONFIG_PROC_CHILDREN), only the tree is read, not all of /proc.
 double processor_seconds_below(pid_t root);
 

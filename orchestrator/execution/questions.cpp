@@ -81,7 +81,7 @@ Questions::Questions() {
     asked_at = 0;
     struct sigaction action {};
     action.sa_handler = on_question;
-    action.sa_flags = SA_RESTART;  // it only asks
+    action.sa_flags = SA_RESTART;  // SIGQUIT must not interrupt system calls
     sigemptyset(&action.sa_mask);
     ::sigaction(SIGQUIT, &action, &before_questions);
 }

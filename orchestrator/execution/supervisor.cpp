@@ -80,7 +80,7 @@ class Supervisor {
     bool preloads_ = true;          ///< false once it could not be used
     std::optional<Start> pending_;  ///< worker that was ordered from it and does not run yet
     Descriptor pending_output_;
-    bool clearing_ = false;  ///< it was given up with a worker ordered: all its processes must be gone first
+    bool clearing_ = false;  ///< the preloader was given up with a worker ordered: all its processes must end first
 };
 
 int Supervisor::run() {
@@ -223,7 +223,7 @@ void Supervisor::give_preloader_up() {
     const std::string why = preloader_->problem().empty() ? "its imports had not ended" : preloader_->problem();
     events_ += frame(Event::notice, "worker.preload is not used, each trial starts its own interpreter: " + why);
     preloader_->end();
-    // It may have forked a worker already without having reported it.
+    // The preloader may have forked a worker already without having reported it.
     clearing_ = pending_.has_value();
     if (!clearing_) preloader_.reset();
 }
@@ -269,7 +269,7 @@ void Supervisor::reap() {
             childless_ = pid < 0;
             break;
         }
-        // It may be the ordered worker or the preloader, whose messages are read before its end is handled.
+        // The process may be the ordered worker or the preloader, whose messages are read before its end is handled.
         if (preloader_ && !clearing_) read_preloader();
         if (preloader_) preloader_->reaped(pid, status);
         if (pid != worker_) continue;
@@ -285,8 +285,8 @@ void Supervisor::reap() {
         kill_children();
 }
 
-/// Returns only direct children, among them orphans from deeper levels: nobody else can reap them, so no other process
-/// can have their pids. Their own children are inherited when they die.
+/// Returns the direct children only, among them orphans from deeper levels. Only this process can reap them, so no
+/// other process can have their pids. Their own children are inherited when they die.
 std::vector<pid_t> Supervisor::left_of_worker() {
     std::vector<pid_t> children = children_of(::getpid());
     if (doomed_ || clearing_ || !preloader_) return children;
