@@ -92,7 +92,7 @@ class Tree {
     Result<void> result_;
 };
 
-/// Returns as many digits as read back as the same number.
+/// Returns the number with 17 significant digits, which read back as the same number.
 string all_digits(double value) {
     char number[32];
     std::snprintf(number, sizeof number, "%.17g", value);
