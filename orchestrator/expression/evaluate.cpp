@@ -139,7 +139,7 @@ class Evaluation {
                 break;
         }
         if (node.op >= Op::equal) return compared(node.op, operand(node.parts[0]), operand(node.parts[1]));
-        const Operand one = operand(index);  // true, false or a parameter that is one of them
+        const Operand one = operand(index);  // true, false, or a parameter with one of these values
         if (one.kind == Operand::Kind::absent) return Truth::absent;
         if (one.kind != Operand::Kind::number) return Truth::undefined;
         return one.number != 0 ? Truth::yes : Truth::no;

@@ -237,7 +237,7 @@ class Reader {
         return add(op, a_flag, std::move(parts), from);
     }
 
-    /// Refuses comparisons whose answer does not depend on the configuration, and order of what has none.
+    /// Refuses a comparison whose answer does not depend on the configuration, and an order of values that have none.
     void check_pair(Op op, std::size_t left, std::size_t right) const {
         if (op != Op::equal && op != Op::unequal) {
             need_number(left);
