@@ -260,7 +260,8 @@ class KatibExperiment {
                             std::to_string(all) + " tries all");
     }
 
-    /// Hyperband gives a parameter the epochs that a trial may take. Here each trial takes as many as the longest.
+    /// Reads Hyperband, which gives a parameter the epochs that a trial may take. Here each trial takes as many as the
+    /// longest.
     void hyperband(const Node& node) {
         use_random(builder_);
         string resource;

@@ -31,9 +31,10 @@ std::string without_tabs(std::string_view text);
 /// characters become '_'.
 std::string metric_name_of(std::string_view name);
 
-/// Sets the maximum number of steps of a trial. Must be called once everything else is known. It is `reports` if
-/// positive. Otherwise the file does not say how often a script reports, which may be each batch, whatever its number
-/// of epochs: the trials run to their ends, with a remark. The maximum is increased if halving would begin later.
+/// Sets the maximum number of steps of a trial. Must be called once everything else is known. The maximum is `reports`
+/// if positive. Otherwise the file does not tell how often a script reports, perhaps once per batch, independent of its
+/// number of epochs: the trials run to their ends, with a remark. The maximum is increased if halving would begin
+/// later.
 void choose_epochs(StudyBuilder& builder, std::int64_t reports);
 
 /// Adds successive halving as the rule `asha` with its first rung at `grace` steps, which promotes one trial in

@@ -26,7 +26,7 @@ std::string one_line(std::string_view text, std::size_t limit) {
     return line;
 }
 
-/// Writes the text as comment lines of at most `width` characters. `hanging` precedes all of them but the first.
+/// Writes the text as comment lines of at most `width` characters. `hanging` precedes each line but the first.
 void write_comment(std::string& out, std::string_view text, int indent, std::string_view hanging = "") {
     const std::string margin = std::string(static_cast<std::size_t>(indent), ' ') + "# ";
     std::string line = margin;

@@ -209,7 +209,7 @@ class Sweep {
             shown.choices = {"--" + argument.name};
             for (const Value& choice : flag->choices)
                 if (choice == Value(true) || choice == Value(string("True"))) shown.when = {{flag->name, {choice}}};
-            if (shown.when.empty()) continue;  // it is always false
+            if (shown.when.empty()) continue;  // a condition that is always false
             // The argument must not follow an option, which would be left out together with it.
             auto position = arguments.end();
             while (position != arguments.begin() && std::prev(position)->starts_with('-') &&
