@@ -18,10 +18,10 @@ struct ColumnFacts {
     std::string kind;  ///< number, text, mixed (both), formatted ("1,234"), dates, empty, unreadable or index
     std::int64_t missing = 0;
     std::int64_t distinct = 0;  ///< values, at most 1001
-    std::string example;        ///< a text of it
+    std::string example;        ///< a text of the column
     bool whole = false;         ///< all numbers are integers
-    bool counts_up = false;     ///< each number is the one before and 1
-    std::optional<double> auc;  ///< how well it alone tells two classes apart, from 0.5 to 1
+    bool counts_up = false;     ///< each number is the previous one plus 1
+    std::optional<double> auc;  ///< area under the ROC curve of this column alone for two classes, from 0.5 to 1
     std::vector<std::pair<std::string, std::int64_t>> values;  ///< of a target, with their counts
 };
 
@@ -36,7 +36,7 @@ struct DataFacts {
     bool target_was_guessed = false;   ///< by likely_target()
     bool trees = false;                ///< the worker can grow boosted trees
     // Of arrays, images and texts:
-    std::string sample;  ///< such as "images of 28 x 28"
+    std::string sample;  ///< description for users, such as "images of 28 x 28"
     std::int64_t outputs = 0;
     bool image = false;
     bool classes = false;

@@ -20,7 +20,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-constexpr std::int64_t few_rows = 2000;        // that are validated in folds
+constexpr std::int64_t few_rows = 2000;        // fewer rows are validated in folds
 constexpr std::int64_t updates_wanted = 3000;  // in a trial
 constexpr double telling = 0.95;               // area under the ROC curve of one column
 constexpr double rare = 0.2;                   // share of the rarest of two classes: accuracy says little

@@ -13,7 +13,7 @@ namespace hpo::init {
 struct FirstStudy {
     std::string text;                   ///< YAML
     std::vector<std::string> found;     ///< findings about the data, in lines for people
-    std::vector<std::string> warnings;  ///< what probably spoils the result
+    std::vector<std::string> warnings;  ///< properties of the data that probably spoil the result
 };
 
 /// Returns the study. `as_series`: the rows of a table are in the order of time, and the next is predicted from those

@@ -1,4 +1,4 @@
-// What a table's columns to predict are: classes, numbers or labels. Pure.
+// Determines the kind of a table's columns to predict: classes, numbers or labels. Pure.
 #pragma once
 
 #include <cstddef>
