@@ -1,4 +1,4 @@
-// Computes what `hpo run` reports at its end besides the best trials.
+// Computes the findings that `hpo run` reports at its end in addition to the best trials.
 #pragma once
 
 #include <string>
@@ -19,20 +19,20 @@ std::vector<std::string> labelled_lines(const std::string& label, const std::str
 /// Returns lines about a study that has ended: findings about parameters, bounds and ties, advice, then what limited
 /// the machine. They are empty if nothing is certain enough, if the steps cannot be read, or if the trials have so many
 /// steps that computing them would keep the user waiting (`hpo importance` has no such limit). Reads the steps of the
-/// trials that are analysed into the snapshot.
+/// analysed trials into the snapshot.
 std::vector<std::string> insights_of(StudySnapshot& snapshot);
 
-/// Analyses the study whatever its size. Reads the parameters of the best trials, and parameters and steps of those
-/// that are analysed, into the snapshot. Throws Fatal if they cannot be read.
+/// Analyses a study of any size. Reads the parameters of the best trials, and the parameters and steps of the analysed
+/// trials, into the snapshot. Throws Fatal if they cannot be read.
 analysis::Importance whole_importance_of(StudySnapshot& snapshot);
 
 struct Insights {
     std::vector<std::string> stopping;  ///< findings about each rule that stopped trials
-    std::vector<std::string> lines;     ///< what limited the machine
-    std::string whole;                  ///< what `hpo importance` prints; of a large study from fewer trials
+    std::vector<std::string> lines;     ///< the limits of the machine
+    std::string whole;                  ///< the output of `hpo importance`; of a large study from fewer trials
 };
-/// Returns the insights for `hpo show STUDY`, whatever the study's size. Reads the parameters of the best trials, and
-/// parameters and steps of those that are analysed, into the snapshot. Throws Fatal if they cannot be read.
+/// Returns the insights for `hpo show STUDY`, for a study of any size. Reads the parameters of the best trials, and the
+/// parameters and steps of the analysed trials, into the snapshot. Throws Fatal if they cannot be read.
 Insights insights_at_once(StudySnapshot& snapshot);
 
 /// Returns what limited the machine while trials trained, in a sentence or two. Empty if there are too few samples.
