@@ -14,8 +14,8 @@ Result<void> StudySnapshot::refresh() {
     if (store->stands_still())
         if (auto again = open_store_read_only(folder.database())) store = std::move(*again);
     if (auto read = store->read_summary(record); !read) return read;
-    // The holder is read after the events. A process that takes the study only now has no running trials among them.
-    // One that was there before has ended in between: its last events may have been missed.
+    // The holder is read after the events. A process that takes the study only now has no running trials among them. A
+    // process that held it before has ended in between: its last events may have been missed.
     bool held_before = false;
     do {
         held_before = holder_of(folder).has_value();
@@ -49,8 +49,8 @@ Result<void> StudySnapshot::read_events() {
     }
 }
 
-/// Reads the earlier steps of a trial that repeats some of them: this drops what followed them, so that the trial's
-/// value must be computed anew. Without its curve it may be such a step.
+/// Reads the earlier steps of a trial that reports a step again: the steps after it are dropped, and the trial's value
+/// must be computed from the rest. Without a curve, any step may be one of these.
 Result<void> StudySnapshot::read_steps_before(const event::Reported& step) {
     const TrialRecord& trial = record.trial(step.trial);
     const bool lacks_curve = record.parts == TrialParts::standing && trial.curve.empty() && trial.trained > 0;

@@ -20,7 +20,7 @@ struct Overrides {
     std::vector<std::string> set;              ///< key=value, applied in order
     std::map<std::string, std::string> typed;  ///< entries of `set` that a shorter option stands for, with that option:
                                                ///< "budget.trials=8" -> "--trials 8"
-    bool fresh = false;                        ///< true if what the study did before does not matter
+    bool fresh = false;                        ///< true if earlier runs of the study do not matter
 };
 
 /// Says whether a command accepts a study without a worker, which only hpo ask-tell can search.
