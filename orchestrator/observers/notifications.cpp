@@ -140,7 +140,7 @@ class Commands {
     }
 
    private:
-    /// Reads at most what a pipe holds and some more: a command that prints without end does not keep this process.
+    /// Reads a bounded number of blocks, so that a command that prints without end does not hold this process up.
     void read_output() {
         std::vector<char> bytes(most_output);
         for (int n = 0; n < 4 && output_; ++n) {

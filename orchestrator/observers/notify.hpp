@@ -14,17 +14,17 @@
 
 namespace hpo {
 
-/// How the program calls itself for the process that runs the commands: hpo __notify COMMAND LOG.
+/// The internal command by which the program starts the process that runs the commands: hpo __notify COMMAND LOG.
 inline constexpr const char* notify_command = "__notify";
 
-/// What a notification tells (docs/json.md).
+/// The contents of a notification (docs/json.md).
 using Facts = nlohmann::ordered_json;
 
 /// Passes facts to a process of its own, which runs the command for them, one after the other. Neither waits nor
-/// throws: what cannot be passed is dropped.
+/// throws: facts that cannot be passed are dropped.
 class Notifier {
    public:
-    /// Starts the process. What the command prints, and its failures, are appended to `log`.
+    /// Starts the process. The output of the command, and its failures, are appended to `log`.
     Notifier(const std::string& command, const std::filesystem::path& log);
     /// Waits for the commands if the study has ended, each for 10 seconds at most, and else ends them. Prints a warning
     /// if commands have failed.
@@ -43,8 +43,8 @@ class Notifier {
 /// Returns the facts that every notification has: "schema", "event", "study", "folder", "text".
 Facts notification(const std::string& event, const Study& study, const StudyFolder& folder, const std::string& text);
 
-/// Returns an observer that passes everything on to `inner`, and new bests and trouble to `notifier` once what they
-/// tell of is on the disk. `study` and `notifier` must outlive it.
+/// Returns an observer that passes everything on to `inner`, and new bests and trouble to `notifier` once their events
+/// are on the disk. `study` and `notifier` must outlive it.
 std::unique_ptr<RunObserver> notifying(std::unique_ptr<RunObserver> inner, const Study& study,
                                        const StudyFolder& folder, Notifier& notifier);
 

@@ -8,8 +8,8 @@
 
 namespace hpo {
 
-/// Fills in the pools of `moment` and the reason why a trial waits, from what process `pid` of this machine has
-/// registered for `study`. Leaves both empty if the session is not registered.
+/// Fills in the pools of `moment` and the reason why a trial waits, from the entry of process `pid` of this machine for
+/// `study` in the session registry. Leaves both empty if the session is not registered.
 void add_pools(view::Moment& moment, const std::string& study, std::int64_t pid);
 
 }  // namespace hpo
