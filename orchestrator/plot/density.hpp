@@ -1,4 +1,4 @@
-// How many marks or paths lie in each cell of a chart, for pictures of so many trials that they would cover each other.
+// Counts the marks or paths in each cell of a chart, for pictures of so many trials that marks would cover each other.
 // Pure.
 #pragma once
 
@@ -39,11 +39,11 @@ class Density {
 /// Returns where points lie in a panel: from (0, 0), its bottom left, to (1, 1) for those inside.
 std::vector<Point> placed(const Panel& panel, const std::vector<Point>& points);
 
-/// Returns the number of a panel's marks, and of its paths, that are not those of the best trials.
+/// Returns the positions of points in a panel: from (0, 0), its bottom left, to (1, 1) for points inside.
 std::size_t marks_of_others(const Panel& panel);
 std::size_t paths_of_others(const Panel& panel);
 
-/// Returns the keys of what stays visible above a density.
+/// Returns the keys of the marks that stay visible above a density.
 std::vector<Key> keys_above_density(const std::vector<Key>& keys);
 /// Returns the text of a density's own key. `most` is the largest number of trials in one cell.
 std::string density_text(std::int64_t most);

@@ -180,7 +180,7 @@ Density density_of(const Box& box) {
 }
 
 /// Draws the paths of all trials but the best, as a density where they would cover each other. Returns the largest
-/// number of them in a cell; 0: no density is drawn.
+/// number of paths in a cell; 0: no density is drawn.
 std::int64_t draw_other_paths(Document& document, const Box& box, const Panel& panel) {
     constexpr std::size_t most_paths = 200;
     const bool many = paths_of_others(panel) > most_paths;
@@ -308,7 +308,7 @@ double draw_rows(Document& document, const Figure& figure, double width, double 
                                bar.text.empty() ? "" : "trial " + bar.text);
             if (wide > letter * static_cast<double>(bar.text.size()) + 4 && !bar.text.empty())
                 document.text(from + 3, y + 16, bar.text, "start", "inside");
-            if (bar.shape == Shape::cross)  // so that a failure is known without its colour
+            if (bar.shape == Shape::cross)  // makes a failure visible without colour
                 document.path(fmt::format("M{} {}L{} {}", number(from), number(y + height - 4), number(from + wide),
                                           number(y + 4)),
                               "spread");

@@ -66,9 +66,8 @@ void write_left(Grid& grid, const Grid::Area& area, const Scale& y, const std::v
     }
 }
 
-/// Draws marks as characters, many of them as dots, and those that would cover each other as shades. Few of many, those
-/// of the best trials, stay visible as characters. Returns the largest number of marks below one shade; 0: none is
-/// drawn.
+/// Draws marks as characters, many marks as dots, and so many that they would cover each other as shades. The marks of
+/// the best trials stay visible as characters. Returns the largest number of marks below one shade; 0: none is drawn.
 std::int64_t draw_marks(Grid& grid, const Grid::Area& area, const Panel& panel) {
     const auto cells = static_cast<std::size_t>(area.width * area.height), count = marks_of_others(panel);
     Density density(area.width, area.height);
@@ -151,7 +150,7 @@ struct Drawn {
 Drawn draw_panels(const Figure& figure, int width, const Screen& screen) {
     const auto count = static_cast<int>(figure.panels.size());
     const bool uprights = !figure.panels.front().uprights.empty();
-    // As many beside each other as have 36 columns each.
+    // Number of panels in a row, 36 columns each.
     const int beside = std::clamp(width / 38, 1, count), gap = 2;
     const int each = (width - gap * (beside - 1)) / beside;
     int height = std::clamp(each / 4, 10, 24);

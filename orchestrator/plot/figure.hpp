@@ -1,4 +1,4 @@
-// A picture before it is drawn: what a plot shows, in the units of its axes. The drawings (drawing.hpp) are pure.
+// A picture before it is drawn, in the units of its axes. The drawings (drawing.hpp) are pure.
 #pragma once
 
 #include <string>
@@ -37,7 +37,7 @@ struct Panel {
 struct Row {
     struct Bar {
         double from = 0, until = 0;
-        Shape shape = Shape::dot;  ///< how it ended: dot complete, ring stopped or paused, cross failed, star running
+        Shape shape = Shape::dot;  ///< its end: dot complete, ring stopped or paused, cross failed, star running
         Tone tone = Tone::plain;
         std::string text = {};  ///< shown inside, where it fits
     };

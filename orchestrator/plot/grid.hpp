@@ -40,7 +40,7 @@ class Grid {
     /// Draws marks as characters, or as dots if they are `many`.
     void draw(const Area& area, const std::vector<Point>& points, Shape shape, Tone tone, bool many);
 
-    /// Fills the area below what is drawn with shades. The density has the area's columns and rows.
+    /// Fills the area with shades below the drawn marks. The density has the area's columns and rows.
     void shade(const Area& area, const Density& density);
 
     /// Returns the lines, each with a newline, without blanks at their ends.
