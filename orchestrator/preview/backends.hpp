@@ -24,11 +24,11 @@ struct BackendForecast {
     std::string cpu, gpu;                 ///< names of the devices
 };
 
-/// Predicts the samples, planned on the GPU, by the calibrations of the machine. Those that cannot be predicted on both
-/// are left out.
+/// Predicts the samples, planned on the GPU, by the calibrations of the machine. Samples that cannot be predicted on
+/// both are left out.
 BackendForecast forecast_backends(const Samples& samples, const SessionMachine& machine);
 
-/// Plans the samples that are predicted to be faster on the CPU for the CPU, and sets what they reserve. Throws Fatal
+/// Plans the samples that are predicted to be faster on the CPU for the CPU, and sets their reservations. Throws Fatal
 /// if no worker starts there.
 void plan_on_cpu(const Study& study, const Programs& programs, const BackendForecast& forecast, Samples& samples);
 

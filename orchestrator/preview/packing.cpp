@@ -11,7 +11,7 @@ namespace hpo {
 
 namespace {
 
-constexpr std::int64_t max_simulated = 1024;               ///< trials at once; nobody runs more
+constexpr std::int64_t max_simulated = 1024;               ///< trials at once, more than any machine runs
 constexpr std::size_t max_queue = 64;                      ///< waiting trials if each needs its own worker
 constexpr std::int64_t unlimited = std::int64_t{1} << 60;  ///< bytes
 

@@ -17,13 +17,13 @@ struct PackingQuestion {
         Footprint footprint;
         std::string fusion_key;        ///< trials with an equal key may share a worker; empty: needs its own worker
         Footprint colocated{0, 0, 0};  ///< extra resources in a worker that already trains trials with this key
-        bool on_host = false;          ///< it needs no accelerator although other trials do
+        bool on_host = false;          ///< needs no accelerator although other trials do
     };
     Machine machine;                       ///< its current state, with none of the study's trials running
     std::vector<Trial> trials;             ///< in starting order; the list is repeated up to `budget_trials`
     bool on_device = false;                ///< true if every trial needs an accelerator
     std::int64_t workers = 1;              ///< maximum number of workers at once
-    std::int64_t slots = 1;                ///< trials with one fusion key that a worker trains side by side
+    std::int64_t slots = 1;                ///< true if the worker has more, which are used if they are found to pay
     bool slots_by_default = false;         ///< true if the worker has more, which are used if that is found to pay
     std::optional<std::int64_t> parallel;  ///< maximum number of trials at once; absent: as many as fit
     bool parallel_by_default = false;      ///< true if hpo chose `parallel` and the study does not set it
@@ -43,8 +43,8 @@ struct Packing {
         std::int64_t reserved = 0;   ///< by these trials
     };
     std::int64_t at_once = 0;  ///< trials that run side by side
-    std::int64_t workers = 0;  ///< that train them; fewer than at_once if trials share a worker
-    std::string limit;         ///< what keeps the next trial from starting: "cores", "host memory", ...
+    std::int64_t workers = 0;  ///< workers that train them; fewer than at_once if trials share a worker
+    std::string limit;         ///< the limits that keep the next trial from starting: "cores", "host memory", ...
     std::vector<Pool> pools;   ///< the host, then each accelerator
     std::string kept_out;      ///< why a trial waits for other programs, with the numbers; empty if none waits
 };

@@ -73,7 +73,7 @@ PackingQuestion question_of(const Study& study, const WorkerPlan& plan, const Li
     return question;
 }
 
-/// Fills in what depends on the kind of model: sizes and updates of networks, rounds of trees.
+/// Fills in the facts that depend on the kind of model: sizes and updates of networks, rounds of trees.
 void count_models(const Study& study, NativePreview& native) {
     const auto in_all = [&](const Sample& sample) { return sample.answer.iterations_per_step * study.budget.epochs; };
     Samples trees, networks;
@@ -95,7 +95,7 @@ void count_models(const Study& study, NativePreview& native) {
         its.default_batch = batch_size_of(first.params, first.answer.training_samples);
 }
 
-/// Plans samples in a worker, and if `timed`, times the typical one beside as many as will train with it.
+/// Plans samples in a worker. If `timed`, times the typical sample beside as many replicas as will train with it.
 NativePreview native_trials(const CheckedStudy& checked, const Programs& programs, const LiveMachine& machine,
                             PackingQuestion question, bool timed) {
     const Study& study = checked.study;

@@ -20,7 +20,7 @@
 
 namespace hpo {
 
-/// How the study searches, on any machine.
+/// The search of a study, on any machine.
 struct SearchPreview {
     struct Rule {
         std::string type;
@@ -42,7 +42,7 @@ struct NetworkPreview {
     std::int64_t default_batch = 0;            ///< batch size that the worker chooses; 0: the study states it
 };
 
-/// The trials of a study with a native worker, which has planned samples of them.
+/// The trials of a study with a native worker, which has planned samples.
 struct NativePreview {
     std::vector<std::string> data;  ///< description of a trial's data, one line each
     Samples samples;
@@ -106,8 +106,7 @@ struct Preview {
 };
 
 /// Starts a native worker to plan samples, and trains a few steps of the typical one if it is to be timed; runs no
-/// script. `tell` is called with what there is to say about devices. Throws Refusal or Fatal if the study cannot run as
-/// configured.
+/// script. `tell` is called with notices about devices. Throws Refusal or Fatal if the study cannot run as configured.
 Preview preview(const CheckedStudy& checked, const Programs& programs,
                 const std::function<void(const DeviceNotice&)>& tell, bool timed = true);
 

@@ -33,7 +33,7 @@ struct Sample {
     from_worker::PlanAnswer answer;
     std::string too_large;            ///< why it does not fit as configured, with the numbers; empty if it fits
     std::int64_t micro_batches = 0;   ///< number of micro-batches in which it fits instead; 0 if in none
-    PackingQuestion::Trial reserved;  ///< what the trial would reserve, in micro-batches if necessary
+    PackingQuestion::Trial reserved;  ///< the trial's reservation, in micro-batches if necessary
 
     [[nodiscard]] bool can_run() const { return too_large.empty() || micro_batches > 0; }
 };
@@ -56,7 +56,7 @@ SampleRange range_over(const Samples& samples, Quantity&& quantity) {
 /// The number of trials that the study will run. A study without a space has one configuration, hence one trial.
 std::int64_t trials_of(const Study& study);
 
-/// Throws Refusal if policy.min_batch_size refuses a batch size of the study for so many training samples.
+/// Throws Refusal if policy.min_batch_size refuses a batch size of the study for `training_samples`.
 void refuse_small_batches(const CheckedStudy& checked, std::int64_t training_samples);
 
 /// Asks a worker for the number of training samples if policy.min_batch_size depends on it, and refuses batches that

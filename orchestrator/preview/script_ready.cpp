@@ -86,7 +86,7 @@ bool names_file(std::string_view text, std::string_view name) {
     return false;
 }
 
-/// How a script may find a file that is written for each trial.
+/// The ways by which a script may find a file that is written for each trial.
 struct TrialFileUse {
     bool is_named = false;          ///< true if an argument names it without a folder
     bool is_found = false;          ///< true if the script gets its path, or runs in its folder
