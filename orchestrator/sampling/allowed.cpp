@@ -11,12 +11,12 @@ namespace hpo {
 
 namespace {
 
-constexpr std::uint64_t listed = 20000;        ///< combinations of a space that are all looked at
-constexpr std::uint64_t enough_points = 250;   ///< allowed ones
+constexpr std::uint64_t listed = 20000;        ///< largest number of combinations of a space that are enumerated
+constexpr std::uint64_t enough_points = 250;   ///< allowed points that suffice
 constexpr std::uint64_t most_tried = 100'000;  ///< random points, if one of them is allowed
 constexpr std::uint64_t last_resort = 250'000;
-constexpr std::uint64_t sampled_from = std::uint64_t{1} << 41;  ///< no number of a trial
-constexpr double rejection_pays = 0.05;  ///< share of the cube from which on draws of it are rejected
+constexpr std::uint64_t sampled_from = std::uint64_t{1} << 41;  ///< beyond the number of any trial
+constexpr double rejection_pays = 0.05;  ///< allowed share of the cube from which on draws are rejected
 constexpr int sweeps = 2, shrinkings = 60, bisections = 12;
 
 Point random_point(const CubeMap& map, std::uint64_t seed, std::uint64_t number) {

@@ -4,11 +4,11 @@
 // search). However, a proposal takes about 20 ms after 200 trials and longer after more, while tpe needs a fraction of
 // 1 ms. If stopping rules end trials early, values belong to different numbers of steps. tpe is then the safer choice,
 // since it uses only their order. If such rules predict the ends of trials, the process learns from the predictions and
-// their uncertainty. Since there are many trials of a few steps, half of them explore (tests/bench/curves).
+// their uncertainty. Since there are many trials of a few steps, six in ten of them explore (tests/bench/curves).
 //
 // The first trial is the middle of the search space, as in Vizier (Song and others: "The Vizier Gaussian process bandit
-// algorithm", arXiv 2408.11527, 2024). People choose ranges around what they think is good, so the middle is usually a
-// fair configuration, and a study has a result to build on as soon as its first trial ends.
+// algorithm", arXiv 2408.11527, 2024). People choose ranges around values that they think are good, so the middle is
+// usually a fair configuration, and a study has a result to build on as soon as its first trial ends.
 
 #include <algorithm>
 
@@ -157,7 +157,7 @@ Result<std::unique_ptr<Sampler>> choose(const SamplerSetup& setup) {
         return choose(gp_row, {}, setup,
                       (setup.objectives > 1 ? "it looks for the Pareto front, " : std::string()) +
                           "trials are trained to their end and are no more than " + std::to_string(most_for_gp));
-    // tpe begins with as many Sobol points as the space asks for and the budget allows, ten at most.
+    // tpe begins with a number of Sobol points that suits the space and the budget, ten at most.
     const auto wish = static_cast<std::int64_t>(2 * dimensions + 2);
     Params options{{"startup", std::max<std::int64_t>(std::min({wish, setup.trials / 4, std::int64_t{10}}), 3)}};
     // Since there are many trials of a few steps, most of them explore (measured by tests/bench/curves).

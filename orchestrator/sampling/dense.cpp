@@ -9,7 +9,7 @@ namespace hpo {
 
 namespace {
 
-// y -= f x: the inner loop of everything below. It runs along rows, so that the compiler vectorises it.
+// y -= f x: the inner loop of all functions below. It runs along rows, so that the compiler vectorises it.
 inline void subtract_scaled(double* y, const double* x, double f, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) y[i] -= f * x[i];
 }

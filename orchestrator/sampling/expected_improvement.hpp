@@ -31,7 +31,7 @@ struct SearchSpace {
     std::function<std::vector<bool>(const Point&)> active;  ///< returns a flag for each coordinate
     /// The predictions from other studies (expectation.hpp). Each is a further input of the process.
     std::vector<std::shared_ptr<const Expectation>> expected = {};
-    std::shared_ptr<const Allowed> allowed = {};  ///< the part that is searched (allowed.hpp); nullptr: all of it
+    std::shared_ptr<const Allowed> allowed = {};  ///< the part to search (allowed.hpp); nullptr: the whole space
     double steps = -1;  ///< a further input of the process, constant during a search; negative if there is none
 
     /// Returns the input of the process at a point. Categories are indices, and -1 if inactive. Other discrete

@@ -10,8 +10,8 @@
 // another sampler: tpe, or cmaes if the predictions hardly rank them at all. The mean of such results is flat or
 // rugged, and cmaes follows the best of them, which may still lead to the optimum (Schaffer's function is an example).
 //
-// Equal results show a plateau. What is expected to repeat one is proposed less (plateaus.hpp), and the box grows out
-// of it.
+// Equal results show a plateau. Points that are expected to repeat a result are proposed less (plateaus.hpp), and the
+// box grows out of the plateau.
 //
 // gp_several.hpp has the sampler for several objectives and constraints.
 //

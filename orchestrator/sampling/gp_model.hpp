@@ -88,10 +88,10 @@ GaussianProcess process_of(const SearchSpace& space, const Data& data, const Mod
                            std::span<const Site> pending);
 
 /// Returns the model of `data`, which are the trials near `centre`. Its kernel has the priors of a process on the cube
-/// around `centre` that the trials fill, so that it can follow what is short beside the whole space. The fit starts
-/// from these priors, from the length scales of `whole`, the model of all trials, and, if `whole` has additive parts,
-/// from its hyperparameters. The best result of these starts counts. A single start often ends where everything is
-/// noise.
+/// around `centre` that the trials fill, so that it can follow variation on lengths that are short compared with the
+/// whole space. The fit starts from these priors, from the length scales of `whole`, the model of all trials, and, if
+/// `whole` has additive parts, from its hyperparameters. The best result of these starts counts. A single start often
+/// ends at hyperparameters that explain all results as noise.
 Model local_model(const SearchSpace& space, Data data, const Point& centre, const Model& whole);
 
 /// Returns the least mean of the process at its inputs. With `at_last_step`, the means are those after all steps.

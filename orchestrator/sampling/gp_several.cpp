@@ -18,7 +18,8 @@ namespace {
 constexpr std::size_t most_modelled_of_several = 300;
 constexpr int draws_for_several = 400;
 constexpr std::size_t directions_at_once = 8;  // one was worse, 16 no better (tests/bench/search several)
-/// Where the reference lies beyond the front, in turn: a near one fills gaps of the front, a far one extends its ends.
+/// Distances of the reference beyond the front, used in turn: a near reference fills gaps of the front, a far one
+/// extends its ends.
 constexpr std::array near_and_far{1.0, 0.1};
 
 /// Spreads out values near a bound (Eriksson, Poloczek: "Scalable constrained Bayesian optimization", AISTATS 2021).

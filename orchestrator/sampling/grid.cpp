@@ -1,5 +1,5 @@
-// Every combination once: all values of discrete parameters, evenly spread ones of ranges (Bergstra and Bengio: "Random
-// search for hyper-parameter optimization", JMLR 2012, on what that costs).
+// The grid sampler proposes every combination once: all values of discrete parameters, and evenly spread values of
+// ranges (Bergstra and Bengio: "Random search for hyper-parameter optimization", JMLR 2012, on its cost).
 //
 // Combinations differ only in active parameters. Trials visit them in strides of the golden ratio, which spread over
 // the grid, so that a study that ends early has covered all of it coarsely.
@@ -20,10 +20,10 @@ namespace hpo {
 namespace {
 
 constexpr std::uint64_t most_combinations = 1'000'000;
-constexpr std::uint64_t taken_whole = 16;  // integers and stepped ranges of so many values are, whatever `points` says
+constexpr std::uint64_t taken_whole = 16;  // integers and stepped ranges up to this size get all their values
 
 constexpr std::uint64_t meets_all_with_log =
-    64;  // shares of a range of so many whole numbers, of which the last are close
+    64;  // points that meet all values of a log range of `taken_whole` integers, the last of which are close
 
 constexpr std::array grid_options{
     Option{"points",
@@ -40,7 +40,7 @@ std::vector<double> grid_coordinates(const SamplerSetup& setup, std::size_t d, s
     const Dimension& dimension = setup.space[d];
     std::optional<std::uint64_t> values = setup.values ? setup.values(d) : std::nullopt;
     if (dimension.kind == Kind::categorical) values = dimension.choices.size();
-    // What others leave of a range has as many values at most, which so many shares of it all meet.
+    // A dependent range has at most `most` values in any configuration, all of which this number of points meets.
     if (dimension.dependent() && (dimension.kind == Kind::integer || dimension.step)) {
         const double most = (dimension.high - dimension.low) / dimension.step.value_or(1) + 1.5;
         if (most <= static_cast<double>(taken_whole)) points = std::max(points, static_cast<std::uint64_t>(most));

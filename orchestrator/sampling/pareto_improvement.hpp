@@ -1,14 +1,14 @@
 // The expected gain of a Pareto front by a point, times the probability that the point keeps the constraints.
 //
-// The hypervolume that a front dominates is an average over directions w of how far it reaches along them. A point y
-// reaches t = min_m (reference_m - y_m) / w_m, and a front reaches as far as its furthest point. The volume grows with
-// t to the power of the number of objectives (Deng, Zhang: "Approximating hypervolume and hypervolume contributions
-// using polar coordinate", IEEE Transactions on Evolutionary Computation, 2019; Zhang, Golovin: "Random hypervolume
-// scalarizations for provable multi-objective black box optimization", ICML 2020). Each objective has its own process,
-// so that the probability of reaching beyond t is a product of normal probabilities. The expected growth is therefore
-// an integral over t alone for any number of objectives. It is multiplied by the probability that the constraints are
-// kept (Gardner and others: "Bayesian optimization with inequality constraints", ICML 2014). All values are logarithms,
-// which have a usable gradient even where improvement is unlikely.
+// The hypervolume that a front dominates is an average over directions w of its reach along them. A point y reaches t =
+// min_m (reference_m - y_m) / w_m, and a front reaches as far as its furthest point. The volume grows with t to the
+// power of the number of objectives (Deng, Zhang: "Approximating hypervolume and hypervolume contributions using polar
+// coordinate", IEEE Transactions on Evolutionary Computation, 2019; Zhang, Golovin: "Random hypervolume scalarizations
+// for provable multi-objective black box optimization", ICML 2020). Each objective has its own process, so that the
+// probability of reaching beyond t is a product of normal probabilities. The expected growth is therefore an integral
+// over t alone for any number of objectives. It is multiplied by the probability that the constraints are kept (Gardner
+// and others: "Bayesian optimization with inequality constraints", ICML 2014). All values are logarithms, which have a
+// usable gradient even where improvement is unlikely.
 #pragma once
 
 #include <span>
@@ -51,7 +51,7 @@ class ParetoImprovement final : public Acquisition {
     std::vector<Bounded> constraints_;
     std::vector<std::vector<double>> directions_;
     std::vector<double> reference_;  ///< beyond the front's worst values
-    std::vector<double> reached_;    ///< how far the front reaches in each direction
+    std::vector<double> reached_;    ///< reach of the front in each direction
     bool has_front_;
 };
 

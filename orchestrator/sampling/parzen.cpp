@@ -26,8 +26,8 @@ double truncated_normal(double centre, double deviation, const std::function<dou
 }
 
 /// Scott's rule, n^(-1/(d+4)) times the deviation of the centres, times 0.7: it narrows as the good trials draw
-/// together and keeps dimensions that do not matter wide. The prior counts among the centres, so that few of them claim
-/// little; the floor is Watanabe's.
+/// together and keeps dimensions that do not matter wide. The prior counts among the centres, so that few centres do
+/// not narrow it much; the floor is Watanabe's.
 double bandwidth(std::span<const Site* const> sites, std::size_t dimension, double prior_weight) {
     constexpr double uniform_mean = 0.5, uniform_square = 1.0 / 3;
     double weight = prior_weight, sum = prior_weight * uniform_mean, squares = prior_weight * uniform_square;

@@ -1,7 +1,7 @@
-// Where trials repeat the results of others. A forest is the same for many depths, and an accuracy moves in steps.
-// Where trials with equal results enclose a point, its result is likely to be equal, too, and a trial there would teach
-// nothing. How likely that is follows from the trials which others enclose: it is nearly certain if equal results come
-// from the same model, and rare if accuracies of different models happen to be equal.
+// Predicts where a trial would repeat the result of others. A forest is the same for many depths, and an accuracy moves
+// in steps. Where trials with equal results enclose a point, its result is likely to be equal, too, and a trial there
+// would teach nothing. The probability follows from the trials that others enclose: a repeat is nearly certain if equal
+// results come from the same model, and rare if accuracies of different models happen to be equal.
 #pragma once
 
 #include <cstddef>

@@ -26,8 +26,8 @@
 //   regularizers is about the direction, not the size. A sampler that learns corrects it.
 //
 // A range may depend on other parameters (`high: {parameter: lr}`). A coordinate is then a share of the range that the
-// others leave, so that the map stays invertible and samplers need not know. Where they leave none, or where a
-// condition of `where` is broken, a configuration is not allowed (allowed.hpp).
+// other parameters leave, so that the map stays invertible and samplers need not know. Where the range is empty, or
+// where a condition of `where` is broken, a configuration is not allowed (allowed.hpp).
 //
 // Categorical dimensions and dimensions with a preferred value (`prior`) are never bent. With `policy.regularization:
 // off`, nothing is bent.

@@ -73,7 +73,7 @@ Params fixed_values(const Study& study, const Study& other) {
     return fixed;
 }
 
-/// Returns the trial's values in terms of the space, or nothing if one of them is outside it.
+/// Returns the trial's values in terms of the space, or nothing if a value is outside the space.
 std::optional<Params> values_within(const Space& space, const Params& given) {
     Params values;
     for (const Dimension& dimension : space) {

@@ -16,10 +16,10 @@ namespace {
 
 constexpr int sampler_retries = 16;
 constexpr std::int64_t most_tried_again = 3;                        ///< trials of other studies
-constexpr double too_near = 0.05;                                   ///< in each coordinate of the cube, to one of them
+constexpr double too_near = 0.05;                                   ///< in each coordinate of the cube
 constexpr std::uint64_t after_all_trials = std::uint64_t{1} << 40;  ///< offset of the draws for trials of other studies
 constexpr int uniform_retries = 1000;
-constexpr int most_completions = 20000;      ///< draws of what a configuration of `start` leaves open
+constexpr int most_completions = 20000;      ///< draws of the parameters that a configuration of `start` leaves open
 constexpr std::uint64_t enumerable = 20000;  ///< unused configurations are listed for spaces up to this size
 
 /// Texts are marked, since the choices 1 and "1" are two values.
@@ -30,7 +30,8 @@ std::string key_of(const Params& params) {
     return key;
 }
 
-/// Two of 100,000 configurations have the same digest with a probability of 3e-10. Then one of them is not tried.
+/// Returns the digest of a configuration. Two of 100,000 configurations have the same digest with a probability of
+/// 3e-10; one of the two is not tried then.
 std::size_t digest_of(const Params& params) { return std::hash<std::string>{}(key_of(params)); }
 
 bool learns(const std::string& sampler) { return sampler != "random" && sampler != "sobol" && sampler != "grid"; }

@@ -1,8 +1,8 @@
 // The engine's source of configurations. It combines the sampler, the policy and the check for duplicates.
 //
-// The engine reports everything that happens to trials, in the order of the stored events. It calls `proposed` once for
-// each trial, and `tell` at each pause and at the end. Replaying a study's events therefore rebuilds the proposer, and
-// the next proposal is the one that an uninterrupted study would have made.
+// The engine reports all events of trials, in the order in which they are stored. It calls `proposed` once for each
+// trial, and `tell` at each pause and at the end. Replaying a study's events therefore rebuilds the proposer, and the
+// next proposal is the one that an uninterrupted study would have made.
 #pragma once
 
 #include <map>
@@ -58,8 +58,8 @@ class Proposer {
     /// Returns true if a proposal takes microseconds for any number of trials.
     [[nodiscard]] bool quick() const { return quick_; }
 
-    /// Returns how much of the space is allowed, such as "31 % of the space is allowed (of 1,290 random points)".
-    /// Returns an empty text if all of it is.
+    /// Returns the allowed share of the space as a sentence: "31 % of the space is allowed (of 1,290 random points)".
+    /// Returns an empty text if the whole space is allowed.
     [[nodiscard]] std::string about_allowed() const;
     /// Returns the share that is allowed, from 0 to 1.
     [[nodiscard]] double allowed_share() const;
@@ -86,7 +86,7 @@ class Proposer {
     bool quick_;
     std::uint64_t seed_;
     std::vector<Params> start_;  ///< configurations of the first trials
-    std::string learns_from_;    ///< such as "60 of phase1"; empty if only from this study
+    std::string learns_from_;    ///< "60 of phase1"; empty if only from this study
     Objective objective_;
     CubeMap map_;
     std::shared_ptr<const Allowed> allowed_;  ///< nullptr: the whole cube

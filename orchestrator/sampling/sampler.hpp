@@ -70,8 +70,8 @@ struct SamplerSetup {
     std::function<Point(const Point&)> canonical = {};
     /// The densities of preferred values (beliefs.hpp), or nullptr if there are none.
     std::shared_ptr<const Beliefs> beliefs = {};
-    /// The part of the cube that the study allows (allowed.hpp), or nullptr if that is all of it. Samplers propose
-    /// points of it alone.
+    /// The part of the cube that the study allows (allowed.hpp); nullptr: the whole cube. Samplers propose points of
+    /// this part alone.
     std::shared_ptr<const Allowed> allowed = {};
     /// The predictions from other studies (expectation.hpp), one for each study.
     std::vector<std::shared_ptr<const Expectation>> expected = {};

@@ -4,11 +4,11 @@
 // 2304.11127, 2023).
 //
 // The trials are split by loss into a few good ones and the rest; a density is fitted to each, candidates are drawn
-// from the good one, and the candidate with the highest ratio good/rest is proposed. Trials that have not told anything
-// yet count among the rest, so that parallel workers do not pile up on one spot. Diverged and failed trials rank last.
-// A trial that was stopped or paused is ranked by the value that it has reached. Values of an objective `at: best`
-// never get worse with further steps, so that survivors of ASHA rank first. A trial that a plateau ended early with a
-// good value keeps its rank. It would lose it in an order by steps first, as Optuna sorts pruned trials.
+// from the good one, and the candidate with the highest ratio good/rest is proposed. Trials without a result yet count
+// among the rest, so that parallel workers do not pile up on one spot. Diverged and failed trials rank last. A trial
+// that was stopped or paused is ranked by the value that it has reached. Values of an objective `at: best` never get
+// worse with further steps, so that survivors of ASHA rank first. A trial that a plateau ended early with a good value
+// keeps its rank. It would lose it in an order by steps first, as Optuna sorts pruned trials.
 //
 // With several objectives, the good trials are those of the first Pareto fronts. If the last front fits only in part,
 // its least crowded trials are taken (Ozaki and others: "Multiobjective tree-structured Parzen estimator", JAIR 2022;
@@ -46,7 +46,7 @@ constexpr std::array tpe_options{
 };
 
 constexpr int rejected_for_candidate = 50;  ///< draws for a candidate that are not allowed
-constexpr double trusted_trials = 10;       ///< of this study; with more of them other studies count less
+constexpr double trusted_trials = 10;       ///< trials of this study; other studies count less once there are more
 
 class TpeSampler final : public Sampler {
    public:
