@@ -89,8 +89,8 @@ bool Admission::host_changed(int host) {
     return true;
 }
 
-/// Sets the rest of a device or of a host. What is free at this moment limits a device on which nothing of ours
-/// runs even if all trials end.
+/// Sets the rest of a device or of a host. The memory that is free at this moment limits a device without trials of
+/// ours even if all trials end.
 void Admission::settle(int place) {
     Reading reading = is_host(place) ? reading_of(machine_.hosts[std::size_t(on_host(place))])
                                      : reading_of(machine_.accelerators[std::size_t(place)]);
@@ -175,8 +175,8 @@ std::optional<int> Admission::device_to_join(const TrialNeeds& trial, const Dema
     return free_.best_of({trial.colocated, false}, there, spare());
 }
 
-/// It starts at the latest when the oldest of the running ones, as many as it needs, have ended: what goes before
-/// it must leave room beside those that are then still there.
+/// Reserves the place where the trial can start soonest. It starts at the latest when enough of the running trials, the
+/// oldest first, have ended: trials that start before it must leave room beside the trials that still run then.
 void Admission::reserve(const TrialNeeds& trial, const Demand& demand) {
     reserved_ = true;
     const std::vector<Held> launched = launched_;
@@ -206,7 +206,8 @@ std::string Admission::too_large(const TrialNeeds& trial) const {
     return empty_.shortage(demand, trial.footprint.cores, empty_.largest(devices), true);
 }
 
-/// Of a trial that needs several devices at once: the numbers of the host that has the most of them.
+/// Returns the reason why a trial that needs several devices at once does not start, with the numbers of the host that
+/// has the most of them.
 std::string Admission::too_few(const TrialNeeds& trial, const Demand& demand, const FreeResources& resources,
                                const Devices& devices, const char* which) const {
     std::vector<Devices> of_hosts(machine_.hosts.size());

@@ -1,5 +1,5 @@
-// Which waiting trials fit a machine, when, and on which of its devices. Pure: no I/O, no clock; the same input gives
-// the same answer.
+// Decides which waiting trials fit a machine, when, and on which of its devices. Pure: no I/O, no clock; the same input
+// gives the same answer.
 #pragma once
 
 #include <cstdint>
@@ -19,39 +19,39 @@ namespace hpo {
 struct TrialNeeds {
     std::int64_t trial = 0;
     Footprint footprint;      ///< margin included
-    std::size_t devices = 0;  ///< accelerators at once, its device bytes on each; 0: it computes on the host
+    std::size_t devices = 0;  ///< accelerators at once, its device bytes on each; 0: computes on the host
     /// Its footprint is a guess: it starts only where nothing else runs, and keeps others away. On an accelerator that
     /// means this device: several may hold one such trial each. On the host, and on a unified device, whose pool the
     /// host's memory is, it means the whole machine, since all trials draw on it.
     bool alone = false;
     Footprint colocated{0, 0, 0};  ///< in a worker that runs already and trains others of its fusion key
-    std::string fusion_key{};      ///< empty: it joins no other trials
-    bool own_worker = false;       ///< it shares a worker with no other
+    std::string fusion_key{};      ///< empty: joins no other trials
+    bool own_worker = false;       ///< shares a worker with no other trial
 
     friend bool operator==(const TrialNeeds&, const TrialNeeds&) = default;
 };
 
 /// Admits trials in order while cores, memory and devices last and fewer than `parallel` run, in all and on each
 /// device. On an accelerator a trial needs its device bytes there, and its host bytes and cores on the host; elsewhere
-/// both kinds of bytes lie in the host's memory. Of the devices that it fits it gets the one with the fewest trials,
-/// then the one with the most room: devices fill evenly, since each next trial on a busy device adds less to the
-/// throughput. Of hosts, a trial without a device gets the one with the fewest trials, then with the most memory. A
+/// both kinds of bytes lie in the host's memory. Of the devices that it fits, it gets the one with the fewest trials,
+/// then the one with the most room: devices fill evenly, since each further trial on a busy device adds less to the
+/// throughput. A trial without a device gets the host with the fewest trials, then the one with the most memory. A
 /// place with an idle worker and no more trials goes before more room, since a start of a worker takes longer than a
 /// short trial.
 ///
 /// A trial that needs several devices gets them at once, on one host, by the same order, or waits: never fewer, never
 /// one twice.
 ///
-/// A trial that fits co-located with its fusion key starts there, by the same order of devices, unless there is a
-/// device that nobody uses yet.
+/// A trial that fits co-located with its fusion key starts there, by the same order of devices, unless there is an
+/// unused device.
 ///
-/// The first trial that does not fit keeps a reservation on the device where it can start soonest: where the fewest of
-/// the running ones, the oldest first, must have ended. Later trials go before it only into what it leaves over then
-/// (backfill: Lifka, "The ANL/IBM SP scheduling system", 1995, without run times). So it starts at the latest when
-/// those have ended, in spite of later trials, and does not starve; nor does one that must run alone.
+/// The first trial that does not fit keeps a reservation on the device where it can start soonest: where the fewest
+/// running trials, the oldest first, must have ended. Later trials start before it only in the resources that it leaves
+/// over (backfill: Lifka, "The ANL/IBM SP scheduling system", 1995, without run times). So it starts at the latest when
+/// those trials have ended, in spite of later trials, and does not starve; nor does a trial that must run alone.
 ///
-/// A trial that is kept out by other programs keeps no other from starting. While nothing runs and none is kept out, a
-/// trial is admitted whenever one waits, or all of them never fit.
+/// A trial that is kept out by other programs does not delay other trials. While no trial runs and none is kept out, a
+/// waiting trial is admitted, unless all waiting trials can never fit.
 ///
 /// The state is kept from one decision to the next, and only changes are told, so that a decision costs about the same
 /// with ten devices and with ten thousand.
@@ -60,7 +60,7 @@ class Admission {
     struct Launch {
         std::int64_t trial = 0;
         int device = host_only;   ///< or a host
-        bool joins = false;       ///< in a worker that is there
+        bool joins = false;       ///< in a running worker
         std::vector<int> more{};  ///< further devices, none of them twice
     };
     struct Reason {
@@ -75,17 +75,17 @@ class Admission {
     void hold(std::int64_t order, const Reservation& reservation);
     void release(std::int64_t order);
 
-    /// Whether a worker for one device or none is idle on the place, where a further one may train.
+    /// Marks a place as having an idle worker, for one device or none, where a further worker may train.
     void set_idle(int place, bool idle);
 
-    /// A host and its accelerators have been read again. Returns false if it has changed in more than what is used,
-    /// free and usable: then this object must be replaced.
+    /// Takes in a new reading of a host and its accelerators. Returns false if more has changed than the used and free
+    /// memory and the usability: then this object must be replaced.
     bool host_changed(int host);
-    /// Returns how answers of fit_of() may have changed since the last call: not, beside other programs only, or
-    /// also on the empty machine.
+    /// Returns which answers of fit_of() may have changed since the last call: none, those beside other programs, or
+    /// also those for the empty machine.
     enum class Change { nothing, beside_others, all };
     Change take_change() { return std::exchange(change_, Change::nothing); }
-    /// Whether a trial could start once all running trials have ended: yes, not beside other programs (they use too
+    /// The chance of a trial to start once all running trials have ended: yes, not beside other programs (they use too
     /// much, or the devices that it fits are set aside), or never, not even on the empty machine.
     enum class Fit { never, kept_out, yes };
     [[nodiscard]] Fit fit_of(const TrialNeeds& trial) const;

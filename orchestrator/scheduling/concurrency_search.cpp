@@ -10,9 +10,9 @@ namespace hpo {
 
 namespace {
 
-constexpr double least_share = 0.15;  // of the average trial's work that an additional one has to add
+constexpr double least_share = 0.15;  // share of the average trial's work that an additional trial has to add
 // A rise needs this number of direct observations, and exceeds this many standard errors: one measurement while the
-// machine is held up must not suffice. It does not exist if this many observations leave it open.
+// machine is held up must not suffice. If this many observations leave it open, there is no rise.
 constexpr std::int64_t least_for_a_rise = 2, most_for_a_rise = 12;
 constexpr double errors_for_a_rise = 2;
 // Trials that have to be left to start, per trial at once, to try fewer: that leaves a part of the machine idle for

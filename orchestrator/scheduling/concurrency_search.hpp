@@ -28,7 +28,7 @@ class ConcurrencySearch {
     /// observation each. More than the remembered number is tried in any case, since the machine may have changed.
     ConcurrencySearch(std::int64_t start, std::int64_t most, const FoundConcurrency& remembered = {});
 
-    /// Returns the number of trials that may run at once now. It differs from number() during a trial of another one.
+    /// Returns the number of trials that may run at once now. It differs from number() while another number is tried.
     [[nodiscard]] std::int64_t limit() const { return limit_; }
     /// Returns the best number so far.
     [[nodiscard]] std::int64_t number() const { return number_; }

@@ -1,4 +1,4 @@
-// Which cores native trials on the host compute on: their own, and those of workers that have no trial.
+// Divides the cores among native trials on the host: each has its own, and those of workers that have no trial.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace hpo {
 
-/// Cores of a worker at most: about as many as the parts into which operations are cut.
+/// The most cores of a worker: about the number of parts into which operations are cut.
 inline constexpr std::size_t most_cores_of_a_worker = 32;
 
 /// Cores of a study's first trial at most, before others begin.
@@ -21,7 +21,7 @@ struct CoreUser {
 };
 
 /// Returns the cores of each user: its own first, then those that are lent to it. Lent cores are dealt out evenly, and
-/// nobody has more than most_cores_of_a_worker.
+/// no user has more than most_cores_of_a_worker.
 std::vector<std::vector<int>> share_cores(std::span<const CoreUser> users);
 
 }  // namespace hpo

@@ -7,7 +7,7 @@ bool DeviceConcurrency::learn(const MeteredChanges& changes, std::int64_t left) 
     for (const RateChange& change : changes.fused) fused_.add(change);
     const std::int64_t workers_before = workers_.limit(), fused_before = fused_.limit();
     const bool measured = meter_.measured();
-    // Only one of them changes at a time, so that a change of rates has one cause.
+    // Only one of the two numbers changes at a time, so that a change of rates has one cause.
     fused_.decide(left, measured && !workers_.trying() ? meter_.most_fused() : 0);
     workers_.decide(left, measured && !fused_.trying() ? meter_.workers() : 0);
     return workers_.limit() != workers_before || fused_.limit() != fused_before;

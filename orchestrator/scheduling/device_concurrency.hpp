@@ -1,5 +1,5 @@
-// How many trials run at once on one device (or on the host): workers side by side, and trials fused in each worker.
-// Pure.
+// Searches the number of trials at once on one device (or on the host): workers side by side, and trials fused in each
+// worker. Pure.
 #pragma once
 
 #include <cstdint>

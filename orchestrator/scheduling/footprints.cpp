@@ -16,10 +16,10 @@ namespace {
 constexpr double least_error = 64.0 * 1024 * 1024;  // bytes
 constexpr double relative_error = 0.05;
 constexpr std::size_t rows_at_most = 96;  // in a fit
-constexpr std::size_t rows_kept = 256;    // that a fit is checked against: each prediction looks at all of them
-constexpr double unlike = 1.25;           // for a categorical that differs, and 2 for all of them at most
-constexpr double never_seen = 1.5;        // of the largest peak
-constexpr double furthest = 8;            // extrapolation in all
+constexpr std::size_t rows_kept = 256;    // against which a fit is checked: each prediction looks at all of them
+constexpr double unlike = 1.25;           // factor for each categorical that differs, at most 2 for all of them
+constexpr double never_seen = 1.5;        // factor of the largest peak
+constexpr double furthest = 8;            // largest factor of an extrapolation
 constexpr double largest_bytes = 0x1.0p62;
 
 double with_error(double bytes) { return bytes > 0 ? bytes + std::max(relative_error * bytes, least_error) : 0; }
@@ -77,7 +77,8 @@ class Table {
     }
 
     [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
-    /// Whether memory is taken to grow in proportion while nothing is known of it: sizes and counts.
+    /// Returns true if memory is taken to grow in proportion to the column while nothing is known of its effect: sizes
+    /// and counts.
     [[nodiscard]] bool scales(std::size_t column) const { return columns_[column] == Column::whole && !pairs_[column]; }
 
    private:
@@ -186,7 +187,8 @@ class Knowledge {
         return least;
     }
 
-    /// By whole numbers beyond those seen that had no chance to show what they do.
+    /// Returns the factor for whole numbers that are larger than all those measured and had no chance to show an
+    /// effect.
     [[nodiscard]] double extrapolation(const Table& table, const Row& row) const {
         double factor = 1;
         for (std::size_t c = 0; c < row.size(); ++c) {

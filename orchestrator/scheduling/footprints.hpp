@@ -20,20 +20,21 @@ struct Prediction {
 /// kernels and workspaces of tens of MiB late.
 Footprint with_measurement_error(const Footprint& peak);
 
-/// `alone` while nothing was measured nor declared of the memory that trials of this study lie in (`on_device`: the
-/// device's, else the host's). From the first measurement on never again: with few measurements the bound is generous
-/// instead, because a trial that has to be alone can only start when all others on its device have ended. Device and
-/// host memory are learned separately; memory that was never measured nor declared is reserved as 0.
+/// The answer is `alone` while the memory in which trials of this study lie (`on_device`: the device's, else the
+/// host's) was neither measured nor declared. From the first measurement on it is never `alone` again: with few
+/// measurements the bound is generous instead, because a trial that has to be alone can only start when all others on
+/// its device have ended. Device and host memory are learned separately; memory that was never measured nor declared is
+/// reserved as 0.
 ///
 /// A declared size holds until a measurement exceeds it, and is then replaced by the learned bound. Otherwise:
 /// - Parameters that were measured: the largest such peak and its error.
 /// - In proportion: for each measured configuration, its peak times how many times larger each whole number is here,
-///   times 1.25 for each categorical that differs; of these the least. It is an upper bound where memory grows with
-///   each whole number at most in proportion; leaving one out tells how far from that it is, and the bound is raised by
-///   the worst case.
-/// - From five configurations on a law (memory_fit.hpp) with a margin from its cross-validation, where that is less.
-///   Beyond the numbers that were seen it is scaled in proportion by whole numbers that had no chance to show an
-///   effect, and a value of a categorical that was never seen counts half as much again as the largest peak.
+///   times 1.25 for each categorical that differs (at most 2 in all); of these the least. It is an upper bound where
+///   memory grows with each whole number at most in proportion; leaving one configuration out shows the error of this
+///   assumption, and the bound is raised by the worst case.
+/// - From five configurations on, a law (memory_fit.hpp) with a margin from its cross-validation, where its bound is
+///   less. Beyond the measured numbers it is scaled in proportion by whole numbers that had no chance to show an
+///   effect. For a value of a categorical that was never measured, the bound is at least 1.5 times the largest peak.
 /// - Never less than the peak of configurations that differ only in numbers that the law does not use.
 ///
 /// On random laws of layers, with noise, categoricals that multiply or add and numbers that do nothing, the bound held

@@ -167,7 +167,7 @@ Devices FreeResources::best_on(const HostPool& host, const Demand& demand, std::
     const auto fits = [&](Where devices) {
         return holds(demand, devices) && (!other || other->holds(demand, devices));
     };
-    // The host's share of it is the same on all devices, or more on those whose memory is the host's.
+    // The demand on the host's memory is the same on all devices, or more on those whose memory is the host's.
     const int any = host.devices.front();
     if (!host_holds(demand, any, demand.host_bytes) || (other && !other->host_holds(demand, any, demand.host_bytes)))
         return {};

@@ -15,7 +15,7 @@
 
 namespace hpo {
 
-/// Indices of accelerators of one host, or a host alone. It is empty if there is no place.
+/// Indices of accelerators of one host, or a host alone; empty if there is no place.
 using Devices = std::vector<int>;
 using Where = std::span<const int>;
 
@@ -38,7 +38,7 @@ struct Pool {
     double taken = 0;                                        ///< by trials
     double slots = std::numeric_limits<double>::infinity();  ///< further trials
     int trials = 0;
-    int alone = 0;  ///< of them, those that keep others away
+    int alone = 0;  ///< trials that keep others away
 
     void take(double held, bool is_alone, int sign) {
         bytes -= sign * held;
@@ -57,7 +57,7 @@ class FreeResources {
     /// The machine must outlive this object. `parallel`: trials at once, on all hosts together.
     FreeResources(const Machine& machine, std::optional<std::int64_t> parallel, Of devices);
 
-    /// Whether a host still has the cores, and the devices with the kinds of memory, with which this was made.
+    /// Returns true if a host still has the cores, and the devices with the kinds of memory, with which this was made.
     [[nodiscard]] bool fits_layout_of(int host) const;
     /// Sets the free bytes of a device or a host, and checks again whether the device is usable. Returns true if either
     /// has changed.
@@ -75,11 +75,11 @@ class FreeResources {
     [[nodiscard]] std::optional<int> best_of(const Demand& demand, Where devices,
                                              const FreeResources* other = nullptr) const;
 
-    /// The host as a device of its own where a trial asks for none.
+    /// Returns the memory of the device, or of its host where a trial asks for no device.
     [[nodiscard]] const Pool& pool_of(int device) const { return known(device) ? pool(device) : host(device).memory; }
     /// All devices of a host.
     [[nodiscard]] Where devices_of(int host) const { return hosts_[std::size_t(host)].devices; }
-    /// Which of the devices has the most bytes.
+    /// Returns the device with the most bytes.
     [[nodiscard]] int largest(Where devices) const;
 
     /// Returns the resource of which a trial needs too much, cores or bytes, with the numbers; empty: neither.
@@ -129,7 +129,7 @@ class FreeResources {
     double slots_;  ///< further trials on all hosts together
     std::vector<HostPool> hosts_;
     std::vector<DevicePool> devices_;
-    Order open_hosts_;       ///< that take a further trial
+    Order open_hosts_;       ///< hosts that take a further trial
     Order hosts_by_device_;  ///< of these, those with an open device, by the best one
 };
 

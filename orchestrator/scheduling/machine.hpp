@@ -29,10 +29,10 @@ struct Accelerator {
 /// The hosts on which a study's trials run, with their accelerators, read live.
 struct Machine {
     struct Host {
-        double cores = 1;                  ///< that trials may use
+        double cores = 1;                  ///< cores that trials may use
         std::int64_t memory = 0;           ///< capacity, or the user's limit if that is less
         std::int64_t reserve = 0;          ///< left free on purpose
-        std::int64_t others = 0;           ///< used by anything that is not reserved here
+        std::int64_t others = 0;           ///< used by programs without a reservation here
         std::optional<std::int64_t> free;  ///< as Accelerator::free
         bool usable = true;                ///< false: not reachable at the moment; nothing starts there
         bool gone = false;                 ///< not usable, and set aside for the rest of the session
@@ -71,7 +71,7 @@ struct Reservation {
     friend bool operator==(const Reservation&, const Reservation&) = default;
 };
 
-/// Whether a trial on `device` and `more` computes on `asked`.
+/// Returns true if a trial on `device` and `more` computes on `asked`.
 inline bool computes_on(int asked, int device, const std::vector<int>& more) {
     return asked == device || std::find(more.begin(), more.end(), asked) != more.end();
 }

@@ -236,7 +236,7 @@ std::optional<MemoryFit> MemoryFit::of(const std::vector<Column>& columns, const
     const std::vector<Term> candidates = candidates_of(columns, rows, bytes);
     const std::vector<Law> laws = path(candidates, rows, bytes, longest);
 
-    // Errors on rows that the law has not seen, relative to what it expects: one list for each length of the path.
+    // Errors on rows that the law has not seen, relative to its predictions: one list for each length of the path.
     const std::size_t folds = std::min(n, folds_at_most);
     std::vector<std::vector<double>> errors(laws.size()), spreads(laws.size());
     for (std::size_t fold = 0; fold < folds; ++fold) {

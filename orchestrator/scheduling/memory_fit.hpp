@@ -35,7 +35,7 @@ using Row = std::vector<double>;
 /// Tibshirani, "Predictive inference with the jackknife+", Annals of Statistics 2021).
 class MemoryFit {
    public:
-    /// Nothing for fewer than `least_rows` rows. `rows` all of the size of `columns`, `bytes` > 0.
+    /// Fits a law; nothing for fewer than `least_rows` rows. Each of `rows` has the size of `columns`; `bytes` > 0.
     static std::optional<MemoryFit> of(const std::vector<Column>& columns, const std::vector<Row>& rows,
                                        const std::vector<double>& bytes);
     static constexpr std::size_t least_rows = 5;

@@ -72,7 +72,8 @@ Result<NextTry> after_out_of_memory(const MemoryDeath& death) {
     if (!had_all) return reserve(all, true);
     const bool smaller = death.more_micro_batches && *death.more_micro_batches > death.micro_batches;
     if (smaller && available >= reserved / 2) {
-        // It needs less now: its reservation, or as much as there is, is enough.
+        // With smaller micro-batches the trial needs less: its reservation, or all available memory if that is less, is
+        // enough.
         reserve(std::min(std::max(reserved, used), available), true);
         next.micro_batches = *death.more_micro_batches;
         next.how = (death.may_recompute ? "in the memory of " : "in ") + std::to_string(next.micro_batches) +

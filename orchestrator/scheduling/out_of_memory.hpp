@@ -18,11 +18,11 @@ inline constexpr double longest_wait_for_others = 300;
 /// An attempt that ran out of memory. Bytes.
 struct MemoryDeath {
     Footprint reserved;       ///< when it ended
-    Footprint used{0, 0, 0};  ///< most it was seen to take; 0: not measured
-    bool alone = false;       ///< it was reserved to run alone
+    Footprint used{0, 0, 0};  ///< the most memory that it was seen to take; 0: not measured
+    bool alone = false;       ///< true if it was reserved to run alone
     bool waited = false;      ///< before it, the trial waited in vain for other programs to free memory
     bool on_device = false;   ///< the accelerator's memory ran out; false: the host's, wherever the trial trained
-    std::int64_t deaths = 1;  ///< attempts of this trial that ended so, this one included
+    std::int64_t deaths = 1;  ///< attempts of this trial that ran out of memory, this one included
     std::int64_t micro_batches = 1;                  ///< of one update
     std::optional<std::int64_t> more_micro_batches;  ///< the next larger number; absent: cannot be made smaller
     bool may_recompute = false;  ///< the worker may keep fewer activations in place of smaller micro-batches
@@ -41,15 +41,15 @@ struct NextTry {
         how;  ///< "with 3.000 GiB reserved", "alone, with 20.00 GiB reserved", "in 4 micro-batches of an update"
 };
 
-/// The next rung of the ladder, for the memory that ran out:
+/// Returns the next rung of the ladder, for the memory that ran out:
 /// 1. half as much again, then twice as much (at least the measured peak plus its error), with others;
 /// 2. alone, with all memory that other programs leave;
 /// 3. alone, with smaller micro-batches, each at most half of the one before: at once where other programs have taken
 ///    up to half of the reservation;
 /// 4. where other programs use more than a tenth of the capacity, or half of the host's if four times the measured peak
-///    fit beside them: with nine tenths of it, for which it waits by itself, though not for ever (`waited`).
-/// Then an Error with the numbers. So a trial is given up only after it died with the smallest micro-batch in all the
-/// capacity there is but for a desktop's share, or in the memory that other programs left for a while.
+///    fit beside them: with nine tenths of the capacity, for which it waits by itself, though not for ever (`waited`).
+/// Then an Error with the numbers. So a trial is given up only after it died with the smallest micro-batch in the whole
+/// capacity except a desktop's share, or in the memory that other programs left for a while.
 ///
 /// On the first two rungs a reservation grows to at most four times the measured peak: a program may say that memory
 /// ran out for reasons of its own, and more would only keep other trials, and itself, from running.
@@ -60,19 +60,19 @@ struct NextTry {
 /// deaths at the latest where its peak is not measured and other programs keep still, and after 40 in any case.
 Result<NextTry> after_out_of_memory(const MemoryDeath& death);
 
-/// Which memory ran out according to a program's last output, and the line that shows it.
+/// The kind of memory that ran out according to a program's last output, and the line that shows it.
 struct OutOfMemoryLine {
     bool device = false;  ///< the accelerator's; else the host's
     std::string line;
 };
 
-/// Messages of scripts that end for want of memory: an exception of PyTorch, JAX, TensorFlow or
-/// Python that nobody caught, an error of CUDA, HIP or OpenCL, the C++ library's. Of several lines the last one counts.
-/// `on_device`: it trained on an accelerator. Nothing where no line shows it.
+/// Finds the message of a script that ended for want of memory: an uncaught exception of PyTorch, JAX, TensorFlow or
+/// Python, an error of CUDA, HIP or OpenCL, the C++ library's. Of several lines the last one counts. `on_device`: the
+/// script trained on an accelerator. Nothing if no line is such a message.
 std::optional<OutOfMemoryLine> find_out_of_memory(std::string_view last_output, bool on_device);
 
-/// Twice as many micro-batches, at most one a sample; nothing when they are that already, or when the numbers make no
-/// sense. A micro-batch has batch / accumulation samples, rounded up; the last one the rest.
+/// Returns twice as many micro-batches, at most one per sample; nothing if there is one per sample already, or if the
+/// numbers are out of range. A micro-batch has batch / accumulation samples, rounded up; the last one the rest.
 std::optional<std::int64_t> next_accumulation(std::int64_t batch_size, std::int64_t accumulation);
 
 }  // namespace hpo

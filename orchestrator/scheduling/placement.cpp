@@ -200,7 +200,8 @@ void Placement::assess_all() {
     for (const auto& [number, trial] : queue_) assess(number, *trial);
 }
 
-/// Readings change with each decision, but seldom for the trials that wait: where the largest of them fits, all do.
+/// Assesses the waiting trials again if a reading has changed their fit. Readings change with each decision, but seldom
+/// for waiting trials: where the largest trial fits, all do.
 void Placement::assess_changed() {
     const Admission::Change change = admission_->take_change();
     if (change == Admission::Change::nothing) return;
@@ -218,7 +219,7 @@ PlacementDecision Placement::decide() {
     PlacementDecision decision;
     for (const std::int64_t number : limits_.grows ? std::set<std::int64_t>() : never_)
         decision.never.push_back({number, admission_->too_large(needs_of(number))});
-    // Nothing starts then, but trials that wait for other programs are told.
+    // If a trial can never fit, nothing starts, but the first trial that waits for other programs is still reported.
     const bool may_start = decision.never.empty();
     for (const auto& [number, trial] : queue_) {
         if (!may_start && kept_out_.empty()) break;
@@ -236,8 +237,8 @@ PlacementDecision Placement::decide() {
     return decision;
 }
 
-/// Devices of workers that could train the trial with others of its fusion key: now, or in a moment, when they have
-/// started or answered. It is worth waiting for one on a device that is less used.
+/// Returns the devices of workers that could train the trial with others of its fusion key: now, or in a moment, when
+/// they have started or answered. Waiting pays for a worker on a device that is less used.
 Devices Placement::joinable_devices(const TrialNeeds& trial) const {
     Devices devices;
     if (trial.fusion_key.empty() || trial.own_worker || trial.alone) return devices;
@@ -261,7 +262,7 @@ std::size_t Placement::slots_of(const PlacementWorker& worker) const {
     return std::min(worker.slots, most.value_or(worker.slots));
 }
 
-/// Whether a further worker may train on the device.
+/// Returns true if a further worker may train on the device.
 bool Placement::may_use_another(int device) const {
     const auto own = limits_.workers_on.find(device);
     const auto most = own == limits_.workers_on.end() ? limits_.workers_each : std::optional(own->second);

@@ -1,5 +1,6 @@
-// Which waiting trial starts in which worker, and which worker is started or released for it: a state machine without
-// I/O and clock. `hpo run` and `hpo simulate` tell it the reports of workers, and `hpo check` the expected ones.
+// Decides which waiting trial starts in which worker, and which worker is started or released for it: a state machine
+// without I/O and clock. `hpo run` and `hpo simulate` tell it the reports of workers, and `hpo check` the expected
+// reports.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +23,12 @@ struct PlacementWorker {
     State state = State::empty;
     int device = host_only;     ///< or a host
     std::vector<int> more{};    ///< further devices
-    std::string fusion_key{};   ///< that its trials have in common; empty: they need none, or there are none
+    std::string fusion_key{};   ///< fusion key of its trials; empty: they need none, or there are none
     std::size_t slots = 1;      ///< trials at once
-    std::size_t trials = 0;     ///< that it trains, or that are reserved for it
-    bool plans = false;         ///< it can plan a trial: answer its needs
-    std::int64_t planning = 0;  ///< trial that it was asked about and has not answered for yet; 0: none
-    bool exclusive = false;     ///< its trial shares a worker with no other
+    std::size_t trials = 0;     ///< trials in it, or reserved for it
+    bool plans = false;         ///< can plan a trial: answer its needs
+    std::int64_t planning = 0;  ///< trial whose needs it was asked for and has not answered yet; 0: none
+    bool exclusive = false;     ///< its trial shares a worker with no other trial
 
     [[nodiscard]] bool idle() const { return state == State::ready && trials == 0 && planning == 0; }
     friend bool operator==(const PlacementWorker&, const PlacementWorker&) = default;
@@ -37,11 +38,11 @@ struct PlacementLimits {
     std::optional<std::int64_t> parallel{};  ///< trials at once; absent: as many as fit
     bool may_open = true;                    ///< a worker may be started now
     bool grows = false;                      ///< a host may join: nothing is too large for good
-    /// Workers with trials at once on a device or a host, and on each other one; absent: as many as fit.
+    /// The most workers with trials at once on a device or a host, and on each other one; absent: as many as fit.
     std::map<int, std::int64_t> workers_on{};
     std::optional<std::int64_t> workers_each{};
-    /// Trials at once in a worker with several slots, by its device, and on each other device; absent: as many as it
-    /// has slots.
+    /// The most trials at once in a worker with several slots, by its device, and on each other device; absent: one per
+    /// slot.
     std::map<int, std::size_t> slots_on{};
     std::optional<std::size_t> slots_each{};
 
@@ -77,7 +78,7 @@ class Placement {
     /// `order` is the unique number of its launch.
     void hold(std::int64_t order, const Reservation& reservation);
     void release(std::int64_t order);
-    /// Whether a trial is to start. Those with a lower number start earlier.
+    /// Marks a trial as waiting to start, or not. Trials with a lower number start earlier.
     void set_queued(std::int64_t trial, bool queued);
     void set_needs(const TrialNeeds& needs);
     void forget_needs(std::int64_t trial);
@@ -142,11 +143,11 @@ class Placement {
     std::optional<Admission> admission_;
     std::map<std::int64_t, Reservation> held_;  ///< by the order of launch
 
-    Trials trials_;                         ///< all that were mentioned
-    std::map<std::int64_t, Trial*> queue_;  ///< of them, those that wait for a worker,
-    std::set<std::int64_t> without_needs_;  ///< and those that would if their needs were known
-    std::set<std::int64_t> never_;          ///< of queue_: too large for the empty machine,
-    std::set<std::int64_t> kept_out_;       ///< kept out by other programs
+    Trials trials_;                         ///< all mentioned trials
+    std::map<std::int64_t, Trial*> queue_;  ///< trials that wait for a worker
+    std::set<std::int64_t> without_needs_;  ///< trials that would wait for a worker if their needs were known
+    std::set<std::int64_t> never_;          ///< trials of queue_ that are too large for the empty machine
+    std::set<std::int64_t> kept_out_;       ///< trials of queue_ that other programs keep out
     /// A trial on a host, and one on devices, that need as much as any in queue_ that may ever start, or more.
     std::optional<TrialNeeds> largest_on_host_, largest_on_devices_;
     bool changed_ = true;  ///< since take_changed()
@@ -155,12 +156,12 @@ class Placement {
     std::vector<PlacementWorker> workers_;
     Workers empty_, idle_;
     std::map<int, Workers> idle_on_;             ///< by device or host
-    std::map<int, Workers> open_on_;             ///< that train and may take a further trial
-    std::map<int, Workers> asked_on_;            ///< without a trial, that are about to answer `plan`
-    std::map<int, std::int64_t> busy_on_;        ///< with trials
-    std::map<std::string, Workers> by_key_;      ///< with trials of a fusion key, that others may join
-    Workers with_key_;                           ///< with a fusion key
-    std::map<std::size_t, std::int64_t> slots_;  ///< of workers that plan trials: the number of workers by slots
+    std::map<int, Workers> open_on_;             ///< busy workers that may take a further trial
+    std::map<int, Workers> asked_on_;            ///< workers without a trial that are about to answer `plan`
+    std::map<int, std::int64_t> busy_on_;        ///< number of workers with trials
+    std::map<std::string, Workers> by_key_;      ///< workers with trials of a fusion key that others may join
+    Workers with_key_;                           ///< workers with a fusion key
+    std::map<std::size_t, std::int64_t> slots_;  ///< number of workers that plan trials, by their slots
 };
 
 }  // namespace hpo

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kept_observations = 16, kept_variances = 64;
 // The noise of an observation before it can be estimated from repeated ones: a standard deviation of 5 %, or the
-// deviation that differences between steps show if that is more. It is worth as much as two residuals.
+// deviation of the differences between steps if that is more. It weighs as much as two residuals.
 constexpr double assumed_deviation = 0.05, assumed_residuals = 2;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How the total work of trials on one device grows with their number, learned from the rates of single trials before
+// The curve of the total work of trials on one device by their number, learned from the rates of single trials before
 // and after others have started or ended. Pure and deterministic.
 #pragma once
 

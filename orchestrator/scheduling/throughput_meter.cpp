@@ -35,7 +35,7 @@ std::optional<ThroughputMeter::Window::Threads> ThroughputMeter::Window::threads
     const double seconds = (end - begin).count();
     if (!first || !last || seconds <= 0) return std::nullopt;
     const double running = last->running - first->running, waiting = last->waiting - first->waiting;
-    if (running <= 0 || waiting < 0) return std::nullopt;  // a process of it has ended, and its times with it
+    if (running <= 0 || waiting < 0) return std::nullopt;  // a process of the worker has ended, and its times with it
     // Threads of one trial are taken to wait at the same time, as those of a matrix product do.
     const double runnable = std::min(1.0, (running + waiting) / seconds);
     const double unslowed = 1 - runnable * waiting / (running + waiting);

@@ -23,7 +23,7 @@ struct MeteredTrial {
 /// worker. A change of both at the same time is ignored.
 struct MeteredChanges {
     std::vector<RateChange> workers, fused;
-    std::int64_t ended = 0;  ///< trials that do not run any more
+    std::int64_t ended = 0;  ///< with this report the rates of all trials are known
     bool measured = false;   ///< with this report the rates of all trials are known
     [[nodiscard]] bool empty() const { return workers.empty() && fused.empty(); }
 };
@@ -34,15 +34,16 @@ struct ThreadTime {
     double waiting = 0;  ///< for a core that ran something else
 };
 
-/// A rate is the median of steps per second over the intervals between reports, by the clock of the caller. A
-/// window of a trial lasts as long as the numbers do that the rate may depend on: trials in its worker and workers
-/// on the device. It begins with the first report after these numbers have changed and nearly all trials have
-/// reported in their current attempt, so that neither a start (imports, reading data) nor a step that began under
-/// other numbers is counted. Two windows of a trial with different numbers make a change of its rate. Changes with
-/// equal numbers that belong together are averaged to one observation, since they share their noise.
+/// Measures the rates of trials and their changes. A rate is the median of steps per second over the intervals between
+/// reports, by the clock of the caller. A window of a trial lasts while the numbers stay the same on which its rate may
+/// depend: trials in its worker and workers on the device. It begins with the first report after these numbers have
+/// changed and nearly all trials have reported in their current attempt, so that neither a start (imports, reading
+/// data) nor a step that began under other numbers is counted. Two windows of a trial with different numbers make a
+/// change of its rate. Changes with equal numbers that belong together are averaged to one observation, since they
+/// share their noise.
 ///
-/// Where other programs fill the cores, more trials at once get a larger share of them, which is no more work that the
-/// machine does. With the thread times of workers, a rate excludes the effect of the others: as if the trials'
+/// Where other programs fill the cores, more trials at once get a larger share of the cores, although the machine does
+/// no more work. With the thread times of workers, a rate excludes the effect of other programs: as if the trials'
 /// threads had waited for each other alone.
 class ThroughputMeter {
    public:
@@ -60,7 +61,7 @@ class ThroughputMeter {
     void ending(std::int64_t trial);
 
     [[nodiscard]] std::int64_t trials() const { return static_cast<std::int64_t>(states_.size()); }
-    [[nodiscard]] std::int64_t workers() const;     ///< that train at least one trial
+    [[nodiscard]] std::int64_t workers() const;     ///< workers that train at least one trial
     [[nodiscard]] std::int64_t most_fused() const;  ///< most trials in one worker
     /// Returns true if the rates of all trials are known under the current numbers.
     [[nodiscard]] bool measured() const;
@@ -73,7 +74,7 @@ class ThroughputMeter {
     struct Window {
         Numbers numbers;
         Seconds begin{0}, end{0};                   ///< of the intervals
-        std::int64_t step = 0;                      ///< the last one of them
+        std::int64_t step = 0;                      ///< the last step in the intervals
         std::optional<ThreadTime> first{}, last{};  ///< at the begin and the end
         std::vector<double> intervals{};            ///< seconds per step, the latest ones
         /// Ends an interval, unless the last one has only just ended.
@@ -121,7 +122,7 @@ class ThroughputMeter {
 
     double cores_;
     std::map<std::int64_t, State> states_;  ///< by trial
-    std::int64_t starting_ = 0;             ///< of them, those that have not reported yet, or that are ending
+    std::int64_t starting_ = 0;             ///< trials that have not reported yet, or that are ending
 };
 
 }  // namespace hpo
