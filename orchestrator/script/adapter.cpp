@@ -355,8 +355,8 @@ class Adapter {
         if (any) liveness_.acted();
     }
 
-    /// Reads what the command has appended to the file of metrics. `last` is true after the command's end, when all of
-    /// it must be read.
+    /// Reads the new bytes of the file of metrics. `last` is true after the command's end, when the whole rest must be
+    /// read.
     void read_file(bool last) {
         if (!file_ || !reader_ || outcome_) return;
         const auto enough = [&] { return !last && reader_->waiting() >= max_waiting_steps; };
@@ -415,7 +415,8 @@ class Adapter {
     void finish(Outcome outcome, const string& message = {}) {
         Metrics closing = reader_ ? reader_->closing() : Metrics();
         closing.insert(beyond_.begin(), beyond_.end());
-        // Of the largest process. hpo measures all of them, but too seldom to see a command that ends at once.
+        // The peak is that of the largest process. hpo measures the whole tree, but too seldom to see a command that
+        // ends at once.
         const std::int64_t peak = std::int64_t{1024} * script::usage_of_ended_children().ru_maxrss;
         send(from_worker::Finished{.id = run_->id,
                                    .outcome = outcome,
@@ -441,9 +442,10 @@ class Adapter {
         finish(ending.outcome, ending.message);
     }
 
-    /// The command ended well without the objective. A command that has reported something else is complete: hpo then
-    /// knows that the study looks for the wrong metric. One that has reported nothing has failed,
-    /// and so has one with an `error` at the end of its output.
+    /// Ends the trial of a command that ended well without the objective. If the command has reported other metrics,
+    /// the trial is complete: hpo then knows that the study looks for the wrong metric. It is also complete if the
+    /// command used hpo's client without a report. Otherwise it has failed, and so has one with an `error` at the end
+    /// of its output.
     void conclude_without_objective(const string& error) {
         script::ReadInstead instead;
         if (reader_) instead = {reader_->seen(), warning(), reader_->nearest()};
@@ -486,7 +488,7 @@ class Adapter {
     script::ClientLink client_{{.hello = [this](const from_worker::Hello& hello) { greet(hello); },
                                 .line = [this](std::string_view line) { take_from_client(line); }}};
     bool client_reports_ = false;  ///< the steps are the client's, not the output's
-    bool told_unused_ = false;     ///< that the client's reports are not used
+    bool told_unused_ = false;     ///< the client was told that its reports are not used
     bool finished_ = false;        ///< the client has ended the trial
     std::optional<script::StepReader> reader_;
     std::int64_t step_ = 0;           ///< the last step that was reported
@@ -500,7 +502,7 @@ class Adapter {
     pid_t command_ = 0;
     script::CommandOutput output_;
     bool had_more_ = false;                    ///< true if the command trains on after its last step
-    Metrics beyond_;                           ///< that the command has reported once after its last step
+    Metrics beyond_;                           ///< metrics that the command has reported once after its last step
     std::optional<script::MetricsFile> file_;  ///< of the metrics; nothing if they are in the output
     bool ended_ = false;                       ///< true after the command's end
     int status_ = 0;                           ///< of the command, as waitpid() returns it

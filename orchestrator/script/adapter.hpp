@@ -4,10 +4,10 @@
 // processes that the command leaves behind.
 //
 // The command's exit decides the trial's outcome. Status 0 after at least one step means complete. Any other status
-// means failed, with the error's line as the reason, or out of memory if that says so (ending.hpp). If a signal ends
-// the command, or a process below it, that the adapter did not send, the adapter ends itself in the same way, so that
-// the trial is tried again. After the last step of the budget the command may evaluate the objective once more and ends
-// by itself; one that trains on is ended.
+// means failed, with the error's line as the reason, or out of memory if the error is one of memory (ending.hpp). If a
+// signal ends the command, or a process below it, that the adapter did not send, the adapter ends itself in the same
+// way, so that the trial is tried again. After the last step of the budget the command may evaluate the objective once
+// more and end by itself; a command that trains on is ended.
 #pragma once
 
 namespace hpo {

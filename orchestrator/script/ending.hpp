@@ -13,7 +13,7 @@ namespace hpo::script {
 struct CommandEnd {
     int status = 0;            ///< as waitpid() returns it
     std::string_view output;   ///< the end of its output
-    std::int64_t steps = 0;    ///< that it has reported
+    std::int64_t steps = 0;    ///< number of steps that it has reported
     std::int64_t planned = 1;  ///< steps of the budget
 };
 
@@ -31,7 +31,8 @@ struct Ending {
 /// A signal counts below a shell, make or torchrun as without them: if the end of the output names it, or if the exit
 /// status stands for one. Out of memory is decided by the error that ended the program, and by those that it was raised
 /// from; an error that was handled before does not count. A trial that has taken its last step is complete in any case.
-/// So is one whose pipe hides that the program failed, since its status is 0; both then have a message.
+/// A trial whose pipe hides the failure of the program is complete, too, since its status is 0; both then have a
+/// message.
 Ending ending_of(const CommandEnd& end);
 
 /// Returns the reason of a complete trial whose command had more to report. Its reports may not be the steps that the

@@ -62,7 +62,7 @@ std::vector<std::string> unused_parameters(const Study& study) {
             texts.push_back(read_beginning(path));
     const auto read_by_name = [&](const std::string& name) {
         return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
-            // A script that computes the variable's name, or reads all of them, may use any parameter.
+            // A script that computes the variable's name, or reads all variables, may use any parameter.
             return text.find(variable_of(name)) != std::string::npos ||
                    text.find("HPO_PARAM_\"") != std::string::npos || text.find("HPO_PARAM_'") != std::string::npos;
         });

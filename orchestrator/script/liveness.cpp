@@ -31,7 +31,7 @@ rusage usage_of_ended_children() {
 bool Liveness::shows(Time now) {
     if (now - checked_ < every_) return false;
     checked_ = now;
-    // The sum can also shrink, namely when a process ends that nobody waits for.
+    // The sum can also shrink, namely when a process ends without being waited for.
     const double computed = processor_seconds_below(::getpid()) + seconds_of_ended_children();
     if (!acted_ && std::abs(computed - computed_) < busy_share * every_.count()) return false;
     computed_ = computed;

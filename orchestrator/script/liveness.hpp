@@ -8,7 +8,7 @@
 
 namespace hpo::script {
 
-/// Returns what the ended children of this process have used.
+/// Returns the resource usage of the ended children of this process.
 rusage usage_of_ended_children();
 
 class Liveness {

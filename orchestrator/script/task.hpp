@@ -25,7 +25,7 @@ struct Task {
     std::int64_t reports = 1;  ///< of the objective that make one step
     TerminalUse terminal = TerminalUse::automatic;
     std::set<std::string> own_variables;             ///< names of the variables that the study sets
-    std::map<std::string, std::string> environment;  ///< those of them that have placeholders, as templates
+    std::map<std::string, std::string> environment;  ///< the variables with placeholders, as templates
 };
 
 /// The file into which a stand-in (worker.shim) writes the script's reports.

@@ -20,7 +20,7 @@ using std::string;
 
 constexpr unsigned short rows = 24, columns = 200;  // wide, since programs cut or wrap lines at the edge
 
-/// Returns true if the argument is a Python interpreter, a shell, or a script for one of them.
+/// Returns true if the argument is a Python interpreter, a shell, or a script for a Python interpreter or a shell.
 bool names_interpreter(const string& argument) {
     const string name = std::filesystem::path(argument).filename().string();
     constexpr std::string_view shells[] = {"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox"};
@@ -48,7 +48,7 @@ Result<Terminal> open_terminal() {
     termios mode{};
     if (!terminal.program || ::tcgetattr(terminal.program.get(), &mode) != 0) return failed();
     ::cfmakeraw(&mode);
-    mode.c_cc[VMIN] = mode.c_cc[VTIME] = 0;  // who reads finds the end at once, since nobody types
+    mode.c_cc[VMIN] = mode.c_cc[VTIME] = 0;  // a reader finds the end of the input at once
     const winsize size{rows, columns, 0, 0};
     if (::tcsetattr(terminal.program.get(), TCSANOW, &mode) != 0 ||
         ::ioctl(terminal.program.get(), TIOCSWINSZ, &size) != 0)

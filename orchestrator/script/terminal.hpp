@@ -13,8 +13,8 @@ namespace hpo::script {
 
 /// Both ends of a terminal, which close at exec. Bytes that are written to `program` are read from `reader` unchanged:
 /// line ends are not translated, and nothing is echoed. `reader` is non-blocking and fails with EIO once no process has
-/// the other end open. Who reads from `program` finds the end of the input. The terminal controls no process, so
-/// closing it sends no signal.
+/// the other end open. A process that reads from `program` finds the end of the input. The terminal controls no
+/// process, so closing it sends no signal.
 struct Terminal {
     Descriptor reader;
     Descriptor program;

@@ -11,11 +11,11 @@ enum class Form {
     trailer,  ///< belongs to an error above it: a frame, a hint, a launcher's remark
     cause,    ///< names the cause of the error above it
     error,    ///< says what went wrong
-    fatal,    ///< the same, as only a runtime prints it whose program has ended by an error that nobody caught
+    fatal,    ///< an error as only a runtime prints it whose program has ended by an uncaught error
     killed,   ///< a shell's word for the signal that ended its command
 };
 
-/// Where in a line the text is found. All compare letters as they are.
+/// The position of the text in a line. All comparisons are case-sensitive.
 enum class At { begin, end, anywhere, whole };
 
 struct FormRow {

@@ -252,7 +252,7 @@ std::optional<Found> find_error(const Lines& lines) {
                 causes.push_back(i);
                 break;
             case Form::trailer:
-                if (last && is_indented(lines[*last])) last.reset();  // it belongs to this one
+                if (last && is_indented(lines[*last])) last.reset();  // the line belongs to this trailer
                 break;
             case Form::none:
                 if (!last || is_indented(lines[*last])) last = last && !death && others == 0 && *last > i ? last : i;

@@ -13,10 +13,10 @@ struct FailureReason {
     /// exception's message, then the last frames; otherwise the error's line and the causes that are named below it;
     /// without a known form it is the last line. May contain control characters.
     std::string text;
-    /// All that the error says, and the exceptions that it followed from, but no code. Errors that were handled before
-    /// are no part of it.
+    /// The whole text of the error, and of the exceptions from which it followed, without code. Errors that were
+    /// handled before are left out.
     std::string evidence;
-    /// The lines from the error's on, in which shells and launchers tell of the end.
+    /// The lines from the error on, with which shells and launchers report the end.
     std::vector<std::string> rest;
     /// True if the output ends as that of a program with an uncaught error.
     bool fatal = false;

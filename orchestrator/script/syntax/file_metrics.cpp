@@ -75,7 +75,7 @@ void FileMetrics::finish(const Record& record) {
     if (form_ == Form::lines && !lines_.rest().empty()) read("\n", record);
 }
 
-/// Decides by the first lines which form the file has, once there are enough of them.
+/// Determines the form of the file by its first lines, once there are enough of them.
 void FileMetrics::decide(bool ended, const Record& record) {
     string_view text = head_;
     if (text.starts_with(utf8_mark)) text.remove_prefix(utf8_mark.size());

@@ -95,7 +95,7 @@ class ObjectParser {
         return true;
     }
 
-    /// Reads a list after its bracket. It stands for a number if that is its only item.
+    /// Reads a list after its bracket. A list of one number stands for the number.
     bool list(char close, std::optional<double>& number, std::size_t depth) {
         std::size_t items = 0;
         std::optional<double> item;

@@ -137,7 +137,8 @@ void JsonValues::finish(const Found& found) {
     for (int i = 0; i < most_unfinished && !value_.empty(); ++i) leave_first_line(found);
 }
 
-/// The value has no end. Its first line was cut, and further values may have been taken for parts of it.
+/// Skips the first line of a value without an end. That line was cut, and further values may have been taken for parts
+/// of this one.
 void JsonValues::leave_first_line(const Found& found) {
     const auto end = value_.find('\n');
     const string rest = end == string::npos || again_ ? string() : value_.substr(end + 1);

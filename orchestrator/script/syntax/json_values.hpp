@@ -32,7 +32,7 @@ class JsonValues {
     void leave_first_line(const Found& found);
     void drop();
 
-    std::string value_;     ///< that has begun
+    std::string value_;     ///< the value that has begun
     std::string brackets_;  ///< open ones in it
     char before_ = 0;       ///< the last character in it that is no blank, outside of texts
     bool in_text_ = false, escaped_ = false;
@@ -42,9 +42,9 @@ class JsonValues {
 };
 
 /// Adds the metrics of a JSON object, one record a step. Numbers within objects have names such as val.loss. If the
-/// objective is a list of numbers, as in Keras's history, or pandas's {"0": 0.5, "1": 0.4}, each of them is a step with
-/// those of equally long lists. If it is within a list of objects, as in Hugging Face's log_history, each of these is.
-/// Returns an empty text, or why the objective cannot be read.
+/// objective is a list of numbers, as in Keras's history, or pandas's {"0": 0.5, "1": 0.4}, each number is a step,
+/// together with those of equally long lists. If the objective is within a list of objects, as in Hugging Face's
+/// log_history, each object is a step. Returns an empty text, or why the objective cannot be read.
 std::string add_records(std::string_view text, const std::string& objective, std::vector<Metrics>& records);
 
 }  // namespace hpo::script

@@ -34,7 +34,7 @@ std::string name_of(std::string_view text);
 /// Returns true for a valid name of a metric: one that name_of() leaves as it is, without signs that separate numbers.
 bool is_metric_name(std::string_view name);
 
-/// How well a printed name fits the name that a study gives. Lower is better.
+/// The match between a printed name and the name that a study gives. Lower is better.
 enum class Fit {
     exact,
     spelling,  ///< but for case, punctuation and the place of the phase: "Val Loss", "loss/val" for val_loss

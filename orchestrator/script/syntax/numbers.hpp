@@ -28,7 +28,7 @@ inline string_view trim(string_view text) {
     return text;
 }
 
-/// Returns the number that `text` begins with, and its length in bytes. Anything may follow it.
+/// Returns the number at the beginning of `text`, and its length in bytes. Any text may follow it.
 inline std::optional<std::pair<double, std::size_t>> number_at_begin(string_view text) {
     const std::size_t sign = text.starts_with('+') ? 1 : 0;
     double number = 0;

@@ -40,7 +40,8 @@ class OutputReader final : public LineReader {
         if (!found.ambiguous.empty() && !warned_) warn(line, found.ambiguous);
     }
 
-    /// Each process of a distributed run reports values of its own. Those of the first have no label.
+    /// Labels the values of a process of a distributed run, each of which reports its own. Values of the first process
+    /// have no label.
     static void label_all(Reading& reading, const string& label) {
         for (const NamedNumber& metric : std::exchange(reading.metrics, {}))
             reading.add(is_general(metric.name) ? metric.name : label + metric.name, metric.number, metric.bare);

@@ -1,4 +1,4 @@
-// Splits a stream into the lines that a terminal would show, and tells which of them are drawn again.
+// Splits a stream into the lines that a terminal would show, and tells which lines are drawn again.
 #pragma once
 
 #include <cstdint>

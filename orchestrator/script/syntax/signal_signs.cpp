@@ -70,7 +70,7 @@ std::optional<int> by_words(string_view text) {
     return std::nullopt;
 }
 
-/// Returns the words of a shell in its line about a command: after the pid, or all of it.
+/// Returns the words of a shell in its line about a command: the text after the pid, or the whole line.
 string_view words_of_shell(string_view line) {
     static const boost::regex after_pid(R"(^\S.*: line \d+: +\d+ (?=[A-Z]))");
     boost::cmatch found;

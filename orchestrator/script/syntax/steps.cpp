@@ -123,8 +123,8 @@ void StepReader::give() {
     wanted_.settle();
 }
 
-/// Returns true if the step has the metrics that the study needs. It may lack those that the one before lacked, but the
-/// last step is waited for.
+/// Returns true if the step has the metrics that the study needs. Metrics that the step before lacked may be missing,
+/// except in the last step, which is waited for.
 bool StepReader::has_needed() const {
     const bool is_last = given_ + 1 == needs_.epochs;
     return std::all_of(needs_.others.begin(), needs_.others.end(), [&](const string& name) {

@@ -72,7 +72,7 @@ class StepReader {
    private:
     enum class Phase : std::uint8_t {
         before,  ///< the objective has not been read
-        after,   ///< it has been, and further metrics may follow
+        after,   ///< the objective has been read, and further metrics may follow
         given    ///< the step is ready, and the next one has not begun
     };
 
@@ -98,7 +98,7 @@ class StepReader {
     std::int64_t reported_ = 0;              ///< reports of the objective in it
     std::optional<double> epoch_;            ///< the last one that was printed
     std::set<std::string> followers_;        ///< names that came after its objective
-    Metrics late_;                           ///< that came after it was given
+    Metrics late_;                           ///< metrics that came after the step was given
     double objective_at_ = 0, last_at_ = 0;  ///< when its objective and its last metric were read
 
     std::int64_t given_ = 0;          ///< number of steps

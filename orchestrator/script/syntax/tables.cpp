@@ -73,8 +73,8 @@ bool is_header_cell(string_view cell) {
            cell.substr(0, cell.size() - (cell.ends_with(':') ? 1 : 0)).find(": ") == string_view::npos;
 }
 
-/// Returns the names of the columns, or nothing if these cells are no header. Without bars one of them must be a word
-/// for a metric or a counter, so that prose is no header.
+/// Returns the names of the columns, or nothing if these cells are no header. Without bars, at least one name must be a
+/// word for a metric or a counter, so that prose is no header.
 std::vector<string> header_of(const std::vector<string_view>& cells, bool in_bars) {
     std::vector<string> names;
     bool known = in_bars;
@@ -109,7 +109,7 @@ bool Tables::read(string_view line, Reading& reading) {
     line = without_bar(line);
     Cells cells = cells_in_bars(line);
     char separator = '|';
-    Cells wide;  // where only several blanks separate them
+    Cells wide;  // cells that several blanks separate
     if (cells.empty() && line.find_first_of(":=(") == string_view::npos && line.find(',') != string_view::npos) {
         cells = split(line, separator = ',', 1);
     } else if (cells.empty()) {

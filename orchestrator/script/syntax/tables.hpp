@@ -14,8 +14,8 @@ namespace hpo::script {
 /// column is the label of its row.
 class Tables {
    public:
-    /// Adds the metrics of a line that plain_text() has returned. Returns true if the line belongs to a table, so that
-    /// it is to be read in no other way.
+    /// Adds the metrics of a line that plain_text() has returned. Returns true if the line belongs to a table and must
+    /// not be read in another way.
     bool read(std::string_view line, Reading& reading);
 
    private:

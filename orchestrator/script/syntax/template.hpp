@@ -59,7 +59,7 @@ using Lookup = std::function<std::optional<std::string>(const std::string& place
 /// A range [first, last) of a command's arguments.
 using ArgumentRange = std::pair<std::size_t, std::size_t>;
 
-/// Returns the text with its placeholders filled, or nothing if one of them has no value.
+/// Returns the text with its placeholders filled, or nothing if a placeholder has no value.
 std::optional<std::string> fill(std::string_view text, const Lookup& lookup);
 
 /// Returns the command of a trial. An argument with a placeholder that has no value is left out, and so is an option

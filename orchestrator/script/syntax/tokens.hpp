@@ -30,7 +30,7 @@ struct Token {
 };
 
 /// Splits a line that plain_text() has returned. `ambiguous` is set to the first number such as 1,234, which may have a
-/// decimal or a thousands comma. It is junk, while 0,25 and 93,25 are numbers.
+/// decimal or a thousands comma. An ambiguous number is junk, while 0,25 and 93,25 are numbers.
 std::vector<Token> tokens_of(std::string_view line, std::string_view& ambiguous);
 
 }  // namespace hpo::script

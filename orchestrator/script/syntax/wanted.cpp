@@ -15,7 +15,7 @@ constexpr int labelled_rank = 10;  ///< and above: the printed name has a label 
 constexpr int training_rank = 50;
 constexpr std::size_t max_known_names = 1024;
 
-/// Which label is preferred where the study names none.
+/// Returns the rank of a label where the study names none; the lowest is preferred.
 int order_of(Phase phase) {
     switch (phase) {
         case Phase::validation:
