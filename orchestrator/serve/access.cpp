@@ -30,7 +30,7 @@ bool is_address(const std::string& name) {
     return ::inet_pton(AF_INET, name.c_str(), bytes) == 1 || ::inet_pton(AF_INET6, name.c_str(), bytes) == 1;
 }
 
-/// Whether a script of another page sent the request.
+/// Returns true if a script of another page sent the request.
 bool is_foreign(const Request& request) {
     if (!request.fetch_site.empty() && request.fetch_site != "same-origin" && request.fetch_site != "none") return true;
     const auto scheme = request.origin.find("://");

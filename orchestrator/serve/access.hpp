@@ -1,4 +1,4 @@
-// Who may ask `hpo serve` for what. Pure.
+// Decides which client may send which request to `hpo serve`. Pure.
 #pragma once
 
 #include <optional>
@@ -12,24 +12,25 @@
 namespace hpo::serve {
 
 struct Access {
-    std::vector<std::string> names;  ///< of this server, besides localhost and addresses of IP
-    std::string token;               ///< that every client must have; empty: none
+    std::vector<std::string> names;  ///< names of this server, in addition to localhost and addresses of IP
+    std::string token;               ///< token that every client must have; empty: none
     std::string session;             ///< value of the cookie of clients that have logged in with the token
-    std::string csrf;                ///< that the page sends with what changes something
-    bool control = false;            ///< whether anything can be stopped
-    bool secure = false;             ///< whether clients are reached by TLS
+    std::string csrf;                ///< token that the page sends with requests that change a study
+    bool control = false;            ///< true if requests may stop trials and change studies
+    bool secure = false;             ///< true if clients are reached by TLS
 };
 
 inline constexpr std::string_view session_cookie = "hpo_session";
 
-/// Whether a page with this Host was loaded from this server. Names of others are refused, since their owner can let
-/// them point here and so let a browser read what is served (DNS rebinding). Addresses of IP cannot be used that way.
+/// Returns true if a page with this Host was loaded from this server. Names of others are refused, since their owner
+/// can let them point here and so let a browser read the served data (DNS rebinding). Addresses of IP cannot be used
+/// that way.
 bool known_host(std::string_view host, const std::vector<std::string>& names);
 
-/// Whether this address reaches this machine alone: "127.0.0.1", "::1", "localhost".
+/// Returns true if this address reaches this machine alone: "127.0.0.1", "::1", "localhost".
 bool is_loopback(std::string_view address);
 
-/// Whether the texts are equal, in a time that says nothing of where they differ.
+/// Returns true if the texts are equal. Its duration does not depend on where they differ.
 bool equal_secrets(std::string_view a, std::string_view b);
 
 /// Returns the value of a cookie in the header; empty if it is absent.
@@ -39,13 +40,14 @@ std::string cookie_of(std::string_view header, std::string_view name);
 /// they hold nothing of studies, and the page asks for the token.
 std::optional<Answer> refusal(const Request& request, const Route& route, const Access& access);
 
-/// Returns the headers of every answer, which tell browsers what the page may do.
+/// Returns the headers of every answer, which restrict the page in the browser.
 std::vector<std::pair<std::string, std::string>> security_headers();
 
 /// Returns the problem with a token that was read from a file with this mode; empty if it serves.
 std::string problem_with_token(std::string_view token, unsigned mode);
 
-/// Returns where browsers find the server. One that listens at all addresses of the machine is found by its name.
+/// Returns the address at which browsers find the server. A server that listens at all addresses of the machine is
+/// found by its name.
 std::string url_of(bool secure, const std::string& address, const std::string& name, int port);
 
 /// Returns the command with which somebody who came by SSH forwards the port. `connection` is $SSH_CONNECTION; empty if

@@ -41,7 +41,7 @@ class Connection {
     bool write(const char* bytes, std::size_t size);
     /// The answer goes on as long as the client reads it.
     void without_end() { answered_by_ = Clock::time_point::max(); }
-    /// Whether the client has closed the connection.
+    /// Returns true if the client has closed the connection.
     [[nodiscard]] bool closed() const;
     [[nodiscard]] int socket() const { return socket_.get(); }
 

@@ -18,11 +18,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A study that nobody looks at is forgotten, but for its row in the list, if it does not run or has many trials.
+/// A study that no client has asked for recently is dropped from memory, except for its row in the list, if it does not
+/// run or has many trials.
 constexpr std::size_t many = 1000;
 constexpr std::chrono::seconds forgotten_after{60};
 
-/// How long this thread has computed.
+/// Returns the CPU time of this thread.
 std::chrono::nanoseconds time_of_thread() {
     timespec time{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -44,8 +45,8 @@ Figures figures_of(const StudySnapshot& snapshot) {
     return figures;
 }
 
-/// What the files of a database and of notes looked like: changes with all that is stored. The numbers of a file that
-/// is not there are 0.
+/// Inode, sizes and times of the files of a database and of notes; they change with every stored change. A missing file
+/// has zeros.
 using Look = std::tuple<ino_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
 
 Look look_at(const StudyFolder& folder) {
@@ -276,7 +277,7 @@ Result<void> LiveStudies::remark(const Subject& subject,
     Shown& shown = *subject.study;
     const std::lock_guard lock(shown.mutex);
     if (const auto written = write(shown.folder, subject.trial.value_or(0)); !written) return written.error();
-    shown.due = {};  // whoever wrote it sees it at once
+    shown.due = {};  // its author sees the change at once
     return {};
 }
 

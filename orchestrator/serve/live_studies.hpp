@@ -19,7 +19,7 @@
 
 namespace hpo::serve {
 
-/// Returns all that the page shows of a study. May keep what it has read: it is asked about one study alone.
+/// Returns the whole content of a study's page. May keep data between calls: each maker serves one study alone.
 using DocumentMaker = std::function<nlohmann::ordered_json(const StudySnapshot&)>;
 
 /// Functions of other parts of hpo. Called by several threads.
@@ -55,12 +55,12 @@ class LiveStudies {
     struct Shown;
 
    public:
-    /// A study, or a trial of it.
+    /// A study or one of its trials.
     struct Subject {
         std::shared_ptr<Shown> study;
         std::optional<std::int64_t> trial;
     };
-    /// Returns the subject of a request. Fails if there is no such study, or no such trial of it.
+    /// Returns the subject of a request. Fails if the study, or its trial, does not exist.
     Result<Subject> subject(const std::string& study, std::optional<std::int64_t> trial);
     static Result<void> add_note(const Subject& subject, const std::string& text);
     /// Adds tags, separated by blanks; removes those with a leading '-'.
@@ -79,7 +79,7 @@ class LiveStudies {
 
     std::vector<StudyFolder> chosen_;
     Sources sources_;
-    std::mutex mutex_;  ///< of shown_ and folders_due_; each study has its own besides
+    std::mutex mutex_;  ///< of shown_ and folders_due_; each study also has its own
     std::vector<std::shared_ptr<Shown>> shown_;
     Clock::time_point folders_due_{};
 

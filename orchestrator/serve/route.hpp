@@ -29,11 +29,11 @@ struct Route {
     std::string study = {};
     std::optional<std::int64_t> trial = {};
 
-    /// Whether the request has a body, which is a text.
+    /// Returns true if the request has a body, which is a text.
     [[nodiscard]] bool takes_text() const { return to == To::notes || to == To::tags; }
-    /// Whether the request changes a study, which needs --allow-control.
+    /// Returns true if the request changes a study, which needs --allow-control.
     [[nodiscard]] bool controls() const { return to == To::stop || takes_text(); }
-    /// Whether the request changes something, and so must be a POST.
+    /// Returns true if the request changes something, and so must be a POST.
     [[nodiscard]] bool changes() const { return controls() || to == To::login; }
     friend bool operator==(const Route&, const Route&) = default;
 };

@@ -255,7 +255,7 @@ struct Server::Parts : private httplib::Server {
         return true;
     }
 
-    static thread_local bool unread;  ///< whether the body of this thread's request was left unread
+    static thread_local bool unread;  ///< true if the body of this thread's request was left unread
 
     Site& site;
     const Tls tls;

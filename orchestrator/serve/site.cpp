@@ -93,7 +93,7 @@ Answer Site::reach(const Request& request, const Route& route) {
 
 Answer Site::answer(const Request& request) {
     const auto route = route_of(request.path);
-    Request looked = request;  // whatever is asked of an address that is not there
+    Request looked = request;  // for an unknown address, the method and the body do not matter
     if (!route) looked.method = "GET", looked.body = false;
     auto refused = refusal(looked, route.value_or(Route{}), access_);
     Answer answer = refused  ? *std::move(refused)
