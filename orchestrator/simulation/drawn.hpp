@@ -1,4 +1,4 @@
-// A workload that nobody has measured: trials whose costs and curves are drawn from ranges.
+// A workload without measurements: trials whose costs and curves are drawn from ranges.
 #pragma once
 
 #include "hpo/study.hpp"
@@ -16,7 +16,7 @@ struct DrawnTrials {
     Span device_bytes{0, 0};
     double cores = 1;
     Span first{0.1, 0.1};  ///< value of the objective before the first step
-    Span last{0.7, 0.9};   ///< that it approaches
+    Span last{0.7, 0.9};   ///< value that it approaches
     Span pace{1, 3};       ///< steps until 63 % of the way is done
     double noise = 0;      ///< of a step's value, on either side
 };

@@ -47,9 +47,9 @@ struct DeviceGroup {
 
 struct Hardware {
     double cores = 1;
-    bool cores_given = false;            ///< else as many as its devices need
+    bool cores_given = false;            ///< false: as many as its devices need
     std::optional<std::int64_t> memory;  ///< of the host; absent: as much as needed
-    std::optional<Span> speed;           ///< of a core, relative to where the study was measured
+    std::optional<Span> speed;           ///< of a core, relative to the machine where the study was measured
     std::optional<double> price;         ///< of the host and an hour
     std::vector<DeviceGroup> groups;     ///< empty: trials compute on the host's cores
     std::string name;                    ///< for users: "8 H200", "4 CPU cores"

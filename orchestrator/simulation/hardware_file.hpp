@@ -1,4 +1,4 @@
-// Reads simulated hardware, and trials that nobody has measured, from a YAML file (docs/simulation.md).
+// Reads simulated hardware, and trials without measurements, from a YAML file (docs/simulation.md).
 #pragma once
 
 #include <filesystem>

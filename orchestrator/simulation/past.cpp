@@ -115,7 +115,7 @@ void Past::find_rungs(const Study& study, const StudyRecord& record) {
 }
 
 /// Guesses which trials are full trainings, which the record does not contain: the worst of the trials that passed the
-/// first rung without a pause, as many as passed it in excess of the rung's share.
+/// first rung without a pause; their number is the excess over the rung's share.
 void Past::find_full(const Study& study, const StudyRecord& record) {
     for (const TrialRecord& trial : record.trials) steps += trial.steps();
     if (full_share <= 0 || rungs.empty()) return;

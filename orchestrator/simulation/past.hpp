@@ -1,4 +1,4 @@
-// Extracts from a study's record what the simulation of its rest needs: the cost of trials, the steps at which they
+// Extracts from a study's record the data for the simulation of its rest: the cost of trials, the steps at which they
 // ended, their ranks at rungs, and the trials that are running or queued. Pure.
 #pragma once
 

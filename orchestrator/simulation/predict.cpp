@@ -24,7 +24,7 @@ PredictedRange range_of(const std::vector<SimulatedEnd>& ends, Number&& number) 
     return {at(0.05), at(0.5), at(0.95)};
 }
 
-/// Returns the number of trials that all devices take at once, or nothing if one of them takes as many as fit.
+/// Returns the number of trials that all devices take at once, or nothing if one device takes as many as fit.
 std::optional<std::int64_t> most_on_devices(const Hardware& hardware) {
     if (hardware.groups.empty()) return std::nullopt;
     std::int64_t most = 0;
@@ -93,7 +93,7 @@ Result<SimulatedMachine> simulated_machine(const Study& study, const Hardware& h
     simulated.launch = run.launch;
     simulated.exit = run.exit;
     simulated.checkpoints = run.checkpoints;
-    // What a script's trials took is known here, whereas `hpo run` learns it from the first ones.
+    // The needs of a script's trials are known here, whereas `hpo run` learns them from the first trials.
     simulated.asks = true;
     return simulated;
 }

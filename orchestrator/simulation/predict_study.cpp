@@ -31,7 +31,7 @@ std::optional<MeasuredStudy> find_measured(const PredictionQuestion& question, c
     return std::nullopt;
 }
 
-/// How to use the measurements of another study.
+/// Returns the advice to use the measurements of another study.
 std::string another_study(const PredictionQuestion& question) {
     if (question.takes_from) return "name a study that has (--from)";
     return "use the measurements of a study that has: hpo simulate " + printable(question.study) + " --from STUDY";
@@ -39,8 +39,8 @@ std::string another_study(const PredictionQuestion& question) {
 
 // ---- Devices that were not measured
 
-/// How much of its data sheet a device reaches in training, and what a small operation costs on it. The best and the
-/// worst case; what lies between depends on the model.
+/// The share of its data sheet that a device reaches in training, and the cost of a small operation on it, in the best
+/// and the worst case; the values between depend on the model.
 constexpr Span share_of_peak{0.1, 0.6};
 constexpr Span launches{20, 200};  // kernels of an iteration of a small model
 constexpr Span launch_seconds{3e-6, 8e-6};

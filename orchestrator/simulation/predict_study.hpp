@@ -1,4 +1,4 @@
-// Collects what a prediction of a study's time needs: the study, what was measured, and the hardware.
+// Collects the input of a prediction of a study's time: the study, its measurements, and the hardware.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -37,7 +37,7 @@ struct RecordReader::Impl {
     struct State {
         RecordedTrial recorded;
         std::vector<double> steps;    ///< seconds between consecutive steps of an attempt
-        std::vector<double> between;  ///< of them, those that the worker did not count
+        std::vector<double> between;  ///< seconds between them that the worker did not count
         double launched = 0, last = 0;
         std::int64_t first = 0;    ///< step of the attempt
         std::int64_t reached = 0;  ///< before the attempt
@@ -281,7 +281,8 @@ StepLaw::StepLaw(const Space& space, const RecordedRun& run) : space_(space) {
         return solve(std::move(a), std::move(b));
     };
     weights_ = fit(rows.size());
-    // Logarithms are fitted, but seconds add up: the law is scaled so that the measured trials take what they took.
+    // Logarithms are fitted, but seconds add up: the law is scaled so that the measured trials take their measured
+    // time.
     double measured = 0, predicted = 0;
     for (const RecordedTrial& trial : run.trials) {
         if (trial.step <= 0 || trial.curve.empty()) continue;
@@ -319,7 +320,7 @@ double continued(const std::vector<double>& curve, const std::vector<const std::
         const bool reaches = other->size() > step;
         const double distance = std::abs((*other)[last] - curve[last]);
         if (!std::isfinite(distance)) continue;
-        // One that reaches the step comes before all that do not; of those the longest.
+        // A curve that reaches the step comes before all that do not; among those the longest comes first.
         if (const std::size_t length = reaches ? step + 1 : other->size();
             length > longest || (length == longest && distance < least))
             nearest = other, longest = length, least = distance;
@@ -340,7 +341,7 @@ struct RecordedWorkload::Impl {
     std::vector<Curves> curves = {};
     std::map<std::string, std::vector<const std::vector<double>*>> all = {};  ///< by metric
     std::map<Params, std::size_t> by_params = {};
-    /// Which measured trial a trial learns like.
+    /// The measured trial whose curves a trial follows.
     struct Twin {
         std::size_t recorded = 0;
         bool same = false;

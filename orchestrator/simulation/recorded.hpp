@@ -1,5 +1,5 @@
-// The trials of a study that has run, as a workload: what they cost and how they learned, and from them what others
-// would.
+// The trials of a study that has run, as a workload: their costs and curves, and predictions for other trials from
+// them.
 #pragma once
 
 #include <functional>
@@ -27,9 +27,9 @@ struct RecordedTrial {
     std::optional<double> between;  ///< mean seconds from a step's end to the next one, if it was measured
 };
 
-/// The costs of a study by its events. Seconds are the wall clock's, so that they contain all that a step took.
+/// The costs of a study by its events, in seconds of the wall clock, which contain the whole time of a step.
 struct RecordedRun {
-    std::vector<RecordedTrial> trials;  ///< that took a step or failed
+    std::vector<RecordedTrial> trials;  ///< trials that took a step or failed
     double start = 0;                   ///< mean from the launch of an attempt to its first step
     double between = 0;                 ///< from a step's end to the next step (evaluation, reports, checkpoints), of
                                         ///< the seconds of a step as its worker counts them; mean
@@ -79,10 +79,10 @@ class StepLaw {
     double deviation_ = 0, explained_ = 0;
 };
 
-/// The workload of one of several simulations of a study. Trials whose configuration was measured are as they were, but
-/// for a random error as large as the differences between a trial's steps. Others cost what the law says times a random
-/// error of its size, and learn as the measured trial nearest to them.
-/// Steps beyond the end of a measured curve continue it as the curve that was nearest to it there.
+/// The workload of one of several simulations of a study. Trials whose configuration was measured have their measured
+/// costs and curves, up to a random error as large as the differences between a trial's steps. Other trials cost the
+/// prediction of the law times a random error of its size, and follow the curves of the nearest measured trial. Steps
+/// beyond the end of a measured curve continue it as the curve that was nearest to it there.
 class RecordedWorkload final : public Workload {
    public:
     /// Both references outlive it. `draw`: number of the simulation, for which errors are drawn; 0: no errors.

@@ -25,7 +25,7 @@ struct SimulatedMachine {
     double launch = 0;                              ///< seconds from starting a worker until it is ready
     double exit = 0;                                ///< seconds from asking it to leave until it is gone
     bool asks = true;                               ///< workers answer what a trial needs, as the native one does
-    bool checkpoints = true;                        ///< a paused trial goes on where it was
+    bool checkpoints = true;                        ///< a paused trial resumes at its last step
 };
 
 struct SimulatedEnd {

@@ -1,9 +1,9 @@
-// Estimates how long a study will still take, as a range, from its budgets, its rungs and its speed so far. Pure.
+// Estimates the time left of a study, as a range, from its budgets, its rungs and its speed so far. Pure.
 //
-// The rest of the study is simulated a few dozen times (future.hpp) from what its trials have cost, where they ended
-// and how they rank at the rungs (past.hpp). The range contains nine of ten simulations, with a margin on either side,
-// since the trials that they draw from are a sample themselves. In a small study with rungs the range stays wide to the
-// end, since it mostly depends on whether the last trial at a rung is promoted, which cannot be predicted.
+// The rest of the study is simulated a few dozen times (future.hpp) from the costs, the ends and the ranks at rungs of
+// its trials (past.hpp). The range contains nine of ten simulations, with a margin on either side, since the trials
+// that they draw from are a sample themselves. In a small study with rungs the range stays wide to the end, since it
+// mostly depends on whether the last trial at a rung is promoted, which cannot be predicted.
 #pragma once
 
 #include <optional>
