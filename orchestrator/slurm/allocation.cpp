@@ -94,7 +94,8 @@ std::string why_next_job(const RunOutcome& outcome, const StudyFolder& folder) {
 int queue_again(Commands& commands, const std::string& job, const StudyFolder& folder, const Progress& before,
                 const RunOutcome& outcome, const std::string& why) {
     std::error_code ignored;
-    // Trials without checkpoints begin anew in each job, so that a job may end behind where it began.
+    // Trials without checkpoints start from the beginning in each job, so that a job may end with less progress than it
+    // found.
     const auto mark = read_idle_mark(folder);
     const Progress furthest = mark ? std::max(before, *mark) : before;
     const CutShort cut{progress_of(outcome.record) > furthest, mark && before <= *mark};

@@ -26,7 +26,7 @@ namespace {
 constexpr std::size_t most_output = 4 << 20;  // bytes: a queue of 20,000 jobs
 constexpr int look_every = 50;                // ms: how soon a child's end, the limit and give_up() are noticed
 
-/// Variables with which users change the output of Slurm's commands, or what a job is.
+/// Returns true for variables with which users change the output of Slurm's commands, or the kind of job.
 bool is_dropped(std::string_view variable) {
     for (const std::string_view prefix : {"SQUEUE_", "SINFO_", "SLURM_TIME_FORMAT=", "SBATCH_ARRAY_INX=",
                                           "SBATCH_WAIT=", "SBATCH_NO_REQUEUE=", "SBATCH_OPEN_MODE="})
@@ -34,7 +34,7 @@ bool is_dropped(std::string_view variable) {
     return false;
 }
 
-/// Reads what is there, at most a few MiB at a time. Returns false at the end of the file.
+/// Reads the available bytes, at most a few MiB at a time. Returns false at the end of the file.
 bool read_waiting(const Descriptor& from, std::string& into) {
     std::array<char, 65536> buffer;
     for (std::size_t seen = 0; seen < most_output;) {
@@ -118,7 +118,7 @@ Answer RealCommands::run(const std::vector<std::string>& command) {
             if (WIFEXITED(status) && !killed) answer.status = WEXITSTATUS(status);
             return answer;
         }
-        if (killed && clock.now() > end + Seconds(1)) return answer;  // it is stuck in the kernel: nobody waits for it
+        if (killed && clock.now() > end + Seconds(1)) return answer;  // stuck in the kernel; not waited for
         if (killed || (clock.now() < end && !gives_up_)) continue;
         ::kill(-child.pid, SIGKILL);
         killed = answer.hung = true;

@@ -12,7 +12,7 @@ namespace hpo::slurm {
 
 struct Answer {
     std::optional<int> status;  ///< exit status; absent: it hung and was killed, a signal ended it, or it is missing
-    bool missing = false;       ///< there is no such program on PATH
+    bool missing = false;       ///< the command was killed at the limit
     bool hung = false;          ///< it was killed at the limit
     Seconds limit{0};           ///< of the time that it had
     std::string out, error;     ///< at most a few MiB of each
@@ -27,12 +27,12 @@ class Commands {
     virtual Answer run(const std::vector<std::string>& command) = 0;
     /// Waits before a command is repeated.
     virtual void pause(Seconds time) = 0;
-    /// Returns true if commands fail since this process is about to end, so that Slurm may have done what they asked.
+    /// Returns true if commands fail since this process is about to end; Slurm may have carried them out.
     [[nodiscard]] virtual bool gave_up() const { return false; }
 };
 
-/// Children have a process group of their own, so that Ctrl-C in the terminal does not end them in the middle, and no
-/// variable that changes what they print or whom they list.
+/// Runs the real commands. Children have a process group of their own, so that Ctrl-C in the terminal does not end them
+/// in the middle, and no variable that changes their output or selects other users' jobs.
 class RealCommands final : public Commands {
    public:
     /// `limit` is the time of one command.

@@ -76,7 +76,8 @@ class Follower {
     }
 
     /// Finds the job in the queue, or submits it, in a thread of its own, since Slurm may hang. A signal that comes
-    /// meanwhile is about the job if it is there soon. Else it ends this process; the next one finds the job.
+    /// meanwhile applies to the job if the job is there soon. Otherwise it ends this process; the next one finds the
+    /// job.
     Placed find_or_submit_unless_signalled() {
         using namespace std::chrono_literals;
         std::mutex mutex;
@@ -194,7 +195,7 @@ class Follower {
         return outcome;
     }
 
-    /// Cancels the job if the user wants that, and goes on until it has ended. Else throws, and leaves it running.
+    /// Cancels the job if the user wants to, and follows it to its end. Otherwise throws, and leaves the job running.
     void on_signal(int signal) {
         if (cancelled_) leave(signal);
         if (signal == SIGINT && ::isatty(STDIN_FILENO) && ::isatty(STDERR_FILENO) && asks_to_cancel()) {

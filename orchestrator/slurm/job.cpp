@@ -131,7 +131,7 @@ Result<Job> make_job(const SlurmJob& job, const JobRequest& request) {
         add("--mem", "0");  // all of a node
     if (job.gpus && *job.gpus > 0) add("--gres", "gpu:" + std::to_string(*job.gpus));
     if (job.time) add("--time", minutes(*job.time));
-    // What lets the study go on: see docs/cluster.md.
+    // These options let the study continue in the next job: see docs/cluster.md.
     add("--signal", "B:USR1@" + std::to_string(seconds_before_limit(job, request.grace)));
     made.words.emplace_back("--requeue");
     add("--dependency", "singleton");

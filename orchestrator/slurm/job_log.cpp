@@ -43,7 +43,7 @@ bool is_error_of_hpo(std::string_view line) {
     return line.starts_with(error_prefix) && !line.substr(error_prefix.size()).starts_with(warning_prefix);
 }
 
-/// The shell names the script where it cannot start hpo, and Slurm what it has done to the job.
+/// Returns true for lines of the shell, which names the script if it cannot start hpo, and of Slurm about the job.
 bool is_error_of_others(std::string_view line) {
     return line.find("slurm_script: ") != std::string_view::npos || line.starts_with("slurmstepd: error: ") ||
            line.starts_with("slurmstepd-");

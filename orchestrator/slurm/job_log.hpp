@@ -1,4 +1,4 @@
-// What a study's jobs have written: runs/NAME/slurm.log, to which each job appends.
+// Reads the output of a study's jobs: runs/NAME/slurm.log, to which each job appends.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace hpo::slurm {
 /// The line that a job's script prints first. The shell fills it in.
 inline constexpr std::string_view job_begins = "job $SLURM_JOB_ID begins on $SLURMD_NODENAME";
 
-/// What a job says of its failure.
+/// The output of a job about its failure.
 struct Complaint {
     bool began = false;  ///< its script has begun
     std::string text;    ///< the last error of hpo without "hpo: ", else of the shell or of Slurm; empty: none

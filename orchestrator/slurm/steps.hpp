@@ -1,4 +1,4 @@
-// What to do next about a job, from what was seen of it and of its study. Pure.
+// Decides the next step for a job, from the observed states of the job and of its study. Pure.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace hpo::slurm {
 
-/// How sbatch has ended.
+/// The answer of sbatch.
 struct Reply {
     enum class Kind { accepted, refused, unclear };
     Kind kind = Kind::unclear;
@@ -21,16 +21,16 @@ Reply reply_of(const Answer& sbatch);
 /// Returns why a command gave no answer, with the cure; empty: it gave one.
 std::string failure_of(const std::string& command, const Answer& answer);
 
-/// The study's job to follow, and those that a lost reply has doubled.
+/// The study's job to follow, and surplus jobs that were submitted twice after a lost reply.
 struct Found {
     std::optional<JobState> job;
     std::vector<std::string> surplus;  ///< ids
 };
-/// `jobs` are all of the study's name. Of those that have ended, one counts whose id is not among `known`: it was
+/// Finds the job among `jobs`, all of the study's name. An ended job counts if its id is not among `known`: it was
 /// submitted since.
 Found find_job(const std::vector<JobState>& jobs, const std::vector<std::string>& known);
 
-/// What a follower has seen.
+/// The observations of a follower.
 struct Seen {
     std::optional<JobState> job;  ///< absent: Slurm no longer knows it
     bool finished = false;        ///< no trial is left to run

@@ -10,7 +10,7 @@
 
 namespace hpo::slurm {
 
-/// How far the trials of a study have got. More is further.
+/// The progress of a study's trials. More is further.
 struct Progress {
     std::int64_t ended = 0, steps = 0;
     auto operator<=>(const Progress&) const = default;
@@ -31,8 +31,8 @@ class StudyWatch {
     StudyWatch(const Study& study, StudyFolder folder, RunObserver& observer)
         : study_(study), folder_(std::move(folder)), observer_(observer) {}
 
-    /// Reads what is new, and tells the observer. Returns true if the process that runs the study is another than
-    /// before. A study that cannot be read now counts as unchanged.
+    /// Reads the new events, and tells the observer. Returns true if another process runs the study than before. A
+    /// study that cannot be read now counts as unchanged.
     bool read();
     void draw();
 
@@ -46,7 +46,8 @@ class StudyWatch {
     /// Returns true if a process has run the study since the first read, and none does now.
     [[nodiscard]] bool session_ended() const { return was_held_ && holder_ == 0; }
 
-    /// Returns the outcome of the study's last session. Fails if the study has not begun. Nothing may be read after it.
+    /// Returns the outcome of the study's last session. Fails if the study has not begun. Call it last: read() is not
+    /// allowed afterwards.
     Result<RunOutcome> outcome();
 
    private:

@@ -21,9 +21,9 @@ Result<std::vector<JobState>> jobs_named(Commands& commands, const std::string& 
 /// Returns the ids of jobs.
 std::vector<std::string> ids_of(const std::vector<JobState>& jobs);
 
-/// What Slurm says of a job without taking it.
+/// Slurm's assessment of a job that is not submitted.
 struct Forecast {
-    std::string never;  ///< why no such job starts, with the key to change; empty: it could
+    std::string never;  ///< why no job of this kind starts, with the key to change; empty: it could
     std::string
         start;  ///< "Job 12 to start at 2026-11-28T00:22:41 using 2 processors on nodes node1 in partition main"
 };
@@ -41,8 +41,8 @@ Result<std::string> submit(Commands& commands, const SlurmJob& wanted, const Job
 /// A study's job in the queue.
 struct Placed {
     std::string id;
-    bool found = false;  ///< it was there before
-    bool other = false;  ///< `found`, and it was submitted with other options than `job` has
+    bool found = false;  ///< the job was in the queue before
+    bool other = false;  ///< `found`, and the job was submitted with other options than `job` has
 };
 
 /// Returns the study's job, which it submits if the queue has none. Of several processes at once one submits it. Writes

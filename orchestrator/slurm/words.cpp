@@ -114,7 +114,7 @@ string partition_text(const SlurmJob& job, const std::vector<Partition>& partiti
     return one ? "partition " + printable(one->name) : string("the partition");
 }
 
-/// Returns what a partition's nodes have, for a job that fits none.
+/// Returns the equipment of a partition's nodes, for a job that fits none.
 string offer_text(const SlurmJob& job, const std::vector<Partition>& partitions) {
     string text;
     for (const Partition& one : partitions) {
@@ -210,7 +210,7 @@ std::vector<Partition> partitions_of(string_view text) {
 }
 
 string id_of(string_view reply) {
-    string last;  // after whatever a site's sbatch prints before it
+    string last;  // the last one, since a site's sbatch may print lines before it
     for (const string_view line : split(reply, '\n'))
         if (const string_view id = line.substr(0, line.find(';')); is_id(id)) last = id;
     return last;

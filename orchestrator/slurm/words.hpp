@@ -1,4 +1,4 @@
-// What Slurm's commands print, and what it means to a user. Pure.
+// Parses the output of Slurm's commands, and words it for users. Pure.
 #pragma once
 
 #include <optional>
@@ -57,7 +57,7 @@ std::optional<double> time_limit_of(std::string_view text);
 /// Returns the id in the reply of sbatch --parsable ("12" or "12;cluster"); empty: there is none.
 std::string id_of(std::string_view reply);
 
-/// Returns the message in what a command of Slurm wrote to stderr: its last line, without the command's name.
+/// Returns the message in the stderr output of a command of Slurm: its last line, without the command's name.
 std::string message_of(std::string_view error);
 
 /// Returns true if an error of sbatch leaves open whether Slurm has taken the job.
