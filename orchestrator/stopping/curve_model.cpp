@@ -138,7 +138,7 @@ void CurveModel::measure(std::span<const CurvePath* const> paths) {
     origin_ = 0, unit_ = 1;
     double low = INFINITY, high = -INFINITY;
     for (std::size_t node = nodes_.size(); node-- > 0;) {
-        for (const CurvePath* path : paths)  // those that diverged are capped, beyond the range
+        for (const CurvePath* path : paths)  // diverged trials are capped, beyond the range
             if (path->size() > node && std::isfinite((*path)[node]))
                 low = std::min(low, at(*path, node)), high = std::max(high, at(*path, node));
         nodes_[node].low = low, nodes_[node].high = high;

@@ -1,4 +1,4 @@
-// Predicts where a trial's learning curve will end, from the curves of the study alone.
+// Predicts the end of a trial's learning curve, from the curves of the study alone.
 //
 // Curves are sampled at a few nodes: geometrically spaced steps, the last of which is the full length. A Bayesian ridge
 // regression predicts the value at the next node from the value at a node and its change since the previous one

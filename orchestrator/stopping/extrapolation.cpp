@@ -9,7 +9,7 @@
 // did.
 //
 // A share of all steps is spent on full trainings: trials that are trained to their end regardless of their curve. The
-// first trial is one of them, however fast others reach the first rung. They are not selected by performance, so
+// first trial is one of them, even if others reach the first rung earlier. They are not selected by performance, so
 // comparing their predicted and real ends shows how reliable predictions are. The less reliable they are, the larger
 // the share, from a tenth to nine tenths.
 //
@@ -251,8 +251,8 @@ class Extrapolation final : public StoppingRule {
         course.path.clear();
     }
 
-    /// Returns true if a trial that repeats this one after so many steps is to be trained to its end, to see whether it
-    /// does so to the end.
+    /// Returns true if a trial that has repeated this one for `steps` steps is to be trained to its end, to see whether
+    /// it repeats it to the end.
     [[nodiscard]] bool may_test(std::int64_t original, std::int64_t steps) const {
         if (tested_ || differ_ || !ends_.contains(original)) return false;
         return owed_to_full() || static_cast<double>(steps_ - steps) <= cheap * static_cast<double>(all_steps_);
@@ -313,7 +313,7 @@ class Extrapolation final : public StoppingRule {
         fit();
     }
 
-    /// Returns the forecast for a trial that repeats this one: what this one has reached, if it has ended.
+    /// Returns the forecast for a trial that repeats this one: the value that this one has reached, if it has ended.
     [[nodiscard]] std::optional<Forecast> forecast_of_repeat(std::int64_t original) const {
         const auto found = courses_.find(original);
         const bool ended = found != courses_.end() && found->second.path.size() > rungs_.size();
@@ -360,7 +360,7 @@ class Extrapolation final : public StoppingRule {
         if (original != ends_.end() && (complete || trial.state == TrialState::diverged))
             refuted_ = !differ_ && (!complete || ends_.at(trial.number) != original->second);
         else
-            tested_ = false;  // it has shown nothing
+            tested_ = false;  // the test had no result
     }
     void went_back(std::int64_t trial) override { best_.forget(trial); }
     void on_promotion(std::int64_t trial) override {

@@ -13,8 +13,8 @@ namespace hpo {
 
 class Repeats {
    public:
-    /// So many distinct values must be equal, each at the same step, and all values before them. A coarse metric, such
-    /// as an accuracy that has not left chance level, repeats single values.
+    /// This number of distinct values must be equal, each at the same step, and all values before them. A coarse
+    /// metric, such as an accuracy that has not left chance level, repeats single values.
     static constexpr std::size_t enough = 3;
 
     /// Takes the next value of a trial. Steps count from 1. Returns true if later trials may be recognised by it.

@@ -48,7 +48,7 @@ class RecentMedian {
     std::size_t next_ = 0;
 };
 
-/// How many steps trials have that no rule ends. Programs may end before the steps of the budget.
+/// Learns the number of steps of trials that no rule ends. Programs may end before the steps of the budget.
 class TrialLengths {
    public:
     explicit TrialLengths(const Study& study);

@@ -86,7 +86,7 @@ bool Rules::holds(std::int64_t trial) const {
     return std::any_of(rules_.begin(), rules_.end(), [&](const auto& rule) { return rule->holds(trial); });
 }
 
-/// If several rules have paused a trial, all of them must promote it.
+/// Returns the trials that are promoted. If several rules have paused a trial, all of them must promote it.
 std::vector<std::int64_t> Rules::promotions(std::size_t most) const {
     std::vector<std::vector<std::int64_t>> each;
     for (const auto& rule : rules_)

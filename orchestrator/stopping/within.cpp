@@ -16,7 +16,7 @@ Verdict Within::judge(const TrialRecord& trial) {
     }
     trials_.try_emplace(trial.number, &*kind);
     Verdict verdict = kind->second->report(trial);
-    verdict.lasting |= first;  // it decides which trial is the first of its kind
+    verdict.lasting |= first;  // this step determines which trial is the first of its kind
     if (!verdict.reason.empty()) verdict.reason = among(kind->first, verdict.reason);
     return verdict;
 }
