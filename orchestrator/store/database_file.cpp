@@ -174,7 +174,7 @@ void keep_shared_memory_private(const fs::path& file) {
     }, there{};
     if (::stat(file.c_str(), &database) != 0) return;
     if (::lstat(memory.c_str(), &there) == 0) {
-        // It is not opened: closing it would drop the locks that this process has on it.
+        // The file is not opened: closing it would drop the locks that this process has on it.
         if (S_ISREG(there.st_mode) && (there.st_mode & 0777 & ~mode) != 0)
             (void)!::chmod(memory.c_str(), there.st_mode & mode);
         if (S_ISREG(there.st_mode) && there.st_size == 0) (void)!::truncate(memory.c_str(), not_empty);

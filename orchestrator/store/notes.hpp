@@ -50,7 +50,7 @@ std::string problem_with_tag(const std::string& tag);
 /// Returns the path of the file with the notes of a study.
 std::filesystem::path notes_file(const StudyFolder& folder);
 
-/// Returns the notes of a study; none if nobody has written any. Fails if the file is damaged.
+/// Returns the notes of a study; an empty list if there are none. Fails if the file is damaged.
 Result<Notes> read_notes(const StudyFolder& folder);
 
 /// Returns the notes of a study; none if they are damaged, which `hpo note` says. For lists, where results count more.

@@ -271,8 +271,8 @@ std::string of(const TrialRecord& trial) {
 
 namespace {
 
-/// Returns true if a record of these parts has the field of a trial in this state. A trial that has not ended may go
-/// on, for which all of it is needed.
+/// Returns true if a record with these parts has the field of a trial in this state. A trial that has not ended may go
+/// on, which needs the fields that an ended trial leaves out.
 constexpr bool has_field(TrialParts parts, int field, TrialState state) {
     if (parts == TrialParts::all) return true;
     if (field == trial_point) return false;

@@ -29,7 +29,7 @@ Report to_report(std::string_view bytes);
 SoFar to_so_far(std::string_view bytes);
 TrialRecord to_trial(std::string_view bytes, TrialParts parts = TrialParts::all);
 
-/// Reads the trials of a study, which come to share what they have in common. That takes a third of the time.
+/// Reads the trials of a study and lets them share their common parts, which takes a third of the time.
 class TrialReader {
    public:
     /// As to_trial().

@@ -27,7 +27,8 @@ struct StoredEnd {
     std::uint32_t sum = 0;  ///< of the event's row
 };
 
-/// FILE-results, beside the database FILE. It is there while a session runs, and after one that was killed.
+/// The file FILE-results, beside the database FILE. It exists while a session runs, and after a session that was
+/// killed.
 class ResultLog {
    public:
     explicit ResultLog(std::filesystem::path database) : database_(std::move(database)) {}

@@ -76,8 +76,8 @@ class Store {
     /// of power. The latter fails if the disk has failed; nothing is stored any more then.
     [[nodiscard]] virtual std::int64_t results() const { return 0; }
     [[nodiscard]] virtual Result<std::int64_t> results_on_disk() const { return results(); }
-    /// Calls `listener` on another thread whenever results_on_disk() has grown or fails. It must not use the store. The
-    /// previous listener is not called after this returns. Empty: no calls.
+    /// Calls `listener` on another thread whenever results_on_disk() has grown or fails. The listener must not use the
+    /// store. The previous listener is not called after this returns. Empty: no calls.
     virtual void when_on_disk(std::function<void()> listener) { (void)listener; }
     /// Flushes, and waits until all results are on the disk.
     virtual Result<void> settle() { return flush(); }
