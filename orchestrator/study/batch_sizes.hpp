@@ -9,22 +9,23 @@
 
 namespace hpo {
 
-/// Returns the number of samples of an update. Without one in `params` it is what the native worker chooses for so many
-/// training samples.
+/// Returns the number of samples of an update: the batch size in `params`, or the one that the native worker chooses
+/// for this number of training samples.
 std::int64_t batch_size_of(const Params& params, std::int64_t training_samples);
 
-/// Returns the smallest batch size of the study, which is a native worker's, with so many training samples.
+/// Returns the smallest batch size of a study with a native worker, for this number of training samples.
 std::int64_t smallest_batch_size(const Study& study, std::int64_t training_samples);
 
-/// Says whether the number of training samples decides if a batch size of the study is allowed. False for studies
-/// without the native worker.
+/// Returns true if the number of training samples decides whether a batch size of the study is allowed. False for
+/// studies without the native worker.
 bool batch_sizes_depend_on_data(const Study& study);
 
-/// Returns why the smallest batch size of a native worker's study is refused for so many training samples (0: unknown),
-/// and the cure. Empty if it is allowed.
+/// Returns why the smallest batch size of a native worker's study is refused for this number of training samples (0:
+/// unknown), and the cure. Empty if it is allowed.
 std::string refused_batch_size(const Study& study, std::int64_t training_samples);
 
-/// Returns "SUBJECT is under policy.min_batch_size (256): ..." with the cure. `data` says what the minimum depends on.
+/// Returns "SUBJECT is under policy.min_batch_size (256): ..." with the cure. `data` names the facts on which the
+/// minimum depends.
 std::string small_batch_text(const std::string& subject, std::int64_t least, std::int64_t size,
                              const std::string& data = {});
 

@@ -75,7 +75,7 @@ std::string refusal_of(const std::string& key, const Study& before, const Study&
     if (key.starts_with("budget.") || key == "repeats") return {};
     if (key == "where") return "the best trials so far may break it; a new study learns from them by warm_start";
     if (key == "study") return "a study with another name is another study";
-    // Trials stay comparable whoever proposed and stopped them.
+    // Trials stay comparable with any sampler and any stopping rule.
     if (key.starts_with("stopping") || key.starts_with("sampler") || is_widened(key, before, after)) return {};
     const bool says_what_trials_are =
         key.starts_with("worker.") || key.starts_with("objective") || key.starts_with("constraints");

@@ -80,8 +80,8 @@ class RangeResolver {
                            [&](const string& name) { return node.text.find(name) != string::npos; });
     }
 
-    /// Visits what a dimension depends on before the dimension itself. Returns false after a cycle was reported. A
-    /// parameter that depends on itself could have no value, or never become active.
+    /// Visits the parameters on which a dimension depends before the dimension itself. Returns false after a cycle was
+    /// reported. A parameter that depends on itself could have no value, or never become active.
     bool visit(std::size_t i) {
         if (state_[i] == Visit::done) return true;
         if (state_[i] == Visit::open) {
@@ -171,7 +171,7 @@ const Node* expression_of_end(const Node& node) {
         return name != nullptr && name->kind == Node::Kind::scalar ? name : nullptr;
     }
     if (node.kind != Node::Kind::scalar) return nullptr;
-    // What begins like a number and has no operator is meant as a number, such as 1e-3, .inf or 10k.
+    // A text that begins like a number and has no operator is meant as a number, such as 1e-3, .inf or 10k.
     const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
     std::string_view text = node.text;
     if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);

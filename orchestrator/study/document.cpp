@@ -16,7 +16,7 @@ namespace hpo::study {
 
 namespace {
 
-/// Ends parsing. It is thrown through yaml-cpp and caught in parse_yaml().
+/// An exception that ends parsing; thrown through yaml-cpp and caught in parse_yaml().
 struct Refused {
     Location location;
     std::string message;

@@ -140,7 +140,7 @@ Json& place_of(Json& root, string_view path) {
     }
 }
 
-/// The keys of study_keys.hpp. Those of `worker` are those of a script.
+/// Returns the schema of the keys of study_keys.hpp. The keys of `worker` are those of a script.
 Json keys_schema(const Vocabulary& vocabulary) {
     Json root = map_schema();
     for (const StudyKey& key : study_keys) {

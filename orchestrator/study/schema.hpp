@@ -10,8 +10,8 @@
 
 namespace hpo::study {
 
-/// Returns the schema (draft 7) of every key in study_keys.hpp, worker_keys.hpp and `vocabulary`. It accepts whatever
-/// parse_study() accepts. It knows of one key at a time, so that errors between keys are left to parse_study().
+/// Returns the schema (draft 7) of every key in study_keys.hpp, worker_keys.hpp and `vocabulary`. It accepts every
+/// study that parse_study() accepts. It checks one key at a time; errors between keys are left to parse_study().
 nlohmann::ordered_json study_schema(const Vocabulary& vocabulary);
 
 /// Returns the schema of values of a form, which is one of these, or several with '|' between them:

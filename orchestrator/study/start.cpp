@@ -109,8 +109,8 @@ class StartReader {
         return true;
     }
 
-    /// Returns true if the given values do not break a condition of `where` or leave a range that depends on others,
-    /// whatever values the other parameters have. Reports an error if they do.
+    /// Returns true if the given values break no condition of `where` and leave no dependent range empty, for any
+    /// values of the other parameters. Reports an error otherwise.
     bool check_expressions(const Node& item, const Params& params) {
         if (!diagnostics_.ok()) return false;  // expressions may have errors
         const auto variables = expression::variables_of(space_.space, fixed_);

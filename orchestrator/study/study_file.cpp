@@ -60,21 +60,21 @@ std::vector<Task> possible_tasks(const Params& worker) {
     return {Task::classification};
 }
 
-/// Whether the target is the next token.
+/// Returns true if the target is the next token.
 bool predicts_tokens(const Params& worker) {
     const auto format = worker.find("format");
     const string name = format == worker.end() ? "" : to_text(format->second);
     return name == "text" || name == "tokens" || worker.count("vocabulary") != 0;
 }
 
-/// Whether the trials of this worker report a metric.
+/// Returns true if the trials of this worker report a metric.
 bool is_reported(WhenReported reported, const Params& worker) {
     if (reported == WhenReported::next_token) return predicts_tokens(worker);
     const auto asked = worker.find("class_metrics");
     return reported == WhenReported::always || (asked != worker.end() && asked->second == Value(true));
 }
 
-/// Whether one of the tasks reports a metric if it is asked for.
+/// Returns true if one of the tasks reports a metric on request.
 bool is_on_request(string_view metric, std::span<const Task> possible) {
     return std::any_of(possible.begin(), possible.end(), [&](Task task) {
         const TaskMetric* found = find_metric(task, metric);
@@ -345,12 +345,12 @@ class StudyReader {
         if (type != nullptr) study_.sampler = read_part(*node, *type, "type", "sampler", vocabulary_.samplers);
     }
 
-    /// Returns the rules of `stopping: auto`. What a script calls its loss may grow while training succeeds, as in
-    /// reinforcement and adversarial learning, so that `divergence` is for the native worker.
+    /// Returns the rules of `stopping: auto`. A script's loss may grow while training succeeds, as in reinforcement and
+    /// adversarial learning, so that `divergence` is for the native worker.
     [[nodiscard]] std::vector<PartSpec> chosen_rules(bool native) const {
         std::vector<PartSpec> rules;
         if (native) rules.push_back({"divergence", {}});
-        // Which curve promises more is not defined where trials are judged by several objectives.
+        // The order of predicted curves is not defined where trials are judged by several objectives.
         if (study_.objective.further.empty()) rules.push_back({"extrapolation", {}});
         return rules;
     }
@@ -427,8 +427,8 @@ class StudyReader {
         return std::any_of(table.begin(), table.end(), [&](const PartOptions& row) { return row.name == name; });
     }
 
-    /// Suggests an existing name for an unknown sampler or rule. Other tools' names are recognised, also if what they
-    /// call a sampler is a stopping rule here. `bare` is true if the file has the name alone instead of a map.
+    /// Suggests an existing name for an unknown sampler or rule. Other tools' names are recognised, also where their
+    /// sampler is a stopping rule here. `bare` is true if the file has the name alone instead of a map.
     string suggested_part(string_view name, const string& kind, std::span<const PartOptions> table, bool bare) const {
         const auto names_of = [](std::span<const PartOptions> rows) {
             std::vector<string_view> names;

@@ -390,8 +390,8 @@ void check_native(Diagnostics& diagnostics, const ReadSpace& space, const ReadWo
 }
 
 /// Reports batches below policy.min_batch_size. Small batches use the hardware less well, so a study must allow them
-/// explicitly. What `auto` allows the native worker depends on its data (refused_batch_size in batch_sizes.hpp). A
-/// study without a worker has a program of its own, and no minimum unless it states one.
+/// explicitly. The sizes that `auto` allows the native worker depend on its data (refused_batch_size in
+/// batch_sizes.hpp). A study without a worker has a program of its own, and no minimum unless it states one.
 void check_batch_size(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker,
                       const Policy& policy) {
     const bool is_script = worker.script() != nullptr;

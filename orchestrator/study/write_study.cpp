@@ -141,7 +141,7 @@ void add_worker(std::vector<Group>& groups, const Study& study) {
         if (!params.fields.empty()) groups.push_back(std::move(params));
         return;
     }
-    string validation;  // as a map, where more is said of it than a fraction
+    string validation;  // a map, where it has more keys than a fraction
     for (const WorkerKey& key : worker_keys)
         if (key.section == "data.validation")
             if (const auto found = study.fixed.find(string(key.name)); found != study.fixed.end())
