@@ -34,7 +34,7 @@ std::string list_of_devices(const std::vector<std::string>& devices) {
 std::string draw_diagnosis(const Diagnosis& diagnosis, const Screen& screen) {
     constexpr int state_width = 9, text_column = 26;
     std::string text;
-    // Long lines are not cut, since they end with what cures.
+    // Long lines are not cut, since they end with the cure.
     Screen wide = screen;
     wide.width = 0;
     const auto draw = [&](const Line& line) { text += line.render(wide) + '\n'; };

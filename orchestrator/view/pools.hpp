@@ -26,8 +26,8 @@ struct Pool {
 std::string state_text(const std::string& state, const std::string& reason);
 
 /// Adds lines such as "host   ████▓▓░░····  3.1 of 7.8 GiB reserved, 2.0 used, 1.1 by others, 2 trials". The bar shows
-/// what trials use, what is reserved beyond that, what others use, and what is free. Adds at most `rows` lines. If
-/// there are more devices, they are summed up in one line.
+/// the memory that trials use, the rest of their reservations, the use of others, and the free memory. Adds at most
+/// `rows` lines. If there are more devices, they are summed up in one line.
 void add_pools(Canvas& canvas, std::span<const Pool> pools, int rows, const Screen& screen);
 
 /// Returns the number of rows that pools may take on this screen: a quarter of it, at most five.

@@ -9,7 +9,7 @@ namespace hpo::view {
 
 std::string draw_prediction(const PredictionReport& report);
 
-/// Returns a range of seconds, rounded to what it is worth: "3m 05s to 3m 20s", "about 4h 10m".
+/// Returns a range of seconds, rounded to its precision: "3m 05s to 3m 20s", "about 4h 10m".
 std::string predicted_time_text(const PredictedRange& seconds);
 
 /// Breaks the text into lines of at most `width` columns. All but the first begin with `indent` blanks.

@@ -154,7 +154,7 @@ std::string too_large_rows(const Samples& samples) {
         ++shrunk;
     }
     if (!first) return {};
-    // Which of the two costs less is the worker's choice.
+    // The worker chooses the cheaper of the two.
     const auto checkpointing = first->params.find("checkpointing");
     const bool recomputes = checkpointing != first->params.end() && checkpointing->second == Value{std::string("auto")};
     const std::int64_t failing = too_large - shrunk;

@@ -1,4 +1,4 @@
-// How rates and short times are written.
+// Formats rates and short times.
 #pragma once
 
 #include <cstdio>

@@ -236,7 +236,8 @@ std::string NewBests::line(const StoredEvent& stored, const StudyRecord& record)
         return std::exchange(leads_, best->number) == best->number ? "" : best_text(*best, study_);
     }
     if (finished && finished->trial == leads_ && !may_be_best(record.trial(leads_), study_.objective)) {
-        // It failed or diverged after all: another leads, if any does, and values worse than its own may be new.
+        // The best trial failed or diverged after all: another leads, if any does, and values worse than its own may be
+        // new.
         const TrialRecord* best = best_trial(record, study_.objective);
         best_ = best ? best->value : std::nullopt;
         leads_ = best ? best->number : 0;

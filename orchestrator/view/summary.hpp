@@ -60,7 +60,7 @@ struct Savings {
     double again_seconds = 0;   ///< of the repeated epochs and the restarts, as measured
     struct Rule {
         std::int64_t trials = 0;  ///< number of trials that the rule stopped
-        std::int64_t epochs = 0;  ///< that these trials had left
+        std::int64_t epochs = 0;  ///< epochs that these trials had left
     };
     std::map<std::string, Rule> rules;  ///< by name
 

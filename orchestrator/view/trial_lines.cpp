@@ -81,8 +81,7 @@ std::string TrialLines::line(const StoredEvent& stored, const StudyRecord& recor
                               return row_of(e.trial, "paused", reason_of_rule(e.rule, e.reason));
                           },
                           [&](const event::Requeued& e) {
-                              // A promotion is no news, and the engine's warning about a failure says what it does
-                              // next.
+                              // A promotion is no news, and the engine's warning about a failure names the next step.
                               if (e.outcome == Outcome::paused || e.outcome == Outcome::out_of_memory || e.charged)
                                   return std::string();
                               const std::string reason = first_line(e.reason);

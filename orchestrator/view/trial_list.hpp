@@ -1,4 +1,4 @@
-// The trials of a study as a table: all of them (hpo ls), or the Pareto front (hpo best).
+// Draws the trials of a study as a table: all of them (hpo ls), or the Pareto front (hpo best).
 #pragma once
 
 #include <cstdint>
