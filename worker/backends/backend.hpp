@@ -46,9 +46,10 @@ class Stage {
     virtual ~Stage() = default;
     /// The part that was sent longest ago; waits until its copy is done. Aligned as Buffers are.
     virtual std::span<std::byte> next() = 0;
-    /// Copies the beginning of that part to `to` (all of it, at replica 0), before whatever is enqueued afterwards.
-    /// Returns without waiting where the device allows it. Each part has a target of its own: the copy may happen while
-    /// what was enqueued since the last `send` computes, which reads the other target.
+    /// Copies the beginning of the part that next() returned to `to` (the whole tensor, at replica 0), before any
+    /// operation enqueued afterwards. Returns without waiting where the device allows it. Each part has a target of its
+    /// own: the copy may happen while the operations enqueued since the last `send` compute, which read the other
+    /// target.
     virtual void send(const Tensor& to) = 0;
 };
 
@@ -59,25 +60,26 @@ class Stream {
 
     [[nodiscard]] virtual int replicas() const = 0;
     /// Operations enqueued from now on work on `count` replicas from `first` on only; `first + count` is at most the
-    /// number the stream was made for. Copies from and to the host name their replica, whatever is selected.
+    /// number the stream was made for. Copies from and to the host name their replica, independent of the selection.
     virtual void select_replicas(int first, int count) = 0;
 
     /// Copies `data` to all of one replica of `to`; `data` may be reused on return.
     virtual void write_bytes(const Tensor& to, int replica, std::span<const std::byte> data) = 0;
     /// Waits for all operations enqueued before, then copies one replica of `from` whole.
     virtual void read_bytes(const Tensor& from, int replica, std::span<std::byte> data) = 0;
-    /// Waits for everything that was enqueued.
+    /// Waits for all enqueued operations.
     virtual void synchronise() = 0;
 
-    /// Copies from another arena of the same device, with all that lies between the replicas: same shape, type and
-    /// replica stride. That arena may be freed when this stream has been destroyed or synchronised.
+    /// Copies from another arena of the same device, including the bytes between the replicas: same shape, type and
+    /// replica stride. The other arena may be freed when this stream has been destroyed or synchronised.
     virtual void copy_from(const Buffer& arena, const Tensor& from, const Tensor& to) = 0;
 
     /// Has each selected replica do an operation.
     virtual void enqueue(const Operation& operation) = 0;
-    /// Whether LinearBackward::adamw may be given.
+    /// Returns true if LinearBackward::adamw may be given.
     [[nodiscard]] virtual bool updates_in_backward() const { return false; }
-    /// Whether Convolve and ConvolveBackward may be enqueued. Otherwise products of unfolded patches are faster.
+    /// Returns true if Convolve and ConvolveBackward may be enqueued. Otherwise products of unfolded patches are
+    /// faster.
     [[nodiscard]] virtual bool convolves() const { return false; }
 
     /// Host memory in two parts of `bytes` bytes each. Throws std::bad_alloc.
@@ -166,9 +168,9 @@ class Device {
     [[nodiscard]] virtual DeviceMemory memory() const { return {}; }
     /// Measures context_bytes again: drivers load code and take workspaces when these are first used.
     virtual void measure_context() {}
-    /// How many trials may train side by side at most; 1 where this gains nothing.
+    /// The maximum number of trials side by side; 1 where more gain nothing.
     [[nodiscard]] virtual int slots() const { return 1; }
-    /// Free memory of the device; nothing where its driver does not tell.
+    /// Free memory of the device; nothing where its driver does not report it.
     [[nodiscard]] virtual std::optional<MemoryLeft> memory_left() { return {}; }
     /// Computes on these cores of the host from now on, with a thread each, to the same results: see ThreadPool. Not
     /// while an operation runs. Devices that compute elsewhere ignore it.
@@ -180,9 +182,9 @@ class Device {
     [[nodiscard]] virtual std::int64_t part_bytes() const { return std::int64_t{1} << 19; }
     /// Bytes of the device's memory that a stream takes in addition to its arena.
     [[nodiscard]] virtual std::size_t stream_bytes(int /*replicas*/) const { return 0; }
-    /// Whether the device multiplies in this precision; the error says why not.
+    /// Returns the reason as an error if the device does not multiply in this precision.
     [[nodiscard]] virtual Result<void> computes_in(Precision precision) const = 0;
-    /// Zeroed memory of exactly this many bytes. The error says how much was missing.
+    /// Zeroed memory of exactly this many bytes. The error tells the missing bytes.
     virtual Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) = 0;
     /// `arena` and the tensors of every operation must come from one Layout of `replicas` replicas. Throws DeviceFull
     /// where stream_bytes cannot be allocated.

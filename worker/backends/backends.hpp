@@ -14,8 +14,7 @@ struct BackendChoice {
     /// cpu, cuda or opencl; auto: CUDA where it works, else an OpenCL device that is not a CPU, else the CPU.
     std::string backend = "cpu";
     /// Number of the device among those of its backend: CUDA's as CUDA_VISIBLE_DEVICES shows them; OpenCL's in the
-    /// order of platforms and their devices. None: the first, for OpenCL the first GPU. The CPU has none to choose
-    /// from.
+    /// order of platforms and their devices. Absent: the first, for OpenCL the first GPU. Not used for the CPU.
     std::optional<std::size_t> device;
 };
 

@@ -35,7 +35,7 @@ struct BatchNorm {
     float epsilon = 1e-5F;
 
     static constexpr float momentum = 0.1F;
-    static constexpr std::int64_t part_rows = 512;  ///< whose sums are taken by themselves
+    static constexpr std::int64_t part_rows = 512;  ///< rows whose sums are taken together
 
     [[nodiscard]] Work work() const { return moving(output, {input, output}); }
 };

@@ -11,7 +11,7 @@
 
 namespace hpo {
 
-/// It is never unloaded, since drivers keep threads and exit handlers.
+/// A shared library that is loaded at run time. It is never unloaded, since drivers keep threads and exit handlers.
 class Library {
    public:
     Library() = default;

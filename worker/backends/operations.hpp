@@ -68,7 +68,7 @@ struct Samples {
     const Buffer* buffer = nullptr;
     Tensor features;         ///< f32 or u8 [N, I]
     Tensor targets;          ///< i32 [N, 1], a class; or f32 [N, O], the numbers to predict
-    Tensor rows;             ///< i32 [1, count]: which of the N rows belong to these samples; none: all of them
+    Tensor rows;             ///< i32 [1, count]: the rows of the N that belong to these samples; none: all rows
     std::int64_t count = 0;  ///< number of samples, below 2^31
     float scale = 1;
     float shift = 0;
@@ -126,10 +126,10 @@ struct Augment {
 
 /// Copies B samples into a micro-batch.
 ///
-/// Where `extent` does not limit rows (evaluation), they are the samples from number `first` on, in their order. Where
-/// it does (training), extent.batch samples are drawn in each iteration; count / batch iterations make an epoch, and
-/// the samples left over rest in it. Row i of iteration t is sample (t mod epoch) * batch + i in the EpochOrder of
-/// (seed, t / epoch). Padding rows and their targets become 0.
+/// Where `extent` does not limit rows (evaluation), the samples from number `first` on are copied, in their order.
+/// Where it does (training), extent.batch samples are drawn in each iteration; count / batch iterations make an epoch,
+/// which leaves out the remaining samples. Row i of iteration t is sample (t mod epoch) * batch + i in the EpochOrder
+/// of (seed, t / epoch). Padding rows and their targets become 0.
 struct Gather {
     /// The part of the samples that each replica works on. Then the k-th part of each tensor of the samples lies
     /// k * replica_stride behind the first (a stride of 0: all parts share it). All are per replica.

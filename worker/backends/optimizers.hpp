@@ -82,9 +82,8 @@ struct Sgd {
 };
 
 /// Lion (Chen et al., "Symbolic discovery of optimization algorithms", 2023): w -= lr * (sign(beta1 * m + (1 - beta1) *
-/// g)
-/// + decay * w); then m = beta2 * m + (1 - beta2) * g. Each weight moves by lr, whatever the size of its gradient;
-/// where the sign is of 0, it does not move.
+/// g) + decay * w); then m = beta2 * m + (1 - beta2) * g. Each weight moves by lr, for a gradient of any size; it does
+/// not move if the sign is 0.
 struct Lion {
     Update update;
     Tensor first_moment;  ///< [1, P] updated; 0 at the start

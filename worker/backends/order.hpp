@@ -55,7 +55,7 @@ class EpochOrder {
         }
         return left << right_bits_ | right;
     }
-    /// Whether another step is needed.
+    /// Returns true if another step is needed.
     template <class Words>
     [[nodiscard]] constexpr auto is_outside(Words x) const {
         return x >= count_;

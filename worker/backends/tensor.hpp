@@ -1,5 +1,5 @@
-// Where things lie in the memory of a fused group: tensors as plain numbers, and the layout that places them. Pure: no
-// memory is touched here, so that planning and training use the same code.
+// The layout of the memory of a fused group: tensors as plain numbers, and the layout that places them. Pure: no memory
+// is touched here, so that planning and training use the same code.
 #pragma once
 
 #include <cassert>
@@ -56,7 +56,7 @@ inline constexpr std::size_t alignment = 64;
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-/// Whether an operation writes a gradient or adds to it (micro-batches after the first).
+/// The effect of an operation on a gradient: it writes the gradient, or adds to it (micro-batches after the first).
 enum class Write : std::uint8_t { set, add };
 
 /// One row-major matrix for each replica of a group, as an offset into a buffer. A default-constructed one means
@@ -96,8 +96,8 @@ struct Tensor {
     [[nodiscard]] Tensor at(std::int64_t index) const { return slice(index, 1, 1); }
 };
 
-/// Most replicas of a group. Numbers per replica are laid out for all of them, so that each further replica takes
-/// the same bytes.
+/// The most replicas of a group. Numbers per replica are laid out for this many, so that each further replica takes the
+/// same bytes.
 inline constexpr int max_replicas = 256;
 
 /// Places tensors one behind the other. `bytes()` is the exact size of the arena: a + b * replicas for the same

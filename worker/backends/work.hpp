@@ -27,7 +27,8 @@ inline double product_flops(std::int64_t rows, std::int64_t inputs, std::int64_t
     return 2.0 * static_cast<double>(rows) * static_cast<double>(inputs) * static_cast<double>(outputs);
 }
 
-/// So many products of [rows, inputs] by `weight` [outputs, inputs], or of as many operations.
+/// Returns the work of `products` products of [rows, inputs] by `weight` [outputs, inputs], or of the same number of
+/// operations.
 inline Work multiplying(std::int64_t rows, const Tensor& weight, int products, std::initializer_list<Tensor> moved) {
     Work work = moving(weight, moved);
     const std::int64_t inputs = weight.columns, outputs = weight.rows;

@@ -17,7 +17,7 @@ struct CpuLevel {
     const Kernels* kernels;
 };
 
-/// Those that this CPU has, in rising order. The first is the one that every CPU has.
+/// The levels that this CPU has, in rising order. Every CPU has the first one.
 std::vector<CpuLevel> cpu_levels();
 
 /// Instructions for products of bfloat16 numbers: none, on vector registers, or on AMX tiles.
@@ -35,10 +35,9 @@ std::string_view to_text(Bfloat16Unit unit);
 void flush_subnormals();
 
 /// OpenBLAS chooses its kernels when it is loaded, and where it does not know an x86 CPU it may fall back to AVX2 ones
-/// at half the speed. Where the CPU has AVX-512 and the kernels chosen do not use it, this is the value that
+/// at half the speed. Where the CPU has AVX-512 and the chosen kernels do not use it, returns the value that
 /// OPENBLAS_CORETYPE should have: set it in the environment and execute the program again. Empty where OpenBLAS chose
-/// well, and where the variable is set already: then somebody else has chosen. Always empty on ARM, where no choice of
-/// OpenBLAS has been measured.
+/// well, and where the user has set the variable. Always empty on ARM, where no choice of OpenBLAS has been measured.
 std::optional<std::string> better_blas_core();
 
 }  // namespace hpo

@@ -47,8 +47,8 @@ class Bfloat16Products {
     /// `threads` must outlive it.
     Bfloat16Products(Bfloat16Unit unit, ThreadPool& threads);
 
-    /// Computes c [m, n] = a [m, k] * b [k, n], or adds that to c with `add`. Sums are in float32, and each is taken in
-    /// the same order whatever the sizes.
+    /// Computes c [m, n] = a [m, k] * b [k, n], or adds the product to c with `add`. Sums are in float32, and each is
+    /// taken in the same order for all sizes.
     void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Bfloat16Matrix a, Bfloat16Matrix b, float* c,
                   bool add);
 

@@ -1,4 +1,4 @@
-// How products of bfloat16 matrices are cut into blocks and tiles. bfloat16.cpp shares the blocks among threads; the
+// Cuts products of bfloat16 matrices into blocks and tiles. bfloat16.cpp shares the blocks among threads; the
 // bfloat16.cpp of an architecture packs and multiplies tiles in its own way, with the functions of bfloat16_tiles.hpp.
 #pragma once
 

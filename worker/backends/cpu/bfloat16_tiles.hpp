@@ -23,9 +23,9 @@ void copy_rows(std::int64_t rows, std::int64_t columns, const float* from, std::
 
 void clear_tile(std::uint16_t* to) { __builtin_memset(to, 0, tile_numbers * sizeof(std::uint16_t)); }
 
-// A unit packs a tile of a (16 rows, 32 deep) and one of b (32 deep, 16 columns) that begin at given places, with 0
-// beyond the ends of the matrix, as it likes. It multiplies two rows of tiles of a, each `steps` tiles deep, with two
-// columns of tiles of b.
+// A unit packs, in its own layout, a tile of a (16 rows, 32 deep) and one of b (32 deep, 16 columns) that begin at
+// given places, with 0 beyond the ends of the matrix. It multiplies two rows of tiles of a, each `steps` tiles deep,
+// with two columns of tiles of b.
 
 template <class Unit>
 void pack_right_tiles_by(const Unit& unit, const Bfloat16Block& it, std::int64_t begin, std::int64_t end) {

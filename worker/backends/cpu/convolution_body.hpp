@@ -3,9 +3,9 @@
 //
 // Each image is copied into a frame of zeros. There the elements of a patch that lie in one row of the kernel are
 // neighbours, so that a patch is a few runs of numbers, and a convolution is a matrix product whose left rows overlap.
-// Blocks of `held_rows` pixels by one or two vectors of channels are summed in registers. What is read as vectors
-// (weights, and gradients of the output in the product for the weights' gradient) has its channels padded to whole
-// blocks with 0.
+// Blocks of `held_rows` pixels by one or two vectors of channels are summed in registers. Arrays that are read as
+// vectors (weights, and gradients of the output in the product for the weights' gradient) have their channels padded to
+// whole blocks with 0.
 
 #if defined(__AVX512F__) || defined(__ARM_NEON)
 constexpr int64_t held_rows = 8;  // there are 32 registers
@@ -44,7 +44,7 @@ struct Frame {
     }
 };
 
-/// The runs of numbers that are multiplied for a pixel: `count` of them, `length` long, a `distance` apart.
+/// The runs of numbers that are multiplied for a pixel: `count` runs, `length` long, a `distance` apart.
 struct Runs {
     int64_t count, length, distance;
 };
@@ -127,7 +127,7 @@ inline void multiply_pixels(const Pixels& pixels, const Runs& runs, const float*
         multiply_pixels<1>(pixels, runs, weights, channels, output, source);
 }
 
-/// Writes weights as multiply_runs reads them: by block of columns, row and column. value(row, column) is one of them.
+/// Writes weights as multiply_runs reads them: by block of columns, row and column. value(row, column) is a weight.
 template <class F>
 inline void pack_weights(int64_t rows, int64_t columns, float* to, F&& value) {
     const int64_t block = block_of(columns);

@@ -58,8 +58,8 @@ void CpuStream::compute(const Convolve& arguments) {
     }
 }
 
-/// Threads that convolve: those besides the calling one have a workspace each that no plan contains, so that wide
-/// convolutions have one thread.
+/// Returns the number of threads that convolve: each but the calling one has a workspace that no plan contains, so that
+/// wide convolutions have one thread.
 int CpuStream::convolving_threads(const Tensor& workspace) const {
     constexpr std::size_t most_bytes = std::size_t{16} << 20;
     const auto threads = static_cast<std::size_t>(threads_.threads());

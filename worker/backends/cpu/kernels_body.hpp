@@ -85,7 +85,7 @@ inline float sum_over(int64_t count, const float* values, const F& f) {
 
 // ---- Functions of one number, branch-free, so that a loop over them becomes vector code ----
 
-/// T is float or a vector of it.
+/// Bounds x to [low, high]. T is float or a vector of floats.
 template <class T>
 inline T clamp(T x, float low, float high) {
     const T least = T{} + low, most = T{} + high;
@@ -93,7 +93,7 @@ inline T clamp(T x, float low, float high) {
 }
 
 /// e^x, 2 ulp; NaN stays NaN. Below -87.3 the smallest normal number, above 88.3 about 2e38: enough for softmax and
-/// sigmoid. Cody and Waite's reduction, then the polynomial of Cephes' expf. T is float or a vector of it.
+/// sigmoid. Cody and Waite's reduction, then the polynomial of Cephes' expf. T is float or a vector of floats.
 template <class T>
 inline T exponential(T x) {
     using Bits = std::conditional_t<sizeof(T) == sizeof(float), uint32_t, UnsignedWords>;

@@ -10,8 +10,8 @@
 namespace hpo {
 namespace {
 
-/// The part of oneDNN's C interface that is used. It is declared here, and the library is loaded at run time, so that
-/// neither building nor running needs it.
+/// The functions of oneDNN's C interface that are used. They are declared here, and the library is loaded at run time,
+/// so that neither building nor running needs it.
 struct OneDnn {
     struct Version {
         int major, minor, patch;
@@ -71,9 +71,9 @@ bool suits_one_dnn(std::int64_t m, std::int64_t n, std::int64_t k) {
     return std::min(m, n) >= least_extent && m * n * k >= least_products;
 }
 
-/// Rows of c that are computed at once. For each part a library packs all of the right matrix anew, which takes longer
-/// where that has to be transposed: parts of this size cost up to 3 % of the time of a product (oneDNN 2.6.3, on an AMD
-/// EPYC with AVX-512). `size`: numbers in the right matrix.
+/// Returns the rows of c that are computed at once. For each part a library packs the whole right matrix again, which
+/// takes longer if the matrix must be transposed: parts of this size cost up to 3 % of the time of a product (oneDNN
+/// 2.6.3, on an AMD EPYC with AVX-512). `size`: numbers in the right matrix.
 std::int64_t rows_of_part(std::int64_t size, bool transposed) {
     constexpr std::int64_t least_products = std::int64_t{1} << 21, multiple = 16;  // some 40 us
     const std::int64_t least = !transposed ? 48 : size < std::int64_t{1} << 19 ? 128 : 256;

@@ -115,14 +115,14 @@ inline Words lanes_before(int64_t first, int64_t end) {
     return index < static_cast<int32_t>(end - first);
 }
 
-/// So many rows that products of tiles may work on them.
+/// Rounds the rows up to whole tiles, on which products of tiles may work.
 inline int64_t whole_rows(int64_t rows) { return (rows + tile_rows - 1) / tile_rows * tile_rows; }
 inline int64_t whole_lanes(int64_t columns) { return (columns + 15) / 16 * 16; }
 
 // ---- Attention ----
 
 inline int64_t row_of(const AttentionSizes& s) { return (s.heads + 2 * s.kv_heads) * s.width; }
-/// Of the keys that a head of queries uses.
+/// Returns the first column of the keys that a head of queries uses.
 inline int64_t key_column(const AttentionSizes& s, int64_t head) {
     return (s.heads + head / (s.heads / s.kv_heads)) * s.width;
 }
@@ -132,7 +132,7 @@ struct TilePair {
     int64_t first_query, queries, first_key, keys;
     bool causal;
 
-    /// Whether the whole pair of tiles is masked.
+    /// Returns true if the whole pair of tiles is masked.
     [[nodiscard]] bool is_masked() const { return causal && first_key >= first_query + queries; }
     /// Keys that the query `row` of the tile attends to.
     [[nodiscard]] int64_t seen_by(int64_t row) const {

@@ -15,10 +15,10 @@
 namespace hpo {
 namespace {
 
-/// A helper looks for further work for so long before it sleeps: some 50 us, which is longer than the time between two
-/// operations of an update, and shorter than what others would notice.
+/// Number of looks of a helper for further work before it sleeps: some 50 us, which is longer than the time between two
+/// operations of an update, and too short to disturb other programs.
 constexpr int looks_before_sleep = 1500;
-/// Looks at the others' work before the processor is offered to them: one of them may wait for it.
+/// Number of looks at the other threads' work before the processor is offered to them: one of them may wait for it.
 constexpr int looks_before_yield = 4000;
 
 void relax() {
@@ -29,7 +29,7 @@ void relax() {
 #endif
 }
 
-/// How long the calling thread has waited for a core since it began, if the kernel tells.
+/// Returns the time that the calling thread has waited for a core since it began, if the kernel reports it.
 std::optional<Contention::Duration> time_in_queue() {
     std::ifstream file("/proc/thread-self/schedstat");
     std::int64_t running = 0, waiting = 0;
@@ -97,7 +97,7 @@ void ThreadPool::use(std::span<const int> cores) {
         const auto number = static_cast<int>(helpers_.size()) + 1;
         std::thread helper = start_thread("hpo-compute", [this, number] { help(number); });
         if (!helper.joinable()) break;
-        // Where it fails (a core has gone), the thread runs where the calling one may.
+        // If this fails (a core has gone), the thread runs on the cores of the calling one.
         (void)pthread_setaffinity_np(helper.native_handle(), sizeof set, &set);
         helpers_.push_back(std::move(helper));
     }

@@ -1,9 +1,9 @@
 // Threads that share the work of one operation of the CPU backend.
 //
-// Results must not depend on the number of threads, which may change between two operations, nor on what else is
-// computed beside a row. So where it matters how work is cut (sums are taken by part, or a library rounds in another
-// order for another size), parts have a fixed size. Each thread has a range of the parts of its own, so that it finds
-// in its cache the rows that it has written in the operation before, and helps the others when it has finished.
+// Results must not depend on the number of threads, which may change between two operations, nor on the other rows that
+// are computed at once. So where the size of parts matters (sums are taken by part, or a library rounds in another
+// order for another size), it is fixed. Each thread has a range of the parts of its own, so that it finds in its cache
+// the rows that it has written in the operation before, and helps the others when it has finished.
 //
 // Where other programs use the cores, threads wait for each other more than they gain. The calling thread then works
 // alone for a second.
@@ -35,23 +35,23 @@ struct Parts {
 /// Parts of `size` items; one part if there are no items.
 Parts parts_of(std::int64_t items, std::int64_t size);
 
-/// At most 32 parts, each a multiple of `multiple` items, and none with less than `least` of them. For work whose
-/// result is the same however it is cut.
+/// Cuts work into at most 32 parts, each a multiple of `multiple` items and at least `least` items long. For work whose
+/// result does not depend on the cut.
 Parts cut(std::int64_t items, std::int64_t least, std::int64_t multiple = 1);
 
 /// Tells from the times of a thread whether other programs use the cores on which it shares work with others.
 class Contention {
    public:
     using Duration = std::chrono::steady_clock::duration;
-    /// Takes in some work of the calling thread, and how long it then waited for the others. Returns true, some 50 ms
-    /// after the last answer, if it has waited for more than a third of that time for them, or for more than a fifth of
-    /// it for a core. On an idle machine both are below a twentieth.
+    /// Takes in the duration of some work of the calling thread, and the time that it then waited for the others.
+    /// Returns true, some 50 ms after the last answer, if it has waited for more than a third of that time for the
+    /// others, or for more than a fifth for a core. On an idle machine both shares are below a twentieth.
     bool is_high(Duration working, Duration waiting);
 
    private:
     Duration working_{}, waiting_{};
-    /// How long the calling thread had waited for a core at the last answer. What it waited while it worked alone
-    /// counts, so that on a busy machine it seldom tries to share.
+    /// The time that the calling thread had waited for a core at the last answer. Its waits while it worked alone
+    /// count, so that it seldom tries to share on a busy machine.
     std::optional<Duration> queued_;
 };
 
@@ -65,9 +65,9 @@ class ThreadPool {
     ThreadPool(const ThreadPool&) = delete;
     ThreadPool& operator=(const ThreadPool&) = delete;
 
-    /// Computes with as many threads as there are `cores` from now on, the calling thread among them; with none or one,
-    /// on the calling thread alone. The other threads run on these cores, but not on the core of the calling thread if
-    /// it is bound to one. There are fewer threads where the system refuses more.
+    /// Computes from now on with one thread for each of `cores`, the calling thread among them; with none or one, on
+    /// the calling thread alone. The other threads run on these cores, but not on the core of the calling thread if it
+    /// is bound to one. There are fewer threads where the system refuses more.
     void use(std::span<const int> cores);
     [[nodiscard]] int threads() const { return static_cast<int>(helpers_.size()) + 1; }
 
@@ -96,7 +96,7 @@ class ThreadPool {
     void help(int thread);
     void end_helpers();
 
-    /// Parts of one thread that nobody has taken yet. On a cache line of its own.
+    /// The untaken parts of one thread, on a cache line of their own.
     struct alignas(64) Range {
         std::atomic<int> next{0};
         int end = 0;

@@ -1,8 +1,9 @@
 // The arguments of each kernel, in the C that C++, OpenCL C and CUDA share: the host's side includes this file, and the
 // build puts it before the text of the kernels. Every structure is passed by value. Its layout is the same on all
-// three, since 8-byte members precede 4-byte ones. Whoever includes this file defines u8, u32, u64 and i64 before.
+// three, since 8-byte members precede 4-byte ones. A file that includes this one must define u8, u32, u64 and i64
+// before.
 //
-// Rows, columns and counts are those of one replica; which replica it is follows from the launch.
+// Rows, columns and counts are those of one replica; the launch selects the replica.
 #ifndef HPO_GPU_ARGUMENTS_H
 #define HPO_GPU_ARGUMENTS_H
 
@@ -35,9 +36,9 @@ typedef struct {
 } ExtentArguments;
 
 typedef struct {
-    TensorRef features;  // where samples lie in their buffer, and from one part of them to the next
+    TensorRef features;  // position of the samples in their buffer, and the stride between their parts
     TensorRef sample_targets;
-    TensorRef sample_rows;  // ABSENT: they are all the rows there are
+    TensorRef sample_rows;  // ABSENT: all rows belong to the samples
     TensorRef part;         // hpo::Gather::Fold; ABSENT: all replicas share one part
     TensorRef part_count;
     TensorRef part_scale;

@@ -1,4 +1,4 @@
-// Where the libraries of CUDA are found: for people who wonder why a GPU is slow, or not used at all.
+// Tells where the libraries of CUDA are found, for users who wonder why a GPU is slow or not used at all.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -23,7 +23,7 @@ constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20;
 /// more, another program has allocated memory at the same moment.
 constexpr std::size_t most_context_bytes = std::size_t{2} << 30;
 
-/// The granularity of cuMemAlloc: larger allocations take a multiple of it (observed on every GPU since Volta).
+/// The granularity of cuMemAlloc: larger allocations take a multiple of this size (observed on every GPU since Volta).
 constexpr std::size_t granularity_of_allocations = std::size_t{2} << 20;
 
 std::string version_text(int version) {

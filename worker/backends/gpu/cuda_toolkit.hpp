@@ -1,6 +1,7 @@
-// Libraries of the CUDA toolkit (NVRTC, cuBLAS), wherever they were installed: with the system, below CUDA_HOME, or as
-// Python wheels. A library that is loaded by its path finds what it loads itself by name alone (NVRTC its builtins,
-// cuBLAS its other half) only where the loader looks; so that is loaded first, from the same folder.
+// Loads libraries of the CUDA toolkit (NVRTC, cuBLAS) from any place where they are installed: with the system, below
+// CUDA_HOME, or as Python wheels. A library that is loaded by its path finds its own dependencies by name (NVRTC its
+// builtins, cuBLAS its other half) only where the loader looks; so the dependency is loaded first, from the same
+// folder.
 #pragma once
 
 #include <filesystem>

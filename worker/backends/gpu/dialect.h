@@ -1,4 +1,4 @@
-// The differences of OpenCL C and CUDA. It precedes arguments.h and the files of kernels/. A work-group has
+// The differences of OpenCL C and CUDA. This file precedes arguments.h and the files of kernels/. A work-group has
 // WORK_GROUP_SIZE work-items along x; replicas lie along y.
 #if defined(__OPENCL_VERSION__) || defined(__OPENCL_C_VERSION__)
 typedef uchar u8;

@@ -77,7 +77,7 @@ class Runtime {
     /// As Device::remark.
     [[nodiscard]] virtual std::string remark() const { return {}; }
     [[nodiscard]] virtual std::string products() const { return {}; }  ///< as Device::products
-    /// Whether the device's memory is the host's memory, so that an allocation counts for both.
+    /// Returns true if the device's memory is the host's memory, so that an allocation counts for both.
     [[nodiscard]] virtual bool shares_host_memory() const = 0;
     [[nodiscard]] virtual bool is_cpu() const { return false; }  ///< an OpenCL device may be one
     /// The size of the device's memory.
@@ -89,7 +89,8 @@ class Runtime {
     [[nodiscard]] virtual std::size_t granularity() const { return 1; }
     [[nodiscard]] virtual std::size_t largest_piece() const { return 0; }
 
-    /// Whether the device multiplies in this precision, with a library or with the kernels. The error gives the reason.
+    /// Returns the reason as an error if the device does not multiply in this precision, neither with a library nor
+    /// with the kernels.
     [[nodiscard]] virtual Result<void> computes_in(Precision precision) const = 0;
 
     /// Sets the bytes of the device's memory that no program uses, and its size. False: the driver does not report it.
@@ -106,8 +107,8 @@ class Runtime {
     virtual void release_host(std::byte* data) = 0;
     /// A fence behind everything that was enqueued so far.
     virtual Fence mark() { return 0; }
-    /// As `write`, but `data` (from allocate_host) must not change until `wait`. What is enqueued afterwards waits for
-    /// the copy. The copy itself waits for `after` only, where the device copies while it computes.
+    /// As `write`, but `data` (from allocate_host) must not change until `wait`. Operations enqueued afterwards wait
+    /// for the copy. The copy itself waits for `after` only, where the device copies while it computes.
     virtual Fence send(Memory to, std::size_t offset, const std::byte* data, std::size_t bytes, Fence after) = 0;
     virtual void wait(Fence fence) = 0;             ///< also releases the fence
     virtual void forget(Fence fence) noexcept = 0;  ///< as `wait`, but also for a device that has failed

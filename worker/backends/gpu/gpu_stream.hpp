@@ -41,10 +41,10 @@ inline u32 word(std::int64_t number) {
 /// Bytes that a stream of `replicas` replicas takes in addition to its arena, for partial results of reductions.
 constexpr std::size_t workspace_bytes(int replicas) { return static_cast<std::size_t>(replicas) * WORKSPACE_BYTES; }
 
-/// Parts of the rows in each of which work-groups sum up SUBGROUP_SIZE columns. Few columns alone would keep few cores
-/// of a GPU busy, and many rows let them wait for the memory many times, one after the other. Another launch puts the
-/// parts together, which does not pay for few rows. It follows from the shape alone: the order of additions must not
-/// depend on which replicas share the group.
+/// Returns the number of parts of the rows, in each of which work-groups sum up SUBGROUP_SIZE columns. Few columns
+/// alone would keep few cores of a GPU busy, and many rows let them wait for the memory many times, one after the
+/// other. Another launch puts the parts together, which does not pay for few rows. The number follows from the shape
+/// alone: the order of additions must not depend on which replicas share the group.
 constexpr u32 row_parts(std::int64_t rows, std::int64_t columns) {
     if (rows < LEAST_SPLIT) return 1;
     return static_cast<u32>(std::clamp<std::int64_t>(MAX_COLUMN_SUMS / columns, 1, rows / PART_ROWS));

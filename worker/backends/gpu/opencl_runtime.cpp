@@ -155,7 +155,7 @@ class OpenClRuntime : public Runtime {
 
 Result<void> OpenClRuntime::open(Products products) {
     if (number_of<cl_uint>(api_, device_, CL_DEVICE_AVAILABLE) == 0) return Error{name_ + " is not available"};
-    // "OpenCL 1.2 and what the vendor adds"
+    // The text is "OpenCL 1.2" and an addition of the vendor.
     const std::string version = text_of(api_, device_, CL_DEVICE_VERSION);
     int major = 0;
     int minor = 0;
@@ -286,11 +286,11 @@ void OpenClRuntime::write(Memory to, std::size_t offset, const void* data, std::
            "clEnqueueWriteBuffer");
 }
 
-/// The copy takes its turn in the one queue. OpenCL leaves undefined what happens if one queue changes a buffer while
-/// another one uses it, also where the bytes differ, and what is sent lies in the arena, which all kernels use. A queue
-/// of its own would need buffers of its own, twice what is staged, and a further copy from them to the arena, which
-/// only costs time where host and device share their memory, as with PoCL. No GPU has shown yet that it gains more
-/// elsewhere.
+/// Copies in the one queue of the stream, after earlier operations. OpenCL leaves the result undefined if one queue
+/// changes a buffer while another one uses it, even if the bytes differ, and the sent bytes lie in the arena, which all
+/// kernels use. A separate queue would need separate buffers, twice the staged bytes, and a further copy from them to
+/// the arena, which only costs time where host and device share their memory, as with PoCL. No gain has been measured
+/// on a GPU.
 Fence OpenClRuntime::send(Memory to, std::size_t offset, const std::byte* data, std::size_t bytes, Fence /*after*/) {
     cl_event event = nullptr;
     expect(api_.clEnqueueWriteBuffer(queue_, buffer(to), 0, offset, bytes, data, 0, nullptr, &event),

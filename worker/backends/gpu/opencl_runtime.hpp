@@ -24,7 +24,8 @@ Result<std::vector<OpenClDevice>> opencl_devices();
 /// The implementation of matrix products.
 enum class Products {
     automatic,  ///< CLBlast on a GPU where it is installed and works, else the kernels: CLBlast compiles for half a
-                ///< minute on PoCL. It takes no memory besides the arena; what it compiles is compiled by opening
+                ///< minute on PoCL. It takes no memory in addition to the arena; it compiles its kernels when it is
+                ///< opened
     kernels,
     clblast,
 };
