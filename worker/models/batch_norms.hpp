@@ -11,8 +11,8 @@
 
 namespace hpo {
 
-/// Samples of a ghost batch of a batch: about `wanted`, so that all have as many but for the last, which has at least
-/// half as many and more than one.
+/// Returns the samples of a ghost batch of a batch: about `wanted`. All ghost batches have this size except the last,
+/// which has at least half of it and more than one sample.
 std::int64_t ghost_batch_of(std::int64_t batch, std::int64_t wanted);
 
 struct BatchNormLayer {

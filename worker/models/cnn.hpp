@@ -72,7 +72,7 @@ class Cnn : public Model {
     };
     struct Block {
         Layer first, second;
-        bool projects = false;  ///< whether the input goes through `shortcut`
+        bool projects = false;  ///< true if the input goes through `shortcut`
         MaxPixels pooling;      ///< of the input; no output: none
         Convolution shortcut;
     };
@@ -94,9 +94,9 @@ class Cnn : public Model {
     /// Calls visit(first sample, samples) for parts whose patches fit the memory for them.
     template <class F>
     void each_part(const Convolution& convolution, std::int64_t samples, F&& visit) const;
-    /// Whether the stream convolves images as they are; otherwise their patches are unfolded and multiplied.
+    /// Returns true if the stream convolves images as they are; otherwise their patches are unfolded and multiplied.
     [[nodiscard]] bool convolves(const Stream& stream) const;
-    /// Returns the memory that the stream needs for that: of patches, which are not used then.
+    /// Returns the memory that the stream needs to convolve images: that of patches, which are not used then.
     [[nodiscard]] Tensor workspace(const Convolution& convolution) const;
     [[nodiscard]] Dropout dropout(std::int64_t samples, const Training& training) const;
 
@@ -124,7 +124,7 @@ class Cnn : public Model {
     Tensor activations_;                ///< u32 per replica, of padded replicas
     Tensor pooled_, dropped_, mask_;    ///< [rows, features]
     Tensor logits_;                     ///< [rows, outputs]
-    Tensor patches_, patch_gradients_;  ///< those of a part; patches_ may also be the workspace of a convolution
+    Tensor patches_, patch_gradients_;  ///< patches of a part; patches_ may also be the workspace of a convolution
     Tensor gradient_[3];                ///< as the largest layer
     Tensor pooled_gradient_;            ///< [rows, features]
     Tensor sums_;                       ///< of group norms in the backward pass

@@ -80,7 +80,7 @@ double Mlp::forward_flops() const {
 }
 
 double Mlp::backward_flops() const {
-    const auto& first = layers_.front();  // whose input needs no gradient, unless it has embeddings
+    const auto& first = layers_.front();  // its input needs no gradient, unless it has embeddings
     if (!embeddings_.empty()) return 2 * forward_flops();
     return 2 * forward_flops() - 2.0 * static_cast<double>(first.inputs * first.outputs * targets());
 }
@@ -118,7 +118,7 @@ void Mlp::plan(Layout& layout, const ModelPlan& plan) {
             layer.normed = layer.output = matrix();
             batch_norms_.plan_layer(layout, plan, layer.outputs, layer.batch_norm);
         }
-        if (relu && !rounds()) continue;  // it works in place
+        if (relu && !rounds()) continue;  // relu works in place
         layer.output = layout.add(operand, rows, layer.outputs);
         if (!relu) layer.mask = layout.add(Type::u8, rows, layer.outputs);  // its output tells which were dropped
     }

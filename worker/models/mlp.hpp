@@ -26,8 +26,8 @@ struct MlpShape {
     std::int64_t ghost_batch = 0;             ///< with batch norm: see ghost_batch_of; 0: none
     std::int64_t base_width = 0;              ///< see ParameterBlock
 
-    /// Returns the width for a column with `levels` levels: half as many, since more would add parameters and no
-    /// information.
+    /// Returns the width for a column with `levels` levels: half of them, since more would add parameters and no
+    /// information; at most embedding_width.
     [[nodiscard]] std::int64_t width_of(std::int64_t levels) const {
         return std::min(embedding_width, (levels + 1) / 2);
     }

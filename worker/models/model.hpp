@@ -16,8 +16,9 @@
 
 namespace hpo {
 
-/// How the sides of a parameter follow the model's width. `vector`: biases and norms of hidden units; `input`: from the
-/// data to them; `hidden`: between them; `output`: from them to the model's outputs; `fixed`: no side does.
+/// The sides of a parameter that follow the model's width. `vector`: biases and norms of hidden units; `input`: from
+/// the data to hidden units; `hidden`: between hidden units; `output`: from hidden units to the model's outputs;
+/// `fixed`: no side does.
 enum class Place : std::uint8_t { fixed, vector, input, hidden, output };
 
 /// One named tensor inside the parameter block.
@@ -78,7 +79,7 @@ struct Training {
     const UpdateInBackward* update = nullptr;  ///< none: all gradients are written
 };
 
-/// Whether all replicas of a group have the same shape, or may be padded and have different extents and activations.
+/// The kind of replicas in a group: all with the same shape, or padded, with different extents and activations.
 enum class Fusion : std::uint8_t { identical, padded };
 
 /// The inputs and outputs of a model for each sample.
@@ -88,8 +89,8 @@ struct ModelShape {
     std::int64_t targets = 1;  ///< see DataShape::targets
 };
 
-/// Which blocks of a model keep no activations for the backward pass, which computes them again, to the same bits (Chen
-/// et al., "Training deep nets with sublinear memory cost", 2016): none, every second one, or every one.
+/// The blocks of a model that keep no activations for the backward pass, which computes them again, to the same bits
+/// (Chen et al., "Training deep nets with sublinear memory cost", 2016): none, every second one, or every one.
 enum class Checkpointing : std::uint8_t { none, alternate, every };
 
 /// The settings other than its shape that determine a model's memory.
@@ -122,7 +123,8 @@ class Model {
     [[nodiscard]] virtual double forward_flops() const = 0;
     [[nodiscard]] virtual double backward_flops() const = 0;
 
-    /// Samples of a batch of training that depend on each other: micro-batches, but for the last, have multiples of it.
+    /// Returns the number of samples in a training batch that depend on each other. The size of each micro-batch but
+    /// the last is a multiple of this number.
     [[nodiscard]] virtual std::int64_t indivisible(std::int64_t /*batch*/) const { return 1; }
 
     /// Lays out memory. Must be called once, before forward and backward. A model that replicas are padded to must have
@@ -150,8 +152,8 @@ class Model {
                           const Tensor& output_gradient, const Training& training, Write write) = 0;
     /// Returns the form in which the forward pass takes features; known after `plan`.
     [[nodiscard]] virtual Type input_type() const { return Type::f32; }
-    /// [1, ParameterBlock::decayed], in precisions of 16 bits: the weights of products as these read them, rounded. The
-    /// passes read them there; whoever changes the weights keeps them equal (Update::rounded, Round).
+    /// Returns, in precisions of 16 bits, the weights of products, rounded, [1, ParameterBlock::decayed]. The passes
+    /// read these; code that changes the weights must keep the rounded ones equal (Update::rounded, Round).
     [[nodiscard]] const Tensor& rounded_weights() const { return rounded_weights_; }
     /// Numbers of UpdateInBackward::roots; 0: `backward` does not take an update. At most ParameterBlock::decayed.
     [[nodiscard]] virtual std::int64_t gradient_parts() const { return 0; }

@@ -243,7 +243,7 @@ void Recurrent::backward(Stream& stream, const Tensor& weights, const Tensor& gr
         .gradient = output_gradient, .bias_gradient = parameter(head_bias_, gradients), .write = write});
     const Tensor all = pass.steps(state_gradient_, 0, steps);
     const Tensor dropped = dropped_.first_rows(output_gradient.rows);
-    // Where each step has a target, the gradient is swapped from the place of the head's input.
+    // With a target for each step, the gradient is swapped from the place of the head's input.
     const Tensor of_features =
         by_sample_ ? by_sample_.first_rows(output_gradient.rows) : pass.step(state_gradient_, steps - 1);
     if (!by_sample_) stream.enqueue(Fill{all, 0});

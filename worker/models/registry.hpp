@@ -13,7 +13,7 @@ namespace hpo {
 
 struct ModelKind {
     std::string_view name;  ///< the value of `type`
-    /// Replaces keys of `all` (which has all defaults) that say the same in several ways by one of them, so that equal
+    /// Replaces different spellings of the same setting in `all` (which has all defaults) by one of them, so that equal
     /// models have equal parameters: checkpoints and fusion keys are made from these. `given` has the given keys alone.
     void (*normalise)(const Params& given, Params& all);
     /// Rounds normalised parameters up to those of their bucket: a model that all models in the bucket can be padded

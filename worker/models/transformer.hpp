@@ -12,7 +12,8 @@
 // sqrt(2 * blocks), tables of tokens and positions have a deviation of 0.02 (Radford et al. 2019), and the head begins
 // in [-1, 1) / sqrt(width). Norms begin with 1 and 0.
 //
-// With muP the base model has as many heads, and heads of D numbers divide their scores by D / sqrt(D of the base).
+// With muP the base model has the same number of heads, and heads of D numbers divide their scores by D / sqrt(D of the
+// base).
 #pragma once
 
 #include "worker/data/dataset.hpp"
@@ -120,7 +121,7 @@ class Transformer : public Model {
 
     Precision precision_ = Precision::float32;
     std::vector<MemoryPart> parts_;
-    std::size_t last_not_kept_ = 0;  ///< whose tensors are still there when the backward pass begins
+    std::size_t last_not_kept_ = 0;  ///< the last block whose tensors are still there when the backward pass begins
     Tensor entered_, entry_mask_;
     Tensor pooled_, pooled_gradient_;  ///< a row for each sample
     Tensor outputs_;
