@@ -14,8 +14,8 @@ namespace hpo {
 
 class KnownTargets {
    public:
-    /// Finds the model's targets among the columns of a file and adds them to `wanted`. Without all of them none is
-    /// known. The model must outlive the object.
+    /// Finds the model's targets among the columns of a file and adds them to `wanted`. If a target is missing in the
+    /// file, none is known. The model must outlive the object.
     KnownTargets(const SavedModel& model, std::span<const std::string> names, std::span<Wanted> wanted);
 
     /// Of a row: see PredictedSample::known. A missing or an unknown target is NaN. Valid until the next call.

@@ -39,7 +39,7 @@ class PredictionTable {
    private:
     void add_classes(std::span<const float> logits, double known, std::string& line);
     void add_numbers(std::span<const float> outputs, std::span<const double> known, std::string& line);
-    /// Whether errors are added up in deviations of the targets, since these have different units.
+    /// Returns true if errors are summed in deviations of the targets, since the targets have different units.
     [[nodiscard]] bool several_units() const { return model_.targets.size() > 1; }
     [[nodiscard]] double unscaled(std::size_t output, float number) const;
     void add_labels(std::span<const float> logits, std::span<const double> known, std::string& line);
@@ -48,9 +48,9 @@ class PredictionTable {
     std::string unit_;
     bool lists_classes_;
     std::int64_t rows_ = 0, scored_ = 0;
-    double loss_ = 0, right_ = 0, squares_ = 0, absolute_ = 0;  ///< sums over what was scored
+    double loss_ = 0, right_ = 0, squares_ = 0, absolute_ = 0;  ///< sums over the scored samples
     std::vector<NumberFit> spreads_;                            ///< of known numbers, by output
-    std::int64_t numbers_ = 0;                                  ///< numbers or labels that were scored
+    std::int64_t numbers_ = 0;                                  ///< number of scored numbers or labels
     std::vector<double> probabilities_;
 };
 

@@ -13,8 +13,8 @@ namespace hpo {
 
 class Predictor {
    public:
-    /// Both must outlive it. Computes in float32, whatever precision the model was trained in, and trees on the host.
-    /// Throws DeviceFull.
+    /// Both must outlive it. Computes in float32, also for a model that was trained in another precision, and trees on
+    /// the host. Throws DeviceFull.
     Predictor(Device& device, const SavedModel& saved);
 
     /// Samples of a batch, at most.

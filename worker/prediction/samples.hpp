@@ -32,7 +32,7 @@ class PredictionSource {
     PredictionSource(const PredictionSource&) = delete;
     PredictionSource& operator=(const PredictionSource&) = delete;
 
-    /// What names a sample: row, file, sample, position.
+    /// Returns the kind of a sample's name: row, file, sample, position.
     [[nodiscard]] virtual const char* unit() const { return "row"; }
     /// Reads all samples in order. Errors name the file and the place; an error of the sink ends the reading.
     virtual Result<void> each(const PredictionSink& sink) = 0;
@@ -43,8 +43,8 @@ class PredictionSource {
     PredictionSource() = default;
 };
 
-/// Opens data for a model, which must outlive the source. Errors name the file and what the model needs, such as
-/// columns that are missing.
+/// Opens data for a model, which must outlive the source. Errors name the file and the needs of the model, such as
+/// missing columns.
 Result<std::unique_ptr<PredictionSource>> open_prediction_source(const SavedModel& model,
                                                                  const std::filesystem::path& data);
 

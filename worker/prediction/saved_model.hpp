@@ -17,7 +17,7 @@
 
 namespace hpo {
 
-/// How a column of a table or a series becomes features.
+/// The map from a column of a table or a series to features.
 struct SavedColumn {
     std::string name;  ///< empty: a column of an array
     double mean = 0, deviation = 1;
