@@ -37,7 +37,7 @@ class BatchFeed {
 
     /// Returns true if samples are staged. Otherwise only `source` may be called.
     [[nodiscard]] bool stages() const { return stage_ != nullptr; }
-    /// Returns the source of a micro-batch: `samples` themselves, or the part of them that was sent last.
+    /// Returns the source of a micro-batch: `samples`, or the part that was sent last.
     [[nodiscard]] Samples source(const Samples& samples) const;
     /// Returns the index in GroupArena::staged that was sent last.
     [[nodiscard]] unsigned place() const { return place_; }

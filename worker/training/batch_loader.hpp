@@ -84,7 +84,7 @@ struct LoadingWish {
 ///
 /// On the host's cores a thread that computes takes a core from training, so that only waiting for a disk is worth one,
 /// from a twentieth of an update on. Beside a device, loading overlaps with computing anyway while it takes less than
-/// half of an update. Then there are as many threads as make loading as fast as computing, 8 at most, and two batches
+/// half of an update. Otherwise enough threads load that loading is as fast as computing, 8 at most, and two batches
 /// ahead for each, as PyTorch's DataLoader has.
 LoadingChoice choose_loading(const LoadingWish& wish, const LoadingTimes& times = {});
 
@@ -92,7 +92,7 @@ LoadingChoice choose_loading(const LoadingWish& wish, const LoadingTimes& times 
 std::int64_t most_batches_ahead(int threads, int prefetch, std::int64_t batch_bytes);
 
 /// Returns the seconds that this thread has been on a core or waited for one since its start. The rest of the time it
-/// waited for something else, such as a disk. Nothing if the system does not count them.
+/// waited for other things, such as a disk. Nothing if the system does not count these seconds.
 std::optional<double> seconds_ready();
 
 }  // namespace hpo

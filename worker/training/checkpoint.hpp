@@ -1,10 +1,10 @@
 // Checkpoint files: weights and the state of training, in one file that is either whole or refused.
 //
-// Little-endian: "HPOCKPT3" (the number rises with each change of the computation; an older file is refused),
-// u64 binding, i64 step, u64 bytes of the payload, the payload, u32 CRC-32 of all before it. The binding is a hash of
-// everything that the numbers inside follow from; a file of another trial, configuration, data set or format is refused
-// by it. A file is written under a temporary name and renamed, so that a reader sees the old one or the new one. It is
-// not synced to the disk: after a power cut the checksum detects damage, and the trial starts again.
+// Little-endian: "HPOCKPT3" (the number rises with each change of the computation; an older file is refused), u64
+// binding, i64 step, u64 bytes of the payload, the payload, u32 CRC-32 of all before it. The binding is a hash of all
+// inputs that determine the numbers inside; a file of another trial, configuration, data set or format is refused by
+// it. A file is written under a temporary name and renamed, so that a reader sees the old one or the new one. It is not
+// synced to the disk: after a power cut the checksum detects damage, and the trial starts again.
 #pragma once
 
 #include <cstdint>

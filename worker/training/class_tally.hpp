@@ -33,9 +33,10 @@ class ClassTally {
     /// The mean over classes of 2 TP / (2 TP + FP + FN), of those that are some row's label or prediction: each class
     /// counts alike, however rare it is.
     [[nodiscard]] double macro_f1() const;
-    /// The mean over classes of the area under the ROC curve of each class against all others: the chance that a row of
-    /// the class has a larger predicted probability of it than a row of another class, where equal ones count half
-    /// (Mann and Whitney 1947). Of classes that some rows have and others have not; 0.5 if there are none.
+    /// Returns the mean over classes of the area under the ROC curve of each class against all others: the chance that
+    /// a row of the class has a larger predicted probability for it than a row of another class, where equal ones count
+    /// half (Mann and Whitney 1947). The mean is over the classes that some rows have and others have not; 0.5 if there
+    /// are none.
     [[nodiscard]] double macro_auc() const;
 
    private:

@@ -30,11 +30,11 @@ Pace pace_of(const TrainingConfig& training, std::int64_t training_samples);
 
 /// Adjacent parameters that an optimizer updates at once, with a learning rate of their own under muP.
 struct RateRun {
-    std::size_t parameter = 0;  ///< one of them, in ParameterBlock::parameters
+    std::size_t parameter = 0;  ///< the first of them, in ParameterBlock::parameters
     std::int64_t first = 0;     ///< elements [first, first + elements) of the block
     std::int64_t elements = 0;
     std::int64_t decayed = 0;  ///< the first `decayed` of these elements are subject to weight decay
-    /// With Muon, of a hidden matrix: where Orthogonal::divisors has the number of its first part.
+    /// With Muon, for a hidden matrix: the index of its first part in Orthogonal::divisors.
     std::optional<std::int64_t> orthogonal;
 };
 
@@ -58,8 +58,8 @@ struct GroupPace {
     std::int64_t asked_micro_batches = 1;  ///< with `checkpointing: auto`, see plan_group
     std::int64_t rows = 0;                 ///< samples of the largest micro-batch; an evaluation uses this many
     Pace of_trial;                         ///< with the plan's own configuration
-    /// Iterations whose rates and losses the arena holds. The host reads them once in a window, which has so many at
-    /// most; the first window has `first_window` (see next_window).
+    /// Iterations whose rates and losses the arena holds: the largest window, after which the host reads them. The
+    /// first window has `first_window` iterations (see next_window).
     std::int64_t window = 0;
     std::int64_t first_window = 0;
 };
@@ -67,8 +67,8 @@ struct GroupPace {
 /// The tensors of each replica in the arena. P is the number of elements of the parameter block.
 struct GroupArena {
     /// With staged data: the bytes (u8 [1, B]) of a replica's samples of a batch, or of a micro-batch of an evaluation,
-    /// and inside of them the features ([rows, features], in the data's type) and the targets. One is filled while the
-    /// other is read.
+    /// which contain the features ([rows, features], in the data's type) and the targets. One of the two is filled
+    /// while the other is read.
     struct Staged {
         Tensor bytes, features, targets;
     };

@@ -3,7 +3,7 @@
 // are AdamW's. Updates are scaled so that a weight moves by about as much as with AdamW (Liu et al., "Muon is scalable
 // for LLM training", 2025): one learning rate and one weight decay serve both.
 //
-// It consists of operations that all devices have. Products are in float32, whatever the precision of the training.
+// It consists of operations that all devices have. Products are in float32 for every precision of the training.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct MatrixPart {
 };
 std::vector<MatrixPart> matrices_of(const Parameter& parameter);
 
-/// Where the iterations work. L is at least the number of elements of the matrix, S its shorter side.
+/// The workspace of the iterations. L is at least the number of elements of the matrix, S its shorter side.
 struct NewtonSchulz {
     Tensor product;        ///< [1, L]
     Tensor gram, squared;  ///< [1, S * S]

@@ -1,4 +1,4 @@
-// Whether a study's objective can be had from the data.
+// Checks that a study's objective can be computed from the data.
 #pragma once
 
 #include <string>

@@ -122,7 +122,8 @@ Footprint colocated_footprint(const PlannedTrial& trial, const WorkerContext& co
     further.host_bytes = two.host_bytes - trial.plan.host_bytes;
     if (in_host_memory(context.device)) further.host_bytes += static_cast<std::int64_t>(arena);
     if (!memory.of_its_own) return further;
-    // Rounded up for each replica, so that the sum for any number of them is never less than their memory.
+    // Bytes are rounded up for each replica, so that the sum for any number of replicas is never less than their
+    // memory.
     const auto taken = [&](std::size_t bytes) { return static_cast<std::int64_t>(memory.taken_by(bytes)); };
     const auto stream_bytes = [&](int trials) { return context.device.stream_bytes(trials * trial.sizes.folds); };
     const std::size_t first = stream_bytes(1), second = stream_bytes(2);

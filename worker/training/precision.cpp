@@ -25,8 +25,8 @@ constexpr int steps = 3;             // of the short training; the first is not 
 constexpr double worth = 1.1;        // times as fast
 constexpr double equal_loss = 1.02;  // times as high
 
-/// Iterations of a step of the short training: as many as take about 8,192 samples, so that measuring costs a small
-/// part of an epoch whatever the batch size is.
+/// Returns the iterations of a step of the short training: about 8,192 samples, so that measuring costs a small part of
+/// an epoch for every batch size.
 std::int64_t iterations_for(std::int64_t batch) {
     return std::clamp<std::int64_t>(8192 / std::max<std::int64_t>(batch, 1), 4, 32);
 }

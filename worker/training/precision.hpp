@@ -31,7 +31,7 @@ Configuration with_precision(Configuration configuration, Precision precision);
 /// The result of a short training in one precision.
 struct PrecisionRun {
     Precision precision = Precision::float32;
-    std::int64_t updates = 0;          ///< that were trained
+    std::int64_t updates = 0;          ///< number of trained updates
     double iterations_per_second = 0;  ///< 0: not measured
     double validation_loss = 0;
 };
@@ -50,9 +50,9 @@ class PrecisionChoices {
     explicit PrecisionChoices(std::filesystem::path folder) : folder_(std::move(folder)) {}
     PrecisionChoices() : PrecisionChoices(user_cache()) {}
 
-    /// The configuration with a precision that the device has, if that is known without measuring: a named one, or an
-    /// earlier choice. Where `auto` has yet to be measured, `measured_precision` stays true, and `precision` is the one
-    /// that takes more memory. The error names the key.
+    /// Returns the configuration with a precision that the device has, if it is known without measuring: a named one,
+    /// or an earlier choice. Where `auto` has yet to be measured, `measured_precision` stays true, and `precision` is
+    /// the one that takes more memory. The error names the key.
     Result<Configuration> resolve(Configuration configuration, const Device& device);
 
     /// As resolve, but measures where that is necessary; `line` then gets a line for the log. Throws OutOfMemory, and

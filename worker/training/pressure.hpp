@@ -1,10 +1,10 @@
 // The size of micro-batches while memory runs short and becomes free again. Pure: it follows from readings alone.
 //
-// The memory that all programs together use is averaged over readings. Above the target the micro-batch shrinks to
-// 0.8 of itself, below 0.8 of the target it grows by a fifth, up to the configured one. The band between keeps
-// it steady: from below 0.8 of the target a fifth more cannot pass the target, even if all the use were its own. Small
-// numbers of samples change by more than that: a growth that led back above the target is tried again only after twice
-// as many calm readings as the last time.
+// The memory that all programs together use is averaged over readings. Above the target the micro-batch shrinks to 0.8
+// of itself, below 0.8 of the target it grows by a fifth, up to the configured one. The band between keeps it steady:
+// from below 0.8 of the target a fifth more cannot pass the target, even if all the use were its own. Small
+// micro-batches change by more than a fifth: a growth that led back above the target is tried again only after twice
+// the calm readings of the last time.
 #pragma once
 
 #include <cstdint>

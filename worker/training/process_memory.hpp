@@ -8,8 +8,8 @@
 namespace hpo {
 
 std::optional<std::int64_t> resident_bytes();
-/// The peak of the resident memory since the process began or since the last reset_peak(). Where the kernel does not
-/// allow the reset, it is the present value, so that no earlier trial's peak is counted.
+/// Returns the peak of the resident memory since the process began or since the last reset_peak(). Where the kernel
+/// does not allow the reset, it is the present value, so that no earlier trial's peak is counted.
 std::optional<std::int64_t> peak_bytes();
 /// Freed memory is returned to the system first, so that the next peak does not contain it.
 void reset_peak();

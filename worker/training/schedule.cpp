@@ -20,7 +20,7 @@ double Schedule::at(std::int64_t iteration) const {
     const auto now = static_cast<double>(std::clamp<std::int64_t>(iteration, 0, iterations - 1));
     const auto rise = static_cast<double>(warmup);
     const bool rising = now < rise;
-    // How far through the fall: 0 at its first update, below 1 at its last.
+    // The share of the fall that is over: 0 at its first update, below 1 at its last.
     const double fallen = rising ? 0 : (now - rise) / std::max(1.0, static_cast<double>(iterations) - rise);
     switch (kind) {
         case ScheduleKind::constant:

@@ -1,10 +1,10 @@
 // The learning rate over a trial's whole budget: a pure function of the iteration, so that a resumed trial needs no
-// state. Warm-up rises linearly to the peak (Goyal et al., arXiv:1706.02677); cosine falls to zero over what is left
+// state. Warm-up rises linearly to the peak (Goyal et al., arXiv:1706.02677); cosine falls to zero over the rest
 // (Loshchilov and Hutter, arXiv:1608.03983, without restarts); one-cycle is Smith and Topin's (arXiv:1708.07120) in the
 // form that PyTorch made common: cosine from peak/25 up to the peak and down to peak/250,000; momentum is left alone.
 // Step is StepLR of PyTorch. WSD (warm-up, stable, decay: Hu et al., arXiv:2404.06395) is constant until the last part
-// of the budget, where it falls to 0 as 1 - sqrt does (Hägele et al., arXiv:2405.18392). What plateau does besides
-// warming up depends on the losses, see Plateau.
+// of the budget, where it falls to 0 as 1 - sqrt does (Hägele et al., arXiv:2405.18392). Plateau warms up in the same
+// way; its later rate depends on the losses, see Plateau.
 #pragma once
 
 #include <cstdint>

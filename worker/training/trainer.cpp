@@ -273,7 +273,7 @@ std::span<const BatchOrder> Trainer::batch_orders() {
 
 bool Trainer::evaluate_validation(const ShouldContinue& should_continue) {
     const auto wanted = [&](int replica) { return at_end(replica) && replicas_[index(replica)].alive; };
-    // Adjacent replicas with as many samples are evaluated together.
+    // Adjacent replicas with the same number of validation samples are evaluated together.
     for (int first = 0, end = 0; first < replicas(); first = std::max(end, first + 1)) {
         for (end = first; end < replicas() && wanted(end) && fold_of(end).validation == fold_of(first).validation;)
             ++end;

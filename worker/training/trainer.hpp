@@ -57,7 +57,7 @@ class Trainer {
     /// step; its weights stay as they are. The loss of every iteration is checked, plan.pace.window iterations at a
     /// time at most.
     bool train_step(const ShouldContinue& should_continue);
-    /// Whether the replica is between two steps.
+    /// Returns true if the replica is between two steps.
     [[nodiscard]] bool at_end(int replica) const { return replicas_[index(replica)].at_end(); }
 
     /// Evaluates the live replicas that are between two steps, with their present weights. False: `should_continue`
@@ -84,7 +84,7 @@ class Trainer {
 
    private:
     [[nodiscard]] static std::size_t index(int replica) { return static_cast<std::size_t>(replica); }
-    /// Where a replica's entries begin in a copy of all replicas' tables.
+    /// Returns the index of a replica's first entry in a copy of all replicas' tables.
     [[nodiscard]] static std::size_t first_of(const Tensor& table, int replica) {
         return index(replica) * table.replica_stride / sizeof(float);
     }

@@ -145,7 +145,7 @@ void Trial::report_step(bool evaluated) {
 
 std::optional<Finished> Trial::follow_decision() {
     const auto action = host_.decision();
-    // From a checkpoint of the last step nobody goes on.
+    // No trial resumes from a checkpoint of the last step.
     save(action && divergence_.empty() && *action != Action::stop && progress_.step < run_.steps);
     if (!action) throw StopRequested{};
     if (!divergence_.empty()) return ended(Outcome::diverged, divergence_);
@@ -214,7 +214,7 @@ Report Trial::measured(bool evaluated) {
         report.loss_deviation = line->deviation;
         report.loss_trend = line->slope;
     }
-    // Where several trials share a process, its memory cannot be attributed to one of them.
+    // The memory of a process that several trials share cannot be attributed to one of them.
     if (trainer_->replicas() == plan_.folds) report.peak_bytes = peak_bytes();
     report.warning = divergence_.empty() ? health_warning(progress_.window, replica.norms) : divergence_;
     if (report.warning.empty() && std::exchange(warns_of_loading_, false)) report.warning = told_loading_;
@@ -235,7 +235,8 @@ void Trial::keep_if_best(const Report& report) {
     best_is_new_ = true;
 }
 
-/// best.ckpt precedes last.ckpt, which names its step. Where it cannot be written, the files of the step before stay.
+/// Writes best.ckpt before last.ckpt, which names its step. If it cannot be written, the files of the previous step
+/// stay.
 void Trial::save(bool last) {
     if (!files_.enabled() || (!last && !best_is_new_)) return;
     for (int fold = 0; last && fold < plan_.folds; ++fold)

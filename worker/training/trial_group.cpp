@@ -134,8 +134,9 @@ void TrialGroup::begin_group(const to_worker::Run& run, const Configuration& con
     fusion_key_ = std::move(key);
 }
 
-/// The precision of the checkpoint from which a run with `precision: auto` resumes, if the device computes in it. The
-/// trial keeps it, whatever `auto` resolves to here. The checkpoint's binding tells it: its text names the precision.
+/// Returns the precision of the checkpoint from which a run with `precision: auto` resumes, if the device computes in
+/// it. The trial keeps it, even if `auto` resolves to another one here. The checkpoint's binding tells it: its text
+/// names the precision.
 std::optional<Precision> TrialGroup::kept_precision(const to_worker::Run& run, const Configuration& asked) const {
     if (!asked.training.measured_precision || !run.resume || run.folder.empty()) return std::nullopt;
     const auto binding = read_binding(std::filesystem::path(run.folder) / "last.ckpt");
@@ -244,8 +245,8 @@ void TrialGroup::adapt_micro_batch() {
     context_.arena.reset();
 }
 
-/// Asks the host of every trial that still trains. Those that must stop end at once; their replicas are removed when
-/// the step ends.
+/// Asks the host of each trial that still trains whether it may continue. Stopped trials end at once; their replicas
+/// are removed when the step ends.
 ShouldContinue TrialGroup::continue_check(const char* phase) {
     return [this, phase] {
         bool any = false;

@@ -1,6 +1,6 @@
 // Trials with the same fusion key train side by side, each as one replica of a trainer. A single trial is the usual
-// case on a CPU. Trials join and end whenever one of them completes a step; the others do not notice, even in the
-// middle of theirs.
+// case on a CPU. Trials join and end whenever a trial completes a step; the others do not notice, even in the middle of
+// a step.
 #pragma once
 
 #include <functional>

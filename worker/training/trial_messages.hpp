@@ -41,8 +41,8 @@ std::string fingerprint_text(std::uint32_t fingerprint);
 /// Says why the models of folds are not saved, and the cure.
 std::string one_model_only(int folds);
 
-/// Returns a text of everything that determines the bits of a trial's training. It omits the number of micro-batches,
-/// since a trial that ran out of memory resumes with smaller ones.
+/// Returns a text with all inputs that determine the bits of a trial's training. The text omits the number of
+/// micro-batches, since a trial that ran out of memory resumes with smaller ones.
 std::string binding_text(const to_worker::Run& run, const Configuration& configuration, std::uint32_t fingerprint);
 
 }  // namespace hpo

@@ -67,8 +67,8 @@ std::int64_t find_part(const TimeOf& time_of) {
     return 0;
 }
 
-/// The rows with which a product does half as many rows a second as with the number of rows that is fastest,
-/// interpolated between two measured numbers. 0: not measured.
+/// Returns the number of rows at which a product computes half as many rows per second as at the fastest number of
+/// rows, interpolated between two measured numbers. 0: not measured.
 std::int64_t find_half_speed(const TimeOf& time_of) {
     constexpr std::int64_t first = 16, last = 8192;
     const std::vector<double> times = times_of_doublings(first, last, time_of);
@@ -112,7 +112,7 @@ std::string file_text(const std::vector<Attempt>& attempts, const std::string& i
     return out.str();
 }
 
-/// Nothing: the line is not one of file_text.
+/// Reads a line of file_text. Nothing: the line is of another form.
 std::optional<Attempt> read_attempt(const std::string& line) {
     std::istringstream in(line);
     std::string state, times, batches, widths, parts, updates, rows;

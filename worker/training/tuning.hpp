@@ -30,7 +30,7 @@ struct Tuning {
 
 /// Seconds on a device; nothing where its memory or the time for measuring does not suffice.
 struct TuningTimes {
-    /// Of an update of several trials with this batch size and these hidden widths, side by side.
+    /// Time of an update as above with the usual widths, whose weights are updated in the backward pass.
     std::function<std::optional<double>(std::int64_t batch, std::int64_t width)> update;
     /// Of an update as above with the usual widths, whose weights are updated in the backward pass.
     std::function<std::optional<double>(std::int64_t batch)> update_in_backward;
@@ -38,7 +38,7 @@ struct TuningTimes {
     std::function<std::optional<double>(std::int64_t part_bytes)> convolution;
     /// Time of a matrix product with `rows` rows.
     std::function<std::optional<double>(std::int64_t rows)> product = [](std::int64_t) { return std::nullopt; };
-    /// Whether a time is missing because the time for measuring was over.
+    /// Returns true if a time is missing because the time for measuring was over.
     std::function<bool()> cut_off = [] { return false; };
 };
 
@@ -46,7 +46,7 @@ struct FoundTuning {
     Tuning tuning;
     bool complete = true;       ///< false: the time for measuring was over before all was measured
     std::int64_t measured = 0;  ///< number of measured times
-    bool again = false;         ///< whether the next session measures again, since this one is not complete
+    bool again = false;         ///< true if the next session measures again, since this one is not complete
     friend bool operator==(const FoundTuning&, const FoundTuning&) = default;
 };
 
@@ -59,14 +59,14 @@ FoundTuning find_tuning(const TuningTimes& times);
 /// this call on. Both references outlive the result.
 TuningTimes times_on(Device& device, const Clock& clock);
 
-/// Of a device, this many sessions measure until one of them has measured everything. After that the one that has
-/// measured most counts: such a device is too slow to gain anything.
+/// The number of sessions that measure a device until one of them has measured everything. After that the session that
+/// has measured most counts: such a device is too slow to gain anything.
 inline constexpr std::size_t most_tuning_attempts = 3;
 
-/// The tuning that `folder` has for a device with this identity. If it has none that is complete, calls `find` and
-/// keeps the result, while other processes that ask for the same wait. An incomplete one holds for the session that
-/// found it, all of whose workers must agree; `session` tells sessions apart (empty: this process alone). Where it
-/// cannot be kept, the default Tuning.
+/// Returns the tuning that `folder` has for a device with this identity. If it has no complete one, calls `find` and
+/// stores the result, while other processes that ask for the same device wait. An incomplete tuning is valid for the
+/// session that found it, all of whose workers must agree; `session` tells sessions apart (empty: this process alone).
+/// If the result cannot be stored, returns the default Tuning.
 FoundTuning kept_tuning(const std::filesystem::path& folder, const std::string& identity, const std::string& session,
                         const std::function<FoundTuning()>& find);
 

@@ -20,7 +20,7 @@ constexpr int tuned_steps = 4;                // the first loads code and record
 constexpr std::size_t most_tuned_bytes = std::size_t{4} << 30;
 constexpr Seconds most_tuned_time{4};  // for all measurements: a device that is slower than that has nothing to gain
 
-/// Whether `bytes` may be taken for a moment.
+/// Returns true if `bytes` may be allocated for a moment.
 bool may_take(Device& device, std::size_t bytes) {
     const auto left = device.memory_left();
     const DeviceMemory memory = device.memory();
@@ -62,7 +62,7 @@ class UpdateTimer {
     std::optional<double> operator()(std::int64_t batch, std::int64_t width, bool in_backward) {
         if (!has_time()) return std::nullopt;
         Configuration configuration = tuned_configuration(batch, width);
-        configuration.training.eval_every = tuned_iterations;  // which a bucket leaves out
+        configuration.training.eval_every = tuned_iterations;  // a bucket does not contain it
         configuration.training.backward_updates = in_backward ? batch : 0;
         if (!data_) {
             auto loaded = load_to_device(device_, configuration.data, 1, [] {});
