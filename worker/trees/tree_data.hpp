@@ -28,7 +28,7 @@ struct TreeFold {
 };
 
 struct TreeData {
-    /// What is known of the data. Its buffers are empty: the matrices hold the samples.
+    /// The facts of the data. Its buffers are empty: the matrices hold the samples.
     std::unique_ptr<DeviceData> facts;
     ClassWeights class_weights;  ///< of the training samples
     std::vector<TreeFold> folds;
@@ -42,7 +42,7 @@ constexpr std::int64_t ensembles_of(const DataShape& shape) {
     return shape.task == Task::classification ? 1 : shape.outputs;
 }
 
-/// The data of a trial of trees, which is read to the host whatever the device.
+/// Returns the data of a trial of trees, which is read to the host for every device.
 DataConfig tree_data_config(DataConfig data);
 
 /// Fails if trees cannot be grown on these samples: a sequence with a target for each step. Names the cure.

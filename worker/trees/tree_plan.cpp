@@ -39,12 +39,12 @@ std::int64_t host_bytes(const Configuration& configuration, const DataShape& sha
         shape.task == Task::classification && shape.outputs > 2 ? static_cast<double>(shape.outputs) : ensembles;
     const double matrices = folds * features * ((train + others) * bytes_of_value + train * binned_bytes_of_value);
     const double rows = folds * (train + others) * bytes_of_row * trees;
-    // Of samples that are all noise, three or four are in a leaf, and fewer leaves grow of others.
+    // In samples that are all noise, a leaf has three or four samples; other samples grow fewer leaves.
     const double nodes = std::min(std::pow(2.0, static_cast<double>(whole("max_depth")) + 1), train / 2);
     const double histograms = nodes * bins_of(shape, sizes.train, whole("max_bin")) * bytes_of_bin;
     const double rounds = static_cast<double>(whole("rounds") * steps);
     const double ensemble = folds * rounds * trees * nodes * bytes_of_node;
-    // While the data are loaded, they are there as samples, and one part of them as a matrix of floats.
+    // While data are loaded, memory holds the samples, and one part of them as a matrix of floats.
     const double loading = static_cast<double>(data_bytes(shape, sizes, Placement::staged) + shape.loading_bytes) +
                            features * train * sizeof(float);
     return static_cast<std::int64_t>(library_bytes + matrices + rows + std::max(loading, histograms + ensemble));

@@ -1,4 +1,4 @@
-// Answers what a trial of trees needs.
+// Answers `plan` for a trial of trees: its memory and its steps.
 #pragma once
 
 #include "hpo/messages.hpp"

@@ -20,7 +20,7 @@ using to_worker::Action;
 
 namespace {
 
-constexpr std::int64_t largest_seed = (std::int64_t{1} << 31) - 1;  // that XGBoost takes
+constexpr std::int64_t largest_seed = (std::int64_t{1} << 31) - 1;  // the largest seed that XGBoost takes
 
 bool two_classes(const DataShape& shape) { return shape.task == Task::classification && shape.outputs == 2; }
 

@@ -36,7 +36,7 @@ class TreeTrial {
     /// Grows, evaluates and reports a step, waits for the decision and carries it out. Returns how the trial ended, or
     /// nothing while it continues. Throws StopRequested.
     std::optional<from_worker::Finished> step();
-    /// Grows with so many threads from the next step on.
+    /// Grows with `threads` threads from the next step on.
     void set_threads(int threads);
 
    private:

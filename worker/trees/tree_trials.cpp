@@ -23,7 +23,7 @@ void move_to_cores(const std::vector<int>& cores) {
     CPU_ZERO(&set);
     for (const int core : cores)
         if (core >= 0 && core < CPU_SETSIZE) CPU_SET(static_cast<unsigned>(core), &set);
-    if (!cores.empty()) sched_setaffinity(0, sizeof set, &set);  // where it is refused, any core computes
+    if (!cores.empty()) sched_setaffinity(0, sizeof set, &set);  // if this is refused, any core computes
 }
 
 }  // namespace
@@ -34,8 +34,8 @@ int TreeTrials::threads() const { return std::max(1, static_cast<int>(context_.c
 
 TreeTrials::~TreeTrials() { drop_trial(); }
 
-/// Starts a job on the thread that has the trial's cores, as they are now. Where the system has no thread left, the
-/// trial keeps the one that it has.
+/// Starts a job on the thread that has the trial's cores, as they are now. If the system has no thread left, the trial
+/// keeps its present one.
 std::future<void> TreeTrials::start(const std::function<void()>& job) {
     if (thread_ && cores_ == context_.cores) return thread_->start(job);
     auto thread = std::make_unique<Background>(1);
@@ -68,7 +68,7 @@ void TreeTrials::run(TrialHost& host, std::string_view phase, const std::functio
         done.get();
         if (!goes_on) throw StopRequested{};
     } catch (...) {
-        if (done.valid()) done.wait();  // the job uses what the caller is about to unwind
+        if (done.valid()) done.wait();  // the caller is about to unwind objects that the job uses
         throw;
     }
 }

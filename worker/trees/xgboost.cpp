@@ -123,7 +123,7 @@ void Booster::set(const std::string& name, const std::string& value) {
 }
 
 void Booster::draw_anew() {
-    // The draws belong to the part of the library that grows trees. It is made anew, with default settings, where the
+    // The draws belong to the part of the library that grows trees. It is created again, with default settings, if the
     // method changes, and the library takes a change in when it is asked for its settings.
     set("tree_method", "approx");
     Long size = 0;

@@ -22,7 +22,7 @@ class TreeMatrix {
 
     /// One number for each row: a class, a label of 0 or 1, or the number to predict.
     void set_targets(std::span<const float> targets);
-    /// What each row counts in the loss.
+    /// Sets the weight of each row in the loss.
     void set_weights(std::span<const float> weights);
     [[nodiscard]] std::int64_t rows() const { return rows_; }
     [[nodiscard]] void* handle() const { return handle_.get(); }
@@ -42,8 +42,8 @@ class Booster {
    public:
     using Setting = std::pair<std::string, std::string>;
 
-    /// For training on `train`; outputs for the matrices of `evaluated` are kept up to date rather than computed anew.
-    /// All must outlive it.
+    /// Creates a booster for training on `train`; outputs for the matrices of `evaluated` are updated rather than
+    /// computed again. All must outlive it.
     Booster(std::vector<Setting> settings, const TreeMatrix& train, std::span<const TreeMatrix* const> evaluated);
 
     /// Takes over what state() returned; the settings stay.
