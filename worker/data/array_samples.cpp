@@ -17,9 +17,9 @@
 namespace hpo {
 namespace {
 
-constexpr std::int64_t array_piece_bytes = std::int64_t{1} << 18;  // that are read and passed on at once
+constexpr std::int64_t array_piece_bytes = std::int64_t{1} << 18;  // bytes that are read and passed on at once
 
-/// How a column is standardised.
+/// The standardisation of a column.
 struct ColumnScale {
     double mean = 0, deviation = 1;
 

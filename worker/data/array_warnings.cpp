@@ -8,16 +8,16 @@
 namespace hpo {
 namespace {
 
-constexpr std::int64_t warnings_piece_bytes = std::int64_t{1} << 18;  // that are read at once
+constexpr std::int64_t warnings_piece_bytes = std::int64_t{1} << 18;  // bytes that are read at once
 constexpr std::size_t most_array_warnings = 20;
-constexpr std::size_t most_pairs = std::size_t{1} << 22;  // of columns and targets that are compared
+constexpr std::size_t most_pairs = std::size_t{1} << 22;  // pairs of a column and a target that are compared
 
 /// The findings about one column.
 struct ArrayColumn {
     double first = 0;
     bool varies = false;
     std::vector<std::uint32_t> equals;  ///< targets, in every sample so far
-    Correlation with_target;            ///< where there is one
+    Correlation with_target;            ///< with the target, if there is one
 };
 
 /// The targets with which columns are compared: the numbers or the class of each sample.

@@ -67,7 +67,7 @@ Result<const ArrayData*> survey_arrays(const DataConfig& config);
 /// Of the rows of the training arrays, those that test: none where there are arrays for that.
 std::int64_t test_rows_of(const DataConfig& config, const ArrayData& data);
 
-/// How many samples of the training arrays have each class.
+/// Counts the samples of each class in the training arrays.
 std::vector<ClassCount> count_classes(const ArrayData& data);
 
 /// Warns, after reading all features of a table, of columns that are all the same or give the target away, and of

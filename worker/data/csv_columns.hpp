@@ -18,7 +18,7 @@ namespace hpo {
 std::string_view trimmed_field(std::string_view text);
 /// A number as the whole of a field, blanks around it left out: 1, -0.5, 1e-3, +2. Not finite: inf.
 std::optional<double> number_of(std::string_view field);
-/// Whether the field is empty or one of NA, N/A, NaN, nan, null, NULL, None and ?.
+/// Returns true if the field is empty or one of NA, N/A, NaN, nan, null, NULL, None and ?.
 bool is_missing(std::string_view field);
 
 /// Returns the problem of a missing target, and the cure: the end of an error message.
@@ -48,7 +48,8 @@ Result<std::vector<std::size_t>> columns_listed(std::span<const std::string> nam
 /// one. Errors begin with `key`.
 Result<std::vector<std::size_t>> target_columns(std::span<const std::string> names, const std::string& target,
                                                 const char* key, const std::filesystem::path& file);
-/// An error of reading `file`, as a user sees it: what is about a key begins with that key, the others with data.path.
+/// Returns an error of reading `file` in the form for users: an error about a key begins with that key, others with
+/// data.path.
 Error data_file_error(const std::filesystem::path& file, const Error& error);
 
 }  // namespace hpo

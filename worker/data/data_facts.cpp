@@ -24,7 +24,7 @@ constexpr std::size_t most_ranked_rows = 200'000;  // by which a column is compa
 /// Of a column, while the file is read.
 struct ColumnTally {
     std::int64_t missing = 0, numbers = 0, dates = 0, formatted = 0, others = 0;
-    std::map<std::string, std::int64_t, std::less<>> counts;  ///< of each value, up to `most_told_apart` of them
+    std::map<std::string, std::int64_t, std::less<>> counts;  ///< rows by value, up to `most_told_apart` values
     std::string example;                                      ///< the first text that is no number
     bool whole = true;
     double low = HUGE_VAL, high = -HUGE_VAL;

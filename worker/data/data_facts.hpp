@@ -1,5 +1,5 @@
-// Facts about data that no study describes yet, for hpo init: what a file or a folder holds, before anybody says what
-// to predict. Read by the readers of training.
+// Facts about data without a study, for hpo init: the contents of a file or a folder, before the user has chosen the
+// target. Read by the readers of training.
 #pragma once
 
 #include <cstdint>

@@ -22,12 +22,12 @@ namespace hpo {
 /// Of the task and the `data` section of a native worker's configuration (worker_keys.hpp documents the keys).
 enum class Placement : std::uint8_t { automatic, device, staged, files };
 
-/// Whether batches come from the host or from files. Undecided data lies in the device's memory.
+/// Returns true if batches come from the host or from files. Undecided data lies in the device's memory.
 constexpr bool is_staged(Placement placement) {
     return placement == Placement::staged || placement == Placement::files;
 }
 
-/// How samples are divided. automatic: stratified where targets are classes, else random.
+/// The division of samples. automatic: stratified where targets are classes, else random.
 enum class SplitKind : std::uint8_t { automatic, random, stratified, time };
 
 struct DataConfig {
@@ -52,7 +52,7 @@ struct DataConfig {
     std::int64_t samples = default_whole("samples");
     std::int64_t features = default_whole("features");
     std::int64_t steps = 0;       ///< of a sample that is a sequence; 0: samples are vectors
-    std::int64_t vocabulary = 0;  ///< of sequences of tokens; 0: numbers in each step, or as many as a file has
+    std::int64_t vocabulary = 0;  ///< of sequences of tokens; 0: numbers in each step, or the vocabulary of the file
     std::int64_t classes = default_whole("classes");
     double noise = default_number("noise");
     Placement placement = Placement::automatic;  ///< settled before data is loaded: never automatic
@@ -95,9 +95,9 @@ struct Split {
 
 /// Numbers of rows of the training part. With folds, each fold validates once, while the others train.
 struct SplitSizes {
-    std::int64_t train = 0, validation = 0;  ///< where folds have different sizes: of the largest one
+    std::int64_t train = 0, validation = 0;  ///< with folds of different sizes: of the largest fold
     int folds = 1;
-    // Only where folds have different sizes:
+    // of the smallest fold
     std::int64_t least_train = 0;  ///< of the smallest one
     std::int64_t mean_train = 0;   ///< over the folds
     friend bool operator==(const SplitSizes&, const SplitSizes&) = default;
@@ -120,8 +120,8 @@ struct DataShape {
     std::int64_t loading_bytes = 0;  ///< of the host, at most, that loading takes in addition to the samples
     bool target_per_step = false;  ///< each step of a sequence has a target (of tokens: the next one); else each sample
     std::vector<CategoryShape> categories{};  ///< of a table, in the order of the features
-    std::optional<SplitSizes> grouped{};  ///< where whole groups of rows are divided, the sizes that follow from these
-    std::string not_in_files{};           ///< why samples cannot be read one by one, and the cure; empty: they can
+    std::optional<SplitSizes> grouped{};      ///< the sizes that follow from a division of whole groups
+    std::string not_in_files{};               ///< why samples cannot be read one by one, and the cure; empty: they can
     friend bool operator==(const DataShape&, const DataShape&) = default;
 
     /// Numbers of a sample.
@@ -167,7 +167,7 @@ class SampleReader {
     virtual ~SampleReader() = default;
     SampleReader(const SampleReader&) = delete;
     SampleReader& operator=(const SampleReader&) = delete;
-    /// Sample `index` of a part, with the bytes that the sink gets of it: DataShape::row_bytes of features, and
+    /// Reads sample `index` of a part, with the bytes that the sink gets for it: DataShape::row_bytes of features, and
     /// DataShape::target_columns of 4 bytes each. Throws std::runtime_error, which names the file.
     virtual void read(Part part, std::int64_t index, std::span<std::byte> features,
                       std::span<std::byte> targets) const = 0;
@@ -179,8 +179,8 @@ struct DataFacts {
     /// (target - mean) / deviation.
     double target_mean = 0;
     double target_deviation = 1;
-    /// How the features follow from the columns of a table, and the names of its classes: a JSON object
-    /// (safetensors.hpp); empty: features are the values of the file.
+    /// The map from the columns of a table to features, and the names of its classes: a JSON object (safetensors.hpp);
+    /// empty: features are the values of the file.
     std::string encoding;
 };
 
@@ -189,7 +189,7 @@ struct DataFormat {
     std::string_view name;
     Result<DataShape> (*describe)(const DataConfig& config);
     Result<DataFacts> (*load)(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
-    /// Where a split needs more than sizes and the seed; null: random (split.hpp).
+    /// For a split that needs more than sizes and the seed; null: random (split.hpp).
     Result<Split> (*split)(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed) = nullptr;
     /// Findings about the data, in lines for people; null: those of the shape.
     Result<std::vector<std::string>> (*explain)(const DataConfig& config) = nullptr;

@@ -67,9 +67,9 @@ struct DeviceData {
     std::uint32_t fingerprint = 0;  ///< CRC-32 of features and targets: checkpoints are bound to it
 
     [[nodiscard]] std::int64_t bytes() const;
-    /// Whether each batch is copied to the device from the host.
+    /// Returns true if each batch is copied to the device from the host.
     [[nodiscard]] bool staged() const { return is_staged(config.placement); }
-    /// Of a fold; none: the samples are in memory.
+    /// Returns the reader of a fold; null: the samples are in memory.
     [[nodiscard]] const SampleReader* reader(int fold) const {
         return readers.empty() ? nullptr : readers[readers.size() == 1 ? 0 : static_cast<std::size_t>(fold)].get();
     }

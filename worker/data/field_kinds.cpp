@@ -59,7 +59,7 @@ bool is_time_of_day(std::string_view text) {
     return false;
 }
 
-/// Whether the text is one of the names, or at least their first three letters.
+/// Returns true if the text is one of the names, or at least their first three letters.
 bool names_one_of(std::string_view text, std::span<const std::string_view> names) {
     if (text.size() < 3) return false;
     std::string lower(text);

@@ -1,5 +1,5 @@
 // Division of rows by group: all rows of a group (a patient, a device, a day) are in the same part, so that validation
-// and test measure what a model makes of groups that it has not seen.
+// and test measure a model on groups that it has not seen.
 //
 // The division follows from the sizes of the groups alone, and not from a seed, so that the sizes of the parts are
 // known before the data is loaded. Groups are visited in an arbitrary but fixed order. Those that test, and without

@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-// It needs std::FILE, but does not include its header.
+// This header needs std::FILE, but does not include the header that declares it.
 #include <jpeglib.h>
 
 namespace hpo {

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_image_classes = 4096;
 constexpr std::size_t most_images = 1'000'000'000;
-constexpr std::size_t images_bytes = std::size_t{1} << 18;  // that are passed on at once
+constexpr std::size_t images_bytes = std::size_t{1} << 18;  // bytes that are passed on at once
 
 std::string size_text(const ImageShape& shape) {
     return std::to_string(shape.width) + " x " + std::to_string(shape.height);
@@ -189,7 +189,8 @@ std::int64_t tests_of(const DataConfig& config, const ImageFolder& found) {
     return found.tests > 0 ? 0 : test_rows(config, found.rows() - found.validations);
 }
 
-/// Where a folder validates: its images, after those of the training folder, of which `tests` test.
+/// Splits a folder that has its own validation images: these follow the images of the training folder, of which `tests`
+/// test.
 RowSplit split_by_folder(const DataConfig& config, const ImageFolder& found, std::int64_t tests,
                          std::uint64_t data_seed) {
     const std::int64_t training = found.rows() - found.validations;

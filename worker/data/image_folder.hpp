@@ -15,11 +15,11 @@ struct ImageFolder {
     std::vector<std::string> classes;  ///< names of folders, in alphabetical order
     std::vector<std::filesystem::path> files;
     std::vector<std::int32_t> labels;         ///< of each file: indices into classes
-    std::int64_t tests = 0;                   ///< the last ones, if there is a folder for testing; else 0
-    std::int64_t validations = 0;             ///< those before them, if there is a folder for validation; else 0
+    std::int64_t tests = 0;                   ///< the last images, if there is a folder for testing; else 0
+    std::int64_t validations = 0;             ///< the images before them, if there is a folder for validation; else 0
     std::string validation_folder;            ///< its name
     std::int64_t others = 0;                  ///< files that are no images
-    std::vector<std::string> empty_folders;   ///< names of those that are no classes
+    std::vector<std::string> empty_folders;   ///< names of folders without images, which are no classes
     ImageShape shape;                         ///< three channels if any image has them
     SplitKind split = SplitKind::stratified;  ///< never automatic
 

@@ -12,7 +12,7 @@ namespace hpo {
 namespace {
 
 constexpr std::string_view npy_magic = "\x93NUMPY";
-constexpr std::int64_t most_npy_bytes = std::int64_t{1} << 46;  // that a header may claim
+constexpr std::int64_t most_npy_bytes = std::int64_t{1} << 46;  // the most bytes that a header may claim
 constexpr std::size_t most_dimensions = 8;
 
 struct NpyTypeRow {

@@ -38,7 +38,8 @@ struct NpyHeader {
 inline constexpr std::size_t npy_preamble = 12;
 inline constexpr std::size_t most_npy_header = std::size_t{1} << 16;
 
-/// How many bytes from the beginning of the file parse_npy needs, by its first npy_preamble bytes (fewer are an error).
+/// Returns the number of bytes from the beginning of the file that parse_npy needs, from its first npy_preamble bytes
+/// (fewer are an error).
 Result<std::size_t> npy_header_bytes(std::span<const std::byte> preamble);
 /// Errors tell the offset in bytes and the cure. Arrays that are refused: big-endian, in Fortran order, of other
 /// types, without an element or without a dimension.

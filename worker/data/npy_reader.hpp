@@ -12,7 +12,7 @@
 
 namespace hpo {
 
-/// Where an array is.
+/// The location of an array.
 struct ArrayPlace {
     std::string name;            ///< as the user calls it: x_train
     std::filesystem::path file;  ///< an NPY file or an archive

@@ -27,7 +27,7 @@ SampleShape sample_of(const nlohmann::json& json) {
     throw std::out_of_range("kind");
 }
 
-/// Whether the product of the extents of one sample is in range.
+/// Returns true if the product of the extents of one sample is in range.
 bool is_small_enough(const SampleShape& sample) {
     const auto fits = [](std::initializer_list<std::int64_t> extents) {
         std::int64_t numbers = 1;

@@ -13,7 +13,7 @@
 namespace hpo {
 namespace {
 
-constexpr std::size_t windows_bytes = std::size_t{1} << 18;   // that are passed on at once
+constexpr std::size_t windows_bytes = std::size_t{1} << 18;   // bytes that are passed on at once
 constexpr std::int64_t most_numbers = std::int64_t{1} << 22;  // of a window
 
 WindowQuestion question_of(const DataConfig& config, const Series& series) {

@@ -1,4 +1,4 @@
-// Which samples train and which validate. It follows from the data's seed alone.
+// Chooses the samples that train and those that validate. The choice follows from the data's seed alone.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,15 @@ Result<SplitSizes> split_sizes(const DataConfig& config, const DataShape& shape)
 Result<void> check_class_folds(const DataConfig& config, bool cuts_test, std::span<const std::int64_t> counts,
                                const std::function<std::string(std::size_t)>& name_of);
 
-/// How many samples train and validate, for people: "90 rows train, 10 validate" or "5 folds of 20 rows: ...".
+/// Returns the numbers of samples that train and validate, for people: "90 rows train, 10 validate" or "5 folds of 20
+/// rows: ...".
 std::string split_sizes_text(const SplitSizes& sizes, const std::string& unit);
 
 /// For people: "at random".
 const char* split_text(SplitKind kind);
 
-/// Rows in an order whose beginning can be taken as a part of them. random: any order. stratified: each beginning has
-/// the classes in about the same proportions as the whole. time: the last row first. `classes`: of each row, for
+/// Returns the rows in an order whose beginning can be taken as a part. random: any order. stratified: each beginning
+/// has the classes in about the same proportions as the whole. time: the last row first. `classes`: of each row, for
 /// stratified. `purpose` numbers independent orders of one seed.
 std::vector<std::int32_t> split_order(SplitKind kind, std::int64_t rows, std::uint64_t data_seed, std::uint64_t purpose,
                                       std::span<const std::int32_t> classes = {});

@@ -141,7 +141,7 @@ void make_labels(const Source& source, const std::vector<float>& directions, con
     });
 }
 
-/// Which token follows which, two steps later.
+/// Returns for each token the one that follows it two steps later.
 std::vector<std::uint32_t> successors(std::int64_t vocabulary, std::uint64_t seed) {
     std::vector<std::uint32_t> order(static_cast<std::size_t>(vocabulary));
     std::iota(order.begin(), order.end(), 0U);

@@ -4,11 +4,11 @@
 // A column whose values are all numbers is numeric: it becomes one feature, standardised by the mean and the deviation
 // of the training split; where values are missing, the median of the training split takes their place, and a second
 // feature is 1. Any other column is categorical: each of its levels (values that are frequent enough) becomes a feature
-// that is 1 or 0, and one more, "other", stands for the rest. A missing category is a level like others. Which values
-// are levels follows from the training split alone. How many features a column becomes must be known before there is a
-// split, and is counted over all rows: where the training split has fewer levels, the last features are 0 in all rows.
-// A value is missing where the text is empty or one of NA, N/A, NaN, null, None and ?, and in Parquet where there is
-// none, or NaN.
+// that is 1 or 0, and one more, "other", stands for the rest. A missing category is a level like others. The levels
+// follow from the training split alone. The number of features of a column must be known before there is a split, and
+// is counted over all rows: where the training split has fewer levels, the last features are 0 in all rows. A value is
+// missing where the text is empty or one of NA, N/A, NaN, nan, null, NULL, None and ?, and in Parquet where the value
+// is absent or NaN.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@
 namespace hpo {
 
 inline constexpr std::size_t most_levels = 64;       // of a categorical column, the most frequent values
-inline constexpr std::int64_t least_level_rows = 5;  // that have the value of a level
+inline constexpr std::int64_t least_level_rows = 5;  // rows that have the value of a level
 
 enum class ColumnKind : std::uint8_t { number, category, target, group, ignored };
 
@@ -34,16 +34,16 @@ struct TableColumn {
     std::string name;
     ColumnKind kind = ColumnKind::number;
     std::int64_t missing = 0;
-    std::vector<std::string> values;  ///< categorical: those that may be levels, as enough rows have them
+    std::vector<std::string> values;  ///< categorical: values that may be levels, as enough rows have them
     std::int64_t rare = 0;            ///< categorical: rows whose value is no level, if all rows train
     bool is_index = false;            ///< left out, since it is the index of pandas
     bool constant = false;
     bool equals_target = false;  ///< in every row
     bool tells_target = false;   ///< each of its few values comes with one target alone, or the target is a + b * it
 
-    /// How many levels a categorical column has at most.
+    /// Returns the largest number of levels that a categorical column may have.
     [[nodiscard]] std::size_t levels() const { return std::min(values.size(), most_levels); }
-    /// Features that it becomes.
+    /// Returns the number of features that the column becomes.
     [[nodiscard]] std::int64_t features() const {
         if (kind == ColumnKind::number) return missing > 0 ? 2 : 1;
         return kind == ColumnKind::category ? static_cast<std::int64_t>(levels()) + 1 : 0;
@@ -81,7 +81,7 @@ struct Table {
 /// that asks. Errors name the key, or the file, the line and the column.
 Result<const Table*> survey_table(const DataConfig& config);
 
-/// How many rows test, and how the others are divided.
+/// The number of test rows, and the division of the others.
 struct TableParts {
     std::int64_t test = 0;
     SplitSizes sizes;

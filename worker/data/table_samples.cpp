@@ -20,7 +20,7 @@ namespace {
 
 using Row = std::span<const Cell>;
 
-constexpr std::size_t batch_bytes = std::size_t{1} << 18;  // that are passed on at once
+constexpr std::size_t batch_bytes = std::size_t{1} << 18;  // bytes that are passed on at once
 
 /// The fit of one column.
 struct Fit {
@@ -182,7 +182,7 @@ class TableLoader {
         for (std::size_t level = 0; level < fit.levels.size(); ++level) fit.features[fit.levels[level]] = level;
     }
 
-    /// None where too few rows have it.
+    /// Returns the index of the cell's value; nothing where too few rows have it.
     [[nodiscard]] std::optional<std::size_t> value_of(std::size_t column, const Cell& cell) const {
         const auto& values = fits_[column].values;
         const auto found = values.find(cell.missing ? std::string_view() : cell.text);
@@ -276,8 +276,8 @@ Result<DataShape> describe_table(const DataConfig& config) {
     shape.standardised = true;
     shape.not_in_files = ((*table)->format == "csv" ? std::string("rows of text") : "the rows of a Parquet file") +
                          " cannot be read one by one: write the table as NumPy's arrays (format: npy)";
-    // The orders of rows with the places and labels that they are made from, uses and labels of the table; the values
-    // whose medians are taken; and pages of a Parquet file.
+    // Loading holds the orders of rows with the places and labels that they are made from, uses and labels of the
+    // table; the values whose medians are taken; and pages of a Parquet file.
     std::int64_t bytes_of_a_row = 6 * 4 + 1 + (parts->by_group ? 4 : 0);
     for (const TableColumn& column : (*table)->columns)
         if (column.kind == ColumnKind::number && column.missing > 0) bytes_of_a_row += 8;

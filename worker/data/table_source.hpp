@@ -1,6 +1,6 @@
-// Where the rows of a table come from: a file with named columns. CSV and Parquet are read by the same rules: texts are
-// taken without blanks around them, and NA and its like (csv_columns.hpp) are missing values. In CSV a field is a
-// number if its text is one, in Parquet the type of a column decides.
+// The source of a table's rows: a file with named columns. CSV and Parquet are read by the same rules: texts are taken
+// without blanks around them, and NA and its like (csv_columns.hpp) are missing values. In CSV a field is a number if
+// its text is one, in Parquet the type of a column decides.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace hpo {
 
 struct SourceColumn {
     std::string name;
-    bool is_index = false;     ///< that of a data frame of pandas, which numbers the rows: left out unless it is named
+    bool is_index = false;     ///< the index of a pandas data frame, which numbers the rows: left out unless named
     std::string dates{};       ///< "holds dates, ...": it may divide rows or be a category, but is no number
     std::string unreadable{};  ///< "holds lists, ...": it must be left out
 };
@@ -47,7 +47,7 @@ class TableSource {
     std::vector<SourceColumn> columns_;
 };
 
-/// Whether the file begins as Parquet files do.
+/// Returns true if the file begins as Parquet files do.
 bool is_parquet(const std::filesystem::path& file);
 
 /// Reads the names of the columns. Errors name the file.

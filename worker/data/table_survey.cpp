@@ -34,7 +34,7 @@ struct Seen {
     bool varies = false;
     std::int64_t unfit_place = 0;  ///< of the first value but 0 and 1
     std::string unfit;
-    std::vector<bool> equals;  ///< which of the targets, in every row
+    std::vector<bool> equals;  ///< by target: true if equal in every row
     // Of a table with one target:
     std::map<std::string, std::string, std::less<>> target_of;  ///< the target beside each value, of a few values
     bool tells = true;                                          ///< no value came with two
@@ -123,7 +123,7 @@ class Survey {
         for (std::size_t i = 0; i < table_.columns.size(); ++i) {
             TableColumn& column = table_.columns[i];
             const SourceColumn& source = source_.columns()[i];
-            // A column that nobody names is a number until its values are known.
+            // A column that the configuration does not name is a number until its values are known.
             const bool unnamed = column.kind == ColumnKind::number;
             column.is_index = unnamed && source.is_index;
             if (column.is_index) column.kind = ColumnKind::ignored;
@@ -265,7 +265,7 @@ class Survey {
         return names.empty() ? "" : "; further columns of dates: " + names;
     }
 
-    /// A value among numbers that is none would make all of them names.
+    /// Fails if a column has a text among numbers, which would turn all its values into names.
     [[nodiscard]] Result<void> check_numeric(std::size_t i) const {
         const Seen& seen = seen_[i];
         const TableColumn& column = table_.columns[i];

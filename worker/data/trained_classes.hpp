@@ -1,4 +1,4 @@
-// Which classes are trained on: a split can leave all samples of a class to the other parts.
+// Finds the classes that are trained on: a split can leave all samples of a class to the other parts.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct ClassedSamples {
 Result<void> check_trained_classes(const DataConfig& config, const ClassedSamples& samples,
                                    std::span<const RowUse> uses);
 
-/// Warns of classes that no sample to train on has, in all folds, where the split is the same with every seed: by time
-/// or by group. Else the text is empty. `split_of` divides the samples by a configuration. The error is that of
+/// Warns of classes without training samples, in all folds, where the split is the same with every seed: by time or by
+/// group. Else the text is empty. `split_of` divides the samples by a configuration. The error is that of
 /// check_trained_classes.
 Result<std::string> untrained_classes(const DataConfig& config, const ClassedSamples& samples,
                                       const std::function<Result<RowSplit>(const DataConfig&)>& split_of);

@@ -1,5 +1,5 @@
-// How windows over rows in the order of time, or over the tokens of a text, are divided into parts: by position, and so
-// that no row is in two of them.
+// Divides windows over rows in the order of time, or over the tokens of a text, into parts: by position, with each row
+// in one part at most.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct WindowQuestion {
     const char* whole = "series";  ///< the word for the whole of the rows
 };
 
-/// Where the windows of each part lie. Windows are numbered from the first one.
+/// The positions of the windows of each part. Windows are numbered from the first one.
 struct WindowLayout {
     std::int64_t rows_of_one = 0;  ///< window and horizon
     std::int64_t stride = 1;

@@ -134,7 +134,7 @@ void set_bits(const Column& column, std::uint64_t bits, bool with_text, std::spa
             return;
         case Meaning::half:
         case Meaning::text:
-            return;  // which are bytes
+            return;  // bytes
     }
 }
 

@@ -15,8 +15,9 @@ inline constexpr std::int64_t uncompressed = 0;
 /// Refuses a page of more than 1 GiB, with the cure.
 Result<void> check_page_size(std::int64_t bytes);
 
-/// A page of exactly `size` bytes, by the codec's number. Memory grows with what the bytes really hold: a header that
-/// claims more than they can is an error. So are codecs that are not read; the error tells the cure.
+/// Decompresses a page of exactly `size` bytes, by the codec's number. Memory grows with the contents of the bytes: a
+/// header that claims more than they can hold is an error. A codec that is not supported is an error, too, which tells
+/// the cure.
 Result<std::vector<std::byte>> decompress(std::int64_t codec, std::span<const std::byte> bytes, std::size_t size);
 
 }  // namespace hpo::parquet

@@ -31,13 +31,13 @@ struct Values {
     [[nodiscard]] std::size_t count() const { return bits.size() + bytes.size(); }
 };
 
-/// How the values of a column lie. length: of Physical::fixed.
+/// The storage of a column's values. length: of Physical::fixed.
 struct PhysicalType {
     Physical type = Physical::int32;
     std::size_t length = 0;
 
     [[nodiscard]] bool is_bytes() const { return type == Physical::bytes || type == Physical::fixed; }
-    /// Of a value; 0 where they differ, or are bits.
+    /// Returns the bytes of a value; 0 if values have different sizes, or are bits.
     [[nodiscard]] std::size_t size() const;
 };
 
@@ -49,7 +49,7 @@ class Decoder {
     Decoder& operator=(const Decoder&) = delete;
     /// Appends the next values. Errors tell the flaw of the page.
     virtual Result<void> read(std::size_t count, Values& to) = 0;
-    /// Whether the page has no further values, but for those that fill up packed bits.
+    /// Returns true if the page has no further values, except for the padding of packed bits.
     [[nodiscard]] virtual bool at_end() const = 0;
 };
 

@@ -15,7 +15,7 @@ class DeltaReader {
     /// False where the bytes are damaged or have fewer numbers.
     bool read(std::span<std::uint64_t> to);
     [[nodiscard]] bool at_end() const { return left_ == 0; }
-    /// How many numbers there are, as the header says.
+    /// Returns the number of values by the header.
     [[nodiscard]] std::uint64_t count() const { return failed_ ? 0 : count_; }
     /// Passes over all numbers and returns the bytes after them; false where the bytes are damaged.
     bool pass_over(std::span<const std::byte>& rest);

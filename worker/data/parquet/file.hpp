@@ -27,8 +27,8 @@ class File {
 
     [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
     [[nodiscard]] std::int64_t rows() const { return metadata_.rows; }
-    /// All rows, with what is wanted of each column; of a column that is unreadable that must be nothing. Errors that
-    /// are not those of `visit` name row group and column.
+    /// Reads all rows, with the wanted parts of each column; for an unreadable column Wanted::nothing is required.
+    /// Errors that are not those of `visit` name row group and column.
     Result<void> each_row(std::span<const Wanted> wanted, const Row& visit);
     /// The most memory that each_row() has taken so far.
     [[nodiscard]] std::int64_t peak_bytes() const { return peak_bytes_; }

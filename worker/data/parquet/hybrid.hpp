@@ -18,8 +18,8 @@ class HybridReader {
 
     /// False where the bytes end before all numbers are read.
     bool read(std::span<std::uint32_t> to);
-    /// Whether no numbers are left, but for those that fill up packed ones: in the last group, or as DuckDB has it,
-    /// zeros in further groups.
+    /// Returns true if no numbers are left, except for the padding of packed numbers: in the last group, or in further
+    /// groups of zeros, as DuckDB writes them.
     [[nodiscard]] bool at_end() const;
 
    private:

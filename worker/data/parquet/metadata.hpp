@@ -33,7 +33,7 @@ enum class Logical : std::uint8_t {
     bson = 13,
     uuid = 14,
     float16 = 15,
-    interval = 100,  ///< which only the older ConvertedType has
+    interval = 100,  ///< in the older ConvertedType only
     other = 101,
 };
 
@@ -42,7 +42,7 @@ struct SchemaElement {
     std::optional<Physical> type;  ///< none: a group
     std::int64_t length = 0;       ///< of Physical::fixed, in bytes
     std::int64_t repetition = 0;   ///< 0: required, 1: optional, 2: repeated
-    std::int64_t children = 0;     ///< that follow
+    std::int64_t children = 0;     ///< number of children, which follow
     Logical logical = Logical::none;
     bool is_signed = true;   ///< of integers
     std::int64_t scale = 0;  ///< of decimals

@@ -109,7 +109,7 @@ Result<void> ChunkReader::read_dictionary(const PageHeader& header, std::span<co
 Result<void> ChunkReader::begin_page(const PageHeader& header, std::span<const std::byte> stored) {
     if (header.values > rows_left_) return Error{"damaged: its pages have more values than the row group has rows"};
     if (auto checked = check_page(header, column_.physical); !checked) return checked;
-    decoder_.reset();  // it may hold on to the page before
+    decoder_.reset();  // the decoder may refer to the previous page
     levels_.reset();
     std::span<const std::byte> levels, values;
     const bool is_second = header.kind == PageKind::data_v2;

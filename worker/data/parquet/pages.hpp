@@ -22,8 +22,8 @@ class ChunkReader {
 
     /// Rows that one call of read() may give: at least 1, unless all were read. May load the next page.
     Result<std::int64_t> available();
-    /// The next rows, at most available(): which of them have a value, and these. Texts are valid until available() is
-    /// called.
+    /// Reads the next rows, at most available(): `present` tells which rows have a value, `values` has the values.
+    /// Texts are valid until available() is called.
     Result<void> read(std::int64_t count, std::vector<bool>& present, Values& values);
     /// Bytes of memory that it holds.
     [[nodiscard]] std::int64_t bytes() const;

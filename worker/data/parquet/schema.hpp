@@ -25,7 +25,7 @@ enum class Meaning : std::uint8_t {
 
 struct Column {
     std::string name;
-    std::size_t leaf = 0;  ///< index of its chunks; of a nested column, of the first of them
+    std::size_t leaf = 0;  ///< index of its chunks; the first one of a nested column
     PhysicalType physical;
     Meaning meaning = Meaning::text;
     bool optional = false;     ///< a value may be absent

@@ -57,7 +57,7 @@ class ThriftReader {
     void fail() { failed_ = true; }
 
     [[nodiscard]] bool failed() const { return failed_; }
-    /// Whether it failed since the bytes ended too early.
+    /// Returns true if it failed because the bytes ended too early.
     [[nodiscard]] bool truncated() const { return truncated_; }
     [[nodiscard]] std::size_t position() const { return at_; }
 
