@@ -1,5 +1,5 @@
-// Measures what a device can do: matrix products of many sizes in every precision, memory bandwidth, the cost of a
-// launch, and copies between host and device. `hpo bench devices` shows it and keeps it.
+// Measures the speed of a device: matrix products of many sizes in every precision, memory bandwidth, the cost of a
+// launch, and copies between host and device. `hpo bench devices` shows and stores the results.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct CalibrationOptions {
     std::size_t copied = std::size_t{64} << 20;     ///< bytes of a copy between host and device
 };
 
-/// The first of them: up to 1,024, and no others.
+/// Returns the standard products of at most 1024^3 multiplications.
 std::vector<ProductShape> quick_products();
 
 /// Returns one line that changes when the device, its driver, its libraries or this program change: measurements made

@@ -79,7 +79,7 @@ bool Connection::read_more(double seconds) {
             std::fprintf(stderr, "ignored a message: %s\n", message.error().message.c_str());
     });
     if (lines_.dropped() != dropped) {
-        // What the message asked for would never happen, and hpo would wait for it.
+        // The answer to the message would never come, and hpo would wait for it.
         std::fprintf(stderr, "hpo sent a message of more than %zu bytes\n", max_line_bytes);
         throw Disconnected{};
     }

@@ -10,7 +10,7 @@
 
 namespace hpo {
 
-/// The orchestrator has closed the connection, so that nobody reads the worker's results any more. It is no
+/// Thrown when the orchestrator has closed the connection, so that the worker's results are no longer read. It is no
 /// std::exception, so that code which turns errors into outcomes does not catch it.
 struct Disconnected {};
 

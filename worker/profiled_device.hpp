@@ -27,8 +27,8 @@ struct Profile {
     std::vector<ProfiledOperation> operations;
 };
 
-/// `device`, whose streams add what they compute to `profile` while that is recording. An update ends with Advance.
-/// All three references must outlive the result.
+/// Returns a wrapper of `device` whose streams add their operations to `profile` while it is recording. An update ends
+/// with Advance. All three references must outlive the result.
 std::unique_ptr<Device> profiled(Device& device, const Clock& clock, Profile& profile);
 
 }  // namespace hpo

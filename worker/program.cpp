@@ -148,9 +148,9 @@ void execute_again_with_better_kernels(char** argv) {
     std::perror("hpo-worker: /proc/self/exe");  // the present kernels are slower, but they work
 }
 
-/// Memory that is used now and then: messages, file buffers, and what the libraries pack of wide matrices. With layers
-/// of up to a thousand units it was measured to be 1.5 to 3.5 MB with OpenBLAS and 7 MB with oneDNN, and up to 1 % of
-/// the whole above.
+/// Memory that is used now and then: messages, file buffers, and the libraries' packed copies of wide matrices. With
+/// layers of up to a thousand units it was measured to be 1.5 to 3.5 MB with OpenBLAS and 7 MB with oneDNN, and up to
+/// 1 % of the whole above.
 constexpr std::int64_t transient_bytes = std::int64_t{8} << 20;
 
 class NullHost final : public TrialHost {
@@ -170,8 +170,8 @@ int print_description(const Settings& settings) {
 }
 
 int print_prediction(const Settings& settings) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody else waits for the predictions
-    // hpo may have ended before that call; then nobody reads the pipe any more.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // only hpo waits for the predictions
+    // hpo may have ended before that call; the pipe has no reader then.
     pollfd reader{STDOUT_FILENO, 0, 0};
     if (poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0) return 1;
     const auto device = make_cpu_device();
@@ -341,7 +341,7 @@ int worker_main(int argc, char** argv) {
         execute_again_with_better_kernels(argv);
         return print_prediction(settings);
     }
-    prctl(PR_SET_NAME, "hpo-worker");  // what top shows; after its second start (below) it would be "exe"
+    prctl(PR_SET_NAME, "hpo-worker");  // the name in top; after its second start (below) it would be "exe"
     const char* endpoint = std::getenv("HPO_ENDPOINT");
     if (!settings.calibrated && !settings.profiled && (endpoint == nullptr || *endpoint == '\0'))
         return std::fputs(help, stderr), 2;

@@ -1,4 +1,4 @@
-// The protocol from the worker's side: hello, then plans and trials until the orchestrator says shutdown or goes away.
+// The worker's side of the protocol: hello, then plans and trials until the orchestrator sends shutdown or disconnects.
 //
 // A worker has one slot or several, and trains as many trials at a time. Trials with the same fusion key train side by
 // side; a new one takes a free slot between two steps of the others.
@@ -27,8 +27,8 @@ struct Patience {
     Seconds quiet;   ///< until none has come for so long
     Seconds in_all;  ///< at most
 };
-/// `step`: the time that the group's last step took, which is what a trial loses that comes too late for one; to wait
-/// for longer would lose more. None: the group has made none yet.
+/// Returns how long to wait for further trials. `step`: the time that the group's last step took, which a trial loses
+/// that comes too late for the next one; a longer wait would lose more. Absent: the group has taken no step yet.
 Patience patience_for_trials(std::optional<Seconds> step);
 
 class Session {
