@@ -1,4 +1,4 @@
-"""Trains a small network on Fashion-MNIST with PyTorch; knows nothing of hpo. Takes arguments, prints what it measures."""
+"""Trains a small network on Fashion-MNIST with PyTorch; knows nothing of hpo. Takes arguments, prints measurements."""
 import argparse
 import gzip
 import pathlib

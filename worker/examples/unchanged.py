@@ -1,4 +1,4 @@
-"""Fits a line to points by gradient descent; knows nothing of hpo. Takes arguments, prints what it measures."""
+"""Fits a line to points by gradient descent; knows nothing of hpo. Takes arguments, prints its measurements."""
 import argparse
 import random
 

@@ -37,7 +37,7 @@ class AskedTrial(Trial):
             self._sent[step] = numbers
 
     def _why_unused(self, step: int, numbers: Mapping[str, Any]) -> Optional[Tuple[str, str]]:
-        """Why the study has no use for a report: a kind, and the words; None if it has, or knows it already."""
+        """The reason why the study does not use a report: a kind and a text; None if it uses or already has it."""
         if self._finished or self._stop is not None:
             state = ("was stopped" if self._stop == "stopped" else "is paused" if self._stop == "paused" else "has ended")
             return "late", f"{state}; what is reported now is not used: return once trial.should_stop()"
@@ -74,7 +74,7 @@ class AskedTrial(Trial):
     def _finish(self, outcome: str, message: str = "", values: Optional[Mapping[str, Any]] = None,
                 last: bool = False) -> None:
         if self._finished or self.decision != "continue":
-            return  # it has ended with what it reported, or is paused
+            return  # ended with its reported values, or paused
         failed = outcome in ("failed", "out_of_memory")
         self.study.tell(self, values, state="failed" if failed else "complete", reason=message)
 

@@ -36,8 +36,8 @@ class Connection:
         self.resumes = "checkpoint" in abilities
         self.address = address_of(token)
         self.lock = threading.RLock()  # held by a call, so that calls of other processes wait
-        # Whether a trial may end before the decision on its last step is there. Whatever the decision is, the trial
-        # ends. But a checkpoint must not be ahead of what hpo has stored, and a process that exits must not leave a
+        # True if a trial may end before the decision on its last step is there. The trial ends with any decision. But a
+        # checkpoint must not be ahead of the steps that hpo has stored, and a process that exits must not leave a
         # message unread.
         self.may_run_ahead = not self.once and not self.resumes
         self._pid = os.getpid()
@@ -55,7 +55,7 @@ class Connection:
         self.ranks = RankServer(listener)
 
     def in_another_process(self) -> bool:
-        """Whether this process was forked from the trial's process. It must not speak for the trial then."""
+        """True if this process was forked from the trial's process. It must not speak for the trial then."""
         return os.getpid() != self._pid
 
     def send(self, *messages: Mapping[str, Any]) -> None:
@@ -67,7 +67,7 @@ class Connection:
             self._send_all(memoryview(b"".join(lines)))
 
     def _send_all(self, rest: memoryview) -> None:
-        """Retries for a while what the kernel refuses for a moment. What it has taken is not sent twice."""
+        """Sends the bytes, and retries for a while if the kernel refuses them for a moment. No byte is sent twice."""
         deadline = time.monotonic() + _RETRIED_FOR
         while rest:
             try:

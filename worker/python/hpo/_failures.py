@@ -1,4 +1,4 @@
-"""What went wrong in a script, as an outcome and a message."""
+"""The failure of a script, as an outcome and a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a notebook shows of a study. Names and texts of a study are escaped; colours are those of the notebook's theme."""
+"""A study as HTML for notebooks. Names and texts of a study are escaped; colours are those of the notebook's theme."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def number_text(value: Any) -> str:
 
 
 def curve_svg(metric: str, direction: str, trials: Sequence["TrialRecord"]) -> str:
-    """Each trial's value as a point, and the best so far as a line. What is worse than the median lies at the border."""
+    """Each trial's value as a point, and the best so far as a line. Values worse than the median lie at the border."""
     points = [(trial.number, trial.value or 0.0) for trial in filter(_counts, trials)]
     if len(points) < 2:
         return ""

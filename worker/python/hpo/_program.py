@@ -1,4 +1,4 @@
-"""Where hpo is, the program that this client searches with."""
+"""Finds hpo, the program that this client searches with."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _runs(path: pathlib.Path) -> bool:
 
 
 def _beside(here: pathlib.Path) -> Iterator[pathlib.Path]:
-    """Where hpo is if this client is not installed by pip: this file is share/hpo/python/hpo/_program.py beside bin, or
+    """hpo's path if this client is not installed by pip: this file is share/hpo/python/hpo/_program.py beside bin, or
     worker/python/hpo/_program.py of a checkout."""
     for root in here.parents[4:5]:
         if here.parents[1] == root / "share" / "hpo" / "python":

@@ -1,4 +1,4 @@
-"""How far optimize() is: a line that changes in a notebook or on a terminal."""
+"""The progress of optimize(): a line that changes in a notebook or on a terminal."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Progress:
         return True
 
     def _last(self, state: str) -> None:
-        """What stays."""
+        """Shows the last state, which stays."""
 
 
 class _Lines(Progress):
@@ -115,7 +115,7 @@ class _Line:
 
 
 def progress_of(study: "Study", n: Optional[int], wanted: Optional[bool]) -> Progress:
-    """Where progress is shown, and how; `wanted` None: only where it can change in place."""
+    """The display of progress; `wanted` None: only where it can change in place."""
     kind = Progress if wanted is False else _Notebook if _in_notebook() else \
         _Terminal if sys.stderr is not None and sys.stderr.isatty() else _Lines if wanted else Progress
     return kind(study, n)

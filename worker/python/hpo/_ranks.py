@@ -234,7 +234,7 @@ class RankLink:
             raise ConnectionError("hpo.trial(): another user's process answers in place of rank 0")
 
     def in_another_process(self) -> bool:
-        """Whether this process was forked from the one that has the connection."""
+        """True if this process was forked from the one that has the connection."""
         return os.getpid() != self._pid
 
     def next_run(self, after: int) -> Dict[str, Any]:

@@ -22,16 +22,16 @@ class TrialRecord:
     """queued, running, paused, complete, stopped, diverged or failed."""
     params: Params
     value: Optional[float]
-    """The objective's; None: none yet."""
+    """The objective's value; None: none yet."""
     values: Dict[str, float]
     """The metrics of its best step, or of its last step before there is a best one."""
     closing: Dict[str, float]
-    """What was told with its end."""
+    """The values that were told with its end."""
     best_step: Optional[int]
     steps: int
     """The last step."""
     rule: Optional[str]
-    """Which rule has stopped or paused it."""
+    """The rule that has stopped or paused it."""
     reason: Optional[str]
     repeat_of: Optional[int]
     """The trial whose configuration this one trains with another seed."""
@@ -58,7 +58,7 @@ class TrialRecords(List[TrialRecord]):
         return trials_html(self, self.metric)
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """A table of them; see Study.to_pandas()."""
+        """A table of the trials; see Study.to_pandas()."""
         try:
             import pandas
         except ImportError as error:

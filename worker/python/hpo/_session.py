@@ -25,7 +25,7 @@ T = TypeVar("T")
 class StudyError(RuntimeError):
     """The error message of hpo, or the reason why it has ended or cannot start."""
 
-    __module__ = "hpo"  # where users import it from, as tracebacks say
+    __module__ = "hpo"  # the module from which users import it, for tracebacks
 
 
 class Session:
@@ -33,8 +33,8 @@ class Session:
     that began it, nothing but close() works."""
 
     def __init__(self, program: str, file: str, options: Sequence[str]) -> None:
-        """Starts hpo for a study file, a study's name or folder. `about` is what it says of the study. Raises StudyError
-        with its message."""
+        """Starts hpo for a study file, a study's name or folder. `about` is its description of the study. Raises
+        StudyError with its message."""
         self.program = program
         self._lock = threading.Lock()
         # Ctrl-C raises in the main thread. It may end the wait for an answer, but no exchange half-way: the answer
@@ -68,7 +68,7 @@ class Session:
         return checked(next(iter(request)), waited(self.submit(self.exchange, request)))
 
     def submit(self, work: Callable[[Any], T], argument: Any) -> "Future[T]":
-        """Lets `work`, which may exchange messages, be done after what was submitted before."""
+        """Runs `work`, which may exchange messages, after all work that was submitted before."""
         if os.getpid() != self._owner:
             raise StudyError("this process was forked from the one that opened the study, which alone can use it")
         try:
@@ -125,7 +125,7 @@ class Session:
         os.close(nothing)
 
     def _warnings(self) -> str:
-        """What hpo has written to its standard error since the last call."""
+        """The text that hpo has written to its standard error since the last call."""
         written = os.pread(self._errors.fileno(), _MOST_WARNINGS, self._shown)
         self._shown += len(written)
         return written.decode(errors="replace").strip()

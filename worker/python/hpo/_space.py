@@ -69,7 +69,7 @@ class Categorical(Dict[str, Any]):
 
 
 class _NoValue:
-    """What Space.float() and Space.int() return: a space is defined before there are values."""
+    """The result of Space.float() and Space.int(): a space is defined before there are values."""
 
     def _refuse(self, *_: Any) -> Any:
         raise TypeError("a function that defines a space may depend on its categorical parameters only, not on a "
@@ -81,7 +81,7 @@ class _NoValue:
 
 
 class Space:
-    """What a function that defines a space is called with, once for each combination of choices:
+    """The argument of a function that defines a space, which is called once for each combination of choices:
 
         def space(s):
             s.float("lr", 1e-4, 1e-1, log=True)

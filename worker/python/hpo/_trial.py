@@ -60,29 +60,29 @@ class Trial:
         self.seed: int = run.get("seed", 1) % 2**31
         """The seed of the trial, of 31 bits: every library accepts it (NumPy refuses more than 32)."""
         self.data_seed: int = run.get("data_seed", 1) % 2**31
-        """A seed for what must be the same in all trials of a study, such as the split of the data."""
+        """A seed for everything that must be the same in all trials of a study, such as the split of the data."""
         self._folder = pathlib.Path(run["folder"]) if run.get("folder") else None
         self._folder_is_made = link is None
         self._last = self._folder / "last.ckpt" if self._folder else None
         self.resumed: bool = bool(run.get("resume")) and self._last is not None and self._last.exists()
-        """Whether an earlier attempt has left `checkpoint`."""
+        """True if an earlier attempt has left `checkpoint`."""
         self._step = 0
         self._shift = 0  # 1 in a script whose steps count from 0
-        self._asked = 0  # how often should_stop() was called
+        self._asked = 0  # number of calls of should_stop()
         self._started = self._finished = self._told_late = False
         self._resumes = isinstance(link, Connection) and link.resumes
         self._stop: Optional[str] = None  # the outcome that was asked for
         self._failure: Optional[Tuple[str, str]] = None  # outcome and message, reported once it is known what follows
-        self._done: Mapping[str, Any] = run.get("done") or {}  # what earlier attempts have reported
+        self._done: Mapping[str, Any] = run.get("done") or {}  # the reports of earlier attempts
         self.reported: int = self._done.get("step") or 0
         """The last step that earlier attempts have reported; 0: none."""
         self._iterations: Optional[int] = None if self.resumed else 0
-        self._window = self._unmeasured = 0  # iterations since the last report; of them before `_clock` ran
+        self._window = self._unmeasured = 0  # iterations since the last report; and those of them before `_clock` ran
         self._seconds: Optional[float] = self._done.get("seconds", None if self.resumed else 0.0)
         self._since = time.monotonic()
-        self._clock: Optional[float] = None  # since when iterations are timed; None: where training began is not known
+        self._clock: Optional[float] = None  # start of the timed iterations; None: the start of training is not known
         self._timed = (0, 0.0)  # iterations, and the seconds that they took
-        if isinstance(link, Connection):  # which reports it
+        if isinstance(link, Connection):  # this process reports the peak
             peak.begin()
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ class Trial:
 
     @property
     def folder(self) -> Optional[pathlib.Path]:
-        """The folder for its checkpoints, which is made when it is asked for; None: keep none."""
+        """The folder for its checkpoints, which is made at the first use; None: keep none."""
         if self._folder and not self._folder_is_made:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._folder_is_made = True
@@ -148,7 +148,7 @@ class Trial:
         return {"stopped": "stop", "paused": "pause"}.get(self._stop or "", "continue")
 
     def _deliver(self, step: int, numbers: Mapping[str, Any], iterations: Optional[int]) -> None:
-        """Hands a step to whoever decides on it."""
+        """Hands a step to the study, to hpo or to rank 0, which decides on it."""
         link, other = self._links()
         if other is not None:
             updates, self._window = self._window if iterations is None else iterations, 0
@@ -192,14 +192,14 @@ class Trial:
         return number + self._shift
 
     def should_stop(self) -> bool:
-        """Whether the trial must end now: save what is to be kept, and return. This is true when the study has stopped
+        """True if the trial must end now: save its results, and return. This is the case when the study has stopped
         or paused the trial, and after the last step of the budget; never when the script runs alone. All ranks of a
         trial call it equally often, and get the answer of rank 0."""
         self._asked += 1
         return self._returns("should_stop", self._asked)
 
     def _returns(self, call: str, number: int) -> bool:
-        """Whether the trial ends with this call."""
+        """True if the trial ends with this call."""
         link, other = self._links()
         if other is not None and (self._stop is None or rank() == 0):
             self._stop = other.call(self._run, call, number) or self._stop
@@ -298,7 +298,7 @@ class Trial:
         return {"type": "started", **self._id, "from_step": from_step}
 
     def _measured(self, iterations: Optional[int]) -> Dict[str, Any]:
-        """What the client measures: time, iterations and memory."""
+        """The measurements of the client: time, iterations and memory."""
         now = time.monotonic()
         window = self._window if iterations is None else iterations
         timed = window - (self._unmeasured if iterations is None else 0)
@@ -363,7 +363,7 @@ class Trial:
         try:
             link.send(message_out)
         except OSError:
-            pass  # hpo has gone, so nobody reads the message
+            pass  # hpo has gone: the message has no reader
         link.ranks.ended(outcome)
         if link.once:
             link.ranks.over()

@@ -42,7 +42,7 @@ class KerasCallback(_Callback):
 
 
 class LightningCallback(_Callback):
-    """Reports what was logged after each validation: Trainer(callbacks=[hpo.LightningCallback(trial)])."""
+    """Reports the logged metrics after each validation: Trainer(callbacks=[hpo.LightningCallback(trial)])."""
 
     state_key = "hpo"
 

@@ -104,7 +104,7 @@ def _stand_where_the_script_will(command):
 
 
 def _has_main(path):
-    """Whether the path is a folder or an archive whose __main__ is the script."""
+    """True if the path is a folder or an archive whose __main__ is the script."""
     return pkgutil.get_importer(path) is not None
 
 

@@ -61,7 +61,7 @@ def nested(params: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def study_name_of(name: str) -> str:
-    """What a study calls a parameter or a metric of this name: hpo convert keeps to the same rule."""
+    """The name of this parameter or metric in a study: hpo convert keeps to the same rule."""
     fit = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in name)
     return (fit if fit[:1].isalpha() or fit[:1] == "_" else "_" + fit)[:64]
 
@@ -73,7 +73,7 @@ def metric_name_of(name: str) -> str:
 
 
 def number_of(value: Any) -> Optional[float]:
-    """Numbers, and what holds one (of NumPy, PyTorch, ...); None: something else."""
+    """The number of a value, also of an object that holds one (of NumPy, PyTorch, ...); None: it has none."""
     if isinstance(value, (str, bytes, bytearray)) or value is None:
         return None
     try:

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AskedTrial", "Best", "Pruned", "Study", "StudyError"]
 
-_MOST_SECONDS = 10  # that an interrupted report waits for its answer
+_MOST_SECONDS = 10  # seconds that an interrupted report waits for its answer
 
 Metrics = Union[Mapping[str, Any], float, None]
 
@@ -63,7 +63,7 @@ class Best(NamedTuple):
     number: int
     params: Params
     values: Dict[str, float]
-    """The metrics of its best step, and what was told with its end."""
+    """The metrics of its best step, and the values that were told with its end."""
     step: int
     state: str
     value: float
@@ -186,7 +186,7 @@ class Study:
 
     def ask(self, count: Optional[int] = None) -> Union[AskedTrial, List[AskedTrial], None]:
         """A trial; None when none may start now (all of the budget are out, or the study is over: see `done`).
-        With `count` a list of so many, or of fewer."""
+        With `count`: a list of at most `count` trials."""
         claim = _Claim(1 if count is None else operator.index(count))
         try:
             waited(self._session.submit(self._claim_trials, claim))
@@ -329,8 +329,8 @@ class Study:
             session.close()
 
     def _claim_trials(self, claim: _Claim) -> None:
-        """Those that interrupted calls have left, then new ones. Runs between exchanges, so that it comes after the
-        answers to such calls."""
+        """Claims the trials that interrupted calls have left, then new ones. Runs between exchanges, so that it
+        comes after the answers to interrupted calls."""
         with self._claims:
             while self._returned and len(claim.trials) < claim.wanted and not claim.abandoned:
                 claim.trials.append(self._returned.popleft())

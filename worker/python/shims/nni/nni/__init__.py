@@ -46,7 +46,7 @@ def get_sequence_id() -> int:
 
 
 def _set_environment() -> None:
-    """Variables that NNI sets and scripts read: where to write, who they are. Nothing without hpo."""
+    """Sets the variables of NNI that scripts read: output folder and ids. Sets nothing without hpo."""
     if _standin.trial_number() < 1:
         return
     for name, value in (("NNI_PLATFORM", "local"), ("NNI_EXP_ID", get_experiment_id()), ("NNI_TRIAL_JOB_ID", get_trial_id()),
@@ -71,4 +71,4 @@ def __getattr__(name: str) -> Any:
                          "'shim: nni' in the study the script finds NNI itself")
 
 
-_set_environment()  # for what is asked before the parameters are; in a preloaded interpreter there is no trial yet
+_set_environment()  # for values that a script asks for before its parameters; a preloaded interpreter has no trial yet

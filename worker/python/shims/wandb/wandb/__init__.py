@@ -67,7 +67,7 @@ class Config(MutableMapping[str, Any]):
         return repr(self._all())
 
     def update(self, values: Any = None, allow_val_change: Any = None, **more: Any) -> None:  # type: ignore[override]
-        """The script's own values; a trial's parameters stay what they are, as in a sweep."""
+        """Takes the script's own values; a trial's parameters do not change, as in a sweep."""
         trial = _standin.nested(_standin.parameters())
         for name, value in {**_mapping(values), **more}.items():
             of_trial = _at(trial, str(name))
@@ -76,7 +76,7 @@ class Config(MutableMapping[str, Any]):
             self._values[str(name)] = value
 
     def setdefaults(self, values: Any = None) -> None:
-        """What the script has unless something else was said, as the trial's parameters are."""
+        """Sets the script's defaults for keys without another value, such as a trial's parameters."""
         for name, value in _mapping(values).items():
             self._values.setdefault(str(name), value)
 
@@ -85,7 +85,7 @@ class Config(MutableMapping[str, Any]):
 
 
 class Summary(Dict[str, Any]):
-    """What the script says of the run as a whole. Numbers that were never logged are reported when it ends."""
+    """The script's summary of the whole run. Numbers that were never logged are reported when it ends."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -98,7 +98,7 @@ class Summary(Dict[str, Any]):
 
 
 class _IgnoredClass(type):
-    """Of a class that is ignored whatever is asked of it: wandb.AlertLevel.INFO."""
+    """The type of a class that is ignored with all its attributes: wandb.AlertLevel.INFO."""
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
@@ -155,8 +155,8 @@ class Run:
         self.offline = self.disabled = self.resumed = False
         self._open: Dict[str, float] = {}  # logged without a commit
         self._at: Optional[int] = None  # the step that the script named last
-        self._said: set = set()  # names that were reported
-        self._said_at: set = set()  # of them those of the step that the script named last
+        self._said: set = set()  # reported names
+        self._said_at: set = set()  # names reported for the step that the script named last
         self._over = False
 
     def log(self, data: Optional[Mapping[str, Any]] = None, step: Any = None, commit: Optional[bool] = None,
@@ -169,7 +169,7 @@ class Run:
         if at is not None:
             if at != self._at:
                 self._at, self._said_at = int(at), set()
-            # What a script logs of one step in several calls belongs together: a number counts once.
+            # Numbers that a script logs for one step in several calls belong together: each counts once.
             numbers = {name: number for name, number in numbers.items() if name not in self._said_at}
             self._said_at |= set(numbers)
             self.step = int(at)
@@ -306,7 +306,7 @@ def _over(own: Mapping[str, Any], trial: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _mapping(values: Any) -> Dict[str, Any]:
-    """Of a dictionary, or of what argparse returns; nothing of a file's name."""
+    """The values of a dictionary, or of the result of argparse; none of a file's name."""
     if values is None:
         return {}
     if isinstance(values, Mapping):
@@ -354,7 +354,7 @@ def _ignore(name: str, shown: str) -> Any:
 
 
 def _below(module: str, name: str) -> Any:
-    """What a script may find in a module, by name."""
+    """The attributes that a script may find in a module, by name."""
     return importlib.import_module(f"{module}.{name}") if name in _modules else _ignore(name, f"{module}.{name}")
 
 
@@ -363,7 +363,7 @@ def __getattr__(name: str) -> Any:
 
 
 class _Below(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Every module below wandb, with nothing but what is ignored."""
+    """Every module below wandb, with ignored contents."""
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
         if fullname.startswith(__name__ + "."):
