@@ -1,4 +1,4 @@
-// Stopping rules on learning curves: which samplers and rules come how near to the best in so many steps of training.
+// Measures samplers and stopping rules on learning curves: the regret after a number of steps of training.
 // tests/bench/curves starts it and adds Optuna's samplers and pruners.
 //
 //     bench_curves [--steps N] [--trials N] [--seeds N] [--workers N] [--close] [--only A,B,...] [--drawn] [--laws]
@@ -8,10 +8,10 @@
 // trial before a new one, and each trains one step in turn. Of each problem, the files' (see curves_problem.hpp) and
 // with --drawn and --laws the drawn families', and each strategy it prints the regret of the best value seen, after a
 // tenth, three tenths and all of --steps: its distance from the best of all over the scale of the problem, the median
-// of the seeds; then the geometric means. --close: a configuration that was had before costs nothing and tells what it
-// told then. --trials: studies of so many trials, which end once no trial goes on; --steps is then the most that is
-// trained. --json: each of these as an object on a line of its own, and no means. --said: in place of regrets, what
-// such studies say of the cost of stopping (analysis/ends.hpp) against what the stopped trials would have reached.
+// of the seeds; then the geometric means. --close: a repeated configuration costs nothing and reports the same values.
+// --trials: studies of N trials, which end once no trial goes on; --steps is then the limit on steps. --json: each of
+// these as an object on a line of its own, and no means. --said: in place of regrets, the reported cost of stopping
+// (analysis/ends.hpp) against the values that the stopped trials would have reached.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -36,7 +36,7 @@ using bench::Problem;
 using bench::Training;
 using to_worker::Action;
 
-constexpr double least_regret = 1e-3;  ///< what is nearer counts as so near: tables hold their best exactly
+constexpr double least_regret = 1e-3;  ///< smaller regrets count as this one: tables hold their best exactly
 
 struct Strategy {
     std::string name;
@@ -102,8 +102,8 @@ class Play {
         regrets_.resize(static_cast<std::size_t>(settings_.steps), regrets_.empty() ? 1 : regrets_.back());
         return regrets_;
     }
-    /// What a study that has ended says of the cost of stopping, and the cost, as shares of the problem's scale.
-    /// Nothing where it says nothing. To be called after regrets().
+    /// The cost of stopping that an ended study reports, and the real cost, as shares of the problem's scale. Nothing
+    /// if the study reports none. To be called after regrets().
     struct Said {
         double about = 0, was = 0;
     };
@@ -215,7 +215,7 @@ class Play {
         learn(trial);
     }
 
-    /// What a paused trial tells: as the engine's ledger does it.
+    /// Tells the sampler of a paused trial, as the engine's ledger does.
     void learn(const TrialRecord& trial) {
         const auto forecast = rules_->forecast(trial.number);
         if (!forecast) return proposer_->tell(trial);
@@ -241,7 +241,7 @@ class Play {
     Study study_;
     std::optional<Proposer> proposer_;
     std::optional<Rules> rules_;
-    std::optional<std::int64_t> one_step_each_;  ///< so many trials
+    std::optional<std::int64_t> one_step_each_;  ///< number of trials that train one step each
     std::vector<std::int64_t> three_;
     std::size_t next_of_three_ = 0;
     std::vector<TrialRecord> trials_;
@@ -314,7 +314,7 @@ void run(const std::vector<Problem>& problems, const std::vector<Strategy>& chos
     }
 }
 
-/// Prints of each strategy how often the cost of stopping was at most what was said, and both, over all problems.
+/// Prints for each strategy how often the cost of stopping was at most the reported one, and both, over all problems.
 void compare_said(const std::vector<Problem>& problems, const std::vector<Strategy>& chosen, const Settings& settings) {
     std::printf("%-20s %8s %8s %18s %18s %18s\n", "cost of stopping", "studies", "held", "said: median, mean",
                 "was: nine of ten", "was: mean");

@@ -25,7 +25,7 @@ std::string text_of(const std::string& path) {
     char buffer[1 << 16];
     for (int count = 0; (count = gzread(file.get(), buffer, sizeof buffer)) > 0;)
         text.append(buffer, static_cast<std::size_t>(count));
-    // Python writes what is not finite as words that JSON does not know.
+    // Python writes numbers that are not finite as words that JSON does not have.
     for (const std::string word : {"-Infinity", "Infinity", "NaN"})
         for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos;)
             text.replace(at, word.size(), "null");
@@ -115,22 +115,22 @@ std::vector<Problem> families() {
     };
     const Family all[] = {
         {"early", [](double end, double, double t) { return fall(end, t, 0.08); }, 0.003, false},
-        // The sooner one falls, the higher it ends, but for what its end is anyway.
+        // The sooner a curve falls, the higher it ends, in addition to its own end.
         {"crossing",
          [](double end, double pace, double t) { return fall(end, t, 0.03 + 0.6 * (1 - end) * (0.5 + pace)); }, 0.003,
          false},
-        // Nothing shows before half of the time, at least.
+        // The curves do not differ before half of the time, at least.
         {"late",
          [](double end, double pace, double t) {
              const double at = 0.5 + 0.35 * pace;
              return t < at ? 1 - 0.05 * t : end + (1 - 0.05 * at - end) * std::exp(-(t - at) / 0.04);
          },
          0.003, false},
-        // What is best in the first half is worst in the second.
+        // The best curves of the first half are the worst of the second.
         {"opposed",
          [](double end, double, double t) { return t < 0.4 ? 1 - 0.5 * t * (0.3 + end) : fall(end, t - 0.4, 0.12); },
          0.003, false},
-        // Ends differ by a tenth of what the curves of all have in common, under noise.
+        // Ends differ by a tenth of the common fall, under noise.
         {"flat", [](double end, double, double t) { return 0.9 + 0.1 * (end * t + (1 - t)); }, 0.02, false},
         {"noisy", [](double end, double pace, double t) { return fall(end, t, 0.1 + 0.1 * pace); }, 0.1, false},
         {"broken", [](double end, double pace, double t) { return fall(end, t, 0.05 + 0.2 * pace); }, 0.003, true},
@@ -154,7 +154,7 @@ std::vector<Problem> families() {
             const double pace = 0.5 + 0.5 * std::sin(7 * x[3] + 3 * x[1]);
             Training made;
             made.row = trial;
-            // Where steps are long it breaks, and the best lie close to that.
+            // Training breaks for long steps, and the best points lie close to that border.
             const bool breaks = family.breaks && x[0] > 0.7;
             const auto last = breaks ? static_cast<std::size_t>(1 + 20 * (1 - x[0]) * 3.3) : steps;
             for (std::size_t step = 1; step <= steps; ++step) {

@@ -1,4 +1,4 @@
-// What the bench of stopping rules trains: recorded learning curves, and families of drawn ones.
+// The problems of the bench of stopping rules: recorded learning curves, and families of drawn ones.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,8 @@
 
 namespace hpo::bench {
 
-/// What a trial at a point would report, step by step; smaller is better, and what is not a number ends it as diverged.
+/// The reports of a trial at a point, step by step; smaller is better, and a value that is not a number ends it as
+/// diverged.
 struct Training {
     std::size_t row = 0;        ///< of the table; of a drawn one the trial's number: no two are the same
     std::vector<double> seen;   ///< one value a step

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What hpo's environment for scripts is worth: two unmodified PyTorch scripts side by side, batch 32.
+"""The gain from hpo's environment for scripts: two unmodified PyTorch scripts side by side, batch 32.
 
     tests/bench/environment.py [--repeats 5] [--seconds 4] [--hpo build/release/bin/hpo]
 

@@ -4,7 +4,7 @@
 //     bench_placement [decisions]
 //
 // Each device has 80 GiB, and a trial takes 20 to 40 GiB of it, so that two or three share a device; 64 trials wait. A
-// reading changes what other programs use of the host and what is free on each of its devices.
+// reading changes the memory that other programs use on the host and the free memory of each of its devices.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

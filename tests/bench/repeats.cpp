@@ -1,4 +1,4 @@
-// What several seeds a configuration (`repeats`) gain a search whose trials are noisy.
+// The gain from several seeds a configuration (`repeats`) in a search whose trials are noisy.
 //
 //     bench_repeats SEARCHES TRIALS REPEATS NOISE...
 //     bench_repeats 100 60 3 0.02 0.1 0.2

@@ -8,11 +8,11 @@
 // its trials together, the ratio to the first K, launches per update, the device's bytes, and the loss of the first
 // replica, which must not depend on K.
 //
-// bucket: the replicas are alike, and each is padded to its bucket (fusion.hpp), as in a worker with several slots.
-// What a worker measures of a GPU before its first trial (tuning.hpp) holds here too, unless HPO_TUNING is `off`.
-// padded: the replicas' batches and widths are spread evenly from the smallest of the bucket of BATCH and HIDDEN up to
-// these, each is padded to the bucket, and every third one uses SGD. `times` is then the time of a round of updates
-// with these trials unpadded and one after the other, divided by its time with the trials fused.
+// bucket: the replicas are alike, and each is padded to its bucket (fusion.hpp), as in a worker with several slots. The
+// tuning that a worker measures on a GPU before its first trial (tuning.hpp) is used here too, unless HPO_TUNING is
+// `off`. padded: the replicas' batches and widths are spread evenly from the smallest of the bucket of BATCH and HIDDEN
+// up to these, each is padded to the bucket, and every third one uses SGD. `times` is then the time of a round of
+// updates with these trials unpadded and one after the other, divided by its time with the trials fused.
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>

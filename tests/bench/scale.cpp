@@ -83,7 +83,7 @@ void make(const std::filesystem::path& yaml, std::int64_t trials) {
                 took, static_cast<double>(steps) / took);
 }
 
-/// Seconds that a rule takes for a trial of so many steps.
+/// Prints the seconds that a rule takes for trials of different lengths.
 void rules() {
     std::printf("%-12s", "rule");
     for (const char* steps : {"5,000", "10,000", "20,000", "100,000"}) std::printf("%12s", steps);
@@ -177,7 +177,8 @@ class Worker {
                 received_.erase(0, end + 1);
                 return true;
             }
-            // As hpo-worker waits. A blocked read() would be woken a second time, when hpo takes in what was written.
+            // Waits as hpo-worker does. A blocked read() would be woken a second time, when hpo takes in the written
+            // bytes.
             pollfd answer{socket_, POLLIN, 0};
             if (::poll(&answer, 1, -1) < 0) return false;
             char buffer[65536];

@@ -1,4 +1,4 @@
-"""What the torch sides of the benchmarks of CNNs, tables and recurrent networks have in common: the loop and the output.
+"""The common part of the torch sides of the benchmarks of CNNs, tables and recurrent networks: the loop and the output.
 
 A side is called with float32|bfloat16 loop|foreach [SIZE] BATCH EPOCHS REPEAT SEED. No data loader: the samples lie in
 memory, and a batch is one index_select of a permutation. loop and foreach are the two forms of AdamW that torch has on a

@@ -221,7 +221,7 @@ def main():
     has_functions = hasattr(torch, "func")
     if not ON_GPU:
         torch.set_num_threads(1)
-    for batch in BATCHES:  # what compiles comes last
+    for batch in BATCHES:  # forms that compile come last
         prepare("torch, eager", batch, 1, lambda: eager(batch))
         if ON_GPU:
             prepare("torch, CUDA graph", batch, 1, lambda: graphed(batch))

@@ -1,6 +1,6 @@
 """tests/bench/gpu first-contact: the first steps on a new kind of GPU, in order, each with a time limit.
 
-Whatever a step does (fails, crashes, hangs), what it said is written down and the next begins: first-contact.json and
+If a step fails, crashes or hangs, its output is stored and the next step begins: first-contact.json and
 first-contact.md (a table), a log of each step, all in --out (default build/first-contact), rewritten after each step. Ctrl-C
 ends the step that runs, and so does its limit.
 """
@@ -36,14 +36,14 @@ class Step:
 
 
 def has_gpu(build, backend):
-    """Returns whether hpo lists a device of this backend that is no CPU. CUDA needs none that is listed: its steps say what is missing."""
+    """Returns whether hpo lists a device of this backend that is no CPU. CUDA needs no listed device: its steps report the missing parts."""
     if backend == "cuda":
         return True
     try:
         text = subprocess.run([str(build / "bin/hpo"), "devices", "--json"], capture_output=True, text=True, timeout=60).stdout
         return any(one["kind"] == backend and not one["cpu"] and not one["lost"] for one in json.loads(text)["devices"])
     except (OSError, ValueError, subprocess.TimeoutExpired):
-        return True  # the step `devices` says what is wrong
+        return True  # the step `devices` reports the problem
 
 
 def steps(root, build, bench, backend, small, out):

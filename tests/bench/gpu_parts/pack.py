@@ -1,6 +1,6 @@
 """tests/bench/gpu pack: a folder with everything that the benchmark needs on another machine.
 
-The machine needs x86-64 Linux with glibc 2.34 or newer, libstdc++ of GCC 12 or newer, Python 3.9 or newer, and what a GPU needs: its
+The machine needs x86-64 Linux with glibc 2.34 or newer, libstdc++ of GCC 12 or newer, Python 3.9 or newer, and the needs of a GPU: its
 driver, and for CUDA NVRTC and cuBLAS (a toolkit, or the wheels of torch or JAX). No package registry, no compiler.
 
 Programs and libraries lie compressed in programs.tar.xz; the first `tests/bench/gpu` there unpacks them.
@@ -100,7 +100,7 @@ LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} exec "$here/build
 
 
 def revision(root):
-    """Returns what was built: of a pack, what it was packed from."""
+    """Returns the revision that was built, or from which the pack was made."""
     if (root / "pack.json").exists():
         return json.loads((root / "pack.json").read_text())["revision"]
     return subprocess.run(["git", "-C", str(root), "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()

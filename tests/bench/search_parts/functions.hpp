@@ -14,16 +14,16 @@ namespace hpo::bench {
 struct Problem {
     std::string name;
     Space space;  ///< parameters x0, x1, ...; choices are the numbers from 0
-    /// By the values of all parameters; of categorical ones the number of the choice. Those that are not active count
-    /// for nothing.
+    /// A function of the values of all parameters; for a categorical one the number of the choice. Inactive parameters
+    /// do not count.
     std::function<double(const std::vector<double>&)> function;
     double minimum = 0;
-    double noise = 0;       ///< standard deviation of what a trial tells around the function
+    double noise = 0;       ///< standard deviation of a trial's value around the function
     bool held_out = false;  ///< no constant of a sampler was chosen by its results
     double reference = 1;   ///< the median of 4,000 uniform points, above the minimum: a regret of 1
 };
 
-/// All of them, in the order of the table; those that are held out last.
+/// Returns all problems, in the order of the table; held-out ones come last.
 std::vector<Problem> problems();
 
 }  // namespace hpo::bench

@@ -13,7 +13,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 KNOWN = HERE / "real.json"  # {problem: [least loss that any search has found, median of random points]}
 CHECKPOINTS = [15, 30, 60]
-LEAST = 1e-3  # regrets below count as this one, since nobody knows the true minimum
+LEAST = 1e-3  # regrets below count as this one, since the true minimum is unknown
 
 
 class Losses:
@@ -97,7 +97,7 @@ def samplers_of_optuna():
 
 
 def regrets(found, known):
-    """{sampler: {problem: {trials: median regret}}}; the regret is what is missing to the least known loss, over what a
+    """{sampler: {problem: {trials: median regret}}}; the regret is the distance to the least known loss, over that of a
     median random point misses."""
     made = {}
     for problem, by_sampler in found.items():

@@ -176,7 +176,7 @@ class Front {
     std::vector<std::vector<double>> points_;
 };
 
-/// What many random points reach, those near the best of them drawn nearer and nearer.
+/// Returns the best value of many random points, half of them drawn nearer and nearer to the best ones.
 double best_of_random(const Several& problem) {
     std::vector<std::pair<Standing, std::vector<double>>> good;
     std::uint64_t element = 0;
