@@ -12,7 +12,7 @@ from verdict import End
 
 
 class Attack:
-    """What is done to a run. `lasting`: it goes on until the run's end, so that trials may fail of it."""
+    """An attack on a run. `lasting`: it goes on until the run's end, so that trials may fail because of it."""
     lasting = False
 
     def prefix(self) -> List[str]:

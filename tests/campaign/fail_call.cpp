@@ -28,7 +28,7 @@
 
 namespace {
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Order {
     std::string role;
     std::string count_file;  ///< empty: a call fails
@@ -45,8 +45,8 @@ struct Range {
 
 /// A thread that is traced.
 struct Thread {
-    bool fails = false;  ///< it is inside a call that fails
-    Range loader = {};   ///< where the code of the dynamic loader lies
+    bool fails = false;  ///< true inside a call that fails
+    Range loader = {};   ///< addresses of the code of the dynamic loader
 };
 
 /// Replaces the number of the call that the stopped thread is about to make by one that does not exist.

@@ -1,4 +1,4 @@
-"""Attacks studies on several hosts: kills agents and what they are reached by, and stops agents for a time. Judges by the oracle of the issue: every
+"""Attacks studies on several hosts: kills agents and their connections, and stops agents for a time. Judges by the oracle of the issue: every
 trial is finished once and without blame, no curve has a gap, each value is that of an undisturbed run, and no process is left."""
 import json
 import os
@@ -13,7 +13,7 @@ from harness import synthetic, wait_for
 
 TRIALS, EPOCHS = 6, 600
 LONG = 60  # seconds that the first agent of each round is stopped, longer than hosts are waited for
-MOST_RUNS = 30  # of one study: hosts that die twice are set aside, and with the last of them a run ends
+MOST_RUNS = 30  # of one study: hosts that die twice are set aside, and a run ends with its last host
 
 
 class Site:

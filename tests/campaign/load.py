@@ -89,7 +89,7 @@ def table(rows):
 
 
 def _simulated(folder, seconds, stopped):
-    """Simulates so many seconds. Returns the trials, the simulated time, the time, and the most memory, descriptors and threads."""
+    """Simulates `seconds` seconds. Returns the trials, the simulated time, the time, and the most memory, descriptors and threads."""
     (folder / "day.yaml").write_text(SIMULATED.replace("TRIALS", str(100 * seconds)))
     (folder / "machine.yaml").write_text(MACHINE)
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""Fuzzes every parser (tests/fuzz), each for its share of the time, and prints what was tried."""
+"""Fuzzes every parser (tests/fuzz), each for its share of the time, and prints the number of inputs."""
 import pathlib
 import re
 import subprocess
@@ -6,7 +6,7 @@ import time
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 PARSERS = sorted(path.name[:-len("_fuzzer.cpp")] for path in (SOURCE / "tests/fuzz").glob("*_fuzzer.cpp"))
-SHARES = {"protocol": 24, "study": 8}  # what strangers write; of all others 1
+SHARES = {"protocol": 24, "study": 8}  # parsers of input from other machines and people; all others have 1
 MOST_FAILURES = 3  # of one parser, which then leaves the rest of its time
 
 

@@ -1,4 +1,4 @@
-"""A loss of power: of the changes that record-writes recorded, those before an instant that a file system may have kept. Pure but for reading a
+"""A loss of power: of the changes that record-writes recorded, those before an instant that a file system may have kept. Pure except for reading a
 recording, and writing what was kept to a folder.
 
 Kept is all that was synchronised. Of the rest of a file, each block of 4096 bytes may be there or not, some torn at 512 bytes, and the file may be
@@ -86,7 +86,7 @@ class Recording:
         return text[:text.rfind(b"\n") + 1].decode()
 
     def after_loss(self, cut: int, dice: random.Random) -> Dict[str, Kept]:
-        """Returns what is below the folder after the loss, by path, folders before what is in them."""
+        """Returns the files and folders below the folder after the loss, by path, folders before their contents."""
         begun = [change for change in self.changes if change.begin < cut]
         synchronised: Dict[int, int] = {}  # the begin of the last synchronisation that has ended, by inode
         for change in begun:
@@ -147,7 +147,7 @@ def _depends(later: Change, earlier: Change) -> bool:
 
 
 def _content(changes: List[Change], synchronised: int, dice: random.Random) -> bytes:
-    """Returns what a file contains after some of the changes since its last synchronisation."""
+    """Returns the contents of a file after some of the changes since its last synchronisation."""
     data, longest = bytearray(), 0
     chance, tears = dice.choice([0, 0.2, 0.5, 0.8, 1]), dice.random() < 0.3
     for change in changes:

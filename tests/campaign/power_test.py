@@ -1,4 +1,4 @@
-"""What may be left after a loss of power, and the recording of changes. A model that keeps too much would hide a failure of hpo."""
+"""Tests the states of files after a loss of power, and the recording of changes. A model that keeps too much would hide a failure of hpo."""
 import pathlib
 import random
 import subprocess
@@ -12,7 +12,7 @@ from power import Change, Recording
 
 
 def left(changes, cut=1000):
-    """Returns what is left after many losses at the same instant: for each loss a map from paths to contents."""
+    """Returns the files after many losses at the same instant: for each loss a map from paths to contents."""
     recording = Recording(changes)
     return [{path: kept.data for path, kept in recording.after_loss(cut, random.Random(seed)).items()} for seed in range(300)]
 

@@ -43,10 +43,10 @@ namespace fs = std::filesystem;
 struct Entered {
     std::uint64_t number = 0, begin = 0;
     std::uint64_t arguments[6] = {};
-    fs::path from, path;   ///< that it names
-    bool existed = false;  ///< something was at the path before
+    fs::path from, path;   ///< paths that the call names
+    bool existed = false;  ///< true if the path existed before
     std::uint64_t inode = 0;
-    fs::path file;  ///< that it writes to
+    fs::path file;  ///< file that it writes to
     std::string bytes;
     bool prints = false;
 };

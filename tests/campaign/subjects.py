@@ -152,7 +152,7 @@ class Subject:
     recorded = 2 * TRIALS
 
     def prepare(self, run: Run):
-        """Makes whatever exists before the attack."""
+        """Makes the files that exist before the attack."""
 
     def start(self, run: Run, prefix: List[str], name: str):
         return run.popen(prefix, ["run", "study.yaml", "--json"], name)
@@ -194,7 +194,7 @@ class Native(Subject):
 class Asked(Subject):
     """A program that asks for trials and tells their values. An end counts as reported once it is answered."""
     name, text, roles = "asked", ASKED, ["ask-tell"]
-    recorded = 500  # so many that SQLite brings the write-ahead log into the database meanwhile
+    recorded = 500  # enough steps that SQLite brings the write-ahead log into the database meanwhile
 
     def start(self, run, prefix, name):
         player = ("import json, sys\n"
@@ -285,7 +285,7 @@ def printed(subject):
         run.tearDown()
 
 
-# The shell waits for what it kills: until then the lock is held.
+# The shell waits for the process that it kills: until then the lock is held.
 SESSIONS = {"one session": '"$@"', "two sessions": '"$@" --set budget.trials=5; "$@"', "a kill": '"$@" & sleep 0.6; kill -KILL $!; wait $!; "$@"'}
 
 

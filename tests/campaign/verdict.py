@@ -23,7 +23,7 @@ BROKEN = (LOST, REPEATED, WRONG, CRASHED, HUNG, LEFT, STUCK, CHARGED, SILENT)
 
 @dataclasses.dataclass
 class Seen:
-    """What was seen of one attacked run and of the run that resumes it."""
+    """The observations of one attacked run and of the run that resumes it."""
     exit: Optional[int] = None  # of the attacked run; None: it did not end by itself
     output: str = ""  # standard output and standard error of the attacked run
     waits: str = ""  # its answer to SIGQUIT, if it did not end

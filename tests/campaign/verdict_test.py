@@ -1,4 +1,4 @@
-"""The verdicts of the campaign, by what was seen. A verdict that is too kind would hide a failure of hpo."""
+"""Tests the verdicts of the campaign on given observations. A verdict that is too kind would hide a failure of hpo."""
 import dataclasses
 import pathlib
 import sys
