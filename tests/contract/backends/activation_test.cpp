@@ -180,7 +180,7 @@ TEST(Activation, SumsTheBiasGradientOfMoreRowsThanItTakesAtOnce) {
     });
 }
 
-/// GPUs divide so many rows into parts, whose sums are put together.
+/// GPUs divide thousands of rows into parts, whose sums are put together.
 TEST(Activation, SumsTheBiasGradientOfThousandsOfRows) {
     constexpr Shape shapes[] = {{1023, 10}, {1024, 10}, {2100, 33}, {1100, 300}};
     for (const Shape& shape : shapes)

@@ -184,7 +184,7 @@ TEST(LayerNorm, AddsToTheGradientsOfEarlierMicroBatches) {
     });
 }
 
-/// GPUs divide so many rows into parts, whose sums are put together.
+/// GPUs divide thousands of rows into parts, whose sums are put together.
 TEST(LayerNorm, SumsTheGradientsOfThousandsOfRows) {
     for (const Shape& shape : {Shape{1024, 10}, Shape{1300, 33}})
         for (const auto& [shifts, write] :

@@ -436,7 +436,7 @@ TEST(FillAndCopy, ReachEveryElementOfEveryReplica) {
         });
 }
 
-/// Larger than what a backend has of pinned memory, so that the parts of a copy take turns in it.
+/// Copies more than a backend's pinned memory, so that the parts of a copy take turns in it.
 TEST(Copies, OfMegabytesArriveWholeInBothDirections) {
     for (const Present& present : present_devices()) {
         constexpr std::int64_t count = 1'300'007;

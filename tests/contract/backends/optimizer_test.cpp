@@ -403,7 +403,7 @@ TEST(AdamW, WithinTheBackwardPassUpdatesAsAfterIt) {
                 const Tensor beta2 = harness.per_replica<float>([](int) { return 0.999F; });
                 const Tensor epsilon = harness.per_replica<float>([](int) { return 1e-8F; });
                 const bool rounds = operand_type(precision) != Type::f32;
-                // What products read: the numbers themselves, or rounded ones.
+                // The weights that products read: the numbers themselves, or rounded ones.
                 const auto read = [&](const Tensor& of) {
                     return rounds ? harness.rounded(of.rows, of.columns, operand_type(precision)) : of;
                 };

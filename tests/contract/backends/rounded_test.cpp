@@ -1,4 +1,4 @@
-// What is written to a tensor of 16 bits is to the bit what `round` makes of the same numbers in f32.
+// A tensor of 16 bits that an operation writes has the same bits as `round` applied to the f32 result.
 #include <optional>
 
 #include "tests/contract/backends/harness.hpp"

@@ -129,9 +129,9 @@ class ExecutorHarness {
         EXPECT_TRUE(came) << "waited for an event that did not come";
         return result;
     }
-    /// Returns the first event of type T of this worker, whatever came before it, and waits for it if necessary; fails
-    /// at a deadline. For events that come by another way than others: a notice comes from the supervisor, and Ready
-    /// from the worker, in either order.
+    /// Returns the first event of type T of this worker, skipping others before it, and waits for it if necessary;
+    /// fails at a deadline. For events that come by different ways: a notice comes from the supervisor, and Ready from
+    /// the worker, in either order.
     template <class T>
     T first(WorkerIndex index) {
         T result;

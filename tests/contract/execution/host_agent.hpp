@@ -15,7 +15,8 @@ struct OnAHost {
     std::unique_ptr<SessionExecutor> executor;
 };
 
-/// Whether the tests run on such an executor: HPO_TEST_EXECUTOR is "hosts", or "joined" for an agent that joins by TLS.
+/// Returns true if the tests run on an executor of hosts: HPO_TEST_EXECUTOR is "hosts", or "joined" for an agent that
+/// joins by TLS.
 bool tests_hosts();
 
 /// The command of the test program that joins: its arguments are the join file and the pid of the test, which the agent

@@ -42,7 +42,7 @@ class ChildOrchestrator {
     ~ChildOrchestrator() {
         kill();
         ::close(output_);
-        (void)PrivateFolder::make(tag_);  // clears what was left, and itself
+        (void)PrivateFolder::make(tag_);  // clears left folders, and its own
     }
     /// Waits until all its workers are ready.
     void wait_ready() const {

@@ -210,7 +210,7 @@ TEST_P(EverySamplerOfAPart, EndsWhenAllOfASmallPartWasTried) {
     EXPECT_EQ(searched(study, 30, [](const Params&) { return 1.0; }).size(), 12u);
 }
 
-// The best lies at a corner of what is allowed, where the model would rather leave it.
+// The best point lies at a corner of the allowed part, where the model would rather leave it.
 TEST_P(EverySamplerOfAPart, SearchesTheBorderOfWhatIsAllowed) {
     if (GetParam() == "grid") GTEST_SKIP() << "it learns nothing";
     Study study = with_sampler({}, 100);

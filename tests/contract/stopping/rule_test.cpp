@@ -155,7 +155,7 @@ TEST_P(EveryRule, AnAttemptThatBeginsAgainFromTheFirstStepIsNotJudgedTwice) {
 TEST_P(EveryRule, LooksAtEachReportOnceSoThatAStepCostsTheSameInALongTrial) {
     auto clean = rule(), blind = rule();
     for (std::int64_t n = 1; n <= 30; ++n) {
-        TrialRecord whole = trial(n, {}), seen = whole;  // of `seen`, what was judged before is made unreadable
+        TrialRecord whole = trial(n, {}), seen = whole;  // in `seen`, judged steps are made unreadable
         for (std::int64_t step = 1; step < 20; ++step) {
             Report report;
             report.step = step;

@@ -108,7 +108,7 @@ class TwoGroups {
         if (!runtime) throw std::runtime_error(runtime.error().message);
         return gpu::make_device(std::make_unique<CountingRuntime>(*std::move(runtime), counts_));
     }
-    /// Whether what is evaluated are not the weights that train: then both are rounded in turn.
+    /// Returns true if the evaluated weights differ from those that train: then both are rounded in turn.
     [[nodiscard]] bool averages() const { return static_cast<bool>(within.trainer->plan().arena.average); }
     [[nodiscard]] int count(Kernel kernel) const { return counts_[static_cast<std::size_t>(kernel)]; }
 

@@ -29,7 +29,7 @@ std::string content_of(const fs::path& file) {
     return text.str();
 }
 
-/// Keeps the only thread of a worker's Background busy, so that what is given to it afterwards waits.
+/// Keeps the only thread of a worker's Background busy, so that later jobs wait.
 class Busy {
    public:
     explicit Busy(Background& background)
@@ -116,7 +116,7 @@ TEST_F(CheckpointWriting, TheBestWeightsOfTheLastStepAreWrittenBeforeItsReport) 
     EXPECT_EQ(at_report, content_of(folder / "trial" / "best.ckpt"));
 }
 
-/// What is on the disk while a checkpoint waits to be written is what a SIGKILL would leave.
+/// A SIGKILL while a checkpoint waits to be written leaves the files that are on the disk at that moment.
 TEST_F(CheckpointWriting, KilledBeforeTheFilesAreWrittenATrialResumesWithTheSameBits) {
     WorkerFixture worker;
     FakeHost whole;

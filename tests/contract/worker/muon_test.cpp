@@ -53,7 +53,7 @@ TEST_P(MuonOn, SingularVectorsStayAndSingularValuesBecomeAboutOne) {
             singular[k] = 30 * std::pow(0.6, static_cast<double>(k));
             squares += singular[k] * singular[k];
         }
-        // What the iterations make of each singular value.
+        // The iterations' result for each singular value.
         std::vector<double> wanted(side);
         for (std::size_t k = 0; k < side; ++k) {
             double x = singular[k] / std::sqrt(squares);

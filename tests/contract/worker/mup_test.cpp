@@ -1,4 +1,4 @@
-// muP (Yang et al., "Tensor Programs V", 2022): what is multiplied by which factor, and what that is good for.
+// muP (Yang et al., "Tensor Programs V", 2022): the factors of rates and scores, and their effect.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -134,7 +134,7 @@ TEST(Mup, DecaysTheWeightsOfAnyWidthAlike) {
     }
 }
 
-/// How far a few updates move the outputs for given samples, on average.
+/// Returns the mean distance by which a few updates move the outputs for given samples.
 double change_of_outputs(const Params& params) {
     Group group({params}, 1);
     const GroupPlan& plan = group.plans_alone[0];

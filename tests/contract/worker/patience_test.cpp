@@ -1,4 +1,4 @@
-// How long a group waits for further trials.
+// Tests how long a group waits for further trials.
 #include <gmock/gmock.h>
 
 #include "worker/session.hpp"

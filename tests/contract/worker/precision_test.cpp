@@ -177,7 +177,7 @@ TEST_F(PrecisionOf, AutoFollowsTheMeasuredTimesInBothDirections) {
     for (const auto& [narrow_seconds, taken] : {std::pair(0.5, "bfloat16"), std::pair(2.0, "float32")}) {
         const hpo::testing::TemporaryFolder empty;
         Worker worker("opencl", empty.path());
-        // float32 is measured first, and each of the two trains for as many iterations.
+        // float32 is measured first, and both precisions train for the same number of iterations.
         const int iterations = 3 * 32;
         FakeHost host;
         int measured = 0;
@@ -205,7 +205,7 @@ TEST_F(PrecisionOf, TrialsOfOneBucketShareAChoice) {
                 Not(HasSubstr("precision auto")));
     EXPECT_THAT(log_of({{"batch_size", std::int64_t{96}}}), HasSubstr("precision auto"));
     EXPECT_EQ(kept(), 2U);
-    // What an update takes does not depend on these; on that one it does.
+    // The time of an update does not depend on the first two keys; it does on the third.
     EXPECT_THAT(log_of({{"batch_size", std::int64_t{40}}, {"eval_every", std::int64_t{3}}, {"subset", 500.0}}),
                 Not(HasSubstr("precision auto")));
     EXPECT_THAT(log_of({{"batch_size", std::int64_t{40}}, {"accumulation", std::int64_t{2}}}),
@@ -258,7 +258,7 @@ TEST_F(PrecisionOf, AResumedAutoTrialKeepsThePrecisionOfItsCheckpoint) {
     EXPECT_EQ(second.from_step, 2) << second.logged;
     EXPECT_THAT(second.logged, HasSubstr("precision=float32"));
     EXPECT_EQ(second.reports.back().metrics, whole.reports.back().metrics);
-    // The next trial of this worker that begins anew follows the choice of its device.
+    // The next trial of this worker that starts from the beginning follows the choice of its device.
     ASSERT_EQ(run_trial(small_run(in("auto"), 1), other.context, next).outcome, Outcome::complete);
     EXPECT_THAT(next.logged, HasSubstr("precision=bfloat16"));
 }

@@ -1,5 +1,5 @@
-// In precisions of 16 bits the products read a rounded copy of the weights, which the updates write. Whatever changed
-// the weights, a trainer must go on as one that begins with them and so rounds all of them anew.
+// In precisions of 16 bits the products read a rounded copy of the weights, which the updates write. After any change
+// of the weights, a trainer must go on like one that begins with these weights and rounds all of them.
 #include <gmock/gmock.h>
 
 #include <optional>
