@@ -1,4 +1,4 @@
-"""hpo bench: measurements of the CPU, and what is kept of them."""
+"""hpo bench: measurements of the CPU, and their storage."""
 import argparse
 import contextlib
 import functools

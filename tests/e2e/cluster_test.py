@@ -254,7 +254,7 @@ resources: {parallel: 2}
 
 
 class FalseSsh(ClusterCase):
-    """`ssh` is a script that runs the command here, or does what a broken host does."""
+    """`ssh` is a script that runs the command here, or fails like a broken host."""
 
     def ssh(self, text):
         folder = self.folder / "bin"

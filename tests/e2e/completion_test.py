@@ -14,7 +14,7 @@ _hpo
 printf '%s\\n' "${COMPREPLY[@]}"
 """
 
-# compadd needs the line editor: a function shows what it would be given.
+# compadd needs the line editor: a function shows its arguments.
 ZSH = """
 compadd() {
     local suffix name

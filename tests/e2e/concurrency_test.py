@@ -1,5 +1,5 @@
 """The number of trials at once, found by their throughput, with real processes. On a loaded machine a measurement may be wrong, so
-that only what always holds is asserted here. Which number is the right one is proved with simulated machines, in
+that only facts that always hold are asserted here. The right number is proved with simulated machines, in
 tests/unit/scheduling/concurrency_search_test.cpp."""
 import json
 import os

@@ -4,7 +4,7 @@ import threading
 
 
 class CuttingProxy:
-    """Passes connections on, and cuts each of the first ones after so many bytes."""
+    """Passes connections on, and cuts each of the first `cuts` ones after at least `after` bytes."""
 
     def __init__(self, target, cuts, after):
         self.target, self.cuts, self.after, self.made, self.sockets = target, cuts, after, 0, []

@@ -1,4 +1,4 @@
-"""hpo doctor: what it finds on this machine without a GPU, with the simulated CUDA driver, and where something is missing."""
+"""hpo doctor: its findings without a GPU, with the simulated CUDA driver, and with something missing."""
 import json
 import os
 import re

@@ -242,7 +242,7 @@ class Endings(Case):
 
 
 class Questions(Case):
-    """SIGQUIT asks what a session waits for."""
+    """SIGQUIT asks for the reason why a session waits."""
 
     def run_asked(self, *arguments, ignored=()):
         """Starts `hpo run` with stderr in a file. Shells without job control start what runs in the background with signals ignored."""

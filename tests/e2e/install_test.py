@@ -1,4 +1,4 @@
-"""What cmake --install puts where, and that it works from there without the source."""
+"""The files of cmake --install, which work without the source."""
 import hashlib
 import json
 import os

@@ -161,7 +161,7 @@ class Joining(JoinCase):
 
 
 class Refused(JoinCase):
-    """Whoever has no key of the study, and its agents of another kind."""
+    """Connections without the key of the study, and agents of another kind."""
 
     def setUp(self):
         super().setUp()

@@ -96,7 +96,7 @@ class Monitor(Case):
         study.communicate()
         self.assertGreater(speed["average"], 1)
         self.assertEqual(speed["unit"], "it/s")
-        # What was sampled meanwhile is kept with the study.
+        # Samples taken meanwhile are stored with the study.
         kept = self.channels(self.monitor("--study", "quick", "--json"))
         self.assertGreater(kept["host", "utilization"]["samples"], 0)
         self.assertNotIn(("study quick", "speed"), kept)

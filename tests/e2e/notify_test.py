@@ -10,7 +10,7 @@ TELL = r"""{ printf '%s|%s|' "$HPO_NOTIFY_EVENT" "$HPO_NOTIFY_TEXT"; cat; } >> t
 
 
 def is_alive(pid):
-    """Whether the process runs; what waits for init to reap it does not."""
+    """True if the process runs; a process that waits for init to reap it does not."""
     try:
         with open(f"/proc/{pid}/stat") as stat:
             return stat.read().rsplit(")", 1)[1].split()[0] not in "ZX"

@@ -32,7 +32,7 @@ class Plot(Case):
             self.assertTrue(shown.startswith("one: "), shown)
             self.assertLessEqual(max(map(len, shown.splitlines())), 80)
             self.hpo("plot", "one", kind, "-o", kind + ".svg")
-            root = xml.parse(self.folder / f"{kind}.svg").getroot()  # well-formed, whatever the names are
+            root = xml.parse(self.folder / f"{kind}.svg").getroot()  # well-formed for any names
             self.assertEqual("{http://www.w3.org/2000/svg}svg", root.tag)
             self.hpo("plot", "one", kind, "-o", kind + ".png")
             picture = (self.folder / f"{kind}.png").read_bytes()

@@ -69,7 +69,7 @@ class Pages(Case):
         for page in PAGES:
             for target, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", page.read_text()):
                 self.assertTrue((page.parent / target).exists(), f"{page}: {target}")
-                if anchor and page.name != "CHANGELOG.md":  # which keeps links to pages as they were
+                if anchor and page.name != "CHANGELOG.md":  # the changelog keeps links to pages as they were
                     self.assertIn(anchor, anchors(page.parent / target if target else page), f"{page}: {target}#{anchor}")
 
     def test_lines_are_at_most_120_characters_except_in_tables_and_quotes(self):

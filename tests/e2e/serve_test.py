@@ -1,4 +1,4 @@
-"""hpo serve: what a browser, a program and an attacker get from it."""
+"""hpo serve: its answers to a browser, a program and an attacker."""
 import contextlib
 import http.client
 import json
@@ -357,7 +357,7 @@ class Harm(ServeCase):
         running.communicate()
         self.assertEqual(running.returncode, 0)
         ends = set()
-        for viewer in viewers:  # which may still be told of changes before the end
+        for viewer in viewers:  # viewers may still be told of changes before the end
             while (version := viewer.next()[1]).endswith("-running"):
                 pass
             ends.add(version)

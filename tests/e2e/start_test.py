@@ -121,7 +121,7 @@ class NothingIsRemoved(unittest.TestCase):
         self.assertIn("since it would keep other packages from being installed: libyaml-cpp-dev", output)
         (self.folder / "log").write_text("")
         self.install(TEST_UID="1000")
-        self.assertEqual(self.requests(), ["download cmake zlib1g-dev"])  # what is unpacked is not missing any more
+        self.assertEqual(self.requests(), ["download cmake zlib1g-dev"])  # an unpacked package is not missing any more
 
     def test_a_package_that_an_earlier_version_installed_is_used_and_left_alone(self):
         (self.folder / "list").write_text("unpack:libboost1.81-dev\n")

@@ -122,7 +122,7 @@ class Terminal(Case):
 
 
 def frames(text):
-    """The complete pictures in what a terminal was sent."""
+    """The complete pictures in the bytes that a terminal was sent."""
     return re.findall(r"\x1b\[\?2026h(.*?)\x1b\[\?2026l", text, re.DOTALL)
 
 

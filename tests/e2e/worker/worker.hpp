@@ -21,7 +21,7 @@ inline Params params(const Params& changes = {}) {
     return all;
 }
 
-/// Returns a trial with so many iterations that only a stop ends it.
+/// Returns a trial that only a stop ends.
 inline Params endless() { return params({{"eval_every", std::int64_t{1'000'000'000}}}); }
 
 inline to_worker::Run run_of(std::int64_t trial, std::int64_t steps, const Params& of = params()) {
