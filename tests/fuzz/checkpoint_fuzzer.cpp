@@ -1,4 +1,4 @@
-// Fuzzes the reader of checkpoints. What it accepts must be written again as the same file. The checksum is made right
+// Fuzzes the reader of checkpoints. An accepted file must be written again as the same file. The checksum is made right
 // in inputs of even size, since all others are refused by it.
 #include <zlib.h>
 

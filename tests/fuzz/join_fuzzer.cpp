@@ -1,4 +1,4 @@
-// Fuzzes what an agent that joins and its orchestrator read of each other, and the join file. What is accepted must be
+// Fuzzes the messages between an agent that joins and its orchestrator, and the join file. An accepted text must be
 // written as a text that is read as the same.
 #include <cstdint>
 #include <string_view>

@@ -1,5 +1,5 @@
-// Fuzzes the reader of NPY headers. What it accepts must be consistent: a header that is written again from what was
-// read must be read as the same, and a truncated one must be an error.
+// Fuzzes the reader of NPY headers. An accepted header must be consistent: written again, it must be read as the same,
+// and a truncated one must be an error.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         wanted.push_back(column.unreadable.empty() ? Wanted::text : Wanted::nothing);
     bool whole = false;
     const std::vector<std::string> together = read(*file, wanted, whole);
-    // Which of the columns ends the reading of all is unknown.
+    // The column that ends the reading of all columns is unknown.
     constexpr std::size_t most_columns = 16;
     for (std::size_t i = 0; whole && i < wanted.size() && i < most_columns; ++i) {
         std::vector<Wanted> one(wanted.size(), Wanted::nothing);

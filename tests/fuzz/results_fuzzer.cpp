@@ -1,5 +1,5 @@
-// Fuzzes the reader of a study's acknowledged results (study.db-results). Whatever lies in the file, what is named as
-// missing is not held, and after the user was told of it, it is not named again. The sums of lines are made right in
+// Fuzzes the reader of a study's acknowledged results (study.db-results). For any content of the file, a result that is
+// named as missing is not held, and after the user was told, it is not named again. The sums of lines are made right in
 // inputs of even size.
 #include <unistd.h>
 

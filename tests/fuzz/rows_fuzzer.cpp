@@ -1,5 +1,5 @@
-// Fuzzes what is stored in a study's database: events, steps, and the summary. The first byte chooses one of them. What
-// is read must be written as a row that is read as the same.
+// Fuzzes the rows of a study's database: events, steps, and the summary. The first byte chooses the kind. An accepted
+// row must be written as a row that is read as the same.
 #include <cstdint>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Fuzzes the readers of what Slurm's commands print. Whatever it is, a job has an id, a state and a text.
+// Fuzzes the readers of the output of Slurm's commands. From any input, a job has an id, a state and a text.
 #include <cstdint>
 #include <string_view>
 
