@@ -1,6 +1,6 @@
 // A store in memory that fails and loses as a disk does. A kill of the process loses events that were added and not
 // written; a power cut loses written events behind the last synchronisation, from a random one on. A write that fails
-// stores nothing, and what was added goes on waiting. The contract is that of store.hpp.
+// stores nothing, and the added events go on waiting. The contract is that of store.hpp.
 #pragma once
 
 #include <functional>
@@ -71,7 +71,7 @@ class LosableStore final : public Store {
         lost_disk_ = true;
         if (listener_) listener_();
     }
-    /// The thread of the store has brought what is written to the disk.
+    /// Brings the written events to the disk, as the store's thread does.
     void synchronise() {
         if (lost_disk_ || durable_ == written_) return;
         durable_ = written_;

@@ -19,7 +19,7 @@ namespace hpo::schedules {
 /// Returns "trial N".
 std::string named(std::int64_t trial);
 
-/// The end of a trial as the user is told of it.
+/// The end of a trial as announced to the user.
 struct AnnouncedEnd {
     TrialState state;
     std::optional<double> value;

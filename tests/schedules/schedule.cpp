@@ -19,7 +19,7 @@ constexpr int most_events = 60'000;  ///< in a session; an endless one is a viol
 constexpr int most_troubled_sessions = 6;
 constexpr std::int64_t GiB = std::int64_t{1} << 30;
 
-/// Probabilities of what befalls a session, for each of its events.
+/// Probabilities of troubles in a session, for each of its events.
 struct Troubles {
     double kill = 0, power_cut = 0, interrupt = 0, second_interrupt = 0, stop_trial = 0, lose_disk = 0;
     double writes_fail = 0;  ///< of each write
@@ -313,8 +313,8 @@ class Schedule {
         return end;
     }
 
-    /// A checkpoint may be older after a power cut, and is never ahead of what is stored: the worker brings it to the
-    /// disk when it is answered.
+    /// Loses checkpoints. A checkpoint may be older after a power cut, and is never ahead of the stored steps: the
+    /// worker brings it to the disk when it is answered.
     void lose_checkpoints() {
         StudyRecord record;
         for (const StoredEvent& stored : store_.kept()) apply(record, stored, study_.objective);
@@ -360,7 +360,7 @@ class Schedule {
         });
     }
 
-    /// A worker hears of what is stored only.
+    /// Checks that a worker is told of stored events only.
     void check_sent(WorkerIndex index, const OrchestratorMessage& message) const {
         const StudyRecord& record = session_->ledger->record();
         const auto unwritten = [&](auto&& is_about) {

@@ -3,11 +3,11 @@
 // that a schedule follows from its seed alone (as in FoundationDB: Zhou et al., SIGMOD 2021). Between any two events
 // workers, the disk, the user or the power may fail. One oracle judges each schedule:
 //
-// - What was announced stays: the end of a trial has the same state and value in every later session.
+// - Announcements stay true: the end of a trial has the same state and value in every later session.
 // - A trial that has ended is never launched again, and no trial trains in two workers at once.
-// - Nobody is told what a kill at that moment would undo.
+// - No announcement is one that a kill at that moment would undo.
 // - Every report is answered, and every session ends, with no worker left.
-// - Values are those of the trial's own steps. A trial fails only where something happened to it.
+// - Values are those of the trial's own steps. A trial fails only after a trouble of its own.
 // - Reservations fit the machine.
 // - In the end every trial of the budget has ended.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace hpo::schedules {
 
-/// What happened in schedules, for a table.
+/// Counts of events in schedules, for a table.
 struct Counts {
     std::int64_t sessions = 0, events = 0, trials = 0, kills = 0, power_cuts = 0, failed_writes = 0, interrupts = 0;
 };

@@ -266,7 +266,7 @@ void Workers::exit(Worker& worker, int code, int signal, const std::string& tail
     worker.out.emplace_back(execution::Exited{code, signal, false, tail, 0, {}});
 }
 
-/// What the worker was asked for it will not do.
+/// Marks the trial of a message that the worker will not carry out.
 void Workers::harm(const OrchestratorMessage& message) {
     if (const auto* run = std::get_if<to_worker::Run>(&message)) harmed_.insert(run->id.trial);
     if (const auto* plan = std::get_if<to_worker::Plan>(&message)) harmed_.insert(plan->id);

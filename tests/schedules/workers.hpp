@@ -27,10 +27,10 @@ struct Habits {
     double stubborn = 0;    ///< ignores SIGTERM
     double quits = 0;       ///< exits after a trial, although another one may be on its way
     double device_fails = 0;
-    double loses_output = 0;  ///< what it has sent is lost when it dies
+    double loses_output = 0;  ///< its last output is lost when it dies
 };
 
-/// What the workers of a study can do.
+/// The abilities of a study's workers.
 struct Abilities {
     bool plans = false, checkpoints = false, once = false;
     std::int64_t slots = 1;
@@ -67,11 +67,11 @@ class Workers final : public Executor {
     [[nodiscard]] bool any_alive() const { return !workers_.empty(); }
     /// Returns an attempt whose report was taken in and not answered, although its worker is well.
     [[nodiscard]] std::optional<AttemptId> unanswered() const;
-    /// Whether a worker that is not asked to leave still trains the trial.
+    /// Returns true if a worker that is not asked to leave still trains the trial.
     [[nodiscard]] bool trains(std::int64_t trial) const;
-    /// What is said of each message that the engine sends, before a worker sees it.
+    /// Called with each message that the engine sends, before a worker gets it.
     std::function<void(WorkerIndex, const OrchestratorMessage&)> on_send;
-    /// Whether the end of a worker that the engine asks for now is nobody's fault: the session ends.
+    /// Returns true if the end of a worker that the engine asks for now is charged to no trial: the session ends.
     std::function<bool()> excuses;
     /// The devices of the worker that is launched next.
     std::vector<int> next_devices;
