@@ -277,8 +277,8 @@ constexpr int launch_failed = 719;
 int the_context, the_module;
 bool in_context = false;
 
-/// A stream's copies from and to the host are done when something waits for them, or when the stream does other work:
-/// whoever changes or reads host memory too early shows.
+/// A stream whose copies from and to the host are done when something waits for them, or when the stream does other
+/// work, so that code that changes or reads host memory too early is found out.
 struct FakeStream {
     std::deque<std::function<void()>> waiting;
     long long done = 0;  ///< of all that were enqueued
@@ -473,7 +473,7 @@ int cuEventDestroy_v2(void* event) {
     delete static_cast<FakeEvent*>(event);
     return success;
 }
-/// What the stream does next waits for the event: at that moment, the other stream's copies up to it are done.
+/// Lets the stream's next work wait for the event: at that moment, the other stream's copies up to it are done.
 int cuStreamWaitEvent(void* handle, void* event, unsigned) {
     FakeStream* const stream = stream_of(handle);
     if (!stream || captured) return invalid_value;
