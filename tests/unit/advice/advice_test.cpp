@@ -12,7 +12,8 @@ using ::testing::Not;
 
 ChannelSummary constant(double value) { return {.count = 60, .average = value, .least = value, .most = value}; }
 
-/// A device that reaches `rate` operations per second in float32, and in bfloat16 so many times as much (0: has none).
+/// Returns a device that reaches `rate` operations per second in float32, and `bfloat16` times as many in bfloat16 (0:
+/// it has none).
 DeviceCalibration device(const std::string& name, double rate, double bfloat16 = 0, double launch = 5e-9) {
     DeviceCalibration calibration{.device = name, .identity = name};
     calibration.launch = MeasuredTime{launch, launch, launch};

@@ -1,4 +1,5 @@
-// What a GpuStream asks of its runtime, in which order: a runtime that computes nothing and keeps a list.
+// Tests the calls of a GpuStream to its runtime, and their order, with a runtime that computes nothing and keeps a
+// list.
 #include "worker/backends/gpu/gpu_stream.hpp"
 
 #include <gmock/gmock.h>
@@ -56,7 +57,7 @@ class ListingRuntime final : public Runtime {
     [[nodiscard]] Fence fences() const { return fences_; }
     std::vector<std::string> list;
     std::vector<u32> groups;      ///< of each launch
-    double bytes_of_weights = 0;  ///< that launches read and write of weights, their gradients and moments
+    double bytes_of_weights = 0;  ///< of weights, their gradients and moments that launches read and write
     std::vector<Fence> forgotten;
 
    private:
@@ -116,7 +117,7 @@ TEST_F(GpuStreamTest, AStagedCopyWaitsForWhatReadItsTargetAndForNothingLater) {
         for (std::size_t batch = 0; batch < 4; ++batch) {
             ASSERT_EQ(stage->next().size(), 64U);
             stage->send(targets[batch % 2]);
-            stream->enqueue(Fill{{1024, 0, 1, 4, Type::f32}, 1});  // stands for what reads the target
+            stream->enqueue(Fill{{1024, 0, 1, 4, Type::f32}, 1});  // stands for the operation that reads the target
         }
     }
     EXPECT_THAT(runtime.list,

@@ -5,7 +5,8 @@
 namespace hpo {
 namespace {
 
-/// A trial of ten steps that takes so many seconds each, on an accelerator times the trials there.
+/// Returns a trial of ten steps, each of which takes `on_host` or `on_device` seconds, on an accelerator times the
+/// number of trials there.
 TrialToPlace trial_of(double on_host, double on_device) {
     return {.steps = 10,
             .fusion_key = {},

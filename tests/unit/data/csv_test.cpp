@@ -21,7 +21,7 @@ struct Records {
     std::string error;
 };
 
-/// Reads the text in pieces of so many bytes.
+/// Reads the text in pieces of `piece` bytes.
 Records records_of(const std::string& text, std::size_t piece = 1'000'000, CsvDialect dialect = {}) {
     Records read;
     CsvReader reader(

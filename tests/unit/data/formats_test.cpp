@@ -1,5 +1,5 @@
-// What all formats have in common: samples that stay in their files are the ones that loading gives, and folds have the
-// classes in equal proportions.
+// The common properties of all formats: samples that stay in their files equal those that loading gives, and folds have
+// the classes in equal proportions.
 #include <gmock/gmock.h>
 #include <png.h>
 
@@ -52,7 +52,7 @@ class Formats : public ::testing::Test {
         const std::string file = write(name, "");
         ASSERT_NE(png_image_write_to_file(&image, file.c_str(), 0, pixels.data(), 0, nullptr), 0);
     }
-    /// Compares what load_data passes on with what the reader gives, from the last sample to the first.
+    /// Compares the samples of load_data with those of the reader, from the last sample to the first.
     static void expect_same(const DataConfig& config) {
         const auto shape = describe_data(config);
         ASSERT_TRUE(shape) << shape.error().message;

@@ -95,7 +95,8 @@ class Arrays : public ::testing::Test {
         std::ofstream(path, std::ios::binary) << bytes;
         return path;
     }
-    /// An NPZ archive, compressed. Each one has a name of its own: what was read of one is kept for the next question.
+    /// Writes an NPZ archive, compressed. Each archive has a name of its own, since the reader keeps the last file's
+    /// contents.
     [[nodiscard]] DataConfig archive(const std::vector<std::pair<std::string, std::string>>& arrays) {
         DataConfig config;
         config.format = "npy";

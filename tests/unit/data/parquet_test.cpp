@@ -45,7 +45,7 @@ Contents contents_of(const DataConfig& config) {
     const auto shape = describe_data(config);
     if (!shape) throw std::runtime_error(shape.error().message);
     contents.shape = *shape;
-    // Which differ by the pages of the file, and by its format.
+    // These members depend on the pages of the file, and on its format.
     contents.shape.loading_bytes = 0;
     contents.shape.not_in_files.clear();
     std::vector<std::byte> parts[2];
@@ -114,7 +114,7 @@ TEST(Parquet, TheIndexOfPandasIsLeftOutUnlessItIsNamed) {
 }
 
 TEST(Parquet, TextsAreCategoriesThoughTheirTextsAreNumbers) {
-    // What a dictionary of texts or a plain column holds says its type: a code of digits is no number.
+    // The contents of a dictionary of texts or of a plain column have the declared type: a code of digits is no number.
     const auto source = open_table(parquet_folder + "arrow-v1.parquet", "parquet");
     ASSERT_TRUE(source);
     std::vector<Wanted> wanted((*source)->columns().size(), Wanted::text);

@@ -26,7 +26,7 @@ class SeriesData : public ::testing::Test {
     DataConfig config(const std::string& text, std::int64_t window, const std::string& target = "y") const {
         DataConfig config;
         config.format = "series";
-        // A name for each text: what was read of one is kept for the next question.
+        // A name for each text, since the reader keeps the last file's contents.
         config.path = std::filesystem::path(folder_.path()) / (std::to_string(std::hash<std::string>()(text)) + ".csv");
         std::ofstream(config.path, std::ios::binary) << text;
         config.target = target;

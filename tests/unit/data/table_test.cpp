@@ -31,7 +31,7 @@ class Tables : public ::testing::Test {
     DataConfig config(const std::string& text, const std::string& target) const {
         DataConfig config;
         config.format = "csv";
-        // A name for each text: what was read of one is kept for the next question.
+        // A name for each text, since the reader keeps the last file's contents.
         config.path = std::filesystem::path(folder_.path()) / (std::to_string(std::hash<std::string>()(text)) + ".csv");
         std::ofstream(config.path, std::ios::binary) << text;
         config.target = target;
@@ -142,7 +142,7 @@ TEST_F(Tables, WhatIsFittedIsOfTheTrainingSplitAlone) {
                 ++missing;
             }
     EXPECT_EQ(missing, 10);
-    // A wild value in a row that does not train changes nothing of what is fitted.
+    // A wild value in a row that does not train changes no fitted number.
     const auto roles = split_table(**survey_table(data), data, *parts_of_table(**survey_table(data), data), 1).uses;
     std::string wild = "n,c,y\n";
     std::istringstream lines(mixed(false));
@@ -243,7 +243,7 @@ TEST_F(Tables, OneClassAloneIsNotTrainedOn) {
 }
 
 TEST_F(Tables, ClassesThatNoGroupTrainsAreToldForEachFold) {
-    // What is said where one of eight groups of ten rows has a class of its own, for each of them.
+    // Counts the messages if one of eight groups of ten rows has a class of its own, for each of the groups.
     const auto seen = [this](const char* others, std::int64_t folds) {
         std::map<std::string, int> counts;
         for (int group = 0; group < 8; ++group) {

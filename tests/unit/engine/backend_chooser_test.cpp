@@ -11,7 +11,7 @@ using hpo::testing::MiB;
 using hpo::testing::Played, hpo::testing::PlayedParts;
 using ::testing::HasSubstr;
 
-/// A device that multiplies at this rate, in operations per second, whatever the shape.
+/// A device that multiplies at this rate, in operations per second, for all shapes.
 DeviceCalibration with_rate(const std::string& name, double rate, double launch) {
     DeviceCalibration device;
     device.device = name;

@@ -20,7 +20,7 @@ class Sharing : public ::testing::Test {
         played.emplace(study, store, workers, small_machine(), PlayedParts{.cores = cores});
         for (int index = 0; index < workers; ++index) played->ready(index, {"cores"});
     }
-    /// What the worker was told since the last time; empty: nothing.
+    /// Returns the last cores that the worker was told since the last call; empty: none.
     Cores told(WorkerIndex index) {
         Cores last;
         while (const auto message = played->executor.take<to_worker::Cores>(index)) last = message->cores;

@@ -438,7 +438,7 @@ TEST_F(EngineTest, AnInterruptQueuesWhatRunsAndTheNextSessionGoesOnWithoutRepeat
         play.report(1, second, 1, 0.7);
         play.engine->interrupt("interrupted"), play.engine->end_round();
         EXPECT_EQ(play.trial(2).state, TrialState::queued);
-        play.say(1, from_worker::Reported{second, {.step = 2, .metrics = {{"loss", 0.6}}}});  // which was under way
+        play.say(1, from_worker::Reported{second, {.step = 2, .metrics = {{"loss", 0.6}}}});  // was under way
         EXPECT_THAT(play.notices, Not(HasSubstr("not used")));
         play.exit(0, 0);
         play.exit(1, SIGTERM);

@@ -1,4 +1,4 @@
-// Which trial is charged with a failure, final metrics of scripts, and failures that end a study.
+// Failures that are charged to a trial, final metrics of scripts, and failures that end a study.
 #include <csignal>
 
 #include "tests/unit/engine/played.hpp"

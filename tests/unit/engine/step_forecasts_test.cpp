@@ -1,4 +1,4 @@
-// What is predicted for a step of a trial, stored with its launch, and corrected by what earlier trials took.
+// The predicted time of a trial's step, stored with its launch, and corrected by the measured times of earlier trials.
 #include "tests/unit/engine/played.hpp"
 
 namespace hpo {
@@ -8,7 +8,7 @@ using hpo::testing::Played;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// A device that multiplies 1e9 operations per second, whatever their shape.
+/// A device that multiplies 1e9 operations per second, for all shapes.
 DeviceCalibration with_a_gigaflop(const std::string& identity) {
     DeviceCalibration device;
     device.device = "cpu";
@@ -33,7 +33,7 @@ class StepForecastTest : public hpo::testing::OneStore {
                 {.hosts = {{.cores = 1, .memory = 1 << 30}}},
                 {.calibrations = {{host_only, with_a_gigaflop(identity)}}}};
     }
-    /// Answers the question of what the next trial needs, a second on the device, and begins it.
+    /// Answers the question for the needs of the next trial, a second on the device, and begins it.
     AttemptId begin(Played& play) {
         const auto question = play.executor.take<to_worker::Plan>(0);
         if (!question) return {};
@@ -44,7 +44,7 @@ class StepForecastTest : public hpo::testing::OneStore {
                                             .flops_per_step = 1e9});
         return play.asked(0);
     }
-    /// Takes two steps of so many seconds each.
+    /// Takes two steps of `seconds` each.
     void train(Played& play, AttemptId id, double seconds) {
         for (const std::int64_t step : {1, 2}) {
             const double all = seconds * static_cast<double>(step);

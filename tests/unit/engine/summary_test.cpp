@@ -1,4 +1,4 @@
-// Viewers see everything that the events tell, whatever became of the summary, which is a cache of them.
+// Viewers see all events, in any state of the summary, which is a cache of the events.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -95,7 +95,7 @@ class Summary : public ::testing::Test {
         for (const StoredEvent& event : *events) apply(record, event, study_.objective);
         return record;
     }
-    /// What a viewer shows: the summary, and the events since.
+    /// Returns the record of a viewer: the summary, and the events since.
     [[nodiscard]] StudyRecord seen(Store& viewer, StudyRecord record = {}) const {
         record.thins = true;
         const auto read = viewer.read_summary(record);

@@ -1,4 +1,4 @@
-// What a session says that it waits for.
+// The text with which a session tells why it waits.
 #include "orchestrator/engine/waiting_for.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What SIGQUIT makes a process say, each in a process of its own.
+// The answers of a process to SIGQUIT, each in a process of its own.
 #include "orchestrator/execution/questions.hpp"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ using ::testing::StartsWith;
 
 struct Said {
     int status = -1;     ///< exit status; -1: it died of a signal
-    std::string stderr;  ///< what it wrote
+    std::string stderr;  ///< its standard error
 };
 
 /// Runs a function in a child process.

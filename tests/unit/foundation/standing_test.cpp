@@ -1,4 +1,4 @@
-// How trials stand to each other under several objectives and constraints.
+// The order of trials under several objectives and constraints.
 #include "hpo/standing.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// How much memory a study takes for each trial that has ended.
+// The memory that a study takes for each ended trial.
 #include <gtest/gtest.h>
 #include <malloc.h>
 

@@ -1,4 +1,4 @@
-// What hpo init proposes: pure, from facts to the text of a study, which the reader of studies must accept.
+// The proposals of hpo init: pure, from facts to the text of a study, which the reader of studies must accept.
 #include <gmock/gmock.h>
 
 #include "orchestrator/init/script_flags.hpp"

@@ -1,4 +1,4 @@
-// What the tests of models share.
+// Helpers of the tests of models.
 #pragma once
 
 #include <cstdint>

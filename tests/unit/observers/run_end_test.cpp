@@ -1,4 +1,4 @@
-// How the report at the end of a session says whether hpo run would go on.
+// The report at the end of a session tells whether hpo run would go on.
 #include "orchestrator/observers/run_end.hpp"
 
 #include <gmock/gmock.h>

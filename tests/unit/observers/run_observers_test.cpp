@@ -1,4 +1,4 @@
-// What a session prints where its output is no terminal.
+// The output of a session that is not on a terminal.
 #include "orchestrator/observers/run_observers.hpp"
 
 #include <gmock/gmock.h>

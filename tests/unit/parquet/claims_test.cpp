@@ -45,7 +45,7 @@ class Fields {
     int last_ = 0;
 };
 
-/// What a file of one column of int32 says of itself; it has three values in one page.
+/// The claims of a file with one column of int32, which has three values in one page.
 struct Claims {
     std::int64_t rows = 3, chunk_values = 3, page_values = 3, bytes = 12, compressed_bytes = 12;
     std::int64_t type = 1, codec = 0, offset = 4, repetition = 0, encoding = 0, level_encoding = 3, page_kind = 0;

@@ -56,8 +56,8 @@ TEST(Damage, FilesThatEndEarlyAreErrors) {
     EXPECT_EQ(reading("PAR1PAR1PAR1"), "damaged: its footer of 827474256 bytes is longer than the file");
 }
 
-// Nothing is read beyond the file (input_of), rows come in order with a cell per column (reading), and the sanitizers
-// find nothing, whether a change is noticed or not.
+// Damaged files are read up to their end only (input_of), rows come in order with a cell per column (reading), and the
+// sanitizers find nothing, for noticed and unnoticed changes.
 TEST(Damage, ChangedBytesAreErrorsOrOtherValuesOfWholeRows) {
     std::mt19937 random(1);
     int errors = 0, values = 0;

@@ -179,7 +179,7 @@ TEST(Decoders, ValuesThatAreLeftAreToldFromThoseThatFillUpAGroup) {
         ASSERT_TRUE((*decoder)->read(1, values)) << page.encoding;
         EXPECT_TRUE((*decoder)->at_end()) << page.encoding;
     }
-    // Three of the eight indices of a group, which fill it up with whatever they are.
+    // Three indices of a group of eight, whose others may have any value.
     const auto indices = bytes_of({1, 1 << 1 | 1, 0xFF});
     Values values;
     const auto decoder = make_decoder(number, 8, indices, &dictionary);

@@ -1,4 +1,4 @@
-// What a study learns from an earlier one.
+// The trials and values that a study learns from an earlier one.
 #include "orchestrator/sampling/prior_study.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Which trials fit, when, and on which devices.
+// Admission of trials: which of them fit, when, and on which devices.
 #include "orchestrator/scheduling/admission.hpp"
 
 #include <gmock/gmock.h>

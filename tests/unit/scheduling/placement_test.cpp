@@ -289,8 +289,8 @@ TEST(PlacementQueue, WorkersWithAFusionKeyLetMoreTrialsWait) {
     EXPECT_EQ(placement.longest_queue(2), 4u) << "the device's own limit comes first";
 }
 
-/// A session of random trials and workers: a placement that is told each change decides as a new one that is told all
-/// that is left of them.
+/// A session of random trials and workers: a placement that is told each change decides like a new one that is told the
+/// resulting state alone.
 class Session {
    public:
     Session(unsigned seed, bool live, bool fused) : random_(seed), live_(live), fused_(fused) {

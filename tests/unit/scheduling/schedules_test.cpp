@@ -21,7 +21,7 @@ constexpr double longest = 20;   ///< seconds of a trial
 constexpr double take_time = 2;  ///< seconds, at most, until a trial has taken its memory
 
 struct Kind {
-    bool honest = false;     ///< predictions hold and nobody else uses the machine
+    bool honest = false;     ///< predictions hold and other programs do not use the machine
     bool wide_host = false;  ///< enough cores and host memory for all trials
 };
 

@@ -15,7 +15,7 @@
 
 namespace hpo {
 
-/// A machine on which each of n trials runs at `speed(n)` of what it reaches alone.
+/// A machine on which each of n trials runs at `speed(n)` of its speed alone.
 struct SimulatedMachine {
     std::function<double(std::int64_t)> speed;
     std::int64_t cores = 2, most = 16;  ///< start and upper limit of the search
@@ -27,8 +27,8 @@ struct SimulatedMachine {
     double unequal = 0;        ///< trials differ in size by up to exp(+-unequal)
     double start_seconds = 1;  ///< before the first step
     std::uint64_t seed = 1;
-    /// Given: `speed` is not used, but this many cores are shared evenly with as many threads of other programs, and
-    /// thread times are read if `reads_threads`.
+    /// Given: `speed` is not used, but this many cores are shared evenly with `other_threads` threads of other
+    /// programs, and thread times are read if `reads_threads`.
     double real_cores = 0, other_threads = 0;
     bool reads_threads = false;
     double asleep = 0;  ///< of a step alone, seconds without a core; the rest of it computes

@@ -1,4 +1,4 @@
-// Files of metrics as tools write them: tables, JSON, lines; and files that are written anew.
+// Files of metrics as tools write them: tables, JSON, lines; and files that are written again from the start.
 #include "orchestrator/script/syntax/file_metrics.hpp"
 
 #include <gmock/gmock.h>

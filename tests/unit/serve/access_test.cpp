@@ -1,4 +1,4 @@
-// Who may ask hpo serve for what.
+// The rights of clients of hpo serve.
 #include "orchestrator/serve/access.hpp"
 
 #include <gmock/gmock.h>

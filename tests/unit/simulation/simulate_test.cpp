@@ -133,7 +133,7 @@ TEST(Simulation, EndsWithTheTimeBudget) {
     EXPECT_EQ(end.reason, "the time budget is used up");
 }
 
-/// What a simulated study cost is measured from its events, and simulated again from these measurements.
+/// A simulated study whose costs are measured from its events, and simulated again from these measurements.
 class Recorded : public ::testing::Test {
    protected:
     RecordedRun record(const Study& study, const SimulatedMachine& machine, const Workload& workload) {

@@ -48,7 +48,7 @@ TEST_F(SlurmAllocation, StopsAfterTwoJobsThatGotNowhere) {
     EXPECT_EQ(queue_again_from({0, 0}), 0);
     EXPECT_THROW(queue_again_from({0, 0}), Fatal);
     EXPECT_EQ(slurm_.ran.size(), 1U);
-    EXPECT_EQ(queue_again_from({0, 0}), 0);  // the user has begun anew
+    EXPECT_EQ(queue_again_from({0, 0}), 0);  // the user has started the study again
     outcome_.record.trials[0].curve = {{.step = 1}};
     EXPECT_EQ(queue_again_from({0, 0}), 0);
     EXPECT_EQ(queue_again_from({0, 1}), 0);  // the job before made progress

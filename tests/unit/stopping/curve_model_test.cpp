@@ -78,7 +78,7 @@ TEST(CurveModel, DivergedTrialsAreTheWorstAndDoNotSpoilTheModel) {
     EXPECT_GT(model.end({1e30}).value, model.end({1.1}).value);
 }
 
-// ---- Predictions stay near the values that were seen, whatever these are.
+// ---- Predictions stay near the seen values, for any values.
 
 constexpr std::size_t family_nodes = 4;
 

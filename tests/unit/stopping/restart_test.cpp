@@ -1,4 +1,4 @@
-// Which trials are not paused, since their restart would take longer than their remaining steps.
+// Trials that are not paused, since their restart would take longer than their remaining steps.
 #include "orchestrator/stopping/restart.hpp"
 
 #include <gtest/gtest.h>

@@ -175,7 +175,7 @@ class Locker {
 class Lockers : public OtherUsers {
    protected:
     ~Lockers() override { interrupted_by = 0; }
-    /// What a run says that finds the database locked.
+    /// Checks the message of a run that finds the database locked.
     void expect_named(const Locker& locker) {
         EXPECT_THAT(lockers_of(file_), HasSubstr("process " + std::to_string(locker.pid())));
         interrupted_by = SIGINT;  // it does not wait for long

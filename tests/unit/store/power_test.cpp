@@ -128,7 +128,7 @@ TEST(DiskSync, AMissingFileIsAnError) {
     EXPECT_THAT(synchronise.error().message, HasSubstr("study.db-wal: cannot be brought to the disk: No such file"));
 }
 
-/// A study on a disk that loses everything but what was synchronised. Each synchronisation copies the files.
+/// A study on a disk that loses all but synchronised data. Each synchronisation copies the files.
 class Power : public ::testing::Test {
    protected:
     std::unique_ptr<Store> open() {

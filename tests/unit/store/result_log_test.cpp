@@ -67,7 +67,7 @@ class Acknowledged : public ::testing::Test {
         for (const StoredEvent& event : *events) count += std::holds_alternative<event::Finished>(event.event) ? 1 : 0;
         return count;
     }
-    /// Opens the study as a run does. What it warns of.
+    /// Opens the study as a run does. Returns its warning.
     std::string warning_of_a_run(const std::function<void(Store&)>& then = {}) const {
         std::string warned;
         const auto store = open_store(file_, [&](const std::string& text) { warned += text; });
@@ -136,7 +136,7 @@ TEST_F(Acknowledged, TornAndDamagedLinesSayNothing) {
         std::ofstream(results(), std::ios::binary | std::ios::trunc) << torn;
         EXPECT_THAT(warning_of_a_run(), IsEmpty());
     }
-    // What a session writes after them is read.
+    // Lines that a session writes after them are read.
     std::ofstream(results(), std::ios::binary | std::ios::trunc) << lines + "12 4 3 77";
     {
         const auto store = open_store(file_);
@@ -164,7 +164,7 @@ TEST_F(Acknowledged, ANewDatabaseInTheSameFolderMissesNothing) {
     EXPECT_THAT(warning_of_a_run(), IsEmpty());
 }
 
-/// A result is named only once the disk has it: a loss of power is no false alarm, whatever it leaves of both files.
+/// A result is named only once the disk has it: a loss of power is no false alarm, in any state of both files.
 TEST_F(Acknowledged, AResultIsNamedOnlyOnceTheDiskHasIt) {
     testing::TemporaryFolder disk;
     int checked = 0;

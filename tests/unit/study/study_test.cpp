@@ -1,4 +1,4 @@
-// How valid study files are read.
+// The reading of valid study files.
 #include <gmock/gmock.h>
 
 #include <filesystem>

@@ -25,7 +25,7 @@ inline std::string problem(const std::string& text, const std::vector<std::strin
 /// Returns the first line of an error.
 inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-/// Returns what the first line of an error pins down: its line and column, and the quoted words and the numbers in it.
+/// Returns the fixed parts of an error's first line: its line and column, and the quoted words and the numbers in it.
 /// Its English may change.
 inline std::string pins(const std::string& error) {
     static const std::regex pinned(R"(\d+:\d+|'[^' ]+'|\b\d+(\.\d+)?\b)");

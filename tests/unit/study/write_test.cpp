@@ -1,4 +1,4 @@
-// How studies are written, compared and described.
+// Writing, comparing and describing studies.
 #include <gmock/gmock.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// The live block, drawn on a simulated terminal with rows, a cursor, a scrollback, and lines that are wrapped anew when
-// the width changes.
+// The live block, drawn on a simulated terminal with rows, a cursor, a scrollback, and lines that are wrapped again
+// when the width changes.
 #include <gmock/gmock.h>
 
 #include <algorithm>

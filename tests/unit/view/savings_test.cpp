@@ -1,4 +1,4 @@
-// What stopping saved, as the report tells it: never more than the time that was saved.
+// The reported savings of stopping: never more than the time that was saved.
 #include <gmock/gmock.h>
 
 #include "orchestrator/view/report.hpp"

@@ -75,7 +75,7 @@ TEST_F(Top, SaysHowTheLastSessionEndedAndWhy) {
     EXPECT_THAT(top_.lines()[0], AllOf(HasSubstr("sample  interrupted  "), HasSubstr("2m 05s  stopped by hpo stop")));
     EXPECT_EQ(top_.lines()[0].find("log"), std::string::npos);
 
-    record_.end = SessionEnd::finished;  // what has no room beside the counts has a line of its own
+    record_.end = SessionEnd::finished;  // a text without room beside the counts has a line of its own
     record_.end_reason = "20 trials without a better best (budget.patience)";
     EXPECT_THAT(top_.lines()[0], HasSubstr("sample  finished  "));
     EXPECT_EQ(top_.lines()[1], record_.end_reason);
