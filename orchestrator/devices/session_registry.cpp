@@ -73,6 +73,7 @@ std::string text_of(const SessionReservations& reservations) {
     }
     Json json{{"study", reservations.study}, {"pid", reservations.pid}, {"devices", std::move(devices)}};
     if (!reservations.waits.empty()) json["waits"] = reservations.waits;
+    for (const auto& [trial, end] : reservations.ends) json["ends"].push_back({trial, end});
     return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
@@ -103,6 +104,8 @@ std::optional<SessionReservations> reservations_of(std::string_view text) {
             if (from.contains("limit")) device.limit = natural(from["limit"]);
             reservations.devices.push_back(std::move(device));
         }
+        for (const Json& end : json.value("ends", Json::array()))
+            reservations.ends.emplace(natural(end.at(0)), end.at(1).get<double>());
         return reservations;
     } catch (const Json::exception&) {
         return std::nullopt;

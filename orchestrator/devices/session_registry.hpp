@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,7 @@ struct SessionReservations {
     std::int64_t pid = 0;
     std::vector<DeviceReservation> devices;  ///< the host, then its accelerators in its order
     std::string waits;                       ///< why a trial waits for memory that others use; empty if none does
+    std::map<std::int64_t, double> ends{};   ///< of running trials by number, as a stopping rule predicts them
 };
 
 /// Returns true if more memory or cores are reserved on a device than before, or if the devices are others.

@@ -210,6 +210,16 @@ std::vector<HeldResources> Engine::held_resources() const {
     return all;
 }
 
+std::map<std::int64_t, double> Engine::predicted_ends() const {
+    constexpr std::size_t most = 256;  // a viewer's screen has fewer rows
+    std::map<std::int64_t, double> ends;
+    for (const std::int64_t trial : pool_.running()) {
+        if (ends.size() == most) break;
+        if (const auto end = context_.parts.ledger.predicted_end(trial)) ends.emplace(trial, *end);
+    }
+    return ends;
+}
+
 std::vector<std::string> Engine::waiting_for() const {
     const Ledger& ledger = context_.parts.ledger;
     SessionState state{.ends = context_.closing() ? context_.end_reason : "",

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -67,6 +68,8 @@ class Engine {
     [[nodiscard]] double seconds() const;
     /// Returns the numbers of the trials in training, ascending.
     [[nodiscard]] std::vector<std::int64_t> running() const { return pool_.running(); }
+    /// Returns the ends of trials in training as Ledger::predicted_end() has them, of at most 256 trials.
+    [[nodiscard]] std::map<std::int64_t, double> predicted_ends() const;
     /// Returns the resources of trials in workers and of trials with a pending diagnosis, in the order of their launch.
     [[nodiscard]] std::vector<HeldResources> held_resources() const;
     /// Returns the workers that have sent their hello and have not exited.

@@ -1,6 +1,7 @@
 #include "orchestrator/engine/ledger.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "orchestrator/engine/judgeable.hpp"
 #include "orchestrator/stopping/registry.hpp"
@@ -224,6 +225,16 @@ void Ledger::teach(const TrialRecord& trial) {
     if (!forecast) return proposer_.tell(trial);
     if (!forecast->tells) return proposer_.withhold(trial.number);
     proposer_.tell(trial, forecast->value, forecast->deviation, forecast->repeats);
+}
+
+std::optional<double> Ledger::predicted_end(std::int64_t number) const {
+    const TrialRecord& trial = record_.trial(number);
+    const auto forecast = rules_.forecast(number);
+    if (!forecast || !forecast->tells || !std::isfinite(forecast->value)) return std::nullopt;
+    // A trial whose best step counts ends at what it has reached, or better.
+    const bool reached = study_.objective.at == Objective::At::best && trial.value &&
+                         better(study_.objective.direction, *trial.value, forecast->value);
+    return reached ? *trial.value : forecast->value;
 }
 
 /// Teaches the sampler and the race a configuration by its first trial, whose value is the mean over the seeds. A trial

@@ -154,6 +154,9 @@ class Ledger {
     [[nodiscard]] const std::set<std::int64_t>& queued() const { return queued_; }
     /// Returns the best trial, as best_trial() (standing.hpp) defines it.
     [[nodiscard]] const TrialRecord* best() const;
+    /// Returns the end of an unfinished trial as a stopping rule predicts it from the curve, up to the last step at
+    /// which the rule looked. Nothing if no rule predicts ends, or if curves of this study have not proved predictive.
+    [[nodiscard]] std::optional<double> predicted_end(std::int64_t trial) const;
     /// Returns the number of trials since the last improvement (tries.hpp), for `budget.patience`.
     [[nodiscard]] std::int64_t tried_since_best() const { return tries_.since_best(); }
 

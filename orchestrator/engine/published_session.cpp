@@ -69,14 +69,16 @@ void PublishedSession::settle(const Engine& engine) {
     if (due || !now_) now_ = machine_of(engine, machine_);
     if (std::exchange(locked_, false)) {
         std::vector<DeviceReservation> holds = machine_.to_publish(*now_, engine.held_resources());
-        if (due || has_grown(holds, published_)) publish(std::move(holds), waits_of(engine, machine_));
+        if (due || has_grown(holds, published_))
+            publish(std::move(holds), waits_of(engine, machine_), engine.predicted_ends());
     }
     lock_.reset();
 }
 
-void PublishedSession::publish(std::vector<DeviceReservation> holds, const std::string& waits) {
+void PublishedSession::publish(std::vector<DeviceReservation> holds, const std::string& waits,
+                               std::map<std::int64_t, double> ends) {
     published_ = holds;
-    if (registry_) (void)registry_->publish({study_, getpid(), std::move(holds), waits});
+    if (registry_) (void)registry_->publish({study_, getpid(), std::move(holds), waits, std::move(ends)});
 }
 
 }  // namespace hpo

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,7 +43,8 @@ class PublishedSession {
     /// Releases the registry. Publishes the reservations before if that is due, or if they have grown since they were
     /// published.
     void settle(const Engine& engine);
-    void publish(std::vector<DeviceReservation> holds, const std::string& waits);
+    void publish(std::vector<DeviceReservation> holds, const std::string& waits,
+                 std::map<std::int64_t, double> ends = {});
 
    private:
     boost::asio::io_context& loop_;

@@ -15,6 +15,7 @@ void add_pools(view::Moment& moment, const std::string& study, std::int64_t pid)
     });
     if (session == sessions.end()) return;
     moment.waits = session->waits;
+    moment.ends = session->ends;
     std::map<std::string, int> gpus;  // by machine
     for (const DeviceReservation& device : session->devices) {
         view::Pool pool;

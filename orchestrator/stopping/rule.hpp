@@ -104,7 +104,7 @@ class StoppingRule {
     /// Returns the minimum share of all steps that the rule spends on full trainings.
     [[nodiscard]] virtual double least_full_share() const { return 0; }
 
-    /// Returns the expected end of a trial that the rule has paused, or nothing if the rule makes no forecast for it.
+    /// Returns the expected end of an unfinished trial, or nothing if the rule makes no forecast for it.
     [[nodiscard]] virtual std::optional<Forecast> forecast(std::int64_t trial) const {
         (void)trial;
         return std::nullopt;

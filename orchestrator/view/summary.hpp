@@ -24,6 +24,8 @@ struct Moment {
     bool held = false;             ///< true if a process runs the study now
     std::vector<Pool> pools = {};  ///< of that process, the host first and then its devices; empty if not known
     std::string waits = {};        ///< why a trial waits for other programs, with the numbers; empty if none waits
+    /// The ends of running trials that a stopping rule predicts, by number; absent where it predicts none.
+    std::map<std::int64_t, double> ends = {};
 };
 
 /// Returns the moment for a viewer at `now`, in seconds since the epoch. `held` is true if a process runs the study.

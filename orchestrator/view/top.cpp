@@ -93,6 +93,7 @@ constexpr std::array help_entries{
     HelpEntry{"*", "the best trial, or one of the Pareto front"},
     HelpEntry{"CURVE", "the objective's metric at the steps of the trial"},
     HelpEntry{"by lr", "the best value in each part of its range; higher is better"},
+    HelpEntry{"-> 0.2", "the end of a running trial, as a stopping rule predicts it"},
 };
 
 /// Fills the screen above the last line, and adds that.
@@ -234,9 +235,11 @@ std::string draw_top(const TopInput& input, const TopState& state, Screen screen
         const TrialRecord& trial = *layout.rows[i];
         const bool chosen = !all && i == layout.chosen;
         const bool leads = std::find(best.begin(), best.end(), &trial) != best.end();
-        layout.canvas.add(
-            row_line(trial, layout.columns, leads && !all, !all && trial.number == state.marked, chosen, screen),
-            chosen);
+        const auto end =
+            trial.state == TrialState::running ? input.moment.ends.find(trial.number) : input.moment.ends.end();
+        layout.canvas.add(row_line(trial, layout.columns, leads && !all, !all && trial.number == state.marked, chosen,
+                                   end == input.moment.ends.end() ? std::nullopt : std::optional(end->second), screen),
+                          chosen);
     }
     if (all) return layout.canvas.text();
     if (layout.rows.empty() && layout.page > 0 && !input.record.trials.empty())

@@ -329,7 +329,7 @@ Line head_line(const std::vector<Column>& columns, const TopOrder& order, const 
 }
 
 Line row_line(const TrialRecord& trial, const std::vector<Column>& columns, bool best, bool marked, bool chosen,
-              const Screen& screen) {
+              std::optional<double> predicted_end, const Screen& screen) {
     Line line;
     for (const Column& column : columns) {
         // The number has no cell of its own, since its mark depends on more than the trial.
@@ -345,8 +345,9 @@ Line row_line(const TrialRecord& trial, const std::vector<Column>& columns, bool
         line.add(column.right ? pad_left(cell, column.width, screen) : pad_right(cell, column.width, screen), style);
         line.add(" ");
     }
-    if (reason_width(columns, screen) > 0) line.add(device_or_reason(trial), Style::dim);
-    return line;
+    if (reason_width(columns, screen) == 0) return line;
+    if (predicted_end) line.add("-> " + compact_number(*predicted_end) + "  ");
+    return line.add(device_or_reason(trial), Style::dim);
 }
 
 }  // namespace hpo::view

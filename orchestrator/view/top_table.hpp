@@ -67,8 +67,8 @@ Line head_line(const std::vector<Column>& columns, const TopOrder& order, const 
                const Screen& screen);
 
 /// Draws a trial. Its number has a mark if it is among the best or marked by the user, and another one if it is chosen
-/// and colours are off.
+/// and colours are off. The last column begins with the predicted end, if there is one.
 Line row_line(const TrialRecord& trial, const std::vector<Column>& columns, bool best, bool marked, bool chosen,
-              const Screen& screen);
+              std::optional<double> predicted_end, const Screen& screen);
 
 }  // namespace hpo::view

@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import struct
 import termios
@@ -94,6 +95,27 @@ class Terminal(Case):
         self.assertIn("\x1b[?1049h", seen)
         self.assertIn("\x1b[?1049l", screen.text)
 
+    def test_top_switches_between_studies(self):
+        study = self.study(synthetic(trials=4))
+        self.hpo("run", study)
+        self.hpo("run", study, "--set", "study=second", "--trials", "2")
+        screen = Screen(self.folder, "top", "small", environment={"NO_COLOR": "1"})
+        screen.until("1/4")
+        screen.press("w")
+        screen.until("small  (shown)")
+        self.assertIn("> second", screen.text, "the one changed last first")
+        screen.text = ""
+        screen.press("\r")
+        screen.until("1/2")
+        self.assertIn("second  finished", screen.text)
+        screen.press("w")
+        screen.until("second  (shown)")
+        shutil.rmtree(self.folder / "runs" / "small")
+        screen.text = ""
+        screen.press("j\r")  # it may have been listed before
+        screen.until("1/2")
+        screen.press("q")
+        self.assertEqual(screen.wait(), 0)
 
     def test_top_overwrites_the_whole_screen_after_a_resize(self):
         self.hpo("run", self.study(synthetic(trials=4)))

@@ -55,11 +55,13 @@ TEST_F(SessionRegistryTest, ShowsASessionWhileItLives) {
         EXPECT_THAT(read_sessions(), IsEmpty()) << "nothing is published yet";
         SessionReservations published = reservations("phase1");
         published.waits = "trial 7 needs 3 GiB";
+        published.ends = {{7, 0.25}, {9, -3.0}};
         ASSERT_TRUE(registry->publish(published));
         const auto sessions = read_sessions();
         ASSERT_THAT(sessions, SizeIs(1));
         EXPECT_EQ(sessions[0].study, "phase1");
         EXPECT_EQ(sessions[0].waits, "trial 7 needs 3 GiB");
+        EXPECT_EQ(sessions[0].ends, published.ends);
         EXPECT_EQ(sessions[0].pid, ::getpid());
         ASSERT_THAT(sessions[0].devices, SizeIs(2));
         const DeviceReservation& host = sessions[0].devices[0];

@@ -787,6 +787,34 @@ TEST_F(EngineTest, ATrialThatRepeatsTheBestOneIsPromotedToItsEnd) {
     EXPECT_THAT(promotions_of(study, store, loss), ::testing::Contains("promoted to its end by extrapolation"));
 }
 
+TEST_F(EngineTest, TellsThePredictedEndsOfRunningTrialsOnceCurvesHaveProvedPredictive) {
+    study.budget.trials = 60;
+    study.budget.epochs = 9;
+    study.stopping = {{"extrapolation", {}}};
+    Played play(study, store, 1);
+    play.ready(0);
+    const auto end_of = [](std::int64_t trial) { return static_cast<double>(trial * 37 % 61) / 61; };
+    std::int64_t told = 0;
+    for (AttemptId id = play.asked(0); id.trial != 0; id = play.asked(0)) {
+        auto action = to_worker::Action::go_on;
+        for (std::int64_t step = play.trial(id.trial).steps() + 1; step <= 9 && action == to_worker::Action::go_on;
+             ++step) {
+            action = play.report(0, id, step, end_of(id.trial) + 1 / static_cast<double>(step) - 1.0 / 9);
+            if (action != to_worker::Action::go_on) break;
+            const auto ends = play.engine->predicted_ends();
+            if (id.trial < 8) {
+                EXPECT_TRUE(ends.empty()) << "trial " << id.trial << ": too few curves are known";
+            }
+            if (id.trial < 40 || ends.empty()) continue;
+            ++told;
+            EXPECT_NEAR(ends.at(id.trial), end_of(id.trial), 0.05) << "at step " << step;
+        }
+        play.finish(0, id, action == to_worker::Action::pause ? Outcome::paused : Outcome::complete);
+    }
+    EXPECT_GT(told, 10);
+    EXPECT_TRUE(play.engine->predicted_ends().empty()) << "no trial runs";
+}
+
 TEST_F(BegunTrial, AStudyThatFailsLetsItsWorkersGoAndQueuesTheirTrialsAgain) {
     play.report(0, id, 1, 0.5);
     play.engine->fail("the folder is gone"), play.engine->end_round();

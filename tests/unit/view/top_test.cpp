@@ -103,6 +103,20 @@ TEST_F(Top, SaysHowTheLastSessionEndedAndWhy) {
     EXPECT_THAT(top_.lines()[0], HasSubstr("sample  running  "));
 }
 
+TEST_F(Top, ShowsThePredictedEndOfARunningTrialBeforeItsDevice) {
+    top_.screen.width = 140;
+    record_.trial(15).where = "cpu 3";
+    const auto row = [&](std::int64_t trial) {
+        const auto rows = top_.rows();
+        const auto at = std::find(rows.begin(), rows.end(), trial) - rows.begin();
+        return top_.lines()[static_cast<std::size_t>(4 + at)];
+    };
+    EXPECT_THAT(row(15), AllOf(HasSubstr("cpu 3"), Not(HasSubstr("->"))));
+    top_.moment.ends = {{15, 0.81349}, {12, 0.5}};
+    EXPECT_THAT(row(15), HasSubstr("-> 0.813  cpu 3"));
+    EXPECT_THAT(row(12), Not(HasSubstr("->"))) << "it has ended";
+}
+
 TEST_F(Top, ShowsTheCurveOfTheObjectiveWhateverItIsCalled) {
     study_.objective = {"val_error", Direction::minimize, Objective::At::best};
     StudyRecord record;
