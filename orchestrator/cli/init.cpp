@@ -119,7 +119,7 @@ CommandAction init(CLI::App& app) {
     app.add_option(
         "--target", arguments->target,
         "Tables: the column to predict, or several (A,B), default: one called target, label or the like, else the "
-        "last; NumPy's arrays: the array of targets, or its NPY file");
+        "last; NumPy's arrays: the array of targets in an archive or a folder, or its NPY file beside a single one");
     app.add_option(
         "--format", arguments->format,
         "csv, parquet, series (rows in the order of time), npy, images, idx, text or script; default: by the "

@@ -27,6 +27,7 @@ Result<DataFacts> read_facts(std::string_view text, const std::string& path) {
     facts.rows = json.value("rows", std::int64_t{0});
     facts.test = json.value("test", std::int64_t{0});
     facts.targets = json.value("targets", facts.targets);
+    facts.inputs = json.value("inputs", "");
     facts.sample = json.value("sample", "");
     facts.outputs = json.value("outputs", std::int64_t{0});
     facts.image = json.value("image", false);

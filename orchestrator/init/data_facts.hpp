@@ -36,6 +36,7 @@ struct DataFacts {
     bool target_was_guessed = false;   ///< by likely_target()
     bool trees = false;                ///< the worker can grow boosted trees
     // Of arrays, images and texts:
+    std::string inputs;  ///< name of the array of features, if the study must name it
     std::string sample;  ///< description for users, such as "images of 28 x 28"
     std::int64_t outputs = 0;
     bool image = false;

@@ -299,13 +299,15 @@ FirstStudy study_for_samples(const DataFacts& facts) {
     Lines found{"samples   " + counted(facts.rows, "sample") +
                 (facts.test > 0 ? ", and " + std::to_string(facts.test) + " to test" : "") + ": " + facts.sample};
     if (!text)
-        found.push_back("target    " + std::to_string(facts.outputs) + (facts.classes ? " classes" : " numbers"));
+        found.push_back("target    " + (facts.classes ? std::to_string(facts.outputs) + " classes"
+                                                      : counted(facts.outputs, "number")));
     Parts parts;
     parts.objective = text            ? "{metric: val_loss, direction: minimize}   # nats per byte"
                       : facts.classes ? "{metric: val_accuracy, direction: maximize}"
                                       : "{metric: val_r2, direction: maximize}";
     parts.space = size.batch_line() + optimizer_lines();
     std::string model, data = "format: " + facts.format + ", path: " + quoted(facts.path);
+    if (!facts.inputs.empty()) data += ", inputs: " + quoted(facts.inputs);
     if (!facts.targets.empty()) data += ", labels: " + quoted(facts.targets.front());
     if (text) {
         data += ", window: 64, stride: 16";

@@ -1,6 +1,7 @@
 """hpo init: a first study for data or a script, which hpo check accepts and hpo run searches."""
 import random
 import struct
+import zipfile
 import zlib
 
 from harness import Case
@@ -13,6 +14,13 @@ def png(level, size=8):
     rows = b"".join(b"\0" + bytes([level]) * size for _ in range(size))
     return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", size, size, 8, 0, 0, 0, 0)) +
             chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def npy(kind, shape, values):
+    """Returns the bytes of an NPY file."""
+    head = str({"descr": f"<{kind}4", "fortran_order": False, "shape": shape}).encode()
+    head += b" " * (-(len(head) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head + struct.pack(f"<{len(values)}{kind}", *values)
 
 
 SCRIPT = """\
@@ -38,7 +46,7 @@ class Init(Case):
             lines.append(f"{i},2024-{i % 12 + 1:02d}-03,03.04.2023,{age if i % 50 else ''},{city},{refund},{left}")
         (self.folder / name).write_text("\n".join(lines) + "\n")
 
-    def test_a_table_becomes_a_study_that_beats_the_commonest_class(self):
+    def test_a_table_becomes_a_study_that_beats_the_majority_class(self):
         self.table()
         found = self.hpo("init", "people.csv")
         self.assertIn("people.csv: 400 rows, 7 columns", found)
@@ -94,18 +102,34 @@ class Init(Case):
         self.assertIn('--target: "high" is named twice', self.error)
 
     def test_an_array_and_the_file_of_its_targets(self):
-        def npy(name, kind, shape, values):
-            head = str({"descr": f"<{kind}4", "fortran_order": False, "shape": shape}).encode()
-            head += b" " * (-(len(head) + 11) % 64) + b"\n"
-            (self.folder / name).write_bytes(b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head + struct.pack(f"<{len(values)}{kind}", *values))
-        npy("x.npy", "f", (90, 2), [i % 7 / 7 for i in range(180)])
-        npy("y.npy", "i", (90,), [i % 3 for i in range(90)])
+        (self.folder / "x.npy").write_bytes(npy("f", (90, 2), [i % 7 / 7 for i in range(180)]))
+        (self.folder / "y.npy").write_bytes(npy("i", (90,), [i % 3 for i in range(90)]))
         self.hpo("init", "x.npy", status=1)
         self.assertIn("an NPY file with the targets; --target names it", self.error)
         self.hpo("init", "x.npy", "--target", "z.npy", status=1)
         self.assertIn("--target: no file z.npy", self.error)
         self.assertIn("target    3 classes", self.hpo("init", "x.npy", "--target", "y.npy"))
         self.assertIn("labels: y.npy", (self.folder / "study.yaml").read_text())
+
+    def test_an_archive_and_its_array_of_targets(self):
+        with zipfile.ZipFile(self.folder / "a.npz", "w") as archive:
+            archive.writestr("x.npy", npy("f", (90, 2), [i % 7 / 7 for i in range(180)]))
+            archive.writestr("y.npy", npy("i", (90,), [i % 3 for i in range(90)]))
+            archive.writestr("z.npy", npy("f", (90,), [i % 7 for i in range(90)]))
+        with zipfile.ZipFile(self.folder / "b.npz", "w") as archive:
+            archive.writestr("rain.npy", npy("f", (90, 2), [i % 7 / 7 for i in range(180)]))
+            archive.writestr("flood.npy", npy("f", (90,), [i % 7 for i in range(90)]))
+        self.assertIn("target    3 classes", self.hpo("init", "a.npz", "--target", "y"))
+        self.assertNotIn("labels", (self.folder / "study.yaml").read_text())
+        self.hpo("init", "b.npz", "-o", "no.yaml", status=1)
+        self.assertIn("which arrays of b.npz are the features and the targets? --target names the targets; it has", self.error)
+        self.assertIn("target    1 number", self.hpo("init", "b.npz", "--target", "flood", "--force"))
+        self.assertIn("inputs: rain, labels: flood", (self.folder / "study.yaml").read_text())
+        self.hpo("run", "study.yaml", "--trials", "1", "--set", "budget.epochs=1")
+        for target, problem in (("w", 'a.npz has no array "w"; it has x, y, z'), ("z", "which array of a.npz has the features of")):
+            self.hpo("init", "a.npz", "--target", target, "-o", "no.yaml", status=1)
+            self.assertIn("--target: " + problem, self.error)
+            self.assertFalse((self.folder / "no.yaml").exists())
 
     def test_broken_tables_are_refused_in_words_and_write_nothing(self):
         for content, problem in ((b"", "is empty"), (b"a\n1\n2\n1\n", "no column but the target is left"),

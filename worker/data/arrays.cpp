@@ -295,6 +295,29 @@ std::int64_t ArrayData::columns() const {
                       sample);
 }
 
+Result<std::string> inputs_for(const fs::path& path, std::string_view targets) {
+    const auto places = list_arrays(path);
+    if (!places) return places.error();
+    if (places->size() == 1 && places->front().member.empty() && places->front().file == path) return std::string();
+    const auto has = [&](std::string_view name) {
+        return std::any_of(places->begin(), places->end(), [&](const auto& place) { return place.name == name; });
+    };
+    NameList all, others;
+    for (const ArrayPlace& place : *places) {
+        all.add(place.name);
+        if (place.name != targets) others.add(place.name);
+    }
+    if (!has(targets))
+        return Error{path.string() + " has no array " + quoted_name(std::string(targets)) + "; it has " +
+                     all.line("").substr(2)};
+    for (const ArrayNames& names : usual_names)
+        if (names.targets == targets && has(names.inputs)) return std::string(names.inputs);
+    if (places->size() == 2) return (*places)[places->front().name == targets ? 1 : 0].name;
+    return Error{"which array of " + path.string() + " has the features of " + quoted_name(std::string(targets)) +
+                 (others.empty() ? "? It has no other" : "? It has " + others.line("").substr(2)) +
+                 ": write data.inputs and data.labels in a study (docs/data.md)"};
+}
+
 Result<const ArrayData*> survey_arrays(const DataConfig& config) {
     if (config.path.empty()) return Error{"data.path: needed for format npy: an NPZ or NPY file, or a folder of these"};
     const fs::path path = config.path;

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -63,6 +64,10 @@ struct ArrayData {
 /// Finds the arrays that config.path, config.inputs and config.labels tell, and reads their headers and the targets,
 /// unless the last ones are the same, unchanged. Errors name the key, or the file and the place in it.
 Result<const ArrayData*> survey_arrays(const DataConfig& config);
+
+/// Returns the name of the array of features that belongs to the targets `targets` of an archive or a folder: by their
+/// usual names, otherwise the only other array. Returns an empty name for a single NPY file. An Error lists the arrays.
+Result<std::string> inputs_for(const std::filesystem::path& path, std::string_view targets);
 
 /// Of the rows of the training arrays, those that test: none where there are arrays for that.
 std::int64_t test_rows_of(const DataConfig& config, const ArrayData& data);

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "worker/data/arrays.hpp"
 #include "worker/data/csv_columns.hpp"
 #include "worker/data/data_text.hpp"
 #include "worker/data/dataset.hpp"
@@ -153,6 +154,31 @@ Result<Json> table_facts(const std::string& format, const std::filesystem::path&
     return json;
 }
 
+/// Names the arrays of which `target` has the targets. Those that a study finds by itself, with arrays for testing, are
+/// not named.
+Result<void> name_arrays(DataConfig& config, const std::string& target) {
+    if (target.empty()) return {};
+    const auto inputs = inputs_for(config.path, target);
+    if (!inputs) return Error{"--target: " + inputs.error().message};
+    if (!inputs->empty())
+        if (const auto found = survey_arrays(config);
+            found && (*found)->train.targets.name == target && (*found)->train.inputs.name == *inputs)
+            return {};
+    config.inputs = *inputs;
+    config.labels = target;
+    return {};
+}
+
+/// Names --target, where the error of a study names a key.
+Error in_words_of_init(const Error& error, const std::string& target) {
+    constexpr std::string_view key = "data.labels: ", both = "Say so by data.inputs and data.labels";
+    std::string why = error.message;
+    if (const auto at = why.find(both); at != std::string::npos)
+        return {why.replace(at, both.size(), "--target names the targets")};
+    if (!why.starts_with(key)) return error;
+    return {target.empty() ? why + "; --target names it" : "--target: " + why.substr(key.size())};
+}
+
 }  // namespace
 
 Result<Json> data_facts(const std::string& format, const std::filesystem::path& path, const std::string& target) {
@@ -162,17 +188,14 @@ Result<Json> data_facts(const std::string& format, const std::filesystem::path& 
     config.format = format;
     config.path = path.string();
     if (format == "text") config.window = 64, config.stride = 16;
-    if (format == "npy") config.labels = target;
+    if (format == "npy")
+        if (auto named = name_arrays(config, target); !named) return named.error();
     const auto shape = describe_data(config);
-    if (!shape) {
-        constexpr std::string_view key = "data.labels: ";
-        const std::string& why = shape.error().message;
-        if (format != "npy" || !why.starts_with(key)) return shape.error();
-        return Error{target.empty() ? why + "; --target names it" : "--target: " + why.substr(key.size())};
-    }
+    if (!shape) return format == "npy" ? in_words_of_init(shape.error(), target) : shape.error();
     const Task task = shape->task;
     return Json{{"format", format},
-                {"targets", format == "npy" && !target.empty() ? Json{target} : Json::array()},
+                {"inputs", config.inputs},
+                {"targets", format == "npy" && !config.labels.empty() ? Json{config.labels} : Json::array()},
                 {"rows", shape->train},
                 {"test", shape->test},
                 {"sample", sample_text(shape->sample)},
