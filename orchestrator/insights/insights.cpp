@@ -87,6 +87,9 @@ std::vector<std::string> labelled_lines(const std::string& label, const std::str
 }
 
 std::string limit_of_machine(const StudySnapshot& snapshot) {
+    // Programs that failed before their first value hardly loaded the machine.
+    const auto has_value = [](const TrialRecord& trial) { return trial.value.has_value(); };
+    if (std::ranges::none_of(snapshot.record.trials, has_value)) return {};
     // Several hosts are not sampled.
     if (std::ranges::any_of(snapshot.record.trials,
                             [](const TrialRecord& trial) { return !trial.allocation->host.empty(); }))
@@ -96,7 +99,7 @@ std::string limit_of_machine(const StudySnapshot& snapshot) {
     const TelemetrySummary summary = summarise(*rows);
     if (!enough_for_a_verdict(summary)) return {};
     const bool native = snapshot.study.native();
-    return verdict(summary, {.cores = read_host().cores, .one_core_a_trial = native}).front();
+    return verdict(summary, {.cores = read_host().cores, .within_cores = native}).front();
 }
 
 namespace {
@@ -144,10 +147,6 @@ Insights insights_at_once(StudySnapshot& snapshot) {
 
 std::vector<std::string> insights_of(StudySnapshot& snapshot) {
     std::vector<std::string> lines = importance_lines(snapshot);
-    const auto& trials = snapshot.record.trials;
-    // Programs that failed before their first step did not load the machine.
-    if (std::none_of(trials.begin(), trials.end(), [](const TrialRecord& trial) { return trial.trained > 0; }))
-        return lines;
     for (std::string& line : machine_lines(snapshot)) lines.push_back(std::move(line));
     return lines;
 }

@@ -36,7 +36,7 @@ class Judge {
         impossible_readings();
         for (const std::string& gpu : gpus) judge_gpu(gpu);
         judge_host(!gpus.empty());
-        if (sentences_.empty()) add("Nothing is at its limit: the machine has room for more trials at once.");
+        if (sentences_.empty()) nothing_at_its_limit();
         return sentences_;
     }
 
@@ -49,6 +49,14 @@ class Judge {
         return found ? found->average : 0;
     }
     void add(std::string sentence) { sentences_.push_back(std::move(sentence)); }
+
+    void nothing_at_its_limit() {
+        const auto utilization = of("host", Quantity::utilization);
+        add("Nothing that was measured is at its limit" +
+            (utilization
+                 ? ": the CPU is busy " + value_text(Quantity::utilization, utilization->average) + " of the time."
+                 : "."));
+    }
 
     void impossible_readings() {
         for (const auto& [channel, figures] : summary_) {
@@ -125,13 +133,18 @@ class Judge {
             add(name + " did nothing: its utilization was " + measured + ", and no other reading shows work.");
     }
 
+    /// The kernel counts the waiting of all processes together, and hpo itself waits for the disk to store results.
+    [[nodiscard]] static std::string some_wait_for_io(double io) {
+        return "some process waited for I/O in " + value_text(Quantity::io_pressure, io) +
+               " of the time, hpo's own storing included.";
+    }
+
     /// Explains from the host's readings why a GPU has too little to do.
     [[nodiscard]] std::string why_it_waits() const {
         const double io = average("host", Quantity::io_pressure), host = average("host", Quantity::utilization);
         const auto cores = of("program", Quantity::cores);
         if (io > io_bound)
-            return "it waits for data. Processes waited for I/O in " + value_text(Quantity::io_pressure, io) +
-                   " of the time; keep the data in memory or on a faster disk.";
+            return some_wait_for_io(io) + " If it waits for its data, keep them in memory or on a faster disk.";
         if (host > busy)
             return "it waits for the CPU, which was busy " + value_text(Quantity::utilization, host) +
                    " of the time; prepare data once instead of in each epoch, or on the GPU.";
@@ -166,9 +179,10 @@ class Judge {
         else if (utilization->average >= busy && others > context_.cores / 4)
             add("The CPU is busy (" + used + ") also with other programs: " + own_text + ", others " +
                 value_text(Quantity::cores, others) + ".");
-        else if (utilization->average >= busy && waiting > cpu_contention && context_.one_core_a_trial)
+        else if (utilization->average >= busy && waiting > cpu_contention && context_.within_cores)
             add("The CPU is busy (" + used + ") also with other programs: processes waited for it in " +
-                value_text(Quantity::cpu_pressure, waiting) + " of the time, and the trials take one core each.");
+                value_text(Quantity::cpu_pressure, waiting) +
+                " of the time, and the trials take no more cores than there are.");
         else if (utilization->average >= busy && waiting > cpu_contention)
             add("The CPU is busy (" + used + ") and processes waited for it in " +
                 value_text(Quantity::cpu_pressure, waiting) +
@@ -176,16 +190,16 @@ class Judge {
         else if (utilization->average >= busy)
             add("The CPU is used fully (" + used + ").");
         else if (io > io_bound)
-            add("The CPU is busy " + used + " of the time only, and processes waited for I/O in " +
-                value_text(Quantity::io_pressure, io) + " of the time: the disk is the limit.");
+            add("The CPU is busy " + used + " of the time, and " + some_wait_for_io(io) +
+                " If trials wait for their data, keep them in memory or on a faster disk.");
         else if (cores && cores->median > 0.85 && cores->median < 1.3 && context_.cores > 1.5)
             add("The program uses one of " + with_digits(context_.cores, 3) + " CPU cores (" +
                 value_text(Quantity::cores, cores->median) +
                 "). Run several trials at once, or let its libraries use more threads.");
         else if (utilization->average < poorly_used)
-            add("The CPU is busy " + used +
-                " of the time, and processes do not wait for I/O: the program sleeps or waits for others, or there is "
-                "room for more trials at once.");
+            add("The CPU is busy " + used + " of the time" +
+                (of("host", Quantity::io_pressure) ? ", and processes hardly wait for I/O" : "") +
+                ": the program sleeps or waits for others, or there is room for more trials at once.");
     }
 
     const TelemetrySummary& summary_;

@@ -15,7 +15,7 @@ struct VerdictContext {
     /// Power limits of devices in watts, by source ("gpu 0"). Devices without a known limit are absent.
     std::map<std::string, double> power_limits{};
     /// True for the native worker, whose trials use no more cores than there are.
-    bool one_core_a_trial = false;
+    bool within_cores = false;
 };
 
 /// Returns sentences, the most important first, each with the figures that support it. If there are fewer samples than

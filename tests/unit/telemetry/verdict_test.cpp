@@ -44,7 +44,7 @@ TEST(Verdict, AnIdleGpuBesideABusyCpuWaitsForData) {
     EXPECT_THAT(verdict(steady({gpu(Quantity::utilization, 30), host(Quantity::utilization, 20),
                                 host(Quantity::io_pressure, 55)}),
                         {.cores = 8}),
-                ElementsAre(HasSubstr("waits for data. Processes waited for I/O in 55 %")));
+                ElementsAre(HasSubstr("some process waited for I/O in 55 %")));
 }
 
 TEST(Verdict, UtilizationOfZeroIsContradictedByPowerThatRose) {
@@ -112,8 +112,26 @@ TEST(Verdict, OtherProgramsThatTakeManyOfTheCoresAreNamedBeforeTheTrialsOwnThrea
 
 TEST(Verdict, ThreadsThatWaitBesideNativeTrialsAreThoseOfOtherPrograms) {
     const auto advice = verdict(steady({host(Quantity::utilization, 99), host(Quantity::cpu_pressure, 80)}),
-                                {.cores = 2, .one_core_a_trial = true});
+                                {.cores = 2, .within_cores = true});
     EXPECT_THAT(advice, ElementsAre(AllOf(HasSubstr("with other programs"), Not(HasSubstr("fewer")))));
+}
+
+TEST(Verdict, WaitingForTheDiskIsNotBlamedOnTheTrialsSinceHpoStoresResultsThere) {
+    const auto said = verdict(steady({host(Quantity::utilization, 62), host(Quantity::io_pressure, 27)}), {.cores = 2});
+    EXPECT_THAT(said, ElementsAre(AllOf(HasSubstr("waited for I/O in 27 % of the time, hpo's own storing included"),
+                                        HasSubstr("If trials wait for their data"), Not(HasSubstr("limit")))));
+}
+
+TEST(Verdict, SaysOfIoOnlyWhatWasMeasured) {
+    EXPECT_THAT(verdict(steady({host(Quantity::utilization, 20), host(Quantity::io_pressure, 3)}), {.cores = 2}),
+                ElementsAre(HasSubstr("hardly wait for I/O: the program sleeps or waits for others")));
+    EXPECT_THAT(verdict(steady({host(Quantity::utilization, 20)}), {.cores = 2}),
+                ElementsAre(AllOf(HasSubstr("busy 20 % of the time: the program sleeps"), Not(HasSubstr("I/O")))));
+}
+
+TEST(Verdict, AWellUsedCpuIsNoRoomForMoreTrials) {
+    EXPECT_THAT(verdict(steady({host(Quantity::utilization, 85)}), {.cores = 2}),
+                ElementsAre("Nothing that was measured is at its limit: the CPU is busy 85 % of the time."));
 }
 
 TEST(Verdict, AProgramOnOneOfManyCoresCouldRunSeveralTimes) {
