@@ -78,7 +78,7 @@ std::string score_text(const Metrics& values) {
     }
     if (baseline.empty()) return model + '\n';
     const bool classes = values.contains("baseline_accuracy");
-    return model + "\nalways predicting the " + (classes ? "commonest class" : "mean") + " would score " + baseline +
+    return model + "\nalways predicting the " + (classes ? "majority class" : "mean") + " would score " + baseline +
            '\n';
 }
 

@@ -27,7 +27,7 @@ worker: {data: {format: csv, path: table.csv, target: y}, model: {type: mlp, hid
 budget: {epochs: 1, trials: 1}
 """)
         self.assertRegex(self.hpo("train", "study.yaml"),
-                         r"test_accuracy .*\nalways predicting the commonest class would score accuracy 0\.\d+\nweights in")
+                         r"test_accuracy .*\nalways predicting the majority class would score accuracy 0\.\d+\nweights in")
 
     def test_hpo_train_writes_a_model_card_and_replaces_none(self):
         self.table(400)

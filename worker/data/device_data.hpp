@@ -41,7 +41,7 @@ struct FoldFacts {
     double validation_variance = 0;
     double test_variance = 0;
     /// Of the test samples, the score of a prediction that is always the same: for classes and labels the accuracy of
-    /// the commonest class, or for each label of the commoner answer, of the training split; for numbers the mean
+    /// the majority class, or for each label of the majority answer, of the training split; for numbers the mean
     /// squared and absolute errors of the training split's mean, as the samples have them.
     struct Baseline {
         double accuracy = 0, squared = 0, absolute = 0;

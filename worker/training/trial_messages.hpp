@@ -25,7 +25,7 @@ std::string configuration_line(const to_worker::Run& run, const Configuration& c
 /// The metrics of an evaluation by the names that tasks.hpp gives them; on the samples to validate (Part::train) or to
 /// test, whose names begin with test_ in place of val_.
 Metrics task_metrics(Task task, const Evaluation& evaluation, const DeviceData& data, Part part, int fold = 0);
-/// The test score of always predicting the commonest class, the commoner answer for each label, or the mean, each of
+/// The test score of always predicting the majority class, the majority answer of each label, or the mean, each of
 /// the training split: baseline_accuracy, or baseline_mse and baseline_mae.
 Metrics baseline_metrics(Task task, const DeviceData& data, int fold);
 /// The means of at least two folds' metrics, and for each metric NAME its standard error NAME_se: the deviation between
