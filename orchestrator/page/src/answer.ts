@@ -1,4 +1,5 @@
 // The answer: the best trial and how certain it is, what matters, what stopping saved, and what to do next.
+import { drawnFrom } from "./basis.ts";
 import { copyButton, copyable, h, section } from "./dom.ts";
 import { exact, percent, plural, short } from "./format.ts";
 import type { Study } from "./study.ts";
@@ -41,14 +42,15 @@ export function answerSection(study: Study): HTMLElement {
         fact("At a bound", `${bound.parameter}: ${bound.trials} of the best ${bound.of} lie at its ${bound.end === "high" ? "upper" : "lower"} end, ${String(bound.value)}`);
     const stopping = answer.stopping.trim();
     if (stopping) fact("Stopping", ...stopping.split("\n").map((line) => h("div", {}, line.trim())));
+    const drawn = drawnFrom(importance.drawn_from);
     for (const { rule, agreement, cost } of importance.stopping) {
         const lines: string[] = [];
-        if (agreement) lines.push(`${rule}: of two of the ${agreement.trials} trials trained to their end, the one ahead at ${answer.step} ${agreement.step} ended ahead in ${percent(agreement.share)} (50 % is chance).`);
+        if (agreement) lines.push(`${rule}: of two of the ${agreement.trials} trials trained to their end${drawn}, the one ahead at ${answer.step} ${agreement.step} ended ahead in ${percent(agreement.share)} (50 % is chance).`);
         if (cost)
             lines.push(
                 cost.about > 0
                     ? `${rule} has cost about ${short(cost.about)} of ${study.metric}: trial ${cost.nearest} might have ended that much better than the best. An estimate, no bound.`
-                    : `${rule} has probably cost nothing: none of the ${cost.trials} trials that it stopped was predicted to end better than the best.`,
+                    : `${rule}: of the ${plural(cost.trials, "trial")} that it stopped${drawn}, none is predicted to end better than the best, but some may have.`,
             );
         if (lines.length > 0) fact("Was it right to stop?", ...lines.map((line) => h("div", {}, line)));
     }
