@@ -37,8 +37,8 @@ bool has_cuda_device(const MachineReading& machine);
 nlohmann::ordered_json worker_json(const char* option);
 
 struct LibraryProblem {
-    std::string library;  ///< the consequence for the native worker if it is missing
-    std::string follows;  ///< what the native worker does without it
+    std::string library;  ///< cuda, nvrtc, nvrtc_builtins or cublas
+    std::string follows;  ///< the consequence for the native worker
     std::string problem;  ///< why it cannot be used
 };
 

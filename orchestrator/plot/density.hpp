@@ -36,10 +36,10 @@ class Density {
     std::int64_t paths_ = 0;
 };
 
-/// Returns where points lie in a panel: from (0, 0), its bottom left, to (1, 1) for those inside.
+/// Returns the positions of points in a panel: from (0, 0), its bottom left, to (1, 1) for points inside.
 std::vector<Point> placed(const Panel& panel, const std::vector<Point>& points);
 
-/// Returns the positions of points in a panel: from (0, 0), its bottom left, to (1, 1) for points inside.
+/// Returns the number of a panel's marks, and of its paths, that are not those of the best trials.
 std::size_t marks_of_others(const Panel& panel);
 std::size_t paths_of_others(const Panel& panel);
 

@@ -23,8 +23,8 @@ struct PackingQuestion {
     std::vector<Trial> trials;             ///< in starting order; the list is repeated up to `budget_trials`
     bool on_device = false;                ///< true if every trial needs an accelerator
     std::int64_t workers = 1;              ///< maximum number of workers at once
-    std::int64_t slots = 1;                ///< true if the worker has more, which are used if they are found to pay
-    bool slots_by_default = false;         ///< true if the worker has more, which are used if that is found to pay
+    std::int64_t slots = 1;                ///< trials with one fusion key that a worker trains side by side
+    bool slots_by_default = false;         ///< true if the worker has more, which are used if they are found to pay
     std::optional<std::int64_t> parallel;  ///< maximum number of trials at once; absent: as many as fit
     bool parallel_by_default = false;      ///< true if hpo chose `parallel` and the study does not set it
     std::size_t devices = 1;               ///< accelerators that each trial needs at once

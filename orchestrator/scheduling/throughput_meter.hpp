@@ -23,7 +23,7 @@ struct MeteredTrial {
 /// worker. A change of both at the same time is ignored.
 struct MeteredChanges {
     std::vector<RateChange> workers, fused;
-    std::int64_t ended = 0;  ///< with this report the rates of all trials are known
+    std::int64_t ended = 0;  ///< trials that do not run any more
     bool measured = false;   ///< with this report the rates of all trials are known
     [[nodiscard]] bool empty() const { return workers.empty() && fused.empty(); }
 };

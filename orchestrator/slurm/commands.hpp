@@ -11,10 +11,10 @@
 namespace hpo::slurm {
 
 struct Answer {
-    std::optional<int> status;  ///< exit status; absent: it hung and was killed, a signal ended it, or it is missing
-    bool missing = false;       ///< the command was killed at the limit
-    bool hung = false;          ///< it was killed at the limit
-    Seconds limit{0};           ///< of the time that it had
+    std::optional<int> status;  ///< exit status; absent: hung and killed, ended by a signal, or missing
+    bool missing = false;       ///< there is no such program on PATH
+    bool hung = false;          ///< the command was killed at the limit
+    Seconds limit{0};           ///< of its time
     std::string out, error;     ///< at most a few MiB of each
 };
 

@@ -97,8 +97,8 @@ struct Split {
 struct SplitSizes {
     std::int64_t train = 0, validation = 0;  ///< with folds of different sizes: of the largest fold
     int folds = 1;
-    // of the smallest fold
-    std::int64_t least_train = 0;  ///< of the smallest one
+    // Only for folds of different sizes:
+    std::int64_t least_train = 0;  ///< of the smallest fold
     std::int64_t mean_train = 0;   ///< over the folds
     friend bool operator==(const SplitSizes&, const SplitSizes&) = default;
 

@@ -30,9 +30,9 @@ struct Tuning {
 
 /// Seconds on a device; nothing where its memory or the time for measuring does not suffice.
 struct TuningTimes {
-    /// Time of an update as above with the usual widths, whose weights are updated in the backward pass.
+    /// Time of an update of several trials with this batch size and these hidden widths, side by side.
     std::function<std::optional<double>(std::int64_t batch, std::int64_t width)> update;
-    /// Of an update as above with the usual widths, whose weights are updated in the backward pass.
+    /// Time of an update as above with the usual widths, whose weights are updated in the backward pass.
     std::function<std::optional<double>(std::int64_t batch)> update_in_backward;
     /// Time of a convolution that works on parts of `bytes` bytes.
     std::function<std::optional<double>(std::int64_t part_bytes)> convolution;

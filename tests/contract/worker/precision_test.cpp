@@ -205,7 +205,7 @@ TEST_F(PrecisionOf, TrialsOfOneBucketShareAChoice) {
                 Not(HasSubstr("precision auto")));
     EXPECT_THAT(log_of({{"batch_size", std::int64_t{96}}}), HasSubstr("precision auto"));
     EXPECT_EQ(kept(), 2U);
-    // The time of an update does not depend on the first two keys; it does on the third.
+    // The time of an update does not depend on eval_every and subset; it does on accumulation.
     EXPECT_THAT(log_of({{"batch_size", std::int64_t{40}}, {"eval_every", std::int64_t{3}}, {"subset", 500.0}}),
                 Not(HasSubstr("precision auto")));
     EXPECT_THAT(log_of({{"batch_size", std::int64_t{40}}, {"accumulation", std::int64_t{2}}}),

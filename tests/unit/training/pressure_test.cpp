@@ -57,7 +57,7 @@ TEST(MemoryPressure, BetweenTheTwoItStays) {
     EXPECT_EQ(changes(sizes(pressure, 500, [](auto) { return 0.8; })), 0);
 }
 
-/// With use by others and by the own samples, the micro-batch comes to rest, for all shares.
+/// Other programs and the worker's samples use memory: the micro-batch comes to rest for all shares.
 TEST(MemoryPressure, ComesToRestUnderSteadyUseOfOthers) {
     for (const std::int64_t most : {1, 2, 3, 4, 7, 32, 256, 4096})
         for (const double others : {0.0, 0.3, 0.6, 0.8, 0.88, 0.95})
