@@ -14,7 +14,7 @@ static_assert(std::atomic<int>::is_always_lock_free);
 /// True once a batch system has said that it will soon end this process (orchestrator/slurm/allocation.hpp).
 inline std::atomic<bool> limit_is_near{false};
 
-/// Why a session has ended then.
+/// The reason of a session's end near the time limit.
 inline constexpr const char* limit_reason = "the time limit of the job is near";
 
 /// Returns the exit status of a program that this signal has ended.

@@ -98,7 +98,7 @@ struct Resources {
     std::vector<std::string> devices;    ///< UUIDs, or numbers of `hpo devices`; empty: all
     std::vector<std::string> hosts;      ///< of its trials, as ssh takes them; empty: this machine, or its allocation
     SlurmJob slurm;                      ///< read by `hpo run --on slurm` alone
-    std::optional<std::int64_t> memory;  ///< host bytes to reserve at most; absent: what is available less a margin
+    std::optional<std::int64_t> memory;  ///< host bytes to reserve at most; absent: the available bytes less a margin
     /// Bytes to reserve at most on each of `devices`, or a single number for all of them. Empty: all but `gpu_reserve`.
     std::vector<std::int64_t> gpu_memory;
     double gpu_reserve = 0.10;  ///< fraction of each device's memory that is kept free

@@ -445,7 +445,8 @@ auto decode(std::string_view line, Convert&& convert) -> Result<decltype(convert
 }
 }  // namespace detail
 
-/// Decodes a line without its newline. The Error says what is missing or wrong and quotes at most 60 bytes of the line.
+/// Decodes a line without its newline. The Error names the missing or wrong part and quotes at most 60 bytes of the
+/// line.
 inline Result<WorkerMessage> decode_worker(std::string_view line) { return detail::decode(line, worker_message); }
 inline Result<OrchestratorMessage> decode_orchestrator(std::string_view line) {
     return detail::decode(line, orchestrator_message);
