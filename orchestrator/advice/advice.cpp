@@ -136,7 +136,7 @@ class Adviser {
                 " of that rate.");
     }
 
-    /// Without a calibration: if larger batches were measured to be faster, each update has a cost of its own.
+    /// Judges without a calibration: if larger batches were measured to be faster, each update has a cost of its own.
     void judge_by_batches(double step) {
         for (const TrainingOption& option : facts_.options)
             if (option.measured && option.batch_size > facts_.options.front().batch_size &&
@@ -165,7 +165,7 @@ class Adviser {
         return predicted->seconds() * faster + rest * option.work.updates;
     }
 
-    /// Of each group the option that is worth most; of nearly equal ones the first, which changes least.
+    /// Chooses for each group the option with the largest gain; of nearly equal ones the first, which changes least.
     void compare_options(double step, const std::optional<StepTime>& now) {
         constexpr double nearly = 0.8;  // a larger batch also changes how a trial learns
         std::map<std::string, Change> best;
@@ -257,7 +257,7 @@ class Adviser {
         const auto own = average({"trials", Quantity::cores});
         const bool asks_too_much =
             facts_.threads && static_cast<double>(*facts_.threads * facts_.at_once) > facts_.cores;
-        // Trials that use few of the cores wait for other programs, whatever number of threads they have.
+        // Trials that use few of the cores wait for other programs, with any number of threads.
         const bool contention =
             *used >= busy_host && waiting.value_or(0) >= contended && (!own || *own > facts_.cores / 4);
         if (own) {

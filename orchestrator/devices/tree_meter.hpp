@@ -23,11 +23,11 @@ struct TreeReading {
     std::optional<std::int64_t> bytes;    ///< absent if no share of several processes was read yet
 };
 
-/// Not thread-safe.
+/// Meters the memory of process trees, within a budget of time. Not thread-safe.
 class TreeMeter {
    public:
-    /// `clock` measures the budget. It should be the thread's CPU time, so that load on the machine does not
-    /// use the budget up.
+    /// `clock` measures the budget. It should be the thread's CPU time, so that load on the machine does not use the
+    /// budget up.
     explicit TreeMeter(const Clock& clock, std::filesystem::path root = "/") : clock_(clock), root_(std::move(root)) {}
 
     /// Reads /proc once for all trees. Then reads shares, first of processes without one, then the oldest ones, until

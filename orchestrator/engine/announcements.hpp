@@ -8,7 +8,8 @@
 
 namespace hpo {
 
-/// Not thread-safe. Results are counted as the store counts them (store.hpp).
+/// Holds announcements back until the results that they rest on are on the disk. Results are counted as the store
+/// counts them (store.hpp). Not thread-safe.
 class Announcements {
    public:
     /// Queues an announcement behind the first `results` results. Calls it at once if they are all on the disk.

@@ -29,8 +29,9 @@ namespace hpo {
 /// gets one at step `epochs`.
 Report final_step(const TrialRecord& trial, const Metrics& values, std::int64_t epochs);
 
-/// Not thread-safe. A method that changes the ledger throws StoreFailed if the store fails, and then has changed
-/// nothing. Reports that waited to be stored keep waiting; commit() describes its own failure.
+/// The stored events of a study, with the sampler and the rules that learn from them. Not thread-safe. A method that
+/// changes the ledger throws StoreFailed if the store fails, and then has changed nothing. Reports that waited to be
+/// stored keep waiting; commit() describes its own failure.
 class Ledger {
    public:
     /// `store` outlives the ledger. The proposer and the rules are new ones, made from the same study.

@@ -81,7 +81,7 @@ bool TrialStarts::look_further(const PlacementDecision& decision) {
 
 // ---- Facts for placement.
 
-/// Of several hosts, some may not answer at the moment.
+/// Tells the pool for each worker whether its host answers at the moment, where there are several hosts.
 void TrialStarts::find_unreachable() {
     if (!has_reading_ || reading_.hosts.size() < 2) return;
     const Machine now = uses_.machine.devices();

@@ -72,7 +72,8 @@ using Event = std::variant<Ready, Received, MalformedLines, Notice, Exited, Laun
 /// again.
 using ExecutionListener = std::function<void(WorkerIndex, const execution::Event&)>;
 
-/// Not thread-safe: all calls come from the event loop's thread. The destructor kills all workers at once.
+/// Starts workers and carries messages. Not thread-safe: all calls come from the event loop's thread. The destructor
+/// kills all workers at once.
 class Executor {
    public:
     virtual ~Executor() = default;

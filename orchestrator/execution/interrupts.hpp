@@ -14,7 +14,7 @@ void heed_interrupts();
 
 class Interrupts {
    public:
-    /// From now until destruction the loop calls `on_signal` for each signal; the first one is also stored in
+    /// Makes the loop call `on_signal` for each signal until destruction; the first one is also stored in
     /// `interrupted_by` (hpo/interrupted.hpp). After a second signal other than SIGHUP the process has `leave_within`
     /// to end by itself; then it exits at once with the status of the first: events are stored already, and supervisors
     /// kill their workers. A SIGHUP that was ignored at the start (nohup) stays ignored. A process has at most one

@@ -19,8 +19,8 @@ struct Range {
     bool whole = false;             ///< restricts the range to integers, or writes multiples of `quantum` as integers
 };
 
-/// Adds a dimension, with remarks under "space.NAME" about what is lost. Returns an empty text on success, or why the
-/// range is not possible.
+/// Adds a dimension, with remarks under "space.NAME" about lost properties. Returns an empty text on success, or why
+/// the range is not possible.
 std::string add_range(StudyBuilder& builder, const std::string& name, Range range, const study::Location& location);
 
 /// Adds a range whose values are its low and what lies whole steps above it. Returns the same as add_range().

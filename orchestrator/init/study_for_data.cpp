@@ -54,7 +54,7 @@ bool is_number(const std::string& text) {
     return read.ec == std::errc{} && read.ptr == text.data() + text.size();
 }
 
-/// Why a column can be no feature; empty if it can.
+/// Returns why a column cannot be a feature; empty if it can.
 std::string reason_to_leave_out(const ColumnFacts& column, std::int64_t rows) {
     if (column.kind == "dates") return "dates";
     if (column.kind == "unreadable") return "of a type that is not read";

@@ -107,7 +107,7 @@ class Commands {
    public:
     Commands(std::string command, std::string log) : command_(std::move(command)), log_(std::move(log)) {}
 
-    /// Of those that wait, only the latest of each event is worth a command.
+    /// Queues facts for a command. They replace waiting facts of the same event.
     void add(Facts facts) {
         std::erase_if(waiting_, [&](const Facts& one) { return one["event"] == facts["event"]; });
         waiting_.push_back(std::move(facts));

@@ -3,7 +3,7 @@
 //
 // Points are drawn uniformly from it. Where a good share of the cube is allowed, draws of the cube are rejected until
 // one is. Where little is, a draw starts from one of the allowed points that were found at the beginning and moves
-// along the coordinates in turn, each time to a uniform point of what is allowed there (Neal: "Slice sampling", Annals
+// along the coordinates in turn, each time to a uniform point of the allowed part there (Neal: "Slice sampling", Annals
 // of Statistics 2003: shrinking an interval around a point of the slice keeps the uniform distribution). Its cost does
 // not depend on the share.
 #pragma once

@@ -45,7 +45,7 @@ class BackgroundProposer {
     void drop();
 
     /// Returns true if the event loop can wait for a proposal: the sampler takes microseconds for any number of trials,
-    /// or the last proposals took less than a millisecond each, which is about what the change of threads costs.
+    /// or the last proposals took less than a millisecond each, which is about the cost of the change of threads.
     /// Returns false during a computation.
     [[nodiscard]] bool quick() const {
         return computing_ == 0 && (proposer_.quick() || short_ones_ >= short_ones_needed);

@@ -20,9 +20,9 @@ struct TrialNeeds {
     std::int64_t trial = 0;
     Footprint footprint;      ///< margin included
     std::size_t devices = 0;  ///< accelerators at once, its device bytes on each; 0: computes on the host
-    /// Its footprint is a guess: it starts only where nothing else runs, and keeps others away. On an accelerator that
-    /// means this device: several may hold one such trial each. On the host, and on a unified device, whose pool the
-    /// host's memory is, it means the whole machine, since all trials draw on it.
+    /// True if the footprint is a guess: the trial starts only where nothing else runs, and keeps others away. On an
+    /// accelerator this holds for the device: several may hold one such trial each. On the host, and on a unified
+    /// device, whose pool the host's memory is, it holds for the whole machine, since all trials draw on it.
     bool alone = false;
     Footprint colocated{0, 0, 0};  ///< in a worker that runs already and trains others of its fusion key
     std::string fusion_key{};      ///< empty: joins no other trials

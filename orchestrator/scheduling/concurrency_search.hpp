@@ -18,10 +18,10 @@ struct FoundConcurrency {
 };
 
 /// Starts from a number and tries more trials at once while the total work rises, and fewer where the last ones add
-/// next to nothing. "Rises" means that each additional trial adds at least a seventh of what the trials before it
-/// achieve on average, in at least two observations and by more than twice their error. An estimate below that, or one
-/// that twelve observations leave open, is no rise. Fewer trials at once are preferred at an equal total, since
-/// samplers and rules then know more before the next trial starts, and less memory is used.
+/// next to nothing. "Rises" means that each additional trial adds at least a seventh of the average work of the trials
+/// before it, in at least two observations and by more than twice their error. An estimate below that, or one that
+/// twelve observations leave open, is no rise. Fewer trials at once are preferred at an equal total, since samplers and
+/// rules then know more before the next trial starts, and less memory is used.
 class ConcurrencySearch {
    public:
     /// `start` and `most` are at least 1. A remembered number replaces `start`, and its changes count as one

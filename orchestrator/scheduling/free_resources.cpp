@@ -64,7 +64,8 @@ FreeResources::Key FreeResources::host_key(int host) const {
     return {memory.trials, memory.bytes, host};
 }
 
-/// Its devices must be in their order while it is put in, and still as they were while it is taken out.
+/// Adds a host to the index, or removes it. Its devices must be in their order when it is added, and unchanged when it
+/// is removed.
 void FreeResources::index_host(int host, bool in) {
     const HostPool& one = hosts_[std::size_t(host)];
     if (!one.memory.is_open()) return;

@@ -138,7 +138,7 @@ double MemoryFit::Law::spread(const Row& row) const {
     return std::sqrt(1 + std::max(leverage, 0.0));
 }
 
-/// Least squares of relative errors. No coefficients where the terms are dependent.
+/// Fits by least squares of relative errors. Without coefficients if the terms are dependent.
 MemoryFit::Law MemoryFit::fit(const std::vector<Term>& terms, const std::vector<Row>& rows,
                               const std::vector<double>& bytes) {
     const std::size_t size = terms.size();

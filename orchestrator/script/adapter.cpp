@@ -222,8 +222,8 @@ class Adapter {
                !finished.values.contains(run_->objective.metric);
     }
 
-    /// From a client's first report on, the output is not read. A study that says where its metrics are has them from
-    /// there if that comes first.
+    /// Returns true if a report of the client counts. From a client's first report on, the output is not read. A study
+    /// that says where its metrics are has them from there if that comes first.
     bool takes_report(const from_worker::Reported& reported) {
         if (!client_reports_ && step_ > 0) {
             if (!std::exchange(told_unused_, true))

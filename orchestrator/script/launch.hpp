@@ -18,7 +18,7 @@
 
 namespace hpo::script {
 
-/// Why a command could not be started.
+/// The reason why a command could not be started.
 struct StartProblem {
     std::string text;
     bool passes;       ///< true for a shortage that may end soon

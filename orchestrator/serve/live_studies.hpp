@@ -39,11 +39,11 @@ struct Versioned {
 
 class LiveStudies {
    public:
-    /// Without `chosen`, serves all studies below the folder of runs, also those that begin later.
+    /// Serves `chosen`, or if it is empty all studies below the folder of runs, also those that begin later.
     LiveStudies(std::vector<StudyFolder> chosen, Sources sources);
     ~LiveStudies();
 
-    /// Returns what `hpo ls --json` prints.
+    /// Returns the output of `hpo ls --json`.
     Versioned list();
     std::string metrics();
     /// Returns the JSON at this route; an Error if the study or the trial is not there, or cannot be read.

@@ -15,7 +15,7 @@ namespace {
 constexpr double GiB = 1024.0 * 1024 * 1024;
 constexpr double tera = 1e12;
 
-/// By the makers' data sheets.
+/// Device models by the makers' data sheets.
 constexpr std::array device_models{
     DeviceModel{"B200", 180 * GiB, 80 * tera, 2250 * tera, 8.0 * tera},
     DeviceModel{"H200", 141 * GiB, 67 * tera, 989 * tera, 4.8 * tera},

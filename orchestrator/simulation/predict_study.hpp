@@ -14,7 +14,7 @@ namespace hpo {
 struct PredictionQuestion {
     std::string study;             ///< a name or a file
     std::vector<std::string> set;  ///< overrides
-    /// As --devices; absent: the hardware on which the study ran.
+    /// The value of --devices; absent: the hardware on which the study ran.
     std::optional<std::string> devices;
     std::string from;             ///< the study whose measurements are used; empty: the study itself
     bool takes_from = false;      ///< the command has --from

@@ -13,8 +13,8 @@ namespace hpo::slurm {
 /// Returns the id of the job in which this process runs.
 std::optional<std::string> own_job();
 
-/// From now on SIGUSR1, which Slurm sends before the limit (sbatch --signal=B:USR1@60), ends the session as SIGTERM
-/// does. Call it within a job.
+/// Lets SIGUSR1, which Slurm sends before the limit (sbatch --signal=B:USR1@60), end the session as SIGTERM does. Call
+/// it within a job.
 void heed_time_limit();
 
 /// Returns true if `hpo run --on slurm` has submitted the job of this process, for the study in this folder.

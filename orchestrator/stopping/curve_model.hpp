@@ -71,7 +71,7 @@ class CurveModel {
     };
     [[nodiscard]] double at(const CurvePath& path, std::size_t node) const;
     [[nodiscard]] double change(const CurvePath& path, std::size_t node) const;
-    /// As `end`, relative to `origin_` and `unit_`.
+    /// Returns the same as `end`, relative to `origin_` and `unit_`.
     [[nodiscard]] End predicted(const CurvePath& path, std::size_t node) const;
     [[nodiscard]] double kept_possible(double value, double latest) const;
     void bound(std::span<const CurvePath* const> paths);

@@ -508,7 +508,7 @@ class Extrapolation final : public StoppingRule {
     bool refuted_ = false;              ///< true if the trial that ends now has differed from the one that it repeated
     bool differ_ = false;               ///< true once one has: no trial is taken for a repetition any more
     std::set<std::int64_t> unplaced_;   ///< paused trials that were taken for repetitions and have passed no rung
-    /// Of trials that were trained to their end: the value and the last step's metric.
+    /// The value and the last step's metric of trials that were trained to their end.
     std::unordered_map<std::int64_t, std::pair<double, double>> ends_;
     std::optional<Foretold> best_end_;  ///< of the trials that were trained to their end
     std::unordered_map<std::int64_t, CurveCourse> courses_;

@@ -32,7 +32,7 @@ TrialRecord to_trial(std::string_view bytes, TrialParts parts = TrialParts::all)
 /// Reads the trials of a study and lets them share their common parts, which takes a third of the time.
 class TrialReader {
    public:
-    /// As to_trial().
+    /// Reads a trial as to_trial() does.
     TrialRecord read(std::string_view bytes, TrialParts parts);
 
    private:

@@ -56,7 +56,7 @@ void read_devices(Diagnostics& diagnostics, const Node& node, std::vector<string
     }
 }
 
-/// Why ssh would not take a host of this name; empty: it would.
+/// Returns why ssh would not take a host of this name; empty: it would.
 string unlike_ssh(string_view host) {
     for (const string_view prefix : {"ssh:", "local:"})
         if (host.starts_with(prefix)) return " is written without " + string(prefix) + " (which --on has)";
