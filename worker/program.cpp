@@ -386,7 +386,7 @@ int worker_main(int argc, char** argv) {
     } catch (const Disconnected&) {
         std::fputs("the orchestrator closed the connection\n", stderr);
     } catch (const DeviceLost& lost) {
-        // The orchestrator starts the trial again in another process, which opens the device anew. Nothing is freed
+        // The orchestrator starts the trial again in another process, which opens the device again. Nothing is freed
         // here, since a driver may wait for ever for a device that has failed.
         std::fprintf(stderr, "hpo-worker: %s\n", lost.what());
         std::_Exit(device_failed_status);

@@ -22,7 +22,7 @@
 
 namespace hpo {
 
-/// When a trial has started or ended, the next step of the group waits for further ones.
+/// The wait of a group's next step for further trials, after a trial has started or ended.
 struct Patience {
     Seconds quiet;   ///< until none has come for so long
     Seconds in_all;  ///< at most

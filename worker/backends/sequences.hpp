@@ -60,7 +60,7 @@ struct Attention {
         return scale > 0 ? scale : 1.0F / std::sqrt(static_cast<float>(width()));
     }
 
-    /// Of the products of queries with keys, and of their weights with values.
+    /// Returns the work of the products of queries with keys, and of their weights with values.
     [[nodiscard]] Work work() const {
         Work work = moving(output, {projections, output, log_sums});
         work.shape = std::to_string(output.rows / steps) + " x " + std::to_string(steps) + " steps, " +

@@ -64,7 +64,7 @@ class Finder {
     }
 
    private:
-    /// Of two NPY files.
+    /// Finds the arrays of two NPY files.
     [[nodiscard]] Result<Places> of_files() const {
         if (!config_.inputs.empty())
             return Error{"data.inputs: " + config_.path + " is a single array; the key is for an archive or a folder"};

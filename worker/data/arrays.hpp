@@ -69,7 +69,7 @@ Result<const ArrayData*> survey_arrays(const DataConfig& config);
 /// usual names, otherwise the only other array. Returns an empty name for a single NPY file. An Error lists the arrays.
 Result<std::string> inputs_for(const std::filesystem::path& path, std::string_view targets);
 
-/// Of the rows of the training arrays, those that test: none where there are arrays for that.
+/// Returns the number of rows of the training arrays that test: 0 if there are arrays for testing.
 std::int64_t test_rows_of(const DataConfig& config, const ArrayData& data);
 
 /// Counts the samples of each class in the training arrays.

@@ -14,9 +14,9 @@
 
 namespace hpo {
 
-/// Without blanks around it.
+/// Returns the text without blanks around it.
 std::string_view trimmed_field(std::string_view text);
-/// A number as the whole of a field, blanks around it left out: 1, -0.5, 1e-3, +2. Not finite: inf.
+/// Reads a number that is the whole field, without the blanks around it: 1, -0.5, 1e-3, +2. Not finite: inf.
 std::optional<double> number_of(std::string_view field);
 /// Returns true if the field is empty or one of NA, N/A, NaN, nan, null, NULL, None and ?.
 bool is_missing(std::string_view field);

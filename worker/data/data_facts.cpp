@@ -22,7 +22,7 @@ using Json = nlohmann::json;
 constexpr std::size_t most_told_apart = 1001;      // values of a column that are told apart
 constexpr std::size_t most_ranked_rows = 200'000;  // by which a column is compared with the target
 
-/// Of a column, while the file is read.
+/// The counts of a column, while the file is read.
 struct ColumnTally {
     std::int64_t missing = 0, numbers = 0, dates = 0, formatted = 0, others = 0;
     std::map<std::string, std::int64_t, std::less<>> counts;  ///< rows by value, up to `most_told_apart` values

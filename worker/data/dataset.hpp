@@ -133,7 +133,7 @@ struct DataShape {
                        [](const TokenShape& tokens) { return tokens.steps; }},
             sample);
     }
-    /// Of a sequence; of other samples 1.
+    /// Returns the number of steps of a sequence; 1 for other samples.
     [[nodiscard]] std::int64_t steps() const {
         if (const auto* tokens = std::get_if<TokenShape>(&sample)) return tokens->steps;
         const auto* sequence = std::get_if<SequenceShape>(&sample);
@@ -175,8 +175,8 @@ class SampleReader {
 
 /// Facts known once the data is loaded.
 struct DataFacts {
-    /// Of the training split, in the units of the file: where targets are numbers, the sink got
-    /// (target - mean) / deviation.
+    /// Mean and deviation of the training split's targets, in the units of the file: where targets are numbers, the
+    /// sink got (target - mean) / deviation.
     double target_mean = 0;
     double target_deviation = 1;
     /// The map from the columns of a table to features, and the names of its classes: a JSON object (safetensors.hpp);
@@ -197,12 +197,13 @@ struct DataFormat {
     Result<std::unique_ptr<SampleReader>> (*open)(const DataConfig& config, std::uint64_t data_seed) = nullptr;
 };
 
-/// By config.format. Errors name the file or the key, and the cure where there is one.
+/// Describe and load the data in the format config.format. Errors name the file or the key, and the cure where there is
+/// one.
 Result<DataShape> describe_data(const DataConfig& config);
 Result<DataFacts> load_data(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
 /// Opens the samples of load_data() for reading one by one. DataShape::not_in_files must be empty.
 Result<std::unique_ptr<SampleReader>> open_samples(const DataConfig& config, std::uint64_t data_seed);
-/// Of shape.train samples, by the study's data seed: the same for every trial of a study.
+/// Splits shape.train samples by the study's data seed: the same for every trial of a study.
 Result<Split> split_data(const DataConfig& config, const DataShape& shape, const SplitSizes& sizes,
                          std::uint64_t data_seed);
 /// "images of 28 x 28", for people.

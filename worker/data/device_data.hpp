@@ -35,14 +35,14 @@ struct FoldFacts {
     float scale = 1;  ///< 1 / deviation
     float shift = 0;  ///< -mean / deviation
     DataFacts facts;
-    /// Of the training split: targets of each class, or those that have each label.
+    /// The number of targets of each class in the training split, or of those that have each label.
     std::vector<std::int64_t> class_counts;
     // Of targets that are numbers, as the samples have them.
     double validation_variance = 0;
     double test_variance = 0;
-    /// Of the test samples, the score of a prediction that is always the same: for classes and labels the accuracy of
-    /// the majority class, or for each label of the majority answer, of the training split; for numbers the mean
-    /// squared and absolute errors of the training split's mean, as the samples have them.
+    /// The score of a constant prediction on the test samples: for classes and labels the accuracy of the majority
+    /// class, or for each label of the majority answer, of the training split; for numbers the mean squared and
+    /// absolute errors of the training split's mean, as the samples have them.
     struct Baseline {
         double accuracy = 0, squared = 0, absolute = 0;
     };
@@ -80,7 +80,7 @@ constexpr Type target_type(Task task) { return task == Task::classification ? Ty
 
 /// Returns the later DeviceData::bytes().
 std::int64_t data_bytes(const DataShape& shape, const SplitSizes& sizes, Placement placement = Placement::device);
-/// Of its two buffers: the training and validation samples', the test samples'.
+/// Returns the bytes of its two buffers: the training and validation samples', the test samples'.
 std::array<std::int64_t, 2> data_pieces(const DataShape& shape, const SplitSizes& sizes,
                                         Placement placement = Placement::device);
 

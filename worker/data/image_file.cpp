@@ -83,7 +83,7 @@ bool differs(const ImageShape& its, const ImageShape& shape) {
 constexpr const char* other_shape = "changed while it was read";
 constexpr const char* four_inks = "has the colours of a printer (CMYK): convert it to RGB";
 
-/// Of a file that decode_jpeg() could not read.
+/// Returns the error of a file that decode_jpeg() could not read.
 Error jpeg_error(const fs::path& file, const JpegErrors& errors) {
     const std::string message = errors.message;
     const bool complete = message == four_inks || message == other_shape;

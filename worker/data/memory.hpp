@@ -7,8 +7,8 @@
 
 namespace hpo {
 
-/// Less memory than needed: the trial does not fit now, which is no fault of its configuration. Any std::bad_alloc
-/// means the same; this one says how much was asked for.
+/// Thrown for want of memory: the trial does not fit now, which is no fault of its configuration. Any std::bad_alloc
+/// means the same; this one tells the wanted bytes.
 class OutOfMemory : public std::bad_alloc {
    public:
     explicit OutOfMemory(std::string message) : message_(std::make_shared<std::string>(std::move(message))) {}

@@ -15,7 +15,7 @@ namespace hpo {
 enum class NpyType : std::uint8_t { boolean, u8, u16, u32, u64, i8, i16, i32, i64, f32, f64 };
 
 std::int64_t bytes_of(NpyType type);
-/// As NumPy calls it: uint8, float32.
+/// Returns NumPy's name of the type: uint8, float32.
 const char* npy_name(NpyType type);
 constexpr bool is_float(NpyType type) { return type == NpyType::f32 || type == NpyType::f64; }
 

@@ -7,7 +7,7 @@ namespace hpo {
 /// Numbers beyond it cannot be standardised: the sum of their squares would overflow.
 constexpr double largest_number = 1e100;
 
-/// Why a number cannot be standardised: the end of an error message. Null if it can be.
+/// Returns why a number cannot be standardised, as the end of an error message; null if it can be.
 inline const char* unfit_reason(double number) {
     if (!std::isfinite(number)) return " is not a finite number";
     return std::abs(number) > largest_number ? " is too large: numbers up to 1e100 can be standardized" : nullptr;

@@ -144,7 +144,7 @@ class SeriesReader {
         return {};
     }
 
-    /// Of a column that is left out. Dates that begin with the year are in the order of their texts.
+    /// Notes disorder in a column that is left out. Dates that begin with the year are in the order of their texts.
     void compare_times(std::int64_t place, std::size_t field, std::string_view text) {
         if (!series_.disorder.empty()) return;
         std::string& last = last_time_[field];

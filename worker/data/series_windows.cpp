@@ -141,7 +141,7 @@ struct ClassOfWindow {
     }
 };
 
-/// Of each class.
+/// Counts the training windows of each class.
 std::vector<std::int64_t> count_training_windows(const ClassOfWindow& class_of, const SplitSizes& sizes) {
     std::vector<std::int64_t> counts(class_of.series.classes.size(), 0);
     const std::int64_t end = class_of.layout.train - class_of.layout.validation;

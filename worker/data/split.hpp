@@ -12,13 +12,14 @@
 
 namespace hpo {
 
-/// By config.test: of `rows` samples, at least 3, those that test. At least 2 are left for the training part.
+/// Returns the number of `rows` samples, at least 3, that test, by config.test. At least 2 are left for the training
+/// part.
 std::int64_t test_rows(const DataConfig& config, std::int64_t rows);
 
-/// Of `samples` training samples (the subset first, then the split). At least one on each side, or an error. Folds have
-/// equal sizes; the fewer than config.folds samples that are left over always train.
+/// Returns the sizes of a split of `samples` training samples (the subset first, then the split): at least one on each
+/// side, or an error. Folds have equal sizes; the remainder of less than config.folds samples always trains.
 Result<SplitSizes> split_sizes(const DataConfig& config, std::int64_t samples);
-/// Of the training part of `shape`.
+/// Returns the sizes of a split of the training part of `shape`.
 Result<SplitSizes> split_sizes(const DataConfig& config, const DataShape& shape);
 
 /// Refuses folds of classes of which some have fewer samples than there are folds, once `config.test` of the samples

@@ -53,7 +53,7 @@ bool is_parquet(const std::filesystem::path& file);
 /// Reads the names of the columns. Errors name the file.
 Result<std::unique_ptr<TableSource>> open_csv(const std::filesystem::path& file);
 Result<std::unique_ptr<TableSource>> open_parquet(const std::filesystem::path& file);
-/// By the data's format: "csv" or "parquet".
+/// Opens a table in the format "csv" or "parquet".
 Result<std::unique_ptr<TableSource>> open_table(const std::filesystem::path& file, std::string_view format);
 
 }  // namespace hpo

@@ -21,7 +21,7 @@ constexpr std::size_t most_telling_values = 64;   // of a column from each of wh
 constexpr std::size_t most_classes = 4096;        // of a target with texts
 constexpr std::size_t most_numeric_classes = 20;  // of a target with whole numbers, unless the task is given
 
-/// Of a column, while the file is read.
+/// The values seen in a column, while the file is read.
 struct Seen {
     std::int64_t numbers = 0, others = 0;
     std::int64_t formatted = 0;    ///< of the others, those that are numbers for people
@@ -101,14 +101,14 @@ class Survey {
         return kind != ColumnKind::ignored && kind != ColumnKind::group;
     }
 
-    /// Of all columns that are features or targets.
+    /// Returns the parts of columns to read first: all features and targets.
     [[nodiscard]] std::vector<Wanted> wanted_first() const {
         std::vector<Wanted> wanted(table_.columns.size(), Wanted::nothing);
         for (std::size_t i = 0; i < wanted.size(); ++i)
             if (is_feature_or_target(i)) wanted[i] = Wanted::text;
         return wanted;
     }
-    /// Of those with levels, groups or classes.
+    /// Returns the parts of columns to read again: those with levels, groups or classes.
     [[nodiscard]] std::vector<Wanted> wanted_again() const {
         std::vector<Wanted> wanted(table_.columns.size(), Wanted::nothing);
         for (std::size_t i = 0; i < wanted.size(); ++i)
@@ -254,7 +254,7 @@ class Survey {
         return at(seen.beyond_place, i, quoted_name(seen.beyond) + unfit_reason(seen.beyond_number));
     }
 
-    /// Of a column of dates, the end of its error: the further columns that the next error would name.
+    /// Returns the end of the error of a column of dates: the further columns that the next error would name.
     [[nodiscard]] std::string further_dates(std::size_t column) const {
         std::string names;
         for (std::size_t i = column + 1; i < table_.columns.size(); ++i) {
@@ -356,7 +356,7 @@ class Survey {
         return {};
     }
 
-    /// Of several columns to predict, or of labels.
+    /// Determines the task with several columns to predict, or with labels.
     Result<void> settle_targets() {
         const bool labels = std::all_of(table_.targets.begin(), table_.targets.end(),
                                         [&](const TargetColumn& one) { return seen_[one.column].unfit_place == 0; });

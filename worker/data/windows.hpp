@@ -35,8 +35,8 @@ struct WindowLayout {
     }
 };
 
-/// By config.test, config.validation and config.subset. The error, about data.window, says by how much the rows are too
-/// few.
+/// Divides the windows by config.test, config.validation and config.subset. The error, about data.window, tells the
+/// number of missing rows.
 Result<WindowLayout> lay_out_windows(const DataConfig& config, const WindowQuestion& question);
 
 /// "70 windows train, later ones validate (8) and test (8); ...".

@@ -26,7 +26,7 @@ class BatchNorms {
     /// `wanted`: see ghost_batch_of; 0: the model has none.
     explicit BatchNorms(std::int64_t wanted = 0) : wanted_(wanted) {}
     explicit operator bool() const { return wanted_ > 0; }
-    /// Of a batch of training.
+    /// Returns the ghost batch of a batch of training.
     [[nodiscard]] std::int64_t ghost_batch(std::int64_t batch) const { return ghost_batch_of(batch, wanted_); }
     /// For people, once memory is planned.
     [[nodiscard]] std::string remark() const;

@@ -137,8 +137,8 @@ void normalise_cnn(const Params& given, Params& all);
 /// Takes the activation that needs the most memory; trials with other channels, stages, blocks or groups have a bucket
 /// of their own.
 void pad_cnn(Params& all, const PaddingBounds&);
-/// From the keys channels, stages, blocks, norm, groups, ghost_batch, downsampling and activation. The samples must be
-/// images.
+/// Makes a model from the keys channels, stages, blocks, norm, groups, ghost_batch, downsampling and activation. The
+/// samples must be images.
 Result<std::unique_ptr<Model>> make_cnn(const Params& params, const DataShape& shape);
 
 }  // namespace hpo

@@ -105,8 +105,8 @@ class Mlp : public Model {
 void normalise_mlp(const Params& given, Params& all);
 /// Rounds the widths up, and takes the activation that needs the most memory.
 void pad_mlp(Params& all, const PaddingBounds& widths);
-/// From the keys hidden (or width and depth), activation, norm, ghost_batch, embedding_width, parametrization and
-/// base_width.
+/// Makes a model from the keys hidden (or width and depth), activation, norm, ghost_batch, embedding_width,
+/// parametrization and base_width.
 Result<std::unique_ptr<Model>> make_mlp(const Params& params, const DataShape& shape);
 
 }  // namespace hpo

@@ -72,7 +72,8 @@ class Recurrent : public Model {
     [[nodiscard]] Tensor parameter(int index, const Tensor& block) const;
     [[nodiscard]] Dropout dropout(const Training& training, std::int64_t rows) const;
     void multiply(const Pass& pass, const Tensor& input, int weight, const Tensor& output) const;
-    /// Without `weights`: of the input alone; without `input_gradient`: of the weights alone.
+    /// Computes the gradients of a product. Without `weights`: of the input alone; without `input_gradient`: of the
+    /// weights alone.
     void multiply_backward(const Pass& pass, const Tensor& output_gradient, const Tensor& input, int weight,
                            bool weights, const Tensor& input_gradient) const;
     [[nodiscard]] Tensor input_of(const Pass& pass, std::size_t layer) const;
@@ -104,7 +105,7 @@ class Recurrent : public Model {
 void normalise_recurrent(const Params& given, Params& all);
 /// Changes nothing: trials of other shapes have a bucket of their own.
 void pad_recurrent(Params& all, const PaddingBounds&);
-/// From the keys width and depth. The samples must be sequences.
+/// Make a model from the keys width and depth. The samples must be sequences.
 Result<std::unique_ptr<Model>> make_gru(const Params& params, const DataShape& shape);
 Result<std::unique_ptr<Model>> make_lstm(const Params& params, const DataShape& shape);
 

@@ -28,10 +28,10 @@ Result<std::vector<std::int64_t>> list_setting(const Params& params, std::string
 /// The value of `base_width` with `parametrization: mup`, where it must be given; otherwise 0.
 Result<std::int64_t> base_width_setting(const Params& params);
 
-/// Why a model of this type cannot have the samples, and which can: the end of an error message.
+/// Returns why a model of this type cannot have the samples, and which can, as the end of an error message.
 std::string wrong_samples(const SampleShape& samples);
 
-/// By its name; of others than gelu and silu: relu.
+/// Returns the activation of this name; relu for names other than gelu and silu.
 Activation activation_of(std::string_view name);
 /// The value of `activation`, by default relu. The error: swiglu, which is for transformers.
 Result<Activation> activation_setting(const Params& params);

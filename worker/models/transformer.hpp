@@ -42,7 +42,7 @@ struct TransformerShape {
     std::int64_t base_width = 0;  ///< see ParameterBlock
 
     [[nodiscard]] std::int64_t head_width() const { return width / heads; }
-    /// Of the scores of attention; 0: 1 / sqrt(head_width()).
+    /// Returns the scale of the scores of attention; 0: 1 / sqrt(head_width()).
     [[nodiscard]] float score_scale() const;
     [[nodiscard]] std::int64_t projection() const { return (heads + 2 * kv_heads) * head_width(); }
 };
@@ -140,8 +140,8 @@ class Transformer : public Model {
 void normalise_transformer(const Params& given, Params& all);
 /// Changes nothing: trials of other shapes have a bucket of their own.
 void pad_transformer(Params& all, const PaddingBounds&);
-/// From the keys width, depth, heads, kv_heads, mlp_ratio, activation, norm, positions, causal, tied_embeddings,
-/// parametrization and base_width. The samples must be sequences.
+/// Makes a model from the keys width, depth, heads, kv_heads, mlp_ratio, activation, norm, positions, causal,
+/// tied_embeddings, parametrization and base_width. The samples must be sequences.
 Result<std::unique_ptr<Model>> make_transformer(const Params& params, const DataShape& shape);
 
 }  // namespace hpo

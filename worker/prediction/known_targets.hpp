@@ -18,7 +18,8 @@ class KnownTargets {
     /// file, none is known. The model must outlive the object.
     KnownTargets(const SavedModel& model, std::span<const std::string> names, std::span<Wanted> wanted);
 
-    /// Of a row: see PredictedSample::known. A missing or an unknown target is NaN. Valid until the next call.
+    /// Returns the targets of a row: see PredictedSample::known. A missing or an unknown target is NaN. Valid until the
+    /// next call.
     std::span<const double> of(std::span<const Cell> cells);
     /// A warning of targets that are there but unknown to the model, such as a class that it was not trained on; empty:
     /// there are none.

@@ -74,7 +74,7 @@ class SeriesWindows final : public PredictionSource {
     }
 
    private:
-    /// Of the rows that a window which ends with row `last` predicts.
+    /// Returns the known targets of the rows that a window which ends with row `last` predicts.
     std::span<const double> known_after(std::int64_t last) {
         if (known_width_ == 0) return {};
         const bool classes = model_.shape.task == Task::classification;

@@ -17,8 +17,8 @@ class ClassTally {
 
     /// `logits` has a row of all classes for each of `labels`. The greatest one is the prediction, the first of equals.
     void add(std::span<const float> logits, std::span<const std::int32_t> labels);
-    /// Of labels of which a row may have any number: `labels` has 0 or 1 for each of `logits`, and those above 0 are
-    /// predicted. A tally takes either these or classes.
+    /// Adds labels, of which a row may have any number: `labels` has 0 or 1 for each of `logits`; logits above 0
+    /// predict the label. A tally takes either these or classes.
     void add(std::span<const float> logits, std::span<const float> labels);
 
     struct Metrics {

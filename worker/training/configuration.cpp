@@ -81,7 +81,7 @@ DataConfig data_of(const Params& all) {
     return data;
 }
 
-/// Of a network: trees have none of these keys.
+/// Returns the training configuration of a network: trees have none of these keys.
 TrainingConfig training_of_network(const Params& all) {
     TrainingConfig training;
     training.batch_size = all.contains("batch_size") ? whole(all, "batch_size") : 0;

@@ -52,7 +52,7 @@ struct TrainingConfig {
     Precision precision = Precision::float32;
     Checkpointing checkpointing = Checkpointing::none;
     bool automatic_checkpointing = false;  ///< `auto`: see plan_group
-    /// Of the device: rows at which a matrix product reaches half of its full speed.
+    /// Rows at which a matrix product on the device reaches half of its full speed.
     double rows_at_half_speed = 16;
     std::int64_t augment_shift = 0;  ///< pixels
     bool augment_flip = false;

@@ -24,7 +24,7 @@ class LossWindow {
         double slope = 0;  ///< least squares, per iteration
         double error = 0;  ///< standard error of the slope
     };
-    /// From 3 losses on.
+    /// Returns the line through the losses, from 3 losses on.
     [[nodiscard]] std::optional<Line> line() const;
 
    private:

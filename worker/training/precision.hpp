@@ -55,8 +55,8 @@ class PrecisionChoices {
     /// the one that takes more memory. The error names the key.
     Result<Configuration> resolve(Configuration configuration, const Device& device);
 
-    /// As resolve, but measures where that is necessary; `line` then gets a line for the log. Throws OutOfMemory, and
-    /// the exceptions of `should_continue`.
+    /// Resolves as resolve() does, but measures where necessary; `line` then gets a line for the log. Throws
+    /// OutOfMemory, and the exceptions of `should_continue`.
     Result<Configuration> measure(Configuration configuration, Device& device, const DeviceData& data,
                                   const Clock& clock, const ShouldContinue& should_continue, std::string& line);
 

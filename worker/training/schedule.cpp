@@ -11,7 +11,7 @@ constexpr double one_cycle_rise = 0.3;
 constexpr double one_cycle_start = 1.0 / 25;
 constexpr double one_cycle_end = 1.0 / 250'000;
 
-/// From 1 at 0 to 0 at 1.
+/// Falls from 1 at 0 to 0 at 1.
 double cosine(double part) { return 0.5 * (1 + std::cos(std::numbers::pi * part)); }
 
 }  // namespace

@@ -38,7 +38,8 @@ class Trainer {
     /// Adds a replica, or replaces replica `replica` (at most replicas()), with weights initialised from its seed.
     /// `steps`: its whole budget, over which the schedules stretch.
     void begin(int replica, const ReplicaSpec& spec, std::int64_t steps);
-    /// As begin, but continues from `state` (state_elements of the plan of this trial alone) and `progress`.
+    /// Begins a replica as begin() does, but continues from `state` (state_elements of the plan of this trial alone)
+    /// and `progress`.
     void resume(int replica, const ReplicaSpec& spec, std::int64_t steps, std::span<const float> state,
                 const ReplicaProgress& progress);
     /// Takes over all replicas of `other`, as they are, from its arena, which must live until this trainer computes.

@@ -221,7 +221,7 @@ Report Trial::measured(bool evaluated) {
     return report;
 }
 
-/// By the schedule `plateau`.
+/// Adapts the learning rate by the schedule `plateau`.
 void Trial::adapt_rate(const Report& report) {
     const auto loss = report.metrics.find("val_loss");
     if (configuration_.training.schedule != ScheduleKind::plateau || loss == report.metrics.end()) return;

@@ -52,7 +52,7 @@ class UpdateTimer {
     UpdateTimer(Device& device, const Clock& clock)
         : device_(device), clock_(clock), until_(clock.now() + most_tuned_time) {}
 
-    /// Also notes that a time will be missing where there is no time left.
+    /// Returns true if time is left; otherwise notes that a time will be missing.
     [[nodiscard]] bool has_time() {
         cut_off_ = cut_off_ || clock_.now() >= until_;
         return !cut_off_;

@@ -34,7 +34,7 @@ class HostSamples {
         return all;
     }
 
-    /// Their targets [rows, target columns].
+    /// Returns the targets of the samples [rows, target columns].
     [[nodiscard]] std::vector<float> targets(std::int64_t count) const {
         const auto columns = static_cast<std::size_t>(shape_.target_columns());
         std::vector<float> all(static_cast<std::size_t>(count) * columns);

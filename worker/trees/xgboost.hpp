@@ -72,9 +72,9 @@ class Booster {
     const TreeMatrix* train_;
 };
 
-/// Why no trees can be grown here, with the cure; empty: they can.
+/// Returns why no trees can be grown here, with the cure; empty: they can.
 const std::string& missing_xgboost();
-/// The file of the library; empty: it is missing.
+/// Returns the file of the library; empty: it is missing.
 std::string xgboost_file();
 
 }  // namespace hpo

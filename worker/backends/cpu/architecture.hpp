@@ -30,8 +30,7 @@ Bfloat16Unit bfloat16_unit();
 /// The name of the extension that the unit is on this architecture; empty for none.
 std::string_view to_text(Bfloat16Unit unit);
 
-/// From here on subnormal results become 0 and subnormal operands are read as 0, in this thread and those that it
-/// starts.
+/// Makes subnormal results 0 and reads subnormal operands as 0 from now on, in this thread and those that it starts.
 void flush_subnormals();
 
 /// OpenBLAS chooses its kernels when it is loaded, and where it does not know an x86 CPU it may fall back to AVX2 ones

@@ -188,7 +188,8 @@ inline void convolve_back_to_input(const PatchSizes& s, const Frame& frame, cons
         }
 }
 
-/// As convolve_back_to_input reads them. The order of pixels is the opposite of that of the kernel's rows and columns.
+/// Writes weights as convolve_back_to_input reads them. The order of pixels is the opposite of that of the kernel's
+/// rows and columns.
 inline void pack_weights_back(const PatchSizes& s, int64_t outputs, int64_t padded, const float* weight, float* to) {
     const int64_t elements = s.kernel * s.kernel * s.channels;
     for (int64_t first_y = 0; first_y < s.stride; ++first_y)

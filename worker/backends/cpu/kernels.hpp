@@ -49,12 +49,12 @@ struct LionStep {
     float beta2;
 };
 
-/// As Patches in convolution.hpp, with the size of the output.
+/// The sizes of Patches in convolution.hpp, with the size of the output.
 struct PatchSizes {
     std::int64_t height, width, channels, kernel, stride, out_height, out_width;
 };
 
-/// As Attention in sequences.hpp.
+/// The sizes of Attention in sequences.hpp.
 struct AttentionSizes {
     std::int64_t steps, heads, kv_heads, width;
     bool causal;
@@ -70,35 +70,35 @@ struct Kernels {
     void (*activate_backward[4])(std::int64_t rows, std::int64_t columns, float* gradient, const float* incoming,
                                  const float* pre, const float* output, float* bias_gradient,
                                  const DropoutDraw& dropout);
-    /// As LayerNorm in operations.hpp; columns from `valid` on are padding.
+    /// Computes LayerNorm in operations.hpp; columns from `valid` on are padding.
     void (*layer_norm)(std::int64_t rows, std::int64_t columns, std::int64_t valid, bool centred, float* input,
                        const float* bias, const float* scale, const float* shift, float* output, float* mean,
                        float* rstd, float epsilon);
-    /// As LayerNormBackward; the three parameter gradients add.
+    /// Computes LayerNormBackward; the three parameter gradients add.
     void (*layer_norm_backward)(std::int64_t rows, std::int64_t columns, std::int64_t valid, bool centred,
                                 float* gradient, const float* input, const float* mean, const float* rstd,
                                 const float* scale, float* scale_gradient, float* shift_gradient, float* bias_gradient,
                                 float* skipped_gradient);
     /// to += from.
     void (*add)(std::int64_t count, const float* from, float* to);
-    /// As Unfold and Fold, for `images` images.
+    /// Compute Unfold and Fold, for `images` images.
     void (*unfold)(std::int64_t images, const PatchSizes& sizes, const float* input, float* output);
     void (*fold)(std::int64_t images, const PatchSizes& sizes, const float* input, float* output);
-    /// As Convolve and ConvolveBackward; the gradient of the weights adds, for the elements [begin, end) of a patch,
-    /// and that of the input may be null.
+    /// Compute Convolve and ConvolveBackward; the gradient of the weights adds, for the elements [begin, end) of a
+    /// patch, and that of the input may be null.
     void (*convolve)(std::int64_t images, const PatchSizes& sizes, std::int64_t outputs, const float* input,
                      const float* weight, float* output, float* workspace);
     void (*convolve_backward)(std::int64_t images, const PatchSizes& sizes, std::int64_t outputs, const float* gradient,
                               const float* input, const float* weight, std::int64_t begin, std::int64_t end,
                               float* weight_gradient, float* input_gradient, float* workspace);
-    /// As GroupNorm and GroupNormBackward; the parameters' gradients add.
+    /// Compute GroupNorm and GroupNormBackward; the parameters' gradients add.
     void (*group_norm)(std::int64_t samples, std::int64_t pixels, std::int64_t channels, std::int64_t groups,
                        const float* input, const float* scale, const float* shift, float* output, float* mean,
                        float* rstd, float epsilon);
     void (*group_norm_backward)(std::int64_t samples, std::int64_t pixels, std::int64_t channels, std::int64_t groups,
                                 float* gradient, const float* input, const float* mean, const float* rstd,
                                 const float* scale, float* scale_gradient, float* shift_gradient);
-    /// As BatchNorm, in training and in evaluation, and BatchNormBackward; the parameters' gradients add.
+    /// Compute BatchNorm, in training and in evaluation, and BatchNormBackward; the parameters' gradients add.
     void (*batch_norm)(std::int64_t rows, std::int64_t columns, std::int64_t ghost, const float* input,
                        const float* scale, const float* shift, float* output, float* mean, float* rstd, float epsilon);
     void (*batch_norm_by_running)(std::int64_t rows, std::int64_t columns, const float* input, const float* scale,
@@ -107,21 +107,21 @@ struct Kernels {
     void (*batch_norm_backward)(std::int64_t rows, std::int64_t columns, std::int64_t ghost, float* gradient,
                                 const float* input, const float* mean, const float* rstd, const float* scale,
                                 float* scale_gradient, float* shift_gradient);
-    /// As MeanPixels and MeanPixelsBackward.
+    /// Compute MeanPixels and MeanPixelsBackward.
     void (*mean_pixels)(std::int64_t samples, std::int64_t pixels, std::int64_t channels, const float* input,
                         float* output);
     void (*mean_pixels_backward)(std::int64_t samples, std::int64_t pixels, std::int64_t channels,
                                  const float* output_gradient, float* input_gradient);
-    /// As MaxPixels and MaxPixelsBackward.
+    /// Compute MaxPixels and MaxPixelsBackward.
     void (*max_pixels)(std::int64_t images, std::int64_t height, std::int64_t width, std::int64_t channels,
                        const float* input, float* output);
     void (*max_pixels_backward)(std::int64_t images, std::int64_t height, std::int64_t width, std::int64_t channels,
                                 const float* input, const float* output_gradient, float* input_gradient);
-    /// As in sequences.hpp; the table's gradient adds.
+    /// Compute the operations of sequences.hpp; the table's gradient adds.
     void (*embed)(std::int64_t rows, std::int64_t columns, const float* tokens, const float* table, float* output);
     void (*embed_backward)(std::int64_t rows, std::int64_t columns, const float* tokens, const float* gradient,
                            float* table_gradient);
-    /// As in columns.hpp: `columns` has `outputs` entries; the tables' gradients add.
+    /// Compute the operations of columns.hpp: `columns` has `outputs` entries; the tables' gradients add.
     void (*embed_columns)(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, const float* input,
                           const EmbeddedColumn* columns, const float* weights, float* output);
     void (*embed_columns_backward)(std::int64_t rows, std::int64_t inputs, std::int64_t outputs, const float* input,
@@ -155,7 +155,7 @@ struct Kernels {
     void (*binary_cross_entropy)(std::int64_t rows, std::int64_t columns, const float* logits, const float* labels,
                                  const float* class_weights, float smoothing, float weight, float scale, float* loss,
                                  std::int32_t* correct, float* gradient);
-    /// As SquaredError, over all elements: adds to loss and absolute; gradient as above.
+    /// Computes SquaredError, over all elements: adds to loss and absolute; gradient as above.
     void (*squared_error)(std::int64_t count, const float* predictions, const float* targets, float weight, float scale,
                           float* loss, float* absolute, float* gradient);
     /// Replaces each position by the sample that is there, EpochOrder::at.

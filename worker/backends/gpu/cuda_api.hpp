@@ -191,8 +191,8 @@ inline std::string driver_version() {
     return told ? version : "";
 }
 
-/// As the management library (NVML) reports them without a context. In a container with
-/// process numbers of its own, the driver does not find this process.
+/// Returns the used bytes as the management library (NVML) reports them without a context. In a container with process
+/// numbers of its own, the driver does not find this process.
 inline Used used_on(const std::string& bus) {
     struct Numbers {
         unsigned long long total, free, used;

@@ -72,9 +72,9 @@ class Runtime {
 
     [[nodiscard]] virtual std::string_view backend() const = 0;  ///< opencl or cuda
     [[nodiscard]] virtual std::string name() const = 0;          ///< "opencl, NVIDIA H100, CLBlast"
-    /// As Device::driver.
+    /// Returns the text of Device::driver.
     [[nodiscard]] virtual std::string driver() const { return {}; }
-    /// As Device::remark.
+    /// Returns the text of Device::remark.
     [[nodiscard]] virtual std::string remark() const { return {}; }
     [[nodiscard]] virtual std::string products() const { return {}; }  ///< as Device::products
     /// Returns true if the device's memory is the host's memory, so that an allocation counts for both.
@@ -107,8 +107,8 @@ class Runtime {
     virtual void release_host(std::byte* data) = 0;
     /// A fence behind everything that was enqueued so far.
     virtual Fence mark() { return 0; }
-    /// As `write`, but `data` (from allocate_host) must not change until `wait`. Operations enqueued afterwards wait
-    /// for the copy. The copy itself waits for `after` only, where the device copies while it computes.
+    /// Writes as `write` does, but `data` (from allocate_host) must not change until `wait`. Operations enqueued
+    /// afterwards wait for the copy. The copy itself waits for `after` only, where the device copies while it computes.
     virtual Fence send(Memory to, std::size_t offset, const std::byte* data, std::size_t bytes, Fence after) = 0;
     virtual void wait(Fence fence) = 0;             ///< also releases the fence
     virtual void forget(Fence fence) noexcept = 0;  ///< as `wait`, but also for a device that has failed
@@ -121,8 +121,8 @@ class Runtime {
     virtual bool multiply(Memory arena, Form form, const MultiplyArguments& arguments, int replicas) = 0;
     virtual void flush() = 0;  ///< makes the device start with the enqueued work
 
-    /// From now on operations are recorded and not executed, until `end_recording`. Reads and writes are not allowed in
-    /// between. False: the runtime cannot record.
+    /// Records operations from now on, without executing them, until `end_recording`. Reads and writes are not allowed
+    /// in between. False: the runtime cannot record.
     virtual bool begin_recording() { return false; }
     /// Null: the recording failed, and the operations must be enqueued again.
     virtual std::unique_ptr<Recording> end_recording() { return nullptr; }

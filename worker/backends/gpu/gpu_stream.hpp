@@ -101,7 +101,7 @@ class GpuStream : public Stream {
     };
     void multiply(Form form, const Tensor& a, const Tensor& b, const Tensor& c, const Sizes& sizes, Write write,
                   Precision precision);
-    /// From the first selected replica's first element to the last one's last.
+    /// Returns the bytes from the first selected replica's first element to the last one's last.
     [[nodiscard]] std::size_t bytes_of_selected(const Tensor& tensor) const {
         return static_cast<std::size_t>(replicas_ - 1) * tensor.replica_stride + tensor.bytes();
     }

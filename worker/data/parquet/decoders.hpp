@@ -53,8 +53,8 @@ class Decoder {
     [[nodiscard]] virtual bool at_end() const = 0;
 };
 
-/// Of a page's values, which follow its levels. The bytes, and the dictionary, must outlive the decoder. `dictionary`:
-/// null where the column has none so far.
+/// Makes the decoder of a page's values, which follow its levels. The bytes, and the dictionary, must outlive the
+/// decoder. `dictionary`: null where the column has none so far.
 Result<std::unique_ptr<Decoder>> make_decoder(PhysicalType type, std::int64_t encoding,
                                               std::span<const std::byte> bytes, const Values* dictionary);
 
