@@ -105,7 +105,7 @@ void rules() {
     }
 }
 
-/// As wire::encode() says it, without building a JSON value: it is hpo that is measured.
+/// Writes the message as wire::encode() does, without building a JSON value: only hpo is to be measured.
 std::string step_line(AttemptId id, const Report& report) {
     std::string metrics;
     char text[512];

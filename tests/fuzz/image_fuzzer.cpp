@@ -20,7 +20,7 @@ std::uint32_t word(const std::vector<std::uint8_t>& bytes, std::size_t at) {
     return std::uint32_t{bytes[at]} << 24 | bytes[at + 1] << 16 | bytes[at + 2] << 8 | bytes[at + 3];
 }
 
-/// Of each chunk: length, type, data, checksum of type and data.
+/// Corrects the checksums of chunks: each has a length, a type, data, and the checksum of type and data.
 void correct_png(std::vector<std::uint8_t>& bytes) {
     constexpr std::size_t signature = 8, around = 12;
     if (bytes.size() < signature || bytes[0] != 0x89) return;

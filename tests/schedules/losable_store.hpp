@@ -64,9 +64,9 @@ class LosableStore final : public Store {
 
     // ---- What happens to it.
 
-    /// From now on `writes_fail` decides about each write.
+    /// Lets `writes_fail` decide about each write from now on.
     void fail_writes(std::function<bool()> writes_fail) { writes_fail_ = std::move(writes_fail); }
-    /// No synchronisation succeeds any more in this session.
+    /// Lets all synchronisations fail from now on.
     void lose_disk() {
         lost_disk_ = true;
         if (listener_) listener_();

@@ -1,5 +1,5 @@
-// Functions to search on: what is known of each is where its minimum lies and what a middling point gives, so that
-// regrets can be compared between functions.
+// Functions to search on: the known facts of each are its minimum and the value of a middling point, so that regrets
+// can be compared between functions.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 //     bench_samplers SAMPLER FUNCTION TRIALS SEEDS AT_ONCE [right|wrong]
 //     bench_samplers                                         names of samplers and functions
 //     bench_samplers regrets FUNCTION                        of points on the standard input, for other samplers
-//     bench_samplers time SAMPLER TRIALS                     proposals in five dimensions after so many random trials
+//     bench_samplers time SAMPLER TRIALS                     proposals in five dimensions after TRIALS random trials
 //     bench_samplers ask SAMPLER TRIALS SEED                 parameters as JSON, a line for each line of the standard
 //                                                            input: first the space, then the loss of the last ones
 //

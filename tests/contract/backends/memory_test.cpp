@@ -61,7 +61,7 @@ struct Taken {
     Tensor output = harness.output(11, features_of_each);
     Tensor targets = harness.integers<std::int32_t>(11, 1, [](int, std::int64_t) { return -1; });
 
-    /// These samples, and padding.
+    /// Expects these samples, and padding.
     template <class T>
     void expect(const Held<T>& held, int replica, const std::vector<std::int64_t>& numbers) {
         Numbers wanted = held.features(numbers);

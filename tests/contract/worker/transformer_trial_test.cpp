@@ -36,7 +36,7 @@ Params few_params(const Params& changes = {}) {
         with({{"samples", std::int64_t{64}}, {"steps", std::int64_t{6}}, {"depth", std::int64_t{1}}}, changes));
 }
 
-/// As Llama has it.
+/// Returns the parameters of Llama's architecture.
 Params modern_params() {
     return few_params({{"activation", std::string("swiglu")},
                        {"norm", std::string("rms")},

@@ -37,7 +37,7 @@ TEST(CudaCompiler, CompilesEveryKernelForOldDevices) {
     expect_every_kernel(compile_for_cuda(75));
 }
 
-/// Of 65,536 registers of a multiprocessor, 64 for each work-item let four work-groups of 256 run at once, and 80
+/// A multiprocessor has 65,536 registers: with 64 for each work-item, four work-groups of 256 run at once, with 80
 /// three.
 TEST(CudaCompiler, NoKernelSpillsRegistersAndSeveralGroupsFitAMultiprocessor) {
     if (!has_compiler()) GTEST_SKIP() << "CUDA's compiler is not installed";

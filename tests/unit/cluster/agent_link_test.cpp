@@ -1,4 +1,4 @@
-// The orchestrator's end of an agent's pipes: what is written at once, and what is answered.
+// The orchestrator's end of an agent's pipes: the messages that it writes at once, and its answers.
 #include "orchestrator/cluster/agent_link.hpp"
 
 #include <gmock/gmock.h>
@@ -78,7 +78,7 @@ TEST(SendWithoutDelay, ReachesTheTcpSocketsOfAChild) {
     EXPECT_EQ(send_without_delay(child), 0) << "it is gone";
 }
 
-/// A program in place of srun, which sends an agent's notice and keeps what it gets.
+/// A program in place of srun, which sends an agent's notice and keeps the bytes that it gets.
 class FalseSrun : public ::testing::Test {
    protected:
     FalseSrun() {

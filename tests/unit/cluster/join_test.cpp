@@ -1,4 +1,5 @@
-// The pure parts of agents that join: what is sent again, the join file, the messages, and where a study listens.
+// The pure parts of agents that join: repeated sending, the join file, the messages, and the address where a study
+// listens.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 

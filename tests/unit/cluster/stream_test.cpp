@@ -64,7 +64,7 @@ TEST(Stream, RefusesAnotherVersionAndEndlessGreetingsAndFrames) {
     EXPECT_FALSE(large.feed(frame(1, "")));
 }
 
-/// What arrives of a message at the other end.
+/// Returns a message as it arrives at the other end.
 template <class All, class Message>
 Message passed(const Message& message, Result<All> (*decode)(std::uint8_t, std::string_view)) {
     Read read;

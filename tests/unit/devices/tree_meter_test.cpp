@@ -57,7 +57,7 @@ TEST_F(DataLoaders, SharedMemoryCountsOnce) { EXPECT_EQ(pass(1), 9 * 20 * KiB); 
 
 TEST_F(DataLoaders, APassStopsReadingSharesAtItsBudgetAndTheNextContinues) {
     EXPECT_EQ(pass(1), 9 * 20 * KiB);
-    share_all(30);  // each share that is read anew adds 10 KiB
+    share_all(30);  // each share that is read again adds 10 KiB
     std::int64_t before = 9 * 20 * KiB;
     for (int passes = 0; passes < 3; ++passes) {
         const std::int64_t now = pass(0.03);

@@ -28,7 +28,7 @@ Study study_of(std::int64_t trials, std::int64_t epochs) {
     return study;
 }
 
-/// As an executor tells that an agent is gone.
+/// Returns the end of a worker as an executor reports it if the agent is gone.
 execution::Exited lost_with_host() {
     execution::Exited exited;
     exited.signal = SIGKILL;

@@ -1,4 +1,4 @@
-// Trials with one fusion key in one worker: which trials join, what is reserved, and how failures are handled.
+// Trials with one fusion key in one worker: the trials that join, their reservations, and the handling of failures.
 #include <csignal>
 
 #include "orchestrator/scheduling/concurrency.hpp"

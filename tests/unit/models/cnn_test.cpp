@@ -112,7 +112,7 @@ TEST(Cnn, GradientsAgreeWithFiniteDifferences) {
     }
 }
 
-/// As the streams of devices without convolutions.
+/// A stream like those of devices without convolutions.
 struct UnfoldingStream : CpuStream {
     using CpuStream::CpuStream;
     [[nodiscard]] bool convolves() const override { return false; }

@@ -60,7 +60,7 @@ struct Net {
         model.initialise(*stream, weights, seed);
     }
 
-    /// Of the rows from `first` on.
+    /// Returns the training of the rows from `first` on.
     Training training(std::int64_t first = 0) const {
         for (int replica = 0; replica < stream->replicas(); ++replica) {
             stream->write(batch, replica, static_cast<std::uint32_t>(input.rows));

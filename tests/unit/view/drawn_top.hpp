@@ -34,7 +34,7 @@ struct PlayedTop {
         settle(state, input(), screen);
         return request;
     }
-    /// Presses the keys as a terminal sends them. Returns what the last one asked for.
+    /// Presses the keys as a terminal sends them. Returns the request of the last one.
     TopRequest press(std::string bytes) {
         TopRequest request = TopRequest::none;
         while (!bytes.empty()) request = press(take_key(bytes));
