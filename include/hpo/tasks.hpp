@@ -29,7 +29,7 @@ struct TaskInfo {
     std::string_view objective;           ///< the metric that ranks trials by default
 };
 
-// "loss" is the mean of what training minimizes over the samples of the step, and "val_loss" over the validation
+// "loss" is the mean of the minimized loss over the training samples of the step, and "val_loss" over the validation
 // samples, as all val_ metrics are. For classes it is the cross-entropy in nats, and accuracy is a fraction of 1.
 // Perplexity is exp(val_loss). F1 is the mean over classes, and top5 the fraction of samples whose class is among the
 // five that are thought likeliest. auc is the mean over classes of the area under the ROC curve of each against all
