@@ -30,7 +30,7 @@ struct Share {
 
 struct PairShare {
     std::size_t first = 0, second = 0;
-    Share share;  ///< the share that the two explain together, beyond what each explains alone
+    Share share;  ///< the share that the two explain together, beyond their own shares
 };
 
 struct Variance {

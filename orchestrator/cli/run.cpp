@@ -23,7 +23,7 @@ namespace hpo::commands {
 
 namespace {
 
-/// Refuses what cannot run, and prints warnings about what can.
+/// Refuses studies that cannot run, and prints warnings about others.
 void examine(const RunArguments& arguments, const Study& study, const RunPlace& place, const Programs& programs) {
     const Overrides changes = overrides(arguments);
     refuse_unready_script(study, changes.set.empty() ? arguments.file : "", place.here());

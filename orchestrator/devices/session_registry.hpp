@@ -1,6 +1,6 @@
-// The session registry: what each running session of this user has reserved, for other sessions, `hpo devices` and `hpo
-// top`. Each session has a small file in a folder of this user: $XDG_RUNTIME_DIR/hpo or /tmp/hpo-UID. The kernel drops
-// a session's lock when its process ends, so that files of dead sessions are not believed.
+// The session registry: the reservations of each running session of this user, for other sessions, `hpo devices` and
+// `hpo top`. Each session has a small file in a folder of this user: $XDG_RUNTIME_DIR/hpo or /tmp/hpo-UID. The kernel
+// drops a session's lock when its process ends, so that files of dead sessions are not believed.
 #pragma once
 
 #include <cstdint>

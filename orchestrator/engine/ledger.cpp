@@ -231,7 +231,7 @@ std::optional<double> Ledger::predicted_end(std::int64_t number) const {
     const TrialRecord& trial = record_.trial(number);
     const auto forecast = rules_.forecast(number);
     if (!forecast || !forecast->tells || !std::isfinite(forecast->value)) return std::nullopt;
-    // A trial whose best step counts ends at what it has reached, or better.
+    // A trial whose best step counts ends at its best value so far, or better.
     const bool reached = study_.objective.at == Objective::At::best && trial.value &&
                          better(study_.objective.direction, *trial.value, forecast->value);
     return reached ? *trial.value : forecast->value;

@@ -25,9 +25,9 @@ namespace hpo {
 
 class LiveMachine final : public SessionMachine {
    public:
-    /// Takes the first reading (first_wait() at most; `tell` gets each step that takes longer than a second). Fails
-    /// when `resources` name a device that is not there, or when the study asks for GPUs (`backend: cuda` or `opencl`)
-    /// and there is none that it may use; the reason says what there is.
+    /// Takes the first reading (first_wait() at most; `tell` gets each step that takes longer than a second). Fails if
+    /// `resources` name a device that does not exist, or if the study asks for GPUs (`backend: cuda` or `opencl`) and
+    /// may use none; the reason lists the devices.
     ///
     /// `backend: auto` takes the GPUs that CUDA knows, else (the native worker) those of OpenCL, else none. A CPU that
     /// OpenCL offers is used where the study says `opencl` and there is no GPU, or where it is named.

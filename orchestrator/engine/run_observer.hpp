@@ -18,7 +18,7 @@ struct SessionView {
     double seconds;  ///< of the study, over all sessions
     int workers;     ///< trials at once
     std::vector<std::int64_t> running;
-    std::string waits;  ///< which trial waits for memory that other programs use, with the numbers; empty: none
+    std::string waits;  ///< the trial that waits for memory that other programs use, with the numbers; empty: none
 };
 
 /// Follows a session. Texts are made when an event happens, and printed once it is on the disk (announcements.hpp).

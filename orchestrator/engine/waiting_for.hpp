@@ -17,7 +17,7 @@ struct SessionState {
     std::size_t paused = 0;      ///< trials
     std::int64_t proposing = 0;  ///< trial that the sampler computes on its thread; 0: none
     std::size_t diagnoses = 0;   ///< dead workers whose cause is still to be found
-    std::string waits;           ///< which trial waits for memory of other programs; empty: none
+    std::string waits;           ///< the trial that waits for memory of other programs; empty: none
 };
 
 /// Returns a line for each living worker, with its trials, and for each thing that the session waits for.

@@ -40,7 +40,7 @@ Result<void> read_best_parameters(StudySnapshot& snapshot) {
     return {};
 }
 
-/// Returns what hpo best --repeat has trained of the configurations.
+/// Returns the repeats of the configurations that hpo best --repeat has trained.
 std::vector<Repeated> again_in_own_study(const StudySnapshot& snapshot,
                                          const std::vector<const TrialRecord*>& configurations) {
     std::error_code ignored;

@@ -17,8 +17,8 @@ analysis::Repeats repeats_of(const StudySnapshot& snapshot);
 std::vector<std::string> labelled_lines(const std::string& label, const std::string& text);
 
 /// Returns lines about a study that has ended: findings about parameters, bounds and ties, advice, then what limited
-/// the machine. They are empty if nothing is certain enough, if the steps cannot be read, or if the trials have so many
-/// steps that computing them would keep the user waiting (`hpo importance` has no such limit). Reads the steps of the
+/// the machine. They are empty if nothing is certain enough, if the steps cannot be read, or if the computation would
+/// keep the user waiting because of very many steps (`hpo importance` has no such limit). Reads the steps of the
 /// analysed trials into the snapshot.
 std::vector<std::string> insights_of(StudySnapshot& snapshot);
 

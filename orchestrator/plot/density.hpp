@@ -1,5 +1,5 @@
-// Counts the marks or paths in each cell of a chart, for pictures of so many trials that marks would cover each other.
-// Pure.
+// Counts the marks or paths in each cell of a chart, for pictures of more trials than marks can show without covering
+// each other. Pure.
 #pragma once
 
 #include <cstdint>

@@ -66,8 +66,8 @@ void write_left(Grid& grid, const Grid::Area& area, const Scale& y, const std::v
     }
 }
 
-/// Draws marks as characters, many marks as dots, and so many that they would cover each other as shades. The marks of
-/// the best trials stay visible as characters. Returns the largest number of marks below one shade; 0: none is drawn.
+/// Draws marks as characters, many marks as dots, and marks that would cover each other as shades. The marks of the
+/// best trials stay visible as characters. Returns the largest number of marks below one shade; 0: none is drawn.
 std::int64_t draw_marks(Grid& grid, const Grid::Area& area, const Panel& panel) {
     const auto cells = static_cast<std::size_t>(area.width * area.height), count = marks_of_others(panel);
     Density density(area.width, area.height);

@@ -95,7 +95,8 @@ void count_models(const Study& study, NativePreview& native) {
         its.default_batch = batch_size_of(first.params, first.answer.training_samples);
 }
 
-/// Plans samples in a worker. If `timed`, times the typical sample beside as many replicas as will train with it.
+/// Plans samples in a worker. If `timed`, times the typical sample with the number of replicas that will train side by
+/// side.
 NativePreview native_trials(const CheckedStudy& checked, const Programs& programs, const LiveMachine& machine,
                             PackingQuestion question, bool timed) {
     const Study& study = checked.study;

@@ -25,7 +25,7 @@ class Allowed;
 /// The unit cube that is searched for points, as the Gaussian process sees it.
 struct SearchSpace {
     /// The number of bins of equal width of each coordinate, one for each category or integer. It is 0 for a continuum,
-    /// and for coordinates with so many values that they are treated as a continuum.
+    /// and for coordinates that have too many values for bins.
     std::vector<std::size_t> bins;
     std::vector<bool> categorical;
     std::function<std::vector<bool>(const Point&)> active;  ///< returns a flag for each coordinate

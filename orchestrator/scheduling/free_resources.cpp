@@ -175,7 +175,7 @@ Devices FreeResources::best_on(const HostPool& host, const Demand& demand, std::
     Devices found;
     for (auto at = host.open.begin(); at != host.open.end() && found.size() < count;) {
         if (demand.alone && at->trials > 0 && !host.any_unified) break;
-        if (at->bytes < demand.device_bytes) {  // all others with as many trials have less room
+        if (at->bytes < demand.device_bytes) {  // all others with the same number of trials have less room
             at = host.open.upper_bound({at->trials, -std::numeric_limits<double>::infinity(), 0});
             continue;
         }

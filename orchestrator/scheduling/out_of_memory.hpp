@@ -71,8 +71,8 @@ struct OutOfMemoryLine {
 /// script trained on an accelerator. Nothing if no line is such a message.
 std::optional<OutOfMemoryLine> find_out_of_memory(std::string_view last_output, bool on_device);
 
-/// Returns twice as many micro-batches, at most one per sample; nothing if there is one per sample already, or if the
-/// numbers are out of range. A micro-batch has batch / accumulation samples, rounded up; the last one the rest.
+/// Returns twice the number of micro-batches, at most one per sample; nothing if there is one per sample already, or if
+/// the numbers are out of range. A micro-batch has batch / accumulation samples, rounded up; the last one the rest.
 std::optional<std::int64_t> next_accumulation(std::int64_t batch_size, std::int64_t accumulation);
 
 }  // namespace hpo

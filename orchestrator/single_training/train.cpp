@@ -16,8 +16,8 @@ namespace hpo {
 
 namespace {
 
-/// Returns the configuration, in as many micro-batches as the memory asks for. Throws Refusal if the worker rejects it,
-/// and Fatal if it fits in none.
+/// Returns the configuration, with the smallest number of micro-batches that fits the memory. Throws Refusal if the
+/// worker rejects it, and Fatal if it fits in none.
 Params that_fits(const CheckedStudy& checked, OneWorker& worker, const Machine& machine,
                  const TrainingListener& listener) {
     const Sample sample = plan_samples(checked, worker, machine).front();

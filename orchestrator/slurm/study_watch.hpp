@@ -20,9 +20,9 @@ Progress progress_of(const StudyRecord& record);
 /// Returns the progress of a stored study; none if it has not been started, or cannot be read.
 Progress progress_of(const StudyFolder& folder);
 
-/// Returns true if a study has no trial left to run: as many as its budget allows have ended, or its last session ended
-/// early since there was nothing left to try. That session counts if it ran the same study: `stored` is the study file
-/// as it was last run, and a raised budget or patience lets the study go on.
+/// Returns true if a study has no trial left to run: the budget of trials is used up, or its last session ended early
+/// since no configuration was left to try. That session counts if it ran the same study: `stored` is the study file as
+/// it was last run, and a raised budget or patience lets the study go on.
 bool is_finished(const Study& study, const StudyRecord& record, const std::string& stored);
 
 class StudyWatch {

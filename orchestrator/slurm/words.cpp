@@ -42,7 +42,7 @@ struct Words {
     string_view slurm, plain;
 };
 
-// Reasons for which a job waits. Those below `never` are of jobs that will not start as they are.
+// Reasons for which a job waits. The reasons in `never`, below, keep it from starting as it is.
 constexpr std::array reasons{
     Words{"Priority", "jobs with a higher priority come first"},
     Words{"Resources", "it needs nodes that other jobs use"},

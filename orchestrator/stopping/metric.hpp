@@ -86,8 +86,8 @@ inline constexpr Option direction_option{"direction",
 /// Formats a number with four significant digits, for reasons.
 inline std::string shown(double number) { return with_digits(number, 4); }
 
-/// Formats two numbers with four significant digits, or with as many more as tell them apart, so that no reason says
-/// that 1.434 is worse than 1.434.
+/// Formats two numbers with four significant digits, or more if they would look equal, so that no reason says that
+/// 1.434 is worse than 1.434.
 inline std::pair<std::string, std::string> shown_apart(double a, double b) {
     int digits = 4;
     while (a != b && with_digits(a, digits) == with_digits(b, digits) && digits < 17) ++digits;

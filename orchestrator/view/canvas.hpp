@@ -1,5 +1,5 @@
 // Lays out styled text in the columns of a terminal. The result is always a string, so that tests can compare a view
-// with what a user sees.
+// with a user's screen.
 #pragma once
 
 #include <cstdint>

@@ -78,7 +78,7 @@ std::vector<TableColumn> parameter_columns(const Study& study, const std::vector
     return all;
 }
 
-/// Adds a table of the first trials of `ranked`, with as many parameters as fit the screen's width. `best` has a mark.
+/// Adds a table of the first trials of `ranked`, with the parameters that fit the screen's width. `best` has a mark.
 /// Returns the number of trials.
 std::size_t add_best(Canvas& canvas, const Study& study, std::vector<const TrialRecord*> ranked,
                      const TrialRecord* best, const Screen& screen) {
