@@ -188,7 +188,7 @@ int print_prediction(const Settings& settings) {
     return 1;
 }
 
-/// Prints what hpo doctor tells of the worker. Opens no GPU.
+/// Prints the worker's facts for hpo doctor. Opens no GPU.
 int print_examination() {
     nlohmann::json report = gpu::all_gpu_libraries();
     report["version"] = version;

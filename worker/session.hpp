@@ -1,7 +1,7 @@
 // The worker's side of the protocol: hello, then plans and trials until the orchestrator sends shutdown or disconnects.
 //
-// A worker has one slot or several, and trains as many trials at a time. Trials with the same fusion key train side by
-// side; a new one takes a free slot between two steps of the others.
+// A worker has one or several slots, and trains one trial in each. Trials with the same fusion key train side by side;
+// a new one takes a free slot between two steps of the others.
 //
 // One thread does everything but the operations of a CPU that has further cores to compute on. Between two iterations,
 // two micro-batches of an evaluation and two parts of the data it polls the socket (a system call of well under a

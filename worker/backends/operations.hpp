@@ -1,5 +1,5 @@
-// The operations that devices compute, each as the structure of its arguments. Those of one kind of model have a header
-// of their own; the list at the end names all. The rules of every operation are in backend.hpp.
+// The operations that devices compute, each as the structure of its arguments. Operations of one kind of model have a
+// header of their own; the list at the end names all operations. The rules of every operation are in backend.hpp.
 #pragma once
 
 #include <cstdint>
@@ -450,7 +450,7 @@ inline constexpr std::string_view names[] = {
 
 /// Any operation, by value.
 using Operation = operations::Any;
-static_assert(std::is_trivially_copyable_v<Operation>);  // it allocates nothing
+static_assert(std::is_trivially_copyable_v<Operation>);  // an operation allocates nothing
 
 constexpr std::string_view name_of(const Operation& operation) { return operations::names[operation.index()]; }
 inline Work work_of(const Operation& operation) {

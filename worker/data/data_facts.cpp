@@ -154,8 +154,8 @@ Result<Json> table_facts(const std::string& format, const std::filesystem::path&
     return json;
 }
 
-/// Names the arrays of which `target` has the targets. Those that a study finds by itself, with arrays for testing, are
-/// not named.
+/// Sets the names of the arrays to which `target` has the targets. Names that a study finds by itself, with arrays for
+/// testing, are left out.
 Result<void> name_arrays(DataConfig& config, const std::string& target) {
     if (target.empty()) return {};
     const auto inputs = inputs_for(config.path, target);

@@ -18,7 +18,7 @@ std::string quoted_name(std::string_view name);
 bool is_utf8(std::string_view text);
 /// Returns a number with six significant digits.
 std::string short_text(double number);
-/// "1.5 to 20": with as many digits as tell the two apart.
+/// Returns "1.5 to 20", with enough digits to tell the two numbers apart.
 std::string range_text(double low, double high);
 
 struct ClassCount {

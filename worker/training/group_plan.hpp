@@ -155,14 +155,14 @@ bool ranks_classes(const DataShape& shape);
 /// configured.
 std::string checkpointing_text(const GroupPlan& plan);
 
-/// With `checkpointing: auto`, the micro-batches that are asked for (TrainingConfig::accumulation and micro_batch) say
-/// how much memory there is: as much as they take with all activations kept. Of all ways to take no more, the plan has
-/// the one with the least predicted time of an update: fewer activations, larger micro-batches, or both. Micro-batches
-/// of one sample cannot be smaller: then it has the way with the least memory.
+/// With `checkpointing: auto`, the configured micro-batches (TrainingConfig::accumulation and micro_batch) determine
+/// the available memory: the memory that they take with all activations kept. Among all divisions that take no more,
+/// the plan has the one with the least predicted time of an update: fewer activations, larger micro-batches, or both.
+/// Micro-batches of one sample cannot be smaller: then the plan has the division with the least memory.
 ///
-/// Of `trials` trials, with as many replicas each as they have folds. The error names the key: the batch is larger than
-/// the training split, augmentation of samples that are no images, or smoothed labels in regression. For padded
-/// replicas `configuration` is the one of their bucket (fusion.hpp), whose batch may be larger than the split.
+/// Plans `trials` trials, each with one replica per fold. The error names the key: the batch is larger than the
+/// training split, augmentation of samples that are no images, or smoothed labels in regression. For padded replicas
+/// `configuration` is the one of their bucket (fusion.hpp), whose batch may be larger than the split.
 Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape& shape, const SplitSizes& sizes,
                              int trials, Fusion fusion = Fusion::identical);
 

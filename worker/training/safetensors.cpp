@@ -21,7 +21,7 @@ std::string make_header(const std::map<std::string, std::string>& metadata, std:
         offset = end;
     }
     std::string text = header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    text.append((8 - text.size() % 8) % 8, ' ');  // so that the tensors are aligned
+    text.append((8 - text.size() % 8) % 8, ' ');  // aligns the tensors
     return text;
 }
 

@@ -80,7 +80,7 @@ def _same_user(connection: socket.socket) -> bool:
 
 
 class _Run:
-    """A trial that hpo has handed out, and what the calls of rank 0 have returned."""
+    """A trial that hpo has handed out, and the results of rank 0's calls."""
 
     def __init__(self, trial: "Trial", message: Mapping[str, Any]) -> None:
         self.trial = trial

@@ -160,7 +160,7 @@ def _conditions(name: str, paths: Sequence[Space], space: Mapping[str, Mapping[s
     having = [dict(path.choices) for path in paths if name in path.parameters]
     if len(having) == len(paths):
         return {}
-    # Parents: what each of these paths has chosen, where not all its choices lead here.
+    # Parents: the choices of each of these paths, where not all choices lead here.
     allowed: Dict[str, List[int]] = {}
     for parent in having[0]:
         indices = sorted({path[parent] for path in having if parent in path})
