@@ -321,7 +321,7 @@ def disk_losses(subject, sessions, kind, number, dice):
     run.setUp()
     try:
         (run.folder / "runs").mkdir()
-        seen = [(0, "")]  # instants, and what had been printed by then
+        seen = [(0, "")]  # instants, and the text printed by then
         with disks.recorded_disk(kind, run.folder / "runs", run.folder):
             began = time.monotonic_ns()
             child = subject.start(run, _shell(sessions), "run")

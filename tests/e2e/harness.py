@@ -29,7 +29,7 @@ os.environ["XDG_RUNTIME_DIR"] = _runtime.name
 
 
 def _own_cache():
-    """Hides what hpo keeps about this machine, but not the cached kernels of OpenCL, which take long to compile."""
+    """Hides hpo's stored facts about this machine, but not the cached kernels of OpenCL, which take long to compile."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
     with contextlib.suppress(OSError):
         (cache / "pocl").mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""hpo report: the page, and what it contains."""
+"""hpo report: the page and its contents."""
 import base64
 import hashlib
 import html.parser

@@ -1,4 +1,4 @@
-"""The JSON Schema that `hpo schema` prints agrees with what hpo reads: ready studies are valid, wrong examples are not."""
+"""The JSON Schema that `hpo schema` prints agrees with hpo's reader: ready studies are valid, wrong examples are not."""
 import json
 import subprocess
 import unittest

@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
         const std::string bytes((std::istreambuf_iterator<char>(stream)), {});
         if (!stream) return std::fprintf(stderr, "cannot read %s\n", file.c_str()), 1;
         std::printf("%s\n", file.c_str());
-        std::fflush(stdout);  // so that the last line names the file that crashed
+        std::fflush(stdout);  // leaves the name of the file that crashed as the last line
         LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
     }
     std::printf("%zu files\n", files.size());

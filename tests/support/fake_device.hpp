@@ -1,5 +1,5 @@
-// The memory of a fake GPU. Files record what each process takes, so that the fake management library (fake_nvml.cpp)
-// reports it. The devices are defined by the script that FAKE_NVML names (FAKES.md).
+// The memory of a fake GPU. Files record the memory that each process takes, so that the fake management library
+// (fake_nvml.cpp) reports it. The devices are defined by the script that FAKE_NVML names (FAKES.md).
 #pragma once
 
 #include <fcntl.h>

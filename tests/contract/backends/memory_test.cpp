@@ -450,7 +450,7 @@ TEST(Copies, OfMegabytesArriveWholeInBothDirections) {
             for (int replica = 0; replica < 2; ++replica) {
                 std::iota(values.begin(), values.end(), first + static_cast<std::uint32_t>(replica));
                 stream->write(numbers, replica, std::span<const std::uint32_t>(values));
-                values.assign(values.size(), 0);  // it may be reused at once
+                values.assign(values.size(), 0);  // the host memory may be reused at once
                 stream->write(small, replica, std::span<const std::uint32_t>(values).first(3));
             }
             for (int replica = 1; replica >= 0; --replica) {

@@ -96,7 +96,7 @@ int run_joining_agent(const char* join_file, const char* test) {
 bool tests_hosts() { return asked_for("hosts") || asked_for("joined"); }
 
 OnAHost make_on_a_host(boost::asio::io_context& loop, const std::string& tag, ExecutionListener listener) {
-    // The study is only what an agent needs to begin: the tests launch commands of their own.
+    // The study has only the keys that an agent needs to begin: the tests launch commands of their own.
     static const Study study = *parse_study(
         "{study: x, objective: {metric: loss, direction: minimize}, space: {x: {type: float, low: 0.0, high: 1.0}}, "
         "worker: {command: [\"true\"]}, budget: {trials: 1, epochs: 1}, resources: {backend: cpu}}",

@@ -1,4 +1,4 @@
-// hpo-worker --profile: what each operation of an update takes.
+// hpo-worker --profile: the time of each operation of an update.
 #include "worker/profile.hpp"
 
 #include <gmock/gmock.h>

@@ -30,7 +30,7 @@ Params token_params(const Params& changes = {}) {
                 changes);
 }
 
-/// For what each backend is asked: PoCL takes its time.
+/// Returns few samples and layers, for tests that run on each backend: PoCL is slow.
 Params few_params(const Params& changes = {}) {
     return token_params(
         with({{"samples", std::int64_t{64}}, {"steps", std::int64_t{6}}, {"depth", std::int64_t{1}}}, changes));

@@ -264,7 +264,7 @@ TEST(Trees, TakeNoMoreMemoryThanPlanned) {
         const auto answer = answer_tree_plan({1, params, 2, 5}, worker.context);
         ASSERT_EQ(answer.error, "");
         EXPECT_EQ(answer.iterations_per_step, 4);
-        EXPECT_EQ(answer.fusion_key, "");  // it shares no worker
+        EXPECT_EQ(answer.fusion_key, "");  // trees share no worker
         FakeHost host;
         TreeTrials trials(worker.context, [](const from_worker::Finished&) {});
         trials.add(small_run(params, 2), host);

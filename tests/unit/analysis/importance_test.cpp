@@ -271,7 +271,7 @@ TEST(Importance, WhereNoTrialWasTrainedToItsEndTheValuesAtACommonStepAreAnalysed
                           "end to predict the others' ends; 6 that were stopped earlier are left out\n"));
     for (const std::string& next : importance.next) EXPECT_THAT(next, ::testing::Not(StartsWith("fix ")));
 
-    all.record.trials[2].state = TrialState::failed;  // it counts as the worst, and is no reason to look elsewhere
+    all.record.trials[2].state = TrialState::failed;  // counts as the worst, and is no reason to look elsewhere
     for (std::size_t i = 4; i < 12; i += 2) all.record.trials[i].state = TrialState::complete;
     EXPECT_EQ(ends_of(all.study, all.record).at_step, 0) << "four trials to their end tell those of the others";
 }

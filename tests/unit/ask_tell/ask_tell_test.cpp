@@ -502,13 +502,13 @@ TEST(AskTell, TrialsThatASessionLeavesUnfinishedAreOfferedAgain) {
     ASSERT_THAT(store.kept.back().event, ::testing::VariantWith<event::SessionEnded>(::testing::_));
     EXPECT_EQ(std::get<event::SessionEnded>(store.kept.back().event).end, SessionEnd::interrupted);
     AskTellSession hpo(study, store);
-    EXPECT_EQ(hpo.trial(3).state, TrialState::complete);  // it reported all its steps
+    EXPECT_EQ(hpo.trial(3).state, TrialState::complete);  // the trial reported all its steps
     EXPECT_EQ(hpo.trial(2).state, TrialState::queued);
     const json trials = hpo.ask(3);
     EXPECT_EQ(trials[0]["trial"], 1);
     EXPECT_EQ(trials[1], (json{{"trial", 2}, {"params", params}, {"seed", trial_seed(1, 2)}, {"resume_from", 4}}));
     EXPECT_EQ(trials[2]["trial"], 4);
-    EXPECT_EQ(hpo.report(2, 1, 0.5)["decision"], "continue");  // it may also start over
+    EXPECT_EQ(hpo.report(2, 1, 0.5)["decision"], "continue");  // the trial may also start over
 }
 
 TEST(AskTell, ATrialThatWasStoredButNotReturnedIsOfferedAgain) {

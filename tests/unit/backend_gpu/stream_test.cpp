@@ -109,7 +109,8 @@ TEST_F(GpuStreamTest, WaitsForTheDeviceBeforeItsMemoryIsFreed) {
     EXPECT_THAT(runtime.list, ElementsAre("fill", "synchronise", "release 2"));
 }
 
-/// A copy must not overwrite what an earlier batch is still computed from, and need not wait for the latest batch.
+/// A copy must not overwrite the samples of an earlier batch that is still computed, and need not wait for the latest
+/// batch.
 TEST_F(GpuStreamTest, AStagedCopyWaitsForWhatReadItsTargetAndForNothingLater) {
     const std::array<Tensor, 2> targets{Tensor{0, 0, 1, 64, Type::u8}, Tensor{64, 0, 1, 64, Type::u8}};
     {

@@ -457,7 +457,7 @@ TEST_F(SilentHostWithDevice, KeepsItsDeviceItsWorkerAndItsTrial) {
 TEST_F(SilentHostWithDevice, GetsNoTrialAfterItsOwn) {
     set_reachable(1, false);
     pass(1);
-    play->complete(1, attempts[1]);  // it was said before
+    play->complete(1, attempts[1]);  // a repeated message
     pass(1);
     EXPECT_EQ(play->asked(1).trial, 0);
     set_reachable(1, true);

@@ -183,7 +183,7 @@ TEST(Transformer, TrainsThreeReplicasToTheBitsOfThreeRunsAlone) {
 
 TEST(Transformer, LearnsALittleProblemByHeart) {
     for (const Kind& kind : kinds()) {
-        if (kind.shape.positions == Positions::none) continue;  // it cannot tell the steps of equal samples apart
+        if (kind.shape.positions == Positions::none) continue;  // cannot tell the steps of equal samples apart
         TransformerNet net(kind, 6, 1);
         net.stream->write(net.smoothing, 0, 0.0F);
         net.step();

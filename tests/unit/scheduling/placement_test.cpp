@@ -445,7 +445,7 @@ class Session {
             device.others = below(3) * GiB;
             device.usable = below(8) > 0;
             if (below(20) == 0) device.memory = device.memory == 0 ? 16 * GiB : 0;  // given up, or back
-            if (below(20) == 0) device.unified = !device.unified;                   // it was not known
+            if (below(20) == 0) device.unified = !device.unified;  // a device's kind of memory becomes known late
             device.free.reset();
             if (live_ && below(2)) device.free = (4 + below(10)) * GiB;
         }

@@ -39,7 +39,7 @@ TEST(SlurmSteps, FollowsTheOldestJobAndFindsThoseThatAreTooMany) {
     EXPECT_EQ(next.job->id, "101");
     EXPECT_TRUE(next.surplus.empty());
     EXPECT_EQ(find_job({job("COMPLETING")}, {}).job->id, "12");
-    EXPECT_EQ(find_job({job("COMPLETED"), job("FAILED", "11")}, {"11"}).job->id, "12");  // it was over at once
+    EXPECT_EQ(find_job({job("COMPLETED"), job("FAILED", "11")}, {"11"}).job->id, "12");  // the job was over at once
 }
 
 TEST(SlurmSteps, WaitsWhileTheJobIsThere) {
@@ -72,7 +72,7 @@ TEST(SlurmSteps, DoesNotSubmitAfterAFailureOrACancellation) {
 TEST(SlurmSteps, AsksSlurmSeldom) {
     EXPECT_GE(ask_again_after(job("RUNNING"), true, false), 10);
     EXPECT_GE(ask_again_after(job("PENDING"), true, false), 5);
-    EXPECT_GE(ask_again_after(job("PENDING"), true, true), 5);  // it is queued again
+    EXPECT_GE(ask_again_after(job("PENDING"), true, true), 5);  // the job is queued again
     EXPECT_LE(ask_again_after(job("RUNNING"), true, true), 2);
     EXPECT_LE(ask_again_after(job("COMPLETING"), true, false), 2);
     EXPECT_GE(ask_again_after(std::nullopt, false, true), 10);

@@ -187,7 +187,7 @@ TEST_F(Power, EveryResultThatIsSaidToBeOnTheDiskComesBackWithAllBeforeIt) {
         EXPECT_LE(on_disk, trial);
         if (on_disk == checked || trial % 50 != 0) continue;
         checked = on_disk;
-        ASSERT_TRUE(store->settle());  // so that no copy is made during the check
+        ASSERT_TRUE(store->settle());  // no copy is made during the check
         EXPECT_EQ(after_the_loss().size(), static_cast<std::size_t>(3 * trial));
     }
 }

@@ -180,7 +180,7 @@ TEST_F(Acknowledged, AResultIsNamedOnlyOnceTheDiskHasIt) {
     for (std::int64_t trial = 1; trial <= 200; ++trial) {
         ASSERT_TRUE(end_trial(**store, trial, 0.5));
         if (trial % 20 != 0) continue;
-        ASSERT_TRUE((*store)->settle());  // so that nothing is copied during the check
+        ASSERT_TRUE((*store)->settle());  // nothing is copied during the check
         fs::remove((disk / "study.db").string() + "-shm");
         fs::copy(results(), (disk / "study.db").string() + "-results", fs::copy_options::overwrite_existing);
         const auto after_the_loss = open_store_read_only(disk / "study.db");

@@ -110,7 +110,7 @@ TEST(HolderLock, WaitsForAProcessThatAKilledHolderWasAboutToStart) {
     const pid_t holder = ::fork();
     if (holder == 0) {
         auto lock = HolderLock::take(folder);
-        if (::fork() == 0) {  // it has the lock's file, since it executes no program
+        if (::fork() == 0) {  // the child has the lock's file, since it executes no program
             ::poll(nullptr, 0, 500);
             ::_exit(0);
         }

@@ -19,7 +19,7 @@ std::string error_of(const Params& params) {
 TEST(Configuration, AbsentKeysHaveTheTablesDefaults) {
     const auto got = read_configuration({});
     ASSERT_TRUE(got) << got.error().message;
-    EXPECT_EQ(got->training.batch_size, 0);  // it depends on the data
+    EXPECT_EQ(got->training.batch_size, 0);  // the size depends on the data
     EXPECT_EQ(got->training.epsilon, 1e-8);
     EXPECT_EQ(got->training.schedule, ScheduleKind::cosine);
     EXPECT_EQ(got->data.validation, 0.1);
