@@ -147,7 +147,7 @@ struct StoredEvent {
     std::optional<SoFar> so_far = {};  ///< present for a step before which other steps were left out
 };
 
-/// The parts of trials that a record has. Of 100,000 trials a viewer reads no more than it shows.
+/// The parts of trials that a record has. A viewer of 100,000 trials reads only the parts that it shows.
 enum class TrialParts {
     all,
     shown,               ///< all but the point, which only the search needs

@@ -1,4 +1,4 @@
-// Medians.
+// Returns the median of numbers.
 #pragma once
 
 #include <algorithm>

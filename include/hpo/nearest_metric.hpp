@@ -52,7 +52,7 @@ inline std::string nearest_metric(std::string_view name, const Metrics& metrics)
 }
 
 /// Returns "loss, val_acc; did you mean 'val_acc'?", the names of `metrics` and the one that was meant by `name`, if
-/// there is one. Of many names the first are listed.
+/// there is one. A long list is cut to the first names.
 inline std::string names_with_nearest(std::string_view name, const Metrics& metrics) {
     constexpr std::size_t most = 12;
     std::string text;

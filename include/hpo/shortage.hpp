@@ -1,4 +1,4 @@
-// Failures of the system that pass by themselves.
+// Recognises failures of the system that pass by themselves.
 #pragma once
 
 #include <time.h>

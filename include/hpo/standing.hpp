@@ -119,7 +119,8 @@ inline bool may_be_best(const TrialRecord& trial, const Objective& objective) {
     return standing && standing->feasible();
 }
 
-/// Returns true if the trial has the better value of the first objective. Of equal ones the earlier trial comes first.
+/// Returns true if the trial has the better value of the first objective. Among equal trials the earlier one comes
+/// first.
 inline bool comes_before(const TrialRecord& trial, const TrialRecord& other, const Objective& objective) {
     if (!trial.value) return false;
     if (*trial.value == *other.value) return trial.number < other.number;

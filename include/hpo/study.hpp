@@ -139,7 +139,8 @@ inline constexpr std::array<std::string_view, 2> shims{"wandb", "nni"};
 /// The environment of a script.
 struct WorkerEnvironment {
     bool tuned = true;  ///< false if hpo sets only the variables that select the GPU, and pins no cores
-    /// Variables that replace those of hpo or are added to them. One without a value keeps that of hpo's environment.
+    /// Variables that replace those of hpo or are added to them. A variable without a value keeps that of hpo's
+    /// environment.
     std::map<std::string, std::optional<std::string>> own;
 };
 

@@ -179,7 +179,7 @@ inline constexpr const char* by_user = "user";
 inline bool is_stopping(const TrialRecord& trial) { return trial.state == TrialState::paused && trial.rule == by_user; }
 
 /// Returns true if an ended trial counts in the mean of its configuration: it trained to its end, or a rule saw from
-/// its own curve that it had come to it. Such rules alone judge further seeds (rules.hpp).
+/// its own curve that it had come to it. Only these rules judge further seeds (rules.hpp).
 inline bool counts_as_seed(const TrialRecord& trial) {
     return trial.value &&
            (trial.state == TrialState::complete || (trial.state == TrialState::stopped && trial.rule != by_user));
@@ -223,7 +223,7 @@ inline std::vector<const Report*> best_and_last_reports(const TrialRecord& trial
     return reports;
 }
 
-/// Returns a metric at the step that counts for the objective, or nothing if that step does not have it. Of a
+/// Returns a metric at the step that counts for the objective, or nothing if that step does not have it. For a
 /// configuration with several seeds, further objectives and metrics of constraints are means.
 inline std::optional<double> metric_that_counts(const TrialRecord& trial, const std::string& metric) {
     if (const auto mean = trial.means.find(metric); mean != trial.means.end()) return mean->second;
