@@ -90,7 +90,7 @@ PythonFacts python_facts(const fs::path& client) {
         facts.version = output.text.substr(at + 8, output.text.find('\n', at) - at - 8);
     else
         facts.problem = output.text.empty() ? "it ended with status " + std::to_string(output.status) : output.text;
-    // Of a traceback the last line names the error.
+    // The last line of a traceback names the error.
     while (facts.problem.ends_with('\n')) facts.problem.pop_back();
     if (const auto line = facts.problem.rfind('\n'); line != std::string::npos) facts.problem.erase(0, line + 1);
     return facts;

@@ -16,7 +16,7 @@ std::string session_line(const Study& study, const event::SessionStarted& sessio
 std::string end_with_study_line(std::size_t trials);
 
 /// The line for an event that `record` holds already; empty for one that gets none (steps, measurements, proposals).
-/// Takes O(1) for any number of trials and steps. Of a reason with several lines the first one is logged.
+/// Takes O(1) for any number of trials and steps. The first line of a reason is logged.
 std::string log_line(const Study& study, const StudyRecord& record, const StoredEvent& stored);
 
 }  // namespace hpo

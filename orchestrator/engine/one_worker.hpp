@@ -14,8 +14,8 @@
 
 namespace hpo {
 
-/// One worker without a study's session. Calls block. SIGINT, SIGTERM and SIGHUP end the worker and throw Fatal with
-/// exit code 130 or 143.
+/// A worker without a study's session. Calls block. SIGINT, SIGTERM and SIGHUP end the worker and throw Fatal with exit
+/// code 130 or 143.
 class OneWorker {
    public:
     /// Starts a native worker on one thread, or the study's command with all cores of this process, and waits until it

@@ -22,7 +22,7 @@ using WholeTrial = std::function<Result<TrialRecord>(const TrialRecord& trial)>;
 /// The WholeTrial for a record that has all steps.
 inline Result<TrialRecord> as_it_is(const TrialRecord& trial) { return trial; }
 
-/// Returns true if a worker has started the trial. One without a start has no place on an axis of time.
+/// Returns true if a worker has started the trial. A trial without a start has no place on a time axis.
 inline bool has_begun(const TrialRecord& trial) { return trial.started_at != 0; }
 
 struct Format {

@@ -30,12 +30,12 @@ struct DataFacts {
     std::string path;    ///< as the user wrote it
     std::int64_t rows = 0;
     std::int64_t test = 0;  ///< further samples, which the data keeps for testing
-    // Of tables:
+    // Facts of tables:
     std::vector<ColumnFacts> columns;
     std::vector<std::string> targets;  ///< names of the columns to predict
     bool target_was_guessed = false;   ///< by likely_target()
     bool trees = false;                ///< the worker can grow boosted trees
-    // Of arrays, images and texts:
+    // Facts of arrays, images and texts:
     std::string inputs;  ///< name of the array of features, if the study must name it
     std::string sample;  ///< description for users, such as "images of 28 x 28"
     std::int64_t outputs = 0;

@@ -151,7 +151,8 @@ class Posterior {
         std::vector<double> weights(n);
         multiply_lower_transposed(inverse, half, weights);
 
-        // Of each hyperparameter: half the sum over i, j of (inverse - w w^T)_ij times the derivative of covariance_ij.
+        // The derivative by each hyperparameter: half the sum over i, j of (inverse - w w^T)_ij times the derivative of
+        // covariance_ij.
         std::vector<double> pull = gram_of_lower(inverse, n);
         for (std::size_t i = 0; i < n; ++i)
             for (std::size_t j = 0; j <= i; ++j) pull[i * n + j] -= weights[i] * weights[j];

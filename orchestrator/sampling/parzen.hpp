@@ -1,8 +1,8 @@
 // Parzen estimators in the unit cube. An estimator is a mixture of one product kernel for each point and the uniform
-// density as prior. The kernel of a numeric coordinate is a Gaussian truncated to [0, 1]. That of a categorical one
-// (bins of equal width) has most of its mass on the point's own bin (Aitchison and Aitken, 1976). A coordinate that is
-// inactive in a kernel is uniform there. A coordinate that is inactive in the evaluated point is left out. Conditional
-// dimensions therefore need no separate model.
+// density as prior. The kernel of a numeric coordinate is a Gaussian truncated to [0, 1]. The kernel of a categorical
+// coordinate (bins of equal width) has most of its mass on the point's own bin (Aitchison and Aitken, 1976). A
+// coordinate that is inactive in a kernel is uniform there. A coordinate that is inactive in the evaluated point is
+// left out. Conditional dimensions therefore need no separate model.
 #pragma once
 
 #include <cstddef>

@@ -259,7 +259,7 @@ struct FootprintModel::Impl {
         std::vector<std::pair<const Params*, double>> known;
         for (const auto& [params, peak] : peaks)
             if (peak.*kind > 0) known.emplace_back(&params, double(peak.*kind));
-        // Of very many, some evenly, and always the largest.
+        // Keeps some of very many rows, evenly spread, and always the largest.
         const auto largest = std::max_element(known.begin(), known.end(),
                                               [](const auto& a, const auto& b) { return a.second < b.second; });
         std::vector<Row> rows;

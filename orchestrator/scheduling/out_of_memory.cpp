@@ -50,7 +50,7 @@ Result<NextTry> after_out_of_memory(const MemoryDeath& death) {
     const double grown = std::min(wanted, std::max(worthwhile, reserved));
 
     NextTry next{death.reserved, death.alone, death.micro_batches, {}};
-    // Of the other kind, the measured peak, as far as there is room.
+    // The other kind of memory gets its measured peak, as far as there is room.
     const auto at_least = [](std::int64_t& bytes, std::int64_t seen, std::int64_t most) {
         bytes = std::max(bytes, std::min(seen, most));
     };

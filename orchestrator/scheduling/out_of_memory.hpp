@@ -67,8 +67,8 @@ struct OutOfMemoryLine {
 };
 
 /// Finds the message of a script that ended for want of memory: an uncaught exception of PyTorch, JAX, TensorFlow or
-/// Python, an error of CUDA, HIP or OpenCL, the C++ library's. Of several lines the last one counts. `on_device`: the
-/// script trained on an accelerator. Nothing if no line is such a message.
+/// Python, an error of CUDA, HIP or OpenCL, the C++ library's. If there are several, the last line counts. `on_device`:
+/// the script trained on an accelerator. Nothing if no line is such a message.
 std::optional<OutOfMemoryLine> find_out_of_memory(std::string_view last_output, bool on_device);
 
 /// Returns twice the number of micro-batches, at most one per sample; nothing if there is one per sample already, or if

@@ -89,8 +89,8 @@ class Placement {
     /// Returns true if a trial may start because of changes since the last call.
     bool take_changed() { return std::exchange(changed_, false); }
 
-    /// The next trial to start, by the rules of admission: in an idle worker, else in one with a free slot and the
-    /// trial's fusion key, else in a new one. One start at a time, since each changes the rest of the machine. The
+    /// Decides the next trial to start, by the rules of admission: in an idle worker, else in one with a free slot and
+    /// the trial's fusion key, else in a new one. One start at a time, since each changes the rest of the machine. The
     /// machine must be set. Facts told in another order give the same decision.
     [[nodiscard]] PlacementDecision decide();
     /// Returns the reservation that a start makes.

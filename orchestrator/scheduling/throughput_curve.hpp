@@ -25,8 +25,8 @@ struct RateChange {
 /// trial.
 class ThroughputCurve {
    public:
-    /// Adds an observation. Ignores changes that are not finite or between equal numbers. Of each pair of numbers only
-    /// the last 16 observations count, so that the curve follows a machine that changes.
+    /// Adds an observation. Ignores changes that are not finite or between equal numbers. Only the last 16 observations
+    /// of each pair of numbers count, so that the curve follows a machine that changes.
     void add(const RateChange& change);
 
     struct Gain {

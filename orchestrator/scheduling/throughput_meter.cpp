@@ -11,8 +11,8 @@ namespace hpo {
 
 namespace {
 
-// A window is enough with this number of intervals and this duration. A window that ends early may be shorter
-// by half. Of four intervals the median ignores one during which the machine was held up.
+// A window is enough with this number of intervals and this duration. A window that ends early may be shorter by half.
+// The median of four intervals ignores one during which the machine was held up.
 constexpr std::size_t enough_intervals = 4;
 constexpr double enough_seconds = 0.5;
 // Steps that are reported together, as by a script whose output is buffered, belong to one interval.

@@ -330,7 +330,8 @@ class Adapter {
         return std::nullopt;
     }
 
-    /// Prepares reading the file of metrics. One in the trial's folder was left by an earlier attempt and is renamed.
+    /// Prepares reading the file of metrics. A file in the trial's folder was left by an earlier attempt and is
+    /// renamed.
     void open_file(const string& path) {
         std::error_code ignored;
         if (path.starts_with(run_->folder))

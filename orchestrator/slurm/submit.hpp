@@ -45,9 +45,9 @@ struct Placed {
     bool other = false;  ///< `found`, and the job was submitted with other options than `job` has
 };
 
-/// Returns the study's job, which it submits if the queue has none. Of several processes at once one submits it. Writes
-/// the script to the study's folder, which it makes. Throws Fatal with exit status 2 and the cure if no job is there
-/// afterwards; then a folder that it has made is gone, too.
+/// Returns the study's job, which it submits if the queue has none. If several processes do this at once, one of them
+/// submits it. Writes the script to the study's folder, which it makes. Throws Fatal with exit status 2 and the cure if
+/// no job is there afterwards; then a folder that it has made is gone, too.
 Placed find_or_submit(Commands& commands, const SlurmJob& wanted, const Job& job, const StudyFolder& folder,
                       const Say& say);
 

@@ -48,7 +48,7 @@ struct Partition {
 /// The format for sinfo -o that partitions_of() reads.
 inline constexpr const char* partition_format = "%P|%l|%D|%G";
 
-/// Returns the partitions in the output of sinfo. One with several kinds of nodes has several rows.
+/// Returns the partitions in the output of sinfo. A partition with several kinds of nodes has several rows.
 std::vector<Partition> partitions_of(std::string_view text);
 
 /// Returns the seconds of "1-02:03:04", "02:03:04" or "30:00"; nothing: infinite, or no time.

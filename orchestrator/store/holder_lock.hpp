@@ -22,7 +22,7 @@ class HolderLock {
    public:
     /// Takes the lock for this process. Fails with the holder's pid and host if another process (or another HolderLock)
     /// has it (after up to 5 s if that process has ended), if the study's folder is missing, or if the lock file is a
-    /// symbolic link. Of several at once, one succeeds.
+    /// symbolic link. If several processes try at once, one succeeds.
     static Result<HolderLock> take(const StudyFolder& study);
 
     /// Stores the path of the control socket for viewers.

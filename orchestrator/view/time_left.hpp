@@ -1,4 +1,4 @@
-// Draws how long a study will still take, as a range.
+// Draws the time left of a study, as a range.
 #pragma once
 
 #include <optional>

@@ -133,7 +133,7 @@ bool Tables::read(string_view line, Reading& reading) {
     return in_bars && !candidates_.empty() && (plain || cells[0].ends_with("metric"));
 }
 
-/// Reads a row below the columns. One more cell than columns is a row's label, as in scikit-learn's reports.
+/// Reads a row below the columns. A cell in excess of the columns is the row's label, as in scikit-learn's reports.
 bool Tables::read_row(const Columns& columns, const Cells& cells, Reading& reading) {
     const std::size_t count = columns.names.size();
     if (cells.size() < 2 || cells.size() < count || cells.size() > count + 1) return false;
