@@ -278,7 +278,7 @@ struct Activate {
     /// f32, which the backward pass needs.
     Tensor pre;
     Tensor bias;  ///< [1, O], or none
-    /// [B, O] written; may be `pre` for none and relu, whose backward does not need `a`. Of 16 bits: rounded.
+    /// [B, O] written; may be `pre` for none and relu, whose backward does not need `a`. In 16 bits: rounded.
     Tensor output;
     Dropout dropout;
     Tensor activations;  ///< u32 per replica: its Activation, in place of `activation`; `output` must not be `pre` then

@@ -53,7 +53,7 @@ struct ArrayData {
     SplitKind split = SplitKind::random;  ///< never automatic
     std::vector<std::int64_t> classes;    ///< the labels that there are, in ascending order
     std::int64_t outputs = 0;
-    // Of the rows of `train`, then of those of `test`: indices into classes, or `outputs` numbers each.
+    // The targets of the rows of `train`, then of `test`: indices into classes, or `outputs` numbers each.
     std::vector<std::int32_t> labels;
     std::vector<double> numbers;
 

@@ -19,7 +19,7 @@
 
 namespace hpo {
 
-/// Of the task and the `data` section of a native worker's configuration (worker_keys.hpp documents the keys).
+/// The place of the samples while trials train. staged: the host's memory, from which each batch is copied.
 enum class Placement : std::uint8_t { automatic, device, staged, files };
 
 /// Returns true if batches come from the host or from files. Undecided data lies in the device's memory.
@@ -30,6 +30,7 @@ constexpr bool is_staged(Placement placement) {
 /// The division of samples. automatic: stratified where targets are classes, else random.
 enum class SplitKind : std::uint8_t { automatic, random, stratified, time };
 
+/// The task and the `data` section of a native worker's configuration (worker_keys.hpp documents the keys).
 struct DataConfig {
     std::optional<Task> task;  ///< none: decided by the targets
     std::string format = "idx";

@@ -123,7 +123,7 @@ class TargetSpread {
             ++count_;
         }
     }
-    // Of the mean of the training split, which is 0 as the samples have their targets.
+    // Errors of the training split's mean, which is 0 in the samples' standardised targets.
     [[nodiscard]] double squared_error() const { return count_ > 0 ? squares_ / count_ : 0; }
     [[nodiscard]] double absolute_error() const { return count_ > 0 ? absolutes_ / count_ : 0; }
     [[nodiscard]] double variance() const {

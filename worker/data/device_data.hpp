@@ -37,7 +37,7 @@ struct FoldFacts {
     DataFacts facts;
     /// The number of targets of each class in the training split, or of those that have each label.
     std::vector<std::int64_t> class_counts;
-    // Of targets that are numbers, as the samples have them.
+    // Variances of targets that are numbers, in the samples' standardised units.
     double validation_variance = 0;
     double test_variance = 0;
     /// The score of a constant prediction on the test samples: for classes and labels the accuracy of the majority
@@ -58,7 +58,7 @@ struct DeviceData {
     // the rows of the split alone.
     std::unique_ptr<Buffer> train_buffer;  ///< of the training file: both sides of the split, and which is which
     std::unique_ptr<Buffer> test_buffer;
-    // Of the first fold; those of the others lie a replica_stride behind one another (see Gather::Fold).
+    // The samples of the first fold; those of the others lie a replica_stride behind one another (see Gather::Fold).
     Samples train;
     Samples validation;
     Samples test;

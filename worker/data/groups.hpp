@@ -2,10 +2,10 @@
 // and test measure a model on groups that it has not seen.
 //
 // The division follows from the sizes of the groups alone, and not from a seed, so that the sizes of the parts are
-// known before the data is loaded. Groups are visited in an arbitrary but fixed order. Those that test, and without
-// folds those that validate, are taken while each brings the number of rows nearer to the wanted one. Folds are filled
-// from the largest group on, each into the fold with the fewest rows so far (the greedy rule for balanced partitions,
-// Graham 1969).
+// known before the data is loaded. Groups are visited in an arbitrary but fixed order. The groups for testing, and
+// without folds those for validation, are taken while each brings the number of rows nearer to the wanted one. Folds
+// are filled from the largest group on, each into the fold with the fewest rows so far (the greedy rule for balanced
+// partitions, Graham 1969).
 #pragma once
 
 #include <cstdint>

@@ -26,8 +26,8 @@ class NumberFit {
     [[nodiscard]] double variance() const { return count_ > 0 ? squares_ / count_ : 0; }
     /// 1 where all numbers are the same.
     [[nodiscard]] double deviation() const {
-        // Of equal numbers the variance is exactly 0, however large they are. A bound relative to the mean would take
-        // large numbers that differ by little, such as those of rows, as equal, and leave them unscaled.
+        // The variance of equal numbers is exactly 0, also of large ones. A bound relative to the mean would take large
+        // numbers that differ by little, such as those of rows, as equal, and leave them unscaled.
         return variance() > 0 ? std::sqrt(variance()) : 1;
     }
 

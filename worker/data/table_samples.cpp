@@ -27,7 +27,7 @@ struct Fit {
     NumberFit moments;
     std::vector<double> numbers;  ///< of numeric columns with missing values, for the median
     double median = 0;
-    // Of categorical columns:
+    // For categorical columns:
     std::unordered_map<std::string_view, std::size_t> values;  ///< indices into the table's
     std::vector<std::int64_t> counts;                          ///< training rows with each value
     std::vector<std::size_t> levels;                           ///< values, the most frequent one first

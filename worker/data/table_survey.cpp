@@ -35,7 +35,7 @@ struct Seen {
     std::int64_t unfit_place = 0;  ///< of the first value but 0 and 1
     std::string unfit;
     std::vector<bool> equals;  ///< by target: true if equal in every row
-    // Of a table with one target:
+    // For a table with one target:
     std::map<std::string, std::string, std::less<>> target_of;  ///< the target beside each value, of a few values
     bool tells = true;                                          ///< no value came with two
     Correlation with_target;                                    ///< of numbers

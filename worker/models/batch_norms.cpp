@@ -40,7 +40,7 @@ BatchNormLayer BatchNorms::add_layer(const std::string& name, std::int64_t colum
 void BatchNorms::plan_layer(Layout& layout, const ModelPlan& plan, std::int64_t columns, BatchNormLayer& layer) {
     batch_ = plan.batch;
     ghost_ = ghost_batch(plan.batch);
-    // Of micro-batches of training, which may be smaller than those of evaluations.
+    // Rows of micro-batches of training, which may be smaller than those of evaluations.
     const std::int64_t rows = std::min(plan.rows, plan.batch) * layer.rows_per_sample;
     const std::int64_t ghost = ghost_ * layer.rows_per_sample;
     for (Tensor* statistic : {&layer.mean, &layer.rstd})

@@ -8,8 +8,8 @@
 namespace hpo {
 namespace {
 
-// Of a deviation of 0.02, as tables of tokens have. Larger ones were measured to learn slower: an embedding should not
-// begin with much that it has to forget.
+// The bound for a deviation of 0.02, as tables of tokens have. Larger deviations were measured to learn slower: an
+// embedding should not begin with much that it has to forget.
 constexpr float embedding_bound = 0.0346410162F;
 
 }  // namespace

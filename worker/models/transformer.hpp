@@ -125,7 +125,7 @@ class Transformer : public Model {
     Tensor entered_, entry_mask_;
     Tensor pooled_, pooled_gradient_;  ///< a row for each sample
     Tensor outputs_;
-    // Of the backward pass.
+    // Tensors of the backward pass.
     Tensor gradient_;         ///< of x
     Tensor branch_gradient_;  ///< of a branch's output, and of a norm's
     Tensor wide_gradient_;    ///< of projections and of the perceptron's hidden numbers

@@ -31,9 +31,9 @@ class PredictionTable {
 
     [[nodiscard]] std::int64_t rows() const { return rows_; }
     [[nodiscard]] std::int64_t scored() const { return scored_; }
-    /// Over the rows whose targets are all known; empty: there is none. Of classes: accuracy, and loss, the
-    /// cross-entropy in nats; of numbers: mse and mae, in the data's units or of several targets in their deviations,
-    /// and r2; of labels: accuracy, and loss, the binary cross-entropy in nats.
+    /// Returns the metrics over the rows whose targets are all known; empty: there is none. For classes: accuracy, and
+    /// loss, the cross-entropy in nats; for numbers: mse and mae, in the data's units, or with several targets in their
+    /// deviations, and r2; for labels: accuracy, and loss, the binary cross-entropy in nats.
     [[nodiscard]] std::map<std::string, double> score() const;
 
    private:

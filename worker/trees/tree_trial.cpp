@@ -29,7 +29,7 @@ std::int64_t groups_of(const DataShape& shape) {
     return shape.task == Task::classification && shape.outputs > 2 ? shape.outputs : 1;
 }
 
-/// The first output of an ensemble. Of two classes the second one has the margin, and the first one 0.
+/// The first output of an ensemble. With two classes the second one has the margin, and the first one 0.
 std::int64_t first_output(const DataShape& shape, std::int64_t ensemble) { return two_classes(shape) ? 1 : ensemble; }
 
 std::vector<float> column_of(const std::vector<float>& rows, std::int64_t columns, std::int64_t column) {
