@@ -5,7 +5,7 @@
 //     [--json] [--said] [FILE...]
 //
 // A study is played with the real samplers and rules, as an engine with `workers` would: a free worker takes a promoted
-// trial before a new one, and each trains one step in turn. Of each problem, the files' (see curves_problem.hpp) and
+// trial before a new one, and each trains one step in turn. For each problem, the files' (see curves_problem.hpp) and
 // with --drawn and --laws the drawn families', and each strategy it prints the regret of the best value seen, after a
 // tenth, three tenths and all of --steps: its distance from the best of all over the scale of the problem, the median
 // of the seeds; then the geometric means. --close: a repeated configuration costs nothing and reports the same values.

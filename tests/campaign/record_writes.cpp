@@ -336,7 +336,7 @@ class Recorder : public hpo::campaign::Tracer {
         log_ << '\n';
     }
 
-    /// Reads the paths of a call. Those outside the folder are left empty.
+    /// Reads the paths of a call. Paths outside the folder are left empty.
     void names(pid_t thread, Entered& now, std::uint64_t folder, std::uint64_t name) const {
         now.path = path_of(thread, folder, name);
         struct stat info {};

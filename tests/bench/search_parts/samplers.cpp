@@ -10,8 +10,8 @@
 // Prints a line of JSON a seed: the normalised regret after 50, 100, 200, ... and all trials, and a proposal's
 // milliseconds of processor time, median and most. A regret is the function's value, without noise, where the best
 // result was seen. With `right`, each parameter has a prior within a twentieth of its range of the best value that gp
-// has found with another seed; with `wrong`, it is half the range away. Of AT_ONCE trials that run at once the one that
-// began first ends first.
+// has found with another seed; with `wrong`, it is half the range away. AT_ONCE trials run at once; the one that began
+// first ends first.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -278,7 +278,7 @@ TEST(MaxPixels, TakesTheMaximumOfEachWindowAndSendsTheGradientThere) {
         fused_and_alone([&, height = height, width = width, channels = channels](Harness& harness) {
             constexpr std::int64_t images = 2;
             const std::int64_t out_height = (height + 1) / 2, out_width = (width + 1) / 2;
-            // Of few values, so that windows have equal ones.
+            // An input of few values, so that windows have equal ones.
             const Tensor input =
                 harness.integers<float>(images * height * width, channels, [](int replica, std::int64_t i) {
                     const auto at = static_cast<std::uint64_t>(i);

@@ -100,7 +100,7 @@ TEST(EpochOrder, EpochsAndReplicasAreUncorrelated) {
     std::vector<std::uint32_t> straight(count);
     std::iota(straight.begin(), straight.end(), 0);
     const auto first = order_of(1, 0, count);
-    // Of permutations without relation the correlation has deviation 1 / sqrt(count - 1) = 0.01.
+    // The correlation of permutations without relation has the deviation 1 / sqrt(count - 1) = 0.01.
     EXPECT_LT(std::abs(correlation(first, straight, 0)), 0.05);
     EXPECT_LT(std::abs(correlation(first, first, 1)), 0.05);
     for (std::uint64_t other = 1; other <= 20; ++other) {

@@ -89,7 +89,7 @@ inline Simulated simulate(const SimulatedMachine& machine) {
         if (running.empty()) break;
         const auto count = static_cast<std::int64_t>(running.size());
         result.most_at_once = std::max(result.most_at_once, count);
-        // Of cores that threads share, each gets the same; a thread that sleeps leaves its own to the others.
+        // Threads that share cores get equal shares; a thread that sleeps leaves its own to the others.
         const double runnable = 1 - machine.asleep;
         double share = 1;
         for (int round = 0; machine.real_cores > 0 && round < 100; ++round) {

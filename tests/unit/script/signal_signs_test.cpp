@@ -44,7 +44,7 @@ constexpr Line told[] = {
     {"srun: error: n1: task 0: Out Of Memory", SIGKILL},
     {"slurmstepd: error: Detected 1 oom_kill event in StepId=5.0. Some of the step tasks have been OOM Killed.",
      SIGKILL},
-    // Of no signal.
+    // Lines without a signal.
     {"make: *** [Makefile:2: train] Error 1", 0},
     {"W1125 torch/distributed/elastic/multiprocessing/api.py:897] Sending process 78 closing signal SIGTERM", 0},
     {"subprocess.CalledProcessError: Command '['python3']' returned non-zero exit status 1.", 0},

@@ -35,7 +35,7 @@ TEST(ClassTally, TopFiveCountsLabelsAmongTheFiveGreatestLogits) {
     EXPECT_EQ(tally.top5(), 1);
     tally.add(logits, std::vector<std::int32_t>{5});
     EXPECT_EQ(tally.top5(), 0.5);
-    // Of equal logits the first ones count.
+    // Among equal logits the first ones count.
     const std::vector<float> equal(7, 0.0F);
     tally.add(equal, std::vector<std::int32_t>{4});
     tally.add(equal, std::vector<std::int32_t>{6});
@@ -48,7 +48,7 @@ TEST(ClassTally, TheAreaUnderTheCurveIsTheShareOfPairsInOrder) {
     const std::vector<float> logits{5, 6, 0, 2, 1, 3, -4, 0, 3, 0};
     tally.add(std::span(logits).first(6), std::vector<std::int32_t>{0, 1, 0});
     tally.add(std::span(logits).subspan(6), std::vector<std::int32_t>{1, 0});
-    // Of six pairs, one is of equals and the others are in order; the same for class 0.
+    // One of six pairs is of equals, and the others are in order; the same for class 0.
     EXPECT_NEAR(tally.macro_auc(), 5.5 / 6, 1e-12);
 }
 
@@ -104,7 +104,7 @@ TEST(ClassTally, OfLabelsARowMayHaveSeveral) {
     EXPECT_FALSE(metrics.top5);
     // The first label has 2 of 3, one missed; the second is predicted once and wrongly; the third 1 right and 1 wrong.
     EXPECT_DOUBLE_EQ(metrics.f1, (4.0 / 5 + 0 + 2.0 / 3) / 3);
-    // Of the first label the rows with 2 and 1 are above -1, the one with -3 is below; no row has the second; the row
+    // For the first label, the rows with 2 and 1 are above -1, the one with -3 is below; no row has the second; the row
     // of the third is above all others.
     EXPECT_DOUBLE_EQ(*metrics.auc, (2.0 / 3 + 1) / 2);
 }
