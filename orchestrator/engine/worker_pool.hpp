@@ -162,9 +162,9 @@ class WorkerPool {
     [[nodiscard]] std::optional<WorkerIndex> first_idle(Side side) const { return first_on(side, known_.idle); }
     /// Returns the number of workers on the host that have not exited.
     [[nodiscard]] std::int64_t on_host() const;
-    /// Returns the number of workers with a trial.
     /// Returns the idle worker that the next trial would take: the first that can be reached, else the first.
     [[nodiscard]] std::optional<WorkerIndex> idle_to_reuse() const;
+    /// Returns the number of workers with a trial.
     [[nodiscard]] std::int64_t with_trials() const;
     /// Returns true if an idle worker can answer ask_plan().
     [[nodiscard]] bool any_idle_to_ask() const { return !known_.answers_idle.empty(); }
