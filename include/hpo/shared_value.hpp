@@ -1,4 +1,4 @@
-// A value that copies have in common.
+// An immutable value that all copies share.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// A secret by which a process that connects is known.
+// Makes secret tokens, by which connecting processes are recognised.
 #pragma once
 
 #include <sys/random.h>
