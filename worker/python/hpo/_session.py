@@ -43,7 +43,7 @@ class Session:
         self._closed_by = "the study is closed"
         self._owner = os.getpid()
         self._errors = tempfile.TemporaryFile()  # its standard error, whose place in the file is that of the child, too
-        self._shown = 0  # bytes of it
+        self._shown = 0  # bytes of the errors that were shown
         try:
             # A session of its own: Ctrl-C is for this program to understand.
             self.child = subprocess.Popen([program, "ask-tell", file, *options], stdin=subprocess.PIPE,

@@ -119,7 +119,7 @@ def tell(text: str) -> None:
 
 
 def _typed(value: Any) -> Any:
-    """A text that hpo convert made of what is no number and no text: True, None, [64, 'a'], {"x": 1}, as Python or JSON
+    """The value of a text that hpo convert made of another type: True, None, [64, 'a'], {"x": 1}, as Python or JSON
     writes it."""
     if isinstance(value, str) and (value in ("True", "False", "None", "null") or value[:1] in ("[", "{")):
         readers: Tuple[Callable[[str], Any], ...] = (json.loads, ast.literal_eval)

@@ -218,8 +218,8 @@ class Study:
 
     def tell(self, trial: Union[AskedTrial, int], metrics: Metrics = None, *, state: str = "complete", reason: str = "",
              **values: Any) -> None:
-        """The trial is over: complete, with its last numbers (a single one is the objective's; none: what it reported
-        counts), or `state="failed"`. Returns once that is on the disk."""
+        """The trial is over: complete, with its last numbers (a single one is the objective's; none: its reports
+        count), or `state="failed"`. Returns once that is on the disk."""
         if state not in ("complete", "failed"):
             raise ValueError(f"state={state!r}: a trial ends as 'complete' or as 'failed'")
         body: Dict[str, Any] = {"trial": _number_of(trial), "state": state}

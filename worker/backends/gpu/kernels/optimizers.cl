@@ -34,7 +34,7 @@ KERNEL norm_total(GLOBAL u8* arena, GLOBAL u8* other, const GradientNormArgument
 // 1 - beta^t, accurate to its last bits even where beta is close to 1 and t is small.
 FUNCTION float missing_weight(float beta, float t) { return -expm1(t * log1p(beta - 1.0f)); }
 
-// Whether the replica is updated.
+// Returns true if the replica is updated.
 FUNCTION int updates(GLOBAL u8* arena, const UpdateArguments a) {
     return BYTES(a.alive)[0] != 0 && (!PRESENT(a.valid) || BYTES(a.valid)[0] != 0);
 }
