@@ -84,10 +84,11 @@ void DiskSync::work() {
         changed_.wait(lock, [&] { return ends_ || counted() || (soon_ && !failed_); });
         if (!ends_ && !counted()) changed_.wait_until(lock, *soon_, [&] { return ends_ || counted(); });
         if (!ends_) changed_.wait_until(lock, next, [this] { return ends_ || waiting_ > 0; });
-        if (ends_) return;
+        if (ends_) break;
         next = std::chrono::steady_clock::now() + pause;
         synchronise(lock);
     }
+    if (soon_ && !failed_) synchronise(lock);
 }
 
 /// Releases the lock while the disk works.

@@ -22,7 +22,8 @@ class DiskSync {
     /// `synchronise` is called on the thread, which the first request starts. When it returns, all data written before
     /// its call is on the disk.
     explicit DiskSync(std::function<Result<void>()> synchronise) : synchronise_(std::move(synchronise)) {}
-    /// Waits for the running synchronisation and drops later requests.
+    /// Waits for the running synchronisation. Synchronises once more if request_soon() asked for it, and drops later
+    /// counts.
     ~DiskSync();
     DiskSync(const DiskSync&) = delete;
     DiskSync& operator=(const DiskSync&) = delete;

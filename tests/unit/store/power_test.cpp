@@ -81,6 +81,22 @@ TEST(DiskSync, WhatIsRequestedSoonSharesASynchronisation) {
     EXPECT_EQ(gate.arrived(), 2);
 }
 
+TEST(DiskSync, WhatIsRequestedSoonReachesTheDiskBeforeItEnds) {
+    int calls = 0;
+    {
+        DiskSync sync([&]() -> Result<void> { return ++calls, Result<void>{}; });
+        EXPECT_TRUE(sync.wait(1));
+        sync.request_soon();
+    }
+    EXPECT_EQ(calls, 2);
+    {
+        DiskSync sync([&]() -> Result<void> { return ++calls, Error{"I/O error"}; });
+        EXPECT_FALSE(sync.wait(1));
+        sync.request_soon();
+    }
+    EXPECT_EQ(calls, 3) << "after a failure the state of the disk is unknown";
+}
+
 TEST(DiskSync, SeveralThreadsMayMakeTheFirstRequest) {
     for (int round = 0; round < 200; ++round) {
         DiskSync sync([]() -> Result<void> { return {}; });
