@@ -214,11 +214,11 @@ FirstStudy assembled(const DataFacts& facts, const std::string& headline, Lines 
 std::string objective_for(const Targets& targets, bool uneven, std::int64_t rows) {
     switch (targets.task) {
         case Task::labels: {
-            const std::int64_t few = targets.rare_labels(rows, rare);
+            const std::int64_t few = targets.uneven_labels(rows, rare);
             return "{metric: val_loss, direction: minimize}   # cross-entropy of all labels" +
                    (few == 0 ? ""
                              : "; " + std::to_string(few) + " of " + std::to_string(targets.columns.size()) +
-                                   (few == 1 ? " is" : " are") + " rare, so accuracy says little");
+                                   (few == 1 ? " is" : " are") + " uneven, so accuracy says little");
         }
         case Task::classification:
             return uneven ? "{metric: val_auc, direction: maximize}   # one class is rare, so accuracy says little"

@@ -79,9 +79,10 @@ double Targets::rarest(std::int64_t rows) const {
     return static_cast<double>(least) / static_cast<double>(rows);
 }
 
-std::int64_t Targets::rare_labels(std::int64_t rows, double share) const {
+std::int64_t Targets::uneven_labels(std::int64_t rows, double share) const {
     return std::count_if(columns.begin(), columns.end(), [&](const ColumnFacts* column) {
-        return static_cast<double>(rows_with(*column)) < share * static_cast<double>(rows);
+        const std::int64_t with = rows_with(*column);
+        return static_cast<double>(std::min(with, rows - with)) < share * static_cast<double>(rows);
     });
 }
 

@@ -24,8 +24,8 @@ struct Targets {
     [[nodiscard]] bool several() const { return columns.size() > 1; }
     /// Returns the share of the rows that have the rarest class, or the rarer value of a label; 1 for numbers.
     [[nodiscard]] double rarest(std::int64_t rows) const;
-    /// Returns the number of labels that less than this share of the rows has.
-    [[nodiscard]] std::int64_t rare_labels(std::int64_t rows, double share) const;
+    /// Returns the number of labels of which one value, 0 or 1, is in less than this share of the rows.
+    [[nodiscard]] std::int64_t uneven_labels(std::int64_t rows, double share) const;
 };
 
 /// Returns the targets of a table, in the order in which they were named. An Error says which column prevents it, and

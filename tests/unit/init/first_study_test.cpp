@@ -137,13 +137,26 @@ TEST(FirstStudy, SeveralTargetsOfZerosAndOnesAreLabels) {
     EXPECT_EQ(study.objective.direction, Direction::minimize);
     EXPECT_EQ(study.fixed.at("class_metrics"), Value(true));
     EXPECT_EQ(first.found[1], "targets   2 labels: toxic 150 (3 %), spam 1000 (20 %)");
-    EXPECT_THAT(first.text, HasSubstr("# cross-entropy of all labels; 1 of 2 is rare, so accuracy says little\n"));
+    EXPECT_THAT(first.text, HasSubstr("# cross-entropy of all labels; 1 of 2 is uneven, so accuracy says little\n"));
     facts.rows = 500;
     facts.columns[3].values = {{"0", 490}, {"1", 10}};
     EXPECT_FALSE(accepted(made(facts).text).fixed.contains("folds")) << "a fold might have no row with a rare label";
 }
 
-TEST(FirstStudy, LabelsOfManyRowsAreNotCalledRare) {
+TEST(FirstStudy, ALabelOfNearlyAllRowsIsUnevenAsARareOneIs) {
+    DataFacts facts = table();
+    facts.columns.insert(facts.columns.end(), {column("toxic", "number", 2), column("common", "number", 2)});
+    facts.columns[3].values = {{"0", 4'850}, {"1", 150}};
+    facts.columns[4].values = {{"0", 100}, {"1", 4'900}};
+    facts.targets = {"toxic", "common"};
+    EXPECT_THAT(made(facts).text,
+                HasSubstr("# cross-entropy of all labels; 2 of 2 are uneven, so accuracy says little\n"));
+    facts.columns[3].values = {{"0", 2'000}, {"1", 3'000}};
+    EXPECT_THAT(made(facts).text,
+                HasSubstr("# cross-entropy of all labels; 1 of 2 is uneven, so accuracy says little\n"));
+}
+
+TEST(FirstStudy, LabelsOfManyRowsAreNotCalledUneven) {
     DataFacts facts = table();
     facts.columns.insert(facts.columns.end(), {column("toxic", "number", 2), column("spam", "number", 2)});
     for (std::size_t i : {3, 4}) facts.columns[i].values = {{"0", 2'000}, {"1", 3'000}};
