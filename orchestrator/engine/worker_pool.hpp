@@ -110,8 +110,8 @@ class WorkerPool {
     /// independent of its trials); nullptr if it needs no new holder.
     Job* let_go(WorkerIndex index, AttemptId id);
     void ask_plan(WorkerIndex index, const to_worker::Plan& question);
-    /// Takes in whether the worker's host answers. While the host is silent, other workers are asked instead, and its
-    /// reservations are free for others.
+    /// Takes in whether the worker's host answers. While the host is silent, the worker is not asked to plan, and if it
+    /// is still starting, the trials reserved for it are released.
     void set_reachable(WorkerIndex index, bool reachable);
     /// Takes in that the worker has answered ask_plan().
     void plan_answered(WorkerIndex index);

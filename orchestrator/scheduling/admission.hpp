@@ -75,7 +75,7 @@ class Admission {
     void hold(std::int64_t order, const Reservation& reservation);
     void release(std::int64_t order);
 
-    /// Marks a place as having an idle worker, for one device or none, where a further worker may train.
+    /// Marks a place as having an idle worker or not, for one device or none, where a further worker may train.
     void set_idle(int place, bool idle);
 
     /// Takes in a new reading of a host and its accelerators. Returns false if more has changed than the used and free
@@ -85,8 +85,8 @@ class Admission {
     /// also those for the empty machine.
     enum class Change { nothing, beside_others, all };
     Change take_change() { return std::exchange(change_, Change::nothing); }
-    /// The chance of a trial to start once all running trials have ended: yes, not beside other programs (they use too
-    /// much, or the devices that it fits are set aside), or never, not even on the empty machine.
+    /// The answer whether a trial could start once all running trials have ended: yes, not beside other programs (they
+    /// use too much, or the devices that it fits are set aside), or never, not even on the empty machine.
     enum class Fit { never, kept_out, yes };
     [[nodiscard]] Fit fit_of(const TrialNeeds& trial) const;
 

@@ -1,5 +1,5 @@
 // The operations of recurrent models. B samples of S steps, W numbers of state. Recurrent models work step by step, so
-// that their rows lie by step: row s * B + b is step s of sample b. All rules of backend.hpp for operations holds for
+// that their rows lie by step: row s * B + b is step s of sample b. All rules of backend.hpp for operations hold for
 // these.
 #pragma once
 

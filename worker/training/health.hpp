@@ -45,8 +45,8 @@ struct GradientNorms {
 /// - the noise of the last losses is more than half of their mean (a loss that falls fast is no noise);
 /// - they rise: the line through them climbs by more than a tenth of the mean over the window, and its slope is more
 ///   than four times its standard error;
-/// - the step's largest gradient norm is more than 20 times its mean, or the mean is above 1000. The losses are
-/// considered once there are 20.
+/// - the step's largest gradient norm is more than 20 times its mean, or the mean is above 1000.
+/// The losses are considered once there are 20.
 std::string health_warning(const LossWindow& window, const GradientNorms& norms);
 
 }  // namespace hpo
