@@ -27,7 +27,7 @@ std::int64_t most_steps_of(const StudyRecord& record) {
 
 std::optional<TimeLeft> time_left(const Study& study, const StudyRecord& record, double held_seconds) {
     std::optional<TimeLeft> left;
-    // Trials that end by themselves are taken to have as many steps as the longest trial before them.
+    // Trials that end by themselves are taken to have as many steps as the longest complete trial before them.
     Study closed = study;
     if (study.budget.open) closed.budget.epochs = most_steps_of(record);
     if (closed.budget.epochs == 0) {
