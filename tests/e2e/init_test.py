@@ -108,6 +108,11 @@ class Init(Case):
         self.assertIn("an NPY file with the targets; --target names it", self.error)
         self.hpo("init", "x.npy", "--target", "z.npy", status=1)
         self.assertIn("--target: no file z.npy", self.error)
+        (self.folder / "link.npy").symlink_to("x.npy")
+        for same in ("x.npy", "./x.npy", "link.npy"):
+            self.hpo("init", "x.npy", "--target", same, status=1)
+            self.assertIn(f"--target: {same} holds the features themselves: name the array that is to be predicted", self.error)
+        self.assertFalse((self.folder / "study.yaml").exists())
         self.assertIn("target    3 classes", self.hpo("init", "x.npy", "--target", "y.npy"))
         self.assertIn("labels: y.npy", (self.folder / "study.yaml").read_text())
 

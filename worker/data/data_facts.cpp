@@ -179,6 +179,17 @@ Error in_words_of_init(const Error& error, const std::string& target) {
     return {target.empty() ? why + "; --target names it" : "--target: " + why.substr(key.size())};
 }
 
+/// Fails if the array of targets is that of the features, also under another path, as through a link.
+Result<void> check_targets(const DataConfig& config, const std::string& target) {
+    const auto arrays = survey_arrays(config);
+    if (!arrays) return arrays.error();
+    const ArrayPlace &inputs = (*arrays)->train.inputs, &targets = (*arrays)->train.targets;
+    std::error_code failed;
+    if (inputs.member != targets.member || !std::filesystem::equivalent(inputs.file, targets.file, failed)) return {};
+    return Error{"--target: " + target +
+                 " holds the features themselves: name the array that is to be predicted from them, or its NPY file"};
+}
+
 }  // namespace
 
 Result<Json> data_facts(const std::string& format, const std::filesystem::path& path, const std::string& target) {
@@ -192,6 +203,8 @@ Result<Json> data_facts(const std::string& format, const std::filesystem::path& 
         if (auto named = name_arrays(config, target); !named) return named.error();
     const auto shape = describe_data(config);
     if (!shape) return format == "npy" ? in_words_of_init(shape.error(), target) : shape.error();
+    if (format == "npy" && !target.empty())
+        if (const auto others = check_targets(config, target); !others) return others.error();
     const Task task = shape->task;
     return Json{{"format", format},
                 {"inputs", config.inputs},
