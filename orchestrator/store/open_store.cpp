@@ -26,7 +26,8 @@ constexpr double noticed_after = 3, interrupted_patience = 0.3;  // seconds
 
 std::string waits_for(const std::string& file) {
     const std::string who = lockers_of(file);
-    return file + " is locked by " + (who.empty() ? "another program" : who) + ": the study waits for it";
+    return file + (who.empty() ? " is locked, and no process is seen that holds the lock: the study tries again"
+                               : " is locked by " + who + ": the study waits for it");
 }
 
 /// Waits for a writer's lock without limit, except in an interrupted program.

@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
+#include <new>
 #include <thread>
 
 #include "hpo/descriptor.hpp"
@@ -26,6 +28,13 @@ std::string uri(const std::filesystem::path& file, std::string_view query) {
         }
     }
     return text.append(query);
+}
+
+/// Throws std::bad_alloc if SQLite cannot be initialised.
+const sqlite3_vfs& system_vfs() {
+    const sqlite3_vfs* found = sqlite3_vfs_find(nullptr);
+    if (!found) throw std::bad_alloc();
+    return *found;
 }
 
 std::string by_whom(const std::filesystem::path& file) {
@@ -76,6 +85,55 @@ std::string_view Statement::bytes(int column) const {
 }
 bool Statement::null(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
 
+/// Waits for locks. As a copy of the system's VFS it has SQLite's own pauses, too: where the locks of the log's shared
+/// memory are refused, SQLite asks no busy handler, but tries a hundred times, for ten seconds in all.
+struct Database::Patience : sqlite3_vfs {
+    std::function<bool(double)> go_on;
+    std::int64_t since = 0;         ///< as hpo/doing.hpp counts
+    std::int64_t paused_until = 0;  ///< the last pause of SQLite's own
+    bool gave_up = false;           ///< SQLite has tried in vain once: later tries follow each other without a pause
+    std::string name;
+
+    Patience() : sqlite3_vfs(system_vfs()) {
+        static std::atomic<int> count{0};
+        name = "hpo-" + std::to_string(++count);
+        zName = name.c_str();
+        pNext = nullptr;
+        xSleep = pause;
+        sqlite3_vfs_register(this, 0);
+    }
+    ~Patience() { sqlite3_vfs_unregister(this); }
+    Patience(const Patience&) = delete;
+    Patience& operator=(const Patience&) = delete;
+
+    bool goes_on(std::int64_t now) { return !go_on || go_on(static_cast<double>(now - since) / 1000); }
+
+    /// The handler of sqlite3_busy_handler: `times` counts from 0 for each lock.
+    static int ask(void* self, int times) {
+        auto& patience = *static_cast<Patience*>(self);
+        const std::int64_t now = monotonic_ms();
+        if (times == 0) patience.since = now;
+        if (!patience.goes_on(now)) return 0;
+        const Doing waiting("waits for a lock on the study's database that another process holds", patience.since);
+        std::this_thread::sleep_for(std::chrono::milliseconds(times < 7 ? 1 << times : 100));
+        return 1;
+    }
+
+    /// Pauses between two tries, as sqlite3_vfs::xSleep.
+    static int pause(sqlite3_vfs* self, int microseconds) {
+        constexpr std::int64_t of_one_lock = 500;  // milliseconds between the pauses of one wait, at most
+        auto& patience = *static_cast<Patience*>(self);
+        const std::int64_t now = monotonic_ms();
+        if (now - patience.paused_until > of_one_lock) patience.since = now;
+        patience.paused_until = now;
+        if (patience.gave_up || !patience.goes_on(now)) return 0;
+        const Doing waiting("waits for a lock on the study's database, which is refused", patience.since);
+        std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+        patience.paused_until = monotonic_ms();
+        return microseconds;
+    }
+};
+
 Result<Database> Database::open(const std::filesystem::path& file, Mode mode, int busy_ms) {
     Database database;
     database.file_ = file;
@@ -89,7 +147,8 @@ Result<Database> Database::open(const std::filesystem::path& file, Mode mode, in
     if (mode == Mode::create)
         const Descriptor created(::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     const std::string name = uri(file, mode == Mode::immutable ? "?immutable=1" : "");
-    const int status = sqlite3_open_v2(name.c_str(), &connection, flags, nullptr);
+    if (writes) database.patience_.reset(new Patience);
+    const int status = sqlite3_open_v2(name.c_str(), &connection, flags, writes ? database.patience_->zName : nullptr);
     database.connection_.reset(connection);
     if (status != SQLITE_OK) return database.error();
     // Readers never checkpoint, not even the last one to close.
@@ -102,26 +161,10 @@ void Database::checkpoint_on_close(bool does) {
     sqlite3_db_config(handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, does ? 0 : 1, nullptr);
 }
 
-struct Database::Patience {
-    std::function<bool(double)> go_on;
-    std::int64_t since = 0;  ///< as hpo/doing.hpp counts
-
-    /// The handler of sqlite3_busy_handler: `times` counts from 0 for each lock.
-    static int ask(void* self, int times) {
-        auto& patience = *static_cast<Patience*>(self);
-        const std::int64_t now = monotonic_ms();
-        if (times == 0) patience.since = now;
-        if (!patience.go_on(static_cast<double>(now - patience.since) / 1000)) return 0;
-        const Doing waiting("waits for a lock on the study's database that another process holds", patience.since);
-        std::this_thread::sleep_for(std::chrono::milliseconds(times < 7 ? 1 << times : 100));
-        return 1;
-    }
-};
-
 void Database::Forget::operator()(Patience* patience) const { delete patience; }
 
 void Database::wait_for_locks(std::function<bool(double)> go_on) {
-    patience_.reset(new Patience{std::move(go_on)});
+    patience_->go_on = std::move(go_on);
     sqlite3_busy_handler(handle(), Patience::ask, patience_.get());
 }
 
@@ -173,6 +216,7 @@ Error Database::error() const {
         case SQLITE_LOCKED:
             return {at + "is locked by another program" + by_whom(file_)};
         case SQLITE_PROTOCOL:
+            if (patience_) patience_->gave_up = true;
             return {at +
                     "its locks are taken and released by too many processes at a time, or do not work on this file "
                     "system: try again, or set HPO_RUNS to a local folder"};

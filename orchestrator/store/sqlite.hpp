@@ -51,7 +51,8 @@ class Database {
     static Result<Database> open(const std::filesystem::path& file, Mode mode, int busy_ms);
 
     /// Waits for locks of other processes as long as `go_on` returns true, which gets the seconds waited. Pauses
-    /// between attempts grow up to a tenth of a second.
+    /// between attempts grow up to a tenth of a second. For a database that was opened to write. Where locks are
+    /// refused that no process holds, SQLite gives up after ten seconds at the first time, and at once later.
     void wait_for_locks(std::function<bool(double waited)> go_on);
 
     Result<void> run(const std::string& sql);
@@ -78,7 +79,7 @@ class Database {
         void operator()(Patience* patience) const;
     };
     std::filesystem::path file_;
-    std::unique_ptr<Patience, Forget> patience_;  ///< outlives the connection that asks it
+    std::unique_ptr<Patience, Forget> patience_;  ///< of a writer; outlives the connection that asks it
     std::unique_ptr<sqlite3, Close> connection_;
 };
 

@@ -212,6 +212,33 @@ TEST_F(Lockers, OfASharedMemoryThatTheyOnlyReadAreNamed) {
     expect_named(locker);
 }
 
+TEST_F(Lockers, OfThePlacesOfReadersAreWaitedForWithPatienceAndOnlyOnceForLong) {
+    // SQLite asks no busy handler about them: it tries a hundred times with pauses, for ten seconds in all.
+    ASSERT_TRUE(store_->set_source("study: s\n"));
+    auto writer = *sqlite::Database::open(file_, sqlite::Mode::read_write, 0);
+    ASSERT_TRUE(writer.value("SELECT count(*) FROM event"));
+    const Locker locker([&] {
+        const int fd = ::open(memory().c_str(), O_RDWR);
+        struct flock lock {};
+        lock.l_type = F_WRLCK;
+        lock.l_start = 123;
+        lock.l_len = 5;
+        return ::fcntl(fd, F_SETLK, &lock) == 0;
+    });
+    int asked = 0;
+    writer.wait_for_locks([&](double waited) {
+        EXPECT_GE(waited, 0);
+        return ++asked < 5;
+    });
+    const auto refused = writer.value("SELECT count(*) FROM event");
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("try again, or set HPO_RUNS to a local folder"));
+    EXPECT_GE(asked, 5);
+    asked = 0;
+    EXPECT_FALSE(writer.value("SELECT count(*) FROM event"));
+    EXPECT_EQ(asked, 0) << "it has given up";
+}
+
 TEST_F(Lockers, ThatOnlyReadTheStudyAreNotNamed) {
     ASSERT_TRUE(store_->set_source("study: s\n"));
     std::optional<sqlite::Database> other;
