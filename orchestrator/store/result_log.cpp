@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -136,8 +137,12 @@ void remove_result_log(const fs::path& database) {
     fs::remove(database.string() + "-results", ignored);
 }
 
-std::string text_of(std::span<const StoredEnd> ends) {
+std::string text_of(std::span<const StoredEnd> stored) {
     constexpr std::size_t most = 20;
+    std::map<std::int64_t, StoredEnd> last;  // an end may be stored again with its reason
+    for (const StoredEnd& end : stored) last.insert_or_assign(end.trial, end);
+    std::vector<StoredEnd> ends;
+    for (const auto& [trial, end] : last) ends.push_back(end);
     std::string text;
     for (std::size_t i = 0; i < ends.size() && i < most; ++i) {
         const StoredEnd& end = ends[i];

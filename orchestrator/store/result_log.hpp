@@ -64,7 +64,7 @@ class ResultLog {
 void remove_result_log(const std::filesystem::path& database);
 
 /// Returns "trial 3 (complete, 0.9020), trial 5 (failed), trials 7 to 9". Long lists name the later ones by number
-/// alone.
+/// alone. They are in the order of their trials.
 std::string text_of(std::span<const StoredEnd> ends);
 
 }  // namespace hpo

@@ -108,6 +108,15 @@ TEST_F(Acknowledged, ResultsBehindADamagedBitOfTheLogAreNamed) {
     }
 }
 
+TEST_F(Acknowledged, ResultsAreNamedOnceAndInTheOrderOfTheirTrials) {
+    // Trials that run at once end in any order, and an end may be stored again with its reason.
+    EXPECT_EQ(text_of(std::vector<StoredEnd>{{7, 5, TrialState::complete, 0.5, 0},
+                                             {8, 3, TrialState::complete, 0.25, 0},
+                                             {9, 5, TrialState::complete, 0.5, 0},
+                                             {10, 4, TrialState::failed, {}, 0}}),
+              "trial 3 (complete, 0.2500), trial 4 (failed), trial 5 (complete, 0.5000)");
+}
+
 TEST_F(Acknowledged, ARunThatIsRefusedForgetsNothing) {
     killed_session(10);
     damage(0.5);
