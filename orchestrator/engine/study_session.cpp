@@ -250,7 +250,8 @@ RunOutcome StudySession::end() {
     outcome.reason = outcome.folder_lost ? lost_message() : engine_->end_reason();
     outcome.no_host_left = !machine_->gone().empty();
     outcome.no_host_worked = !has_begun_trial_ && outcome.no_host_left;
-    outcome.signal = signals_.number();
+    // A lock of another process may have kept the loop from the signal.
+    outcome.signal = signals_.number() != 0 ? signals_.number() : interrupted_by.load();
     outcome.session = (clock_.now() - begun_).count();
     const std::vector<ConcurrencyFinding> findings = engine_->concurrency();
     outcome.concurrency = finding_lines(findings);

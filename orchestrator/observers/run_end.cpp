@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "hpo/interrupted.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/standing.hpp"
 #include "orchestrator/insights/insights.hpp"
@@ -42,9 +43,9 @@ double time_of_day() {
 }  // namespace
 
 int exit_code(const RunOutcome& outcome) {
-    if (outcome.end == Engine::End::failed) return 1;
-    if (outcome.signal == SIGINT) return 130;
-    return outcome.signal ? 143 : 0;
+    if (outcome.signal != 0) return exit_status_of(outcome.signal);
+    if (outcome.end == Engine::End::failed) return outcome.no_host_worked ? 2 : 1;
+    return 0;
 }
 
 std::string end_line(const Study& study, const RunOutcome& outcome) {
@@ -80,7 +81,7 @@ std::string end_report(const Study& study, const StudyFolder& folder, RunOutcome
 }
 
 void refuse_without_result(const Study& study, const RunOutcome& outcome) {
-    if (outcome.end == Engine::End::failed) throw Fatal(outcome.reason, outcome.no_host_worked ? 2 : 1);
+    if (outcome.end == Engine::End::failed) throw Fatal(outcome.reason, exit_code(outcome));
     if (best_trial(outcome.record, study.objective) || exit_code(outcome) != 0) return;
     if (const std::string broken = view::constraints_text(outcome.record, study.objective); !broken.empty())
         throw Fatal(broken + "; see hpo ls " + study.name);

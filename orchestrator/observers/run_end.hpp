@@ -8,7 +8,8 @@
 
 namespace hpo {
 
-/// Returns the exit code of a session: 1 if it failed, 130 and 143 after a signal, else 0.
+/// Returns the exit code of a session: 130 or 143 after a signal, even if its last events could not be stored; 1 if it
+/// failed, or 2 if no host has worked; else 0.
 int exit_code(const RunOutcome& outcome);
 
 /// Returns the last line of --json: {"event": "ended", ...} (docs/json.md).

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <csignal>
+
 namespace hpo {
 namespace {
 
@@ -49,6 +51,23 @@ TEST(RunEnd, AnInterruptedSearchIsResumedUnlessAllTrialsHaveEnded) {
 TEST(RunEnd, ATrialThatHasNotEndedIsResumedThoughTheSearchIsFinished) {
     EXPECT_THAT(report_of(SessionEnd::finished, std::vector(2, TrialState::complete)), Not(HasSubstr(resume)));
     EXPECT_THAT(report_of(SessionEnd::finished, {TrialState::complete, TrialState::paused}), HasSubstr(resume));
+}
+
+TEST(RunEnd, AfterASignalTheExitStatusIsThatOfTheSignalEvenIfTheEndCouldNotBeStored) {
+    // As under a lock of another process, for which an interrupted session does not wait.
+    RunOutcome outcome;
+    for (const SessionEnd end : {SessionEnd::failed, SessionEnd::interrupted}) {
+        outcome.end = end;
+        outcome.signal = SIGINT;
+        EXPECT_EQ(exit_code(outcome), 130);
+        outcome.signal = SIGTERM;
+        EXPECT_EQ(exit_code(outcome), 143);
+    }
+    outcome.signal = 0;
+    outcome.end = SessionEnd::failed;
+    EXPECT_EQ(exit_code(outcome), 1);
+    outcome.no_host_worked = true;
+    EXPECT_EQ(exit_code(outcome), 2);
 }
 
 }  // namespace
