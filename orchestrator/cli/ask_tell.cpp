@@ -89,7 +89,7 @@ int ask_tell_command(const AskTellArguments& arguments) {
     const Questions questions;
     try {
         if (arguments.no_store) {
-            const auto priors = load_prior_studies(study);
+            const auto priors = load_prior_studies(study, warn);
             if (!priors) throw Fatal(priors.error().message);
             auto proposer = Proposer::make(study, *priors);
             if (!proposer) throw Fatal(proposer.error().message);

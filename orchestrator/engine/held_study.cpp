@@ -49,7 +49,7 @@ Result<std::unique_ptr<HeldStudy>> HeldStudy::take(const Study& study, const Stu
     std::string priors_text = (*store)->warm_start();
     if (!study.warm_start.empty()) {
         // The study keeps the prior trials of its beginning, even if the other studies have changed.
-        const auto priors = priors_text.empty() ? load_prior_studies(study) : read_prior_studies(priors_text);
+        const auto priors = priors_text.empty() ? load_prior_studies(study, warn) : read_prior_studies(priors_text);
         if (!priors) return priors.error();
         if (priors_text.empty()) priors_text = write_prior_studies(*priors);
         proposer = Proposer::make(study, *priors);

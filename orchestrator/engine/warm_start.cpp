@@ -1,5 +1,6 @@
 #include "orchestrator/engine/warm_start.hpp"
 
+#include "hpo/printable.hpp"
 #include "orchestrator/store/store.hpp"
 #include "orchestrator/store/study_folder.hpp"
 #include "orchestrator/study/study_file.hpp"
@@ -42,6 +43,7 @@ Result<PriorStudy> load(const Study& study, const std::string& named) {
     }
     PriorStudy prior = prior_study(study, *other, record);
     prior.name = named;
+    prior.missing = (*store)->missing_results();
     if (prior.trials.empty())
         return Error{"study '" + named + "' has " +
                      (prior.outside > 0 ? "no ended trial that lies in this space" : "no ended trial") +
@@ -68,11 +70,15 @@ Result<std::vector<PriorStudy>> prior_studies_of(const Study& study) {
     return kept.empty() ? load_prior_studies(study) : read_prior_studies(kept);
 }
 
-Result<std::vector<PriorStudy>> load_prior_studies(const Study& study) {
+Result<std::vector<PriorStudy>> load_prior_studies(const Study& study,
+                                                   const std::function<void(const std::string&)>& warn) {
     std::vector<PriorStudy> priors;
     for (const std::string& named : study.warm_start) {
         auto prior = load(study, named);
         if (!prior) return Error{"warm_start: " + prior.error().message};
+        if (warn && !prior->missing.empty())
+            warn("warm_start: " + prior->missing + ". This study learns without them; hpo run " + printable(named) +
+                 " repeats these trials");
         priors.push_back(*std::move(prior));
     }
     return priors;

@@ -1,6 +1,8 @@
 // Reads the studies that another one learns from.
 #pragma once
 
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "hpo/result.hpp"
@@ -11,7 +13,9 @@ namespace hpo {
 
 /// Returns the present trials of the studies in `study.warm_start`, in that order. Fails with the place and the cure if
 /// a study is missing or unreadable, or if none of its ended trials lies in this space. Does not change these studies.
-Result<std::vector<PriorStudy>> load_prior_studies(const Study& study);
+/// Warns of a study of which reported results are missing.
+Result<std::vector<PriorStudy>> load_prior_studies(const Study& study,
+                                                   const std::function<void(const std::string&)>& warn = {});
 
 /// Returns the trials of other studies that the next session of `study` learns from: those stored at its beginning, if
 /// it has begun, even if the other studies have changed. Do not call it while this process holds the study.

@@ -140,6 +140,7 @@ std::string describe(const PriorStudy& study) {
     if (study.outside > 0) text += "; " + std::to_string(study.outside) + " outside this space";
     if (!study.drawn.empty())
         text += "; " + list_text(study.drawn) + (study.drawn.size() == 1 ? " is drawn" : " are drawn");
+    if (!study.missing.empty()) text += "; reported results are missing, which hpo ls names";
     return text;
 }
 

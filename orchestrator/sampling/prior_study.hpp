@@ -35,6 +35,7 @@ struct PriorStudy {
     std::int64_t outside = 0;         ///< trials that were left out
     std::vector<std::string> common;  ///< parameters of the new space that both studies vary
     std::vector<std::string> drawn;   ///< parameters of the new space that are not known of the other study
+    std::string missing;              ///< which of its reported results a damage has taken, in words; is not stored
 };
 
 /// Returns the ended trials of `other`, as `study` uses them. A trial counts with the value that it has reached, even

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "orchestrator/engine/held_study.hpp"
+#include "orchestrator/store/result_log.hpp"
 #include "orchestrator/study/study_file.hpp"
 #include "tests/support/mentions.hpp"
 #include "tests/support/sample_study.hpp"
@@ -81,6 +82,23 @@ TEST_F(WarmStart, AResumedStudyUsesTheResultsThatTheOtherStudyHadAtItsStart) {
     for (std::size_t i = 0; i < uninterrupted.size(); ++i)
         EXPECT_EQ(held->ledger.record().trials[i].params, uninterrupted[i]) << i;
     EXPECT_THAT(held->ledger.proposer().about(), HasSubstr("36 of old"));
+}
+
+TEST_F(WarmStart, WarnsOfResultsThatTheOtherStudyHasLost) {
+    run_old(40);
+    ResultLog lost(study_folder("old").database());  // as after a damage of the write-ahead log
+    ASSERT_TRUE(lost.open({}));
+    lost.add(std::vector<StoredEnd>{{1'000'000, 41, TrialState::complete, 0.25, 7}});
+    lost.acknowledge(lost.take());
+    std::string warning;
+    const auto held = HeldStudy::take(
+        study(), study_folder("fresh"), [](const std::string&, const auto&) { return Result<void>{}; },
+        [&](const std::string& text) { warning += text; });
+    ASSERT_TRUE(held) << held.error().message;
+    EXPECT_THAT(warning, Mentions("warm_start: ", "trial 41 (complete, 0.2500)", "hpo run old repeats these trials"));
+    const auto priors = prior_studies_of(study());
+    ASSERT_TRUE(priors) << priors.error().message;
+    EXPECT_THAT(describe(priors->front()), HasSubstr("; reported results are missing"));
 }
 
 TEST_F(WarmStart, SaysWhatKeepsItFromLearning) {
