@@ -60,6 +60,7 @@ struct Started {
     AttemptId id;
     std::int64_t from_step = 0;  ///< last step in the checkpoint from which the trial resumes; 0: from the start
     std::string data{};          ///< fingerprint of its data; empty if the worker does not tell
+    bool checkpoints = false;    ///< it writes checkpoints, although the worker's hello does not say so
 };
 struct Reported {
     AttemptId id;

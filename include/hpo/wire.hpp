@@ -246,6 +246,7 @@ inline Json body(const WorkerMessage& message) {
             [](const Started& m) {
                 Json json{{"type", "started"}, {"from_step", m.from_step}};
                 if (!m.data.empty()) json["data"] = m.data;
+                if (m.checkpoints) json["checkpoints"] = true;
                 return json.update(from(m.id)), json;
             },
             [](const Reported& m) {
@@ -332,7 +333,9 @@ inline WorkerMessage worker_message(const Json& json) {
     };
     if (type == "report") return Reported{to_id(json), read<Report>(json)};
     if (type == "alive") return Alive{to_id(json), text_or_empty("phase")};
-    if (type == "started") return Started{to_id(json), to_int(member(json, "from_step")), text_or_empty("data")};
+    if (type == "started")
+        return Started{to_id(json), to_int(member(json, "from_step")), text_or_empty("data"),
+                       json.contains("checkpoints") && json["checkpoints"] == true};
     if (type == "log") return Log{to_id(json), to_string(member(json, "text"))};
     if (type == "finished") {
         const auto outcome = static_cast<Outcome>(to_index(member(json, "outcome"), outcome_names));

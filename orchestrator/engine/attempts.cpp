@@ -92,8 +92,10 @@ StepForecast Attempts::forecast(const Worker& worker, std::int64_t trial) const 
 }
 
 void Attempts::started(WorkerIndex index, const from_worker::Started& message) {
-    const Job* job = uses_.pool.find(index, message.id);
-    if (!job || job->phase != Job::Phase::running || message.data.empty()) return;
+    Job* job = uses_.pool.find(index, message.id);
+    if (!job || job->phase != Job::Phase::running) return;
+    job->checkpoints = job->checkpoints || message.checkpoints || uses_.pool.at(index).checkpoints;
+    if (message.data.empty()) return;
     const std::int64_t trial = message.id.trial;
     const std::int64_t other =
         uses_.context.parts.ledger.saw_data(trial, uses_.requirements.configuration(trial), message.data);
@@ -124,7 +126,7 @@ void Attempts::reported(WorkerIndex index, const from_worker::Reported& message)
     job->last_step = step;
     uses_.ends.reported(step);
     uses_.throughput.reported(index, job->id.trial, step);
-    const Verdict verdict = parts.ledger.report(job->id.trial, message.report, worker.checkpoints);
+    const Verdict verdict = parts.ledger.report(job->id.trial, message.report, worker.checkpoints || job->checkpoints);
     const TrialRecord& trial = context.trial(job->id.trial);
     // Every step's warning is in its report; the user is notified once per attempt.
     if (!message.report.warning.empty() && !std::exchange(job->warned, true))

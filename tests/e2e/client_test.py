@@ -126,6 +126,12 @@ class LastSteps(SimulatedOrchestrator):
         self.assertIn("ConnectionError", self.error)
         self.assertFalse((self.folder / "answered").exists())
 
+    def test_a_trial_says_whether_it_writes_checkpoints(self):
+        # hpo does not know it where an adapter has started the script.
+        for checkpoint in (False, True):
+            messages = self.play(f"import hpo; hpo.trial(checkpoint={checkpoint}).report(1, loss=1)")
+            self.assertEqual([m.get("checkpoints") for m in self.of(messages, "started")], [True if checkpoint else None])
+
 
 class Folders(SimulatedOrchestrator):
     def test_a_trial_folder_is_made_when_the_script_asks_for_it_and_not_before(self):

@@ -119,6 +119,20 @@ TEST_F(EngineTest, AStepIsStoredBeforeTheAnswerToAWorkerThatWritesCheckpoints) {
     }
 }
 
+TEST_F(EngineTest, AStepIsStoredBeforeTheAnswerToAScriptWhoseClientWritesCheckpoints) {
+    // Its worker is the adapter, which does not know the script when it says hello.
+    for (const bool checkpoints : {false, true}) {
+        WaitingStore lazy;
+        Played play(study, lazy, 1);
+        play.ready(0, {"once"});
+        const AttemptId id = play.asked(0);
+        play.say(0, from_worker::Started{id, 0});
+        play.say(0, from_worker::Started{id, 0, "", checkpoints});
+        play.report(0, id, 1, 0.5);
+        EXPECT_EQ(lazy.waiting, checkpoints ? 0u : 1u);
+    }
+}
+
 TEST_F(EngineTest, AFolderForCheckpointsIsMadeForAWorkerWithThatCapability) {
     for (const bool checkpoints : {false, true}) {
         MemoryStore fresh;

@@ -295,7 +295,10 @@ class Trial:
 
     def _started_message(self, from_step: int) -> Dict[str, Any]:
         self._started = True
-        return {"type": "started", **self._id, "from_step": from_step}
+        started: Dict[str, Any] = {"type": "started", **self._id, "from_step": from_step}
+        if self._resumes:
+            started["checkpoints"] = True
+        return started
 
     def _measured(self, iterations: Optional[int]) -> Dict[str, Any]:
         """The measurements of the client: time, iterations and memory."""
