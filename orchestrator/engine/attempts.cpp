@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "hpo/random.hpp"
+#include "hpo/step_name.hpp"
 #include "orchestrator/calibration/kept_concurrency.hpp"
 #include "orchestrator/engine/text.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
@@ -95,6 +96,7 @@ void Attempts::started(WorkerIndex index, const from_worker::Started& message) {
     Job* job = uses_.pool.find(index, message.id);
     if (!job || job->phase != Job::Phase::running) return;
     job->checkpoints = job->checkpoints || message.checkpoints || uses_.pool.at(index).checkpoints;
+    if (job->checkpoints && job->id.attempt > 1) tell_resumption(job->id.trial, message.from_step);
     if (message.data.empty()) return;
     const std::int64_t trial = message.id.trial;
     const std::int64_t other =
@@ -104,6 +106,27 @@ void Attempts::started(WorkerIndex index, const from_worker::Started& message) {
                       "the data changed since trial " + std::to_string(other) +
                           ", so results are not comparable; restore it, or use "
                           "`hpo run --fresh`, which keeps the present study aside");
+}
+
+/// Tells whether an attempt that may resume from a checkpoint does so.
+void Attempts::tell_resumption(std::int64_t trial, std::int64_t from) const {
+    const Study& study = uses_.context.parts.study;
+    const std::int64_t stored = uses_.context.trial(trial).steps();
+    if (from > stored) {
+        const std::string name = step_name(study);
+        return uses_.context.say(
+            Notice::Level::warning, trial,
+            "goes on after " + name + " " + std::to_string(from) + ", and " +
+                (stored == 0 ? "none is stored" : "the last stored one is " + std::to_string(stored)) + ": " +
+                (from == stored + 1
+                     ? name + " " + std::to_string(from) + " is"
+                     : name + "s " + std::to_string(stored + 1) + " to " + std::to_string(from) + " are") +
+                " missing from its curve (a loss of power may keep a checkpoint and take the last reports)");
+    }
+    if (stored == 0) return;
+    uses_.context.say(Notice::Level::info, trial,
+                      from > 0 ? "resumed after " + steps_text(study, from)
+                               : "begins anew, since it found no checkpoint that it could use; its log tells more");
 }
 
 void Attempts::reported(WorkerIndex index, const from_worker::Reported& message) {

@@ -37,7 +37,8 @@ class Attempts {
 
     /// The trial that is reserved for a worker begins in it.
     void begin(WorkerIndex index, Job& job);
-    /// Training begins. Warns if the data changed since earlier trials.
+    /// Training begins. Tells whether a repeated attempt goes on from a checkpoint, and warns if steps are missing, or
+    /// if the data changed since earlier trials.
     void started(WorkerIndex index, const from_worker::Started& message);
     /// A step: stored, judged, and answered.
     void reported(WorkerIndex index, const from_worker::Reported& message);
@@ -55,6 +56,7 @@ class Attempts {
 
    private:
     [[nodiscard]] StepForecast forecast(const Worker& worker, std::int64_t trial) const;
+    void tell_resumption(std::int64_t trial, std::int64_t from) const;
     void record_usage(Job& job, const Footprint& used);
     void keep_peak(const Job& job);
     void remark(std::int64_t trial, const std::string& text);

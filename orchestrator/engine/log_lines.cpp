@@ -62,11 +62,8 @@ std::string log_line(const Study& study, const StudyRecord& record, const Stored
         Overloaded{
             [&](const event::Launched& e) {
                 const TrialRecord& trial = record.trial(e.trial);
-                const bool begun = e.attempt > 1 && !trial.curve.empty();
-                // A script may or may not resume from its last step; hpo cannot know.
-                const std::string verb = !begun            ? "started "
-                                         : !study.script() ? "resumed after " + steps_text(study, trial.steps()) + " "
-                                                           : "started again ";
+                // Its worker tells later whether it goes on from a checkpoint (Attempts::started).
+                const std::string verb = e.attempt > 1 && !trial.curve.empty() ? "started again " : "started ";
                 const auto tries = trial.failures + trial.memory_deaths;
                 const std::string seed =
                     trial.repeat_of == 0 ? "" : ", another seed for trial " + std::to_string(trial.repeat_of);

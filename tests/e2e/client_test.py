@@ -126,11 +126,19 @@ class LastSteps(SimulatedOrchestrator):
         self.assertIn("ConnectionError", self.error)
         self.assertFalse((self.folder / "answered").exists())
 
-    def test_a_trial_says_whether_it_writes_checkpoints(self):
+    def test_a_trial_says_whether_it_writes_checkpoints_and_from_which_step_it_goes_on(self):
         # hpo does not know it where an adapter has started the script.
-        for checkpoint in (False, True):
-            messages = self.play(f"import hpo; hpo.trial(checkpoint={checkpoint}).report(1, loss=1)")
-            self.assertEqual([m.get("checkpoints") for m in self.of(messages, "started")], [True if checkpoint else None])
+        script = """
+            import hpo
+            trial = hpo.trial(checkpoint=CHECKPOINT)
+            if trial.resumed:
+                trial.resume_from(5)
+            trial.report(10, loss=1)  # it reports every fifth step
+            """
+        for checkpoint, resumed in ((False, None), (True, None), (True, {"step": 5})):
+            started = self.of(self.play(script.replace("CHECKPOINT", str(checkpoint)), resumed=resumed), "started")
+            self.assertEqual([message.get("checkpoints") for message in started], [True if checkpoint else None])
+            self.assertEqual([message["from_step"] for message in started], [5 if resumed else 9])
 
 
 class Folders(SimulatedOrchestrator):

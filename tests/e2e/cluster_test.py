@@ -400,7 +400,9 @@ class FalseSsh(ClusterCase):
         self.hpo("run", "study.yaml", "--on", "ssh:wide", environment=ssh)
         trial = self.assert_all_complete(1)[0]
         self.assertEqual((trial["host"], trial["attempt"], trial["value"]), ("wide", 2, values["narrow"]))
-        self.assertRegex((self.folder / "runs/several/hpo.log").read_text(), "trial 1: resumed after [0-9]+ epochs? on cpu 0 on wide")
+        log = (self.folder / "runs/several/hpo.log").read_text()
+        self.assertIn("trial 1: started again on cpu 0 on wide", log)
+        self.assertRegex(log, "trial 1: resumed after [0-9]+ epochs?")
 
     SCRIPT = """\
 study: several

@@ -142,6 +142,40 @@ TEST_F(ReadyWorker, AResumedAttemptIsToldThatNoStepIsStored) {
     EXPECT_FALSE(second->done->seconds);
 }
 
+TEST_F(ReadyWorker, ARepeatedAttemptSaysFromWhichStepItGoesOn) {
+    AttemptId id = play.asked(0);
+    play.say(0, from_worker::Started{id, 0, "", true});
+    EXPECT_EQ(play.notices, "") << "the first attempt";
+    play.report(0, id, 1, 0.5);
+    for (const auto& [from, told] :
+         {std::pair{1, "resumed after 1 step\n"},
+          {0, "begins anew, since it found no checkpoint that it could use; its log tells more\n"}}) {
+        play.exit(0, SIGKILL);
+        play.ready(0);
+        id = play.asked(0);
+        play.notices.clear();
+        play.say(0, from_worker::Started{id, 0});  // of the adapter
+        EXPECT_EQ(play.notices, "");
+        play.say(0, from_worker::Started{id, from, "", true});
+        EXPECT_EQ(play.notices, told);
+    }
+}
+
+TEST_F(ReadyWorker, ACheckpointThatIsAheadOfTheStoredStepsIsWarnedOf) {
+    AttemptId id = play.asked(0);
+    for (const auto& [stored, from, told] : {std::tuple{0, 1, "none is stored: step 1 is missing from its curve"},
+                                             {1, 3, "the last stored one is 1: steps 2 to 3 are missing"}}) {
+        if (stored > 0) play.report(0, id, stored, 0.5);
+        play.exit(0, SIGKILL);
+        play.ready(0);
+        id = play.asked(0);
+        play.notices.clear();
+        play.say(0, from_worker::Started{id, from, "", true});
+        EXPECT_THAT(play.notices, HasSubstr("goes on after step " + std::to_string(from)));
+        EXPECT_THAT(play.notices, HasSubstr(told));
+    }
+}
+
 /// Runs trials that each report `steps` steps in one second and then fail.
 void fail(Played& play, WorkerIndex index, AttemptId id, std::int64_t steps, const std::string& message) {
     for (std::int64_t step = 1; step <= steps; ++step) play.report(index, id, step, 0.5);

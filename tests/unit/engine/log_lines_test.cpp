@@ -43,10 +43,7 @@ TEST_F(LogLines, DescribeATrialFromItsStartToItsEndWithoutItsSteps) {
               "trial 1: paused after 2 steps, loss 0.5000 at step 1 by asha: 2nd of 5");
     EXPECT_EQ(happens(event::Requeued{1, 1, Outcome::paused, false, "promoted to rung 2"}),
               "trial 1: promoted to rung 2");
-    study_.worker = ScriptWorker{.command = {"train.sh"}};
-    EXPECT_EQ(log_line(study_, record_, {9, 0, event::Launched{1, 2, "cpu 0", {}}}), "trial 1: started again on cpu 0");
-    study_.worker = NoWorker{};
-    EXPECT_EQ(happens(event::Launched{1, 2, "cpu 0", {}}), "trial 1: resumed after 2 steps on cpu 0");
+    EXPECT_EQ(happens(event::Launched{1, 2, "cpu 0", {}}), "trial 1: started again on cpu 0");
     EXPECT_EQ(happens(event::Finished{1, 2, TrialState::stopped, "plateau", "no gain"}),
               "trial 1: stopped after 2 steps, loss 0.5000 at step 1 by plateau: no gain");
 }

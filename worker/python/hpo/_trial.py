@@ -67,6 +67,7 @@ class Trial:
         self.resumed: bool = bool(run.get("resume")) and self._last is not None and self._last.exists()
         """True if an earlier attempt has left `checkpoint`."""
         self._step = 0
+        self._resumed_from: Optional[int] = None
         self._shift = 0  # 1 in a script whose steps count from 0
         self._asked = 0  # number of calls of should_stop()
         self._started = self._finished = self._told_late = False
@@ -103,7 +104,7 @@ class Trial:
 
     def resume_from(self, step: int) -> None:
         """Call this after loading the checkpoint. `step`: the number of completed steps."""
-        self._step = operator.index(step)
+        self._step = self._resumed_from = operator.index(step)
         if self._step == self._done.get("step") and self._iterations is None:
             self._iterations = self._done.get("iteration")
 
@@ -167,7 +168,7 @@ class Trial:
             print(f"hpo: trial {self.number} has ended; what is reported now is not used", file=sys.stderr, flush=True)
         if self._finished or self._hears_stop(link):
             return
-        messages = [] if self._started else [self._started_message(step - 1)]
+        messages = [] if self._started else [self._started_message(step - 1 if self._resumed_from is None else self._resumed_from)]
         messages.append({"type": "report", **self._id, "step": step, "metrics": numbers, **self._measured(iterations)})
         link.send(*messages)
         last = self.steps is not None and step >= self.steps
