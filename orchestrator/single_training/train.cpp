@@ -106,6 +106,7 @@ Metrics train_to_file(const CheckedStudy& checked, OutputPath& output, const Tra
         remove_checkpoints(scratch);
         throw Fatal("the training ended as " + std::string(to_text(finished->outcome)) + ": " + finished->message);
     }
+    if (first) listener.resumed(run.steps);  // after its last step, which is not reported again
     const auto aside = output.finish();
     if (!aside) throw Fatal(aside.error().message);
     remove_checkpoints(scratch);

@@ -120,7 +120,9 @@ void TreeTrial::resume() {
         if (const auto read = read_checkpoint(checkpoint_, binding_, payload); !read)
             throw std::runtime_error(read.error().message);
         std::memcpy(&progress_, take(sizeof progress_).data(), sizeof progress_);
-        if (const auto stored = check_goes_on(run_, progress_.step); !stored)
+        // Without stored steps, as in hpo train, a checkpoint of the last step is tested and saved.
+        const bool has_ended = !run_.done && progress_.step == run_.steps;
+        if (const auto stored = check_goes_on(run_, progress_.step); !stored && !has_ended)
             throw std::runtime_error(stored.error().message);
         for (std::vector<Booster>& of_fold : boosters_)
             for (Booster& booster : of_fold) {
@@ -215,6 +217,10 @@ Metrics TreeTrial::evaluate(Part part, std::int64_t rounds) const {
 
 std::optional<Finished> TreeTrial::step() {
     tell();
+    if (progress_.step == run_.steps) {
+        test_and_save();
+        return ended(Outcome::complete);
+    }
     if (!host_.should_continue("training")) throw StopRequested{};
     const Seconds begin = context_.clock.now();
     grow();
@@ -233,13 +239,12 @@ std::optional<Finished> TreeTrial::step() {
     progress_.keep_if_best(report, run_.objective);
     host_.log(step_line(report, run_.steps, shape().task));
     const bool at_end = progress_.step == run_.steps;
-    const auto save_it = [this] { runner_("saving", [this] { save(); }); };
-    // The orchestrator stores this report as the trial's end, so that its file must be written first.
-    if (at_end) save_it();
     host_.report(report);
 
     const auto action = host_.decision();
-    if (action && divergence_.empty() && *action != Action::stop && !at_end) save_it();
+    // Of a study's last step none is kept: the report ends the trial, and without it the trial repeats the step.
+    if (action && divergence_.empty() && *action != Action::stop && (!at_end || !run_.save.empty()))
+        runner_("saving", [this] { save(); });
     if (!action) throw StopRequested{};
     if (!divergence_.empty()) return ended(Outcome::diverged, divergence_);
     if (*action == Action::pause) return ended(Outcome::paused);

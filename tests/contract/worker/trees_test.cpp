@@ -127,13 +127,60 @@ TEST(Trees, OfADamagedCheckpointStartFromTheBeginning) {
 TEST(Trees, ResumeFromNoCheckpointAheadOfTheStoredSteps) {
     const hpo::testing::TemporaryFolder folder;
     auto run = small_run(tree_params(), 3);
-    run.folder = folder.path();
     const auto whole = losses_of(*grow(run));
+    run.folder = folder.path();
+    grow(run);
+    run.resume = true;
+    run.done = to_worker::Done{.step = 1};
+    EXPECT_EQ(losses_of(*grow(run)), whole) << "from the checkpoint of step 2";
+}
+
+TEST(Trees, KilledBeforeTheReportOfTheLastStepIsStoredRepeatThatStep) {
+    const hpo::testing::TemporaryFolder folder;
+    auto run = small_run(tree_params(), 3);
+    const auto whole = losses_of(*grow(run));
+    run.folder = folder.path();
+    const auto dies = [](FakeHost& host, WorkerContext&) {
+        host.on_report = [](const Report& report) -> std::optional<Action> {
+            return report.step < 3 ? Action::go_on : throw Killed{};
+        };
+    };
+    EXPECT_THROW(grow(run, 0, dies), Killed);
     run.resume = true;
     run.done = to_worker::Done{.step = 2};
-    EXPECT_EQ(losses_of(*grow(run)), whole) << "of the last step, whose report was lost";
-    run.done.reset();
-    EXPECT_EQ(losses_of(*grow(run)), whole) << "of the last step, outside of a study";
+    const auto again = grow(run);
+    EXPECT_EQ(again->host.from_step, 2);
+    EXPECT_EQ(losses_of(*again), std::vector(1, whole.back()));
+}
+
+TEST(Trees, OfHpoTrainAreTestedAndSavedAfterAKillThatFollowedTheirLastStep) {
+    const hpo::testing::TemporaryFolder folder;
+    auto run = small_run(tree_params(), 3);
+    run.folder = folder.path();
+    run.resume = true;
+    run.test = true;
+    run.save = folder.path() / "model.safetensors";
+    const auto bytes = [&] {
+        std::ifstream file(run.save, std::ios::binary);
+        return std::string(std::istreambuf_iterator<char>(file), {});
+    };
+    const auto whole = grow(run);
+    ASSERT_EQ(whole->finished.outcome, Outcome::complete) << whole->finished.message;
+    const std::string model = bytes();
+    const auto last = [&](const to_worker::Run& again) {
+        std::filesystem::remove(run.save);
+        auto grown = grow(again);
+        EXPECT_EQ(grown->finished.outcome, Outcome::complete) << grown->finished.message;
+        EXPECT_EQ(grown->finished.values, whole->finished.values);
+        EXPECT_EQ(bytes(), model);
+        return grown;
+    };
+    const auto again = last(run);
+    EXPECT_EQ(again->host.from_step, 3);
+    EXPECT_TRUE(again->host.reports.empty());
+    run.steps = 2;  // an ensemble of more steps is another one
+    std::filesystem::remove(run.save);
+    EXPECT_EQ(grow(run)->host.from_step, 0);
 }
 
 TEST(Trees, PredictNumbersAndLabelsByAnEnsembleOfEach) {
