@@ -97,7 +97,7 @@ class Agent {
 
     void read() {
         input_.async_read_some(asio::buffer(buffer_), [this](error_code error, std::size_t size) {
-            if (error) {  // nobody is there to be told
+            if (error) {  // the orchestrator has gone
                 over_ = true;
                 return;
             }
@@ -290,7 +290,7 @@ class Agent {
             machine_->worker_ended(slot);
             std::erase(slots_, slot);
             ending_.erase(slot);
-            send(reading());  // what the worker held is free for the next one
+            send(reading());  // the worker's memory is free for the next one
         }
         send(from_agent::Happened{slot, event});
     }

@@ -235,7 +235,7 @@ bool AgentLink::wait(std::chrono::steady_clock::time_point deadline) {
     return true;
 }
 
-/// Reads what an adopted agent still sends, which nobody wants any more, until its end.
+/// Reads and drops the messages that an adopted agent still sends, until its end.
 bool AgentLink::drained(std::chrono::steady_clock::time_point deadline) {
     while (ends_with_) {
         const auto left = std::chrono::duration_cast<milliseconds>(deadline - std::chrono::steady_clock::now());

@@ -23,8 +23,8 @@ class AgentLink : public std::enable_shared_from_this<AgentLink> {
    public:
     struct Callbacks {
         std::function<void(FromAgent&&)> message;
-        /// The process has ended, or was ended as it speaks no such frames. Nothing follows. `another_version`: the
-        /// reason is that the host has another hpo.
+        /// Called when the process has ended, or was killed because it sent no valid frames. No call follows.
+        /// `another_version`: the reason is that the host has another version of hpo.
         std::function<void(const std::string& why, bool another_version)> gone;
     };
 
@@ -34,8 +34,8 @@ class AgentLink : public std::enable_shared_from_this<AgentLink> {
     /// Starts the command in a session of its own, so that signals of the terminal (Ctrl-C) reach the orchestrator
     /// alone. Returns an errno.
     int start(const std::vector<std::string>& command);
-    /// Takes over an agent that another process has started: what is written to `orders` reaches it, and `events` ends
-    /// when it has ended.
+    /// Takes over an agent that another process has started: bytes written to `orders` reach it, and `events` ends when
+    /// it has ended.
     void adopt(Descriptor orders, Descriptor events);
     void send(const ToAgent& message);
     /// Closes the agent's standard input, at which it ends its workers and itself. No callback follows.

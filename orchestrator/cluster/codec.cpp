@@ -120,7 +120,7 @@ from_agent::Reading to_reading(const Json& json) {
     return reading;
 }
 
-// ---- Payloads. Those of workers' messages begin with the slot.
+// ---- Payloads. Payloads of workers' messages begin with the slot.
 
 std::string with_slot(int slot, std::string_view rest) {
     std::string bytes;

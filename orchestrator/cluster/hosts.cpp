@@ -26,12 +26,12 @@ constexpr int most_failures = 2;
 constexpr double alive_every = 5;                           ///< seconds between a worker's signs of life
 constexpr std::chrono::minutes forgets_failures_after{10};  ///< of an agent that works
 constexpr std::chrono::seconds hello_within{60};
-constexpr std::chrono::seconds told_after{3};    ///< that hosts are waited for
+constexpr std::chrono::seconds told_after{3};    ///< delay before a notice about awaited hosts
 constexpr std::chrono::seconds begins_after{5};  ///< with the hosts that have answered
 constexpr std::chrono::seconds starts_again_after{1};
 constexpr std::chrono::seconds held_up_after{3};  ///< between two calls of poll(), which come every second
 constexpr milliseconds destroyed_within{2000};
-constexpr milliseconds holds_told_every{900};  ///< those that have not grown; the session looks once a second
+constexpr milliseconds holds_told_every{900};  ///< unless they have grown; the session looks once a second
 
 }  // namespace
 
@@ -138,7 +138,7 @@ std::vector<std::string> Hosts::end(milliseconds within) {
     for (Host& host : hosts_) {
         if (!host.link) continue;
         host.link->close();
-        if (host.state == Host::State::starting) host.link->destroy();  // it has no workers
+        if (host.state == Host::State::starting) host.link->destroy();  // the agent has no workers
     }
     const auto deadline = HostClock::now() + within;
     for (Host& host : hosts_)
@@ -154,13 +154,13 @@ std::vector<std::string> Hosts::end(milliseconds within) {
 
 // ---- The session's beginning.
 
-/// The session begins once each host is up or set aside; after a while one that is up suffices, and the others join
+/// Begins the session once each host is up or set aside; after a while one that is up suffices, and the others join
 /// later.
 void Hosts::try_to_begin(HostClock::time_point now) {
     const std::string awaited = names_of_awaited();
     const auto waited = now - opened_;
     const bool some_up = any_up(hosts_);
-    // One that joins has been started a moment ago.
+    // An agent that joins was started a moment ago.
     const bool tells =
         std::any_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.is_awaited() && !host.joins(); });
     if (tells && waited > told_after && !std::exchange(told_, true))
@@ -384,7 +384,7 @@ void Hosts::drop(std::size_t index, Host::State state, const std::string& reason
     host.heard = HostClock::now();
     if (host.link) {
         host.link->close();
-        host.link->destroy();  // what is below it ends when its input closes
+        host.link->destroy();  // its workers end when its input closes
         leaving_.push_back(std::move(host.link));
     }
     std::erase_if(leaving_, [](const auto& link) { return link->wait(HostClock::now()); });

@@ -1,5 +1,5 @@
 // The hosts of a session: an agent on each, started by a command, runs its workers and reads its machine. Agents that
-// end are started once more; a host whose agent fails twice is set aside, and the study goes on without it. Where the
+// end are started once more; a host whose agent fails twice is set aside, and the study goes on without it. If the
 // session listens, agents that were started elsewhere join and leave at any time.
 #pragma once
 
@@ -87,11 +87,11 @@ class Hosts {
     std::vector<std::size_t> answered_;
     int devices_ = 0;               ///< of these
     HostClock::time_point opened_;  ///< when the agents were started
-    bool told_ = false;             ///< that hosts are waited for
-    bool ends_ = false;             ///< the session, as agents that joined have been told
+    bool told_ = false;             ///< the user was told which hosts are awaited
+    bool ends_ = false;             ///< the session ends, and agents that joined were told
     bool begun_ = false;            ///< the session
     std::map<WorkerIndex, Place> places_;
-    std::vector<std::shared_ptr<AgentLink>> leaving_;  ///< that are not reaped yet
+    std::vector<std::shared_ptr<AgentLink>> leaving_;  ///< agents that are not reaped yet
     std::vector<DeviceNotice> notices_;
     ExecutionListener listener_;
     bool on_device_ = false;

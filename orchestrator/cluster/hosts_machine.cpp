@@ -56,7 +56,7 @@ Machine HostsMachine::read(std::span<const WorkerIndex> workers, std::optional<W
                 for (const int device : host.slots[slot].devices)
                     if (auto& free = accelerators.at(static_cast<std::size_t>(device)).free) *free += use.device_bytes;
             } else if (!worker || std::find(workers.begin(), workers.end(), *worker) == workers.end()) {
-                one.others += use.host_bytes;  // it is about to leave, with nothing reserved for it
+                one.others += use.host_bytes;  // the worker is about to leave, and has no reservation
             }
         }
         machine.hosts[i] = one;

@@ -46,7 +46,7 @@ class HostsMachine final : public SessionMachine {
                                std::span<const Reservation> reserved) const override;
     [[nodiscard]] std::vector<Footprint> usage(std::span<const WorkerIndex> workers) const override;
     [[nodiscard]] std::optional<ThreadTime> thread_time(WorkerIndex, Seconds) override { return std::nullopt; }
-    /// Also tells the agents, for other sessions there.
+    /// Returns the reservations to publish, and tells the agents of them, for other sessions there.
     [[nodiscard]] std::vector<DeviceReservation> to_publish(const Machine& now,
                                                             std::span<const HeldResources> held) const override;
 

@@ -1,4 +1,4 @@
-// What `hpo agent` says when its agent has ended, and its exit status. Pure.
+// The last line of `hpo agent` after the end of its agent, and its exit status. Pure.
 #pragma once
 
 #include <optional>

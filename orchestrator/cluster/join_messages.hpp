@@ -1,5 +1,6 @@
-// How an agent that joins a study connects, and connects again: frames (stream.hpp) that carry the bytes of the agent's
-// standard input and output over a connection that may break. docs/cluster.md describes them for users. Pure.
+// The protocol by which an agent that joins a study connects, and connects again: frames (stream.hpp) that carry the
+// bytes of the agent's standard input and output over a connection that may break. docs/cluster.md describes them for
+// users. Pure.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ struct Welcome {
     friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 
-/// What an agent is told when the session that it had joined ends.
+/// The message to an agent at the end of the session that it had joined.
 struct Farewell {
     SessionEnd end = SessionEnd::none;  ///< none: the orchestrator has given this agent up
     std::string reason;

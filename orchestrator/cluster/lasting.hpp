@@ -1,4 +1,5 @@
-// Whether a condition has lasted: one refused connection may have its cause on the way, many in a row have not. Pure.
+// Observes whether a condition has lasted: one refused connection may have a passing cause on the way, a long row of
+// them has not. Pure.
 #pragma once
 
 #include <chrono>
@@ -23,7 +24,7 @@ class Lasting {
 
    private:
     std::chrono::milliseconds enough_;
-    std::optional<Time> since_;  ///< which they are true
+    std::optional<Time> since_;  ///< the first of the observations that are all true
 };
 
 }  // namespace hpo::cluster

@@ -1,4 +1,4 @@
-// Where a study listens for agents that join it, as `hpo run --listen` names it. Pure.
+// The address at which a study listens for agents that join it, as `hpo run --listen` names it. Pure.
 #pragma once
 
 #include <cstdint>

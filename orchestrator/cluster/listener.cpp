@@ -33,13 +33,13 @@ using Now = std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::chrono::milliseconds accepts_again_after{200};  ///< where there are no descriptors
+constexpr std::chrono::milliseconds accepts_again_after{200};  ///< pause if no descriptors are left
 constexpr int backlog = 128;
 constexpr std::size_t most_host_name = 200;
 
 }  // namespace
 
-/// What the thread works on. Before start() and after the thread's end it is the caller's.
+/// The state of the thread. It belongs to the caller before start() and after the thread's end.
 struct Listener::Parts {
     struct Unknown {
         std::shared_ptr<TlsLink> link;

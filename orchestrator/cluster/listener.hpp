@@ -1,6 +1,6 @@
-// Listens for agents that join a study. A thread of its own answers connections, so that no handshake, and no flood of
-// them, delays the session. A connection that does not show the study's key within some seconds is closed; few of those
-// are open at once. To the session an agent that has joined is a pair of pipes.
+// Listens for agents that join a study. A separate thread answers connections, so that no handshake, and no flood of
+// handshakes, delays the session. A connection that does not show the study's key within some seconds is closed; only a
+// few connections without the key are open at once. For the session, an agent that has joined is a pair of pipes.
 #pragma once
 
 #include <chrono>

@@ -17,12 +17,12 @@ namespace hpo::cluster {
 inline constexpr double heartbeat_every = 5;
 /// The time without the orchestrator after which an agent ends its workers and itself.
 inline constexpr double agent_waits = 25;
-/// The time without the agent after which the orchestrator gives its workers up. It is longer, so that no trial runs
-/// twice.
+/// The time without the agent after which the orchestrator gives its workers up. It is longer than agent_waits, so that
+/// no trial runs twice.
 inline constexpr double orchestrator_waits = 30;
-/// The time for which what was sent to the other end of a joined agent's connection may stay unconfirmed before the
-/// connection counts as broken. The agent may hear the orchestrator for so long after the orchestrator has last heard
-/// it, where the network carries one way alone, and has to have ended by then all the same.
+/// The time for which bytes sent to the other end of a joined agent's connection may stay unconfirmed before the
+/// connection counts as broken. If the network carries one way only, the agent may hear the orchestrator for this long
+/// after the orchestrator has last heard the agent, and must still have ended before the orchestrator gives it up.
 inline constexpr double unconfirmed_within = 4;
 static_assert(unconfirmed_within + agent_waits < orchestrator_waits);
 
@@ -56,7 +56,7 @@ struct Terminate {
 struct Kill {
     int slot = 0;
 };
-struct Holds {  ///< what the session has reserved of the host, for other sessions there
+struct Holds {  ///< the session's reservations on the host, for other sessions there
     std::vector<DeviceReservation> devices;
     std::string waits;
 };

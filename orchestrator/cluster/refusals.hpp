@@ -1,4 +1,4 @@
-// What is said of connections that were refused: the first at once, then one sentence a minute. Pure.
+// Words the notices of refused connections: the first at once, then one sentence a minute. Pure.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ class Refusals {
     using Time = std::chrono::steady_clock::time_point;
     static constexpr std::chrono::seconds between{60};
 
-    /// Takes in one. Returns the sentence if it is due.
+    /// Takes in a refused connection. Returns the sentence if it is due.
     std::optional<std::string> add(Time now, const std::string& text) {
         if (told_ && now - *told_ < between) {
             ++untold_;

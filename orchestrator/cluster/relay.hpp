@@ -24,20 +24,20 @@ class Relay : public std::enable_shared_from_this<Relay> {
     struct Callbacks {
         /// The connection has ended; attach() continues over another one. `refused`: the other end wants none.
         std::function<void(TlsLink::End end, const std::string& why)> broken;
-        /// Nothing follows from the other end, whose last words these are.
+        /// Called with the last words of the other end, from which no further bytes come.
         std::function<void(std::string_view words)> peer_ended = {};
-        std::function<void()> in_ended;  ///< nothing follows from this process's descriptor
-        std::function<void()> out_gone;  ///< nobody reads this process's other descriptor any more
+        std::function<void()> in_ended;  ///< no further bytes come from this process's descriptor
+        std::function<void()> out_gone;  ///< this process's other descriptor has no reader any more
         std::function<void()> over;      ///< all bytes of both directions have been passed on
     };
 
     Relay(boost::asio::io_context& loop, Descriptor in, Descriptor out);
 
     void start(Callbacks callbacks);
-    /// Continues over this connection, at whose other end `received` bytes have arrived. Returns false if it cannot
-    /// have received as many, or if those that follow are not kept any more.
+    /// Continues over this connection, at whose other end `received` bytes have arrived. Returns false if the other end
+    /// cannot have received that number, or if the bytes after them are not kept any more.
     bool attach(std::shared_ptr<TlsLink> link, std::uint64_t received);
-    /// Sets what the other end is told once nothing follows.
+    /// Sets the message to the other end after the last bytes.
     void set_last_words(std::string words) { last_words_ = std::move(words); }
     /// Returns the number of bytes that have arrived from the other end.
     [[nodiscard]] std::uint64_t received() const { return received_; }

@@ -25,12 +25,12 @@ class TlsLink : public std::enable_shared_from_this<TlsLink> {
     struct Callbacks {
         std::function<void()> open = {};  ///< both ends have the key
         std::function<void(JoinKind kind, std::string_view payload)> frame;
-        std::function<void(End end, const std::string& why)> ended;  ///< once, and nothing follows
+        std::function<void(End end, const std::string& why)> ended;  ///< called once; no call follows
     };
 
     TlsLink(boost::asio::ip::tcp::socket socket, std::shared_ptr<boost::asio::ssl::context> tls);
 
-    /// Replaces the callbacks; also within one of them.
+    /// Replaces the callbacks. May be called within a callback.
     void tell(Callbacks callbacks) { callbacks_ = std::make_shared<const Callbacks>(std::move(callbacks)); }
     void start(TlsRole role);
     void send(JoinKind kind, std::string_view payload);
