@@ -21,7 +21,7 @@ inline constexpr const char* limit_reason = "the time limit of the job is near";
 constexpr int exit_status_of(int signal) { return signal == 2 ? 130 : 143; }
 
 /// Returns the exit status of a program that ends for want of something: that of the signal if it was interrupted, as
-/// whatever it waited for was given up then, else `otherwise`.
+/// it gave up waiting then, else `otherwise`.
 inline int exit_status_unless_interrupted(int otherwise) {
     return interrupted_by != 0 ? exit_status_of(interrupted_by) : otherwise;
 }

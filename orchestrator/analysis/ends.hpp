@@ -72,10 +72,11 @@ std::map<std::string, Agreement> agreement_of_ranks(const Study& study, const St
 /// An estimate of the cost of a rule: how much better than the best trial of the study a trial that it stopped would
 /// have ended, if it had ended one standard deviation better than predicted.
 ///
-/// It is no bound. Predictions rely on the trials that the rule let train on, which are not like those that it stopped.
-/// Wider deviations do not make it one: after asha four deviations were still too few in four of ten studies of
-/// simple curves (docs/performance.md has how often the cost was less, by rules and curves). The chance that a stopped
-/// trial would have been the best is not computed: on recorded curves, such chances were several times too high.
+/// The estimate is no bound. Predictions rely on the trials that the rule let train on, which are not like those that
+/// it stopped. Wider deviations do not make it one: after asha four deviations were still too few in four of ten
+/// studies of simple curves (docs/performance.md has how often the cost was less, by rules and curves). The chance that
+/// a stopped trial would have been the best is not computed: on recorded curves, such chances were several times too
+/// high.
 struct Cost {
     std::int64_t trials = 0;   ///< analysed trials that the rule stopped and whose end is predicted
     std::int64_t nearest = 0;  ///< the trial among them that might have ended best

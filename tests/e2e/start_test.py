@@ -140,7 +140,7 @@ class NothingIsRemoved(unittest.TestCase):
         self.assertEqual(self.requests(), ["download libboost1.81-dev"])
 
     def test_hpo_never_installs_boost(self):
-        # It conflicts with libboost1.74-dev, on which python3-scipy and python3-sklearn depend.
+        # libboost1.81-dev conflicts with libboost1.74-dev, on which python3-scipy and python3-sklearn depend.
         self.assertIn("unpack:libboost1.81-dev", PACKAGES.read_text().split())
 
     def test_a_shell_that_reads_the_environment_finds_the_folder_first(self):

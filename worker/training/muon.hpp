@@ -3,7 +3,7 @@
 // are AdamW's. Updates are scaled so that a weight moves by about as much as with AdamW (Liu et al., "Muon is scalable
 // for LLM training", 2025): one learning rate and one weight decay serve both.
 //
-// It consists of operations that all devices have. Products are in float32 for every precision of the training.
+// Muon consists of operations that all devices have. Products are in float32 for every precision of the training.
 #pragma once
 
 #include <cstdint>

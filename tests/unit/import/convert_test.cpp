@@ -197,7 +197,7 @@ TEST(Wandb, AFlagIsAnArgumentThatIsPresentOrAbsent) {
     const auto result =
         converted(sweep("  f: {values: [true, false]}\n", "command: [run, --quiet, \"${args_no_boolean_flags}\"]\n"));
     EXPECT_EQ(dimensions(result.study), "f: one of True, False\nf_flag: one of --f, only with f = True\n");
-    // It is not placed after --quiet, which would be taken for its option and be omitted with it.
+    // The flag is not placed after --quiet, which would be taken for its option and be omitted with it.
     EXPECT_THAT(result.study.script()->command, ElementsAre("run", "{f_flag}", "--quiet"));
 }
 

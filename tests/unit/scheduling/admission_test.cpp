@@ -102,7 +102,7 @@ TEST(Admission, ATrialThatOtherProgramsKeepOutWaitsWithTheNumbersAndBlocksNoOthe
     EXPECT_EQ(admission.kept_out->text,
               "needs 4.000 GiB of memory, but the machine gives 1.000 GiB (8.000 GiB less 1.000 GiB kept free and "
               "6.000 GiB used by other programs)");
-    // It waits for those programs, not for the running trials.
+    // The trial waits for those programs, not for the running trials.
     EXPECT_TRUE(admit(machine, std::vector{held(host(2, GiB))}, std::vector{host(1, 4 * GiB)}, {}).kept_out);
 }
 
@@ -111,13 +111,13 @@ TEST(Admission, ASmallTrialOvertakesALargeOneOnlyIfItDoesNotDelayIt) {
     const std::vector running{held(host(1, 3 * GiB)), held(host(2, 3 * GiB))};
     // The large one starts when trial 1 has ended (2 + 3 GiB free) and leaves nothing free.
     EXPECT_THAT(admit(machine, running, std::vector{host(3, 5 * GiB), host(4, GiB)}, {}).launch, IsEmpty());
-    // This one leaves one GiB free.
+    // A large trial of 4 GiB leaves one GiB free.
     EXPECT_THAT(admit(machine, running, std::vector{host(3, 4 * GiB), host(4, GiB), host(5, GiB)}, {}).launch,
                 ElementsAre(Is(4)));
 }
 
 TEST(Admission, NothingIsLaunchedIfTheLiveReadingLeavesNoMemory) {
-    // It reserved 2 GiB and took 5.
+    // The running trial reserved 2 GiB and took 5.
     Machine machine{.hosts = {{.cores = 16, .memory = 8 * GiB, .reserve = GiB, .free = 3 * GiB}}};
     const std::vector running{held(host(1, 2 * GiB))};
     EXPECT_THAT(admit(machine, running, std::vector{host(2, 2 * GiB), host(3, 1)}, {}).launch, ElementsAre(Is(2)));
