@@ -277,9 +277,15 @@ std::optional<std::int64_t> Ledger::propose(const std::function<void()>& ready) 
         if (!proposer_.ready()) return 0;
     }
     auto proposal = in_background ? proposer_.take() : proposer_.propose(configuration);
-    if (!proposal) return std::nullopt;
+    exhausted_ = !proposal;
+    if (exhausted_) return std::nullopt;
     enter(event::Proposed{number, std::move(proposal->point), std::move(proposal->params)});
     return number;
+}
+
+bool Ledger::can_propose() {
+    exhausted_ = exhausted_ || !proposer_.propose(configurations() + 1);
+    return !exhausted_;
 }
 
 std::int64_t Ledger::repeat(std::int64_t first) {

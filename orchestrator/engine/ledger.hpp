@@ -77,6 +77,10 @@ class Ledger {
     /// Proposes and queues a new trial; returns nothing if the space is exhausted. With `ready`, a slow sampler
     /// proposes on another thread, from which `ready` is called when it is done. Returns 0 until then.
     std::optional<std::int64_t> propose(const std::function<void()>& ready = {});
+    /// Returns true if the space has a further configuration. Waits for the sampler's proposal, and drops it.
+    [[nodiscard]] bool can_propose();
+    /// Returns true once propose() or can_propose() has found the space exhausted.
+    [[nodiscard]] bool exhausted() const { return exhausted_; }
     /// Returns the first trial of the configuration that may still be the best and is to have a further seed
     /// (race.hpp); nothing if there is none.
     [[nodiscard]] std::optional<std::int64_t> to_repeat() const { return race_.next(); }
@@ -200,6 +204,7 @@ class Ledger {
     bool forgets_ended_ = false;
     bool steps_wait_ = false;             ///< steps wait to be stored
     bool commit_due_ = false;             ///< other entries than steps wait
+    bool exhausted_ = false;              ///< the space has no further configuration
     std::optional<std::string> failure_;  ///< error of a failed commit
 };
 

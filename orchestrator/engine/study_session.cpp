@@ -104,10 +104,10 @@ Result<void> StudySession::make_executor() {
 
 /// Returns false if the study is over already, so that it needs no host.
 bool StudySession::has_work() {
-    const Supply supply(study_, ledger_, {});
+    const Supply supply(study_, ledger_);
     const auto& limit = study_.budget.seconds;
     if (limit && ledger_.record().seconds >= *limit) return false;
-    return !ledger_.queued().empty() || !ledger_.unfinished().empty() || supply.may_propose() || supply.to_repeat();
+    return !ledger_.queued().empty() || !ledger_.unfinished().empty() || !supply.is_over();
 }
 
 /// Returns the outcome if the session ends meanwhile.

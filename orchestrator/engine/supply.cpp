@@ -9,12 +9,18 @@ std::int64_t Supply::further_trial() {
     if (const auto first = to_repeat()) return ledger_.repeat(*first);
     if (!may_propose()) return 0;
     if (const auto trial = ledger_.propose(ready_)) return *trial;
-    exhausted_ = true;
     if (const auto first = to_repeat()) return ledger_.repeat(*first);
     return 0;
 }
 
-bool Supply::may_propose() const { return !exhausted_ && may_begin(); }
+bool Supply::is_over() const {
+    const auto none_else = [this] { return promotions(1).empty() && !to_repeat(); };
+    if (!none_else()) return false;
+    if (!may_propose()) return true;
+    return !ledger_.can_propose() && none_else();
+}
+
+bool Supply::may_propose() const { return !ledger_.exhausted() && may_begin(); }
 
 bool Supply::may_begin() const {
     return !out_of_patience() && static_cast<std::int64_t>(ledger_.record().trials.size()) < study_.budget.trials;
@@ -24,7 +30,7 @@ bool Supply::may_begin() const {
 /// its budget on the first ones.
 std::optional<std::int64_t> Supply::to_repeat() const {
     if (study_.repeats == 1 || !may_begin()) return std::nullopt;
-    if (!exhausted_ && 2 * (ledger_.repeats() + 1) > ledger_.configurations()) return std::nullopt;
+    if (!ledger_.exhausted() && 2 * (ledger_.repeats() + 1) > ledger_.configurations()) return std::nullopt;
     return ledger_.to_repeat();
 }
 
@@ -37,7 +43,7 @@ bool Supply::out_of_patience() const {
 }
 
 std::string Supply::why_over() const {
-    if (exhausted_) return ledger_.proposer().exhausted();
+    if (ledger_.exhausted()) return ledger_.proposer().exhausted();
     if (out_of_patience())
         return counted(ledger_.tried_since_best(), "trial") + " without a better best (budget.patience)";
     return "trial budget reached";

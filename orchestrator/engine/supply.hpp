@@ -24,6 +24,9 @@ class Supply {
     std::int64_t further_trial();
     /// Returns true if the budget, the patience and the space allow a new configuration.
     [[nodiscard]] bool may_propose() const;
+    /// Returns true if no trial is left to begin, repeat or promote. Where that depends on the space alone, waits for a
+    /// proposal of the sampler, which is not kept.
+    [[nodiscard]] bool is_over() const;
     /// Returns the configuration, by its first trial, that gets a further seed now; nothing if there is none.
     [[nodiscard]] std::optional<std::int64_t> to_repeat() const;
     /// Returns at most `most` paused trials that are promoted now.
@@ -38,7 +41,6 @@ class Supply {
     const Study& study_;
     Ledger& ledger_;
     std::function<void()> ready_;
-    bool exhausted_ = false;  ///< the sampler has no further configuration
 };
 
 }  // namespace hpo

@@ -142,6 +142,18 @@ class Joining(JoinCase):
         self.hpo("run", "study.yaml")
         self.assertIn("trial budget reached", self.hpo("run", "study.yaml", "--on", "join"))
 
+    def test_a_study_whose_space_is_exhausted_needs_no_host(self):
+        for sampler, reason in (("random", "every configuration of the space was tried"),
+                                ("grid", "every point of the grid was tried")):
+            with self.subTest(sampler):
+                self.write(name=sampler, trials=10)
+                file = self.folder / "study.yaml"
+                text = re.sub(r"space:\n(  .*\n)+", "space: {lr: {type: categorical, choices: [0.01, 0.02]}}\n", file.read_text())
+                file.write_text(text.replace("{type: random}", f"{{type: {sampler}}}"))
+                self.assertIn(reason, self.hpo("run", "study.yaml"))
+                self.assertIn(reason, self.hpo("run", "study.yaml", "--on", "join", timeout=60))
+                self.assertEqual(len(self.trials(sampler)), 2)
+
     def test_broken_connections_lose_nothing(self):
         self.write(trials=6, epochs=300)
         child = self.listen()
