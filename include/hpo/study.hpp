@@ -72,9 +72,15 @@ struct Policy {
 /// The footprint that the study declares for a script's trials. Memory that is not declared is learned.
 struct DeclaredFootprint {
     std::optional<std::int64_t> host_bytes;
-    std::optional<std::int64_t> device_bytes;  ///< on each of the `gpus` devices
-    std::optional<double> cores;               ///< default: 1
-    std::int64_t gpus = 1;                     ///< number of devices on which one trial computes
+    std::optional<std::int64_t> device_bytes;  ///< on each of its devices
+    std::optional<double> cores;               ///< of each process; default: 1
+    std::optional<std::int64_t> gpus;          ///< default: one for each process
+    std::int64_t processes = 1;                ///< ranks of one trial, all on one host
+
+    /// Cores of a trial, those of all its processes.
+    [[nodiscard]] double all_cores() const { return cores.value_or(1) * static_cast<double>(processes); }
+    /// Devices on which one trial computes, where the study uses devices.
+    [[nodiscard]] std::int64_t devices() const { return gpus.value_or(processes); }
 };
 
 /// The jobs of Slurm that `hpo run --on slurm` submits. An absent value is left to Slurm, unless the field says

@@ -26,6 +26,7 @@
 #include "orchestrator/execution/supervisor.hpp"
 #include "orchestrator/observers/notify.hpp"
 #include "orchestrator/script/adapter.hpp"
+#include "orchestrator/script/rank_launcher.hpp"
 #include "orchestrator/study/diagnostics.hpp"
 #include "orchestrator/view/output.hpp"
 
@@ -125,6 +126,7 @@ int run_cli(int argc, char** argv) {
     if (argc > 1 && std::strcmp(argv[1], supervisor_command) == 0) return run_supervisor(argc, argv);
     if (argc > 1 && std::strcmp(argv[1], device_helper_command) == 0) return run_device_helper(argc, argv);
     if (argc > 1 && std::strcmp(argv[1], script_command) == 0) return run_script(argc, argv);
+    if (argc > 1 && std::strcmp(argv[1], ranks_command_name) == 0) return run_ranks(argc, argv);
     if (argc == 4 && std::strcmp(argv[1], notify_command) == 0) return run_notifications(argv[2], argv[3]);
     ::signal(SIGBUS, end_without_memory_file);
     try {

@@ -58,13 +58,18 @@ Result<LiveMachine> LiveMachine::make(const Study& study, const std::filesystem:
     const bool with_opencl =
         native && (resources.backend == "opencl" || opencl_may_serve || !resources.devices.empty());
     LiveMachine machine(study, DeviceMonitor({.program = hpo, .opencl = with_opencl}));
-    const std::int64_t gpus = native ? 1 : resources.trial.gpus;
+    const std::int64_t gpus = native ? 1 : resources.trial.devices();
+    const bool asked_for = resources.trial.gpus.value_or(1) > 1;
     const auto too_few = [&](const std::string& have) {
-        return Error{"resources.trial.gpus: a trial needs " + std::to_string(gpus) + " devices at once, " + have +
-                     " (see hpo devices)"};
+        const std::string count = std::to_string(gpus);
+        return Error{asked_for ? "resources.trial.gpus: a trial needs " + count + " devices at once, " + have +
+                                     " (see hpo devices)"
+                               : "resources.trial.processes: each of " + count + " processes has a device, " + have +
+                                     " (see hpo devices); trial: {gpus: 1} lets them share one, and backend: cpu "
+                                     "gives them none"};
     };
     if (resources.backend == "cpu") {
-        if (gpus > 1) return too_few("and resources.backend: cpu gives it none");
+        if (asked_for) return too_few("and resources.backend: cpu gives it none");
         return machine;
     }
 
@@ -84,7 +89,8 @@ Result<LiveMachine> LiveMachine::make(const Study& study, const std::filesystem:
         take(false);
         if (selected->empty() && resources.backend == "opencl") take(true);
     }
-    if (gpus > 1 && selected->size() < static_cast<std::size_t>(gpus))
+    const bool without = selected->empty() && !asked_for && resources.backend == "auto" && resources.devices.empty();
+    if (gpus > 1 && !without && selected->size() < static_cast<std::size_t>(gpus))
         return too_few("this study may use " + std::to_string(selected->size()) +
                        (readings.problem.empty() ? "" : ": " + readings.problem));
     if (selected->empty() && resources.backend != "auto")

@@ -36,7 +36,7 @@ RequirementsTable::RequirementsTable(const Study& study, Ledger& ledger, Placeme
       ledger_(ledger),
       placement_(placement),
       on_device_(on_device),
-      devices_(on_device ? static_cast<std::size_t>(study.resources.trial.gpus) : 0),
+      devices_(on_device ? static_cast<std::size_t>(study.resources.trial.devices()) : 0),
       model_(study.resources.trial, on_device),
       asks_(!study.script()),
       shrinks_(!study.script()) {}

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <string>
 
+#include "hpo/signal_name.hpp"
 #include "hpo/text.hpp"
 
 namespace hpo {
@@ -32,12 +32,6 @@ inline std::string kind_of_failure(const std::string& reason) {
         if (!digit || !kind.ends_with('#')) kind += digit ? '#' : c;
     }
     return kind;
-}
-
-/// "SIGSEGV"; "signal 35" where the system has no name for it.
-inline std::string signal_name(int number) {
-    const char* name = sigabbrev_np(number);
-    return name ? std::string("SIG") + name : "signal " + std::to_string(number);
 }
 
 }  // namespace hpo

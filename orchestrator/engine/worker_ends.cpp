@@ -10,6 +10,7 @@
 #include "orchestrator/scheduling/out_of_memory.hpp"
 #include "orchestrator/script/syntax/failure_reason.hpp"
 #include "orchestrator/script/syntax/signal_signs.hpp"
+#include "orchestrator/script/task.hpp"
 
 namespace hpo {
 
@@ -61,7 +62,7 @@ void WorkerEnds::ended_before_hello(const End& end) {
     std::string message = end.how + (ended_by_executor ? "" : " before it said hello") + quoted(output);
     if (is_launch_shortage(0, output)) return ran_short(message);
     const Study& study = uses_.context.parts.study;
-    if (!ended_by_executor && study.script() && !study.script()->metrics)
+    if (!ended_by_executor && study.script() && !script::has_adapter(study))
         message +=
             "\n  no argument of worker.command has a placeholder, so that the program must speak with hpo itself "
             "(Python: import hpo). To run an unchanged program, add a placeholder such as \"--lr={lr}\", or "

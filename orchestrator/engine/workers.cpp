@@ -22,7 +22,7 @@ namespace hpo {
 
 namespace {
 
-/// Processes per worker: a supervisor, an interpreter with some threads, one or two data loaders.
+/// Processes per worker, or per rank: a supervisor, an interpreter with some threads, one or two data loaders.
 constexpr std::int64_t processes_of_a_trial = 8;
 
 }  // namespace
@@ -41,13 +41,14 @@ WorkerPlan plan_workers(const Study& study, const Host& host) {
     WorkerPlan plan;
     const Resources& resources = study.resources;
     const bool searched = cores_are_searched(study);
-    const double each = study.script() ? resources.trial.cores.value_or(1.0) : 1.0;
+    const double each = study.script() ? resources.trial.all_cores() : 1.0;
     auto workers = static_cast<std::int64_t>(std::min(host.cores / each, 1024.0));
     if (!resources.parallel_each.empty())
         workers = std::accumulate(resources.parallel_each.begin(), resources.parallel_each.end(), std::int64_t{0});
     plan.start = static_cast<int>(std::max<std::int64_t>(1, workers));
     if (searched) workers = std::clamp<std::int64_t>(most_of_budget(study), workers, 1024);
-    if (host.processes) workers = std::min(workers, *host.processes / processes_of_a_trial);
+    if (host.processes)
+        workers = std::min(workers, *host.processes / (processes_of_a_trial * resources.trial.processes));
     plan.workers = static_cast<int>(std::max<std::int64_t>(1, resources.parallel.value_or(workers)));
     plan.start = std::min(plan.start, plan.workers);
     if (searched) {
@@ -67,11 +68,12 @@ WorkerPlan plan_workers(const Study& study, const Host& host) {
 std::string fewer_than_asked(const Study& study, const Host& host) {
     if (!study.resources.parallel || !study.script()) return {};
     const auto wanted = static_cast<double>(std::min(*study.resources.parallel, study.budget.trials));
-    const double each = study.resources.trial.cores.value_or(1);
+    const double each = study.resources.trial.all_cores();
     const double fit = std::max(1.0, std::floor(host.cores / each + 1e-9));
     if (fit >= wanted) return {};
     // Two digits, rounded down, so that all fit.
-    const double share = host.cores / wanted, digit = std::pow(10, std::floor(std::log10(share)) - 1);
+    const double share = host.cores / wanted / static_cast<double>(study.resources.trial.processes);
+    const double digit = std::pow(10, std::floor(std::log10(share)) - 1);
     return "resources.parallel is " + std::to_string(*study.resources.parallel) + ", and no more than " +
            counted(static_cast<std::int64_t>(fit), "trial runs", "trials run") + " at once: each reserves " +
            with_digits(each, 4) + " of " + cores_text(host.cores) +
@@ -147,10 +149,11 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
     const ScriptWorker* script = study.script();
     spec.command = script ? script->command : std::vector<std::string>{programs.worker.string()};
     if (script) {
-        if (script->metrics) spec.command = {programs.hpo.string(), script_command, script::task_text(study)};
+        if (script::has_adapter(study))
+            spec.command = {programs.hpo.string(), script_command, script::task_text(study)};
         spec.preload = script::preload_command(*script, programs.python);
         spec.folder = script->home;
-        if (!script->metrics && !script->cwd.empty()) {
+        if (!script::has_adapter(study) && !script->cwd.empty()) {
             const std::string home = script::home_of(*script);
             spec.folder = std::filesystem::path(home) / script->cwd;
             spec.command = script::with_absolute_paths(script->command, home, [](const std::string&) { return false; });
@@ -161,10 +164,10 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
                                                                         : std::vector<int>{};
     if (!script || script->environment.tuned) {
         spec.cpus = own;
-        const auto cores = static_cast<double>(own.size());
-        spec.environment = worker_environment(!script          ? 1.0
-                                              : plan.cores > 0 ? std::min(cores, std::floor(plan.cores))
-                                                               : cores);
+        auto cores = static_cast<double>(own.size());
+        if (plan.cores > 0) cores = std::min(cores, std::floor(plan.cores));
+        const auto processes = static_cast<double>(study.resources.trial.processes);
+        spec.environment = worker_environment(!script ? 1.0 : std::floor(cores / processes));
         if (!target.cuda.empty()) {
             // By default JAX takes 75 % of a device's memory at its start, and TensorFlow all of it.
             spec.environment["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false";
@@ -183,6 +186,10 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
         return spec;
     }
     spec.description = description_of(spec, spec.environment, *script);
+    if (const std::int64_t processes = study.resources.trial.processes; processes > 1)
+        spec.description += (spec.description.empty() ? "" : "\n") + std::to_string(processes) +
+                            " processes, each with RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, "
+                            "MASTER_PORT";
     complete_environment(spec, *script, programs);
     return spec;
 }

@@ -105,7 +105,7 @@ std::vector<std::string> merged_environment(const std::vector<std::string>& adde
     return all;
 }
 
-Child start_child(const Start& start, int input, int output) {
+Child start_child(const Start& start, int input, int output, int error) {
     const std::string run = "start " + (start.command.empty() ? std::string("an empty command") : start.command[0]);
     if (start.command.empty()) return failure(EINVAL, run, false);
     std::vector<std::string> command = start.command;
@@ -120,8 +120,9 @@ Child start_child(const Start& start, int input, int output) {
     const pid_t pid = ::fork();
     if (pid < 0) return failure(errno, run, true);
     if (pid == 0) {
-        const Failure failed = become(start, const_cast<char**>(argv.data()), const_cast<char**>(envp.data()),
-                                      supervisor, input, output < 0 ? output_write.get() : output, output_write.get());
+        const Failure failed =
+            become(start, const_cast<char**>(argv.data()), const_cast<char**>(envp.data()), supervisor, input,
+                   output < 0 ? output_write.get() : output, error < 0 ? output_write.get() : error);
         (void)!::write(failure_write.get(), &failed, sizeof failed);
         ::_exit(127);
     }

@@ -22,9 +22,9 @@ struct Child {
 
 /// Starts the worker in a process group of its own. The kernel kills it when the caller dies. It has the descriptors 0
 /// (empty), 1 and 2 (the pipe) and no others. Returns once exec has succeeded or failed.
-/// `input` and `output`, where they are not -1, become its standard input and standard output; with an `output` the
-/// pipe carries its standard error only.
-Child start_child(const Start& start, int input = -1, int output = -1);
+/// `input`, `output` and `error`, where they are not -1, become its standard input, output and error; the pipe carries
+/// the rest of its output.
+Child start_child(const Start& start, int input = -1, int output = -1, int error = -1);
 
 /// Sets the soft limits of the workers that are started from now on. Before the first call they are those of this
 /// process.

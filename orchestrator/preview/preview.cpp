@@ -154,10 +154,11 @@ ScriptPreview script_trials(const Study& study, PackingQuestion question) {
                 preview.pattern_warnings.push_back(warning);
     preview.terminal = prints_to_terminal(script);
     preview.needs = FootprintModel(study.resources.trial, question.on_device).predict({});
-    question.devices = static_cast<std::size_t>(study.resources.trial.gpus);
+    question.devices = static_cast<std::size_t>(study.resources.trial.devices());
     // A resource that is not declared counts as zero here.
     if (const auto reason = never_fits(question.machine, preview.needs.footprint, question.on_device, question.devices))
-        throw Fatal("no trial fits: each " + *reason);
+        throw Fatal("no trial fits: each " + *reason +
+                    (study.resources.trial.processes > 1 ? " (resources.trial: cores and processes)" : ""));
     if (cores_are_searched(study)) preview.needs.footprint.cores = 0;
     if (!preview.needs.alone) question.trials = {{preview.needs.footprint, {}, {}, false}};
     preview.packing = pack(question);

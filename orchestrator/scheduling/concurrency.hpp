@@ -12,10 +12,11 @@
 namespace hpo {
 
 /// Returns true if the number of trials at once is searched by their throughput: the study does not set it, and each
-/// trial computes on one device.
+/// trial computes in one process on one device.
 inline bool searches_concurrency(const Study& study) {
     const Resources& resources = study.resources;
-    return !resources.parallel && resources.parallel_each.empty() && resources.trial.gpus == 1;
+    return !resources.parallel && resources.parallel_each.empty() && resources.trial.devices() == 1 &&
+           resources.trial.processes == 1;
 }
 
 /// Returns true if the cores do not limit the number of trials at once, since the search measures the cores that a

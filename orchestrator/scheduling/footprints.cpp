@@ -322,7 +322,7 @@ Prediction FootprintModel::predict(const Params& params) const {
     const auto device =
         impl.bytes_of(params, &Footprint::device_bytes, impl.device, impl.declared.device_bytes, impl.largest_device);
     const std::string& why = impl.on_device ? device.why : host.why;
-    return {{device.bytes, host.bytes, impl.declared.cores.value_or(1)},
+    return {{device.bytes, host.bytes, impl.declared.all_cores()},
             why.empty(),
             why.empty() ? "nothing is known yet: the first trial runs alone" : why};
 }

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -29,6 +28,7 @@
 #include "hpo/wire.hpp"
 #include "orchestrator/execution/limits.hpp"
 #include "orchestrator/script/client_link.hpp"
+#include "orchestrator/script/die_of.hpp"
 #include "orchestrator/script/ending.hpp"
 #include "orchestrator/script/home.hpp"
 #include "orchestrator/script/launch.hpp"
@@ -36,6 +36,7 @@
 #include "orchestrator/script/metrics_file.hpp"
 #include "orchestrator/script/output.hpp"
 #include "orchestrator/script/preload.hpp"
+#include "orchestrator/script/ranks.hpp"
 #include "orchestrator/script/syntax/missing_objective.hpp"
 #include "orchestrator/script/syntax/steps.hpp"
 #include "orchestrator/script/syntax/template.hpp"
@@ -346,6 +347,7 @@ class Adapter {
                                 .others = task_.needed,
                                 .reports = task_.reports,
                                 .epochs = run_->steps};
+        if (task_.processes > 1) reader = script::reader_of_rank_0(*std::move(reader), task_.patterns.empty());
         reader_.emplace(*std::move(reader), std::move(needs));
     }
 
@@ -432,9 +434,12 @@ class Adapter {
         exit_ = interrupted_;
         if (interrupted_ != 0 || finished_) return;
         if (outcome_) return finish(*outcome_, had_more_ ? script::more_reports_message(*run_, task_.reports) : "");
-        const script::Ending ending =
-            script::ending_of({.status = status_, .output = output_.tail(), .steps = step_, .planned = run_->steps});
-        if (ending.signal != 0) return raise_fatally(ending.signal);
+        script::CommandEnd end{.status = status_, .output = output_.tail(), .steps = step_, .planned = run_->steps};
+        const auto failed = script::failed_rank(output_.tail());
+        if (failed && task_.processes > 1)
+            end.who = "rank " + std::to_string(failed->rank), end.output = failed->output;
+        const script::Ending ending = script::ending_of(end);
+        if (ending.signal != 0) script::die_of(ending.signal);
         if (ending.status != 0) {
             exit_ = ending.status;
             return;
@@ -464,18 +469,6 @@ class Adapter {
     [[nodiscard]] string warning() {
         const string problem = file_ ? file_->problem() : "";
         return problem.empty() ? reader_->warning() : problem;
-    }
-
-    /// Ends this process by the signal that ended the command, so that the supervisor reports the same death.
-    static void raise_fatally(int signal) {
-        const rlimit none{0, 0};
-        ::setrlimit(RLIMIT_CORE, &none);
-        ::signal(signal, SIG_DFL);
-        sigset_t empty;
-        sigemptyset(&empty);
-        ::sigprocmask(SIG_SETMASK, &empty, nullptr);
-        ::raise(signal);
-        ::_exit(128 + signal);
     }
 
     script::Task task_;

@@ -34,19 +34,19 @@ Ending ending_of(const CommandEnd& end) {
     const std::string quoted = last.empty() ? "" : ": " + last;
     if (end.steps >= end.planned) {
         if (end.status == 0) return {};
-        return {Outcome::complete, "after its last step the command " + how_it_ended(end.status) + quoted};
+        return {Outcome::complete, "after its last step " + end.who + " " + how_it_ended(end.status) + quoted};
     }
     if (end.status != 0 || reason.fatal)
         if (const auto memory = find_out_of_memory(reason.evidence, true))
             return {Outcome::out_of_memory, printable(memory->line)};
     if (end.status == 0)
         return {Outcome::complete,
-                reason.fatal ? "the command exited with status 0, but its output ends with an error" + quoted : ""};
+                reason.fatal ? end.who + " exited with status 0, but its output ends with an error" + quoted : ""};
     if (WIFSIGNALED(end.status)) return {.outcome = Outcome::lost, .signal = WTERMSIG(end.status)};
     const int status = WEXITSTATUS(end.status);
     if (const auto signal = signal_told(reason)) return {.outcome = Outcome::lost, .signal = *signal};
     if (signal_of_status(status)) return {.outcome = Outcome::lost, .status = status};
-    return {Outcome::failed, "the command exited with status " + std::to_string(status) + quoted};
+    return {Outcome::failed, end.who + " exited with status " + std::to_string(status) + quoted};
 }
 
 std::string more_reports_message(const to_worker::Run& run, std::int64_t reports) {

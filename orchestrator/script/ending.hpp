@@ -15,6 +15,7 @@ struct CommandEnd {
     std::string_view output;   ///< the end of its output
     std::int64_t steps = 0;    ///< number of steps that it has reported
     std::int64_t planned = 1;  ///< steps of the budget
+    std::string who = "the command";
 };
 
 struct Ending {

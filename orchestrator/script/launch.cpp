@@ -9,6 +9,7 @@
 #include "hpo/printable.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/execution/limits.hpp"
+#include "orchestrator/script/rank_launcher.hpp"
 #include "orchestrator/script/syntax/configuration_file.hpp"
 #include "orchestrator/script/syntax/template.hpp"
 
@@ -52,6 +53,7 @@ std::variant<StartedCommand, StartProblem> Launch::start(std::optional<Prepared>
                                                          const std::string& reports) {
     add_environment(more, reports);
     Terminal terminal = prepared ? Terminal() : open_terminal_if_wanted();
+    if (task_.processes > 1) order_.command = ranks_command(task_.processes, task_.grace, std::move(order_.command));
     // A terminal that the user asks for is a whole one. Others read from nothing.
     const int input = task_.terminal == TerminalUse::on ? terminal.program.get() : -1;
     supervisor::Child child = prepared ? start_prepared(*std::move(prepared), std::move(order_))

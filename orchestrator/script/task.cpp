@@ -7,7 +7,8 @@ namespace hpo::script {
 
 std::string task_text(const Study& study) {
     const ScriptWorker& script = *study.script();
-    const bool by_shim = !script.shim.empty() && script.metrics->patterns.empty() && script.metrics->file.empty();
+    const MetricsSource metrics = script.metrics.value_or(MetricsSource());
+    const bool by_shim = !script.shim.empty() && metrics.patterns.empty() && metrics.file.empty();
     std::vector<std::string> own_variables;
     std::map<std::string, std::string> files, environment;
     for (const auto& [name, value] : script.environment.own) {
@@ -26,22 +27,24 @@ std::string task_text(const Study& study) {
                       {"home", home_of(script)},
                       {"cwd", script.cwd},
                       {"files", files},
-                      {"patterns", script.metrics->patterns},
+                      {"patterns", metrics.patterns},
                       {"needed", needed},
-                      {"file", by_shim ? shim_reports : script.metrics->file},
+                      {"file", by_shim ? shim_reports : metrics.file},
                       {"grace", study.resources.grace},
-                      {"reports", script.metrics->reports},
-                      {"terminal", script.metrics->terminal},
+                      {"reports", metrics.reports},
+                      {"terminal", metrics.terminal},
                       {"own_variables", own_variables},
-                      {"environment", environment}}
+                      {"environment", environment},
+                      {"processes", study.resources.trial.processes}}
         .dump(-1, ' ', false, wire::Json::error_handler_t::replace);
 }
 
 Task parse_task(const std::string& text) {
     const wire::Json json = wire::Json::parse(text);
-    return {json.at("command"),  json.at("optional"),      json.at("home"),       json.at("cwd"),   json.at("files"),
-            json.at("patterns"), json.at("needed"),        json.at("file"),       json.at("grace"), json.at("reports"),
-            json.at("terminal"), json.at("own_variables"), json.at("environment")};
+    return {json.at("command"),     json.at("optional"), json.at("home"),     json.at("cwd"),
+            json.at("files"),       json.at("patterns"), json.at("needed"),   json.at("file"),
+            json.at("grace"),       json.at("reports"),  json.at("terminal"), json.at("own_variables"),
+            json.at("environment"), json.at("processes")};
 }
 
 }  // namespace hpo::script

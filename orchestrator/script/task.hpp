@@ -26,12 +26,19 @@ struct Task {
     TerminalUse terminal = TerminalUse::automatic;
     std::set<std::string> own_variables;             ///< names of the variables that the study sets
     std::map<std::string, std::string> environment;  ///< the variables with placeholders, as templates
+    std::int64_t processes = 1;                      ///< ranks that run the command (ranks.hpp)
 };
 
 /// The file into which a stand-in (worker.shim) writes the script's reports.
 inline constexpr const char* shim_reports = "{folder}/reports.jsonl";
 
-/// Returns the task of a script's study as JSON. The study must have `metrics`.
+/// Returns true if hpo runs the script by the adapter: it fills placeholders, reads the output or starts several
+/// processes. Otherwise the script speaks with hpo itself.
+inline bool has_adapter(const Study& study) {
+    return study.script() != nullptr && (study.script()->metrics || study.resources.trial.processes > 1);
+}
+
+/// Returns the task of a script's study as JSON. The study must have an adapter.
 std::string task_text(const Study& study);
 
 /// Parses the result of task_text(). Throws an exception of the JSON library if it is anything else.

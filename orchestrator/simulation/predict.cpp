@@ -40,7 +40,7 @@ std::optional<std::int64_t> most_on_devices(const Hardware& hardware) {
 Hardware hardware_of(const Study& study, const RecordedRun& run) {
     const auto workers = std::max<std::int64_t>(1, run.workers);
     Hardware hardware;
-    hardware.cores = static_cast<double>(workers) * std::max(1.0, study.resources.trial.cores.value_or(1));
+    hardware.cores = static_cast<double>(workers) * std::max(1.0, study.resources.trial.all_cores());
     hardware.cores_given = true;
     hardware.name = counted(workers, "worker");
     if (!run.on_device) return hardware;
@@ -85,7 +85,7 @@ Result<SimulatedMachine> simulated_machine(const Study& study, const Hardware& h
         }
     }
     if (devices == 0) simulated.speed.push_back(hardware.speed.value_or(Span{1, 1}).at(share));
-    const double each = study.script() ? std::min(1.0, study.resources.trial.cores.value_or(1.0)) : 1.0;
+    const double each = study.script() ? std::min(1.0, study.resources.trial.all_cores()) : 1.0;
     const auto by_cores = static_cast<std::int64_t>(host.cores / each);
     auto limit = std::min<std::int64_t>(study.resources.parallel.value_or(by_cores), study.budget.trials);
     if (const auto by_devices = most_on_devices(hardware)) limit = std::min(limit, *by_devices);

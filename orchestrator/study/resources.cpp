@@ -99,7 +99,13 @@ void check_length(Diagnostics& diagnostics, const Node& list, string_view key, c
 
 /// Reports `trial`, which is for scripts only.
 void refuse_trial(Diagnostics& diagnostics, const Node& resources) {
-    if (const Node* node = find(resources, "trial"))
+    const Node* node = find(resources, "trial");
+    if (node != nullptr && find(*node, "processes") != nullptr)
+        diagnostics.error(
+            node->location,
+            "'resources.trial.processes' is for scripts: the native worker trains a trial in one process; "
+            "remove it");
+    else if (node != nullptr)
         diagnostics.error(
             node->location,
             "'resources.trial' is for scripts: the native worker computes to the byte what each trial needs; "
@@ -130,8 +136,9 @@ void read_trial(Diagnostics& diagnostics, const Node& node, DeclaredFootprint& t
         trial.device_bytes = size(diagnostics, *n, "resources.trial.gpu_memory");
     if (const Node* n = fields.take("cores"))
         trial.cores = real(diagnostics, *n, "resources.trial.cores", 0.01, max_at_once);
-    if (const Node* n = fields.take("gpus"))
-        trial.gpus = whole(diagnostics, *n, "resources.trial.gpus", 1, 64).value_or(1);
+    if (const Node* n = fields.take("gpus")) trial.gpus = whole(diagnostics, *n, "resources.trial.gpus", 1, 64);
+    if (const Node* n = fields.take("processes"))
+        trial.processes = whole(diagnostics, *n, "resources.trial.processes", 1, 64).value_or(1);
     fields.finish();
 }
 

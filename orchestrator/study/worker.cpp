@@ -10,6 +10,7 @@
 #include "hpo/worker_key_defaults.hpp"
 #include "orchestrator/script/syntax/interpreter.hpp"
 #include "orchestrator/script/syntax/metrics.hpp"
+#include "orchestrator/script/syntax/rank_prefix.hpp"
 #include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/study/batch_sizes.hpp"
 #include "orchestrator/study/sections.hpp"
@@ -494,6 +495,20 @@ static void check_variables(Diagnostics& diagnostics, const ReadSpace& space, co
     for (const auto& [name, value] : worker.params) add(name);
 }
 
+/// Reports what cannot be given to the processes that train a trial together.
+static void check_processes(Diagnostics& diagnostics, const ReadWorker& worker) {
+    const ScriptWorker& script = *worker.script();
+    if (!script.preload.empty())
+        diagnostics.error(worker.location,
+                          "'worker.preload' and 'resources.trial.processes' exclude each other: a preloaded "
+                          "interpreter is forked once for a trial; remove one of them");
+    for (const std::string_view name : script::rank_variable_names)
+        if (const auto own = worker.environment_locations.find(string(name)); own != worker.environment_locations.end())
+            diagnostics.error(own->second, "hpo sets " + string(name) +
+                                               " for each of the processes (resources.trial.processes): remove it "
+                                               "from 'worker.environment'");
+}
+
 void check_together(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker, const Policy& policy,
                     const Resources& resources) {
     for (std::size_t i = 0; i < space.space.size(); ++i) {
@@ -504,6 +519,7 @@ void check_together(Diagnostics& diagnostics, const ReadSpace& space, const Read
         diagnostics.note(fixed->second, "it is fixed here");
     }
     if (worker.script()) check_placeholders(diagnostics, space, worker, resources);
+    if (worker.script() && resources.trial.processes > 1) check_processes(diagnostics, worker);
     if (const ScriptWorker* script = worker.script();
         script && script->metrics && script->shim.empty() && !diagnostics.accepts_earlier())
         check_variables(diagnostics, space, worker);

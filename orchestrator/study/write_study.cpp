@@ -219,7 +219,8 @@ Pairs fields_of(const Resources& resources) {
     if (resources.trial.host_bytes) declare("memory", yaml_size(*resources.trial.host_bytes));
     if (resources.trial.device_bytes) declare("gpu_memory", yaml_size(*resources.trial.device_bytes));
     if (resources.trial.cores) declare("cores", script::yaml_number(*resources.trial.cores));
-    if (resources.trial.gpus != 1) declare("gpus", count(resources.trial.gpus));
+    if (resources.trial.gpus) declare("gpus", count(*resources.trial.gpus));
+    if (resources.trial.processes != 1) declare("processes", count(resources.trial.processes));
     if (!trial.empty()) fields.emplace_back("trial", trial + "}");
     fields.emplace_back("progress_timeout", yaml_duration(resources.progress_timeout));
     fields.emplace_back("grace", yaml_duration(resources.grace));

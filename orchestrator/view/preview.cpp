@@ -279,7 +279,7 @@ std::string report_rows(const Study& study, const ScriptPreview& preview) {
 
 std::string needs_rows(const Study& study, const Prediction& needs, bool on_device) {
     if (needs.alone) return row("", "learned: the first trial runs alone until its first report");
-    const std::int64_t gpus = study.resources.trial.gpus;
+    const std::int64_t gpus = study.resources.trial.devices();
     std::string memory;
     if (study.resources.trial.host_bytes) memory = size_text(needs.footprint.host_bytes) + " of memory";
     if (on_device)
@@ -295,11 +295,13 @@ std::string needs_rows(const Study& study, const Prediction& needs, bool on_devi
 
 std::string script_rows(const Study& study, const ScriptPreview& preview, bool on_device) {
     const ScriptWorker& script = *study.script();
-    const std::int64_t gpus = study.resources.trial.gpus;
+    const std::int64_t gpus = study.resources.trial.devices();
     const std::string where = !on_device ? ""
                               : gpus > 1 ? ", on " + std::to_string(gpus) + " devices at once"
                                          : ", on a device";
-    std::string text = row("trial", "runs " + script.command.front() + where);
+    const std::int64_t processes = study.resources.trial.processes;
+    const std::string ranks = processes > 1 ? " in " + std::to_string(processes) + " processes" : "";
+    std::string text = row("trial", "runs " + script.command.front() + ranks + where);
     text += folder_rows(script, preview) + report_rows(study, preview);
     std::string modules;
     for (const std::string& module : script.preload) modules += (modules.empty() ? "" : ", ") + module;

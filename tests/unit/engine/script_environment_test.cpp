@@ -67,6 +67,25 @@ TEST_F(ScriptEnvironment, IsNotPinnedWhereTheNumberOfTrialsAtOnceIsSearched) {
     EXPECT_EQ(launch(1).environment.at("OMP_NUM_THREADS"), "2");
 }
 
+TEST_F(ScriptEnvironment, HasTheCoresOfATrialForAllItsProcesses) {
+    Host host;
+    for (int cpu = 0; cpu < 16; ++cpu) host.cpus.push_back(cpu);
+    host.cores = 16;
+    study.resources.trial.processes = 4;
+    plan = plan_workers(study, host);
+    EXPECT_EQ(plan.workers, 4) << "a core for each process, and no search for more";
+    EXPECT_EQ(launch(1).cpus, (std::vector<int>{4, 5, 6, 7}));
+    EXPECT_EQ(launch(1).environment.at("OMP_NUM_THREADS"), "1") << "of each process";
+    EXPECT_EQ(launch(1).command.at(1), "__script") << "the adapter starts them";
+    EXPECT_THAT(launch(1).description, HasSubstr("4 processes, each with RANK"));
+    study.resources.trial.cores = 2;
+    plan = plan_workers(study, host);
+    EXPECT_EQ(plan.workers, 2);
+    EXPECT_EQ(launch(1).environment.at("OMP_NUM_THREADS"), "2");
+    host.processes = 40;
+    EXPECT_EQ(plan_workers(study, host).workers, 1);
+}
+
 TEST_F(ScriptEnvironment, ThereAreNoMorePlacesThanALimitOnProcessesHasRoomFor) {
     Host host;
     for (int cpu = 0; cpu < 64; ++cpu) host.cpus.push_back(cpu);

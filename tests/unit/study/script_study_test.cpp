@@ -113,6 +113,21 @@ TEST(ScriptStudy, ATrialMayNeedSeveralDevices) {
                 Mentions("'resources.trial.gpus'", "1 to 64"));
 }
 
+TEST(ScriptStudy, SeveralProcessesMayTrainATrial) {
+    const auto with = [](const std::string& trial, const std::string& worker = "") {
+        return study_of(lr, "  command: [python3, t.py, \"{lr}\"]\n" + worker, "resources: {trial: {" + trial + "}}\n");
+    };
+    const auto study = parse(with("processes: 4, cores: 0.5"));
+    ASSERT_TRUE(study) << study.error().message;
+    EXPECT_EQ(study->resources.trial.devices(), 4);
+    EXPECT_EQ(study->resources.trial.all_cores(), 2);
+    EXPECT_THAT(write_study(*study), HasSubstr("trial: {cores: 0.5, processes: 4}"));
+    EXPECT_EQ(parse(with("processes: 4, gpus: 1"))->resources.trial.devices(), 1);
+    EXPECT_THAT(problem(with("processes: 0")), Mentions("'resources.trial.processes'", "1 to 64"));
+    EXPECT_THAT(problem(with("processes: 2", "  preload: json\n")), HasSubstr("exclude each other"));
+    EXPECT_THAT(problem(with("processes: 2", "  environment: {RANK: 1}\n")), HasSubstr("hpo sets RANK"));
+}
+
 struct Folders : ::testing::Test {
     hpo::testing::TemporaryFolder folder;
     void write(const std::string& name, const std::string& text) const {

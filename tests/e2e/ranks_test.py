@@ -1,0 +1,194 @@
+"""Trials that several processes train together (resources.trial.processes)."""
+import importlib.util
+import signal
+import textwrap
+import unittest
+
+from harness import Case, processes_of, wait_for
+from script_test import PYTHON, script_study
+
+# Ranks that add up a number over TCP, as a data-parallel program does with its gradients.
+ALL_REDUCE = """
+    import json, os, socket, sys, time
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    if rank == 0:
+        listener = socket.create_server(address)
+        peers = [listener.accept()[0].makefile("rw") for _ in range(size - 1)]
+    else:
+        while True:
+            try:
+                peer = socket.create_connection(address).makefile("rw")
+                break
+            except ConnectionRefusedError:
+                time.sleep(0.01)
+
+    def total(number):
+        if rank > 0:
+            print(number, file=peer, flush=True)
+            line = peer.readline()
+            if not line:
+                raise ConnectionError("rank 0 is gone")
+            return float(line)
+        lines = [other.readline() for other in peers]
+        if not all(lines):
+            raise ConnectionError("a rank is gone")
+        whole = number + sum(map(float, lines))
+        for other in peers:
+            print(whole, file=other, flush=True)
+        return whole
+    """
+
+
+class Ranks(Case):
+    def search(self, body, processes=3, status=0, more="", **changes):
+        (self.folder / "train.py").write_text(textwrap.dedent(ALL_REDUCE) + textwrap.dedent(body))
+        text = script_study([PYTHON, "train.py", "{lr}"], **{"trials": 2, "parallel": 1, **changes})
+        text = text.replace("trial: {memory: 64MiB}", f"trial: {{memory: 64MiB, cores: 0.1, processes: {processes}}}")
+        self.out = self.hpo("run", self.study(text + more), status=status)
+        return self.trials("script")
+
+    def test_the_ranks_of_a_trial_compute_together(self):
+        trials = self.search("""
+            assert os.environ["LOCAL_RANK"] == os.environ["RANK"] and os.environ["LOCAL_WORLD_SIZE"] == "3"
+            for epoch in range(1, 6):
+                print(f"epoch {epoch} val_loss={total(rank + epoch)}", flush=True)
+            """, parallel=2)
+        self.assertEqual([(t["state"], t["steps"], t["value"]) for t in trials], [("complete", 5, 6.0)] * 2)
+        self.assertIn("rank1_val_loss", self.hpo("show", "script", "1", "--json"))
+        self.assertIn("3 processes, each with RANK", self.hpo("show", "script", "1"))
+        self.assert_nobody_left()
+
+    def test_the_first_rank_that_fails_ends_the_others_and_is_named(self):
+        trials = self.search("""
+            print(f"val_loss={total(1)}", flush=True)
+            if rank == 2:
+                raise ValueError("no more data")
+            if rank == 1:
+                time.sleep(1000)
+            total(1)
+            """, trials=1, status=1)
+        self.assertEqual(trials[0]["state"], "failed")
+        self.assertRegex(trials[0]["reason"], r"rank 2 exited with status 1: ValueError: no more data")
+        self.assert_nobody_left()
+
+    def test_a_rank_that_is_killed_costs_the_attempt(self):
+        trials = self.search("""
+            for epoch in range(1, 6):
+                if rank == 1 and epoch == 3 and not os.path.exists("died"):
+                    open("died", "w").close()
+                    os.kill(os.getpid(), 9)
+                print(f"epoch {epoch} val_loss={total(epoch)}", flush=True)
+            """, trials=1, retries=1)
+        self.assertEqual([(t["state"], t["steps"], t["attempt"]) for t in trials], [("complete", 5, 2)])
+        self.assert_nobody_left()
+
+    def test_the_client_reports_in_rank_0_and_resumes(self):
+        trials = self.search("""
+            import hpo
+            trial = hpo.trial(checkpoint=True)
+            if trial.resumed and rank == 0:
+                trial.resume_from(int(trial.checkpoint.read_text()))
+            begin = int(total(trial._step))
+            for epoch in range(begin + 1, 6):
+                value = total(epoch)
+                trial.report(epoch, val_loss=value)
+                if rank == 0:
+                    trial.checkpoint.write_text(str(epoch))
+                    if epoch == 3 and begin == 0:
+                        os.kill(os.getpid(), 9)
+            """, trials=1, retries=1)
+        self.assertEqual([(t["state"], t["steps"], t["attempt"], t["value"]) for t in trials], [("complete", 5, 2, 3.0)])
+
+    def test_nothing_is_left_when_hpo_is_killed_and_the_study_goes_on(self):
+        (self.folder / "train.py").write_text(textwrap.dedent(ALL_REDUCE) + textwrap.dedent("""
+            for epoch in range(1, 6):
+                print(f"epoch {epoch} val_loss={total(epoch)}", flush=True)
+                if epoch == 3 and not os.path.exists("go"):
+                    open(f"waits-{os.getpid()}", "w").close()
+                    time.sleep(1000)
+            """))
+        text = script_study([PYTHON, "train.py", "{lr}"], trials=1, parallel=1)
+        study = self.study(text.replace("trial: {memory: 64MiB}", "trial: {memory: 64MiB, cores: 0.1, processes: 3}"))
+        for number, status in ((signal.SIGKILL, -9), (signal.SIGINT, 130)):
+            session = self.start("run", study)
+            wait_for(lambda: len(list(self.folder.glob("waits-*"))) == 3)
+            self.assertGreater(len(processes_of(self.folder)), 4)
+            session.send_signal(number)
+            session.communicate()
+            self.assertEqual(session.returncode, status)
+            wait_for(lambda: not processes_of(self.folder))
+            for mark in self.folder.glob("waits-*"):
+                mark.unlink()
+        (self.folder / "go").write_text("")
+        self.hpo("run", study)
+        self.assertEqual([(t["state"], t["steps"]) for t in self.trials("script")], [("complete", 5)])
+
+    def refusal_of(self, text, status):
+        self.hpo("check", self.study(text), status=status)
+        return self.error
+
+    def test_what_cannot_be_is_refused_with_the_cure(self):
+        (self.folder / "train.py").write_text("")
+
+        def with_trial(trial, worker=""):
+            text = script_study([PYTHON, "train.py", "{lr}"], worker=worker)
+            return text.replace("trial: {memory: 64MiB}", f"trial: {{memory: 64MiB, {trial}}}")
+
+        self.assertRegex(self.refusal_of(with_trial("processes: 0"), 1), "'resources.trial.processes'.*1 to 64")
+        self.assertRegex(self.refusal_of(with_trial("processes: 1000"), 1), "'resources.trial.processes'.*1 to 64")
+        self.assertRegex(self.refusal_of(with_trial("processes: 2, cores: 1000"), 1), "needs 2000 cores.*cores and processes")
+        self.assertRegex(self.refusal_of(with_trial("processes: 2, gpus: 2"), 1), "a trial needs 2 devices at once")
+        self.assertRegex(self.refusal_of(with_trial("processes: 2", "  preload: json\n"), 1), "exclude each other")
+        self.assertRegex(self.refusal_of(with_trial("processes: 2", "  environment: {MASTER_PORT: 29500}\n"), 1),
+                         "hpo sets MASTER_PORT for each of the processes")
+        native = "study: n\nspace: {lr: {type: float, low: 0.01, high: 0.1}}\nworker: {data: {format: synthetic}}\n"
+        self.assertRegex(self.refusal_of(native + "resources: {trial: {processes: 2}}\n", 1),
+                         "the native worker trains a trial in one process")
+
+
+@unittest.skipUnless(importlib.util.find_spec("torch"), "python3-torch is not installed")
+class RanksWithTorch(Case):
+    seconds = 20
+
+    def test_data_parallel_training_has_the_losses_of_one_process(self):
+        (self.folder / "train.py").write_text(textwrap.dedent("""
+            import sys, torch
+            import torch.distributed as dist
+            from torch.nn.parallel import DistributedDataParallel
+            torch.set_num_threads(1)
+            torch.manual_seed(1)
+            dist.init_process_group("gloo")
+            rank, size = dist.get_rank(), dist.get_world_size()
+            x = torch.randn(256, 8, generator=torch.Generator().manual_seed(3))
+            y = x.sum(1, keepdim=True)
+            x, y = x[rank::size], y[rank::size]
+            model = DistributedDataParallel(torch.nn.Linear(8, 1))
+            optimizer = torch.optim.SGD(model.parameters(), 0.05)
+            for epoch in range(1, 6):
+                loss = torch.nn.functional.mse_loss(model(x), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                whole = loss.detach().clone()
+                dist.all_reduce(whole)
+                if rank == 0:
+                    print(f"epoch {epoch} val_loss={whole.item() / size:.7f}", flush=True)
+            """))
+        values = {}
+        for processes in (1, 2, 4):
+            name = f"ranks{processes}"
+            text = script_study([PYTHON, "train.py", "{lr}"], name=name, trials=1, parallel=1, timeout="60s")
+            if processes == 1:
+                text = text.replace("worker:\n", "worker:\n  environment: {RANK: 0, WORLD_SIZE: 1, MASTER_ADDR: 127.0.0.1, MASTER_PORT: 0}\n")
+            text = text.replace("trial: {", f"trial: {{cores: 0.1, processes: {processes}, ")
+            self.hpo("run", self.study(text))
+            trial = self.trials(name)[0]
+            self.assertEqual((trial["state"], trial["steps"]), ("complete", 5))
+            values[processes] = trial["value"]
+        self.assertAlmostEqual(values[1], values[2], delta=1e-5)
+        self.assertAlmostEqual(values[1], values[4], delta=1e-5)
+
+
+if __name__ == "__main__":
+    unittest.main()
