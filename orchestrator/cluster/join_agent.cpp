@@ -76,7 +76,7 @@ class JoiningAgent {
    private:
     // ---- The wait for an orchestrator.
 
-    /// Reads the join file, which each session of the study writes anew, and connects.
+    /// Reads the join file, which each session of the study writes again, and connects.
     void read_file() {
         std::error_code ignored;
         auto file = read_join_file(path_);
@@ -136,8 +136,8 @@ class JoiningAgent {
         });
         socket_.async_connect(tcp::endpoint(address, file_.port), [this](error_code refused) {
             if (stopped_) return;
-            // Nobody listens there: the orchestrator listens as long as it lives, but one refusal may be of a proxy or
-            // a firewall that starts again.
+            // A refused connection has no listener: the orchestrator listens as long as it lives, but one refusal may
+            // come from a proxy or a firewall that starts again.
             const bool nobody = refused == asio::error::connection_refused;
             const bool gone = refusals_.observe(std::chrono::steady_clock::now(), nobody) && relay_;
             if (refused == asio::error::operation_aborted) return failed(TlsLink::End::broken, "no answer within 5 s");
@@ -230,7 +230,7 @@ class JoiningAgent {
         failed(end, why);
     }
 
-    /// The child has ended; what it has said last is sent.
+    /// Ends within `time` after the child's end, once its last messages are sent.
     void stop_within(milliseconds time) {
         if (std::exchange(child_ended_, true)) return;
         if (!relay_->is_attached() && !farewell_ && !signalled_) return stop();
@@ -287,7 +287,7 @@ class JoiningAgent {
     std::filesystem::path path_, hpo_;
     Seconds wait_;  ///< for an orchestrator
     std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
-    bool told_ = false;  ///< that this agent tries again
+    bool told_ = false;  ///< the user was told that this agent tries again
     JoinFile file_;
     asio::io_context loop_{1};
     asio::signal_set signals_{loop_, SIGINT, SIGTERM, SIGHUP};
