@@ -451,14 +451,19 @@ std::string whole_text(const Study& study, const Importance& importance) {
     if (importance.effects.empty()) {
         text += importance.no_effects + '\n';
     } else {
+        // Letters beyond ASCII have bytes that continue them.
+        const auto columns = [](const std::string& name) {
+            return static_cast<std::size_t>(
+                std::ranges::count_if(name, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+        };
         std::size_t width = 24;
-        for (const Effect& effect : importance.effects) width = std::max(width, effect.name.size());
+        for (const Effect& effect : importance.effects) width = std::max(width, columns(effect.name));
         for (const PairEffect& pair : importance.pairs)
-            width = std::max(width, pair.first.size() + pair.second.size() + std::string_view(" with ").size());
+            width = std::max(width, columns(pair.first + " with " + pair.second));
         const auto line = [&](const std::string& name, const std::string& all, const std::string& best) {
             char cells[40];
             std::snprintf(cells, sizeof cells, best.empty() ? " %14s" : " %14s %14s", all.c_str(), best.c_str());
-            text += "  " + name + std::string(width - name.size(), ' ') + cells + '\n';
+            text += "  " + name + std::string(width - columns(name), ' ') + cells + '\n';
         };
         line("PARAMETER", "SHARE", importance.best > 0 ? "BEST " + std::to_string(importance.best) : "");
         for (const Effect& effect : importance.effects)

@@ -351,7 +351,7 @@ class Reader {
         const char c = text_[at_];
         if (is_digit(c) || (c == '.' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1]))) return number();
         if (c == '\'' || c == '"') return quoted(c);
-        if (is_letter(c)) return name();
+        if (is_letter(c) || variable_at(at_).second > at_) return name();
         if (!take("(")) fail_at_rest();
         const std::size_t open = at_ - 1;
         const std::size_t inner = either();
@@ -400,8 +400,23 @@ class Reader {
         return node;
     }
 
+    /// The same for names with letters beyond ASCII. Other such characters, as in "lr ≤ 1", belong to no name.
+    [[nodiscard]] std::pair<std::size_t, std::size_t> variable_beyond_ascii_at(std::size_t from) const {
+        const auto beyond = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
+        std::pair<std::size_t, std::size_t> longest{variables_.size(), from};
+        for (std::size_t v = 0; v < variables_.size(); ++v) {
+            const std::string_view name = variables_[v].name;
+            const std::size_t end = from + name.size();
+            if (std::none_of(name.begin(), name.end(), beyond) || !text_.substr(from).starts_with(name)) continue;
+            const bool ends = end == text_.size() || !(is_letter(text_[end]) || is_digit(text_[end]));
+            if (ends && end > longest.second) longest = {v, end};
+        }
+        return longest;
+    }
+
     /// Returns the variable with the longest name at a position, and the position after it. Names may contain '-'.
     [[nodiscard]] std::pair<std::size_t, std::size_t> variable_at(std::size_t from) const {
+        if (const auto found = variable_beyond_ascii_at(from); found.second > from) return found;
         std::size_t end = from;
         while (end < text_.size() &&
                (is_letter(text_[end]) || is_digit(text_[end]) || text_[end] == '.' || text_[end] == '-'))

@@ -172,7 +172,9 @@ const Node* expression_of_end(const Node& node) {
     }
     if (node.kind != Node::Kind::scalar) return nullptr;
     // A text that begins like a number and has no operator is meant as a number, such as 1e-3, .inf or 10k.
-    const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+    const auto is_letter = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+    };
     std::string_view text = node.text;
     if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
     const bool begins_with_name = !text.empty() && is_letter(text[0]) && text != "inf" && text != "nan";

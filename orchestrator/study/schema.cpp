@@ -133,8 +133,9 @@ Json& place_of(Json& root, string_view path) {
         const auto dot = path.find('.');
         const string_view name = path.substr(0, dot);
         if (!at->contains("properties")) *at = map_schema();
-        at = name == "NAME" ? &(*at)["patternProperties"]["^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$"]
-                            : &(*at)["properties"][string(name)];
+        at = name == "NAME"
+                 ? &(*at)["patternProperties"]["^[A-Za-z0-9_\u00b5-\uffdc][A-Za-z0-9_.\u00b5-\uffdc-]{0,63}$"]
+                 : &(*at)["properties"][string(name)];
         if (dot == string_view::npos) return *at;
         path.remove_prefix(dot + 1);
     }

@@ -7,6 +7,7 @@
 #include "hpo/text.hpp"
 #include "orchestrator/study/sections.hpp"
 #include "orchestrator/study/study_file.hpp"
+#include "orchestrator/study/utf8.hpp"
 
 namespace hpo::study {
 
@@ -385,6 +386,18 @@ class SpaceReader {
     std::vector<std::pair<std::size_t, const Node*>> conditions_;
 };
 
+/// Returns true if a name may begin with this character in UTF-8: '_', a letter of any script, or another one that is
+/// no punctuation, blank or symbol.
+bool may_begin_name(string_view character) {
+    if (character.size() == 1) {
+        const char c = character[0];
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    }
+    if (character < "\u00c0") return character == "\u00b5";  // the micro sign
+    if (character == "\u00d7" || character == "\u00f7" || character == "\ufeff") return false;
+    return !(character >= "\u2000" && character < "\u2c00") && !(character >= "\u3000" && character < "\u3004");
+}
+
 }  // namespace
 
 ReadSpace read_space(Diagnostics& diagnostics, const Node* node, bool native, const Params& fixed) {
@@ -395,10 +408,16 @@ ReadSpace read_space(Diagnostics& diagnostics, const Node* node, bool native, co
 }
 
 bool is_name(string_view name) {
-    const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-    return !name.empty() && name.size() <= 64 && letter(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
-        return letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '.';
-    });
+    constexpr int most = 64;  // characters
+    int read = 0;
+    for (; !name.empty() && read < most; ++read) {
+        const string_view character = name.substr(0, code_point_length(name));
+        const bool inner = read > 0 && character.size() == 1 &&
+                           ((name[0] >= '0' && name[0] <= '9') || name[0] == '-' || name[0] == '.');
+        if (character.empty() || !(may_begin_name(character) || inner)) return false;
+        name.remove_prefix(character.size());
+    }
+    return read > 0 && name.empty();
 }
 
 string not_a_name(string_view name) {

@@ -14,6 +14,7 @@
 #include "orchestrator/scheduling/core_shares.hpp"
 #include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/study/study_file.hpp"
+#include "orchestrator/view/canvas.hpp"
 
 namespace hpo::view {
 
@@ -119,7 +120,8 @@ std::string search_rows(const Study& study, const SearchPreview& search) {
     text += row("space", describe(study.space));
     for (const Dimension& dimension : study.space) {
         const std::string name = "  " + dimension.name;
-        text += name + std::string(name.size() < 20 ? 20 - name.size() : 1, ' ') + describe(dimension) + '\n';
+        text += name + std::string(static_cast<std::size_t>(std::max(1, 20 - columns(name))), ' ') +
+                describe(dimension) + '\n';
     }
     text += row("budget", counted(trials, "trial") +
                               (study.budget.open ? ", each until its program ends"

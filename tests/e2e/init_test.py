@@ -136,6 +136,14 @@ class Init(Case):
             self.assertIn("--target: " + problem, self.error)
             self.assertFalse((self.folder / "no.yaml").exists())
 
+    def test_names_beyond_ascii_become_parameters(self):
+        (self.folder / "train.py").write_text(SCRIPT.replace("--batch-size\", type=int", "--größe-lr\", type=float").replace("arguments.lr", "arguments.größe_lr / 100"))
+        self.hpo("init", "train.py")
+        self.hpo("run", "study.yaml", "--trials", "3", "--set", 'where=["größe_lr > 9", "lr ** 2 <= größe_lr"]')
+        best = self.trials("train")[0]
+        self.assertEqual({"lr", "größe_lr"}, set(best["params"]))
+        self.assertAlmostEqual(best["value"], (best["params"]["größe_lr"] / 100 - 0.2) ** 2 + 1 / 3, 6)
+
     def test_broken_tables_are_refused_in_words_and_write_nothing(self):
         for content, problem in ((b"", "is empty"), (b"a\n1\n2\n1\n", "no column but the target is left"),
                                  (b"a,b\n1,2\n", "has 1 row: at least 3 are needed"), (b"a,b\n1,\0\n2,3\n", "a zero byte"),
