@@ -133,12 +133,11 @@ Figure history(const Study& study, const StudyRecord& record) {
     if (!any_value(record, study)) return figure.nothing = without_values(study, record), figure;
     for (const Goal& goal : goals_of(study.objective)) {
         const auto [low, high] = range_of(study, record, goal, figure.notes);
-        Panel panel{
-            scale("trial", 1, std::max<double>(2, static_cast<double>(record.trials.size())), Scale::Unit::whole),
-            scale(printable_line(goal.metric), low, high),
-            {},
-            {},
-            {}};
+        Panel panel{scale("trial", 1, static_cast<double>(record.trials.size()), Scale::Unit::whole),
+                    scale(printable_line(goal.metric), low, high),
+                    {},
+                    {},
+                    {}};
         TrialMarks marks;
         Path best{Tone::line, {}};
         std::optional<double> so_far;
@@ -152,7 +151,7 @@ Figure history(const Study& study, const StudyRecord& record) {
             so_far = value;
             best.points.push_back({x, *value});
         }
-        if (so_far) best.points.push_back({panel.x.high, *so_far});
+        if (so_far) best.points.push_back({static_cast<double>(record.trials.size()), *so_far});
         marks.add_to(panel);
         if (so_far) panel.paths.push_back(std::move(best));
         figure.panels.push_back(std::move(panel));
@@ -213,6 +212,10 @@ Figure curves(const Study& study, const StudyRecord& record, const std::map<std:
     figure.panels.push_back(std::move(panel));
     figure.title = study.name + ": " + printable_line(study.objective.metric) + " of " +
                    counted(static_cast<std::int64_t>(curves.size()), "trial") + " at each " + step_name(study);
+    const auto reported = std::count_if(record.trials.begin(), record.trials.end(),
+                                        [](const TrialRecord& trial) { return trial.steps() > 0; });
+    if (static_cast<std::size_t>(reported) > curves.size())
+        figure.notes.push_back("of " + counted(reported, "trial") + ": the best, and others at equal distances");
     figure.keys = keys_of_trials(figure.panels);
     if (top) figure.keys.push_back({Shape::star, Tone::best, "the best, trial " + std::to_string(best->number)});
     return figure;
@@ -243,6 +246,8 @@ Figure importance(const Study& study, const analysis::Importance& importance) {
         figure.notes.push_back("too few trials were trained to their end to tell what it depends on");
     else if (ends.predicted > 0)
         figure.notes.push_back("the ends of " + counted(ends.predicted, "stopped trial") + " are predicted");
+    if (ends.drawn_from > 0)
+        figure.notes.push_back("drawn at random from the " + counted(ends.drawn_from, "trial") + " that ended");
     if (!importance.tells()) figure.notes.push_back("unreliable: the parameters predict little of trials held out");
     figure.keys = {{Shape::dot, Tone::line, "sure"}, {Shape::ring, Tone::faint, "may be none"}};
     return figure;
@@ -431,8 +436,8 @@ Figure front(const Study& study, const StudyRecord& record) {
     figure.title = study.name + ": " + counted(static_cast<std::int64_t>(front.size()), "trial") + " of " +
                    std::to_string(record.trials.size()) + (front.size() == 1 ? " forms" : " form") +
                    " the Pareto front";
-    figure.keys.push_back({Shape::dot, Tone::best, "in the front"});
-    figure.keys.push_back({Shape::ring, Tone::plain, "beaten by one of it"});
+    figure.keys.push_back({Shape::dot, Tone::best, "on the front"});
+    figure.keys.push_back({Shape::ring, Tone::plain, "dominated"});
     if (std::any_of(figure.panels.begin(), figure.panels.end(), [](const Panel& panel) {
             return std::any_of(panel.marks.begin(), panel.marks.end(),
                                [](const Marks& marks) { return marks.shape == Shape::cross; });

@@ -274,7 +274,24 @@ TEST(Plots, OneTrialIsDrawn) {
     for (const Figure& figure :
          {history(study, record), slice(study, record), curves(study, record, sample_curves(record))})
         EXPECT_EQ(figure.nothing, "");
-    EXPECT_THAT(draw_text(history(study, record), {80, 24, false, true}), HasSubstr("●"));
+    const Figure of_one = history(study, record);
+    EXPECT_THAT(draw_text(of_one, {80, 24, false, true}), HasSubstr("●"));
+    EXPECT_EQ(of_one.panels[0].paths[0].points.back().x, 1) << "no line to a trial that there is not";
+}
+
+TEST(Plots, SayThatOnlySomeOfManyTrialsAreShown) {
+    const Study study = sample_study();
+    const StudyRecord record = sample_record(16);
+    auto some = sample_curves(record);
+    EXPECT_THAT(curves(study, record, some).notes, ::testing::IsEmpty());
+    some.erase(1);
+    EXPECT_THAT(curves(study, record, some).notes,
+                ::testing::ElementsAre(HasSubstr(": the best, and others at equal distances")));
+    analysis::Importance importance;
+    importance.effects.resize(1);
+    importance.ends.drawn_from = 100'000;
+    EXPECT_THAT(plot::importance(study, importance).notes,
+                ::testing::Contains("drawn at random from the 100000 trials that ended"));
 }
 
 TEST(Plots, FailedTrialsHaveNoBest) {
