@@ -172,7 +172,10 @@ std::vector<Column> all_columns(const Study& study, const StudyRecord& record, T
     const int step_width = std::max(4, columns(progress_text(study, study.budget.epochs)));
     const std::string& metric = study.objective.metric;
     std::vector<Column> all;
-    all.push_back({.title = "TRIAL", .width = 6, .right = true, .rank = 0, .field = TrialField{FieldKind::trial}});
+    // The number has two marks before it, without colours.
+    const int number_width = std::max(6, 2 + columns(std::to_string(record.trials.size())));
+    all.push_back(
+        {.title = "TRIAL", .width = number_width, .right = true, .rank = 0, .field = TrialField{FieldKind::trial}});
     all.push_back({.title = "STATE",
                    .width = 8,
                    .rank = 0,

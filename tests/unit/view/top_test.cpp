@@ -103,6 +103,17 @@ TEST_F(Top, SaysHowTheLastSessionEndedAndWhy) {
     EXPECT_THAT(top_.lines()[0], HasSubstr("sample  running  "));
 }
 
+TEST_F(Top, ANumberOfManyDigitsHasRoomForItsMarks) {
+    top_.state.chosen = record_.trials.back().number;
+    record_.trials.resize(123'456);
+    for (std::size_t i = 16; i < record_.trials.size(); ++i)
+        record_.trials[i].number = static_cast<std::int64_t>(i) + 1;
+    record_.trials.back().state = TrialState::complete;
+    record_.trials.back().value = 0.999;
+    top_.state.chosen = 123'456;
+    EXPECT_THAT(first(), HasSubstr(">*123456 complete"));
+}
+
 TEST_F(Top, ShowsThePredictedEndOfARunningTrialBeforeItsDevice) {
     top_.screen.width = 140;
     record_.trial(15).where = "cpu 3";
