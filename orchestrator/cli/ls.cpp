@@ -57,7 +57,9 @@ int list_all(bool as_json) {
         const auto snapshot = take_snapshot(folder, TrialParts::standing);
         if (!snapshot) {
             studies.push_back({{"study", folder.name()}, {"error", snapshot.error().message}});
-            add({folder.name(), "unreadable", "-", "-", "-", "-"}, printable(snapshot.error().message));
+            const std::string& why = snapshot.error().message;  // a sentence, its place, and then lines of the file
+            add({folder.name(), "unreadable", "-", "-", "-", "-"},
+                printable_line(why.substr(0, why.find('\n', why.find('\n') + 1))));
             continue;
         }
         warn_of_missing_results(*snapshot);

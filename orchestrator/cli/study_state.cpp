@@ -16,10 +16,12 @@ std::string_view state_of(const StudySnapshot& snapshot) {
     const SessionEnd end = snapshot.record.end;
     const bool over =
         snapshot.study.has_worker() ? all_ended : end == SessionEnd::finished || end == SessionEnd::out_of_time;
-    if (ended < snapshot.study.budget.trials && !over) return "interrupted";
-    const bool failed = std::all_of(trials.begin(), trials.end(), [](const TrialRecord& trial) {
-        return trial.state == TrialState::failed || trial.state == TrialState::diverged;
+    const bool failed = std::none_of(trials.begin(), trials.end(), [](const TrialRecord& trial) {
+        return is_final(trial.state) && trial.state != TrialState::failed && trial.state != TrialState::diverged;
     });
+    // A session that fails leaves trials that are queued.
+    if (end == SessionEnd::failed && !snapshot.record.held && ended > 0 && failed) return "failed";
+    if (ended < snapshot.study.budget.trials && !over) return "interrupted";
     return failed ? "failed" : "finished";
 }
 
