@@ -59,12 +59,13 @@ string range_of(const Flag& flag) {
     const auto given = number_in(flag.fallback);
     const bool whole = flag.type == "int" || (flag.type.empty() && flag.fallback.find_first_of(".eE") == string::npos);
     if (!given && flag.type != "int" && flag.type != "float") return {};
+    const bool real = flag.type != "int";  // lr_decay_steps is no learning rate
     if (is_batch_size(name)) return whole_range(std::max(8.0, given.value_or(64) / 2), given.value_or(64) * 4);
-    if (has_word(name, {"dropout", "drop_rate", "smoothing", "drop"})) return range("float", 0, 0.5, false);
-    if (has_word(name, {"momentum"})) return range("float", 0.8, 0.99, false);
-    if (has_word(name, {"lr", "learning_rate"}))
+    if (real && has_word(name, {"dropout", "drop_rate", "smoothing", "drop"})) return range("float", 0, 0.5, false);
+    if (real && has_word(name, {"momentum"})) return range("float", 0.8, 0.99, false);
+    if (real && has_word(name, {"lr", "learning_rate"}))
         return range("float", given.value_or(1e-3) / 10, given.value_or(1e-3) * 10, true);
-    if (has_word(name, {"weight_decay", "wd", "l2", "decay"})) {
+    if (real && has_word(name, {"weight_decay", "wd", "l2", "decay"})) {
         const double middle = given && *given > 0 ? *given : 1e-3;
         return range("float", middle / 30, middle * 30, true);
     }

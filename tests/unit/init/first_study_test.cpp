@@ -349,6 +349,18 @@ p.add_argument("--layers", type=int, default=3)
                                    HasSubstr("low: 1, high: 6}")));
 }
 
+TEST(Script, AWholeNumberThatIsNamedAfterARateIsNoRate) {
+    const auto first = study_for_script("train.py", R"(
+p.add_argument("--lr", type=float, default=0.1)
+p.add_argument("--lr-decay-steps", type=int, default=1000)
+p.add_argument("--warmup-decay", type=int, default=5)
+)");
+    ASSERT_TRUE(first) << first.error().message;
+    const Study study = accepted(first->text);
+    ASSERT_EQ(study.space.size(), 1) << first->text;
+    EXPECT_EQ(study.space[0].name, "lr");
+}
+
 TEST(Script, WithoutFlagsIsAnErrorWithTheCure) {
     const auto first = study_for_script("train.py", "print('val_loss: 1')\nadd_argument(");
     ASSERT_FALSE(first);
