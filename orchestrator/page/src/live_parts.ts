@@ -65,7 +65,7 @@ export function remarkForm(server: Server, path: string, picked: () => number): 
             try {
                 await server.post(`${target()}/${kind}`, field.value.trim());
                 field.value = "";
-                told.textContent = "Written.";
+                told.textContent = `Written about ${about.value === "" ? "the study" : `trial ${about.value}`}.`;
             } catch (error) {
                 told.textContent = (error as Error).message;
             }

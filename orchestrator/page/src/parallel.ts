@@ -121,8 +121,10 @@ export function parallelSection(study: Study, focus: Focus): HTMLElement | null 
             context.lineTo(x(i), y(1));
             context.stroke();
             context.font = "11px system-ui, sans-serif";
-            context.textAlign = "left";
-            for (const tick of each.ticks) label(context, short12(tick.text), x(i) + 5, y(tick.at) + 4);
+            // Long names of choices have no room to the right of the last axis.
+            const toLeft = axes.length > 1 && i === axes.length - 1 && each.choices !== null;
+            context.textAlign = toLeft ? "right" : "left";
+            for (const tick of each.ticks) label(context, short12(tick.text), x(i) + (toLeft ? -5 : 5), y(tick.at) + 4);
             context.font = "600 12px system-ui, sans-serif";
             context.textAlign = "center";
             label(context, short12(each.name, 16), x(i), 16);
