@@ -339,7 +339,7 @@ inline WorkerMessage worker_message(const Json& json) {
     if (type == "log") return Log{to_id(json), to_string(member(json, "text"))};
     if (type == "finished") {
         const auto outcome = static_cast<Outcome>(to_index(member(json, "outcome"), outcome_names));
-        if (outcome > Outcome::out_of_memory) throw Malformed("a worker cannot report this outcome");
+        if (outcome > Outcome::lost) throw Malformed("a worker cannot report this outcome");
         return Finished{to_id(json),
                         outcome,
                         text_or_empty("message"),

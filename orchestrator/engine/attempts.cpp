@@ -95,6 +95,7 @@ StepForecast Attempts::forecast(const Worker& worker, std::int64_t trial) const 
 void Attempts::started(WorkerIndex index, const from_worker::Started& message) {
     Job* job = uses_.pool.find(index, message.id);
     if (!job || job->phase != Job::Phase::running) return;
+    job->from_step = message.from_step;
     job->checkpoints = job->checkpoints || message.checkpoints || uses_.pool.at(index).checkpoints;
     if (job->checkpoints && job->id.attempt > 1) tell_resumption(job->id.trial, message.from_step);
     if (message.data.empty()) return;
@@ -221,6 +222,8 @@ void Attempts::ended_by_worker(const Job& job, const from_worker::Finished& mess
                 uses_.ends.complete(trial, message.values);
                 return remark(trial, message.message);
             }
+            if (const auto missing = uses_.ends.missing_steps(job); !missing.empty())
+                return uses_.ends.charge(job.id, missing);
             if (!uses_.context.trial(trial).value) return uses_.ends.ended_without_value(trial, message.message);
             uses_.ends.finish(trial, TrialState::complete, "", message.message);
             return remark(trial, message.message);
@@ -231,6 +234,9 @@ void Attempts::ended_by_worker(const Job& job, const from_worker::Finished& mess
             const auto memory = find_out_of_memory(message.message, on_device);
             return uses_.memory.ran_out(job, message.message, memory ? memory->device : on_device);
         }
+        case Outcome::lost:
+            return uses_.ends.charge(job.id,
+                                     message.message.empty() ? "its checkpoint cannot be used" : message.message);
         default:
             break;
     }

@@ -80,7 +80,10 @@ void CheckpointKeeper::tidy(std::int64_t trial) const {
     if (native)
         for (const char* written : {"last.ckpt", "last.ckpt.tmp", "best.ckpt.tmp"})
             fs::remove(folder / written, ignored);
-    if (!checkpoints_.hold(trial)) fs::remove(folder / (native ? "best.ckpt" : "last.ckpt"), ignored);
+    if (!checkpoints_.hold(trial)) {
+        fs::remove(folder / (native ? "best.ckpt" : "last.ckpt"), ignored);
+        if (!native) fs::remove(folder / "last.ckpt.ahead", ignored);  // the client has put it aside
+    }
     fs::remove(folder, ignored);  // only if it is empty
 }
 

@@ -96,6 +96,16 @@ void TrialEnds::charge(AttemptId id, const std::string& reason) {
                  reason + "\n  tried again (" + std::to_string(failures) + " of " + std::to_string(allowed) + ")");
 }
 
+std::string TrialEnds::missing_steps(const Job& job) const {
+    const std::int64_t stored = context_.trial(job.id.trial).steps();
+    if (job.last_step > 0 || job.from_step <= stored) return {};
+    return "it went on from a checkpoint of step " + std::to_string(job.from_step) +
+           " and reported none after it, but " +
+           (stored == 0 ? "no step is stored" : "the last stored step is " + std::to_string(stored)) +
+           ", as after a loss of power: remove the checkpoint in " +
+           context_.parts.checkpoints(job.id.trial, false).string() + " if this recurs";
+}
+
 void TrialEnds::requeue_without_blame(std::int64_t trial, const std::string& reason) {
     if (context_.trial(trial).state == TrialState::running)
         context_.parts.ledger.requeue(trial, Outcome::lost, false, reason);

@@ -32,6 +32,9 @@ class TrialEnds {
     /// another one has a value. Otherwise the study is wrong: the session ends at once, so that no further trial is
     /// trained in vain, and the trial is queued again without blame, unless it had this end before.
     void ended_without_value(std::int64_t trial, std::string reason);
+    /// Returns the reason why the value of an attempt that ends well would be that of an earlier step: it went on from
+    /// a checkpoint of a step that is not stored, and reported none after it. Empty: there is no such reason.
+    [[nodiscard]] std::string missing_steps(const Job& job) const;
     /// Queues a running trial (by the store) again, without blame.
     void requeue_without_blame(std::int64_t trial, const std::string& reason);
     /// Announces a trial that has ended in the ledger and that no worker holds any more. Does nothing if it has not

@@ -81,6 +81,8 @@ void WorkerEnds::release_ended_trials(End& end) {
         if (job.phase != Job::Phase::running || trial.state != TrialState::running) continue;
         if (!may_end_a_trial || !job.taken)
             end.held.push_back(job);
+        else if (const auto missing = uses_.ends.missing_steps(job); !missing.empty())
+            uses_.ends.charge(job.id, missing);
         else if (trial.value)  // the trial has reported all its steps
             uses_.ends.finish(trial.number, TrialState::complete, "", "");
         else

@@ -31,6 +31,7 @@ struct Job {
     Seconds begun{0};            ///< running: start of the attempt
     Seconds heard{0};            ///< time of the last message; ending: of the decision
     std::int64_t order = 0;      ///< position among all launches of the session
+    std::int64_t from_step = 0;  ///< step of the checkpoint from which this attempt went on
     std::int64_t last_step = 0;  ///< last step reported in this attempt
     std::int64_t unused = 0;     ///< ignored reports of this attempt
     std::int64_t logged = 0;     ///< log lines of this attempt

@@ -569,6 +569,32 @@ class Rates(SimulatedOrchestrator):
         self.assertGreater(report["seconds"], 1000)
 
 
+    def test_a_checkpoint_ahead_of_the_stored_steps_is_set_aside_and_the_attempt_ends(self):
+        script = """
+            import hpo
+            with hpo.trial(checkpoint=True) as trial:
+                assert trial.resumed
+                try:
+                    trial.resume_from({})
+                    for step in trial.epochs():
+                        trial.report(step, loss=1)
+                except Exception as error:
+                    print("caught", error)
+            """
+        for stored, words in ((2, "the last stored step is 2"), (0, "no step is stored")):
+            for ahead in (stored + 1, 5):
+                with self.subTest(stored=stored, ahead=ahead):
+                    messages = self.play(script.format(ahead), steps=5, resumed={"step": stored}, status=1)
+                    text = (f"its checkpoint is of step {ahead}, but {words}, as after a loss of power: it is kept as last.ckpt.ahead, "
+                            "and the trial begins anew")
+                    self.assertEqual(messages[1:], [{"type": "finished", "trial": 1, "attempt": 2, "outcome": "lost", "message": text,
+                                                     "last": True}])
+                    self.assertEqual(self.error, f"hpo: trial 1: {text}\n")
+                    self.assertEqual([file.name for file in (self.folder / "trial-1").iterdir()], ["last.ckpt.ahead"])
+                    self.tearDown()
+                    self.setUp()
+
+
 class StandIns(SimulatedOrchestrator):
     def shim(self, name, script, params, status=0):
         (self.folder / "train.py").write_text(textwrap.dedent(script))

@@ -245,6 +245,18 @@ class Trials(Python):
             assert any(told[-1][1][-1] == 9 for told in again.values()), calls
             """)
 
+    def test_a_trial_does_not_go_on_after_steps_that_the_study_has_not_stored(self):
+        self.python("""
+            import hpo
+            study = hpo.Study(space={"x": hpo.Float(0, 1)}, objective="loss", trials=2, epochs=5)
+            try:
+                study.optimize(lambda trial: trial.resume_from(3))
+            except ValueError as error:
+                assert str(error) == "trial 1: resume_from(3), but no step is stored: begin at step 1", error
+            else:
+                raise AssertionError("went on")
+            """)
+
     def test_a_trial_that_was_interrupted_begins_again_with_the_next_call(self):
         self.python("""
             import hpo

@@ -121,6 +121,34 @@ class Client(Script):
             log = logs[trial["trial"]]
             self.assertEqual([log.count(f"trains {epoch}") for epoch in range(1, trial["steps"] + 1)], [1] * trial["steps"], log)
 
+    def test_a_checkpoint_ahead_of_the_stored_steps_is_put_aside_and_the_trial_begins_anew(self):
+        text = """
+            import os
+            import hpo
+            trial = hpo.trial(checkpoint=True)
+            if trial.resumed:
+                {resume}
+            for epoch in trial.epochs():
+                print("trains", epoch)
+                trial.report(epoch, val_loss=1 / epoch)
+                if epoch == 2 and not (trial.folder / "killed").exists():
+                    trial.checkpoint.write_text("5")  # as after a loss of power, which took the reports of these steps
+                    (trial.folder / "killed").touch()
+                    os.kill(os.getpid(), 9)
+            """
+        why = "its checkpoint is of step 5, but the last stored step is 2, as after a loss of power: it is kept as last.ckpt.ahead"
+        trials = self.run_script(text.format(resume="trial.resume_from(int(trial.checkpoint.read_text()))"), trials=1, retries=2)
+        self.assertEqual([(t["state"], t["steps"], t["attempt"], t["value"]) for t in trials], [("complete", 5, 3, 0.2)])
+        trained = [line for line in self.hpo("logs", "script/1").splitlines() if line.startswith("trains")]
+        self.assertEqual(trained, [f"trains {epoch}" for epoch in (1, 2, 1, 2, 3, 4, 5)])
+        self.assertIn(why, self.messages + self.out)
+        self.assertEqual((self.folder / "runs/script/checkpoints/trial-0001/last.ckpt.ahead").read_text(), "5")
+        # A client that does not compare: no further step is reported, so that the trial is not complete.
+        self.run_script(text.format(resume="trial._step = 5"), name="other", trials=1, retries=2, status=1)
+        [trial] = self.trials("other")
+        self.assertEqual((trial["state"], trial["steps"], trial["attempt"]), ("failed", 2, 3))
+        self.assertIn("it went on from a checkpoint of step 5 and reported none after it, but the last stored step is 2", trial["reason"])
+
     def test_an_exception_in_a_loop_fails_one_trial_and_final_numbers_are_shown(self):
         trials = self.run_script("""
             import hpo

@@ -103,8 +103,9 @@ TEST_F(Keeping, AScriptsCheckpointsAndFoldersGoWhereTheStudySaysSo) {
     study.keep = {.checkpoints = 1, .folders = 2};
     CheckpointKeeper keeper(study, folder, record);
     for (const double value : {0.3, 0.5, 0.1, 0.4})
-        keeper.trial_ended(trial(TrialState::complete, value, {"model.pt", "last.ckpt"}));
+        keeper.trial_ended(trial(TrialState::complete, value, {"model.pt", "last.ckpt", "last.ckpt.ahead"}));
     EXPECT_THAT(with("last.ckpt"), ElementsAre(2));
+    EXPECT_THAT(with("last.ckpt.ahead"), ElementsAre(2));
     EXPECT_THAT(with("model.pt"), ElementsAre(2, 4));
     EXPECT_THAT(with(""), ElementsAre(2, 4));
 }

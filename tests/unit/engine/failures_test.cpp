@@ -59,6 +59,55 @@ TEST_F(Failures, AHostThatIsLostBeforeHelloIsNoFailedLaunch) {
     EXPECT_EQ(play.asked(0), (AttemptId{1, 1}));
 }
 
+TEST_F(Failures, AnAttemptWithoutUseOfItsCheckpointIsTriedAgainAsOftenAsADeadOne) {
+    Played play(study_of(1, 5), store, 1);
+    const std::string why = "its checkpoint is of step 5, but the last stored step is 2";
+    play.ready(0, {"checkpoint", "once"});
+    const AttemptId first = play.asked(0);
+    play.report(0, first, 1, 0.5);
+    play.report(0, first, 2, 0.4);
+    for (std::int64_t failure = 1; failure <= 3; ++failure) {
+        ASSERT_EQ(play.trial(1).state, TrialState::running);
+        play.say(0, from_worker::Finished{{1, failure}, Outcome::lost, why, {}, {}, true});
+        EXPECT_EQ(play.trial(1).failures, failure < 3 ? failure : 2);
+        play.exit(0, 0, 1);
+        play.ready(0, {"checkpoint", "once"});
+        play.asked(0);
+    }
+    EXPECT_THAT(play.notices, HasSubstr(why + "\n  tried again (1 of 2)"));
+    EXPECT_EQ(play.trial(1).state, TrialState::failed);
+    EXPECT_EQ(play.trial(1).reason, "3 attempts ended: " + why);
+}
+
+TEST_F(Failures, AnAttemptThatEndsAtAStepThatIsNotStoredIsNotComplete) {
+    // As after a loss of power, by a client that does not compare its checkpoint with `done`.
+    for (const auto& [from, says] :
+         std::vector<std::pair<std::int64_t, bool>>{{2, true}, {2, false}, {5, true}, {5, false}}) {
+        MemoryStore own;
+        Played play(study_of(1, 5), own, 1);
+        play.ready(0, {"checkpoint", "once"});
+        const AttemptId first = play.asked(0);
+        play.report(0, first, 1, 0.5);
+        play.report(0, first, 2, 0.4);
+        play.on(0, lost_with_host());
+        play.ready(0, {"checkpoint", "once"});
+        const AttemptId second = play.asked(0);
+        play.say(0, from_worker::Started{second, from});
+        if (says) play.finish(0, second);
+        play.exit(0, 0, 0);
+        if (from == 2) {
+            EXPECT_EQ(play.trial(1).state, TrialState::complete) << "a script may end early";
+            continue;
+        }
+        play.ready(0, {"checkpoint", "once"});
+        EXPECT_EQ(play.asked(0), (AttemptId{1, 3})) << "again";
+        EXPECT_EQ(play.trial(1).failures, 1);
+        EXPECT_THAT(play.notices,
+                    HasSubstr("it went on from a checkpoint of step 5 and reported none after it, but the "
+                              "last stored step is 2, as after a loss of power"));
+    }
+}
+
 TEST_F(ReadyWorker, AWorkerThatSaysItEndsIsHandedNoFurtherTrial) {
     const AttemptId first = play.asked(0);
     play.report(0, first, 1, 0.5);

@@ -119,7 +119,8 @@ TEST(Wire, WrongMessagesAreErrorsThatSayWhy) {
     EXPECT_FALSE(
         wire::decode_worker(R"({"type":"report","trial":1,"attempt":1,"step":9007199254740994,"metrics":{}})"));
     EXPECT_FALSE(wire::decode_worker(R"({"type":"report","trial":1,"attempt":1,"step":1.5,"metrics":{}})"));
-    EXPECT_FALSE(wire::decode_worker(R"({"type":"finished","trial":1,"attempt":1,"outcome":"lost"})"));
+    EXPECT_TRUE(wire::decode_worker(R"({"type":"finished","trial":1,"attempt":1,"outcome":"lost"})"));
+    EXPECT_FALSE(wire::decode_worker(R"({"type":"finished","trial":1,"attempt":1,"outcome":"interrupted"})"));
     const auto got = wire::decode_worker(R"({"type":"report","trial":1,"step":1,"metrics":{}})");
     ASSERT_FALSE(got);
     EXPECT_EQ(got.error().message, "no \"attempt\"");

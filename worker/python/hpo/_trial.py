@@ -103,10 +103,31 @@ class Trial:
         return self._last if self.folder else None
 
     def resume_from(self, step: int) -> None:
-        """Call this after loading the checkpoint. `step`: the number of completed steps."""
-        self._step = self._resumed_from = operator.index(step)
+        """Call this after loading the checkpoint. `step`: the number of completed steps.
+
+        Raises SystemExit if hpo has not stored so many steps, as after a loss of power that kept the checkpoint: the
+        curve would have a gap. The checkpoint is set aside then, and hpo begins the trial anew. In a Study, which knows
+        no checkpoints, it raises ValueError."""
+        step = operator.index(step)
+        if step > self.reported and "step" in self._done:
+            self._refuse_ahead(step)
+        self._step = self._resumed_from = step
         if self._step == self._done.get("step") and self._iterations is None:
             self._iterations = self._done.get("iteration")
+
+    def _refuse_ahead(self, step: int) -> None:
+        """Ends the attempt, whose checkpoint is of a step that hpo has not stored."""
+        stored = f"the last stored step is {self.reported}" if self.reported else "no step is stored"
+        if self._last is None:
+            raise ValueError(f"trial {self.number}: resume_from({step}), but {stored}: begin at step 1")
+        aside = self._last.with_name(self._last.name + ".ahead")
+        try:
+            self._last.replace(aside)
+        except FileNotFoundError:
+            pass  # another rank was faster
+        text = f"its checkpoint is of step {step}, but {stored}, as after a loss of power: it is kept as {aside.name}"
+        self._finish("lost", f"{text}, and the trial begins anew", last=True)
+        raise SystemExit(f"hpo: trial {self.number}: {text}, and the trial begins anew")
 
     def epochs(self, alone: int = 10) -> Iterator[int]:
         """Yields the numbers of the remaining steps, the first of all being 1. Ends early when the study stops the
