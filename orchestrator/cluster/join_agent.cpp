@@ -56,6 +56,13 @@ std::string own_name() {
     return node != nullptr && *node != '\0' ? node : host_name();
 }
 
+/// Who has refused this agent. At one of several addresses another program may have the port.
+struct Answers {
+    std::size_t refusals = 0;   ///< addresses at which somebody listens who does not take this agent
+    bool orchestrator = false;  ///< one of them has the key, and is the orchestrator
+    [[nodiscard]] bool final(std::size_t addresses) const { return orchestrator || refusals == addresses; }
+};
+
 class JoiningAgent {
    public:
     JoiningAgent(std::filesystem::path join_file, std::filesystem::path hpo, Seconds wait)
@@ -80,12 +87,16 @@ class JoiningAgent {
     void read_file() {
         std::error_code ignored;
         auto file = read_join_file(path_);
-        if (!file) return give_up_unless(!std::filesystem::exists(path_, ignored), file.error().message);
+        const bool missing = !file && !std::filesystem::exists(path_, ignored);
+        if (missing && path_.filename() != join_file_name)  // nobody will write it
+            return give_up(path_.string() + ": there is no such file; hpo run STUDY --listen writes runs/STUDY/" +
+                           join_file_name);
+        if (!file) return give_up_unless(missing, file.error().message);
         file_ = *std::move(file);
         tls_ = tls_of(TlsRole::client, key_bytes(file_.key));
         at_ = 0;
         tried_.clear();
-        turned_away_ = false;
+        answers_ = {};
         nobody_listens_ = true;
         connect();
     }
@@ -105,14 +116,15 @@ class JoiningAgent {
     void cannot_join() {
         const auto fresh = read_join_file(path_);
         const bool is_new = fresh && fresh->key != file_.key;
-        const std::string cure = turned_away_ ? ""
+        const bool turned_away = answers_.final(file_.addresses.size());
+        const std::string cure = turned_away ? ""
                                  : nobody_listens_
                                      ? "; if its session is over, hpo run " + shell_word(file_.study) +
                                            " --listen begins another one and writes this file anew; if it runs, it "
                                            "must listen where this host reaches it (--listen ADDRESS:PORT)"
                                      : "; this host must reach one of these addresses: hpo run --listen ADDRESS:PORT "
                                        "chooses it";
-        give_up_unless(!turned_away_ || is_new, "cannot join " + file_.study + ": " + tried_ + cure);
+        give_up_unless(!turned_away || is_new, "cannot join " + file_.study + ": " + tried_ + cure);
     }
 
     // ---- Connections.
@@ -167,6 +179,7 @@ class JoiningAgent {
         const auto welcome = kind == JoinKind::welcome ? decode_welcome(payload) : Result<Welcome>(Error{});
         if (!welcome) {
             link->close();
+            answers_.orchestrator |= kind == JoinKind::refused;
             return failed(TlsLink::End::refused,
                           kind == JoinKind::refused ? printable(payload) : "it gives no answer that is understood");
         }
@@ -188,7 +201,7 @@ class JoiningAgent {
         if (stopped_) return;
         if (!relay_) {
             tried_ += (tried_.empty() ? "" : "; ") + target() + ": " + why;
-            turned_away_ |= end == TlsLink::End::refused;
+            answers_.refusals += end == TlsLink::End::refused ? 1 : 0;
             nobody_listens_ &= nobody_listens;
             return ++at_ < file_.addresses.size() ? connect() : cannot_join();
         }
@@ -292,8 +305,8 @@ class JoiningAgent {
     asio::io_context loop_{1};
     asio::signal_set signals_{loop_, SIGINT, SIGTERM, SIGHUP};
     std::shared_ptr<asio::ssl::context> tls_;
-    std::size_t at_ = 0;          ///< the address in use
-    bool turned_away_ = false;    ///< at an address, by who listens there
+    std::size_t at_ = 0;  ///< the address in use
+    Answers answers_;
     bool nobody_listens_ = true;  ///< at any address so far
     tcp::socket socket_{loop_};
     asio::steady_timer limit_{loop_}, pause_{loop_}, end_{loop_};

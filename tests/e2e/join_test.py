@@ -122,6 +122,30 @@ class Joining(JoinCase):
         self.ended(child)
         self.assertIn("several has ended", self.ended(agent))
 
+    def test_another_program_at_one_of_several_addresses_ends_no_wait(self):
+        self.write(trials=1)
+        with socket.create_server(("127.0.0.2", 0)) as other:
+            port = other.getsockname()[1]
+            self.join_file().parent.mkdir(parents=True)
+            self.join_file().touch(0o600)
+            known = {"study": "several", "version": self.hpo("--version").split()[-1], "addresses": ["127.0.0.2", "127.0.0.1"],
+                     "port": port, "key": "0" * 64}
+            self.join_file().write_text(json.dumps(known))
+            agent = self.join()
+            for _ in range(2):  # it comes again
+                near, _ = other.accept()
+                near.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                near.close()
+            self.join_file().write_text(json.dumps({**known, "addresses": ["127.0.0.2"]}))
+            near, _ = other.accept()
+            near.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            near.close()
+            self.assertIn("cannot join several", self.ended(agent, 2))
+
+    def test_a_join_file_that_nobody_writes_is_missed_at_once(self):
+        agent = self.join("typo.json")
+        self.assertIn("typo.json: there is no such file; hpo run STUDY --listen writes runs/STUDY/join.json", self.ended(agent, 2))
+
     def test_when_the_last_host_has_left_viewers_say_how_one_joins(self):
         self.write(trials=2, epochs=self.LONG)
         child = self.listen()
@@ -273,7 +297,7 @@ class Words(JoinCase):
         self.hpo("agent", "--join", "x", "--wait", "soon", status=2)
         self.assertIn("--wait soon: it takes a duration, such as 30s, 10m or 0s", self.error)
         self.hpo("agent", "--join", "no/such/file", "--wait", "0s", status=2)
-        self.assertIn("no/such/file: there is no such file; hpo run STUDY --listen writes it", self.error)
+        self.assertIn("no/such/file: there is no such file; hpo run STUDY --listen writes runs/STUDY/join.json", self.error)
         self.write()
         self.hpo("run", "study.yaml", "--listen", "nowhere", status=2)
         self.assertIn("--listen nowhere: it takes an address of this host", self.error)
