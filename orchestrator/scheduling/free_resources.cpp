@@ -68,7 +68,7 @@ FreeResources::Key FreeResources::host_key(int host) const {
 /// is removed.
 void FreeResources::index_host(int host, bool in) {
     const HostPool& one = hosts_[std::size_t(host)];
-    if (!one.memory.is_open()) return;
+    if (!one.memory.is_open() || one.memory.bytes < 0) return;  // it takes no trial, or is not reachable
     const auto set = [&](Order& order, const Key& key) {
         if (in)
             order.insert(key);
@@ -76,6 +76,14 @@ void FreeResources::index_host(int host, bool in) {
             order.erase(key);
     };
     set(open_hosts_, host_key(host));
+    const auto count = [&](std::multiset<double>& free, double amount) {
+        if (in)
+            free.insert(amount);
+        else
+            free.erase(free.find(amount));
+    };
+    count(open_cores_, one.cores);
+    count(open_bytes_, one.memory.bytes);
     if (!one.open.empty()) set(hosts_by_device_, *one.open.begin());
 }
 
@@ -145,6 +153,7 @@ bool FreeResources::holds(const Demand& demand, Where devices) const {
 }
 
 Devices FreeResources::best(const Demand& demand, std::size_t count, const FreeResources* other) const {
+    if (exceeds_all_hosts(demand)) return {};
     if (count == 0) return best_host(demand, other);
     Devices found;
     for (const Key& first : hosts_by_device_) {
@@ -153,6 +162,13 @@ Devices FreeResources::best(const Demand& demand, std::size_t count, const FreeR
         if (!here.empty() && (found.empty() || key(here.back()) < key(found.back()))) found = std::move(here);
     }
     return found;
+}
+
+/// Returns true if no open host has as many cores or bytes. So a queue that waits for busy hosts costs no look at each
+/// of them for each trial.
+bool FreeResources::exceeds_all_hosts(const Demand& demand) const {
+    return open_cores_.empty() || demand.cores > *open_cores_.rbegin() + rounding ||
+           demand.host_bytes > *open_bytes_.rbegin();
 }
 
 Devices FreeResources::best_host(const Demand& demand, const FreeResources* other) const {

@@ -118,6 +118,7 @@ class FreeResources {
     [[nodiscard]] bool shares_host(int device) const;
     [[nodiscard]] double host_bytes(const Demand& demand, Where devices) const;
     [[nodiscard]] bool host_holds(const Demand& demand, int place, double bytes) const;
+    [[nodiscard]] bool exceeds_all_hosts(const Demand& demand) const;
     [[nodiscard]] Devices best_host(const Demand& demand, const FreeResources* other) const;
     [[nodiscard]] Devices best_on(const HostPool& host, const Demand& demand, std::size_t count,
                                   const FreeResources* other) const;
@@ -129,8 +130,9 @@ class FreeResources {
     double slots_;  ///< further trials on all hosts together
     std::vector<HostPool> hosts_;
     std::vector<DevicePool> devices_;
-    Order open_hosts_;       ///< hosts that take a further trial
-    Order hosts_by_device_;  ///< of these, those with an open device, by the best one
+    Order open_hosts_;                               ///< hosts that take a further trial
+    Order hosts_by_device_;                          ///< of these, those with an open device, by the best one
+    std::multiset<double> open_cores_, open_bytes_;  ///< free cores and bytes of hosts that take a further trial
 };
 
 }  // namespace hpo

@@ -360,6 +360,30 @@ TEST(Hosts, NothingStartsOnOneThatCannotBeReachedAndNothingIsTooLargeBecauseOfIt
     EXPECT_EQ(none.kept_out->text, "needs a host, and none can be reached at the moment");
 }
 
+TEST(Hosts, AQueueThatWaitsForBusyOnesIsServedAsSoonAsOneIsFree) {
+    // Free cores and bytes are indexed by host, so each change of a host must reach the index.
+    Machine machine;
+    machine.hosts.assign(3, {.cores = 2, .memory = 10});
+    FreeResources free(machine, std::nullopt, FreeResources::Of::all);
+    const Demand one({0, 6, 2}, false), small({0, 3, 1}, false);
+    for (int host = 0; host < 3; ++host) {
+        const Devices place = free.best(one, 0);
+        ASSERT_EQ(place.size(), 1U);
+        free.take(one, place);
+    }
+    EXPECT_TRUE(free.best(one, 0).empty());
+    EXPECT_TRUE(free.best(small, 0).empty()) << "no cores are left";
+    free.give_back(one, only(on_host(1)));
+    EXPECT_EQ(free.best(one, 0), Devices{on_host(1)});
+    free.take(small, only(on_host(1)));
+    EXPECT_TRUE(free.best(one, 0).empty());
+    EXPECT_EQ(free.best(small, 0), Devices{on_host(1)});
+    free.set_bytes(on_host(1), 2);
+    EXPECT_TRUE(free.best(small, 0).empty()) << "no memory is left";
+    free.set_bytes(on_host(1), 3);
+    EXPECT_EQ(free.best(small, 0), Devices{on_host(1)});
+}
+
 TEST(Hosts, ATrialOnADeviceTakesTheCoresAndTheMemoryOfItsHost) {
     const Machine machine = two_hosts();
     const std::vector waiting{on_gpu(1, GiB, 8 * GiB), on_gpu(2, GiB, 8 * GiB), on_gpu(3, GiB, 8 * GiB),
