@@ -92,6 +92,11 @@ class Run(Case):
         done = subprocess.run([HPO, "ls", "attacked", "--json"], cwd=self.folder, capture_output=True, text=True, env=self.environment)
         return json.loads(done.stdout)["trials"] if done.returncode == 0 else []
 
+    def gaps(self):
+        """Returns the complete trials of whose curves steps are missing."""
+        trials = [json.loads(line) for line in self.hpo("export", "attacked", "--to", "jsonl", "-").splitlines()]
+        return [t["trial"] for t in trials if t["state"] == "complete" and [point["step"] for point in t["curve"]] != list(range(1, t["steps"] + 1))]
+
     def trained(self):
         """Returns the numbers of the trials that were trained, in order, with repetitions, if the subject tells them."""
         path = self.folder / "trained"
@@ -410,6 +415,8 @@ def _see_and_resume(subject, run, seen):
         seen.resumed = None
     if seen.resumed != 0:
         seen.output += run.text("again.err")
+    else:
+        seen.gaps = run.gaps()
     again = run.trained()[before:]
     seen.trained_after = sorted(set(again) & set(seen.reported))
     seen.final = {t["trial"]: (t["state"], t["value"]) for t in run.listed() if t["state"] in ("complete", "stopped", "diverged", "failed")}

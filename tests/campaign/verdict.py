@@ -12,13 +12,14 @@ HELD = (SURVIVED, REASON, WAITED)
 LOST = "lost"  # a reported end is not shown by a viewer, or changed afterwards
 REPEATED = "repeated"  # a trial whose end was reported was trained again
 WRONG = "wrong value"
+GAP = "a gap in a curve"
 CHARGED = "charged"  # a trial failed, although only hpo was attacked
 CRASHED = "crashed"
 SILENT = "no reason"
 HUNG = "hung"
 LEFT = "left a process"
 STUCK = "does not resume"
-BROKEN = (LOST, REPEATED, WRONG, CRASHED, HUNG, LEFT, STUCK, CHARGED, SILENT)
+BROKEN = (LOST, REPEATED, WRONG, GAP, CRASHED, HUNG, LEFT, STUCK, CHARGED, SILENT)
 
 
 @dataclasses.dataclass
@@ -32,6 +33,7 @@ class Seen:
     reported: Dict[int, End] = dataclasses.field(default_factory=dict)  # the ends reported by the attacked run
     trained_after: List[int] = dataclasses.field(default_factory=list)  # trials trained after their end was reported
     resumed: Optional[int] = 0  # exit status of the run that resumes; None: it did not end
+    gaps: List[int] = dataclasses.field(default_factory=list)  # complete trials of whose curves steps are missing
     final: Dict[int, End] = dataclasses.field(default_factory=dict)  # the ends in the list of trials, at last
     expected: Dict[int, float] = dataclasses.field(default_factory=dict)  # the value of each trial that was trained
     trials: int = 0  # the budget
@@ -50,6 +52,8 @@ def verdict(seen: Seen) -> Tuple[str, str]:
     for trial, (state, value) in {**seen.reported, **seen.final}.items():
         if state == "complete" and trial in seen.expected and value != seen.expected[trial]:
             return WRONG, f"trial {trial} has {value}, not {seen.expected[trial]}"
+    if seen.gaps:
+        return GAP, f"trials {seen.gaps}"
     if seen.exit is not None and (seen.exit < 0 or seen.exit >= 128) or "terminate called" in seen.output:
         return CRASHED, f"exit status {seen.exit}: {last_line(seen.output)}"
     if seen.exit is None and not seen.waits.strip():

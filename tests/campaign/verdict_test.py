@@ -6,7 +6,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import calls
-from verdict import (BROKEN, CHARGED, CRASHED, HELD, HUNG, LEFT, LOST, REASON, REPEATED, SILENT, STUCK, SURVIVED, WAITED, WRONG,
+from verdict import (BROKEN, CHARGED, CRASHED, GAP, HELD, HUNG, LEFT, LOST, REASON, REPEATED, SILENT, STUCK, SURVIVED, WAITED, WRONG,
                      Seen, verdict)
 
 DONE = {1: ("complete", 0.5), 2: ("complete", 0.25)}
@@ -31,6 +31,7 @@ class Verdicts(unittest.TestCase):
         self.judged(LOST, final={1: DONE[1]})
         self.judged(REPEATED, trained_after=[1])
         self.judged(WRONG, final={1: DONE[1], 2: ("complete", 0.75)}, reported={})
+        self.judged(GAP, gaps=[2])
         self.judged(CRASHED, exit=134)
         self.judged(CRASHED, exit=-11)
         self.judged(CRASHED, exit=1, output="terminate called without an active exception")
