@@ -63,10 +63,7 @@ void WorkerEnds::ended_before_hello(const End& end) {
     if (is_launch_shortage(0, output)) return ran_short(message);
     const Study& study = uses_.context.parts.study;
     if (!ended_by_executor && study.script() && !script::has_adapter(study))
-        message +=
-            "\n  no argument of worker.command has a placeholder, so that the program must speak with hpo itself "
-            "(Python: import hpo). To run an unchanged program, add a placeholder such as \"--lr={lr}\", or "
-            "'metrics: {}' below 'worker', so that hpo reads its output";
+        message += std::string("\n  ") + script::needs_client;
     end.on_device() ? uses_.devices.start_failed(end.worker.device, message) : start_failed(message);
 }
 

@@ -341,6 +341,7 @@ class Adapter {
     }
 
     void make_reader() {
+        if (!task_.reads_metrics) return;
         auto reader = script::make_output_reader(task_.patterns);
         if (!reader) return;
         script::StepNeeds needs{.objective = run_->objective.metric,
@@ -450,9 +451,12 @@ class Adapter {
 
     /// Ends the trial of a command that ended well without the objective. If the command has reported other metrics,
     /// the trial is complete: hpo then knows that the study looks for the wrong metric. It is also complete if the
-    /// command used hpo's client without a report. Otherwise it has failed, and so has one with an `error` at the end
+    /// command used hpo's client without a report, which is the only way to its parameters where hpo does not read its
+    /// metrics. Otherwise it has failed, and so has one with an `error` at the end
     /// of its output.
     void conclude_without_objective(const string& error) {
+        if (!task_.reads_metrics && !client_.used())
+            return finish(Outcome::failed, (error.empty() ? "" : error + "; ") + script::needs_client);
         script::ReadInstead instead;
         if (reader_) instead = {reader_->seen(), warning(), reader_->nearest()};
         if (client_.used() && error.empty() && !instead.anything()) return finish(Outcome::complete);

@@ -35,16 +35,17 @@ std::string task_text(const Study& study) {
                       {"terminal", metrics.terminal},
                       {"own_variables", own_variables},
                       {"environment", environment},
-                      {"processes", study.resources.trial.processes}}
+                      {"processes", study.resources.trial.processes},
+                      {"reads_metrics", script.metrics.has_value()}}
         .dump(-1, ' ', false, wire::Json::error_handler_t::replace);
 }
 
 Task parse_task(const std::string& text) {
     const wire::Json json = wire::Json::parse(text);
-    return {json.at("command"),     json.at("optional"), json.at("home"),     json.at("cwd"),
-            json.at("files"),       json.at("patterns"), json.at("needed"),   json.at("file"),
-            json.at("grace"),       json.at("reports"),  json.at("terminal"), json.at("own_variables"),
-            json.at("environment"), json.at("processes")};
+    return {json.at("command"),     json.at("optional"),  json.at("home"),         json.at("cwd"),
+            json.at("files"),       json.at("patterns"),  json.at("needed"),       json.at("file"),
+            json.at("grace"),       json.at("reports"),   json.at("terminal"),     json.at("own_variables"),
+            json.at("environment"), json.at("processes"), json.at("reads_metrics")};
 }
 
 }  // namespace hpo::script

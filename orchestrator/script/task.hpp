@@ -27,6 +27,7 @@ struct Task {
     std::set<std::string> own_variables;             ///< names of the variables that the study sets
     std::map<std::string, std::string> environment;  ///< the variables with placeholders, as templates
     std::int64_t processes = 1;                      ///< ranks that run the command (ranks.hpp)
+    bool reads_metrics = true;                       ///< false: the program must use a client
 };
 
 /// The file into which a stand-in (worker.shim) writes the script's reports.
@@ -37,6 +38,12 @@ inline constexpr const char* shim_reports = "{folder}/reports.jsonl";
 inline bool has_adapter(const Study& study) {
     return study.script() != nullptr && (study.script()->metrics || study.resources.trial.processes > 1);
 }
+
+/// How a program whose metrics hpo does not read learns its parameters, and the cure for an unchanged program.
+inline constexpr const char* needs_client =
+    "no argument of worker.command has a placeholder, so that the program must speak with hpo itself (Python: import "
+    "hpo). To run an unchanged program, add a placeholder such as \"--lr={lr}\", or 'metrics: {}' below 'worker', so "
+    "that hpo reads its output";
 
 /// Returns the task of a script's study as JSON. The study must have an adapter.
 std::string task_text(const Study& study);

@@ -520,8 +520,8 @@ void check_together(Diagnostics& diagnostics, const ReadSpace& space, const Read
     }
     if (worker.script()) check_placeholders(diagnostics, space, worker, resources);
     if (worker.script() && resources.trial.processes > 1) check_processes(diagnostics, worker);
-    if (const ScriptWorker* script = worker.script();
-        script && script->metrics && script->shim.empty() && !diagnostics.accepts_earlier())
+    if (const ScriptWorker* script = worker.script(); script && (script->metrics || resources.trial.processes > 1) &&
+                                                      script->shim.empty() && !diagnostics.accepts_earlier())
         check_variables(diagnostics, space, worker);
     if (worker.native()) check_native(diagnostics, space, worker);
     check_batch_size(diagnostics, space, worker, policy);

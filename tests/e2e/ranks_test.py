@@ -124,6 +124,32 @@ class Ranks(Case):
         self.hpo("run", study)
         self.assertEqual([(t["state"], t["steps"]) for t in self.trials("script")], [("complete", 5)])
 
+    def test_a_program_that_never_gets_its_parameters_fails(self):
+        (self.folder / "train.py").write_text("for _ in range(5): print('val_loss=1', flush=True)\n")
+        text = script_study([PYTHON, "train.py"], trials=2, parallel=1)
+        text = text.replace("trial: {", "trial: {cores: 0.1, processes: 2, ")
+        self.assertIn("must speak with hpo itself (Python: import hpo)", self.hpo("check", self.study(text)))
+        self.hpo("run", self.study(text), status=1)
+        for trial in self.trials("script"):
+            self.assertEqual(trial["state"], "failed")
+            self.assertIn("no argument of worker.command has a placeholder", trial["reason"])
+        self.assertIn("HPO_PARAM_A_B", self.refusal_of(text.replace(
+            "  lr: {type: float, low: 0.01, high: 0.4}",
+            "  a-b: {type: float, low: 0, high: 1}\n  a.b: {type: float, low: 0, high: 1}"), 1))
+
+    def test_the_client_reads_the_parameters_of_a_command_without_placeholders(self):
+        (self.folder / "train.py").write_text(textwrap.dedent(ALL_REDUCE) + textwrap.dedent("""
+            import hpo
+            trial = hpo.trial(lr=0.0)
+            for epoch in range(1, 6):
+                trial.report(epoch, val_loss=total(trial.params["lr"]))
+            """))
+        text = script_study([PYTHON, "train.py"], trials=1, parallel=1)
+        self.hpo("run", self.study(text.replace("trial: {", "trial: {cores: 0.1, processes: 2, ")))
+        trial = self.trials("script")[0]
+        self.assertEqual((trial["state"], trial["steps"]), ("complete", 5))
+        self.assertAlmostEqual(trial["value"], 2 * trial["params"]["lr"])
+
     def refusal_of(self, text, status):
         self.hpo("check", self.study(text), status=status)
         return self.error
