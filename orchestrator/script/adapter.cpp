@@ -213,6 +213,10 @@ class Adapter {
             beyond_.insert(finished->values.begin(), finished->values.end());
             return;
         }
+        if (finished != nullptr && finished->outcome == Outcome::failed && task_.processes > 1) {
+            held_failure_ = string(line) + '\n';
+            return;
+        }
         finished_ |= finished != nullptr;
         send(string(line) + '\n');
     }
@@ -440,6 +444,8 @@ class Adapter {
         if (failed && task_.processes > 1)
             end.who = "rank " + std::to_string(failed->rank), end.output = failed->output;
         const script::Ending ending = script::ending_of(end);
+        const bool of_rank_0 = !failed || failed->rank == 0;
+        if (!held_failure_.empty() && of_rank_0) return send(held_failure_);
         if (ending.signal != 0) script::die_of(ending.signal);
         if (ending.status != 0) {
             exit_ = ending.status;
@@ -488,6 +494,7 @@ class Adapter {
     bool client_reports_ = false;  ///< the steps are the client's, not the output's
     bool told_unused_ = false;     ///< the client was told that its reports are not used
     bool finished_ = false;        ///< the client has ended the trial
+    string held_failure_;          ///< message of rank 0's client that the end of another rank may have caused
     std::optional<script::StepReader> reader_;
     std::int64_t step_ = 0;           ///< the last step that was reported
     bool waiting_ = false;            ///< true until the decision on that step arrives

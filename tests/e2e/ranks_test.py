@@ -100,6 +100,30 @@ class Ranks(Case):
             """, trials=1, retries=1)
         self.assertEqual([(t["state"], t["steps"], t["attempt"], t["value"]) for t in trials], [("complete", 5, 2, 3.0)])
 
+    def test_rank_0_that_fails_for_a_killed_rank_does_not_end_the_trial(self):
+        trials = self.search("""
+            import hpo
+            trial = hpo.trial()
+            for epoch in range(1, 6):
+                if rank == 1 and epoch == 3 and not os.path.exists("died"):
+                    open("died", "w").close()
+                    os.kill(os.getpid(), 9)
+                trial.report(epoch, val_loss=total(epoch))
+            """, trials=1, retries=1)
+        self.assertEqual([(t["state"], t["steps"], t["attempt"]) for t in trials], [("complete", 5, 2)])
+
+    def test_the_client_s_exception_is_the_reason_where_rank_0_failed_first(self):
+        trials = self.search("""
+            import hpo
+            trial = hpo.trial()
+            trial.report(1, val_loss=total(1))
+            if rank == 0:
+                raise ValueError("no more data")
+            total(1)
+            """, trials=1, status=1)
+        self.assertEqual((trials[0]["state"], trials[0]["steps"]), ("failed", 1))
+        self.assertRegex(trials[0]["reason"], "ValueError: no more data")
+
     def test_nothing_is_left_when_hpo_is_killed_and_the_study_goes_on(self):
         (self.folder / "train.py").write_text(textwrap.dedent(ALL_REDUCE) + textwrap.dedent("""
             for epoch in range(1, 6):
