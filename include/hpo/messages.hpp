@@ -104,6 +104,8 @@ struct Done {
     std::int64_t step = 0;
     std::optional<std::int64_t> iteration;
     std::optional<double> seconds;
+    /// Steps from one report of the script to the next, as the stored ones tell; 0: the study has none.
+    std::int64_t stride = 0;
 };
 struct Run {
     AttemptId id;

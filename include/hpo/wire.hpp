@@ -197,6 +197,7 @@ inline Json from(const to_worker::Done& done) {
     Json json{{"step", done.step}};
     if (done.iteration) json["iteration"] = *done.iteration;
     if (done.seconds) json["seconds"] = from(*done.seconds);
+    if (done.stride > 0) json["stride"] = done.stride;
     return json;
 }
 inline to_worker::Done to_done(const Json& json) {
@@ -204,6 +205,7 @@ inline to_worker::Done to_done(const Json& json) {
     done.step = to_int(member(json, "step"));
     if (json.contains("iteration")) done.iteration = to_int(json["iteration"]);
     if (json.contains("seconds")) done.seconds = to_double(json["seconds"]);
+    if (json.contains("stride")) done.stride = to_int(json["stride"]);
     return done;
 }
 

@@ -31,9 +31,14 @@ to_worker::Run run_message(const EngineContext& context, AttemptId id, Params pa
     // hpo-worker and the clients that come with hpo make the folder themselves.
     run.folder = parts.checkpoints(id.trial, worker.checkpoints && parts.study.script()).string();
     run.resume = id.attempt > 1;
-    if (const auto& curve = context.trial(id.trial).curve; run.resume)
-        run.done = curve.empty() ? to_worker::Done{}
-                                 : to_worker::Done{curve.back().step, curve.back().iteration, curve.back().seconds};
+    if (run.resume) {
+        const TrialRecord& trial = context.trial(id.trial);
+        run.done = trial.curve.empty() ? to_worker::Done{}
+                                       : to_worker::Done{.step = trial.curve.back().step,
+                                                         .iteration = trial.curve.back().iteration,
+                                                         .seconds = trial.curve.back().seconds};
+        run.done->stride = stride_of(parts.ledger.record().trials, trial);
+    }
     if (worker.slots > 1) run.log = parts.log_file(id.trial).string();
     return run;
 }
@@ -112,8 +117,11 @@ void Attempts::started(WorkerIndex index, const from_worker::Started& message) {
 /// Tells whether an attempt that may resume from a checkpoint does so.
 void Attempts::tell_resumption(std::int64_t trial, std::int64_t from) const {
     const Study& study = uses_.context.parts.study;
-    const std::int64_t stored = uses_.context.trial(trial).steps();
-    if (from > stored) {
+    const TrialRecord& record = uses_.context.trial(trial);
+    const std::int64_t stored = record.steps();
+    // A checkpoint may lie between two reports of a script that does not report each step.
+    const std::int64_t stride = stride_of(uses_.context.parts.ledger.record().trials, record);
+    if (from >= stored + std::max<std::int64_t>(stride, 1)) {
         const std::string name = step_name(study);
         return uses_.context.say(
             Notice::Level::warning, trial,
@@ -122,9 +130,10 @@ void Attempts::tell_resumption(std::int64_t trial, std::int64_t from) const {
                 (from == stored + 1
                      ? name + " " + std::to_string(from) + " is"
                      : name + "s " + std::to_string(stored + 1) + " to " + std::to_string(from) + " are") +
-                " missing from its curve (a loss of power may keep a checkpoint and take the last reports)");
+                " missing from its curve (its checkpoint was written before the report, or a loss of power kept the "
+                "checkpoint and took the last reports)");
     }
-    if (stored == 0) return;
+    if (stored == 0 && from == 0) return;
     uses_.context.say(Notice::Level::info, trial,
                       from > 0 ? "resumed after " + steps_text(study, from)
                                : "begins anew, since it found no checkpoint that it could use; its log tells more");

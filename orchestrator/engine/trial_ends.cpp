@@ -1,6 +1,7 @@
 #include "orchestrator/engine/trial_ends.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "hpo/nearest_metric.hpp"
 #include "hpo/standing.hpp"
@@ -19,6 +20,13 @@ Seconds longest_running(const WorkerPool& pool, Seconds now) {
     return longest;
 }
 
+/// Returns the largest number of steps between two reports of a curve, or before its first one.
+std::int64_t largest_gap(std::span<const Report> curve) {
+    std::int64_t gap = 0, before = 0;
+    for (const Report& report : curve) gap = std::max(gap, report.step - std::exchange(before, report.step));
+    return gap;
+}
+
 constexpr const char* nothing_to_judge_by =
     "\n  the session ends, since no trial of the study could be judged so far; correct the study or the script, then "
     "run the same command to continue";
@@ -33,6 +41,14 @@ std::string never_reported(const std::string& objective, const TrialRecord& tria
 }
 
 }  // namespace
+
+std::int64_t stride_of(const std::deque<TrialRecord>& trials, const TrialRecord& trial) {
+    if (trial.curve.size() < 2)
+        for (auto other = trials.rbegin(); other != trials.rend(); ++other)
+            if (other->number != trial.number && !other->thinned && !other->curve.empty())
+                return largest_gap(other->curve);
+    return largest_gap(trial.curve);
+}
 
 void TrialEnds::finish(std::int64_t trial, TrialState state, const std::string& rule, const std::string& reason) {
     context_.parts.ledger.finish(trial, state, rule, reason);
@@ -97,8 +113,11 @@ void TrialEnds::charge(AttemptId id, const std::string& reason) {
 }
 
 std::string TrialEnds::missing_steps(const Job& job) const {
-    const std::int64_t stored = context_.trial(job.id.trial).steps();
-    if (job.last_step > 0 || job.from_step <= stored) return {};
+    const TrialRecord& record = context_.trial(job.id.trial);
+    const std::int64_t stored = record.steps();
+    const auto due = stored + std::max<std::int64_t>(1, stride_of(context_.parts.ledger.record().trials, record));
+    const bool at_the_end = job.from_step > stored && job.from_step >= context_.parts.study.budget.epochs;
+    if (job.last_step > 0 || (job.from_step < due && !at_the_end)) return {};
     return "it went on from a checkpoint of step " + std::to_string(job.from_step) +
            " and reported none after it, but " +
            (stored == 0 ? "no step is stored" : "the last stored step is " + std::to_string(stored)) +

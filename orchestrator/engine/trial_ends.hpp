@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 
 #include "orchestrator/engine/context.hpp"
@@ -10,6 +11,10 @@
 #include "orchestrator/engine/worker_pool.hpp"
 
 namespace hpo {
+
+/// Returns the steps from one report to the next in a trial: the largest gap between its stored steps, or where it has
+/// fewer than two, in the latest other trial that has reported. 0: none has.
+std::int64_t stride_of(const std::deque<TrialRecord>& trials, const TrialRecord& trial);
 
 class TrialEnds {
    public:

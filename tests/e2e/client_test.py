@@ -582,9 +582,9 @@ class Rates(SimulatedOrchestrator):
                     print("caught", error)
             """
         for stored, words in ((2, "the last stored step is 2"), (0, "no step is stored")):
-            for ahead in (stored + 1, 5):
+            for ahead in (stored + 2, 5):
                 with self.subTest(stored=stored, ahead=ahead):
-                    messages = self.play(script.format(ahead), steps=5, resumed={"step": stored}, status=1)
+                    messages = self.play(script.format(ahead), steps=5, resumed={"step": stored, "stride": 1}, status=1)
                     text = (f"its checkpoint is of step {ahead}, but {words}, as after a loss of power: it is kept as last.ckpt.ahead, "
                             "and the trial begins anew")
                     self.assertEqual(messages[1:], [{"type": "finished", "trial": 1, "attempt": 2, "outcome": "lost", "message": text,
@@ -593,6 +593,30 @@ class Rates(SimulatedOrchestrator):
                     self.assertEqual([file.name for file in (self.folder / "trial-1").iterdir()], ["last.ckpt.ahead"])
                     self.tearDown()
                     self.setUp()
+
+    def test_a_checkpoint_that_lacks_no_report_or_that_of_its_own_step_is_used(self):
+        script = """
+            import hpo
+            trial = hpo.trial(checkpoint=True)
+            trial.resume_from({})
+            for step in trial.epochs():
+                if step % 5 == 0:
+                    trial.report(step, loss=1)
+            """
+        for done, ahead, used in (({"step": 5, "stride": 5}, 7, True),  # each step is saved, and each fifth one reported
+                                  ({"step": 5, "stride": 5}, 10, True),  # saved before the report
+                                  ({"step": 5, "stride": 5}, 11, False),
+                                  ({"step": 15, "stride": 5}, 20, False),  # the last step: its value would be missing
+                                  ({"step": 3, "stride": 1}, 4, True),
+                                  ({"step": 0, "stride": 5}, 4, True),
+                                  ({"step": 0}, 7, True)):  # no trial has reported yet
+            with self.subTest(done=done, ahead=ahead):
+                messages = self.play(script.format(ahead), steps=20, resumed=done, status=0 if used else 1)
+                wanted = [step for step in range(ahead + 1, 21) if step % 5 == 0] if used else []
+                self.assertEqual([report["step"] for report in self.of(messages, "report")], wanted)
+                self.assertEqual([end["outcome"] for end in self.of(messages, "finished")], [] if used else ["lost"])
+                self.tearDown()
+                self.setUp()
 
 
 class StandIns(SimulatedOrchestrator):

@@ -108,6 +108,43 @@ TEST_F(Failures, AnAttemptThatEndsAtAStepThatIsNotStoredIsNotComplete) {
     }
 }
 
+TEST(Stride, IsTheLargestGapOfTheStoredStepsOrThatOfAnotherTrial) {
+    const auto trial = [](std::int64_t number, std::vector<std::int64_t> steps) {
+        TrialRecord record;
+        record.number = number;
+        for (const std::int64_t step : steps) record.curve.push_back({.step = step});
+        return record;
+    };
+    TrialRecord thinned = trial(3, {2, 9});
+    thinned.thinned = true;
+    const std::deque<TrialRecord> trials{trial(1, {5, 10}), trial(2, {1, 2}), thinned, trial(4, {})};
+    EXPECT_EQ(stride_of(trials, trials[0]), 5);
+    EXPECT_EQ(stride_of(trials, trials[1]), 1);
+    EXPECT_EQ(stride_of(trials, trials[3]), 1);
+    EXPECT_EQ(stride_of({}, trial(1, {10})), 10);
+    EXPECT_EQ(stride_of({}, trial(1, {})), 0);
+}
+
+TEST_F(Failures, ACheckpointBetweenTwoReportsLacksNone) {
+    for (const std::int64_t from : {12, 15, 20}) {
+        MemoryStore own;
+        Played play(study_of(1, 20), own, 1);
+        play.ready(0, {"checkpoint", "once"});
+        const AttemptId first = play.asked(0);
+        play.report(0, first, 5, 0.5);
+        play.report(0, first, 10, 0.4);
+        play.on(0, lost_with_host());
+        play.ready(0, {"checkpoint", "once"});
+        const AttemptId second = play.asked(0);
+        play.notices.clear();
+        play.say(0, from_worker::Started{second, from, "", true});
+        EXPECT_EQ(play.notices == "resumed after 12 steps\n", from == 12) << play.notices;
+        play.finish(0, second);
+        play.exit(0, 0, 0);
+        EXPECT_EQ(play.trial(1).state == TrialState::complete, from == 12) << "from " << from;
+    }
+}
+
 TEST_F(ReadyWorker, AWorkerThatSaysItEndsIsHandedNoFurtherTrial) {
     const AttemptId first = play.asked(0);
     play.report(0, first, 1, 0.5);

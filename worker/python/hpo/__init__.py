@@ -25,7 +25,7 @@ For trials that are paused and resumed later (asha does this), declare that the 
         trial.report(epoch, val_loss=...)
         save(state, trial.checkpoint)                # after the report
 
-A checkpoint that is newer than what hpo has stored, as after a loss of power, ends the attempt in `resume_from`: it is
+A checkpoint up to which reports are missing, as after a loss of power, ends the attempt in `resume_from`: it is
 kept as last.ckpt.ahead, and the trial begins anew.
 
 A script that is slow to start can train several trials, one after the other: `for trial in hpo.trials(): ...`.

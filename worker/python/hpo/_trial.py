@@ -105,15 +105,29 @@ class Trial:
     def resume_from(self, step: int) -> None:
         """Call this after loading the checkpoint. `step`: the number of completed steps.
 
-        Raises SystemExit if hpo has not stored so many steps, as after a loss of power that kept the checkpoint: the
-        curve would have a gap. The checkpoint is set aside then, and hpo begins the trial anew. In a Study, which knows
-        no checkpoints, it raises ValueError."""
+        Raises SystemExit if reports up to this step are missing, as after a loss of power that kept the checkpoint: the
+        curve would have a gap. The checkpoint is set aside then, and hpo begins the trial anew. A script may report
+        every tenth step, say, and save each: nothing is missing between two reports. One that saves before it reports
+        may miss the report of this very step, and goes on with a gap of it, of which hpo warns, unless the step is the
+        last. In a Study, which knows no checkpoints, a step after `reported` raises ValueError."""
         step = operator.index(step)
-        if step > self.reported and "step" in self._done:
+        if self._lacks_reports(step):
             self._refuse_ahead(step)
         self._step = self._resumed_from = step
         if self._step == self._done.get("step") and self._iterations is None:
             self._iterations = self._done.get("iteration")
+
+    def _lacks_reports(self, step: int) -> bool:
+        """True if a trial that goes on after this step lacks reports that it would have made."""
+        stored: Optional[int] = self._done.get("step")
+        if stored is None or step <= stored:
+            return False
+        if self._last is None:
+            return True
+        stride: int = self._done.get("stride", 0)
+        if stride == 0:  # no trial has reported a step so far, and maybe none does
+            return False
+        return step > stored + stride or (self.steps is not None and step >= self.steps)
 
     def _refuse_ahead(self, step: int) -> None:
         """Ends the attempt, whose checkpoint is of a step that hpo has not stored."""
