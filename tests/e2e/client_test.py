@@ -594,6 +594,48 @@ class Rates(SimulatedOrchestrator):
                     self.tearDown()
                     self.setUp()
 
+    def test_a_checkpoint_that_cannot_be_set_aside_is_told_to_the_script(self):
+        self.play("""
+            import hpo
+            trial = hpo.trial(checkpoint=True)
+            trial.checkpoint.unlink()  # the script has a file of its own
+            try:
+                trial.resume_from(5)
+            except ValueError as error:
+                assert "trial-1/last.ckpt, so that hpo cannot put it aside: resume nothing and begin at step 1" in str(error), error
+                trial.report(1, loss=1)
+                raise SystemExit(0)
+            """, steps=9, resumed={"step": 2, "stride": 1})
+
+    def test_a_folder_of_checkpoints_replaces_the_one_that_was_set_aside_before(self):
+        messages = self.play("""
+            import hpo
+            trial = hpo.trial(checkpoint=True)
+            trial.checkpoint.unlink()
+            for name in ("last.ckpt", "last.ckpt.ahead"):
+                (trial.folder / name).mkdir()
+                (trial.folder / name / f"of-{name}").touch()
+            trial.resume_from(5)
+            """, steps=9, resumed={"step": 2, "stride": 1}, status=1)
+        self.assertEqual(messages[-1]["outcome"], "lost")
+        self.assertTrue((self.folder / "trial-1/last.ckpt.ahead/of-last.ckpt").exists())
+        self.assertFalse((self.folder / "trial-1/last.ckpt").exists())
+
+    def test_a_process_without_the_connection_has_the_checkpoint_set_aside(self):
+        messages = self.play("""
+            import os
+            import hpo
+            trial = hpo.trial(checkpoint=True)
+            child = os.fork()
+            if child == 0:
+                trial.resume_from(5)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+            assert not trial.checkpoint.exists()
+            trial.resume_from(5)
+            """, steps=9, resumed={"step": 2, "stride": 1}, status=1)
+        self.assertEqual([message["outcome"] for message in self.of(messages, "finished")], ["lost"])
+        self.assertEqual([file.name for file in (self.folder / "trial-1").iterdir()], ["last.ckpt.ahead"])
+
     def test_a_checkpoint_that_lacks_no_report_or_that_of_its_own_step_is_used(self):
         script = """
             import hpo

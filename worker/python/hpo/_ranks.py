@@ -176,7 +176,7 @@ class RankServer:
         if run is None:
             return {"stop": "stopped"}
         asked: _Run = run  # in the functions below, too
-        once = call in ("log", "finish")
+        once = call in ("log", "finish", "lost")
         acts = once or (request["leads"] and not run.has_returned(call, request["number"]))
         if acts and run is self._runs[-1] and run.ended is None:
             try:

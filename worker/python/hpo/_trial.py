@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import pathlib
+import shutil
 import sys
 import time
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple, Union
@@ -106,7 +107,8 @@ class Trial:
         """Call this after loading the checkpoint. `step`: the number of completed steps.
 
         Raises SystemExit if reports up to this step are missing, as after a loss of power that kept the checkpoint: the
-        curve would have a gap. The checkpoint is set aside then, and hpo begins the trial anew. A script may report
+        curve would have a gap. The checkpoint is set aside then, and hpo begins the trial anew. Raises ValueError where
+        it is no file of hpo's, so that it cannot be set aside: resume nothing and begin at step 1. A script may report
         every tenth step, say, and save each: nothing is missing between two reports. One that saves before it reports
         may miss the report of this very step, and goes on with a gap of it, of which hpo warns, unless the step is the
         last. In a Study, which knows no checkpoints, a step after `reported` raises ValueError."""
@@ -134,14 +136,34 @@ class Trial:
         stored = f"the last stored step is {self.reported}" if self.reported else "no step is stored"
         if self._last is None:
             raise ValueError(f"trial {self.number}: resume_from({step}), but {stored}: begin at step 1")
+        text = f"its checkpoint is of step {step}, but {stored}, as after a loss of power"
+        link, other = self._links()
+        if other is not None:  # the process that has the connection puts the checkpoint aside
+            other.call(self._run, "lost", step, text=text)
+            self._finished = True
+        elif link is not None:
+            with link.lock:
+                self._put_aside(text)
+        raise SystemExit(f"hpo: trial {self.number}: {text}: it is kept as {self._last.name}.ahead, and the trial begins anew")
+
+    def _put_aside(self, text: str) -> None:
+        """Renames the checkpoint and ends the attempt, unless another process of the trial has asked for it before.
+        Raises ValueError if there is none or it cannot be renamed, so that the next attempt would find it again."""
+        if self._finished:
+            return
+        assert self._last is not None
         aside = self._last.with_name(self._last.name + ".ahead")
         try:
+            if aside.is_dir() and self._last.exists():
+                shutil.rmtree(aside)
             self._last.replace(aside)
         except FileNotFoundError:
-            pass  # another rank was faster
-        text = f"its checkpoint is of step {step}, but {stored}, as after a loss of power: it is kept as {aside.name}"
-        self._finish("lost", f"{text}, and the trial begins anew", last=True)
-        raise SystemExit(f"hpo: trial {self.number}: {text}, and the trial begins anew")
+            raise ValueError(f"trial {self.number}: {text}, and it is not {self._last}, so that hpo cannot put it aside: "
+                             "resume nothing and begin at step 1, or remove it") from None
+        except OSError as error:
+            raise ValueError(f"trial {self.number}: {text}, and {self._last} cannot be renamed ({error.strerror}): resume "
+                             "nothing and begin at step 1, or remove it") from error
+        self._finish("lost", f"{text}: it is kept as {aside.name}, and the trial begins anew", last=True)
 
     def epochs(self, alone: int = 10) -> Iterator[int]:
         """Yields the numbers of the remaining steps, the first of all being 1. Ends early when the study stops the
@@ -268,6 +290,8 @@ class Trial:
         with link.lock:
             if call == "log":
                 return self.log(request["text"])
+            if call == "lost":
+                return self._put_aside(request["text"])
             if call == "finish":
                 return self._finish(self._stop or "complete", values=request["values"])
             if call == "report":
