@@ -71,6 +71,18 @@ Result<void> DiskSync::wait(std::int64_t count) {
     return {};
 }
 
+Result<void> DiskSync::settle(std::int64_t count) {
+    const Doing waiting("waits for the disk, to which results are written");
+    request(count);
+    std::unique_lock lock(mutex_);
+    ++waiting_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return failed_ || (reached_ >= count && !soon_ && !running_); });
+    --waiting_;
+    if (failed_) return *failed_;
+    return {};
+}
+
 void DiskSync::listen(std::function<void()> listener) {
     const std::lock_guard lock(mutex_);
     listener_ = std::move(listener);
@@ -82,7 +94,7 @@ void DiskSync::work() {
     for (;;) {
         const auto counted = [this] { return requested_ > reached_ && !failed_; };
         changed_.wait(lock, [&] { return ends_ || counted() || (soon_ && !failed_); });
-        if (!ends_ && !counted()) changed_.wait_until(lock, *soon_, [&] { return ends_ || counted(); });
+        if (!ends_ && !counted()) changed_.wait_until(lock, *soon_, [&] { return ends_ || waiting_ > 0 || counted(); });
         if (!ends_) changed_.wait_until(lock, next, [this] { return ends_ || waiting_ > 0; });
         if (ends_) break;
         next = std::chrono::steady_clock::now() + pause;
@@ -95,9 +107,11 @@ void DiskSync::work() {
 void DiskSync::synchronise(std::unique_lock<std::mutex>& lock) {
     const std::int64_t written = requested_;  // later requests are for the next synchronisation
     soon_.reset();
+    running_ = true;
     lock.unlock();
     const auto done = synchronise_();
     lock.lock();
+    running_ = false;
     if (done)
         reached_ = std::max(reached_, written);
     else

@@ -38,6 +38,8 @@ class DiskSync {
     [[nodiscard]] Result<std::int64_t> reached() const;
     /// Requests the first `count` writes, and returns when they are on the disk.
     Result<void> wait(std::int64_t count);
+    /// Requests the first `count` writes and all that request_soon() asked for, and returns when they are on the disk.
+    Result<void> settle(std::int64_t count);
     /// Calls `listener` on the thread after each synchronisation, also after a failed one. The previous listener is not
     /// called after this returns. It must not call this object. Empty: no calls.
     void listen(std::function<void()> listener);
@@ -52,6 +54,7 @@ class DiskSync {
     std::int64_t requested_ = 0;
     std::int64_t reached_ = 0;
     std::optional<std::chrono::steady_clock::time_point> soon_;  ///< when a synchronisation begins at the latest
+    bool running_ = false;                                       ///< a synchronisation
     int waiting_ = 0;                                            ///< threads
     std::optional<Error> failed_;
     std::function<void()> listener_;

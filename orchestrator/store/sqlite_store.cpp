@@ -108,6 +108,7 @@ class SqliteStore final : public Store {
         counts_.sequence = stored.sequence;
         if (row.kind == kind_proposed) counts_.trials = row.trial;
         if (is_durable(event)) ++counts_.results;
+        ended_ = std::holds_alternative<event::SessionEnded>(event);
         const std::uint32_t sum = row_sum(stored.sequence, stored.time, row.kind, row.trial, row.attempt, row.body);
         if (const auto* end = std::get_if<event::Finished>(&event))
             ends_.push_back({stored.sequence, end->trial, end->state, value_of(end->trial), sum});
@@ -122,7 +123,7 @@ class SqliteStore final : public Store {
     void when_on_disk(std::function<void()> listener) override { sync_.listen(std::move(listener)); }
     Result<void> settle() override {
         if (auto flushed = flush(); !flushed) return flushed;
-        return sync_.wait(counts_.results);
+        return ended_ ? sync_.settle(counts_.results) : sync_.wait(counts_.results);
     }
 
     Result<void> mark(const Mark& mark) override {
@@ -279,8 +280,8 @@ class SqliteStore final : public Store {
         waiting_.clear();
         marks_.clear();
         ends_.clear();
-        if (counts_.results > 0) sync_.request(counts_.results);
         if (steps) sync_.request_soon();  // a checkpoint that is written after its step may reach the disk by itself
+        if (counts_.results > 0) sync_.request(counts_.results);
         return written;
     }
 
@@ -363,6 +364,7 @@ class SqliteStore final : public Store {
     mutable SummaryTable summary_{database_};
     bool writes_;
     bool prepared_ = false;  ///< for writing
+    bool ended_ = false;     ///< the last event is the session's end, after which nobody learns of a failing disk
     std::function<Result<void>()> synchronise_;
     DiskSync sync_{[this] {
         const std::string results = result_log_.take();

@@ -79,7 +79,7 @@ class Store {
     /// Calls `listener` on another thread whenever results_on_disk() has grown or fails. The listener must not use the
     /// store. The previous listener is not called after this returns. Empty: no calls.
     virtual void when_on_disk(std::function<void()> listener) { (void)listener; }
-    /// Flushes, and waits until all results are on the disk.
+    /// Flushes, and waits until all results are on the disk; after the session's end, until all events are.
     virtual Result<void> settle() { return flush(); }
 
     /// Stores summaries of these trials and the study's totals from `record`, together with queued events.

@@ -97,6 +97,18 @@ TEST(DiskSync, WhatIsRequestedSoonReachesTheDiskBeforeItEnds) {
     EXPECT_EQ(calls, 3) << "after a failure the state of the disk is unknown";
 }
 
+TEST(DiskSync, TheLastSynchronisationIsAwaitedSoThatItsFailureIsKnown) {
+    int calls = 0;
+    DiskSync sync([&]() -> Result<void> {
+        if (++calls == 2) return Error{"I/O error"};
+        return {};
+    });
+    ASSERT_TRUE(sync.settle(1));
+    sync.request_soon();
+    EXPECT_FALSE(sync.settle(1));
+    EXPECT_EQ(calls, 2);
+}
+
 TEST(DiskSync, SeveralThreadsMayMakeTheFirstRequest) {
     for (int round = 0; round < 200; ++round) {
         DiskSync sync([]() -> Result<void> { return {}; });
