@@ -91,7 +91,7 @@ struct Database::Patience : sqlite3_vfs {
     std::function<bool(double)> go_on;
     std::int64_t since = 0;         ///< as hpo/doing.hpp counts
     std::int64_t paused_until = 0;  ///< the last pause of SQLite's own
-    bool gave_up = false;           ///< SQLite has tried in vain once: later tries follow each other without a pause
+    bool gave_up = false;           ///< SQLite has tried in vain since the last success: later tries have no pause
     std::string name;
 
     Patience() : sqlite3_vfs(system_vfs()) {
@@ -170,7 +170,12 @@ void Database::wait_for_locks(std::function<bool(double)> go_on) {
 
 Result<void> Database::run(const std::string& sql) {
     if (sqlite3_exec(handle(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return error();
+    worked();
     return {};
+}
+
+void Database::worked() {
+    if (patience_) patience_->gave_up = false;
 }
 
 Result<Statement> Database::prepare(std::string_view sql) {

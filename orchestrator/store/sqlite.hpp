@@ -52,8 +52,12 @@ class Database {
 
     /// Waits for locks of other processes as long as `go_on` returns true, which gets the seconds waited. Pauses
     /// between attempts grow up to a tenth of a second. For a database that was opened to write. Where locks are
-    /// refused that no process holds, SQLite gives up after ten seconds at the first time, and at once later.
+    /// refused that no process holds, SQLite gives up after ten seconds at the first time, and at once later, until
+    /// something is stored again.
     void wait_for_locks(std::function<bool(double waited)> go_on);
+
+    /// Takes in that a statement has succeeded, so that locks work. run() does this itself.
+    void worked();
 
     Result<void> run(const std::string& sql);
     Result<Statement> prepare(std::string_view sql);

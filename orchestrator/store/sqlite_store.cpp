@@ -336,6 +336,7 @@ class SqliteStore final : public Store {
         const Error error = done ? Error{} : database_.error();
         statement.reset();
         if (!done) return error;
+        database_.worked();
         return {};
     }
 
