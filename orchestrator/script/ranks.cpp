@@ -71,7 +71,7 @@ string LabelledLines::feed(string_view bytes) {
             end_line(lines);
             continue;
         }
-        if (returned_) line_.clear();
+        if (returned_ && c != '\r') line_.clear();
         returned_ = c == '\r';
         if (!returned_) line_ += c;
         if (line_.size() >= longest_line) end_line(lines);

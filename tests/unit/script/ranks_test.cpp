@@ -50,6 +50,7 @@ TEST(Ranks, OfAProgressBarTheLastStateIsWritten) {
     LabelledLines lines(3);
     EXPECT_EQ(lines.feed("\r 1/3\r 2/3"), "");
     EXPECT_EQ(lines.feed("\r 3/3\r\nwindows\r\n"), "[rank3]:  3/3\n[rank3]: windows\n");
+    EXPECT_EQ(lines.feed("text\r\r\n"), "[rank3]: text\n");
 }
 
 TEST(Ranks, ALineWithoutAnEndIsCut) {
