@@ -122,6 +122,10 @@ class StudyReader {
         read_stopping(stopping, budget, fixed);
         read_policy(policy);
         study_.resources = read_resources(diagnostics_, resources, fixed.native());
+        if (fixed.known && std::holds_alternative<NoWorker>(fixed.worker) && study_.resources.trial.processes > 1)
+            diagnostics_.error(resources->location,
+                               "'resources.trial.processes' needs 'worker.command', the program that hpo starts in "
+                               "several processes: without a worker (hpo ask-tell) remove it");
         study_.keep = read_keep(diagnostics_, keep, fixed.native());
         if (fixed.known) check_together(diagnostics_, varied, fixed, study_.policy, study_.resources);
         study_.space = varied.space;

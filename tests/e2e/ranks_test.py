@@ -192,6 +192,9 @@ class Ranks(Case):
         self.assertRegex(self.refusal_of(with_trial("processes: 2", "  preload: json\n"), 1), "exclude each other")
         self.assertRegex(self.refusal_of(with_trial("processes: 2", "  environment: {MASTER_PORT: 29500}\n"), 1),
                          "hpo sets MASTER_PORT for each of the processes")
+        asked = "study: n\nobjective: {metric: y, direction: minimize}\nspace: {lr: {type: float, low: 0.01, high: 0.1}}\n"
+        self.assertRegex(self.refusal_of(asked + "resources: {trial: {processes: 2}}\n", 1),
+                         "'resources.trial.processes' needs 'worker.command'")
         native = "study: n\nspace: {lr: {type: float, low: 0.01, high: 0.1}}\nworker: {data: {format: synthetic}}\n"
         self.assertRegex(self.refusal_of(native + "resources: {trial: {processes: 2}}\n", 1),
                          "the native worker trains a trial in one process")
