@@ -21,6 +21,7 @@
 
 #include "hpo/descriptor.hpp"
 #include "hpo/printable.hpp"
+#include "hpo/shortage.hpp"
 #include "orchestrator/execution/child.hpp"
 #include "orchestrator/script/die_of.hpp"
 #include "orchestrator/script/ranks.hpp"
@@ -39,7 +40,7 @@ constexpr std::size_t last_pieces = 64;  ///< that are read of a rank that has e
 
 /// Variables of other launchers, which tell the rank of hpo itself among the tasks of a job.
 constexpr const char* foreign_ranks[] = {
-    "SLURM_PROCID", "SLURM_LOCALID", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
+    "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS",       "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
     "PMIX_RANK",    "PMI_RANK",      "MV2_COMM_WORLD_RANK"};
 
 /// A port that no other process gets while this socket is open, since it is bound. Rank 0 can listen there, as a socket
@@ -118,12 +119,15 @@ class RankLauncher {
             if (rank > 0) order.environment.emplace_back("HPO_REPORTS=");  // rank 0 alone writes there
             const bool first = rank == 0;
             supervisor::Child& child = ranks_[rank].process;
-            child = supervisor::start_child(order, first ? 0 : -1, first ? 1 : -1, first ? 2 : -1);
+            ShortageWait shortage;
+            do child = supervisor::start_child(order, first ? 0 : -1, first ? 1 : -1, first ? 2 : -1);
+            while (child.pid == 0 && shortage.try_again_after(child.error));
             // The ranks before it die with this process.
             if (child.pid == 0) return complain("cannot " + child.failed + ": " + std::strerror(child.error));
             ranks_[rank].death = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
             epoll_event death{.events = EPOLLIN, .data = {.u64 = rank}};
-            if (ranks_[rank].death) ::epoll_ctl(deaths_.get(), EPOLL_CTL_ADD, ranks_[rank].death.get(), &death);
+            if (::epoll_ctl(deaths_.get(), EPOLL_CTL_ADD, ranks_[rank].death.get(), &death) != 0)
+                ranks_[rank].death.reset();
         }
         return true;
     }
@@ -186,7 +190,8 @@ class RankLauncher {
         int count = 0;
         while (deaths_ && (count = ::epoll_wait(deaths_.get(), ended, std::size(ended), 0)) > 0)
             for (int i = 0; i < count; ++i) reap(ranks_[ended[i].data.u64]);
-        for (Rank& rank : ranks_) reap(rank);  // where the system has no pidfds
+        for (Rank& rank : ranks_)
+            if (!rank.death) reap(rank);  // where the system has no pidfds
     }
 
     void reap(Rank& rank) {
@@ -230,9 +235,9 @@ std::vector<string> ranks_command(std::int64_t count, double grace, std::vector<
 }
 
 int run_ranks(int argc, char** argv) {
-    if (argc < 5) return cannot_start_ranks;
-    return RankLauncher(std::strtoul(argv[2], nullptr, 10), milliseconds(std::atoll(argv[3])), {argv + 4, argv + argc})
-        .run();
+    const std::size_t count = argc < 5 ? 0 : std::strtoul(argv[2], nullptr, 10);
+    if (count == 0) return cannot_start_ranks;
+    return RankLauncher(count, milliseconds(std::atoll(argv[3])), {argv + 4, argv + argc}).run();
 }
 
 }  // namespace hpo
