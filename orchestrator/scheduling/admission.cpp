@@ -217,7 +217,8 @@ std::string Admission::too_few(const TrialNeeds& trial, const Demand& demand, co
     const auto fitting = std::count_if(where.begin(), where.end(), [&](int device) {
         return resources.holds({trial.footprint, false}, only(device));
     });
-    std::string text = "needs " + std::to_string(trial.devices) + " devices at once (resources.trial.gpus), " + which +
+    std::string text = "needs " + std::to_string(trial.devices) +
+                       " devices at once (resources.trial: gpus or processes), " + which +
                        std::to_string(where.size()) + (of_hosts.size() > 1 ? " on one host" : "");
     if (where.size() < trial.devices) return text;
     const bool empty = &resources == &empty_;

@@ -297,12 +297,13 @@ TEST(SeveralDevices, AreRefusedWithTheNumbersIfThereAreFewer) {
     const auto too_many = admit(machine, {}, std::vector{on_several(1, GiB, 3)}, {});
     EXPECT_THAT(too_many.launch, IsEmpty());
     ASSERT_EQ(too_many.never.size(), 1u);
-    EXPECT_EQ(too_many.never[0].text, "needs 3 devices at once (resources.trial.gpus), this study may use 2");
+    EXPECT_EQ(too_many.never[0].text,
+              "needs 3 devices at once (resources.trial: gpus or processes), this study may use 2");
     const auto too_large = admit(machine, {}, std::vector{on_several(1, 4 * GiB, 2)}, {});
     ASSERT_EQ(too_large.never.size(), 1u);
-    EXPECT_EQ(
-        too_large.never[0].text,
-        "needs 2 devices at once (resources.trial.gpus), this study may use 2, with 4.000 GiB of memory for it: 1");
+    EXPECT_EQ(too_large.never[0].text,
+              "needs 2 devices at once (resources.trial: gpus or processes), this study may use 2, with 4.000 GiB of "
+              "memory for it: 1");
     Machine lost = machine;
     lost.accelerators[0].usable = false;
     const auto waits = admit(lost, {}, std::vector{on_several(1, GiB, 2)}, {});
@@ -405,7 +406,8 @@ TEST(Hosts, ATrialOnSeveralDevicesHasThemOnOneHost) {
     EXPECT_EQ(devices_of(admission.launch[1]), std::pair(1, std::vector{0}));
     const auto never = admit(machine, {}, std::vector{on_several(1, GiB, 3)}, {}).never;
     ASSERT_EQ(never.size(), 1u);
-    EXPECT_EQ(never[0].text, "needs 3 devices at once (resources.trial.gpus), this study may use 2 on one host");
+    EXPECT_EQ(never[0].text,
+              "needs 3 devices at once (resources.trial: gpus or processes), this study may use 2 on one host");
 }
 
 TEST(SeveralDevices, AnEstimatedTrialHasAllItsDevicesAlone) {
