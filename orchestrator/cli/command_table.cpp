@@ -131,7 +131,8 @@ constexpr std::array table{
             commands::devices},
     Command{"doctor", "Check this installation: missing parts, consequences and cures",
             "hpo doctor                      exit status 0 if hpo can train here; nothing is changed\n"
-            "hpo doctor --json               for programs",
+            "hpo doctor --json               for programs\n"
+            "hpo doctor --self-test          kill, interrupt and resume small studies: exit status 0 if nothing is lost",
             commands::doctor},
     Command{"bench", "Measure the speed of this machine's CPU and GPUs",
             "hpo bench devices               products in every size and precision, memory, launches, copies\n"

@@ -150,4 +150,6 @@ Installation examine() {
     return here;
 }
 
+std::filesystem::path existing_runs_folder() { return existing_part(fs::absolute(runs_folder()).lexically_normal()); }
+
 }  // namespace hpo

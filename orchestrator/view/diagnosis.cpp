@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "hpo/text.hpp"
+
 namespace hpo::view {
 
 namespace {
@@ -29,15 +31,21 @@ std::string list_of_devices(const std::vector<std::string>& devices) {
     return text;
 }
 
+constexpr int state_width = 9;
+
+/// Draws a line that is not cut, since its end says what cures.
+std::string draw_whole(const Line& line, const Screen& screen) {
+    Screen wide = screen;
+    wide.width = 0;
+    return line.render(wide) + '\n';
+}
+
 }  // namespace
 
 std::string draw_diagnosis(const Diagnosis& diagnosis, const Screen& screen) {
-    constexpr int state_width = 9, text_column = 26;
+    constexpr int text_column = 26;
     std::string text;
-    // Long lines are not cut, since they end with the cure.
-    Screen wide = screen;
-    wide.width = 0;
-    const auto draw = [&](const Line& line) { text += line.render(wide) + '\n'; };
+    const auto draw = [&](const Line& line) { text += draw_whole(line, screen); };
     for (const Finding& finding : diagnosis.findings) {
         draw(Line()
                  .add(to_text(finding.health), style_of_health(finding.health))
@@ -53,6 +61,24 @@ std::string draw_diagnosis(const Diagnosis& diagnosis, const Screen& screen) {
                         : "hpo cannot train here: see the problems above.",
                     can ? Style::good : Style::bad));
     return text;
+}
+
+std::string draw_promise(const Promise& promise, const Screen& screen) {
+    const Line first = Line()
+                           .add(promise.kept ? "kept" : "broken", promise.kept ? Style::good : Style::bad)
+                           .to(state_width)
+                           .add(promise.text);
+    const std::string seen = promise.seen + " (" + duration_text(promise.took.count()) + ")";
+    return draw_whole(first, screen) +
+           draw_whole(Line().to(state_width).add(seen, promise.kept ? Style::dim : Style::plain), screen);
+}
+
+std::string draw_self_test_end(const SelfTestResult& result, const Screen& screen) {
+    if (result.kept())
+        return draw_whole(Line().add("hpo keeps its promises here (docs/guarantees.md).", Style::good), screen);
+    return draw_whole(
+        Line().add("hpo does not keep all of its promises here: see " + result.folder.string() + '.', Style::bad),
+        screen);
 }
 
 }  // namespace hpo::view

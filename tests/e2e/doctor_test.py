@@ -1,11 +1,14 @@
 """hpo doctor: its findings without a GPU, with the simulated CUDA driver, and with something missing."""
 import json
 import os
+import pathlib
 import re
+import signal
 import subprocess
+import tempfile
 import unittest
 
-from harness import BUILD, SOURCE, Case
+from harness import BUILD, DEADLINE, SOURCE, Case, wait_for
 
 FAKES = BUILD / "tests/support/fake_cuda"
 
@@ -115,6 +118,39 @@ class Doctor(Case):
         data = self.findings()["data"]
         self.assertEqual((data["state"], data["cure"]), ("missing", "apt install dataset-nowhere"))
         self.assertIn("studies/cnn.yaml: data.path: no folder nowhere", data["text"])
+
+    def test_the_self_test_keeps_each_promise_and_leaves_nothing(self):
+        seen = {promise["text"]: promise for promise in json.loads(self.hpo("doctor", "--self-test", "--json", environment=self.environment))["promises"]}
+        self.assertEqual(len(seen), 7)
+        self.assertEqual([promise for promise in seen.values() if not promise["kept"]], [])
+        self.assertIn("also those that had detached themselves", seen["killed (SIGKILL), hpo leaves no process behind"]["seen"])
+        self.assertEqual(list(self.folder.glob(".hpo-self-test-*")), [])
+
+    def test_a_broken_promise_is_told_and_its_folder_is_kept(self):
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+            whole = json.loads(self.hpo("doctor", "--self-test", "--json", status=1, environment=self.environment | {"HPO_RUNS": memory}))
+            self.assertEqual([promise["text"] for promise in whole["promises"] if not promise["kept"]], ["studies lie on a disk, not in memory"])
+            self.assertTrue((pathlib.Path(whole["folder"]) / "killed-1.out").is_file())
+            self.assertEqual(str(pathlib.Path(whole["folder"]).parent), memory)
+        page = (SOURCE / "docs/json.md").read_text().split("- `hpo doctor --self-test --json`:")[1].split("\n- ")[0]
+        self.assertEqual(set(whole) | set(whole["promises"][0]), set(re.findall(r"`(\w+)`", page)))
+
+    def test_an_interrupted_self_test_leaves_no_process_and_no_folder(self):
+        test = self.start("doctor", "--self-test", environment=self.environment)
+        wait_for(lambda: list(self.folder.glob(".hpo-self-test-*/pids")))
+        test.send_signal(signal.SIGINT)
+        self.assertEqual(test.wait(DEADLINE), 130)
+        self.assertEqual(list(self.folder.glob(".hpo-self-test-*")), [])
+        folder = str(self.folder).encode()
+        below = [pid for pid in pathlib.Path("/proc").glob("[0-9]*") if self.works_below(pid, folder)]
+        self.assertEqual(below, [])
+
+    @staticmethod
+    def works_below(pid, folder):
+        try:
+            return os.readlink(pid / "cwd").encode().startswith(folder)
+        except OSError:
+            return False
 
     def test_help_has_examples(self):
         self.assertIn("hpo doctor --json", self.hpo("doctor", "--help"))

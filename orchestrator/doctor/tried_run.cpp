@@ -1,0 +1,153 @@
+#include "orchestrator/doctor/tried_run.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string_view>
+
+#include "hpo/result.hpp"
+#include "orchestrator/execution/processes.hpp"
+
+namespace hpo {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr long pause_nanoseconds = 5'000'000;
+
+std::string content_of(const fs::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// Returns true for a process that has ended and that its parent has not waited for.
+bool is_zombie(pid_t pid) {
+    const std::string stat = content_of("/proc/" + std::to_string(pid) + "/stat");
+    const auto name_end = stat.rfind(')');
+    return name_end == std::string::npos || stat.compare(name_end, 3, ") Z") == 0;
+}
+
+}  // namespace
+
+BlockedSignals::BlockedSignals() {
+    ::sigemptyset(&signals_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&signals_, signal);
+    ::sigprocmask(SIG_BLOCK, &signals_, &before_);
+}
+
+BlockedSignals::~BlockedSignals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+
+void BlockedSignals::pause() const {
+    const timespec time{0, pause_nanoseconds};
+    if (const int signal = ::sigtimedwait(&signals_, nullptr, &time); signal > 0) throw SelfTestInterrupted{signal};
+}
+
+std::optional<Seconds> BlockedSignals::wait_until(const std::function<bool()>& holds, Seconds limit) const {
+    const SteadyClock clock;
+    const Seconds begin = clock.now();
+    while (true) {
+        const bool done = holds();
+        const Seconds took = clock.now() - begin;
+        if (done) return took;
+        if (took > limit) return std::nullopt;
+        pause();
+    }
+}
+
+std::vector<pid_t> processes_with(const std::string& token) {
+    std::vector<pid_t> found;
+    for (const pid_t pid : all_processes()) {
+        const std::string folder = "/proc/" + std::to_string(pid);
+        const bool holds = content_of(folder + "/cmdline").find(token) != std::string::npos ||
+                           content_of(folder + "/environ").find(token) != std::string::npos;
+        if (holds && pid != ::getpid() && !is_zombie(pid)) found.push_back(pid);
+    }
+    return found;
+}
+
+TriedRun::TriedRun(const fs::path& folder, const std::string& name, const std::string& token,
+                   const std::vector<std::string>& arguments)
+    : out_(folder / (name + ".out")), error_(folder / (name + ".err")) {
+    std::vector<std::string> words{"hpo"}, variables{self_test_variable + ("=" + token), "HPO_RUNS=runs"};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    for (char** variable = environ; *variable != nullptr; ++variable)
+        if (!std::string_view(*variable).starts_with("HPO_RUNS=")) variables.emplace_back(*variable);
+    const auto pointers = [](std::vector<std::string>& texts) {
+        std::vector<char*> all;
+        for (std::string& text : texts) all.push_back(text.data());
+        all.push_back(nullptr);
+        return all;
+    };
+    sigset_t none, usual;
+    ::sigemptyset(&none);
+    ::sigemptyset(&usual);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&usual, signal);
+    posix_spawnattr_t attributes;
+    ::posix_spawnattr_init(&attributes);
+    ::posix_spawnattr_setsigmask(&attributes, &none);
+    ::posix_spawnattr_setsigdefault(&attributes, &usual);
+    ::posix_spawnattr_setpgroup(&attributes, 0);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    const auto open_as = [&](int descriptor, const fs::path& file) {
+        ::posix_spawn_file_actions_addopen(&actions, descriptor, file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    };
+    ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    open_as(STDOUT_FILENO, out_);
+    open_as(STDERR_FILENO, error_);
+    ::posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+    const int failed = ::posix_spawn(&pid_, "/proc/self/exe", &actions, &attributes, pointers(words).data(),
+                                     pointers(variables).data());
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::posix_spawnattr_destroy(&attributes);
+    if (failed != 0) throw Fatal("hpo cannot start itself: " + std::string(std::strerror(failed)));
+}
+
+TriedRun::~TriedRun() {
+    if (status()) return;
+    send(SIGKILL);
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+}
+
+void TriedRun::send(int signal) const { ::kill(pid_, signal); }
+
+std::optional<int> TriedRun::status() {
+    int ended = 0;
+    if (!status_ && ::waitpid(pid_, &ended, WNOHANG) == pid_)
+        status_ = WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended);
+    return status_;
+}
+
+std::string TriedRun::output() const { return content_of(out_); }
+
+std::string TriedRun::last_error() const {
+    std::istringstream text(content_of(error_));
+    std::string last;
+    for (std::string line; std::getline(text, line);)
+        if (!line.empty()) last = line;
+    return last;
+}
+
+std::vector<nlohmann::json> TriedRun::events() const {
+    std::vector<nlohmann::json> all;
+    const std::string text = output();
+    for (std::size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+        if (auto event = nlohmann::json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                                               text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+            !event.is_discarded())
+            all.push_back(std::move(event));
+    return all;
+}
+
+}  // namespace hpo
