@@ -1,5 +1,7 @@
 // Reads metrics from a script's output by regular expressions.
+#include <algorithm>
 #include <boost/regex.hpp>
+#include <map>
 
 #include "orchestrator/script/syntax/metrics.hpp"
 #include "orchestrator/script/syntax/numbers.hpp"
@@ -127,7 +129,7 @@ class PatternReader final : public LineReader {
 
     void read(string_view line, Reading& reading) override {
         if (line.size() > max_pattern_line) return;
-        for (const Pattern& pattern : patterns_) {
+        for (Pattern& pattern : patterns_) {
             try {
                 read(pattern, line, reading);
             } catch (const std::runtime_error&) {
@@ -142,12 +144,14 @@ class PatternReader final : public LineReader {
     struct Pattern {
         boost::regex expression;
         std::vector<string> names;
-        string cure;         ///< the pattern with {number} in its groups
-        boost::regex cured;  ///< the expression of `cure`; empty if it equals the pattern
+        string cure;                       ///< the pattern with {number} in its groups
+        boost::regex cured;                ///< the expression of `cure`; empty if it equals the pattern
+        std::map<string, string> units{};  ///< behind the first number of each name
     };
+    using Match = boost::match_results<string_view::const_iterator>;
     using Iterator = boost::regex_iterator<string_view::const_iterator>;
 
-    void read(const Pattern& pattern, string_view line, Reading& reading) {
+    void read(Pattern& pattern, string_view line, Reading& reading) {
         const Iterator none;
         Iterator found(line.begin(), line.end(), pattern.expression);
         if (found == none && !warned_ && !pattern.cured.empty()) {
@@ -171,17 +175,41 @@ class PatternReader final : public LineReader {
                          line);
                 else if (number && number_at_begin(trim(text))->second != trim(text).size())
                     warn(pattern, name, "reads '" + text + "', which is not a number", line);
+                else if (const string rest = rest_of_number(pattern, match, name, line); !rest.empty())
+                    warn(pattern, name, "reads '" + text + "' of '" + text + rest + "'", line);
                 else
                     set_text(reading, name, text);
             }
         }
     }
 
+    /// Returns what belongs to the number behind a match that ends with it: further digits, as in "1,020.25" and
+    /// "1:02:03", a power of ten, or a unit other than the first one of this name, as in "950ms" and "1.2s". Returns an
+    /// empty text if the number is whole.
+    static string rest_of_number(Pattern& pattern, const Match& match, const string& name, string_view line) {
+        if (match[0].second != match[name].second) return {};  // the pattern says what follows
+        const string_view rest = line.substr(static_cast<std::size_t>(match[name].second - line.begin()));
+        const std::size_t separator = std::max<std::size_t>(
+            group_separator(rest), rest.starts_with(',') || rest.starts_with('.') || rest.starts_with(':'));
+        const auto digit_at = [&](std::size_t at) { return at < rest.size() && is_digit(rest[at]); };
+        const bool blank_group = rest.starts_with(' ') && digit_at(1) && digit_at(2) && digit_at(3) && !digit_at(4);
+        if ((separator > 0 && digit_at(separator)) || blank_group || is_power_of_ten(rest) || exponent_of_fortran(rest))
+            return string(rest.substr(0, rest.find_first_of(" \t|;)]}", blank_group ? 1 : 0)));
+        std::size_t end = 0;
+        while (end < rest.size() && (is_letter(rest[end]) || rest[end] == '%' || rest[end] == '/')) ++end;
+        const string unit(rest.substr(0, end));
+        if (unit == "e" || unit == "E" || (end > 0 && digit_at(end))) return string(rest.substr(0, end + 1));
+        const auto [first, fresh] = pattern.units.try_emplace(name, unit);
+        if (fresh || first->second == unit) return {};
+        return unit.empty() ? " (without '" + first->second + "', its first unit)" : unit;
+    }
+
     void warn(const Pattern& pattern, const string& name, const string& problem, string_view line) {
         if (std::exchange(warned_, true)) return;
-        warning_ = "the pattern of '" + name + "' " + problem +
-                   ", which is not used; write {number} for the number: \"" + pattern.cure +
-                   "\". The line: " + string(line.substr(0, max_quoted_bytes));
+        const string advice = pattern.cured.empty() ? "print complete numbers, without groups of digits and in one unit"
+                                                    : "write {number} for the number: \"" + pattern.cure + "\"";
+        warning_ = "the pattern of '" + name + "' " + problem + ", which is not used; " + advice +
+                   ". The line: " + string(line.substr(0, max_quoted_bytes));
     }
 
     std::vector<Pattern> patterns_;

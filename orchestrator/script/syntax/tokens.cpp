@@ -107,6 +107,7 @@ class Tokenizer {
         string with_point;
         auto number = leading_number(rest_);
         std::size_t size = number ? number->second : 0;
+        if (number && tokens_are_value() && goes_on_in_groups(size)) return {};
         if (!number && !is_name) {
             const std::size_t comma_end = decimal_comma();
             if (comma_end == 0) return {};
@@ -128,6 +129,25 @@ class Tokenizer {
             rest_.remove_prefix(1);
         }
         return token;
+    }
+
+    /// Returns true behind the separator of a name, where a value stands.
+    [[nodiscard]] bool tokens_are_value() const {
+        return !tokens_.empty() && (tokens_.back().kind == Kind::equals || tokens_.back().kind == Kind::colon);
+    }
+
+    /// Returns true if groups of three digits follow the number after blanks, as in "1 234.5": one number or several.
+    bool goes_on_in_groups(std::size_t size) {
+        const string_view first = rest_.substr(0, size);
+        if (first.size() > 3 || first[0] == '0' || !std::all_of(first.begin(), first.end(), is_digit)) return false;
+        std::size_t end = size;
+        const auto digit_at = [&](std::size_t at) { return at < rest_.size() && is_digit(rest_[at]); };
+        while (end < rest_.size() && rest_[end] == ' ' && digit_at(end + 1) && digit_at(end + 2) && digit_at(end + 3) &&
+               !digit_at(end + 4))
+            end += 4;
+        if (end == size) return false;
+        if (ambiguous_.empty()) ambiguous_ = rest_.substr(0, end);
+        return true;
     }
 
     /// Returns the length of a number with a decimal comma, or 0 if it begins with none. With three digits after the
@@ -176,7 +196,8 @@ class Tokenizer {
                 const auto close = rest_.find(')', size);
                 const std::size_t length = close == string_view::npos ? 0 : close - size - 1;
                 const string_view inner = rest_.substr(size + 1, length);
-                const bool name = length > 0 && length <= 12 && is_word_begin(inner[0]) &&
+                const auto number = leading_number(inner);  // nan of "tensor(nan)" is no part of a name
+                const bool name = length > 0 && length <= 12 && is_word_begin(inner[0]) && !number &&
                                   std::all_of(inner.begin(), inner.end(), is_word_byte);
                 if (name && phase_of(inner) == Phase::none) {
                     size = close;
