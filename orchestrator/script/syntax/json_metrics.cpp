@@ -51,7 +51,13 @@ class ObjectParser {
         skip_blanks();
         if (peek() == '{') return object(path, depth);
         std::optional<double> number;
+        const std::size_t begin = at_;
         if (!value(number, depth)) return false;
+        if (!number && path == key && is_split_key(key)) {
+            const string_view text = trim(text_.substr(begin, at_ - begin));
+            const string_view word = text.starts_with('\'') && text.size() > 1 ? text.substr(1, text.size() - 2) : text;
+            if (phase_of(word) != Phase::none) reading_.split = string(word);
+        }
         if (!number) return true;
         if (is_epoch(path)) reading_.epoch = number;
         reading_.add(path, *number, key);
@@ -169,6 +175,7 @@ std::size_t add_json(string_view text, Reading& reading) {
     const std::size_t size = ObjectParser(text, found).run();
     if (size == 0) return 0;
     if (found.epoch) reading.epoch = found.epoch;
+    reading.split = found.split;
     for (const NamedNumber& metric : found.metrics) reading.add(metric.name, metric.number, metric.bare);
     return size;
 }

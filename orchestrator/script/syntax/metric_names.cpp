@@ -80,6 +80,25 @@ Phase phase_in(std::string_view name) {
     return Phase::none;
 }
 
+bool is_split_key(std::string_view word) {
+    static constexpr std::array<std::string_view, 9> words{"phase", "split", "mode",      "stage",  "subset",
+                                                           "set",   "part",  "partition", "dataset"};
+    return is_one_of(word, words);
+}
+
+bool is_rank_key(std::string_view word) {
+    static constexpr std::array<std::string_view, 4> words{"rank", "local_rank", "global_rank", "process_index"};
+    return std::find(words.begin(), words.end(), word) != words.end();  // "Rank 1 accuracy" is a metric of retrieval
+}
+
+std::string rank_label(std::int64_t rank) { return "rank" + std::to_string(rank) + '_'; }
+
+bool has_rank_label(std::string_view name) {
+    if (!name.starts_with("rank")) return false;
+    const auto end = name.find_first_not_of("0123456789", 4);
+    return end != std::string_view::npos && end > 4 && name[end] == '_';
+}
+
 bool is_epoch(std::string_view word) {
     static constexpr std::array<std::string_view, 3> words{"epoch", "epochs", "ep"};
     return is_one_of(word, words);

@@ -1,6 +1,7 @@
 // Names of metrics: which are valid, which words name the data of the measurement, and which names mean the same.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,15 @@ enum class Phase { none, validation, evaluation, test, other, training };
 Phase phase_of(std::string_view word);
 /// Returns the first phase that one of the words of a name names, as in "loss/val".
 Phase phase_in(std::string_view name);
+
+/// Returns true for keys whose value says which data a record is of: phase, split, mode and their kin.
+bool is_split_key(std::string_view word);
+/// Returns true for the keys of a process of a distributed run: rank, local_rank, global_rank.
+bool is_rank_key(std::string_view word);
+/// Returns the label of a process of a distributed run: rank1_.
+std::string rank_label(std::int64_t rank);
+/// Returns true if the name begins with such a label.
+bool has_rank_label(std::string_view name);
 
 /// Returns true for counts of progress: epoch, step, iteration, batch and their kin.
 bool is_counter(std::string_view word);

@@ -25,6 +25,8 @@ struct NamedNumber {
     std::string name;  ///< in full, with the label of its line: val_Acc in "val Loss: 0.6 Acc: 0.7"
     std::string bare;  ///< without that label: Acc
     double number = 0;
+    std::string unit{};           ///< the word or the sign behind the number: ms, %
+    const char* doubt = nullptr;  ///< why another number of the line may be meant; nullptr if none may
 };
 
 /// The content of one line.
@@ -33,11 +35,16 @@ struct Reading {
     std::optional<double> epoch;       ///< the epoch that the line names, as in "Epoch 3/10"
     /// The first pair such as 3/10, which in a progress bar is the work done and the total.
     std::optional<std::pair<std::int64_t, std::int64_t>> progress;
-    std::string beyond;  ///< the first name that was left out, since max_line_metrics are there
+    /// The word of a field such as phase or split that says which data all numbers of a record are of: "val".
+    std::string split;
+    bool running = false;  ///< true for averages so far, beside values of a batch
+    std::string text;      ///< the line
+    std::string beyond;    ///< the first name that was left out, since max_line_metrics are there
 
     /// Returns the metric of this full name, or nullptr.
     [[nodiscard]] NamedNumber* find(std::string_view name);
     /// Sets a metric unless its name is there already or is invalid, or max_line_metrics are there.
+    /// A name that is there with another number is doubtful.
     void add(std::string_view name, double number, std::string_view bare = {});
     /// Like add(), but replaces an earlier number.
     void set(std::string_view name, double number);

@@ -1,4 +1,8 @@
 // Reads metrics from lines of output in the forms that scripts commonly print.
+#include <cmath>
+#include <cstdint>
+#include <optional>
+
 #include "orchestrator/script/syntax/json_metrics.hpp"
 #include "orchestrator/script/syntax/metrics.hpp"
 #include "orchestrator/script/syntax/numbers.hpp"
@@ -17,9 +21,12 @@ class OutputReader final : public LineReader {
     void read(string_view line, Reading& reading) override {
         const string text = plain_text(line);
         const auto prefix = rank_prefix(text);
-        if (!prefix) return read_text(text, line, reading);
-        read_text(text.substr(prefix->size), line, reading);
-        if (prefix->rank > 0) label_all(reading, "rank" + std::to_string(prefix->rank) + "_");
+        read_text(prefix ? text.substr(prefix->size) : text, line, reading);
+        if (prefix && reading.metrics.empty()) return read_text(text, line, reading);
+        if (prefix)
+            label_all(reading, prefix->rank);
+        else if (const auto rank = rank_in(reading))
+            label_all(reading, *rank);
     }
 
     string warning() override { return std::exchange(warning_, {}); }
@@ -29,6 +36,7 @@ class OutputReader final : public LineReader {
         const std::size_t indent = std::min(text.find_first_not_of(" \t"), text.size());
         if (indent == text.size() || quoted_.takes(text)) return;
         if (!holds(indent, text)) heading_.clear();
+        if (heading_.empty()) note_counter(indent, text);
         if (read_objects(text, reading)) return;
         if (tables_.read(text, reading)) return;
         const PlainLine found = read_plain_line(text, heading_, reading);
@@ -40,11 +48,24 @@ class OutputReader final : public LineReader {
         if (!found.ambiguous.empty() && !warned_) warn(line, found.ambiguous);
     }
 
+    /// Returns the rank that the line itself gives beside other numbers, as in "rank=1 loss=0.5".
+    static std::optional<std::int64_t> rank_in(const Reading& reading) {
+        constexpr double most = 1e6;
+        if (reading.metrics.size() < 2) return {};
+        for (const NamedNumber& metric : reading.metrics)
+            if (is_rank_key(metric.name) && metric.number >= 0 && metric.number < most &&
+                metric.number == std::floor(metric.number))
+                return static_cast<std::int64_t>(metric.number);
+        return {};
+    }
+
     /// Labels the values of a process of a distributed run, each of which reports its own. Values of the first process
-    /// have no label.
-    static void label_all(Reading& reading, const string& label) {
+    /// have no label. Counters, times and rates of the others are left out.
+    static void label_all(Reading& reading, std::int64_t rank) {
+        if (rank == 0) return;
         for (const NamedNumber& metric : std::exchange(reading.metrics, {}))
-            reading.add(is_general(metric.name) ? metric.name : label + metric.name, metric.number, metric.bare);
+            if (!is_general(metric.name) && !is_rank_key(metric.name))
+                reading.add(rank_label(rank) + metric.name, metric.number, metric.bare);
     }
 
     /// Returns true if the line still belongs to the last heading: deeper indented below one with a colon, until the
@@ -53,7 +74,20 @@ class OutputReader final : public LineReader {
         if (heading_.empty()) return true;
         if (heading_has_colon_ && indent <= heading_indent_) return false;
         const auto begins_with_epoch = [&](string_view word) { return text.compare(indent, word.size(), word) == 0; };
-        return !begins_with_epoch("Epoch") && !begins_with_epoch("epoch") && !begins_with_epoch("EPOCH");
+        if (begins_with_epoch("Epoch") || begins_with_epoch("epoch") || begins_with_epoch("EPOCH")) return false;
+        return counter_.empty() || first_word(text, indent) != counter_;
+    }
+
+    static string_view first_word(const string& text, std::size_t indent) {
+        std::size_t end = indent;
+        while (end < text.size() && is_letter(text[end])) ++end;
+        return string_view(text).substr(indent, end - indent);
+    }
+
+    /// Remembers the counter with which lines begin outside of headings, as in "iter 100 loss 0.5": the next such line
+    /// ends a heading.
+    void note_counter(std::size_t indent, const string& text) {
+        if (const string_view word = first_word(text, indent); is_counter(word)) counter_ = string(word);
     }
 
     /// Reads each object in the line, and the text between them. Returns false if there is none.
@@ -71,10 +105,11 @@ class OutputReader final : public LineReader {
             }
             const PlainLine before = read_plain_line(rest.substr(0, open), heading_, reading);
             if (object.epoch) reading.epoch = object.epoch;
+            const string& label = object.split.empty() ? before.label : object.split;
             for (const NamedNumber& metric : object.metrics) {
                 const bool labelled =
-                    !before.label.empty() && !is_general(metric.name) && phase_in(metric.name) == Phase::none;
-                reading.add(labelled ? before.label + "_" + metric.name : metric.name, metric.number, metric.bare);
+                    !label.empty() && !is_general(metric.name) && phase_in(metric.name) == Phase::none;
+                reading.add(labelled ? label + "_" + metric.name : metric.name, metric.number, metric.bare);
             }
             rest.remove_prefix(open + size);
             open = rest.find('{');
@@ -86,10 +121,11 @@ class OutputReader final : public LineReader {
 
     void warn(string_view line, string_view number) {
         warned_ = true;
-        warning_ =
-            "'" + string(number) +
-            "' is not read, since its comma may be decimal or of thousands: print a point, as in 0.25. The line: " +
-            string(line.substr(0, max_quoted_bytes));
+        warning_ = "'" + string(number) + "' is not read, since " +
+                   (number.find(',') != string_view::npos ? "its comma may be decimal or of thousands"
+                                                          : "it may be one number or several") +
+                   ": print a point, as in 0.25, and no groups of digits. The line: " +
+                   string(line.substr(0, max_quoted_bytes));
     }
 
     QuotedCode quoted_;
@@ -97,6 +133,7 @@ class OutputReader final : public LineReader {
     string heading_;  ///< the label that a line of its own gives to those that follow
     std::size_t heading_indent_ = 0;
     bool heading_has_colon_ = false;
+    string counter_;  ///< the word with which lines outside of headings have begun
     string warning_;
     bool warned_ = false;
 };

@@ -29,6 +29,8 @@ struct Pair {
     Words words;
     string qualifier;
     double number = 0;
+    string_view unit{};
+    bool one_of_several = false;  ///< true if further numbers follow it
 };
 
 class LineParser {
@@ -123,7 +125,7 @@ class LineParser {
             words_.resize(words_.size() - 2);
             return;
         }
-        on_bare_value(token.number);
+        on_bare_value(average_at(at_).value_or(token.number));
         if (token.sentence_end) end_part();
     }
 
@@ -134,7 +136,7 @@ class LineParser {
         if (name.empty() || name.size() > max_pair_words || is_preposition(name.back()))
             prose_ = true;
         else
-            pairs_.push_back({words_, std::exchange(qualifier_, {}), number});
+            pairs_.push_back({words_, std::exchange(qualifier_, {}), number, unit_at(at_)});
         words_.clear();
         skip_unit();
     }
@@ -164,6 +166,7 @@ class LineParser {
         const bool adjacent = is(next, Kind::number) && tokens_[next].gap == 0 && separator.kind == Kind::colon;
         const string_view digits = tokens_[next].text;
         at_ = value->end;
+        const double number = average_at(at_).value_or(value->number);
         const bool name_is_metric = !adjacent || digits.find_first_not_of("+-0123456789") != string_view::npos ||
                                     has_metric_word(words_.back());
         const bool changes = is(at_, Kind::arrow) && is(at_ + 1, Kind::number);
@@ -176,8 +179,8 @@ class LineParser {
         if (counts && digits.find_first_not_of("0123456789") == string_view::npos)
             set_label(words_);
         else if (name_is_metric) {
-            note_epoch(value->number);
-            emit({words_, std::exchange(qualifier_, {}), value->number});
+            note_epoch(number);
+            emit({words_, std::exchange(qualifier_, {}), number, unit_at(at_), goes_on_at(at_)});
         }
         words_.clear();
         skip_unit();
@@ -185,6 +188,14 @@ class LineParser {
 
     /// Handles words before a separator that no number follows.
     void without_value(const Token& separator) {
+        // "phase=val", "Split: train"
+        if (is_split_key(words_.back()) && is(at_, Kind::word) && phase_of(tokens_[at_].text) != Phase::none) {
+            set_label({tokens_[at_].text});
+            words_.clear();
+            qualifier_.clear();
+            ++at_;
+            return;
+        }
         if (separator.kind == Kind::colon) {
             if (is_epoch(words_.back()) && (is(at_, Kind::open, "[") || is(at_, Kind::junk)))
                 return;  // "Epoch: [3/10]"
@@ -297,10 +308,45 @@ class LineParser {
         return Value{inner->number, end};
     }
 
+    /// Reads the average behind the value of a batch, and moves behind it: "0.8 (0.9)" on a line with its progress, as
+    /// PyTorch's ImageNet example and timm print it, or "0.8 (avg: 0.9)". Returns nothing if there is none.
+    std::optional<double> average_at(std::size_t at) {
+        static constexpr std::array<string_view, 5> names{"avg", "average", "mean", "avg.", "ave"};
+        if (!is(at, Kind::open, "(")) return {};
+        std::size_t number = at + 1;
+        const bool named = is(number, Kind::word) &&
+                           std::find(names.begin(), names.end(), lower_case(tokens_[number].text)) != names.end();
+        if (named) number += is_separator(number + 1) ? 2 : 1;
+        if (!named && !reading_.progress) return {};
+        if (!is(number, Kind::number) || tokens_[number].percent || !is(number + 1, Kind::close, ")")) return {};
+        if (const char sign = tokens_[number].text.front(); sign == '+') return {};  // a change
+        at_ = number + 2;
+        if (reading_.progress) reading_.running = true;
+        return tokens_[number].number;
+    }
+
     /// Returns true if the number is the percentage before a progress bar.
     [[nodiscard]] bool is_bar_after(std::size_t number) const {
         return tokens_[number].kind == Kind::number && tokens_[number].percent && is(number + 1, Kind::bar) &&
                (is(number + 2, Kind::bar) || is(number + 2, Kind::rule));
+    }
+
+    /// Returns the unit of the number that ends before this token: a word, or the sign of a percentage.
+    [[nodiscard]] string_view unit_at(std::size_t at) const {
+        if (at > 0 && tokens_[at - 1].kind == Kind::number && tokens_[at - 1].percent) return "%";
+        const bool unit =
+            is(at, Kind::word) && is_unit(tokens_[at].text) && !is_separator(at + 1) && !is(at + 1, Kind::number);
+        return unit ? tokens_[at].text : string_view{};
+    }
+
+    /// Returns true if a further number or a sum follows: "0.99 0.91", "0.1 + 0.2".
+    [[nodiscard]] bool goes_on_at(std::size_t at) const {
+        if (is(at, Kind::rule, "+") && is(at + 1, Kind::number)) return true;
+        const auto is_unit_at = [&](std::size_t i) { return is(i, Kind::word) && is_unit(tokens_[i].text); };
+        if (is_unit_at(at) && is(at + 1, Kind::number) && is_unit_at(at + 2)) return true;  // "1 h 2 min"
+        if (is(at, Kind::comma) && is(at + 1, Kind::number))  // "precision, recall: 0.5, 0.6"
+            return at + 2 == tokens_.size() || is(at + 2, Kind::comma);
+        return is(at, Kind::number) && unit_at(at + 1).empty() && !is(at + 1, Kind::word) && !is(at + 1, Kind::junk);
     }
 
     void skip_unit() {
@@ -382,7 +428,15 @@ class LineParser {
         const string& label = !owner.empty() ? owner : !pair.qualifier.empty() ? pair.qualifier : label_;
         const bool labelled =
             !label.empty() && !is_general(name) && (&label != &label_ || phase_in(name) == Phase::none);
-        reading_.add(labelled ? label + "_" + name : name, pair.number, name);
+        const string full = labelled ? label + "_" + name : name;
+        NamedNumber* const before = reading_.find(name_of(full));
+        reading_.add(full, pair.number, name);
+        if (before != nullptr) {
+            if (before->number != pair.number) before->doubt = "is there several times, and the first one counts";
+        } else if (NamedNumber* const added = reading_.find(name_of(full))) {
+            added->unit = pair.unit;
+            if (pair.one_of_several) added->doubt = "has several numbers, and the first one counts";
+        }
     }
 
     std::vector<Token> tokens_;

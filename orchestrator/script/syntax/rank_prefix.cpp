@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <system_error>
 
 namespace hpo::script {
@@ -26,15 +27,20 @@ std::optional<std::int64_t> take_number(std::string_view& rest) {
 }  // namespace
 
 std::optional<RankPrefix> rank_prefix(std::string_view line) {
+    constexpr std::string_view names[] = {"rank", "Rank", "RANK", "default", "GPU", "gpu", "cuda"};
     std::string_view rest = line;
     rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
-    if (!take(rest, "[")) return {};
-    const bool named = take(rest, "rank") || take(rest, "Rank") || take(rest, "RANK") || take(rest, "default");
-    if (named && !rest.empty() && std::string_view(" :=").find(rest.front()) != std::string_view::npos)
-        rest.remove_prefix(1);
+    const bool bracket = take(rest, "[");
+    const bool named = std::any_of(std::begin(names), std::end(names), [&](auto name) { return take(rest, name); });
+    if (named) rest.remove_prefix(std::min(rest.find_first_not_of(" :="), rest.size()));
     auto rank = take_number(rest);
-    if (rank && !named && take(rest, ",")) rank = take_number(rest);  // the job, then the rank
-    if (!rank || !take(rest, "]")) return {};
+    if (rank && bracket && !named && take(rest, ",")) rank = take_number(rest);  // the job, then the rank
+    if (!rank) return {};
+    if (!bracket) {  // "Rank 1: loss 0.5"; "Rank 1 accuracy" is a metric of retrieval
+        if (!named || !take(rest, ":")) return {};
+        return RankPrefix{*rank, line.size() - rest.size()};
+    }
+    if (!take(rest, "]")) return {};
     const bool tagged =
         take(rest, "<stdout>:") || take(rest, "<stderr>:") || take(rest, "<stdout>") || take(rest, "<stderr>");
     if (!named && !tagged) return {};

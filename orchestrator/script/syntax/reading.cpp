@@ -19,7 +19,7 @@ void Reading::add(std::string_view name, double number, std::string_view bare) {
         return;
     }
     std::string short_name = bare.empty() ? full : name_of(bare);
-    metrics.push_back({std::move(full), std::move(short_name), number});
+    metrics.push_back({.name = std::move(full), .bare = std::move(short_name), .number = number});
 }
 
 void Reading::set(std::string_view name, double number) {

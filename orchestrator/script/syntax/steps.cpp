@@ -18,6 +18,14 @@ std::vector<string> names_in(const StepNeeds& needs) {
     return names;
 }
 
+/// Returns all numbers of a line with their names.
+string content_of(const Reading& reading) {
+    string content;
+    for (const NamedNumber& metric : reading.metrics)
+        content += metric.name + '=' + std::to_string(metric.number) + ' ';
+    return content;
+}
+
 }  // namespace
 
 StepReader::StepReader(std::unique_ptr<LineReader> reader, StepNeeds needs)
@@ -47,12 +55,19 @@ void StepReader::finish() {
         screens_[stream].finish([&](string_view text, bool redrawn) { line(text, redrawn, stream); });
         for (const Reading& reading : redraws_[stream].finish()) take_reading(reading);
     }
+    take_waiting();
+    if (given_ + (phase_ == Phase::after ? 1 : 0) == 1 && redrawn_changes_ > 1 && needs_.epochs == 0)
+        bar_ = "its progress bar showed " + std::to_string(redrawn_changes_ + 1) + " values of '" + needs_.objective +
+               "', and the last one alone is a step: if the bar counts epochs, state their number in budget.epochs";
     if (phase_ == Phase::after || (phase_ == Phase::before && reported_ > 0 && given_ == 0)) give();
 }
 
 void StepReader::line(string_view text, bool redrawn, std::size_t stream) {
     Reading reading;
     reader_->read(text, reading);
+    reading.text = string(trim(text).substr(0, max_quoted_bytes));
+    note_unread(text, reading);
+    if (redrawn || redrawn_) note_redrawn(reading);
     const bool blank = text.find_first_not_of(" \t") == string_view::npos;
     Redraws& redraws = redraws_.at(stream);
     for (const Reading& counting : redrawn ? redraws.redrawn(reading) : redraws.ended(reading, blank))
@@ -62,7 +77,45 @@ void StepReader::line(string_view text, bool redrawn, std::size_t stream) {
 
 void StepReader::take_reading(const Reading& reading) {
     if (beyond_.empty()) beyond_ = reading.beyond;
-    const std::vector<WantedMetrics::Value> values = wanted_.find_in(reading);
+    std::vector<WantedMetrics::Value> values = wanted_.find_in(reading);
+    const auto objective =
+        std::find_if(values.begin(), values.end(), [&](auto& one) { return one.name == needs_.objective; });
+    if (objective == values.end() || needs_.reports > 1) return take_values(reading, values);
+    if (!objective->replaced.empty()) reports_ = {};  // they were of another metric
+    using Verdict = Reports::Verdict;
+    const string_view before = string_view(reading.text).substr(0, reading.text.find(objective->bare));
+    const Verdict verdict = reports_.judge({.value = objective->number,
+                                            .form = form_of(reading.text, objective->bare),
+                                            .line = reading.text,
+                                            .content = content_of(reading),
+                                            .epoch = reading.epoch ? reading.epoch : epoch_,
+                                            .numbered = before.find_first_of("0123456789") != string_view::npos,
+                                            .running = reading.running,
+                                            .progress = reading.progress});
+    if (!is_report(*objective)) return take_values(reading, values);
+    if (verdict == Verdict::counts_waiting || verdict == Verdict::waits_anew) take_waiting();
+    if (verdict == Verdict::counts) waiting_.reset();
+    if (verdict == Verdict::waits || verdict == Verdict::waits_anew) {
+        waiting_ = reading;
+    } else if (verdict == Verdict::none) {
+        for (const WantedMetrics::Value& value : values)
+            if (phase_ != Phase::before) late_[value.name] = value.number;
+    } else {
+        take_values(reading, values);
+    }
+}
+
+void StepReader::take_waiting() {
+    if (!waiting_) return;
+    const Reading reading = *std::exchange(waiting_, {});
+    take_values(reading, wanted_.find_in(reading));
+}
+
+bool StepReader::is_report(const WantedMetrics::Value& value) const {
+    return value.name == needs_.objective && (value.replaced.empty() || !open_.contains(needs_.objective));
+}
+
+void StepReader::take_values(const Reading& reading, const std::vector<WantedMetrics::Value>& values) {
     if (phase_ != Phase::before && begins_step(reading, values)) begin_step();
     if (reading.epoch) epoch_ = reading.epoch;
     bool reports = false;
@@ -76,7 +129,7 @@ void StepReader::take_reading(const Reading& reading) {
         open_[value.name] = value.number;
         last_at_ = now_;
         const bool is_objective = value.name == needs_.objective;
-        reports = reports || (is_objective && value.replaced.empty());
+        reports = reports || (is_objective && (value.replaced.empty() || is_new));
         if (is_objective || !is_new || phase_ == Phase::before) continue;
         followers_.insert(value.name);
         if (phase_ == Phase::given) late_[value.name] = value.number;
@@ -92,10 +145,7 @@ void StepReader::take_reading(const Reading& reading) {
 
 /// Returns true if a line is about the step after the one whose objective has been read.
 bool StepReader::begins_step(const Reading& reading, const std::vector<WantedMetrics::Value>& values) const {
-    const auto is_report = [&](const WantedMetrics::Value& one) {
-        return one.name == needs_.objective && one.replaced.empty();
-    };
-    if (std::any_of(values.begin(), values.end(), is_report)) return true;
+    if (std::any_of(values.begin(), values.end(), [&](auto& one) { return is_report(one); })) return true;
     if (reading.epoch && epoch_) return *reading.epoch != *epoch_;
     return std::any_of(values.begin(), values.end(), [&](const WantedMetrics::Value& one) {
         return open_.contains(one.name) && one.replaced.empty() && !is_general(one.name);
@@ -156,10 +206,39 @@ std::optional<Step> StepReader::take() {
 string StepReader::warning() {
     if (string text = reader_->warning(); !text.empty()) return text;
     if (string text = wanted_.warning(); !text.empty()) return text;
+    if (string text = reports_.warning(); !text.empty()) return text;
     return not_kept();
 }
 
+/// Counts how often the objective changes in a line that is drawn again.
+void StepReader::note_redrawn(const Reading& reading) {
+    for (const NamedNumber& metric : reading.metrics)
+        if (fit(metric.name, needs_.objective) != Fit::none) {
+            redrawn_changes_ += redrawn_ && *redrawn_ != metric.number ? 1 : 0;
+            redrawn_ = metric.number;
+        }
+}
+
+/// Notes a line where something behind the objective's name is no number that can be read: "val_loss: <0.001".
+void StepReader::note_unread(string_view text, const Reading& reading) {
+    const string name = wanted_.printed_bare(needs_.objective);
+    if (name.empty() || !unread_.empty()) return;
+    const auto at = text.find(name);
+    if (at == string_view::npos || (at > 0 && (is_letter(text[at - 1]) || is_digit(text[at - 1])))) return;
+    string_view rest = trim(text.substr(at + name.size()));
+    if (!rest.starts_with(':') && !rest.starts_with('=')) return;
+    rest = trim(rest.substr(1));
+    if (rest.empty() || (!is_digit(rest[0]) && string_view("<>~+-.").find(rest[0]) == string_view::npos)) return;
+    const bool read = std::any_of(reading.metrics.begin(), reading.metrics.end(), [&](const NamedNumber& one) {
+        return one.bare == name || one.name == name || one.name.ends_with(name);
+    });
+    if (!read) unread_ = trim(text).substr(0, max_quoted_bytes);
+}
+
 string StepReader::not_kept() {
+    if (!bar_.empty()) return std::exchange(bar_, {});
+    if (!unread_.empty() && !std::exchange(told_unread_, true))
+        return "'" + needs_.objective + "' has no number that can be read in this line, which is left out: " + unread_;
     const bool long_line =
         std::any_of(screens_.begin(), screens_.end(), [](const Screen& one) { return one.dropped() > 0; });
     if (long_line && !std::exchange(told_long_line_, true))

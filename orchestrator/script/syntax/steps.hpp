@@ -13,6 +13,7 @@
 
 #include "orchestrator/script/syntax/metrics.hpp"
 #include "orchestrator/script/syntax/redraws.hpp"
+#include "orchestrator/script/syntax/reports.hpp"
 #include "orchestrator/script/syntax/screen.hpp"
 #include "orchestrator/script/syntax/wanted.hpp"
 
@@ -78,12 +79,17 @@ class StepReader {
 
     void line(std::string_view text, bool redrawn, std::size_t stream);
     void take_reading(const Reading& reading);
+    void take_values(const Reading& reading, const std::vector<WantedMetrics::Value>& values);
+    [[nodiscard]] bool is_report(const WantedMetrics::Value& value) const;
+    void take_waiting();
     [[nodiscard]] bool begins_step(const Reading& reading, const std::vector<WantedMetrics::Value>& values) const;
     void begin_step();
     void give();
     [[nodiscard]] bool has_needed() const;
     [[nodiscard]] bool is_needed(const std::string& name) const;
     void consider(std::string_view text);
+    void note_unread(std::string_view text, const Reading& reading);
+    void note_redrawn(const Reading& reading);
     [[nodiscard]] std::string not_kept();
 
     std::unique_ptr<LineReader> reader_;
@@ -92,6 +98,9 @@ class StepReader {
     std::array<Screen, streams> screens_{Screen{max_text_line}, Screen{max_text_line}};
     std::array<Redraws, streams> redraws_;
     double now_ = 0;
+
+    Reports reports_;
+    std::optional<Reading> waiting_;  ///< with an objective that may be no report
 
     Phase phase_ = Phase::before;
     Metrics open_;                           ///< of the step that has begun
@@ -107,8 +116,12 @@ class StepReader {
     bool irregular_ = false;          ///< true if steps have different followers
     double previous_at_ = 0;          ///< objective_at_ of the step before
 
-    std::string beyond_;  ///< the first metric that is not kept, since there are too many
-    bool told_beyond_ = false, told_long_line_ = false;
+    std::string beyond_;                ///< the first metric that is not kept, since there are too many
+    std::optional<double> redrawn_;     ///< the objective in a line that was drawn again
+    std::int64_t redrawn_changes_ = 0;  ///< of it
+    std::string bar_;                   ///< the warning that a bar may count epochs
+    std::string unread_;  ///< the first line with the objective's name and no number behind it that can be read
+    bool told_beyond_ = false, told_long_line_ = false, told_unread_ = false;
 
     std::deque<Step> ready_;
     std::string nearest_;

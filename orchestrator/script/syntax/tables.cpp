@@ -99,6 +99,15 @@ string_view without_bar(string_view line) {
     return line.substr(0, begin + (line[begin] == ':' ? 0 : 1));
 }
 
+/// The row without an arrow that marks it: "3  0.65  <- best".
+string_view without_mark(string_view line) {
+    for (const string_view arrow : {" <", " \u2190"})
+        if (const auto at = line.find(arrow);
+            at != string_view::npos && at > 0 && (line[at + 1] != '<' || line[at + 2] == '-'))
+            return line.substr(0, at);
+    return line;
+}
+
 }  // namespace
 
 bool Tables::read(string_view line, Reading& reading) {
@@ -106,7 +115,7 @@ bool Tables::read(string_view line, Reading& reading) {
         if (line.find_first_of("-=") != string_view::npos) section_.clear();
         return line.find('|') != string_view::npos;
     }
-    line = without_bar(line);
+    line = without_mark(without_bar(line));
     Cells cells = cells_in_bars(line);
     char separator = '|';
     Cells wide;  // cells that several blanks separate

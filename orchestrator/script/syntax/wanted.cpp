@@ -13,7 +13,11 @@ using std::string;
 constexpr int no_rank = 1000;
 constexpr int labelled_rank = 10;  ///< and above: the printed name has a label that the study's has not
 constexpr int training_rank = 50;
+constexpr int other_process_rank = 80;  ///< of a process of a distributed run: the first one's values are wanted
 constexpr std::size_t max_known_names = 1024;
+constexpr const char* cure = "worker.metrics.stdout takes a pattern for the number that counts";
+
+string quoted(const Reading& reading) { return "'" + reading.text + "'"; }
 
 /// Returns the rank of a label where the study names none; the lowest is preferred.
 int order_of(Phase phase) {
@@ -36,20 +40,22 @@ int order_of(Phase phase) {
 }  // namespace
 
 WantedMetrics::WantedMetrics(const std::vector<std::string>& names) {
-    for (const std::string& name : names) wanted_.push_back({name, {}, {}});
+    for (const std::string& name : names) wanted_.push_back({name, {}, {}, {}});
 }
 
 int WantedMetrics::rank_of(const NamedNumber& metric, const std::string& name) {
     if (const Fit full = fit(metric.name, name); full != Fit::none) return static_cast<int>(full);
     if (metric.bare == metric.name) return no_rank;
     const Fit bare = fit(metric.bare, name);
-    return bare == Fit::none ? no_rank : order_of(phase_in(metric.name)) + static_cast<int>(bare);
+    if (bare == Fit::none) return no_rank;
+    const int order = has_rank_label(metric.name) ? other_process_rank : order_of(phase_in(metric.name));
+    return order + static_cast<int>(bare);
 }
 
 std::vector<WantedMetrics::Value> WantedMetrics::find_in(const Reading& reading) {
     std::vector<Value> values;
     values.reserve(reading.metrics.size());
-    for (const NamedNumber& metric : reading.metrics) values.push_back({metric.name, metric.number});
+    for (const NamedNumber& metric : reading.metrics) values.push_back({metric.name, metric.number, metric.bare});
     for (Wanted& wanted : wanted_) {
         std::size_t best = reading.metrics.size();
         int best_rank = no_rank;
@@ -77,14 +83,28 @@ std::vector<WantedMetrics::Value> WantedMetrics::find_in(const Reading& reading)
         if (best == reading.metrics.size()) continue;
         const NamedNumber& metric = reading.metrics[best];
         const string before = wanted.source && wanted.source->printed != metric.name ? wanted.source->printed : "";
-        wanted.source = Source{metric.name, best_rank};
-        values[best] = {wanted.name, metric.number, before};
+        wanted.source = Source{metric.name, metric.bare, best_rank};
+        values[best] = {wanted.name, metric.number, metric.bare, metric.unit, metric.doubt, before};
+        if (metric.doubt != nullptr)
+            warn("'" + wanted.name + "' " + metric.doubt + ": " + quoted(reading) + "; " + cure);
+        if (!wanted.unit || !before.empty()) wanted.unit = metric.unit;
+        if (*wanted.unit != metric.unit) {
+            warn("'" + wanted.name + "' changes its unit from '" + *wanted.unit + "' to '" + metric.unit +
+                 "', so that its number is not used: " + quoted(reading) + "; print one unit");
+            values[best].name.clear();
+        }
     }
     std::erase_if(values, [](const Value& one) { return one.name.empty(); });
     return values;
 }
 
 void WantedMetrics::settle() { settled_ = true; }
+
+std::string WantedMetrics::printed_bare(std::string_view name) const {
+    for (const Wanted& one : wanted_)
+        if (one.name == name && one.source) return one.source->bare;
+    return {};
+}
 
 bool WantedMetrics::is_doubtful(std::string_view name) const {
     const auto found =
@@ -94,10 +114,13 @@ bool WantedMetrics::is_doubtful(std::string_view name) const {
 
 std::string WantedMetrics::warning() { return std::exchange(warning_, {}); }
 
+void WantedMetrics::warn(std::string text) {
+    if (!std::exchange(warned_, true)) warning_ = std::move(text);
+}
+
 void WantedMetrics::warn(const Wanted& wanted, const std::string& first, const std::string& other, bool used) {
-    if (std::exchange(warned_, true)) return;
-    warning_ = "'" + wanted.name + "' is printed under several names, " + first + " and " + other + ": " +
-               (used ? other : first) + " is used; set objective.metric to the name that you mean";
+    warn("'" + wanted.name + "' is printed under several names, " + first + " and " + other + ": " +
+         (used ? other : first) + " is used; set objective.metric to the name that you mean");
 }
 
 }  // namespace hpo::script

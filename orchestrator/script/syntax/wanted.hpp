@@ -21,32 +21,42 @@ class WantedMetrics {
     struct Value {
         std::string name;  ///< the study's name if it is needed, otherwise the printed one in full
         double number = 0;
+        std::string bare{};  ///< the printed name without the label of its line
+        std::string unit{};
+        const char* doubt = nullptr;
         std::string replaced{};  ///< the printed name that was used before this better one; empty if there was none
     };
     /// Returns the line's metrics by name.
+    /// Leaves out numbers of a needed metric whose unit is not that of its first number.
     std::vector<Value> find_in(const Reading& reading);
 
     /// Keeps to the names found so far.
     void settle();
-    /// Returns true if this metric was found only below the label of training data, so that a better name may follow.
+    /// Returns the name by which the metric was printed last, without the label of its line; empty before.
+    [[nodiscard]] std::string printed_bare(std::string_view name) const;
+    /// Returns true if this metric was found only below the label of training data or of another process, so that a
+    /// better name may follow.
     [[nodiscard]] bool is_doubtful(std::string_view name) const;
 
-    /// Returns a warning about a needed metric that is printed under two names. Later calls return an empty text.
+    /// Returns a warning about a needed metric that is printed under two names, or whose number is not sure. Later
+    /// calls return an empty text.
     std::string warning();
 
    private:
     struct Source {
-        std::string printed;
+        std::string printed, bare;
         int rank = 0;  ///< lower is better
     };
     struct Wanted {
         std::string name;
         std::optional<Source> source;
+        std::optional<std::string> unit;   ///< of its first number
         std::map<std::string, int> ranks;  ///< of printed names, so that each is compared once
     };
 
     static int rank_of(const NamedNumber& metric, const std::string& name);
     /// `used` is true if `other` is used, and not `first`.
+    void warn(std::string text);
     void warn(const Wanted& wanted, const std::string& first, const std::string& other, bool used);
 
     std::vector<Wanted> wanted_;

@@ -24,10 +24,10 @@ constexpr string_view prepositions[] = {"at",   "after", "in",    "for",    "on"
 constexpr string_view label_words[] = {"set",  "phase",   "results", "result",      "metrics", "data",
                                        "loop", "summary", "dataset", "split",       "subset",  "on",
                                        "the",  "stats",   "report",  "performance", "scores"};
-constexpr string_view units[] = {"s",       "sec", "secs",  "second", "seconds", "ms",      "us",  "min", "mins",
-                                 "minutes", "h",   "hours", "nats",   "nat",     "bits",    "bit", "bpc", "bpd",
-                                 "dB",      "db",  "px",    "pts",    "points",  "percent", "pct", "%",   "mm",
-                                 "m",       "cm",  "K",     "eV",     "meV",     "W"};
+constexpr string_view units[] = {"s",  "sec",   "secs",   "second",  "seconds", "ms",  "us",  "min", "mins", "minutes",
+                                 "h",  "hours", "nats",   "nat",     "bits",    "bit", "bpc", "bpd", "dB",   "db",
+                                 "px", "pts",   "points", "percent", "pct",     "%",   "mm",  "m",   "cm",   "K",
+                                 "eV", "meV",   "W",      "k",       "M",       "G",   "B",   "T"};
 constexpr string_view metric_words[] = {"loss",   "error",   "err",    "acc",  "accuracy", "auc",
                                         "f1",     "score",   "mse",    "rmse", "mae",      "precision",
                                         "recall", "logloss", "merror", "ndcg", "map",      "reward"};
@@ -54,15 +54,16 @@ std::vector<string_view> essence(const std::vector<string_view>& words) {
 
 bool is_label(const std::vector<string_view>& words) {
     constexpr std::size_t max_label_words = 5;
-    bool has_phase = false;
+    Phase found = Phase::none;
     if (words.size() > max_label_words) return false;
     for (const string_view word : words) {
         const bool phase = phase_of(word) != Phase::none;
-        has_phase = has_phase || phase;
+        if (phase && found != Phase::none && phase_of(word) != found) return false;  // "train val" heads two columns
+        if (phase) found = phase_of(word);
         if (!phase && !is_counter(word) && !is_one_of(lower_case(word), label_words) && !is_one_of(word, levels))
             return false;
     }
-    return has_phase;
+    return found != Phase::none;
 }
 
 bool is_preposition(string_view word) { return is_one_of(lower_case(word), prepositions); }

@@ -97,7 +97,7 @@ TEST(OutputLines, OfPyTorchExamplesAndLibrariesOnIt) {
          {{"Test_Average_loss", 0.0501}, {"Test_Accuracy", 98}}},
         {"imagenet",
          "Epoch: [0][  10/5005]\tTime  0.5 ( 0.6)\tData  0.1 ( 0.2)\tLoss 6.9e+00 (7.0e+00)\tAcc@1   0.39 (  0.30)",
-         {{"Epoch", 0}, {"Time", 0.5}, {"Data", 0.1}, {"Loss", 6.9}, {"Acc@1", 0.39}}},
+         {{"Epoch", 0}, {"Time", 0.6}, {"Data", 0.2}, {"Loss", 7.0}, {"Acc@1", 0.3}}},
         {"imagenet test", " *   Acc@1 69.758 Acc@5 89.078", {{"Acc@1", 69.758}, {"Acc@5", 89.078}}},
         {"transfer train", "train Loss: 0.5 Acc: 0.9", {{"train_Loss", 0.5}, {"train_Acc", 0.9}}},
         {"transfer val", "val Loss: 0.6 Acc: 0.7", {{"val_Loss", 0.6}, {"val_Acc", 0.7}}},
@@ -122,10 +122,10 @@ TEST(OutputLines, OfPyTorchExamplesAndLibrariesOnIt) {
         {"a layer is no number", "epoch 3 head Linear(512, 10) loss 0.5", {{"loss", 0.5}}},
         {"timm",
          "Train: 0 [  50/1251 (  4%)]  Loss: 6.91 (6.92)  Time: 1.2s, 100.00/s  LR: 1.000e-05",
-         {{"Train_Loss", 6.91}, {"LR", 1e-5}}},
+         {{"Train_Loss", 6.92}, {"LR", 1e-5}}},
         {"timm test",
          "Test: [  78/78]  Time: 0.1 (0.2)  Loss:   0.81 (1.02)  Acc@1:  80.5 ( 77.3)",
-         {{"Time", 0.1}, {"Test_Loss", 0.81}, {"Test_Acc@1", 80.5}}},
+         {{"Time", 0.2}, {"Test_Loss", 1.02}, {"Test_Acc@1", 77.3}}},
         {"fairseq",
          "2024-05-01 12:00:00 | INFO | valid | epoch 001 | valid on 'valid' subset | loss 5.2 | ppl 36.7 | best_loss "
          "5.1",
@@ -457,13 +457,17 @@ TEST(Ranks, OfOtherProcessesAreLabels) {
                                         {"[default0]:", "[default1]:"},
                                         {"[1,0]<stdout>:", "[1,1]<stdout>:"},
                                         {"[0]<stdout>:", "[1]<stdout>:"},
-                                        {"[Rank 0] ", "[Rank 1] "}})
+                                        {"[Rank 0] ", "[Rank 1] "},
+                                        {"[rank: 0] ", "[rank: 1] "},
+                                        {"[GPU0] ", "[GPU1] "},
+                                        {"Rank 0: ", "Rank 1: "}})
         EXPECT_EQ(read_in_turn({first + std::string("epoch 1 loss 0.25"), second + std::string("epoch 1 loss 0.75"),
                                 second + std::string("{'epoch': 2, 'loss': 0.5}")}),
-                  (std::vector<std::string>{"epoch=1.00", "loss=0.25", "epoch=1.00", "rank1_loss=0.75", "epoch=2.00",
-                                            "rank1_loss=0.50"}))
+                  (std::vector<std::string>{"epoch=1.00", "loss=0.25", "rank1_loss=0.75", "rank1_loss=0.50"}))
             << first;
     EXPECT_EQ(read_in_turn({"[1] loss 0.5", "[3] loss 0.25"}), (std::vector<std::string>{"loss=0.50", "loss=0.25"}));
+    EXPECT_EQ(read_in_turn({"rank=1 loss=0.5 lr=0.1", "Rank 1: 0.5", "Rank 1 accuracy: 0.75"}),
+              (std::vector<std::string>{"rank1_loss=0.50", "Rank=1.00", "accuracy=0.75", "Rank=1.00"}));
 }
 
 }  // namespace

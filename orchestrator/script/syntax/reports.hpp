@@ -1,0 +1,72 @@
+// Judges which lines with the objective report a step. Scripts also quote it: a new best, a loaded checkpoint, the best
+// at the end, the average so far of a batch.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace hpo::script {
+
+/// A line with the objective.
+struct Report {
+    double value = 0;
+    std::string form;             ///< form_of() of the line
+    std::string line;             ///< quoted in warnings
+    std::string content;          ///< all its numbers with their names
+    std::optional<double> epoch;  ///< the one that the line names
+    bool numbered = false;        ///< true if a number stands before the objective
+    bool running = false;         ///< an average so far, on a line with the progress of its batches
+    std::optional<std::pair<std::int64_t, std::int64_t>> progress;
+};
+
+/// Returns the words before `name` in a line, in lower case, without those that hold digits, levels of logs, months and
+/// days, and the signs around the name. Lines of one print statement have one form.
+std::string form_of(std::string_view line, std::string_view name);
+
+/// Returns true for a form with a word of quotations, such as best, loaded or target.
+bool quotes(std::string_view form);
+
+/// Reports are lines of one form. A quotation, or an average so far, waits until it is known that nothing better
+/// reports the objective. Lines of another form do not report it again in the same epoch, nor where they repeat a
+/// value.
+class Reports {
+   public:
+    enum class Verdict : std::uint8_t {
+        counts,          ///< reports a step; what waits is no report
+        counts_waiting,  ///< reports a step, as what waits does
+        waits,           ///< may report a step, and what waited before is none
+        waits_anew,      ///< may report a step, and what waits does report one
+        none             ///< is no report
+    };
+    Verdict judge(const Report& report);
+
+    /// Returns a warning about lines of several kinds. Later calls return an empty text.
+    std::string warning() { return std::exchange(warning_, {}); }
+
+   private:
+    [[nodiscard]] bool known(const Report& report) const;
+    Verdict count(const Report& report, Verdict verdict);
+    void remember(const Report& report);
+    void warn(std::string text);
+    void warn(const Report& report, const std::string& fate);
+
+    std::string form_;    ///< of the lines that count
+    std::string line_;    ///< the first of them
+    bool found_ = false;  ///< true if a line that is no quotation and no running average counts
+    std::optional<Report> waiting_;
+    std::optional<double> epoch_;       ///< the last one that was named
+    std::optional<double> counted_in_;  ///< the epoch of the last report that counted
+    std::optional<double> last_;        ///< its value
+    std::string content_;               ///< all its numbers
+    std::set<std::string> lines_;       ///< that have counted and are numbered, at most most_values
+    std::string line_of_last_;
+    std::set<double> values_;  ///< that have counted, at most most_values
+    std::string warning_;
+    bool warned_ = false;
+};
+
+}  // namespace hpo::script
