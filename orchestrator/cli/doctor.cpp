@@ -1,5 +1,5 @@
-// hpo doctor: examines the installation, and reports missing parts and their cures. It changes nothing. With --self-test
-// it tries the promises of docs/guarantees.md in a folder of its own.
+// hpo doctor: examines the installation, and reports missing parts and their cures. It changes nothing. With
+// --self-test it tries the promises of docs/guarantees.md in a folder of its own.
 #include <CLI/App.hpp>
 #include <memory>
 
