@@ -17,7 +17,8 @@ struct Found {
     std::string warning;
 };
 
-Found read(const std::string& objective, const std::string& output, const std::vector<std::string>& patterns = {}) {
+Found read_output(const std::string& objective, const std::string& output,
+                  const std::vector<std::string>& patterns = {}) {
     StepReader reader(*make_output_reader(patterns), {.objective = objective});
     for (std::size_t begin = 0; begin < output.size();) {
         const auto end = std::min(output.find('\n', begin), output.size() - 1) + 1;
@@ -48,7 +49,7 @@ TEST(Reports, AQuotationBeforeTheFirstOneIsNoStep) {
     for (const std::string before :
          {"Loaded weights from init.pt (epoch 12, val_loss: 0.5)\n", "Target: val_loss=0.5\n",
           "Namespace(lr=0.1, val_loss=5.0)\n", "Before training: val_loss=2.5\n", "sanity check: val_loss=9.9\n"})
-        EXPECT_EQ(read("val_loss", epochs("epoch # val_loss: $\n", before)).values, wanted) << before;
+        EXPECT_EQ(read_output("val_loss", epochs("epoch # val_loss: $\n", before)).values, wanted) << before;
 }
 
 TEST(Reports, AQuotationOfANewBestIsNoStep) {
@@ -56,46 +57,49 @@ TEST(Reports, AQuotationOfANewBestIsNoStep) {
          {"epoch # val_loss: $\nNew best! val_loss: &\n", "New best! val_loss: &\nepoch # val_loss: $\n",
           "epoch # val_loss: $\nSaved checkpoint (val_loss &)\n",
           "epoch # val_loss: $\nBest so far: epoch 1 val_loss &\n"})
-        EXPECT_EQ(read("val_loss", epochs(epoch)).values, wanted) << epoch;
+        EXPECT_EQ(read_output("val_loss", epochs(epoch)).values, wanted) << epoch;
 }
 
 TEST(Reports, TheBestAtTheEndIsNoStep) {
     for (const std::string after :
          {"Best: val_loss=0.7\n", "Best model: epoch 2, val_loss 0.7\n", "{'val_loss': 0.7, 'best_epoch': 2}\n",
           "wandb: val_loss 0.8\n", "Restored the weights of epoch 2: val_loss 0.7\n"})
-        EXPECT_EQ(read("val_loss", epochs("epoch # val_loss: $\n", {}, after)).values, wanted) << after;
+        EXPECT_EQ(read_output("val_loss", epochs("epoch # val_loss: $\n", {}, after)).values, wanted) << after;
 }
 
 TEST(Reports, AnotherValueAtTheEndIsNoStepAndTold) {
     const Found found =
-        read("accuracy", epochs("epoch # accuracy: $\n", {}, "Evaluating on the test set...\naccuracy: 0.75\n"));
+        read_output("accuracy", epochs("epoch # accuracy: $\n", {}, "Evaluating on the test set...\naccuracy: 0.75\n"));
     EXPECT_EQ(found.values, wanted);
     EXPECT_THAT(found.warning, ::testing::HasSubstr("accuracy: 0.75"));
 }
 
 TEST(Reports, TheSameByALoggerAndByPrintIsOneStep) {
-    EXPECT_EQ(read("val_loss", epochs("2024-01-01 10:00:00 INFO epoch # val_loss: $\nepoch # val_loss: $\n")).values,
+    EXPECT_EQ(
+        read_output("val_loss", epochs("2024-01-01 10:00:00 INFO epoch # val_loss: $\nepoch # val_loss: $\n")).values,
+        wanted);
+    EXPECT_EQ(read_output("val_loss", epochs("| epoch | val_loss |\n| # | $ |\nEpoch # done, val_loss=$\n")).values,
               wanted);
-    EXPECT_EQ(read("val_loss", epochs("| epoch | val_loss |\n| # | $ |\nEpoch # done, val_loss=$\n")).values, wanted);
 }
 
 TEST(Reports, QuotationsCountWhereNothingElseReports) {
-    EXPECT_EQ(read("val_loss", epochs("best model so far: val_loss $\n")).values, wanted);
-    EXPECT_EQ(read("val_loss", "Best: val_loss=0.7\n").values, std::vector{0.7});
+    EXPECT_EQ(read_output("val_loss", epochs("best model so far: val_loss $\n")).values, wanted);
+    EXPECT_EQ(read_output("val_loss", "Best: val_loss=0.7\n").values, std::vector{0.7});
 }
 
 TEST(Reports, OfAnAverageSoFarTheLastOfEachEpochCounts) {
     const std::string epoch =
         "Test: [1/2] Loss 0.3 (0.3) Acc@1 75.0 (99.0)\nTest: [2/2] Loss 0.3 (0.3) Acc@1 80.0 ($)\n";
-    EXPECT_EQ(read("Acc@1", epochs(epoch)).values, wanted);
-    EXPECT_EQ(read("Acc@1", epochs("Epoch: [#][1/2] Acc@1 50.0 (47.0)\n" + epoch + " * Acc@1 $ Acc@5 95.0\n")).values,
-              wanted)
+    EXPECT_EQ(read_output("Acc@1", epochs(epoch)).values, wanted);
+    EXPECT_EQ(
+        read_output("Acc@1", epochs("Epoch: [#][1/2] Acc@1 50.0 (47.0)\n" + epoch + " * Acc@1 $ Acc@5 95.0\n")).values,
+        wanted)
         << "the summary of an epoch reports it";
 }
 
 TEST(Reports, BracketsWithoutProgressMayHoldADeviation) {
-    EXPECT_EQ(read("acc", epochs("acc $ (0.1)\n")).values, wanted);
-    EXPECT_EQ(read("acc", epochs("acc 0.1 (avg: $)\n")).values, wanted);
+    EXPECT_EQ(read_output("acc", epochs("acc $ (0.1)\n")).values, wanted);
+    EXPECT_EQ(read_output("acc", epochs("acc 0.1 (avg: $)\n")).values, wanted);
 }
 
 TEST(Reports, ASplitInAFieldIsALabel) {
@@ -103,15 +107,15 @@ TEST(Reports, ASplitInAFieldIsALabel) {
          {"{\"epoch\": #, \"phase\": \"train\", \"loss\": 1.5}\n{\"epoch\": #, \"phase\": \"val\", \"loss\": $}\n",
           "phase=train epoch=# loss=1.5\nphase=val epoch=# loss=$\n",
           "Epoch # Split: train, loss: 1.5\nEpoch # Split: valid, loss: $\n"}) {
-        const Found found = read("loss", epochs(epoch));
+        const Found found = read_output("loss", epochs(epoch));
         EXPECT_EQ(found.values, wanted) << epoch;
         EXPECT_FALSE(found.warning.empty()) << epoch;
-        EXPECT_EQ(read("val_loss", epochs(epoch)).values, wanted) << epoch;
+        EXPECT_EQ(read_output("val_loss", epochs(epoch)).values, wanted) << epoch;
     }
 }
 
 TEST(Reports, AHeadingEndsWithTheNextLineOfTheKindBefore) {
-    EXPECT_EQ(read("val_loss", epochs("iter # loss 1.5\n=== Validation ===\nloss $\n")).values, wanted);
+    EXPECT_EQ(read_output("val_loss", epochs("iter # loss 1.5\n=== Validation ===\nloss $\n")).values, wanted);
 }
 
 TEST(Reports, OfOtherProcessesAreNoSteps) {
@@ -120,15 +124,15 @@ TEST(Reports, OfOtherProcessesAreNoSteps) {
           "Rank 1: epoch # loss 9.5\nRank 0: epoch # loss $\n",
           "[rank: 1] epoch # loss 9.5\n[rank: 0] epoch # loss $\n",
           "{\"rank\": 1, \"epoch\": #, \"loss\": 9.5}\n{\"rank\": 0, \"epoch\": #, \"loss\": $}\n"})
-        EXPECT_EQ(read("loss", epochs(epoch)).values, wanted) << epoch;
-    EXPECT_THAT(read("loss", epochs("node01: epoch # loss $\nnode02: epoch # loss 9.5\n")).warning,
+        EXPECT_EQ(read_output("loss", epochs(epoch)).values, wanted) << epoch;
+    EXPECT_THAT(read_output("loss", epochs("node01: epoch # loss $\nnode02: epoch # loss 9.5\n")).warning,
                 ::testing::HasSubstr("several lines"));
 }
 
 TEST(Reports, ALineWithTheObjectiveTwiceIsTold) {
     for (const std::string epoch : {"epoch # [best: loss=&] loss=$\n", "epoch # loss: $ 0.1 0.2\n",
                                     "epoch # f1, loss: $, 0.1, 0.2\n", "loss: # h 2 min\n"})
-        EXPECT_THAT(read("loss", epochs(epoch)).warning, ::testing::HasSubstr("the first one counts")) << epoch;
+        EXPECT_THAT(read_output("loss", epochs(epoch)).warning, ::testing::HasSubstr("the first one counts")) << epoch;
 }
 
 TEST(Reports, AnotherUnitIsToldAndNotRead) {
@@ -136,7 +140,7 @@ TEST(Reports, AnotherUnitIsToldAndNotRead) {
          std::vector<std::pair<std::string, double>>{{"reward: 950\nreward: 1.2 K\n", 950},
                                                      {"time_used: 950 ms\ntime_used: 1.2 s\n", 950},
                                                      {"acc: 95%\nacc: 1.0\n", 95}}) {
-        const Found found = read(output.substr(0, output.find(':')), output);
+        const Found found = read_output(output.substr(0, output.find(':')), output);
         EXPECT_EQ(found.values, std::vector{value}) << output;
         EXPECT_THAT(found.warning, ::testing::HasSubstr("unit")) << output;
     }
@@ -144,12 +148,12 @@ TEST(Reports, AnotherUnitIsToldAndNotRead) {
 
 TEST(Reports, AnUnreadableNumberIsTold) {
     for (const std::string line : {"loss: <0.001", "loss: 1.2k", "loss: 0.9 -> 0.7", "loss: 3/4x"})
-        EXPECT_THAT(read("loss", "loss: 0.5\n" + line + "\n").warning, ::testing::HasSubstr(line));
+        EXPECT_THAT(read_output("loss", "loss: 0.5\n" + line + "\n").warning, ::testing::HasSubstr(line));
 }
 
 TEST(Reports, NumbersAreReadAsTheyWereMeant) {
     const auto last = [](const std::string& number) {
-        const Found found = read("loss", "loss: 0.5\nloss: " + number + "\n");
+        const Found found = read_output("loss", "loss: 0.5\nloss: " + number + "\n");
         return found.values.size() < 2 ? -1 : found.values.back();
     };
     EXPECT_EQ(last("1,020.25"), 1020.25);
@@ -162,45 +166,47 @@ TEST(Reports, NumbersAreReadAsTheyWereMeant) {
     for (const char* nan : {"-1.#IND", "1.#QNAN", "tensor(nan)", "np.float32(nan)"})
         EXPECT_TRUE(std::isnan(last(nan))) << nan;
     for (const char* part : {"9.1*10^-4", "9.1 e-4", "1 234.5", "1,234"}) EXPECT_EQ(last(part), -1) << part;
-    EXPECT_TRUE(std::isnan(read("loss", "loss 0.5\nloss tensor(nan)\n").values.back()));
+    EXPECT_TRUE(std::isnan(read_output("loss", "loss 0.5\nloss tensor(nan)\n").values.back()));
 }
 
 TEST(Reports, APatternReadsNoPartOfANumber) {
     for (const char* part :
          {"1,020.25", "1 500.75", "0,91", "9.1D-01", "9.1x10^-4", "1_234.5", "1'234.5", "1:02:03", "0x10"}) {
-        const Found found = read("r", std::string("r: ") + part + "\n", {"r: (?<r>{number})"});
+        const Found found = read_output("r", std::string("r: ") + part + "\n", {"r: (?<r>{number})"});
         EXPECT_TRUE(found.values.empty()) << part;
         EXPECT_THAT(found.warning, ::testing::HasSubstr("not used")) << part;
     }
-    EXPECT_EQ(read("r", "r: 950ms\nr: 1.2s\nr: 940ms\n", {"r: (?<r>{number})"}).values, (std::vector{950.0, 940.0}));
-    EXPECT_EQ(read("r", "r: 3/4\n", {"r: (?<r>{number})/4"}).values, std::vector{3.0});
+    EXPECT_EQ(read_output("r", "r: 950ms\nr: 1.2s\nr: 940ms\n", {"r: (?<r>{number})"}).values,
+              (std::vector{950.0, 940.0}));
+    EXPECT_EQ(read_output("r", "r: 3/4\n", {"r: (?<r>{number})/4"}).values, std::vector{3.0});
 }
 
 TEST(Reports, ALineThatIsRepeatedWithItsNumberIsNoStep) {
-    EXPECT_EQ(
-        read("auc", epochs("[#]\tvalid_0's auc: $\n", {}, "Best iteration is:\n[2]\tvalid_0's auc: 0.7\n")).values,
-        wanted);
-    EXPECT_EQ(read("loss", "loss: 0.5\nloss: 0.5\nloss: 0.7\nloss: 0.5\n").values.size(), 4u)
+    EXPECT_EQ(read_output("auc", epochs("[#]\tvalid_0's auc: $\n", {}, "Best iteration is:\n[2]\tvalid_0's auc: 0.7\n"))
+                  .values,
+              wanted);
+    EXPECT_EQ(read_output("loss", "loss: 0.5\nloss: 0.5\nloss: 0.7\nloss: 0.5\n").values.size(), 4u)
         << "without a number each line is a report";
 }
 
 TEST(Reports, ASummaryOfTheSameEpochInAnotherNotationIsNoStep) {
-    EXPECT_EQ(read("eval_loss", epochs("{'eval_loss': $, 'epoch': #}\n", {},
-                                       "***** eval metrics *****\n  epoch = 3\n  eval_loss = 0.7\n"))
+    EXPECT_EQ(read_output("eval_loss", epochs("{'eval_loss': $, 'epoch': #}\n", {},
+                                              "***** eval metrics *****\n  epoch = 3\n  eval_loss = 0.7\n"))
                   .values,
               wanted);
 }
 
 TEST(Reports, ABarThatMayCountEpochsIsTold) {
-    const Found found = read("val_loss",
-                             " 33%|###   | 1/3 [val_loss=0.9]\r 66%|###   | 2/3 [val_loss=0.7]\r100%|###   | 3/3 "
-                             "[val_loss=0.8]\n");
+    const Found found =
+        read_output("val_loss",
+                    " 33%|###   | 1/3 [val_loss=0.9]\r 66%|###   | 2/3 [val_loss=0.7]\r100%|###   | 3/3 "
+                    "[val_loss=0.8]\n");
     EXPECT_EQ(found.values, std::vector{0.8});
     EXPECT_THAT(found.warning, ::testing::HasSubstr("budget.epochs"));
 }
 
 TEST(Reports, RowsWithAMarkAreRows) {
-    EXPECT_EQ(read("loss", "epoch  loss\n1      0.9 <- best\n2      0.7 <- best\n3      0.8\n").values, wanted);
+    EXPECT_EQ(read_output("loss", "epoch  loss\n1      0.9 <- best\n2      0.7 <- best\n3      0.8\n").values, wanted);
 }
 
 TEST(FormOf, IsThatOfItsPrintStatement) {
