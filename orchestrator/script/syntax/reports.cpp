@@ -71,6 +71,11 @@ bool quotes(string_view form) {
 
 Reports::Verdict Reports::judge(const Report& report) {
     const bool new_epoch = report.epoch && epoch_ != report.epoch;
+    // A status may stand before the value: "epoch 3, improved: 0.7", "epoch 4, no gain: 0.7".
+    // A bar over batches may still show the value of the epoch before.
+    const bool bar = report.progress && report.epoch && static_cast<double>(report.progress->first) != *report.epoch;
+    const bool stale = bar && last_ && *last_ == report.value;
+    const bool begins_epoch = report.names_epoch && epoch_ && *report.epoch > *epoch_ && !stale;
     if (report.epoch) epoch_ = report.epoch;
     if (report.running && !found_) {
         const bool again = waiting_ && waiting_->running &&
@@ -81,7 +86,7 @@ Reports::Verdict Reports::judge(const Report& report) {
         return again ? Verdict::waits_anew : Verdict::waits;
     }
     if (report.running) return Verdict::none;
-    if (quotes(report.form) && report.form != form_) {
+    if (quotes(report.form) && report.form != form_ && !(found_ && begins_epoch)) {
         if (found_) {
             if (!known(report)) warn(report, "the latter is taken for a quotation, which is no step");
             return Verdict::none;
@@ -94,6 +99,11 @@ Reports::Verdict Reports::judge(const Report& report) {
         count(*std::exchange(waiting_, {}), Verdict::counts_waiting);
         return count(report, Verdict::counts_waiting);
     }
+    if (waiting_ && !waiting_->running && waiting_->names_epoch && *waiting_->epoch <= 1 && begins_epoch) {
+        count(*std::exchange(waiting_, {}), Verdict::counts_waiting);
+        forms_.insert(report.form);
+        return count(report, Verdict::counts_waiting);
+    }
     waiting_.reset();
     // By a logger as well as by print, or as the best of all at the end: "[3] valid_0's auc: 0.9".
     if (report.numbered && report.line != line_of_last_ && lines_.contains(report.line)) return Verdict::none;
@@ -103,13 +113,17 @@ Reports::Verdict Reports::judge(const Report& report) {
         warn("its epoch has several lines with the objective, and each is a step: '" + line_ + "', '" + report.line +
              "'; print it once an epoch, or set worker.step to their number in a step");
     if (!found_ || report.form == form_) return count(report, Verdict::counts);
-    if (last_ && same_but_rounded(report.value, *last_)) return Verdict::none;
-    if (epoch_ && counted_in_ == epoch_) {
-        if (!known(report)) warn(report, "the latter is no step, since its epoch has reported already");
-        return Verdict::none;
+    const bool known_form = forms_.contains(report.form);
+    if (!begins_epoch) {
+        if (last_ && same_but_rounded(report.value, *last_)) return Verdict::none;
+        if (epoch_ && counted_in_ == epoch_) {
+            if (!known(report)) warn(report, "the latter is no step, since its epoch has reported already");
+            return Verdict::none;
+        }
+        if (!known_form && values_.size() > 1 && known(report)) return Verdict::none;
     }
-    if (values_.size() > 1 && known(report)) return Verdict::none;
-    warn(report, "both count as steps");
+    if (!known_form) warn(report, "both count as steps");
+    if (forms_.size() < most_values) forms_.insert(report.form);
     return count(report, Verdict::counts);
 }
 

@@ -17,7 +17,8 @@ struct Report {
     std::string form;             ///< form_of() of the line
     std::string line;             ///< quoted in warnings
     std::string content;          ///< all its numbers with their names
-    std::optional<double> epoch;  ///< the one that the line names
+    std::optional<double> epoch;  ///< the one that the line or one before it names
+    bool names_epoch = false;     ///< true if the line itself names the epoch
     bool numbered = false;        ///< true if a number stands before the objective
     bool running = false;         ///< an average so far, on a line with the progress of its batches
     std::optional<std::pair<std::int64_t, std::int64_t>> progress;
@@ -62,6 +63,7 @@ class Reports {
     std::optional<double> counted_in_;  ///< the epoch of the last report that counted
     std::optional<double> last_;        ///< its value
     std::string content_;               ///< all its numbers
+    std::set<std::string> forms_;       ///< further ones of lines that count, at most most_values
     std::set<std::string> lines_;       ///< that have counted and are numbered, at most most_values
     std::string line_of_last_;
     std::set<double> values_;  ///< that have counted, at most most_values

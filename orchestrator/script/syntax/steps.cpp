@@ -89,6 +89,7 @@ void StepReader::take_reading(const Reading& reading) {
                                             .line = reading.text,
                                             .content = content_of(reading),
                                             .epoch = reading.epoch ? reading.epoch : epoch_,
+                                            .names_epoch = reading.epoch.has_value(),
                                             .numbered = before.find_first_of("0123456789") != string_view::npos,
                                             .running = reading.running,
                                             .progress = reading.progress});

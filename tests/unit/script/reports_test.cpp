@@ -82,6 +82,20 @@ TEST(Reports, TheSameByALoggerAndByPrintIsOneStep) {
               wanted);
 }
 
+TEST(Reports, AStatusBeforeTheValueOfAnEpochIsNoQuotation) {
+    const std::vector<double> all{0.5, 0.5, 0.75, 0.5};
+    EXPECT_EQ(read_output("acc",
+                          "epoch 1 | improved | acc: 0.5\nepoch 2 | no gain | acc: 0.5\n"
+                          "epoch 3 | improved | acc: 0.75\nepoch 4 | no gain | acc: 0.5\n")
+                  .values,
+              all);
+    EXPECT_EQ(read_output("acc",
+                          "{\"event\": \"gain\", \"acc\": 0.5}\n{\"event\": \"loss\", \"acc\": 0.25}\n"
+                          "{\"event\": \"gain\", \"acc\": 0.75}\n{\"event\": \"loss\", \"acc\": 0.5}\n")
+                  .values,
+              (std::vector{0.5, 0.25, 0.75, 0.5}));
+}
+
 TEST(Reports, QuotationsCountWhereNothingElseReports) {
     EXPECT_EQ(read_output("val_loss", epochs("best model so far: val_loss $\n")).values, wanted);
     EXPECT_EQ(read_output("val_loss", "Best: val_loss=0.7\n").values, std::vector{0.7});
