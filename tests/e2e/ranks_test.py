@@ -114,12 +114,12 @@ class Ranks(Case):
 
     def test_the_client_s_exception_is_the_reason_where_rank_0_failed_first(self):
         trials = self.search("""
-            import hpo
+            import hpo, signal
             trial = hpo.trial()
             trial.report(1, val_loss=total(1))
             if rank == 0:
                 raise ValueError("no more data")
-            total(1)
+            signal.pause()  # until the launcher ends it; a rank that notices the end of rank 0 may be dead before it
             """, trials=1, status=1)
         self.assertEqual((trials[0]["state"], trials[0]["steps"]), ("failed", 1))
         self.assertRegex(trials[0]["reason"], "ValueError: no more data")
