@@ -519,6 +519,20 @@ class Results(Python):
             study.optimize(train, catch=(ValueError,))
             """
 
+    def test_the_best_is_known_after_the_study_was_closed(self):
+        for name, rest in (("'closed', ", "open it again: hpo.Study\\('closed'\\)"), ("", "read `trials` before it is closed")):
+            out = self.python(f"""\
+                import hpo
+                with hpo.Study({name}space={{"x": [3]}}, objective="loss", trials=1) as study:
+                    study.optimize(lambda trial: trial.params.x)
+                print(study.best.value, [best.number for best in study.front])
+                try:
+                    study.trials
+                except hpo.StudyError as error:
+                    print(error)
+                """)
+            self.assertRegex(out, "^3.0 \\[1\\]\nthe study is closed.*" + rest)
+
     def test_a_table_for_pandas(self):
         script = self.STUDY + """
             frame = study.to_pandas()
@@ -645,6 +659,19 @@ class Programs(Python):
         (self.folder / "bin" / "hpo").symlink_to(HPO)
         out = self.python(self.SCRIPT, HPO_PROGRAM=None, PATH="/usr/bin:/bin", PYTHONPATH=str(installed))
         self.assertEqual(out.strip(), str(self.folder.resolve() / "bin" / "hpo"))
+
+    def test_what_hpo_says_while_it_is_being_built_is_shown_at_once(self):
+        slow = self.folder / "slow"
+        slow.write_text("#!/bin/sh\necho 'hpo: building' >&2\nfor i in $(seq 600); do [ -e go ] && exec \"$HPO\" \"$@\"; sleep 0.1; done\n"
+                        "echo 'hpo: nobody saw it' >&2; exit 1\n")
+        slow.chmod(0o755)
+        (self.folder / "search.py").write_text(self.SCRIPT)
+        environment = {**os.environ, "PYTHONPATH": str(CLIENT), "HPO_PROGRAM": str(slow), "HPO": HPO}
+        with subprocess.Popen([sys.executable, "search.py"], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, env=environment) as search:
+            self.assertEqual(search.stderr.readline(), "hpo: building\n")
+            (self.folder / "go").touch()
+            self.assertEqual(search.communicate(timeout=DEADLINE), (f"{slow}\n", ""))
 
     def test_versions_agree_and_another_one_is_refused(self):
         own = self.python("import hpo; print(hpo.__version__)").strip()

@@ -54,7 +54,9 @@ class Session:
                              "program=") from error
         _sessions.add(self)
         try:
-            self.about: Dict[str, Any] = self.say({"study": 1})
+            # Meanwhile the hpo of a checkout says that it is being built, which takes minutes.
+            about = waited(self.submit(self.exchange, {"study": 1}), self._show_warnings)
+            self.about: Dict[str, Any] = checked("study", about)
         except BaseException:
             self.close()
             raise
@@ -137,7 +139,10 @@ class Session:
 
     def _last_message(self) -> str:
         status = self.child.wait()
-        message = self._warnings().removeprefix("hpo: ")
+        if not (message := self._warnings()):
+            self._shown = 0  # it was shown while hpo started
+            message = self._warnings()
+        message = message.removeprefix("hpo: ")
         how = f"was killed by signal {-status}" if status < 0 else f"has ended with status {status}"
         return message or f"hpo ask-tell {how}"
 
@@ -162,11 +167,12 @@ def session_named_in(refusal: str) -> Optional[Session]:
     return None
 
 
-def waited(answer: "Future[T]") -> T:
-    """The result, once it is there. Ctrl-C ends the wait."""
+def waited(answer: "Future[T]", meanwhile: Callable[[], None] = lambda: None) -> T:
+    """The result, once it is there. Ctrl-C ends the wait. Calls `meanwhile` once a second."""
     # A signal that comes just before the thread sleeps does not wake it, and Python then sees it only afterwards.
     while not answer.done():
-        wait([answer], timeout=1)
+        if not wait([answer], timeout=1).done:
+            meanwhile()
     return answer.result()
 
 

@@ -115,7 +115,8 @@ class Study:
                           constraints=constraints, start=start, warm_start=warm_start)
         if study is None and space is None:
             raise TypeError("hpo.Study() needs a study file, the name of a study that was begun, or space=")
-        options = [] if store and study is not None else ["--no-store"]
+        self._stored = store and study is not None
+        options = [] if self._stored else ["--no-store"]
         for assignment in [*(set_options(keys) if space is None else []), *set]:
             options += ["--set", assignment]
         self._claims = threading.Lock()
@@ -141,6 +142,7 @@ class Study:
         self.budget: int = about["trials"]
         """The number of trials (budget.trials)."""
         self.seed: int = about["seed"]
+        self._final: Optional[Dict[str, Any]] = None  # what leads, once the session is closed
         self.done: Optional[str] = None
         """Why the study is over, once an ask was told so."""
 
@@ -292,7 +294,7 @@ class Study:
 
     def _leading(self) -> Tuple[List[Best], bool]:
         """The front, and whether the study has several objectives."""
-        answer = self._session.say({"best": 1})
+        answer = self._final or self._session.say({"best": 1})
         trials = answer.get("front", [answer] if answer["trial"] is not None else [])
         return [self._best_of(trial) for trial in trials], "front" in answer
 
@@ -313,9 +315,16 @@ class Study:
         return self.trials.to_pandas()
 
     def close(self) -> None:
-        """Ends the session. Trials that were not told come back from the next session's ask(). In a process that was
-        forked from the one that opened the session, it does nothing."""
-        self._session.close()
+        """Ends the session. Trials that were not told come back from the next session's ask(). `best` and `front` stay
+        what they were. In a process that was forked from the one that opened the session, it does nothing."""
+        if not self._session.is_closed():
+            try:
+                self._final = self._session.say({"best": 1})
+            except StudyError:
+                pass  # hpo has ended by itself
+        self._session.close("the study is closed; `best` and `front` are known, and for the rest open it again: "
+                            f"hpo.Study({self.name!r})" if self._stored else "the study is closed, and as it was not "
+                            "stored only `best` and `front` are known: read `trials` before it is closed")
 
     def __enter__(self) -> "Study":
         return self
