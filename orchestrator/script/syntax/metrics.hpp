@@ -20,13 +20,20 @@ inline constexpr std::size_t max_metrics =
 inline constexpr std::size_t max_line_metrics = 4096;     ///< names in a line
 inline constexpr std::size_t max_text_line = 128 * 1024;  ///< bytes of a line that is read
 
+/// The reason why another number of the line may be meant.
+enum class Doubt : std::uint8_t {
+    none,
+    several_numbers,  ///< follow the name
+    several_times     ///< the name is there, with another number
+};
+
 /// A number with its name.
 struct NamedNumber {
     std::string name;  ///< in full, with the label of its line: val_Acc in "val Loss: 0.6 Acc: 0.7"
     std::string bare;  ///< without that label: Acc
     double number = 0;
-    std::string unit{};           ///< the word or the sign behind the number: ms, %
-    const char* doubt = nullptr;  ///< why another number of the line may be meant; nullptr if none may
+    std::string unit{};  ///< the word or the sign behind the number: ms, %
+    Doubt doubt = Doubt::none;
 };
 
 /// The content of one line.

@@ -432,10 +432,10 @@ class LineParser {
         NamedNumber* const before = reading_.find(name_of(full));
         reading_.add(full, pair.number, name);
         if (before != nullptr) {
-            if (before->number != pair.number) before->doubt = "is there several times, and the first one counts";
+            if (before->number != pair.number) before->doubt = Doubt::several_times;
         } else if (NamedNumber* const added = reading_.find(name_of(full))) {
             added->unit = pair.unit;
-            if (pair.one_of_several) added->doubt = "has several numbers, and the first one counts";
+            if (pair.one_of_several) added->doubt = Doubt::several_numbers;
         }
     }
 

@@ -69,60 +69,119 @@ bool quotes(string_view form) {
     return false;
 }
 
+// The first rule that applies decides. A further rule is a function with its reason, and its place in this table.
+constexpr Reports::Rule Reports::rules[] = {
+    &Reports::average_waits,         &Reports::average_beside_reports, &Reports::quotation,
+    &Reports::status_of_first_epoch, &Reports::nothing_waits,          &Reports::line_again,
+    &Reports::content_again,         &Reports::line_of_known_form,     &Reports::rounded_value_again,
+    &Reports::epoch_again,           &Reports::value_of_another_form,  &Reports::line_of_new_form};
+
 Reports::Verdict Reports::judge(const Report& report) {
     const bool new_epoch = report.epoch && epoch_ != report.epoch;
-    // A status may stand before the value: "epoch 3, improved: 0.7", "epoch 4, no gain: 0.7".
     // A bar over batches may still show the value of the epoch before.
     const bool bar = report.progress && report.epoch && static_cast<double>(report.progress->first) != *report.epoch;
     const bool stale = bar && last_ && *last_ == report.value;
     const bool begins_epoch = report.names_epoch && epoch_ && *report.epoch > *epoch_ && !stale;
     if (report.epoch) epoch_ = report.epoch;
-    if (report.running && !found_) {
-        const bool again = waiting_ && waiting_->running &&
-                           (new_epoch || (report.progress && waiting_->progress &&
-                                          report.progress->first <= waiting_->progress->first));
-        const std::optional<Report> before = std::exchange(waiting_, report);
-        if (again) remember(*before);
-        return again ? Verdict::waits_anew : Verdict::waits;
-    }
-    if (report.running) return Verdict::none;
-    if (quotes(report.form) && report.form != form_ && !(found_ && begins_epoch)) {
-        if (found_) {
-            if (!known(report)) warn(report, "the latter is taken for a quotation, which is no step");
-            return Verdict::none;
-        }
-        if (!waiting_ || waiting_->running || waiting_->form != report.form) {
-            const bool running = waiting_ && waiting_->running;
-            if (!running) waiting_ = report;
-            return running ? Verdict::none : Verdict::waits;
-        }
-        count(*std::exchange(waiting_, {}), Verdict::counts_waiting);
-        return count(report, Verdict::counts_waiting);
-    }
-    if (waiting_ && !waiting_->running && waiting_->names_epoch && *waiting_->epoch <= 1 && begins_epoch) {
-        count(*std::exchange(waiting_, {}), Verdict::counts_waiting);
-        forms_.insert(report.form);
-        return count(report, Verdict::counts_waiting);
-    }
-    waiting_.reset();
-    // By a logger as well as by print, or as the best of all at the end: "[3] valid_0's auc: 0.9".
-    if (report.numbered && report.line != line_of_last_ && lines_.contains(report.line)) return Verdict::none;
     const bool again = found_ && report.epoch && !new_epoch && counted_in_ == epoch_;
-    if (again && report.content == content_) return Verdict::none;  // by a logger and by print
-    if (again && report.form == form_)
+    const Place place{.new_epoch = new_epoch, .begins_epoch = begins_epoch, .again = again};
+    for (const Rule rule : rules)
+        if (const auto verdict = (this->*rule)(report, place)) return *verdict;
+    return Verdict::none;
+}
+
+/// An average so far waits for a better one of its epoch, or for a line without progress. The one before reports the
+/// last epoch or round if another begins.
+Reports::Judgement Reports::average_waits(const Report& report, const Place& place) {
+    if (!report.running || found_) return {};
+    const bool again = waiting_ && waiting_->running &&
+                       (place.new_epoch ||
+                        (report.progress && waiting_->progress && report.progress->first <= waiting_->progress->first));
+    const std::optional<Report> before = std::exchange(waiting_, report);
+    if (again) remember(*before);
+    return again ? Verdict::waits_anew : Verdict::waits;
+}
+
+/// Lines without progress report, so that averages so far do not.
+Reports::Judgement Reports::average_beside_reports(const Report& report, const Place&) {
+    return report.running ? Judgement{Verdict::none} : Judgement{};
+}
+
+/// Best values and the like are quoted, but a status may stand before the value of a new epoch: "epoch 3, improved:
+/// 0.7", "epoch 4, no gain: 0.7". The first quotation waits: with a second one of its form they are the reports.
+Reports::Judgement Reports::quotation(const Report& report, const Place& place) {
+    if (!quotes(report.form) || report.form == form_ || (found_ && place.begins_epoch)) return {};
+    if (found_) {
+        if (!known(report)) warn(report, "the latter is taken for a quotation, which is no step");
+        return Verdict::none;
+    }
+    if (!waiting_ || waiting_->running || waiting_->form != report.form) {
+        const bool running = waiting_ && waiting_->running;
+        if (!running) waiting_ = report;
+        return running ? Verdict::none : Verdict::waits;
+    }
+    count(*std::exchange(waiting_, {}), Verdict::counts_waiting);
+    return count(report, Verdict::counts_waiting);
+}
+
+/// What waits was the status of the first epoch if this line begins the next one.
+Reports::Judgement Reports::status_of_first_epoch(const Report& report, const Place& place) {
+    if (!waiting_ || waiting_->running || !waiting_->names_epoch || *waiting_->epoch > 1 || !place.begins_epoch)
+        return {};
+    count(*std::exchange(waiting_, {}), Verdict::counts_waiting);
+    forms_.insert(report.form);
+    return count(report, Verdict::counts_waiting);
+}
+
+/// This line is better than what waits, which is no report.
+Reports::Judgement Reports::nothing_waits(const Report&, const Place&) {
+    waiting_.reset();
+    return {};
+}
+
+/// A line that has counted is printed again by a logger as well, or as the best of all at the end: "[3] valid_0's auc:
+/// 0.9".
+Reports::Judgement Reports::line_again(const Report& report, const Place&) {
+    const bool repeats = report.numbered && report.line != line_of_last_ && lines_.contains(report.line);
+    return repeats ? Judgement{Verdict::none} : Judgement{};
+}
+
+/// A logger and print show the same numbers of an epoch.
+Reports::Judgement Reports::content_again(const Report& report, const Place& place) {
+    return place.again && report.content == content_ ? Judgement{Verdict::none} : Judgement{};
+}
+
+/// Lines of the first form report, as the first line of all does.
+Reports::Judgement Reports::line_of_known_form(const Report& report, const Place& place) {
+    if (found_ && report.form != form_) return {};
+    if (place.again)
         warn("its epoch has several lines with the objective, and each is a step: '" + line_ + "', '" + report.line +
              "'; print it once an epoch, or set worker.step to their number in a step");
-    if (!found_ || report.form == form_) return count(report, Verdict::counts);
-    const bool known_form = forms_.contains(report.form);
-    if (!begins_epoch) {
-        if (last_ && same_but_rounded(report.value, *last_)) return Verdict::none;
-        if (epoch_ && counted_in_ == epoch_) {
-            if (!known(report)) warn(report, "the latter is no step, since its epoch has reported already");
-            return Verdict::none;
-        }
-        if (!known_form && values_.size() > 1 && known(report)) return Verdict::none;
-    }
-    if (!known_form) warn(report, "both count as steps");
+    return count(report, Verdict::counts);
+}
+
+/// A line of another form rounds the value of the last report.
+Reports::Judgement Reports::rounded_value_again(const Report& report, const Place& place) {
+    const bool repeats = !place.begins_epoch && last_ && same_but_rounded(report.value, *last_);
+    return repeats ? Judgement{Verdict::none} : Judgement{};
+}
+
+/// An epoch has one report.
+Reports::Judgement Reports::epoch_again(const Report& report, const Place& place) {
+    if (place.begins_epoch || !epoch_ || counted_in_ != epoch_) return {};
+    if (!known(report)) warn(report, "the latter is no step, since its epoch has reported already");
+    return Verdict::none;
+}
+
+/// A line of a form that has never counted shows a value that has: a summary.
+Reports::Judgement Reports::value_of_another_form(const Report& report, const Place& place) {
+    const bool summary = !place.begins_epoch && !forms_.contains(report.form) && values_.size() > 1 && known(report);
+    return summary ? Judgement{Verdict::none} : Judgement{};
+}
+
+/// Scripts may print their reports in several ways.
+Reports::Judgement Reports::line_of_new_form(const Report& report, const Place&) {
+    if (!forms_.contains(report.form)) warn(report, "both count as steps");
     if (forms_.size() < most_values) forms_.insert(report.form);
     return count(report, Verdict::counts);
 }

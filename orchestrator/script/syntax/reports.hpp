@@ -49,6 +49,29 @@ class Reports {
     std::string warning() { return std::exchange(warning_, {}); }
 
    private:
+    /// A report's place among the epochs.
+    struct Place {
+        bool new_epoch = false;     ///< true if it is not of the epoch before
+        bool begins_epoch = false;  ///< true if its line names a later epoch than the lines before
+        bool again = false;         ///< true if its epoch has a report
+    };
+    using Judgement = std::optional<Verdict>;  ///< of a rule; nothing if the rule does not apply
+    using Rule = Judgement (Reports::*)(const Report& report, const Place& place);
+    static const Rule rules[];
+
+    Judgement average_waits(const Report& report, const Place& place);
+    Judgement average_beside_reports(const Report& report, const Place& place);
+    Judgement quotation(const Report& report, const Place& place);
+    Judgement status_of_first_epoch(const Report& report, const Place& place);
+    Judgement nothing_waits(const Report& report, const Place& place);
+    Judgement line_again(const Report& report, const Place& place);
+    Judgement content_again(const Report& report, const Place& place);
+    Judgement line_of_known_form(const Report& report, const Place& place);
+    Judgement rounded_value_again(const Report& report, const Place& place);
+    Judgement epoch_again(const Report& report, const Place& place);
+    Judgement value_of_another_form(const Report& report, const Place& place);
+    Judgement line_of_new_form(const Report& report, const Place& place);
+
     [[nodiscard]] bool known(const Report& report) const;
     Verdict count(const Report& report, Verdict verdict);
     void remember(const Report& report);

@@ -19,6 +19,18 @@ constexpr const char* cure = "worker.metrics.stdout takes a pattern for the numb
 
 string quoted(const Reading& reading) { return "'" + reading.text + "'"; }
 
+const char* text_of(Doubt doubt) {
+    switch (doubt) {
+        case Doubt::several_numbers:
+            return "has several numbers, and the first one counts";
+        case Doubt::several_times:
+            return "is there several times, and the first one counts";
+        case Doubt::none:
+            break;
+    }
+    return "";
+}
+
 /// Returns the rank of a label where the study names none; the lowest is preferred.
 int order_of(Phase phase) {
     switch (phase) {
@@ -85,8 +97,8 @@ std::vector<WantedMetrics::Value> WantedMetrics::find_in(const Reading& reading)
         const string before = wanted.source && wanted.source->printed != metric.name ? wanted.source->printed : "";
         wanted.source = Source{metric.name, metric.bare, best_rank};
         values[best] = {wanted.name, metric.number, metric.bare, metric.unit, metric.doubt, before};
-        if (metric.doubt != nullptr)
-            warn("'" + wanted.name + "' " + metric.doubt + ": " + quoted(reading) + "; " + cure);
+        if (metric.doubt != Doubt::none)
+            warn("'" + wanted.name + "' " + text_of(metric.doubt) + ": " + quoted(reading) + "; " + cure);
         if (!wanted.unit || !before.empty()) wanted.unit = metric.unit;
         if (*wanted.unit != metric.unit) {
             warn("'" + wanted.name + "' changes its unit from '" + *wanted.unit + "' to '" + metric.unit +

@@ -23,7 +23,7 @@ class WantedMetrics {
         double number = 0;
         std::string bare{};  ///< the printed name without the label of its line
         std::string unit{};
-        const char* doubt = nullptr;
+        Doubt doubt = Doubt::none;
         std::string replaced{};  ///< the printed name that was used before this better one; empty if there was none
     };
     /// Returns the line's metrics by name.
