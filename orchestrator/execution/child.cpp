@@ -61,7 +61,8 @@ void reset_signals() {
 }
 
 /// Runs in the child, and returns only if a step has failed.
-Failure become(const Start& start, char** argv, char** envp, pid_t supervisor, int input, int output, int error) {
+Failure become(const Start& start, char** argv, char** envp, pid_t supervisor, int input, int output, int error,
+               int extra) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != supervisor) ::_exit(127);  // the supervisor died before prctl()
     ::setpgid(0, 0);
@@ -69,8 +70,11 @@ Failure become(const Start& start, char** argv, char** envp, pid_t supervisor, i
     apply(of_children);
     if (input < 0) input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (input < 0 || ::dup2(input, 0) < 0 || ::dup2(output, 1) < 0 || ::dup2(error, 2) < 0) return {redirect, errno};
-    // All descriptors above 2 close at exec, also the pipe that reports a failure.
-    (void)::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
+    // The pipe that reports a failure cannot be 3: it was opened after others above 2.
+    if (extra >= 0 && extra != 3 && ::dup2(extra, 3) < 0) return {redirect, errno};
+    if (extra == 3) (void)::fcntl(extra, F_SETFD, 0);
+    // All further descriptors close at exec, also the pipe that reports a failure.
+    (void)::syscall(SYS_close_range, extra >= 0 ? 4U : 3U, ~0U, CLOSE_RANGE_CLOEXEC);
     if (!start.folder.empty() && ::chdir(start.folder.c_str()) != 0) return {enter, errno};
     reset_signals();
     environ = envp;
@@ -105,7 +109,7 @@ std::vector<std::string> merged_environment(const std::vector<std::string>& adde
     return all;
 }
 
-Child start_child(const Start& start, int input, int output, int error) {
+Child start_child(const Start& start, int input, int output, int error, int extra) {
     const std::string run = "start " + (start.command.empty() ? std::string("an empty command") : start.command[0]);
     if (start.command.empty()) return failure(EINVAL, run, false);
     std::vector<std::string> command = start.command;
@@ -122,7 +126,7 @@ Child start_child(const Start& start, int input, int output, int error) {
     if (pid == 0) {
         const Failure failed =
             become(start, const_cast<char**>(argv.data()), const_cast<char**>(envp.data()), supervisor, input,
-                   output < 0 ? output_write.get() : output, error < 0 ? output_write.get() : error);
+                   output < 0 ? output_write.get() : output, error < 0 ? output_write.get() : error, extra);
         (void)!::write(failure_write.get(), &failed, sizeof failed);
         ::_exit(127);
     }

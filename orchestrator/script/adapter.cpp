@@ -36,7 +36,7 @@
 #include "orchestrator/script/metrics_file.hpp"
 #include "orchestrator/script/output.hpp"
 #include "orchestrator/script/preload.hpp"
-#include "orchestrator/script/ranks.hpp"
+#include "orchestrator/script/rank_records.hpp"
 #include "orchestrator/script/syntax/missing_objective.hpp"
 #include "orchestrator/script/syntax/steps.hpp"
 #include "orchestrator/script/syntax/template.hpp"
@@ -119,12 +119,14 @@ class Adapter {
         const auto outputs = reads_output ? output_.descriptors() : std::array{-1, -1};
         const auto client = client_.descriptors();
         pollfd fds[] = {{socket_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}, {outputs[0], POLLIN, 0},
-                        {outputs[1], POLLIN, 0},    {client[0], POLLIN, 0},      {client[1], POLLIN, 0}};
+                        {outputs[1], POLLIN, 0},    {client[0], POLLIN, 0},      {client[1], POLLIN, 0},
+                        {records_.get(), POLLIN, 0}};
         if (::poll(fds, std::size(fds), static_cast<int>(timeout.count())) < 0) return;
         if (fds[0].revents != 0) take_messages();
         if (fds[4].revents != 0) client_.accept();
         if (fds[5].revents != 0) client_.read();
         if (fds[2].revents != 0 || fds[3].revents != 0) take_output(chunk_bytes);
+        if (fds[6].revents != 0) take_records(chunk_bytes);
         send_alive();
     }
 
@@ -330,6 +332,7 @@ class Adapter {
         auto& command = std::get<script::StartedCommand>(started);
         command_ = command.pid;
         output_.open(std::move(command.output), std::move(command.terminal));
+        records_ = std::move(command.records);
         started_ = Clock::now();
         send(from_worker::Started{run_->id, 0});
         return std::nullopt;
@@ -352,7 +355,6 @@ class Adapter {
                                 .others = task_.needed,
                                 .reports = task_.reports,
                                 .epochs = run_->steps};
-        if (task_.processes > 1) reader = script::reader_of_rank_0(*std::move(reader), task_.patterns.empty());
         reader_.emplace(*std::move(reader), std::move(needs));
     }
 
@@ -361,6 +363,20 @@ class Adapter {
             if (reader_ && !file_ && !outcome_) reader_->feed(bytes, stream, seconds_since_start());
         });
         if (any) liveness_.acted();
+    }
+
+    /// Reads about `max_bytes` bytes of what the launcher of the ranks tells.
+    void take_records(std::size_t max_bytes) {
+        char buffer[chunk_bytes];
+        for (std::size_t taken = 0; records_ && taken < max_bytes;) {
+            const ssize_t size = ::read(records_.get(), buffer, sizeof buffer);
+            if (size < 0 && errno == EINTR) continue;
+            if (size < 0 && errno == EAGAIN) return;
+            if (size <= 0) return records_.reset();
+            taken += static_cast<std::size_t>(size);
+            output_.add_to_log(ranks_.feed({buffer, static_cast<std::size_t>(size)}));
+            liveness_.acted();
+        }
     }
 
     /// Reads the new bytes of the file of metrics. `last` is true after the command's end, when the whole rest must be
@@ -414,6 +430,7 @@ class Adapter {
         while (client_.read()) {
         }
         take_output(max_drained_bytes);
+        take_records(max_drained_bytes);
         read_file(true);
         if (reader_) reader_->finish();
     }
@@ -423,9 +440,10 @@ class Adapter {
     void finish(Outcome outcome, const string& message = {}) {
         Metrics closing = reader_ ? reader_->closing() : Metrics();
         closing.insert(beyond_.begin(), beyond_.end());
-        // The peak is that of the largest process. hpo measures the whole tree, but too seldom to see a command that
-        // ends at once.
-        const std::int64_t peak = std::int64_t{1024} * script::usage_of_ended_children().ru_maxrss;
+        // The peak is that of the largest process, or of the largest ones of all ranks. hpo measures the whole tree,
+        // but too seldom to see a command that ends at once.
+        const std::int64_t peak =
+            std::max(std::int64_t{1024} * script::usage_of_ended_children().ru_maxrss, script::peak_of(ranks_.ends()));
         send(from_worker::Finished{.id = run_->id,
                                    .outcome = outcome,
                                    .message = message,
@@ -439,13 +457,9 @@ class Adapter {
         exit_ = interrupted_;
         if (interrupted_ != 0 || finished_) return;
         if (outcome_) return finish(*outcome_, had_more_ ? script::more_reports_message(*run_, task_.reports) : "");
-        script::CommandEnd end{.status = status_, .output = output_.tail(), .steps = step_, .planned = run_->steps};
-        const auto failed = script::failed_rank(output_.tail());
-        if (failed && task_.processes > 1)
-            end.who = "rank " + std::to_string(failed->rank), end.output = failed->output;
-        const script::Ending ending = script::ending_of(end);
-        const bool of_rank_0 = !failed || failed->rank == 0;
-        if (!held_failure_.empty() && of_rank_0) return send(held_failure_);
+        const auto [ending, rank] = script::ending_of_ranks(
+            ranks_.ends(), {.status = status_, .output = output_.tail(), .steps = step_, .planned = run_->steps});
+        if (!held_failure_.empty() && rank == 0) return send(held_failure_);
         if (ending.signal != 0) script::die_of(ending.signal);
         if (ending.status != 0) {
             exit_ = ending.status;
@@ -466,9 +480,11 @@ class Adapter {
         script::ReadInstead instead;
         if (reader_) instead = {reader_->seen(), warning(), reader_->nearest()};
         if (client_.used() && error.empty() && !instead.anything()) return finish(Outcome::complete);
-        const auto from = task_.file == script::shim_reports ? script::MetricsFrom::shim
-                          : file_                            ? script::MetricsFrom::file
-                                                             : script::MetricsFrom::output;
+        using script::MetricsFrom;
+        const auto from = task_.file == script::shim_reports ? MetricsFrom::shim
+                          : file_                            ? MetricsFrom::file
+                          : task_.processes > 1              ? MetricsFrom::output_of_rank_0
+                                                             : MetricsFrom::output;
         const string missing =
             script::missing_objective(run_->objective.metric, from, file_ ? file_->path() : "", instead);
         if (!error.empty()) return finish(Outcome::failed, error + "; " + missing);
@@ -506,6 +522,8 @@ class Adapter {
     milliseconds start_pause_{0};
     pid_t command_ = 0;
     script::CommandOutput output_;
+    Descriptor records_;                       ///< of the launcher of the ranks; empty: the command has no ranks
+    script::RankRecords ranks_;                ///< what it has told
     bool had_more_ = false;                    ///< true if the command trains on after its last step
     Metrics beyond_;                           ///< metrics that the command has reported once after its last step
     std::optional<script::MetricsFile> file_;  ///< of the metrics; nothing if they are in the output

@@ -2,6 +2,8 @@
 
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <csignal>
 #include <optional>
 
 #include "hpo/printable.hpp"
@@ -47,6 +49,29 @@ Ending ending_of(const CommandEnd& end) {
     if (const auto signal = signal_told(reason)) return {.outcome = Outcome::lost, .signal = *signal};
     if (signal_of_status(status)) return {.outcome = Outcome::lost, .status = status};
     return {Outcome::failed, end.who + " exited with status " + std::to_string(status) + quoted};
+}
+
+EndingOfRanks ending_of_ranks(const std::vector<RankEnd>& ends, const CommandEnd& command) {
+    const auto ending_by = [&](const RankEnd& end) {
+        CommandEnd own = command;
+        own.who = "rank " + std::to_string(end.rank);
+        if (end.rank > 0) own.output = end.output;
+        // The status of a rank that was told to end says nothing; an error at the end of its output does.
+        own.status = end.sent == 0 ? end.status : 0;
+        return EndingOfRanks{ending_of(own), end.rank};
+    };
+    const auto failed = [](const RankEnd& end) { return end.status != 0; };
+    const auto first = std::find_if(ends.begin(), ends.end(), failed);
+    if (first == ends.end()) return {ending_of(command)};
+    for (auto end = first; end != ends.end(); ++end)
+        if (failed(*end))
+            if (EndingOfRanks by = ending_by(*end); by.ending.outcome == Outcome::out_of_memory) return by;
+    const auto killed = std::find_if(first, ends.end(), [](const RankEnd& end) {
+        return WIFSIGNALED(end.status) && WTERMSIG(end.status) == SIGKILL && end.sent != SIGKILL;
+    });
+    if (command.steps < command.planned && killed != ends.end())
+        return {{.outcome = Outcome::lost, .signal = SIGKILL}, killed->rank};
+    return ending_by(*first);
 }
 
 std::string more_reports_message(const to_worker::Run& run, std::int64_t reports) {

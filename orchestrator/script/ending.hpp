@@ -1,11 +1,14 @@
 // The outcome of a trial by the end of its script's command. Pure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hpo/messages.hpp"
+#include "orchestrator/script/rank_records.hpp"
 
 namespace hpo::script {
 
@@ -35,6 +38,19 @@ struct Ending {
 /// A trial whose pipe hides the failure of the program is complete, too, since its status is 0; both then have a
 /// message.
 Ending ending_of(const CommandEnd& end);
+
+struct EndingOfRanks {
+    Ending ending;
+    std::size_t rank = 0;  ///< the rank whose end decided it
+};
+
+/// Returns the outcome of a trial of several ranks by their ends, which are in order. `command` is the end of their
+/// launcher, with the output of rank 0.
+///
+/// The first rank that failed decides, with two exceptions. A rank that ran out of memory decides even where another
+/// one, which lost its connection to it, ended before it. So does a rank that was killed (SIGKILL) by anyone but the
+/// launcher.
+EndingOfRanks ending_of_ranks(const std::vector<RankEnd>& ends, const CommandEnd& command);
 
 /// Returns the reason of a complete trial whose command had more to report. Its reports may not be the steps that the
 /// user meant. `reports` of the objective make one step.

@@ -1,5 +1,7 @@
 #include "orchestrator/script/launch.hpp"
 
+#include <fcntl.h>
+
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -53,12 +55,21 @@ std::variant<StartedCommand, StartProblem> Launch::start(std::optional<Prepared>
                                                          const std::string& reports) {
     add_environment(more, reports);
     Terminal terminal = prepared ? Terminal() : open_terminal_if_wanted();
-    if (task_.processes > 1) order_.command = ranks_command(task_.processes, task_.grace, std::move(order_.command));
+    Descriptor records, records_end;
+    if (task_.processes > 1) {
+        if (!make_pipe(records, records_end))
+            return StartProblem{std::string("cannot make a pipe: ") + std::strerror(errno), is_launch_shortage(errno),
+                                true};
+        ::fcntl(records.get(), F_SETFL, O_NONBLOCK);
+        order_.command = ranks_command(task_.processes, task_.grace, std::move(order_.command));
+    }
     // A terminal that the user asks for is a whole one. Others read from nothing.
     const int input = task_.terminal == TerminalUse::on ? terminal.program.get() : -1;
-    supervisor::Child child = prepared ? start_prepared(*std::move(prepared), std::move(order_))
-                                       : supervisor::start_child(order_, input, terminal.program.get());
-    if (child.pid != 0) return StartedCommand{child.pid, std::move(child.output), std::move(terminal.reader)};
+    supervisor::Child child =
+        prepared ? start_prepared(*std::move(prepared), std::move(order_))
+                 : supervisor::start_child(order_, input, terminal.program.get(), -1, records_end.get());
+    if (child.pid != 0)
+        return StartedCommand{child.pid, std::move(child.output), std::move(terminal.reader), std::move(records)};
     prepared.reset();  // a second start is an ordinary one
     // Memory that hpo itself lacks is not the script's, whose reasons name it otherwise.
     const char* why =

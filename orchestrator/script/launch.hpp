@@ -30,6 +30,7 @@ struct StartedCommand {
     pid_t pid = 0;
     Descriptor output;    ///< its standard error, and its standard output without a terminal
     Descriptor terminal;  ///< its standard output; empty: it has none
+    Descriptor records;   ///< what the launcher of its ranks tells (rank_records.hpp); empty: it has no ranks
 };
 
 class Launch {

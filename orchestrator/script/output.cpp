@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 namespace hpo::script {
 
@@ -29,6 +30,13 @@ bool CommandOutput::take(std::size_t max_bytes, const Read& read) {
     return take(0, max_bytes, read) || from_terminal;
 }
 
+void CommandOutput::add_to_log(std::string_view lines) {
+    if (lines.empty()) return;
+    if (!tail_.empty() && tail_.back() != '\n' && tail_.back() != '\r' && !std::exchange(parted_, true))
+        copy_to_log("\n");
+    copy_to_log(lines);
+}
+
 bool CommandOutput::take(std::size_t stream, std::size_t max_bytes, const Read& read) {
     Descriptor& descriptor = streams_[stream];
     char buffer[chunk_bytes];
@@ -45,6 +53,7 @@ bool CommandOutput::take(std::size_t stream, std::size_t max_bytes, const Read& 
         taken += bytes.size();
         copy_to_log(bytes);
         tail_ += bytes;
+        parted_ = false;
         if (tail_.size() > 2 * last_output_bytes) tail_.erase(0, tail_.size() - last_output_bytes);
         read(bytes, stream);
     }

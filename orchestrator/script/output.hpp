@@ -23,6 +23,9 @@ class CommandOutput {
     using Read = std::function<void(std::string_view bytes, std::size_t stream)>;
     bool take(std::size_t max_bytes, const Read& read);
 
+    /// Writes whole lines of other processes to the log. They begin on a line of their own.
+    void add_to_log(std::string_view lines);
+
     /// Returns the last 8 to 16 KiB of the output.
     [[nodiscard]] const std::string& tail() const { return tail_; }
 
@@ -31,6 +34,7 @@ class CommandOutput {
 
     std::array<Descriptor, 2> streams_;
     std::string tail_;
+    bool parted_ = false;  ///< its unfinished line was ended in the log, for lines of others
 };
 
 }  // namespace hpo::script

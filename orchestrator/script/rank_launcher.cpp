@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -24,6 +25,7 @@
 #include "hpo/shortage.hpp"
 #include "orchestrator/execution/child.hpp"
 #include "orchestrator/script/die_of.hpp"
+#include "orchestrator/script/rank_records.hpp"
 #include "orchestrator/script/ranks.hpp"
 
 namespace hpo {
@@ -93,7 +95,8 @@ class RankLauncher {
         explicit Rank(std::size_t number) : lines(number) {}
         supervisor::Child process;  ///< pid 0 once it has ended
         Descriptor death;           ///< its pidfd
-        script::LabelledLines lines;
+        script::RankLines lines;
+        int sent = 0;  ///< the last signal that it got, since another rank had failed
     };
 
     void watch_signals() {
@@ -159,8 +162,8 @@ class RankLauncher {
 
     /// Each rank leads a process group of its own.
     void signal_all(int signal) {
-        for (const Rank& rank : ranks_)
-            if (rank.process.pid != 0) ::kill(-rank.process.pid, signal);
+        for (Rank& rank : ranks_)
+            if (rank.process.pid != 0) ::kill(-rank.process.pid, rank.sent = signal);
     }
 
     void relay(Rank& rank, std::size_t most_pieces) {
@@ -173,13 +176,15 @@ class RankLauncher {
         }
     }
 
-    static void print(std::string_view text) {
-        while (!text.empty()) {
-            // A line and its label in one write, which does not mix with those of rank 0.
-            const auto line = text.substr(0, text.find('\n') + 1);
-            const ssize_t size = ::write(STDERR_FILENO, line.data(), line.size());
+    static void print(const string& lines) {
+        if (!lines.empty()) tell(script::lines_record(lines));
+    }
+
+    static void tell(std::string_view record) {
+        while (!record.empty()) {
+            const ssize_t size = ::write(script::rank_records_descriptor, record.data(), record.size());
             if (size < 0 && errno != EINTR) return;
-            if (size > 0) text.remove_prefix(static_cast<std::size_t>(size));
+            if (size > 0) record.remove_prefix(static_cast<std::size_t>(size));
         }
     }
 
@@ -196,12 +201,15 @@ class RankLauncher {
 
     void reap(Rank& rank) {
         int status = 0;
-        if (rank.process.pid == 0 || ::waitpid(rank.process.pid, &status, WNOHANG) != rank.process.pid) return;
+        rusage usage{};
+        if (rank.process.pid == 0 || ::wait4(rank.process.pid, &status, WNOHANG, &usage) != rank.process.pid) return;
         rank.process.pid = 0;
         rank.death.reset();
         relay(rank, last_pieces);
         print(rank.lines.rest());
-        if (!ends_.ended(static_cast<std::size_t>(&rank - ranks_.data()), status) || told_to_end_) return;
+        const auto number = static_cast<std::size_t>(&rank - ranks_.data());
+        tell(script::end_record({number, status, rank.sent, std::int64_t{1024} * usage.ru_maxrss, rank.lines.tail()}));
+        if (!ends_.ended(number, status) || told_to_end_) return;
         signal_all(SIGTERM);
         kill_at_ = Clock::now() + grace_;
     }

@@ -1,6 +1,6 @@
 // Starts the ranks of a trial (ranks.hpp), as the command of the adapter. It is `hpo` itself, executed again. Rank 0
-// has its standard streams; the lines of other ranks go to its standard error with their labels. It ends when all
-// ranks have ended, and as the first one that failed.
+// has its standard streams; of the others it tells the adapter by records (rank_records.hpp). It ends when all ranks
+// have ended, and as the first one that failed.
 #pragma once
 
 #include <cstdint>

@@ -1,16 +1,13 @@
 // The ranks of a trial that several processes train together (`resources.trial.processes`): what they are told, what
-// the end of one means for the others, and how the adapter learns which one failed. Pure.
+// the end of one means for the others, and how their lines are told apart. Pure.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "orchestrator/script/syntax/metrics.hpp"
 
 namespace hpo::script {
 
@@ -37,36 +34,29 @@ class RankEnds {
     std::optional<Failure> failure_;
 };
 
-/// Writes the lines of a rank other than 0 with its label, `[rank2]: loss=0.3`, as PyTorch does. Of a line that is
-/// drawn again and again (a progress bar), the last state is kept.
-class LabelledLines {
+/// Splits the output of a rank other than 0 into lines for the log, with its label as PyTorch writes it,
+/// `[rank2]: loss=0.3`, and keeps the last ones. Of a line that is drawn again and again (a progress bar), the last
+/// state is kept.
+class RankLines {
    public:
-    explicit LabelledLines(std::size_t rank) : label_("[rank" + std::to_string(rank) + "]: ") {}
-    /// Returns the lines that are complete with these bytes, each with its newline. A line without an end is cut after
-    /// 3 KiB, so that it is written at once beside the lines of others.
+    explicit RankLines(std::size_t rank) : rank_(rank), label_("[rank" + std::to_string(rank) + "]: ") {}
+    /// Returns the lines that are complete with these bytes, each with its label and its newline. A line without an
+    /// end is cut after 16 KiB. A line that has the rank's label already gets no second one.
     std::string feed(std::string_view bytes);
     /// Returns the line that has no newline yet, with one.
     std::string rest();
+    /// Returns the last 8 to 16 KiB of the lines, without the labels.
+    [[nodiscard]] const std::string& tail() const { return tail_; }
 
    private:
     void end_line(std::string& lines);
 
-    std::string label_, line_;
+    std::size_t rank_;
+    std::string label_, line_, tail_;
     bool returned_ = false;  ///< the line ends with a carriage return, so that the next character begins it anew
 };
 
-/// Returns the last line of the output of a trial of which a rank has failed, without its newline.
+/// Returns the last line in the log of a trial of which a rank has failed, without its newline.
 std::string failure_line(const RankEnds::Failure& failure);
-
-/// Returns a reader of the output of all ranks, in which what others than rank 0 print is never the objective.
-/// `labels`: their metrics are read, as rank1_loss; false for patterns, which would not label them.
-std::unique_ptr<LineReader> reader_of_rank_0(std::unique_ptr<LineReader> reader, bool labels);
-
-struct FailedRank {
-    std::size_t rank = 0;
-    std::string output;  ///< its lines, without their labels
-};
-/// Returns the rank that a failure_line() at the end of the output names. Returns nothing if there is none.
-std::optional<FailedRank> failed_rank(std::string_view output);
 
 }  // namespace hpo::script

@@ -1,5 +1,6 @@
 """Trials that several processes train together (resources.trial.processes)."""
 import importlib.util
+import json
 import signal
 import textwrap
 import unittest
@@ -41,12 +42,15 @@ ALL_REDUCE = """
 
 
 class Ranks(Case):
-    def search(self, body, processes=3, status=0, more="", **changes):
+    def search(self, body, processes=3, status=0, more="", on="local", **changes):
         (self.folder / "train.py").write_text(textwrap.dedent(ALL_REDUCE) + textwrap.dedent(body))
         text = script_study([PYTHON, "train.py", "{lr}"], **{"trials": 2, "parallel": 1, **changes})
         text = text.replace("trial: {memory: 64MiB}", f"trial: {{memory: 64MiB, cores: 0.1, processes: {processes}}}")
-        self.out = self.hpo("run", self.study(text + more), status=status)
+        self.out = self.hpo("run", self.study(text + more), "--on", on, status=status)
         return self.trials("script")
+
+    def log_of(self, trial):
+        return (self.folder / f"runs/script/logs/trial-{trial:04}.log").read_text()
 
     def test_the_ranks_of_a_trial_compute_together(self):
         trials = self.search("""
@@ -55,7 +59,6 @@ class Ranks(Case):
                 print(f"epoch {epoch} val_loss={total(rank + epoch)}", flush=True)
             """, parallel=2)
         self.assertEqual([(t["state"], t["steps"], t["value"]) for t in trials], [("complete", 5, 6.0)] * 2)
-        self.assertIn("rank1_val_loss", self.hpo("show", "script", "1", "--json"))
         self.assertIn("3 processes, each with RANK", self.hpo("show", "script", "1"))
         self.assert_nobody_left()
 
@@ -71,6 +74,67 @@ class Ranks(Case):
         self.assertEqual(trials[0]["state"], "failed")
         self.assertRegex(trials[0]["reason"], r"rank 2 exited with status 1: ValueError: no more data")
         self.assert_nobody_left()
+
+    def test_a_rank_that_fails_among_floods_shows_its_own_traceback(self):
+        trials = self.search("""
+            print(f"val_loss={total(1)}", flush=True)
+            if rank == 3:
+                for line in range(2000):
+                    print("before", line, file=sys.stderr)
+                raise ValueError("no more data in shard 3")
+            while True:
+                print("x" * 200, flush=True)
+                print("ConnectionError: all of it", flush=True)
+            """, processes=8, trials=1, status=1)
+        self.assertEqual((trials[0]["state"], trials[0]["steps"]), ("failed", 1))
+        self.assertTrue(trials[0]["reason"].startswith("rank 3 exited with status 1: ValueError: no more data in shard 3"),
+                        trials[0]["reason"])
+        self.assertIn("train.py", trials[0]["reason"])
+        self.assert_nobody_left()
+
+    def test_memory_that_another_rank_lacked_is_the_reason_where_rank_0_ended_first(self):
+        trials = self.search("""
+            if rank == 1 and not os.path.exists("full"):
+                open("full", "w").close()
+                try:
+                    raise MemoryError("Unable to allocate 9 GiB")
+                except MemoryError:
+                    import traceback
+                    traceback.print_exc()
+                peer.close()  # while this process still tidies up
+                time.sleep(1000)
+            for epoch in range(1, 6):
+                print(f"epoch {epoch} val_loss={total(1)}", flush=True)
+            """, trials=1)
+        self.assertEqual([(t["state"], t["steps"]) for t in trials], [("complete", 5)])
+        self.assertIn("2, 1 ran out of memory", self.hpo("show", "script", "1"))
+        self.assertIn("[rank1]: MemoryError: Unable to allocate 9 GiB", self.log_of(1))
+
+    def test_lines_of_other_ranks_are_no_part_of_rank_0_s(self):
+        trials = self.search("""
+            for epoch in range(1, 6):
+                sys.stdout.write(f"\\repoch {epoch} ")  # the rest of its line comes later
+                sys.stdout.flush()
+                total(0)
+                if rank > 0:
+                    print(f"val_loss=0.{rank}\\nepoch {epoch + 1} val_loss=0.01\\n100% 5/5", flush=True)
+                total(0)
+                if rank == 0:
+                    print(f"val_loss={10 - epoch}", flush=True)
+            """, trials=1)
+        self.assertEqual([(t["state"], t["steps"], t["value"]) for t in trials], [("complete", 5, 5.0)])
+        self.assertEqual([step["metrics"] for step in json.loads(self.hpo("show", "script", "1", "--json"))["curve"]],
+                         [{"epoch": epoch, "val_loss": 10.0 - epoch} for epoch in range(1, 6)])
+        log = self.log_of(1)
+        self.assertRegex(log, r"(?m)^\[rank1\]: .*val_loss=0.1$")
+        self.assertRegex(log, r"(?m)^\[rank2\]: .*val_loss=0.2$")
+
+    def test_an_objective_that_another_rank_prints_is_not_found(self):
+        trials = self.search("""
+            if rank == 2:
+                print("val_loss=1", flush=True)
+            """, trials=1, status=1)
+        self.assertRegex(trials[0]["reason"], "never found in the output of rank 0, which alone is read")
 
     def test_a_rank_that_is_killed_costs_the_attempt(self):
         trials = self.search("""
@@ -99,6 +163,31 @@ class Ranks(Case):
                         os.kill(os.getpid(), 9)
             """, trials=1, retries=1)
         self.assertEqual([(t["state"], t["steps"], t["attempt"], t["value"]) for t in trials], [("complete", 5, 2, 3.0)])
+
+    def test_several_hosts_each_run_whole_trials_and_a_killed_rank_costs_no_step(self):
+        trials = self.search("""
+            import hpo
+            trial = hpo.trial(checkpoint=True)
+            if trial.resumed and rank == 0:
+                trial.resume_from(int(trial.checkpoint.read_text()))
+            begin = int(total(trial._step))
+            print("begins at", begin, flush=True)
+            for epoch in range(begin + 1, 6):
+                if rank == 2 and epoch == 4 and begin == 0:
+                    os.kill(os.getpid(), 9)
+                value = total(epoch)
+                trial.report(epoch, val_loss=value)
+                if rank == 0:
+                    trial.checkpoint.write_text(str(epoch))
+                total(0)
+            """, on="local:3", trials=3, parallel=3, retries=1)
+        self.assertEqual([(t["state"], t["steps"], t["attempt"], t["value"]) for t in trials], [("complete", 5, 2, 3.0)] * 3)
+        self.assertEqual({t["host"] for t in trials}, {"local-1", "local-2", "local-3"})
+        for trial in trials:
+            log = self.log_of(trial["trial"])
+            self.assertIn("hpo: rank 2 died of SIGKILL, and the other ranks were ended", log)
+            self.assertIn("begins at 3", log)
+        self.assert_nobody_left()
 
     def test_rank_0_that_fails_for_a_killed_rank_does_not_end_the_trial(self):
         trials = self.search("""

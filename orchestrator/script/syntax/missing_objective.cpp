@@ -12,6 +12,9 @@ std::string missing_objective(const std::string& objective, MetricsFrom from, co
         case MetricsFrom::output:
             text += "found in its output";
             break;
+        case MetricsFrom::output_of_rank_0:
+            text += "found in the output of rank 0, which alone is read";
+            break;
         case MetricsFrom::file:
             text += "found in its file " + file;
             break;
@@ -24,7 +27,7 @@ std::string missing_objective(const std::string& objective, MetricsFrom from, co
     if (!meant.empty()) text += " Set it as objective.metric, or print '" + objective + "'";
     if (!instead.problem.empty()) return printable(text + "; " + instead.problem);
     if (meant.empty() && !instead.nearest.empty()) text += "; the nearest line: " + instead.nearest;
-    if (meant.empty() && from == MetricsFrom::output)
+    if (meant.empty() && (from == MetricsFrom::output || from == MetricsFrom::output_of_rank_0))
         text += "; describe how it is printed by worker: {metrics: {stdout: [\"...(?<" + objective +
                 ">{number})\"]}}, or correct objective.metric";
     return printable(text);

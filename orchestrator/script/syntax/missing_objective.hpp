@@ -17,7 +17,7 @@ struct ReadInstead {
     [[nodiscard]] bool anything() const { return !metrics.empty() || !problem.empty() || !nearest.empty(); }
 };
 
-enum class MetricsFrom { output, file, shim };
+enum class MetricsFrom { output, output_of_rank_0, file, shim };
 
 /// Returns the reason of a trial whose script ended well without the objective, with the cure. `file` is the path of
 /// the file of metrics.

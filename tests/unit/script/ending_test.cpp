@@ -91,5 +91,51 @@ TEST(Ending, AFailureThatAPipeHidesIsTold) {
     EXPECT_EQ(ending(0, (frames + "KeyError: 'cache'\nval_loss=1\nsaved\n").c_str(), 3).message, "");
 }
 
+const std::string lost_connection = frames + "RuntimeError: Connection closed by peer\n";
+const std::string host_memory = frames + "MemoryError\n";
+
+EndingOfRanks ending_of(const std::vector<RankEnd>& ends, const std::string& of_rank_0 = lost_connection,
+                        std::int64_t steps = 0) {
+    return ending_of_ranks(ends, {.status = ends.front().status, .output = of_rank_0, .steps = steps, .planned = 5});
+}
+
+TEST(EndingOfRanks, IsThatOfTheFirstThatFailed) {
+    const auto end = ending_of({{.rank = 1},
+                                {.rank = 3, .status = exited(1), .output = frames + "ValueError: no\n"},
+                                {.rank = 0, .status = SIGTERM, .sent = SIGTERM},
+                                {.rank = 2, .status = SIGKILL, .sent = SIGKILL, .output = lost_connection}});
+    EXPECT_EQ(end.rank, 3U);
+    EXPECT_EQ(end.ending.outcome, Outcome::failed);
+    EXPECT_THAT(end.ending.message, HasSubstr("rank 3 exited with status 1: ValueError: no"));
+    EXPECT_EQ(ending_of({{.rank = 0}, {.rank = 1}}, "").ending.outcome, Outcome::complete);
+}
+
+TEST(EndingOfRanks, MemoryOfAnyRankIsTheReason) {
+    for (const auto& [status, sent] : {std::pair{exited(1), 0}, {exited(1), SIGTERM}, {SIGTERM, SIGTERM}}) {
+        const auto end = ending_of(
+            {{.rank = 0, .status = exited(1)}, {.rank = 1, .status = status, .sent = sent, .output = host_memory}});
+        EXPECT_EQ(end.ending.outcome, Outcome::out_of_memory);
+        EXPECT_EQ(end.rank, 1U);
+    }
+    const auto handled = ending_of({{.rank = 0, .status = exited(1)},
+                                    {.rank = 1,
+                                     .status = SIGTERM,
+                                     .sent = SIGTERM,
+                                     .output = host_memory + "a smaller batch\nepoch 1\nepoch 2\nepoch 3\nepoch 4\n"}});
+    EXPECT_EQ(handled.ending.outcome, Outcome::failed) << "the error was handled long before";
+    EXPECT_EQ(handled.rank, 0U);
+}
+
+TEST(EndingOfRanks, AKilledRankIsTheReasonUnlessTheLauncherKilledIt) {
+    const auto lost = ending_of({{.rank = 0, .status = exited(1)}, {.rank = 1, .status = SIGKILL, .sent = SIGTERM}});
+    EXPECT_EQ(lost.ending.signal, SIGKILL);
+    EXPECT_EQ(lost.rank, 1U);
+    const auto ended = ending_of({{.rank = 0, .status = exited(1)}, {.rank = 1, .status = SIGKILL, .sent = SIGKILL}});
+    EXPECT_EQ(ended.ending.outcome, Outcome::failed);
+    const auto complete =
+        ending_of({{.rank = 0, .status = exited(1)}, {.rank = 1, .status = SIGKILL, .sent = SIGTERM}}, "", 5);
+    EXPECT_EQ(complete.ending.outcome, Outcome::complete);
+}
+
 }  // namespace
 }  // namespace hpo::script

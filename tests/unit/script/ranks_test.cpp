@@ -39,7 +39,7 @@ TEST(Ranks, ThatAllEndWellAreNoFailure) {
 }
 
 TEST(Ranks, LinesAreLabelledOnceTheyAreComplete) {
-    LabelledLines lines(1);
+    RankLines lines(1);
     EXPECT_EQ(lines.feed("epoch 1 lo"), "");
     EXPECT_EQ(lines.feed("ss=0.3\n\nepoch 2"), "[rank1]: epoch 1 loss=0.3\n[rank1]: \n");
     EXPECT_EQ(lines.rest(), "[rank1]: epoch 2\n");
@@ -47,63 +47,33 @@ TEST(Ranks, LinesAreLabelledOnceTheyAreComplete) {
 }
 
 TEST(Ranks, OfAProgressBarTheLastStateIsWritten) {
-    LabelledLines lines(3);
+    RankLines lines(3);
     EXPECT_EQ(lines.feed("\r 1/3\r 2/3"), "");
     EXPECT_EQ(lines.feed("\r 3/3\r\nwindows\r\n"), "[rank3]:  3/3\n[rank3]: windows\n");
     EXPECT_EQ(lines.feed("text\r\r\n"), "[rank3]: text\n");
 }
 
 TEST(Ranks, ALineWithoutAnEndIsCut) {
-    LabelledLines lines(1);
-    const std::string text = lines.feed(std::string(7000, 'x'));
+    RankLines lines(1);
+    const std::string text = lines.feed(std::string(40000, 'x'));
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
-    EXPECT_EQ(std::count(text.begin(), text.end(), 'x') + std::ranges::count(lines.rest(), 'x'), 7000);
+    EXPECT_EQ(std::count(text.begin(), text.end(), 'x') + std::ranges::count(lines.rest(), 'x'), 40000);
 }
 
-const std::string output_of_ranks =
-    "[rank1]: Traceback (most recent call last):\n"
-    "[rank1]:   File \"t.py\", line 3, in <module>\n"
-    "Traceback (most recent call last):\n"
-    "[rank1]: ValueError: no\n"
-    "RuntimeError: Connection closed by peer\n";
-
-TEST(Ranks, TheOneThatFailedIsFoundWithItsOwnOutput) {
-    const auto failed = failed_rank(output_of_ranks + failure_line({1, exit_of(1)}) + "\n");
-    ASSERT_TRUE(failed);
-    EXPECT_EQ(failed->rank, 1U);
-    EXPECT_EQ(failed->output,
-              "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\nValueError: no\n");
-    const auto first = failed_rank(output_of_ranks + failure_line({0, exit_of(1)}) + "\nlate\n");
-    ASSERT_TRUE(first);
-    EXPECT_EQ(first->output, "Traceback (most recent call last):\nRuntimeError: Connection closed by peer\n");
+TEST(Ranks, ALineThatHasItsLabelGetsNoSecondOne) {
+    RankLines lines(1);
+    EXPECT_EQ(lines.feed("[rank1]: ValueError: no\n[rank2]: hello\n"),
+              "[rank1]: ValueError: no\n[rank1]: [rank2]: hello\n");
 }
 
-TEST(Ranks, NoneIsFoundWithoutTheLauncherSLine) {
-    EXPECT_FALSE(failed_rank(output_of_ranks));
-    EXPECT_FALSE(failed_rank("hpo: rank x exited with status 1, and the other ranks were ended\n"));
-    EXPECT_FALSE(failed_rank("hpo: rank 1 is here\n"));
-    EXPECT_FALSE(failed_rank(""));
-}
-
-TEST(Ranks, PatternsReadRank0Alone) {
-    const auto reader = reader_of_rank_0(*make_output_reader({"loss (?<loss>{number})"}), false);
-    Reading other, own;
-    reader->read("[rank1]: loss 3", other);
-    EXPECT_TRUE(other.metrics.empty());
-    reader->read("loss 2", own);
-    ASSERT_EQ(own.metrics.size(), 1U);
-    EXPECT_EQ(own.metrics.front().number, 2);
-}
-
-TEST(Ranks, OthersThanRank0NeverPrintTheObjective) {
-    const auto reader = reader_of_rank_0(*make_output_reader({}), true);
-    Reading other, end;
-    reader->read("[rank1]: loss=3", other);
-    ASSERT_EQ(other.metrics.size(), 1U);
-    EXPECT_EQ(other.metrics.front().name, "rank1_loss");
-    EXPECT_EQ(other.metrics.front().bare, "rank1_loss") << "no other name of loss";
-    reader->read(failure_line({1, exit_of(1)}), end);
-    EXPECT_TRUE(end.metrics.empty());
+TEST(Ranks, TheLastLinesAreKeptWithoutLabels) {
+    RankLines lines(1);
+    for (int i = 0; i < 2000; ++i) lines.feed("a line of twenty\n");
+    lines.feed("bar 1\rbar 2\nend");
+    lines.rest();
+    EXPECT_TRUE(lines.tail().ends_with("a line of twenty\nbar 2\nend\n"));
+    EXPECT_LE(lines.tail().size(), 16U * 1024);
+    EXPECT_GE(lines.tail().size(), 8U * 1024 - 64);
 }
 
 }  // namespace
