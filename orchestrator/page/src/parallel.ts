@@ -69,7 +69,7 @@ export function parallelSection(study: Study, focus: Focus): HTMLElement | null 
         }
     };
     const layout = () => {
-        width = Math.max(scroll.clientWidth, axes.length * 92);
+        width = Math.max(scroll.clientWidth, axes.length * 84);
         ratio = Math.min(2, devicePixelRatio);
         [canvas.width, canvas.height] = [Math.round(width * ratio), Math.round(height * ratio)];
         [canvas.style.width, canvas.style.height] = [`${width}px`, `${height}px`];
@@ -288,7 +288,7 @@ export function parallelSection(study: Study, focus: Focus): HTMLElement | null 
     whenSeen(scroll, () => {
         layout();
         const observer = new ResizeObserver(() => {
-            if (scroll.clientWidth > 0 && Math.max(scroll.clientWidth, axes.length * 92) !== width) layout();
+            if (scroll.clientWidth > 0 && Math.max(scroll.clientWidth, axes.length * 84) !== width) layout();
         });
         observer.observe(scroll);
         whenDiscarded(scroll, () => observer.disconnect());
