@@ -1,11 +1,13 @@
 #include "orchestrator/study/schema.hpp"
 
 #include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
 
 #include "hpo/worker_keys.hpp"
+#include "orchestrator/study/letters.hpp"
 #include "orchestrator/study/study_keys.hpp"
 
 namespace hpo::study {
@@ -126,6 +128,27 @@ Json parts_schema(const char* name_key, std::span<const PartOptions> parts) {
             {"allOf", cases}};
 }
 
+/// Returns a code point of U+0080 to U+FFFF in UTF-8.
+string utf8(std::uint32_t code) {
+    string text = code < 0x800
+                      ? string{static_cast<char>(0xc0 | (code >> 6))}
+                      : string{static_cast<char>(0xe0 | (code >> 12)), static_cast<char>(0x80 | ((code >> 6) & 0x3f))};
+    return text + static_cast<char>(0x80 | (code & 0x3f));
+}
+
+/// Returns the regular expression of names. It has the characters themselves, since dialects escape them differently.
+const string& name_pattern() {
+    static const string pattern = [] {
+        string letters;
+        for (const CodePoints range : letter_ranges) {
+            letters += utf8(range.first);
+            if (range.last > range.first) letters += '-' + utf8(range.last);
+        }
+        return "^[A-Za-z0-9_" + letters + "][A-Za-z0-9_." + letters + "-]{0,63}$";
+    }();
+    return pattern;
+}
+
 /// Returns the place of a key in the schema, and makes the maps that lead there.
 Json& place_of(Json& root, string_view path) {
     Json* at = &root;
@@ -133,9 +156,7 @@ Json& place_of(Json& root, string_view path) {
         const auto dot = path.find('.');
         const string_view name = path.substr(0, dot);
         if (!at->contains("properties")) *at = map_schema();
-        at = name == "NAME"
-                 ? &(*at)["patternProperties"]["^[A-Za-z0-9_\u00b5-\uffdc][A-Za-z0-9_.\u00b5-\uffdc-]{0,63}$"]
-                 : &(*at)["properties"][string(name)];
+        at = name == "NAME" ? &(*at)["patternProperties"][name_pattern()] : &(*at)["properties"][string(name)];
         if (dot == string_view::npos) return *at;
         path.remove_prefix(dot + 1);
     }

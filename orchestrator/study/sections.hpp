@@ -122,7 +122,8 @@ void resolve_data(Study& study, const std::filesystem::path& file);
 /// templates. Writes both into `source`, so that the stored study does not depend on other files.
 Result<void> resolve_folders(Study& study, std::string_view text, const std::filesystem::path& file);
 
-/// Returns true if a script's parameter may have this name: [A-Za-z_][A-Za-z0-9_.-]{0,63}.
+/// Returns true if a script's parameter may have this name: at most 64 letters of any script, digits, '_', '.' and '-',
+/// the first a letter or '_'.
 bool is_name(std::string_view name);
 /// Returns the error message for a name that is_name() rejects.
 std::string not_a_name(std::string_view name);

@@ -5,6 +5,7 @@
 
 #include "hpo/dimension_value.hpp"
 #include "hpo/text.hpp"
+#include "orchestrator/study/letters.hpp"
 #include "orchestrator/study/sections.hpp"
 #include "orchestrator/study/study_file.hpp"
 #include "orchestrator/study/utf8.hpp"
@@ -386,18 +387,6 @@ class SpaceReader {
     std::vector<std::pair<std::size_t, const Node*>> conditions_;
 };
 
-/// Returns true if a name may begin with this character in UTF-8: '_', a letter of any script, or another one that is
-/// no punctuation, blank or symbol.
-bool may_begin_name(string_view character) {
-    if (character.size() == 1) {
-        const char c = character[0];
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-    }
-    if (character < "\u00c0") return character == "\u00b5";  // the micro sign
-    if (character == "\u00d7" || character == "\u00f7" || character == "\ufeff") return false;
-    return !(character >= "\u2000" && character < "\u2c00") && !(character >= "\u3000" && character < "\u3004");
-}
-
 }  // namespace
 
 ReadSpace read_space(Diagnostics& diagnostics, const Node* node, bool native, const Params& fixed) {
@@ -409,13 +398,19 @@ ReadSpace read_space(Diagnostics& diagnostics, const Node* node, bool native, co
 
 bool is_name(string_view name) {
     constexpr int most = 64;  // characters
+    const auto is_letter = [](std::uint32_t code) {
+        return (code >= 'a' && code <= 'z') || (code >= 'A' && code <= 'Z') || code == '_' ||
+               is_letter_of_a_script(code);
+    };
     int read = 0;
     for (; !name.empty() && read < most; ++read) {
-        const string_view character = name.substr(0, code_point_length(name));
-        const bool inner = read > 0 && character.size() == 1 &&
-                           ((name[0] >= '0' && name[0] <= '9') || name[0] == '-' || name[0] == '.');
-        if (character.empty() || !(may_begin_name(character) || inner)) return false;
-        name.remove_prefix(character.size());
+        const std::size_t length = code_point_length(name);
+        if (length == 0) return false;
+        const std::uint32_t code = code_point(name.substr(0, length));
+        const bool inner = (code >= '0' && code <= '9') || code == '-' || code == '.' || is_combining_accent(code);
+        const bool fits = read == 0 ? is_letter(code) && !inner : is_letter(code) || inner;
+        if (!fits) return false;
+        name.remove_prefix(length);
     }
     return read > 0 && name.empty();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace hpo::study {
@@ -24,6 +25,14 @@ constexpr std::size_t code_point_length(std::string_view text) {
     if (first >= 0xF0 && first <= 0xF4)
         return tail(1, first == 0xF0 ? 0x90 : 0x80, first == 0xF4 ? 0x8F : 0xBF) && tail(2) && tail(3) ? 4 : 0;
     return 0;
+}
+
+/// Returns the number of a code point of code_point_length() bytes.
+constexpr std::uint32_t code_point(std::string_view bytes) {
+    const auto first = static_cast<unsigned char>(bytes[0]);
+    std::uint32_t code = bytes.size() == 1 ? first : first & (0x7FU >> bytes.size());
+    for (const char byte : bytes.substr(1)) code = code << 6 | (static_cast<unsigned char>(byte) & 0x3FU);
+    return code;
 }
 
 /// Returns true if a code point is a control character: C0 except tab, newline and carriage return, DEL, C1, line and

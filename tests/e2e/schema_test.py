@@ -1,6 +1,8 @@
 """The JSON Schema that `hpo schema` prints agrees with hpo's reader: ready studies are valid, wrong examples are not."""
 import json
+import re
 import subprocess
+import unicodedata
 import unittest
 
 import jsonschema
@@ -105,6 +107,16 @@ class Schema(Case):
 
     def test_the_committed_schema_is_what_the_program_prints(self):
         self.assertEqual((SOURCE / "studies" / "study.schema.json").read_text(), self.hpo("schema"))
+
+    def test_names_have_the_letters_and_digits_of_all_scripts_and_nothing_unseen(self):
+        pattern = re.compile(next(iter(self.schema["properties"]["space"]["patternProperties"])))
+        unseen = {0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10)}
+        for code in range(0x80, 0x10000):
+            category = unicodedata.category(chr(code))
+            if category != "Cn":  # no character yet
+                letter = (category[0] in "LM" or category == "Nd") and code not in unseen
+                self.assertEqual(bool(pattern.search("a" + chr(code))), letter, hex(code))
+        self.assertFalse(pattern.search("\U0001F600"))
 
     def test_each_ready_study_is_valid_and_names_the_schema(self):
         self.assertGreater(len(STUDIES), 10)

@@ -1,6 +1,10 @@
 #include "orchestrator/script/syntax/template.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdio>
+
+#include "hpo/printable.hpp"
 
 namespace hpo::script {
 
@@ -183,9 +187,19 @@ std::vector<std::string> fill(const std::vector<std::string>& command, const std
 
 std::string variable_of(std::string_view name) {
     std::string variable = "HPO_PARAM_";
-    for (const char c : name) {
+    while (!name.empty()) {
+        const char c = name.front();
+        std::uint32_t code = 0;
+        const std::size_t length = std::max<std::size_t>(detail::utf8_sequence(name, code), 1);
         const bool kept = (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        variable += kept ? c : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : '_';
+        if (code >= 0x80) {
+            char number[16];
+            std::snprintf(number, sizeof number, "U%04X", static_cast<unsigned>(code));
+            variable += number;
+        } else {
+            variable += kept ? c : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : '_';
+        }
+        name.remove_prefix(length);
     }
     return variable;
 }

@@ -72,7 +72,7 @@ std::vector<std::string> fill(const std::vector<std::string>& command, const std
 bool is_file_name(std::string_view name);
 
 /// Returns the environment variable of a parameter, in capitals, digits and underscores: HPO_PARAM_WEIGHT_DECAY for
-/// weight_decay.
+/// weight_decay. Letters beyond ASCII become 'U' and their code points: HPO_PARAM_GRU00F6U00DFE for größe.
 std::string variable_of(std::string_view name);
 
 }  // namespace hpo::script

@@ -84,5 +84,11 @@ TEST(Template, EnvironmentVariablesAreInCapitals) {
     EXPECT_EQ(variable_of("weight_decay.x1"), "HPO_PARAM_WEIGHT_DECAY_X1");
 }
 
+TEST(Template, EnvironmentVariablesOfNamesOfOneLengthDiffer) {
+    EXPECT_EQ(variable_of("größe_2"), "HPO_PARAM_GRU00F6U00DFE_2");
+    EXPECT_EQ(variable_of("学习率"), "HPO_PARAM_U5B66U4E60U7387");
+    EXPECT_EQ(variable_of("隐藏层"), "HPO_PARAM_U9690U85CFU5C42");
+}
+
 }  // namespace
 }  // namespace hpo::script

@@ -200,12 +200,14 @@ worker: {command: [python3, train.py]}
 TEST(StudyFile, NamesOfParametersHaveLettersOfAnyScriptAndAreKnownInConditionsAndPlaceholders) {
     const auto study = parse(
         "study: s\nobjective: {metric: m, direction: maximize}\n"
-        "worker: {command: [python3, train.py, \"{größe}\", \"{β-1}\", \"{学习率}\"]}\n"
+        "worker: {command: [python3, train.py, \"{größe}\", \"{β-1}\", \"{学习率}\", \"{隐藏层}\"]}\n"
         "space:\n  größe: {type: int, low: 1, high: 9}\n  β-1: {type: float, low: 0, high: größe / 2}\n"
-        "  学习率: {type: float, low: 0, high: 1}\nwhere: [\"größe > 2 or β-1 < 学习率\", not größe*2 == 4]\n");
+        "  学习率: {type: float, low: 0, high: 1}\n  隐藏层: {type: int, low: 1, high: 4}\nwhere: [\"größe > 2 or β-1 "
+        "< 学习率\", not größe*2 == 4]\n");
     ASSERT_TRUE(study) << study.error().message;
     EXPECT_EQ(study->space[1].name, "β-1");
-    for (const std::string refused : {"a b", "a×b", "a≤b", "\"a\\u00a0b\"", "9ö", "-ö", "ö°"})
+    for (const std::string refused : {"a b", "a×b", "a≤b", "\"a\\u00a0b\"", "9ö", "-ö", "ö°", "a！", "a😀",
+                                      "\"\\u3164\"", "\"a\\u200b\"", "\"\\u0308o\"", "a″", "a…"})
         EXPECT_THAT(problem(script_head + "space: {" + refused + ": {type: float, low: 0, high: 1}}\n"),
                     HasSubstr("is not a valid parameter name"))
             << refused;
