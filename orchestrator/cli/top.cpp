@@ -113,6 +113,10 @@ int run_top(const TopArguments& arguments) {
                                       {"reason", text_or_null(pool.reason)}});
         json["waits"] = moment.waits.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(moment.waits);
         json["trials"] = trials_json(snapshot)["trials"];
+        for (nlohmann::ordered_json& trial : json["trials"]) {
+            const auto end = view::predicted_end(moment, snapshot.record.trial(trial["trial"]));
+            trial["predicted_end"] = end ? nlohmann::ordered_json(*end) : nullptr;
+        }
         print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
         return 0;
     }

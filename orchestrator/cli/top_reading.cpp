@@ -79,6 +79,8 @@ Seen::Seen(const StudySnapshot& study, const view::Curves& read, const view::Top
     using view::TopPage;
     if (state.page == TopPage::trial || state.page == TopPage::log) {
         files = files_of(study.folder, state.chosen);
+        if (const auto& trials = study.record.trials; state.chosen > 0 && state.chosen <= std::ssize(trials))
+            files.predicted_end = view::predicted_end(moment, study.record.trial(state.chosen));
         if (!files.log.empty()) files.log_lines = last_lines(files.log);
     }
     if (state.page == TopPage::studies) studies = names_of_studies();

@@ -179,6 +179,9 @@ void add_curves(Canvas& canvas, const Study& study, const TrialRecord& trial, co
         title.add(screen.utf8 ? "   · trial " : "   . trial ", Style::notice)
             .add(std::to_string(rival.number), Style::notice);
     canvas.add(title);
+    if (own.size() + rival.curve.size() == 1)
+        canvas.add(short_number(own[0].value) + " at " + step_name(study) + " " + std::to_string(own[0].step) +
+                   ", the only value so far");
     add_chart(canvas, own, rival.curve, chart_height, screen);
     canvas.blank();
 }
@@ -214,6 +217,8 @@ void add_facts(Canvas& canvas, const Study& study, const TrialRecord& trial, con
                  short_number(*own_value(trial)) + " at " + step_name(study) + " " + std::to_string(trial.best_step) +
                      (study.budget.open ? "" : " of " + std::to_string(study.budget.epochs)),
                  Style::strong);
+    if (files.predicted_end)
+        add_fact(canvas, screen, "predicted end", short_number(*files.predicted_end) + ", by a stopping rule");
     if (const std::string seeds = seeds_text(trial); !seeds.empty())
         add_fact(canvas, screen, "configuration", short_number(*trial.value) + ", " + seeds, Style::strong);
     if (trial.repeat_of != 0)

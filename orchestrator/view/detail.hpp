@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,13 +13,14 @@
 
 namespace hpo::view {
 
-/// The files of a trial beside the database.
+/// What a page shows of a trial that the database does not have.
 struct TrialFiles {
-    std::string log;                          ///< empty if there is none
-    std::string checkpoints;                  ///< the trial's folder; empty if there is none
-    std::vector<std::string> log_lines = {};  ///< the last ones of the log, for a page that shows them
-    std::string tags = {};                    ///< "keep, may"; empty if there are none
-    std::string notes = {};                   ///< a line each; empty if there are none
+    std::string log;                           ///< empty if there is none
+    std::string checkpoints;                   ///< the trial's folder; empty if there is none
+    std::vector<std::string> log_lines = {};   ///< the last ones of the log, for a page that shows them
+    std::string tags = {};                     ///< "keep, may"; empty if there are none
+    std::string notes = {};                    ///< a line each; empty if there are none
+    std::optional<double> predicted_end = {};  ///< of the objective, while the trial runs, by a stopping rule
 };
 
 /// The trial with which a page compares another one, by the objective's metric. Without one, the page has no chart.

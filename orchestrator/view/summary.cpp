@@ -19,6 +19,11 @@ Moment moment_of(const StudyRecord& record, double now, bool held) {
     return moment;
 }
 
+std::optional<double> predicted_end(const Moment& moment, const TrialRecord& trial) {
+    const auto end = trial.state == TrialState::running ? moment.ends.find(trial.number) : moment.ends.end();
+    return end == moment.ends.end() ? std::nullopt : std::optional(end->second);
+}
+
 std::string count_text(const Study& study, const StudyRecord& record) {
     const auto started = std::count_if(record.trials.begin(), record.trials.end(), [](const TrialRecord& trial) {
         return trial.attempt > 0 || is_final(trial.state);

@@ -31,6 +31,9 @@ struct Moment {
 /// Returns the moment for a viewer at `now`, in seconds since the epoch. `held` is true if a process runs the study.
 Moment moment_of(const StudyRecord& record, double now, bool held);
 
+/// Returns the end that a stopping rule predicts of a running trial. Nothing of another one.
+std::optional<double> predicted_end(const Moment& moment, const TrialRecord& trial);
+
 /// Returns "31 started, 2 finished of 64". Paused trials do not count as finished, since they may resume.
 std::string count_text(const Study& study, const StudyRecord& record);
 

@@ -18,12 +18,14 @@ std::string position_text(const TopLayout& layout, const StudyRecord& record) {
     return text;
 }
 
-std::string_view keys_of(TopPage page) {
+/// Returns the keys of a page. `ended`: of a page of a trial that cannot be stopped.
+std::string_view keys_of(TopPage page, bool ended) {
     switch (page) {
         case TopPage::table:
             return "? help  enter details  / filter  s sort  r reverse  tab columns  q quit";
         case TopPage::trial:
-            return "scroll  n p next, previous  l log  c compare  x stop  esc back";
+            return ended ? "scroll  n p next, previous  l log  c compare  esc back"
+                         : "scroll  n p next, previous  l log  c compare  x stop  esc back";
         case TopPage::log:
             return "scroll  g start  G end, which it follows  esc back";
         case TopPage::comparison:
@@ -59,7 +61,8 @@ Line bottom_line(const TopInput& input, const TopState& state, const std::string
         if (state.page == TopPage::table && !state.filter.empty())
             line.add("/ " + printable(state.filter) + "  ", Style::accent);
         if (state.page != TopPage::table) line.add(screen.utf8 ? "↑↓ " : "j k ", Style::dim);
-        line.add(keys_of(state.page), Style::dim);
+        const bool ended = is_known(input, state.chosen) && is_final(input.record.trial(state.chosen).state);
+        line.add(keys_of(state.page, ended), Style::dim);
     }
     if (right.empty()) return line;
     // The position stays visible if the text before it is too long.
@@ -235,10 +238,8 @@ std::string draw_top(const TopInput& input, const TopState& state, Screen screen
         const TrialRecord& trial = *layout.rows[i];
         const bool chosen = !all && i == layout.chosen;
         const bool leads = std::find(best.begin(), best.end(), &trial) != best.end();
-        const auto end =
-            trial.state == TrialState::running ? input.moment.ends.find(trial.number) : input.moment.ends.end();
         layout.canvas.add(row_line(trial, layout.columns, leads && !all, !all && trial.number == state.marked, chosen,
-                                   end == input.moment.ends.end() ? std::nullopt : std::optional(end->second), screen),
+                                   predicted_end(input.moment, trial), screen),
                           chosen);
     }
     if (all) return layout.canvas.text();

@@ -126,6 +126,29 @@ TEST_F(Top, ShowsThePredictedEndOfARunningTrialBeforeItsDevice) {
     top_.moment.ends = {{15, 0.81349}, {12, 0.5}};
     EXPECT_THAT(row(15), HasSubstr("-> 0.813  cpu 3"));
     EXPECT_THAT(row(12), Not(HasSubstr("->"))) << "it has ended";
+    EXPECT_EQ(predicted_end(top_.moment, record_.trial(12)), std::nullopt);
+}
+
+TEST_F(Top, ATrialsPageHasThePredictedEnd) {
+    top_.press({KeyCode::enter});
+    EXPECT_THAT(top_.picture(), Not(HasSubstr("predicted end")));
+    top_.files.predicted_end = 0.81349;
+    EXPECT_THAT(top_.picture(), HasSubstr("predicted end   0.8135, by a stopping rule\n"));
+}
+
+TEST_F(Top, ATrialsPageWithOneValueSaysItInThePlaceOfAnEmptyChart) {
+    record_.trials.resize(1);
+    record_.trial(1).curve.resize(1);
+    top_.press({KeyCode::enter});
+    EXPECT_THAT(top_.picture(), HasSubstr(", the only value so far\n"));
+}
+
+TEST_F(Top, OffersToStopOnlyTrialsThatHaveNotEnded) {
+    top_.state.page = TopPage::trial;
+    top_.state.chosen = 15;
+    EXPECT_THAT(bottom(), HasSubstr("x stop"));
+    top_.state.chosen = 12;
+    EXPECT_THAT(bottom(), Not(HasSubstr("x stop")));
 }
 
 TEST_F(Top, ShowsTheCurveOfTheObjectiveWhateverItIsCalled) {
@@ -268,7 +291,7 @@ TEST_F(Top, ADetailsPageFillsTheScreenAboveTheHelp) {
     top_.screen.height = 40;
     top_.press("\r");
     ASSERT_EQ(top_.lines().size(), 40u);
-    EXPECT_EQ(bottom(), "↑↓ scroll  n p next, previous  l log  c compare  x stop  esc back");
+    EXPECT_EQ(bottom(), "↑↓ scroll  n p next, previous  l log  c compare  esc back");
 }
 
 TEST_F(Top, ADetailsPageScrollsToItsEndOnASmallTerminal) {
