@@ -74,12 +74,13 @@ struct Roles {
     Lines found, warnings;
     std::vector<std::string> ignored, categorical;
     std::size_t features = 0, categories = 0;
+    std::string dates = {};  ///< "begin, end": columns of dates
 };
 
 Roles roles_of(const DataFacts& facts, bool as_series) {
     Roles roles;
     Listed numbers("numbers"), texts("texts"), left_out("left out");
-    std::string dates;
+    std::string& dates = roles.dates;
     for (const ColumnFacts& column : facts.columns) {
         if (facts.is_target(column) || column.kind == "index") continue;
         std::string reason = reason_to_leave_out(column, facts.rows);
@@ -241,7 +242,8 @@ Result<FirstStudy> study_for_table(const DataFacts& facts, bool as_series) {
     if (roles.features == 0 && !as_series)
         return Error{facts.path + ": no column but the target" +
                      (targets.several() ? "s is left to predict them from" : " is left to predict it from") +
-                     (roles.found.empty() ? "" : "; " + roles.found.back())};
+                     (roles.found.empty() ? "" : "; " + roles.found.back()) +
+                     (roles.dates.empty() ? "" : "; rows in the order of time are a series: --format series")};
     if (facts.rows < least_rows_to_search)
         roles.warnings.push_back(counted(facts.rows, "row") +
                                  " are too few: a search will find configurations that are good by chance");

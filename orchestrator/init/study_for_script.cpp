@@ -34,9 +34,17 @@ bool has_word(const string& name, std::initializer_list<string_view> words) {
     });
 }
 
+/// Returns 0.01 or 1.0e-4: a number for all readers of YAML.
+string yaml_number(double number) {
+    string text = trimmed_number(number);
+    if (const auto exponent = text.find('e'); exponent != string::npos && text.find('.') == string::npos)
+        text.insert(exponent, ".0");
+    return text;
+}
+
 string range(const char* type, double low, double high, bool log) {
     const auto text = [whole = string_view(type) == "int"](double bound) {
-        return whole ? std::to_string(std::llround(bound)) : short_number(bound);
+        return whole ? std::to_string(std::llround(bound)) : yaml_number(bound);
     };
     return "{type: " + string(type) + ", low: " + text(low) + ", high: " + text(high) + (log ? ", log: true}" : "}");
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 
 #include "hpo/printable.hpp"
 #include "hpo/text.hpp"
@@ -25,18 +26,41 @@ bool is_label(const ColumnFacts& column) {
                        [](const auto& one) { return is(0, one.first) || is(1, one.first); });
 }
 
+std::int64_t percent(std::int64_t count, std::int64_t rows) {
+    return (200 * count / std::max<std::int64_t>(1, rows) + 1) / 2;
+}
+
 /// Returns "50 (33 %)".
-std::string count_and_share(std::int64_t count, std::int64_t rows) {
-    return std::to_string(count) + " (" + std::to_string((200 * count / std::max<std::int64_t>(1, rows) + 1) / 2) +
-           " %)";
+std::string count_and_share(std::int64_t count, std::int64_t share) {
+    return std::to_string(count) + " (" + std::to_string(share) + " %)";
+}
+
+/// Returns the shares of the counts in percent. Where they add up to more than 100, those that were rounded up by most
+/// are rounded down. Equal counts have equal shares.
+std::map<std::int64_t, std::int64_t> shares_of(const std::vector<std::pair<std::string, std::int64_t>>& values,
+                                               std::int64_t rows) {
+    std::map<std::int64_t, std::int64_t> shares;
+    std::int64_t sum = 0;
+    for (const auto& [value, count] : values) sum += shares[count] = percent(count, rows);
+    while (sum > 100) {
+        const auto excess = [&](const auto& share) { return share.second * rows - 100 * share.first; };
+        const auto most = std::max_element(shares.begin(), shares.end(),
+                                           [&](const auto& a, const auto& b) { return excess(a) < excess(b); });
+        if (excess(*most) <= 0) break;
+        --most->second;
+        sum -= std::count_if(values.begin(), values.end(), [&](const auto& one) { return one.second == most->first; });
+    }
+    return shares;
 }
 
 /// Returns "3 classes: setosa 50 (33 %), ...", the largest first.
 std::string classes_text(std::vector<std::pair<std::string, std::int64_t>> values, std::int64_t rows) {
     std::stable_sort(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
     std::string text = std::to_string(values.size()) + " classes: ";
+    const auto shares = shares_of(values, rows);
     for (std::size_t i = 0; i < std::min(values.size(), shown_names); ++i)
-        text += (i > 0 ? ", " : "") + printable(values[i].first) + ' ' + count_and_share(values[i].second, rows);
+        text += (i > 0 ? ", " : "") + printable(values[i].first) + ' ' +
+                count_and_share(values[i].second, shares.at(values[i].second));
     return text + (values.size() > shown_names ? ", ..." : "");
 }
 
@@ -58,7 +82,8 @@ std::int64_t rows_with(const ColumnFacts& label) {
 
 /// Returns "toxic 12 (3 %)".
 std::string label_text(const ColumnFacts& label, std::int64_t rows) {
-    return printable(label.name) + ' ' + count_and_share(rows_with(label), rows);
+    const std::int64_t with = rows_with(label);
+    return printable(label.name) + ' ' + count_and_share(with, percent(with, rows));
 }
 
 /// Returns " (grade has other values than 0 and 1)" if but for this column others were labels.

@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -248,7 +249,28 @@ TEST(FirstStudy, AnUnusableTargetIsRefusedWithItsName) {
     EXPECT_THAT(error_of(facts), HasSubstr("holds no plain numbers or names"));
     facts = table();
     facts.columns.erase(facts.columns.begin(), facts.columns.end() - 1);
-    EXPECT_THAT(error_of(facts), HasSubstr("no column but the target is left"));
+    EXPECT_THAT(error_of(facts), AllOf(HasSubstr("no column but the target is left"), Not(HasSubstr("series"))));
+    facts.columns.insert(facts.columns.begin(), column("when", "dates", 1001));
+    EXPECT_THAT(error_of(facts), HasSubstr("when (dates); rows in the order of time are a series: --format series"));
+}
+
+TEST(FirstStudy, SharesOfClassesAddUpToNoMoreThanAHundred) {
+    const auto classes = [](const std::vector<std::int64_t>& counts) {
+        DataFacts facts = table();
+        ColumnFacts& target = facts.columns.back();
+        target.values.clear();
+        facts.rows = 0;
+        for (const std::int64_t count : counts) {
+            target.values.emplace_back(std::string(1, static_cast<char>('a' + target.values.size())), count);
+            facts.rows += count;
+        }
+        target.distinct = std::ssize(counts);
+        return made(facts).found[1];
+    };
+    EXPECT_THAT(classes({67'500, 32'500}), EndsWith("2 classes: a 67500 (68 %), b 32500 (32 %)"));
+    EXPECT_THAT(classes({336, 336, 328}), EndsWith("a 336 (33 %), b 336 (33 %), c 328 (33 %)"));
+    EXPECT_THAT(classes({50, 50, 50}), EndsWith("a 50 (33 %), b 50 (33 %), c 50 (33 %)"));
+    EXPECT_THAT(classes({125, 125, 750}), EndsWith("c 750 (75 %), a 125 (12 %), b 125 (12 %)"));
 }
 
 TEST(FirstStudy, ASeriesTakesWindowsOfItsNumbers) {
@@ -322,6 +344,7 @@ TEST(Script, ItsFlagsBecomeTheSpace) {
     ASSERT_TRUE(first) << first.error().message;
     const Study study = accepted(first->text);
     EXPECT_EQ(find(study, "learning_rate")->low, 0.01);
+    EXPECT_THAT(first->text, HasSubstr("low: 0.01, high: 1, log: true}"));
     EXPECT_EQ(find(study, "batch_size")->low, 32);
     EXPECT_EQ(find(study, "optimizer")->choices.size(), 2);
     EXPECT_EQ(study.space.size(), 3);
