@@ -1,5 +1,6 @@
 #include "orchestrator/store/lock_owner.hpp"
 
+#include <fcntl.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,6 +37,17 @@ std::string describe_process(std::int64_t pid) {
         text += " of " + (user ? std::string(user->pw_name) : "user " + std::to_string(info.st_uid));
     }
     return text + (command.empty() ? "" : " (" + printable_line(command) + ")");
+}
+
+/// Returns true if another process holds a lock on the bytes that conflicts with one of this kind.
+bool conflicts(Descriptor& opened, const std::filesystem::path& file, short kind, off_t first, off_t count) {
+    if (!opened) opened = Descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    struct flock lock {};
+    lock.l_type = kind;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = first;
+    lock.l_len = count;
+    return opened && ::fcntl(opened.get(), F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 }  // namespace
@@ -82,6 +94,13 @@ std::string lockers_of(const std::filesystem::path& database) {
     for (const std::int64_t pid : found) text += (text.empty() ? "" : ", ") + describe_process(pid);
     if (text.empty() && unknown) text = "a process that is not seen from here (another container's)";
     return text;
+}
+
+bool LockQuestion::held() { return !lockers_of(database_).empty() || kernel_knows_holder(); }
+
+bool LockQuestion::kernel_knows_holder() {
+    return conflicts(memory_, database_.string() + "-shm", F_WRLCK, 120, 3) ||
+           conflicts(file_, database_, F_RDLCK, 0, 0);
 }
 
 }  // namespace hpo

@@ -5,7 +5,10 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "hpo/descriptor.hpp"
 
 namespace hpo {
 
@@ -25,5 +28,22 @@ std::vector<FileLock> locks_on(const std::filesystem::path& file);
 /// Returns "process 17 of ada (python3 watch.py)" for each other process whose locks on a database block its writer;
 /// empty if none is found.
 std::string lockers_of(const std::filesystem::path& database);
+
+/// Looks for a process that blocks a database's writer. Keeps the files open that it asks about, since closing them
+/// would drop this process's own locks: it outlives the connection to the database.
+class LockQuestion {
+   public:
+    explicit LockQuestion(std::filesystem::path database) : database_(std::move(database)) {}
+
+    /// Returns true if /proc/locks shows such a process, or the kernel knows one.
+    [[nodiscard]] bool held();
+
+    /// The kernel knows of processes that /proc/locks does not show: in other containers and on other hosts.
+    [[nodiscard]] bool kernel_knows_holder();
+
+   private:
+    std::filesystem::path database_;
+    Descriptor file_, memory_;
+};
 
 }  // namespace hpo

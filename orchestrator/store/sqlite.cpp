@@ -37,9 +37,12 @@ const sqlite3_vfs& system_vfs() {
     return *found;
 }
 
-std::string by_whom(const std::filesystem::path& file) {
+std::string locked_text(const std::filesystem::path& file, bool gave_up) {
     const std::string who = lockers_of(file);
-    return who.empty() ? "" : ": " + who;
+    if (who.empty() && gave_up)
+        return "a lock is refused again and again, and no process holds it: try again, or set HPO_RUNS to a local "
+               "folder";
+    return "is locked by another program" + (who.empty() ? "" : ": " + who);
 }
 
 }  // namespace
@@ -89,12 +92,16 @@ bool Statement::null(int column) const { return sqlite3_column_type(statement_.g
 /// memory are refused, SQLite asks no busy handler, but tries a hundred times, for ten seconds in all.
 struct Database::Patience : sqlite3_vfs {
     std::function<bool(double)> go_on;
+    std::int64_t refused_ms = 0;    ///< for a lock that no process holds
     std::int64_t since = 0;         ///< as hpo/doing.hpp counts
+    std::int64_t looked = 0;        ///< for a holder of the lock
+    std::int64_t last_held = 0;     ///< since when no holder was found
     std::int64_t paused_until = 0;  ///< the last pause of SQLite's own
     bool gave_up = false;           ///< SQLite has tried in vain since the last success: later tries have no pause
+    LockQuestion holder;
     std::string name;
 
-    Patience() : sqlite3_vfs(system_vfs()) {
+    explicit Patience(const std::filesystem::path& file) : sqlite3_vfs(system_vfs()), holder(file) {
         static std::atomic<int> count{0};
         name = "hpo-" + std::to_string(++count);
         zName = name.c_str();
@@ -108,12 +115,22 @@ struct Database::Patience : sqlite3_vfs {
 
     bool goes_on(std::int64_t now) { return !go_on || go_on(static_cast<double>(now - since) / 1000); }
 
+    /// Returns true if the lock is refused, and no process has held it for so long. Looks for a holder now and then.
+    bool refused_for_long(std::int64_t now) {
+        constexpr std::int64_t looks = 20;
+        if (now - looked < refused_ms / looks) return false;
+        looked = now;
+        if (holder.held()) last_held = now;
+        return now - last_held >= refused_ms;
+    }
+
     /// The handler of sqlite3_busy_handler: `times` counts from 0 for each lock.
     static int ask(void* self, int times) {
         auto& patience = *static_cast<Patience*>(self);
         const std::int64_t now = monotonic_ms();
-        if (times == 0) patience.since = now;
-        if (!patience.goes_on(now)) return 0;
+        if (times == 0) patience.since = patience.looked = patience.last_held = now;
+        if (patience.gave_up || !patience.goes_on(now)) return 0;
+        if (patience.refused_for_long(now)) return patience.gave_up = true, 0;
         const Doing waiting("waits for a lock on the study's database that another process holds", patience.since);
         std::this_thread::sleep_for(std::chrono::milliseconds(times < 7 ? 1 << times : 100));
         return 1;
@@ -147,7 +164,7 @@ Result<Database> Database::open(const std::filesystem::path& file, Mode mode, in
     if (mode == Mode::create)
         const Descriptor created(::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     const std::string name = uri(file, mode == Mode::immutable ? "?immutable=1" : "");
-    if (writes) database.patience_.reset(new Patience);
+    if (writes) database.patience_.reset(new Patience(file));
     const int status = sqlite3_open_v2(name.c_str(), &connection, flags, writes ? database.patience_->zName : nullptr);
     database.connection_.reset(connection);
     if (status != SQLITE_OK) return database.error();
@@ -163,8 +180,9 @@ void Database::checkpoint_on_close(bool does) {
 
 void Database::Forget::operator()(Patience* patience) const { delete patience; }
 
-void Database::wait_for_locks(std::function<bool(double)> go_on) {
+void Database::wait_for_locks(std::function<bool(double)> go_on, std::int64_t refused_ms) {
     patience_->go_on = std::move(go_on);
+    patience_->refused_ms = refused_ms;
     sqlite3_busy_handler(handle(), Patience::ask, patience_.get());
 }
 
@@ -219,7 +237,7 @@ Error Database::error() const {
             return {at + "cannot be written: read-only file or folder"};
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
-            return {at + "is locked by another program" + by_whom(file_)};
+            return {at + locked_text(file_, patience_ && patience_->gave_up)};
         case SQLITE_PROTOCOL:
             if (patience_) patience_->gave_up = true;
             return {at +

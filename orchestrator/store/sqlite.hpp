@@ -52,9 +52,9 @@ class Database {
 
     /// Waits for locks of other processes as long as `go_on` returns true, which gets the seconds waited. Pauses
     /// between attempts grow up to a tenth of a second. For a database that was opened to write. Where locks are
-    /// refused that no process holds, SQLite gives up after ten seconds at the first time, and at once later, until
-    /// something is stored again.
-    void wait_for_locks(std::function<bool(double waited)> go_on);
+    /// refused that no process holds, gives up at the first time (SQLite after ten seconds for those of readers, this
+    /// after `refused_ms` for the writer's), and at once later, until something is stored again.
+    void wait_for_locks(std::function<bool(double waited)> go_on, std::int64_t refused_ms = 20'000);
 
     /// Takes in that a statement has succeeded, so that locks work. run() does this itself.
     void worked();

@@ -2,11 +2,14 @@
 // lock is named.
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstdarg>
 #include <functional>
 
 #include "hpo/descriptor.hpp"
@@ -237,6 +240,89 @@ TEST_F(Lockers, OfThePlacesOfReadersAreWaitedForWithPatienceAndOnlyOnceForLong) 
     asked = 0;
     EXPECT_FALSE(writer.value("SELECT count(*) FROM event"));
     EXPECT_EQ(asked, 0) << "it has given up";
+}
+
+/// While it lives, the kernel grants SQLite no lock on the byte for which writers wait.
+struct RefusedWriters {
+    RefusedWriters() { set(refusing); }
+    ~RefusedWriters() { set(nullptr); }
+    RefusedWriters(const RefusedWriters&) = delete;
+    RefusedWriters& operator=(const RefusedWriters&) = delete;
+
+    static void set(int (*call)(int, int, ...)) {
+        sqlite3_vfs* system = sqlite3_vfs_find("unix");
+        EXPECT_EQ(system->xSetSystemCall(system, "fcntl", reinterpret_cast<sqlite3_syscall_ptr>(call)), SQLITE_OK);
+    }
+    static int refusing(int fd, int command, ...) {
+        va_list arguments;
+        va_start(arguments, command);
+        void* const argument = va_arg(arguments, void*);
+        va_end(arguments);
+        const auto* lock = static_cast<const struct flock*>(argument);
+        if (command == F_SETLK && lock->l_type == F_WRLCK && lock->l_start == 120) return errno = EAGAIN, -1;
+        return ::fcntl(fd, command, argument);
+    }
+};
+
+TEST_F(Lockers, ThatAreNowhereAreWaitedForOnlyOnceUntilSomethingIsStoredAgain) {
+    ASSERT_TRUE(store_->set_source("study: s\n"));
+    auto writer = *sqlite::Database::open(file_, sqlite::Mode::read_write, 0);
+    int asked = 0;
+    writer.wait_for_locks(
+        [&](double) {
+            EXPECT_LT(++asked, 1'000) << "it waits without end";
+            return asked < 1'000;
+        },
+        40);
+    const auto add = [&] { return writer.run("INSERT OR REPLACE INTO study VALUES ('key', 'value')"); };
+    {
+        const RefusedWriters refused;
+        for (int i = 0; i < 2; ++i) {
+            const int before = asked;
+            const auto added = add();
+            ASSERT_FALSE(added);
+            EXPECT_THAT(added.error().message, HasSubstr("no process holds it: try again, or set HPO_RUNS"));
+            EXPECT_EQ(asked > before, i == 0);
+        }
+    }
+    EXPECT_TRUE(add());
+    const RefusedWriters refused;
+    const int before = asked;
+    EXPECT_FALSE(add());
+    EXPECT_GT(asked, before) << "locks have worked since: it waits again";
+}
+
+TEST_F(Lockers, ThatLiveAreWaitedForBeyondTheTimeOfLocksThatNobodyHolds) {
+    ASSERT_TRUE(store_->set_source("study: s\n"));
+    std::optional<sqlite::Database> other;
+    const Locker locker([&] {
+        other.emplace(*sqlite::Database::open(file_, sqlite::Mode::read_write, 0));
+        return other->run("BEGIN IMMEDIATE").ok();
+    });
+    auto writer = *sqlite::Database::open(file_, sqlite::Mode::read_write, 0);
+    double longest = 0;
+    writer.wait_for_locks([&](double waited) { return (longest = waited) < 0.2; }, 20);
+    const auto refused = writer.run("INSERT INTO study VALUES ('key', 'value')");
+    ASSERT_FALSE(refused);
+    EXPECT_GE(longest, 0.2);
+    EXPECT_THAT(refused.error().message, HasSubstr("is locked by another program: process "));
+}
+
+TEST_F(Lockers, ThatAreNotSeenAreKnownToTheKernel) {
+    ASSERT_TRUE(store_->set_source("study: s\n"));
+    LockQuestion question(file_);
+    EXPECT_FALSE(question.kernel_knows_holder());
+    const Descriptor other(::open(memory().c_str(), O_RDWR));
+    struct flock lock {};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = 121;
+    lock.l_len = 1;
+    ASSERT_EQ(::fcntl(other.get(), F_OFD_SETLK, &lock), 0);  // of no process, as one in another container
+    EXPECT_TRUE(question.kernel_knows_holder());
+    lock.l_type = F_UNLCK;
+    ASSERT_EQ(::fcntl(other.get(), F_OFD_SETLK, &lock), 0);
+    EXPECT_FALSE(question.kernel_knows_holder());
 }
 
 TEST_F(Lockers, ThatOnlyReadTheStudyAreNotNamed) {
