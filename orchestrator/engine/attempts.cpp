@@ -157,6 +157,7 @@ void Attempts::reported(WorkerIndex index, const from_worker::Reported& message)
         return context.executor.send(index, to_worker::Decision{job->id, step, to_worker::Action::go_on});
     }
     job->last_step = step;
+    set_aside_.erase(job->id.trial);
     uses_.ends.reported(step);
     uses_.throughput.reported(index, job->id.trial, step);
     const Verdict verdict = parts.ledger.report(job->id.trial, message.report, worker.checkpoints || job->checkpoints);
@@ -244,8 +245,8 @@ void Attempts::ended_by_worker(const Job& job, const from_worker::Finished& mess
             return uses_.memory.ran_out(job, message.message, memory ? memory->device : on_device);
         }
         case Outcome::lost:
-            return uses_.ends.charge(job.id,
-                                     message.message.empty() ? "its checkpoint cannot be used" : message.message);
+            return without_checkpoint(job.id,
+                                      message.message.empty() ? "its checkpoint cannot be used" : message.message);
         default:
             break;
     }
@@ -255,6 +256,14 @@ void Attempts::ended_by_worker(const Job& job, const from_worker::Finished& mess
         return uses_.memory.ran_out(job, memory->line, memory->device);
     uses_.ends.fail(
         trial, message.message.empty() ? "the worker said " + std::string(to_text(message.outcome)) : message.message);
+}
+
+/// Queues a trial again whose checkpoint the worker has put aside. The trial has not caused a loss of power: it is
+/// charged only where another attempt without a report between finds one again.
+void Attempts::without_checkpoint(AttemptId id, const std::string& reason) {
+    if (!set_aside_.insert(id.trial).second) return uses_.ends.charge(id, reason);
+    uses_.context.say(Notice::Level::warning, id.trial, reason);
+    uses_.ends.requeue_without_blame(id.trial, reason);
 }
 
 void Attempts::measure() {

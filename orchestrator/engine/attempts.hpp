@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "hpo/messages.hpp"
@@ -61,12 +62,14 @@ class Attempts {
     void keep_peak(const Job& job);
     void remark(std::int64_t trial, const std::string& text);
     void not_used(Job* job, std::int64_t trial, const std::string& why);
+    void without_checkpoint(AttemptId id, const std::string& reason);
     [[nodiscard]] bool gives_value(std::int64_t trial, const from_worker::Finished& message) const;
     void ended_by_worker(const Job& job, const from_worker::Finished& message, bool shared, bool on_device);
 
     Uses uses_;
-    bool data_differ_ = false;  ///< the user was warned that the data differ
-    std::int64_t remarks_ = 0;  ///< complete trials with a remark on their end
+    std::set<std::int64_t> set_aside_;  ///< trials whose checkpoint was set aside, without a report since
+    bool data_differ_ = false;          ///< the user was warned that the data differ
+    std::int64_t remarks_ = 0;          ///< complete trials with a remark on their end
 };
 
 }  // namespace hpo

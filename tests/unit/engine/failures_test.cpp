@@ -59,24 +59,26 @@ TEST_F(Failures, AHostThatIsLostBeforeHelloIsNoFailedLaunch) {
     EXPECT_EQ(play.asked(0), (AttemptId{1, 1}));
 }
 
-TEST_F(Failures, AnAttemptWithoutUseOfItsCheckpointIsTriedAgainAsOftenAsADeadOne) {
-    Played play(study_of(1, 5), store, 1);
+TEST_F(Failures, AnAttemptWithoutUseOfItsCheckpointIsTriedAgainWithoutBlameOnceAndThenAsOftenAsADeadOne) {
+    Study study = study_of(1, 5);
+    study.resources.retries = 1;
+    Played play(study, store, 1);
     const std::string why = "its checkpoint is of step 5, but the last stored step is 2";
     play.ready(0, {"checkpoint", "once"});
     const AttemptId first = play.asked(0);
     play.report(0, first, 1, 0.5);
     play.report(0, first, 2, 0.4);
-    for (std::int64_t failure = 1; failure <= 3; ++failure) {
+    for (std::int64_t attempt = 1; attempt <= 3; ++attempt) {
         ASSERT_EQ(play.trial(1).state, TrialState::running);
-        play.say(0, from_worker::Finished{{1, failure}, Outcome::lost, why, {}, {}, true});
-        EXPECT_EQ(play.trial(1).failures, failure < 3 ? failure : 2);
+        play.say(0, from_worker::Finished{{1, attempt}, Outcome::lost, why, {}, {}, true});
+        EXPECT_EQ(play.trial(1).failures, attempt == 1 ? 0 : 1);
         play.exit(0, 0, 1);
         play.ready(0, {"checkpoint", "once"});
         play.asked(0);
     }
-    EXPECT_THAT(play.notices, HasSubstr(why + "\n  tried again (1 of 2)"));
+    EXPECT_THAT(play.notices, HasSubstr(why + "\n  tried again (1 of 1)"));
     EXPECT_EQ(play.trial(1).state, TrialState::failed);
-    EXPECT_EQ(play.trial(1).reason, "3 attempts ended: " + why);
+    EXPECT_EQ(play.trial(1).reason, "2 attempts ended: " + why);
 }
 
 TEST_F(Failures, AnAttemptThatEndsAtAStepThatIsNotStoredIsNotComplete) {
