@@ -79,8 +79,8 @@ int converse(const Study& study, Ledger& ledger, HolderLock* lock) {
     const std::string reason =
         ask_tell::Conversation(session, store, in_place, control ? &*control : nullptr).run(failure);
     if (in_place()) session.end(reason);
-    if (!failure.empty()) throw Fatal(failure, exit_status_unless_interrupted(1));
-    return exit_status_unless_interrupted(0);
+    if (!failure.empty()) throw Fatal(failure, exit_status_of_failure());
+    return interrupted_by != 0 ? exit_status_of(interrupted_by) : 0;
 }
 
 int ask_tell_command(const AskTellArguments& arguments) {
@@ -108,13 +108,12 @@ int ask_tell_command(const AskTellArguments& arguments) {
                 return accepted;
             },
             warn);
-        if (!held) throw Fatal(held.error().message, exit_status_unless_interrupted(1));
+        if (!held) throw Fatal(held.error().message, exit_status_of_failure());
         if (const auto begun = (*held)->begin(study, folder, warn); !begun)
-            throw Fatal(begun.error().message, exit_status_unless_interrupted(1));
+            throw Fatal(begun.error().message, exit_status_of_failure());
         return converse(study, (*held)->ledger, &(*held)->lock);
     } catch (const StoreFailed& failed) {
-        throw Fatal(std::string("the study's database cannot be written: ") + failed.what(),
-                    exit_status_unless_interrupted(1));
+        throw Fatal(std::string("the study's database cannot be written: ") + failed.what(), exit_status_of_failure());
     }
 }
 

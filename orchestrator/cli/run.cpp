@@ -99,7 +99,7 @@ int run_command(const RunArguments& arguments) {
         throw;
     }
     if (!outcome || !outcome->has_begun) move_back(aside, folder);
-    if (!outcome) throw Fatal(outcome.error().message, exit_status_unless_interrupted(1));
+    if (!outcome) throw Fatal(outcome.error().message, exit_status_of_failure());
 
     if (own_job)
         if (const auto status = own_job->queue_again(*outcome, folder)) return *status;

@@ -48,6 +48,7 @@ struct RunOutcome {
     Engine::End end = Engine::End::none;
     std::string reason;
     int signal = 0;               ///< signal that ended the session; 0: none
+    bool lock_given_up = false;   ///< after the signal, so that the end may not be stored
     bool has_begun = true;        ///< false: it ended while it waited for hosts, and has left nothing
     bool no_host_worked = false;  ///< the session failed for want of a host before any trial had begun
     bool no_host_left = false;    ///< the session failed for want of a host

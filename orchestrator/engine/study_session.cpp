@@ -262,6 +262,7 @@ RunOutcome StudySession::end() {
         outcome.end = Engine::End::failed;
         outcome.reason = settled.error().message;
     }
+    outcome.lock_given_up = lock_given_up;
     observer_.draw(observer_.picture(view()));
     outcome.record = std::move(ledger_).stored_record();
     outcome.seconds = outcome.record.seconds;

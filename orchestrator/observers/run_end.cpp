@@ -43,8 +43,9 @@ double time_of_day() {
 }  // namespace
 
 int exit_code(const RunOutcome& outcome) {
-    if (outcome.signal != 0) return exit_status_of(outcome.signal);
-    if (outcome.end == Engine::End::failed) return outcome.no_host_worked ? 2 : 1;
+    const bool failed = outcome.end == Engine::End::failed;
+    if (outcome.signal != 0 && (!failed || outcome.lock_given_up)) return exit_status_of(outcome.signal);
+    if (failed) return outcome.no_host_worked ? 2 : 1;
     return 0;
 }
 

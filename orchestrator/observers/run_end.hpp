@@ -8,8 +8,8 @@
 
 namespace hpo {
 
-/// Returns the exit code of a session: 130 or 143 after a signal, even if its last events could not be stored; 1 if it
-/// failed, or 2 if no host has worked; else 0.
+/// Returns the exit code of a session: 130 or 143 after a signal, also if it gave up a lock then and could not store
+/// its last events; 1 if it failed in another way, or 2 if no host has worked; else 0.
 int exit_code(const RunOutcome& outcome);
 
 /// Returns the last line of --json: {"event": "ended", ...} (docs/json.md).

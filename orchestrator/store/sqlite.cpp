@@ -11,6 +11,7 @@
 
 #include "hpo/descriptor.hpp"
 #include "hpo/doing.hpp"
+#include "hpo/interrupted.hpp"
 #include "orchestrator/store/lock_owner.hpp"
 
 namespace hpo::sqlite {
@@ -113,7 +114,11 @@ struct Database::Patience : sqlite3_vfs {
     Patience(const Patience&) = delete;
     Patience& operator=(const Patience&) = delete;
 
-    bool goes_on(std::int64_t now) { return !go_on || go_on(static_cast<double>(now - since) / 1000); }
+    bool goes_on(std::int64_t now) {
+        if (!go_on || go_on(static_cast<double>(now - since) / 1000)) return true;
+        if (interrupted_by != 0) lock_given_up = true;
+        return false;
+    }
 
     /// Returns true if the lock is refused, and no process has held it for so long. Looks for a holder now and then.
     bool refused_for_long(std::int64_t now) {
@@ -143,7 +148,7 @@ struct Database::Patience : sqlite3_vfs {
         const std::int64_t now = monotonic_ms();
         if (now - patience.paused_until > of_one_lock) patience.since = now;
         patience.paused_until = now;
-        if (patience.gave_up || !patience.goes_on(now)) return 0;
+        if (!patience.goes_on(now) || patience.gave_up) return 0;
         const Doing waiting("waits for a lock on the study's database, which is refused", patience.since);
         std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
         patience.paused_until = monotonic_ms();

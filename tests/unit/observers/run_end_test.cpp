@@ -53,9 +53,10 @@ TEST(RunEnd, ATrialThatHasNotEndedIsResumedThoughTheSearchIsFinished) {
     EXPECT_THAT(report_of(SessionEnd::finished, {TrialState::complete, TrialState::paused}), HasSubstr(resume));
 }
 
-TEST(RunEnd, AfterASignalTheExitStatusIsThatOfTheSignalEvenIfTheEndCouldNotBeStored) {
+TEST(RunEnd, AfterASignalTheExitStatusIsThatOfTheSignalUnlessTheSessionFailedOtherwise) {
     // As under a lock of another process, for which an interrupted session does not wait.
     RunOutcome outcome;
+    outcome.lock_given_up = true;
     for (const SessionEnd end : {SessionEnd::failed, SessionEnd::interrupted}) {
         outcome.end = end;
         outcome.signal = SIGINT;
@@ -63,8 +64,11 @@ TEST(RunEnd, AfterASignalTheExitStatusIsThatOfTheSignalEvenIfTheEndCouldNotBeSto
         outcome.signal = SIGTERM;
         EXPECT_EQ(exit_code(outcome), 143);
     }
-    outcome.signal = 0;
+    outcome.lock_given_up = false;
+    EXPECT_EQ(exit_code(outcome), 143);
     outcome.end = SessionEnd::failed;
+    EXPECT_EQ(exit_code(outcome), 1) << "as when the disk failed, or all trials";
+    outcome.signal = 0;
     EXPECT_EQ(exit_code(outcome), 1);
     outcome.no_host_worked = true;
     EXPECT_EQ(exit_code(outcome), 2);
