@@ -86,7 +86,10 @@ Result<NextTry> after_out_of_memory(const MemoryDeath& death) {
     // trials often take nearly all that they need in one step, between two readings.
     const bool took_little = !death.on_device && peak > 0 && worthwhile <= available;
     if (may_go_on && others > (took_little ? most_of_capacity : tolerated) * capacity) {
-        reserve(std::max(reserved, (1 - tolerated) * capacity), true);
+        // All that the peak makes worthwhile first: one message is no reason to wait for the whole machine.
+        const bool had_worthwhile = reserved + more > worthwhile;
+        const double most = (1 - tolerated) * capacity;
+        reserve(std::max(reserved, death.on_device || had_worthwhile ? most : std::min(worthwhile, most)), true);
         next.how += ", once other programs leave as much";
         return next;
     }

@@ -47,7 +47,8 @@ struct NextTry {
 /// 3. alone, with smaller micro-batches, each at most half of the one before: at once where other programs have taken
 ///    up to half of the reservation;
 /// 4. where other programs use more than a tenth of the capacity, or half of the host's if four times the measured peak
-///    fit beside them: with nine tenths of the capacity, for which it waits by itself, though not for ever (`waited`).
+///    fit beside them: on the host with four times the measured peak, if that is more than before, then with nine
+///    tenths of the capacity. For either it waits by itself, though not for ever (`waited`).
 /// Then an Error with the numbers. So a trial is given up only after it died with the smallest micro-batch in the whole
 /// capacity except a desktop's share, or in the memory that other programs left for a while.
 ///

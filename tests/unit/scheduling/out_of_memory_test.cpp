@@ -152,6 +152,19 @@ TEST(OutOfMemory, IsTriedAtOnceBesideOtherProgramsBeforeItWaitsForThemAndNeverWa
     EXPECT_THAT(last.error().message, Mentions("12.00 GiB", "5m 00s"));
 }
 
+TEST(OutOfMemory, WhereOtherProgramsLeaveNothingOneMessageMakesItWaitForFourTimesItsPeakAndNotForTheMachine) {
+    MemoryDeath death = death_of_script(100 * MiB);
+    death.others.host_bytes = 20 * GiB - 30 * MiB;
+    EXPECT_EQ(after_out_of_memory(death)->how,
+              "alone, with 400.0 MiB of memory reserved, once other programs leave as much");
+    death.reserved.host_bytes = 400 * MiB;
+    ++death.deaths;
+    EXPECT_EQ(after_out_of_memory(death)->how,
+              "alone, with 18.00 GiB of memory reserved, once other programs leave as much");
+    death.used.host_bytes = 6 * GiB;
+    EXPECT_EQ(after_out_of_memory(death)->reservation.host_bytes, 18 * GiB) << "no more than there is";
+}
+
 TEST(OutOfMemory, OtherProgramsAreNotWaitedForWhereTheyLeaveManyTimesWhatATrialOnTheHostTook) {
     MemoryDeath death = death_of_script(100 * MiB);
     death.reserved.host_bytes = 400 * MiB;
