@@ -96,23 +96,20 @@ def _simulated(folder, seconds, stopped):
     with open(folder / "output", "w+") as output:
         child = subprocess.Popen([HPO, "simulate", "day.yaml", "--devices", "machine.yaml", "--simulations", "1", "--json"], cwd=folder, stdout=output)
         most = (0, 0, 0)
-        ended = None
-        while ended is None:
-            if held := _held(child.pid):
+        while child.poll() is None:
+            # Not the resource usage of the child, whose peak begins with the memory of this process.
+            if held := _held(child.pid, "VmHWM:"):
                 most = tuple(map(max, most, held))
             if stopped.is_set():
                 child.kill()
             time.sleep(0.2)
-            pid, status, usage = os.wait4(child.pid, os.WNOHANG)
-            ended = status if pid else None
-        child.returncode = os.waitstatus_to_exitcode(ended)
         took = time.monotonic() - began
         output.seek(0)
         told = output.read()
     if child.returncode != 0:
         raise RuntimeError(f"hpo simulate ended with {child.returncode}: {told}")
     told = json.loads(told)
-    return {"trials": told["trials"], "seconds": told["seconds"][0], "took": took, "peak": 1024 * usage.ru_maxrss, "descriptors": most[1], "threads": most[2]}
+    return {"trials": told["trials"], "seconds": told["seconds"][0], "took": took, "peak": 10**6 * most[0], "descriptors": most[1], "threads": most[2]}
 
 
 def _load(subject, viewers, seconds, stopped):
@@ -170,11 +167,11 @@ def _viewer(run):
     return viewer, screen
 
 
-def _held(pid):
+def _held(pid, memory="VmRSS:"):
     """Returns the megabytes, descriptors and threads that the process holds, or nothing if it has ended."""
     try:
         status = pathlib.Path("/proc", str(pid), "status").read_text()
         field = lambda name: int(next(line for line in status.splitlines() if line.startswith(name)).split()[1])
-        return round(field("VmRSS:") / 1000), len(os.listdir(f"/proc/{pid}/fd")), field("Threads:")
+        return round(1.024 * field(memory) / 1000), len(os.listdir(f"/proc/{pid}/fd")), field("Threads:")
     except (OSError, StopIteration):
         return None
