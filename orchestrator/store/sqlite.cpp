@@ -148,7 +148,7 @@ struct Database::Patience : sqlite3_vfs {
         const std::int64_t now = monotonic_ms();
         if (now - patience.paused_until > of_one_lock) patience.since = now;
         patience.paused_until = now;
-        if (!patience.goes_on(now) || patience.gave_up) return 0;
+        if (patience.gave_up || !patience.goes_on(now)) return 0;
         const Doing waiting("waits for a lock on the study's database, which is refused", patience.since);
         std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
         patience.paused_until = monotonic_ms();
@@ -193,7 +193,6 @@ void Database::wait_for_locks(std::function<bool(double)> go_on, std::int64_t re
 
 Result<void> Database::run(const std::string& sql) {
     if (sqlite3_exec(handle(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return error();
-    worked();
     return {};
 }
 

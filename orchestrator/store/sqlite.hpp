@@ -56,7 +56,7 @@ class Database {
     /// after `refused_ms` for the writer's), and at once later, until something is stored again.
     void wait_for_locks(std::function<bool(double waited)> go_on, std::int64_t refused_ms = 20'000);
 
-    /// Takes in that a statement has succeeded, so that locks work. run() does this itself.
+    /// Takes in that something was stored, so that locks work again. A statement that succeeds may have needed none.
     void worked();
 
     Result<void> run(const std::string& sql);

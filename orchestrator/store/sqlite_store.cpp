@@ -275,6 +275,7 @@ class SqliteStore final : public Store {
         }
         summary_.ended(written.ok());
         if (!written) return written;
+        database_.worked();
         result_log_.add(ends_);
         const bool steps = std::ranges::any_of(waiting_, [](const Waiting& one) { return one.row.kind == kind_step; });
         waiting_.clear();
@@ -336,7 +337,6 @@ class SqliteStore final : public Store {
         const Error error = done ? Error{} : database_.error();
         statement.reset();
         if (!done) return error;
-        database_.worked();
         return {};
     }
 
