@@ -98,7 +98,7 @@ int repeat_best(const StudySnapshot& snapshot, std::int64_t top, std::int64_t re
     const auto observer = make_run_observer(json ? RunStyle::quiet : RunStyle::automatic, again);
     const auto outcome = run_study(again, folder, installed_programs(), *observer, accepted);
     if (!outcome) throw Fatal(outcome.error().message, exit_status_of_failure());
-    if (outcome->signal == 0 && outcome->end == Engine::End::failed) throw Fatal(outcome->reason);
+    if (outcome->end == Engine::End::failed && !outcome->lock_given_up) throw Fatal(outcome->reason);
     const auto ranked = rank_repeats(outcome->record, configurations, snapshot.study.objective.direction);
     if (json)
         print_json(snapshot.study, ranked);
