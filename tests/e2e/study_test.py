@@ -333,7 +333,7 @@ sampler: {type: gp, startup: 3}
         self.assertEqual(len(shown["curve"]), 5)
         top = output("top", "small", "--once", "--json")
         self.assertEqual(set(top), study_keys | {"trials", "waits", "memory"})
-        self.assertEqual(set(top["trials"][0]), trial_keys)
+        self.assertEqual(set(top["trials"][0]), trial_keys | {"predicted_end"})
         self.assertEqual(set(output("best", "small", "--format", "json")), {"study", "trial", "metric", "value", "step", "params", "worker"})
         self.assertEqual(set(output("devices", "--json")), {"host", "hosts", "devices", "libraries", "problem"})
 
