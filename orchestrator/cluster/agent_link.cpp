@@ -54,7 +54,6 @@ AgentLink::AgentLink(asio::io_context& loop, Callbacks callbacks)
       orders_(loop),
       events_(loop),
       errors_(loop),
-      buffer_(read_at_once, '\0'),
       error_buffer_(4096, '\0') {}
 
 AgentLink::~AgentLink() = default;
@@ -82,14 +81,19 @@ void AgentLink::adopt(Descriptor orders, Descriptor events) {
 void AgentLink::begin(Descriptor orders, Descriptor events) {
     orders_.assign(orders.release());
     events_.assign(events.release());
+    boost::system::error_code ignored;
+    events_.non_blocking(true, ignored);
     queued_ = encode(Opening{stream_version, version});
     write();
     read();
 }
 
 void AgentLink::read() {
-    events_.async_read_some(asio::buffer(buffer_), [self = shared_from_this()](error_code error, std::size_t size) {
+    events_.async_wait(asio::posix::stream_descriptor::wait_read, [self = shared_from_this()](error_code error) {
         if (!self->callbacks_.gone) return;
+        const auto buffer = read_buffer();
+        const std::size_t size = error ? 0 : self->events_.read_some(asio::buffer(buffer.data(), buffer.size()), error);
+        if (error == asio::error::would_block) return self->read();
         const auto take = [&](std::uint8_t kind, std::string_view payload) {
             if (!self->wrong_.empty() || self->has_another_version()) return;
             // Callbacks are copied before they are called: a message may end this connection.
@@ -99,7 +103,7 @@ void AgentLink::read() {
             else if (const auto tell = self->callbacks_.message)
                 tell(*std::move(message));
         };
-        const bool valid = !error && self->stream_.feed(std::string_view(self->buffer_).substr(0, size), take);
+        const bool valid = !error && self->stream_.feed({buffer.data(), size}, take);
         if (!error && !valid && self->wrong_.empty() && !self->has_another_version())
             self->wrong_ = "its program hpo does not answer as an agent: install this version there";
         if (!self->callbacks_.gone) return;
@@ -237,13 +241,14 @@ bool AgentLink::wait(std::chrono::steady_clock::time_point deadline) {
 
 /// Reads and drops the messages that an adopted agent still sends, until its end.
 bool AgentLink::drained(std::chrono::steady_clock::time_point deadline) {
+    const auto dropped = read_buffer();
     while (ends_with_) {
         const auto left = std::chrono::duration_cast<milliseconds>(deadline - std::chrono::steady_clock::now());
         pollfd events{ends_with_.get(), POLLIN, 0};
         const int ready = ::poll(&events, 1, static_cast<int>(std::max<milliseconds::rep>(0, left.count())));
         if (ready == 0) return false;
         if (ready < 0 && errno == EINTR) continue;
-        const ssize_t size = ready < 0 ? 0 : ::read(ends_with_.get(), buffer_.data(), buffer_.size());
+        const ssize_t size = ready < 0 ? 0 : ::read(ends_with_.get(), dropped.data(), dropped.size());
         if (size == 0 || (size < 0 && errno != EINTR && errno != EAGAIN)) ends_with_.reset();
     }
     return true;

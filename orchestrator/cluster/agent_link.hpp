@@ -64,7 +64,7 @@ class AgentLink : public std::enable_shared_from_this<AgentLink> {
     boost::asio::steady_timer timer_, answerer_;
     boost::asio::posix::stream_descriptor orders_, events_, errors_;
     StreamReader stream_;
-    std::string buffer_, error_buffer_, queued_, writing_;
+    std::string error_buffer_, queued_, writing_;
     std::string program_;   ///< of the command
     std::string printed_;   ///< the last of its standard error
     std::string wrong_;     ///< why its frames were refused

@@ -18,8 +18,9 @@ constexpr std::chrono::milliseconds confirmed_within{500};
 }  // namespace
 
 Relay::Relay(asio::io_context& loop, Descriptor in, Descriptor out)
-    : in_(loop, in.release()), out_(loop, out.release()), confirmer_(loop), buffer_(read_at_once, '\0') {
+    : in_(loop, in.release()), out_(loop, out.release()), confirmer_(loop) {
     error_code ignored;
+    in_.non_blocking(true, ignored);
     out_.non_blocking(true, ignored);
 }
 
@@ -100,16 +101,19 @@ void Relay::refuse(const std::string& why) {
 /// While the window is full, the writer of the descriptor waits.
 void Relay::read_in() {
     if (in_ended_ || over_ || sent_.is_full() || std::exchange(reading_, true)) return;
-    in_.async_read_some(asio::buffer(buffer_), [self = shared_from_this()](error_code error, std::size_t size) {
+    in_.async_wait(asio::posix::stream_descriptor::wait_read, [self = shared_from_this()](error_code error) {
         self->reading_ = false;
         if (self->over_) return;
+        const auto buffer = read_buffer();
+        const std::size_t size = error ? 0 : self->in_.read_some(asio::buffer(buffer.data(), buffer.size()), error);
+        if (error == asio::error::would_block) return self->read_in();
         if (error) {
             self->in_ended_ = true;
             if (self->link_) self->link_->send(JoinKind::end, self->last_words_);
             if (const auto tell = self->callbacks_.in_ended) tell();
             return self->check_over();
         }
-        const std::string_view bytes = std::string_view(self->buffer_).substr(0, size);
+        const std::string_view bytes(buffer.data(), size);
         self->sent_.push(bytes);
         if (self->link_) self->link_->send(JoinKind::data, bytes);
         self->read_in();

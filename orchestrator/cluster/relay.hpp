@@ -63,7 +63,7 @@ class Relay : public std::enable_shared_from_this<Relay> {
     std::shared_ptr<TlsLink> link_;
     ReplayWindow sent_;
     std::uint64_t received_ = 0, confirmed_ = 0;
-    std::string buffer_, queued_, last_words_;
+    std::string queued_, last_words_;
     bool reading_ = false, writing_ = false, confirms_ = false;
     bool in_ended_ = false, peer_ended_ = false, over_ = false;
 };

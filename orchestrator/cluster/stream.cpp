@@ -1,5 +1,7 @@
 #include "orchestrator/cluster/stream.hpp"
 
+#include <vector>
+
 namespace hpo::cluster {
 
 namespace {
@@ -18,6 +20,11 @@ std::uint32_t get_u32(std::string_view bytes) {
     for (int i = 0; i < 4; ++i)
         number |= static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[std::size_t(i)])) << 8 * i;
     return number;
+}
+
+std::span<char> read_buffer() {
+    thread_local std::vector<char> bytes(read_at_once);
+    return bytes;
 }
 
 std::string encode(const Opening& opening) {

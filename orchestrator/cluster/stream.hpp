@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,10 @@ inline constexpr std::size_t most_greeting = 64 * 1024;
 
 /// Bytes that an end reads at once, and those of frames that the other end may leave unread.
 inline constexpr std::size_t read_at_once = 64 * 1024, most_unread = 64 * 1024 * 1024;
+
+/// Returns a buffer of `read_at_once` bytes that all readers of this thread use in turn: a thousand agents that are
+/// quiet need none of their own. Its content is lost with the next read.
+std::span<char> read_buffer();
 
 struct Opening {
     std::uint32_t version = stream_version;

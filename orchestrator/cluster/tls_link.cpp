@@ -22,6 +22,8 @@ using boost::system::error_code;
 
 namespace {
 
+constexpr std::size_t most_tls_record = 16 * 1024;  ///< bytes that one read returns at most
+
 /// Both ends send every few seconds, so that a cut network is noticed, and another connection tried, well before either
 /// end gives the other up.
 constexpr int unconfirmed_within_ms = static_cast<int>(1000 * unconfirmed_within);
@@ -47,7 +49,7 @@ TlsLink::TlsLink(tcp::socket socket, std::shared_ptr<asio::ssl::context> tls)
       stream_(std::move(socket), *tls_),
       callbacks_(std::make_shared<const Callbacks>()),
       peer_(peer_of(stream_.next_layer())),
-      buffer_(read_at_once, '\0') {}
+      buffer_(most_tls_record, '\0') {}
 
 void TlsLink::start(TlsRole role) {
     const auto way = role == TlsRole::server ? asio::ssl::stream_base::server : asio::ssl::stream_base::client;
