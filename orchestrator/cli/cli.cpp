@@ -69,6 +69,23 @@ std::string wrong_arguments(const CLI::App& command, const CLI::ParseError& outc
     return {};
 }
 
+/// Returns the arguments, where `--listen=` is `--listen` and an empty value: the parser takes an option with an equals
+/// sign and nothing behind it for one without a value. Arguments behind `--` are those of a program.
+std::vector<std::string> with_empty_values(const DeclaredCommands& declared, int argc, char** argv) {
+    std::vector<std::string> all(argv + 1, argv + argc);
+    const auto command =
+        std::ranges::find_if(declared, [&](const auto& one) { return one.first->get_name() == argv[1]; });
+    if (command == declared.end()) return all;
+    for (auto word = all.begin(); word != all.end() && *word != "--"; ++word) {
+        if (!word->starts_with("--") || word->find('=') + 1 != word->size()) continue;
+        const CLI::Option* option = command->first->get_option_no_throw(word->substr(0, word->size() - 1));
+        if (option == nullptr || option->get_expected_max() == 0) continue;
+        word->pop_back();
+        word = all.insert(word + 1, "");
+    }
+    return all;
+}
+
 int parse_and_run(int argc, char** argv) {
     CLI::App app;
     const DeclaredCommands declared = declare_commands(app);
@@ -77,7 +94,9 @@ int parse_and_run(int argc, char** argv) {
         return usage_error;
     }
     try {
-        app.parse(argc, argv);
+        std::vector<std::string> words = with_empty_values(declared, argc, argv);
+        std::reverse(words.begin(), words.end());  // as the parser takes them
+        app.parse(std::move(words));
     } catch (const CLI::ParseError& outcome) {
         if (outcome.get_exit_code() == 0) return app.exit(outcome);  // --help, --version
         const auto parsed = app.get_subcommands();

@@ -144,7 +144,30 @@ class Joining(JoinCase):
 
     def test_a_join_file_that_nobody_writes_is_missed_at_once(self):
         agent = self.join("typo.json")
-        self.assertIn("typo.json: there is no such file; hpo run STUDY --listen writes runs/STUDY/join.json", self.ended(agent, 2))
+        self.assertIn("typo.json: there is no such file; hpo run STUDY --listen writes runs/STUDY/join.json, and --wait 5m waits for this one", self.ended(agent, 2))
+
+    def test_a_copy_of_the_join_file_is_waited_for_where_the_user_asks(self):
+        self.write(trials=1)
+        agent = self.start("agent", "--join", "copy.json", "--wait", "10m")
+        self.assertIn("copy.json: there is no such file", agent.stderr.readline())
+        child = self.listen()
+        shutil.copy(self.join_file(), self.folder / "copy.new")
+        (self.folder / "copy.new").rename(self.folder / "copy.json")
+        self.ended(child)
+        self.assertIn("several has ended", self.ended(agent))
+
+    def test_an_agent_that_ends_after_the_session_was_no_failure(self):
+        self.write(trials=4, epochs=self.LONG)
+        child = self.listen()
+        agent = self.join()
+        wait_for(self.at_work)
+        inner = int(pathlib.Path(f"/proc/{agent.pid}/task/{agent.pid}/children").read_text().split()[0])
+        os.kill(inner, signal.SIGSTOP)
+        self.hpo("stop", "several")
+        self.ended(child)
+        os.kill(inner, signal.SIGCONT)
+        self.assertIn("several was interrupted: stopped by hpo stop; when hpo run goes on with it, hpo agent --join ", self.ended(agent))
+        self.assert_nobody_left()
 
     def test_when_the_last_host_has_left_viewers_say_how_one_joins(self):
         self.write(trials=2, epochs=self.LONG)
@@ -304,8 +327,11 @@ class Words(JoinCase):
         self.hpo("run", "--listen", "study.yaml", "--trials", "2", status=2)
         self.assertIn("--listen study.yaml: it takes an address", self.error)
         self.assertIn("a study goes before it: hpo run study.yaml --listen", self.error)
-        self.hpo("run", "study.yaml", "--listen", "", status=2)
-        self.assertIn("--listen '': it is empty; leave the value out", self.error)
+        for empty in (["--listen", ""], ["--listen="]):
+            self.hpo("run", "study.yaml", *empty, status=2)
+            self.assertIn("--listen '': it is empty; leave the value out", self.error)
+        self.hpo("run", "--trials=", "study.yaml", status=2)
+        self.assertIn("--trials: a value is missing", self.error)
         self.hpo("run", "study.yaml", "--on", "slurm", "--listen", status=2)
         self.assertIn("give it to hpo run within the job", self.error)
         self.assertFalse((self.folder / "runs").exists())
