@@ -42,6 +42,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using std::chrono::milliseconds;
 
+constexpr Seconds usual_wait{30};
 constexpr milliseconds connected_within{5000};
 constexpr milliseconds first_retry{50}, longest_retry{1000};
 constexpr milliseconds gone_after{1000};   ///< the orchestrator, of refused connections alone
@@ -56,17 +57,23 @@ std::string own_name() {
     return node != nullptr && *node != '\0' ? node : host_name();
 }
 
-/// Who has refused this agent. At one of several addresses another program may have the port.
+/// The answers of the addresses of a join file. At one of several another program may have the port.
 struct Answers {
     std::size_t refusals = 0;   ///< addresses at which somebody listens who does not take this agent
-    bool orchestrator = false;  ///< one of them has the key, and is the orchestrator
-    [[nodiscard]] bool final(std::size_t addresses) const { return orchestrator || refusals == addresses; }
+    std::size_t nobody = 0;     ///< addresses at which nobody listens
+    bool orchestrator = false;  ///< one has the key, and is the orchestrator
+    bool other_key = false;     ///< one is an orchestrator with another key: the join file is old
+
+    /// Returns true if no later try helps. An address that cannot be reached may be that of the right orchestrator.
+    [[nodiscard]] bool final(std::size_t addresses) const {
+        return orchestrator || refusals == addresses || (other_key && refusals + nobody == addresses);
+    }
 };
 
 class JoiningAgent {
    public:
-    JoiningAgent(std::filesystem::path join_file, std::filesystem::path hpo, Seconds wait)
-        : path_(std::move(join_file)), hpo_(std::move(hpo)), wait_(wait) {}
+    JoiningAgent(std::filesystem::path join_file, std::filesystem::path hpo, std::optional<Seconds> wait)
+        : path_(std::move(join_file)), hpo_(std::move(hpo)), wait_(wait.value_or(usual_wait)), may_be_written_(wait) {}
     ~JoiningAgent() {
         if (relay_) relay_->close();
         reap();
@@ -88,16 +95,15 @@ class JoiningAgent {
         std::error_code ignored;
         auto file = read_join_file(path_);
         const bool missing = !file && !std::filesystem::exists(path_, ignored);
-        if (missing && path_.filename() != join_file_name)  // nobody will write it
+        if (missing && !may_be_written_ && path_.filename() != join_file_name)
             return give_up(path_.string() + ": there is no such file; hpo run STUDY --listen writes runs/STUDY/" +
-                           join_file_name);
+                           join_file_name + ", and --wait 5m waits for this one");
         if (!file) return give_up_unless(missing, file.error().message);
         file_ = *std::move(file);
         tls_ = tls_of(TlsRole::client, key_bytes(file_.key));
         at_ = 0;
         tried_.clear();
         answers_ = {};
-        nobody_listens_ = true;
         connect();
     }
 
@@ -117,8 +123,11 @@ class JoiningAgent {
         const auto fresh = read_join_file(path_);
         const bool is_new = fresh && fresh->key != file_.key;
         const bool turned_away = answers_.final(file_.addresses.size());
-        const std::string cure = turned_away ? ""
-                                 : nobody_listens_
+        const std::string cure = answers_.other_key && turned_away
+                                     ? "; the file is of an earlier session, and " + std::string(join_file_name) +
+                                           " in the study's folder is of this one"
+                                 : turned_away ? ""
+                                 : answers_.nobody == file_.addresses.size()
                                      ? "; if its session is over, hpo run " + shell_word(file_.study) +
                                            " --listen begins another one and writes this file anew; if it runs, it "
                                            "must listen where this host reaches it (--listen ADDRESS:PORT)"
@@ -201,11 +210,12 @@ class JoiningAgent {
         if (stopped_) return;
         if (!relay_) {
             tried_ += (tried_.empty() ? "" : "; ") + target() + ": " + why;
-            answers_.refusals += end == TlsLink::End::refused ? 1 : 0;
-            nobody_listens_ &= nobody_listens;
+            answers_.refusals += end == TlsLink::End::broken ? 0 : 1;
+            answers_.nobody += nobody_listens ? 1 : 0;
+            answers_.other_key |= end == TlsLink::End::other_key;
             return ++at_ < file_.addresses.size() ? connect() : cannot_join();
         }
-        if (end == TlsLink::End::refused) return give_up("the orchestrator of " + file_.study + " is gone: " + why);
+        if (end != TlsLink::End::broken) return dismissed("the orchestrator of " + file_.study + " is gone: " + why);
         pause_.expires_after(retry_);
         retry_ = std::min(2 * retry_, longest_retry);
         pause_.async_wait([this](error_code ended) {
@@ -237,8 +247,8 @@ class JoiningAgent {
 
     void broken(TlsLink::End end, const std::string& why) {
         if (stopped_) return;
-        if (child_ended_ && (farewell_ || end == TlsLink::End::refused)) return stop();
-        if (end == TlsLink::End::refused) return give_up(why);
+        if (child_ended_ && (farewell_ || end != TlsLink::End::broken)) return stop();
+        if (end != TlsLink::End::broken) return dismissed(why);
         say("the connection to " + target() + " broke (" + why + "); trying again");
         failed(end, why);
     }
@@ -246,11 +256,18 @@ class JoiningAgent {
     /// Ends within `time` after the child's end, once its last messages are sent.
     void stop_within(milliseconds time) {
         if (std::exchange(child_ended_, true)) return;
-        if (!relay_->is_attached() && !farewell_ && !signalled_) return stop();
+        if (released_ || (!relay_->is_attached() && !farewell_ && !signalled_)) return stop();
         end_.expires_after(time);
         end_.async_wait([this](error_code ended) {
             if (!ended) stop();
         });
+    }
+
+    /// The orchestrator takes no further messages. After its farewell that is no failure: the child ends by it.
+    void dismissed(const std::string& why) {
+        if (!farewell_ || farewell_->end == SessionEnd::none) return give_up(why);
+        released_ = true;
+        if (child_ended_) stop();
     }
 
     void give_up(const std::string& why) {
@@ -298,7 +315,8 @@ class JoiningAgent {
     }
 
     std::filesystem::path path_, hpo_;
-    Seconds wait_;  ///< for an orchestrator
+    Seconds wait_;         ///< for an orchestrator
+    bool may_be_written_;  ///< true: a missing file of any name is waited for, as the user asked to wait
     std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
     bool told_ = false;  ///< the user was told that this agent tries again
     JoinFile file_;
@@ -307,7 +325,6 @@ class JoiningAgent {
     std::shared_ptr<asio::ssl::context> tls_;
     std::size_t at_ = 0;  ///< the address in use
     Answers answers_;
-    bool nobody_listens_ = true;  ///< at any address so far
     tcp::socket socket_{loop_};
     asio::steady_timer limit_{loop_}, pause_{loop_}, end_{loop_};
     milliseconds retry_ = first_retry;
@@ -319,11 +336,12 @@ class JoiningAgent {
     int signalled_ = 0;
     std::optional<Farewell> farewell_;  ///< after which nothing comes from the orchestrator
     bool child_ended_ = false, stopped_ = false;
+    bool released_ = false;  ///< the session has ended, and the orchestrator is gone
 };
 
 }  // namespace
 
-int join_study(const std::filesystem::path& join_file, const std::filesystem::path& hpo, Seconds wait) {
+int join_study(const std::filesystem::path& join_file, const std::filesystem::path& hpo, std::optional<Seconds> wait) {
     std::signal(SIGPIPE, SIG_IGN);
     return JoiningAgent(join_file, hpo, wait).run();
 }

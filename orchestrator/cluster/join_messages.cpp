@@ -10,7 +10,7 @@ namespace hpo::cluster {
 
 namespace {
 
-constexpr std::size_t most_join_payload = 4096, most_reason = 1000;
+constexpr std::size_t most_join_payload = 4096;
 
 std::string text_of_join(const nlohmann::json& json) {
     return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -43,7 +43,11 @@ std::string encode(const Welcome& welcome) {
     return text_of_join({{"session", welcome.session}, {"received", welcome.received}});
 }
 std::string encode(const Farewell& farewell) {
-    return text_of_join({{"end", to_text(farewell.end)}, {"reason", farewell.reason.substr(0, most_reason)}});
+    // Escaping may make the reason several times as long.
+    for (std::size_t most = most_join_payload;; most /= 2) {
+        std::string text = text_of_join({{"end", to_text(farewell.end)}, {"reason", farewell.reason.substr(0, most)}});
+        if (text.size() <= most_join_payload) return text;
+    }
 }
 std::string encode_confirm(std::uint64_t received) {
     std::string bytes;

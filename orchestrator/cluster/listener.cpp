@@ -90,7 +90,7 @@ struct Listener::Parts {
         link->tell({.frame = [this, raw](JoinKind kind, std::string_view payload) { join(raw, kind, payload); },
                     .ended =
                         [this, raw](TlsLink::End end, const std::string& why) {
-                            if (end == TlsLink::End::refused) refuse(raw->peer(), why);
+                            if (end != TlsLink::End::broken) refuse(raw->peer(), why);
                             forget(raw);
                         }});
         unknown.push_back({link, Now::now() + known_within});
@@ -153,7 +153,7 @@ struct Listener::Parts {
         relay->set_last_words(farewell);
         relay->start({.broken =
                           [this, session](TlsLink::End ended, const std::string& why) {
-                              if (ended == TlsLink::End::refused) end(session, why);
+                              if (ended != TlsLink::End::broken) end(session, why);
                           },
                       .in_ended = {},
                       .out_gone = [this, session] { end(session, "the orchestrator has given this agent up"); },

@@ -176,7 +176,10 @@ void Relay::check_over() {
 
 void Relay::leave(const std::string& reason) {
     if (const auto link = std::exchange(link_, nullptr)) {
-        if (!reason.empty()) link->send(JoinKind::refused, reason);
+        if (!reason.empty()) {
+            if (!in_ended_) link->send(JoinKind::end, last_words_);
+            link->send(JoinKind::refused, reason);
+        }
         link->close_when_sent();
     }
     close();

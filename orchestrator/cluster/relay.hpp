@@ -42,7 +42,8 @@ class Relay : public std::enable_shared_from_this<Relay> {
     /// Returns the number of bytes that have arrived from the other end.
     [[nodiscard]] std::uint64_t received() const { return received_; }
     [[nodiscard]] bool is_attached() const { return link_ != nullptr; }
-    /// Ends the connection after all that was sent. A reason tells the other end that none may follow.
+    /// Ends the connection after all that was sent and the last words. A reason tells the other end that none may
+    /// follow.
     void leave(const std::string& reason);
     /// Closes everything. No callback follows.
     void close();

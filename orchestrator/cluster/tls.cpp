@@ -69,21 +69,35 @@ std::shared_ptr<ssl::context> tls_of(TlsRole role, const std::string& key) {
     return context;
 }
 
-std::string why_refused(TlsRole role, const boost::system::error_code& error) {
-    if (role == TlsRole::client) return "it does not have the key of the join file";
+TlsRefusal refusal_of(TlsRole role, const boost::system::error_code& error) {
+    const bool client = role == TlsRole::client;
     switch (ERR_GET_REASON(static_cast<unsigned long>(error.value()))) {
+        case SSL_R_BINDER_DOES_NOT_VERIFY:
+            return {true, "it does not have the study's key"};
+        case SSL_R_SSLV3_ALERT_ILLEGAL_PARAMETER:  // a server's answer to a key that is not its own
+            if (client) return {true, "hpo run listens there with another key than that of the join file"};
+            break;
+        case SSL_R_CERTIFICATE_VERIFY_FAILED:
+            return {false, "another program listens there: it shows a certificate in place of the key"};
         case SSL_R_WRONG_VERSION_NUMBER:
         case SSL_R_UNSUPPORTED_PROTOCOL:
+        case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
         case SSL_R_HTTP_REQUEST:
         case SSL_R_HTTPS_PROXY_REQUEST:
         case SSL_R_PACKET_LENGTH_TOO_LONG:
         case SSL_R_RECORD_LENGTH_MISMATCH:
         case SSL_R_UNEXPECTED_MESSAGE:
         case SSL_R_BAD_RECORD_TYPE:
-            return "it is no agent of hpo: it does not speak TLS 1.3";
+            return {false, client ? "another program listens there: it does not speak TLS 1.3"
+                                  : "it is no agent of hpo: it does not speak TLS 1.3"};
+        case SSL_R_NO_SHARED_CIPHER:
+        case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
+        case SSL_R_MISSING_SIGALGS_EXTENSION:
+            return {false, "it is no agent of hpo: it speaks TLS and shows no key"};
         default:
-            return "it does not have the study's key";
+            break;
     }
+    return {false, "it does not agree on a connection (TLS: " + error.message() + ")"};
 }
 
 }  // namespace hpo::cluster

@@ -14,7 +14,11 @@ enum class TlsRole { client, server };
 /// `key` has 32 bytes. Throws boost::system::system_error if OpenSSL refuses the settings.
 std::shared_ptr<boost::asio::ssl::context> tls_of(TlsRole role, const std::string& key);
 
-/// Returns a sentence on a handshake that OpenSSL refused in this role: "it does not have the study's key".
-std::string why_refused(TlsRole role, const boost::system::error_code& error);
+struct TlsRefusal {
+    bool other_key = false;  ///< the other end is hpo with another key
+    std::string why;         ///< on the other end: "it does not have the study's key"
+};
+/// Returns why OpenSSL refused a handshake in this role.
+TlsRefusal refusal_of(TlsRole role, const boost::system::error_code& error);
 
 }  // namespace hpo::cluster

@@ -56,9 +56,9 @@ void TlsLink::start(TlsRole role) {
     stream_.async_handshake(way, [self = shared_from_this(), role](error_code error) {
         if (self->closed_) return;
         if (error) {
-            const bool refused = error.category() == asio::error::get_ssl_category();
-            return self->end(refused ? End::refused : End::broken,
-                             refused ? why_refused(role, error) : error.message());
+            if (error.category() != asio::error::get_ssl_category()) return self->end(End::broken, error.message());
+            const TlsRefusal refusal = refusal_of(role, error);
+            return self->end(refusal.other_key ? End::other_key : End::refused, refusal.why);
         }
         self->open_ = true;
         self->queued_.insert(0, encode(Opening{stream_version, version}));

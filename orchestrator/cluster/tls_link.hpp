@@ -19,8 +19,9 @@ namespace hpo::cluster {
 class TlsLink : public std::enable_shared_from_this<TlsLink> {
    public:
     enum class End {
-        broken,   ///< the network or the other process; it may work over another connection
-        refused,  ///< no such key, another version, or no such frames
+        broken,     ///< the network or the other process; it may work over another connection
+        refused,    ///< another version, or no such frames; another program
+        other_key,  ///< refused, since the other end is hpo with another key
     };
     struct Callbacks {
         std::function<void()> open = {};  ///< both ends have the key

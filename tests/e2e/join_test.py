@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import unittest
 
@@ -247,7 +248,11 @@ class Refused(JoinCase):
         other = self.folder / "wrong.json"
         other.touch(0o600)
         other.write_text(json.dumps({**json.loads(self.join_file().read_text()), "key": "00" * 32}))
-        self.assertRegex(self.ended(self.join(other), 2), r"port \d+: it does not have the key of the join file\n")
+        told = r"port \d+: hpo run listens there with another key than that of the join file; the file is of an earlier session"
+        self.assertRegex(self.ended(self.join(other), 2), told)
+        other.write_text(json.dumps({**json.loads(other.read_text()), "addresses": ["127.0.0.2", "127.0.0.1"]}))
+        agent = self.start("agent", "--join", other, "--wait", "10m")  # nobody listens at the first address
+        self.assertRegex(self.ended(agent, 2), told)
         wait_for(lambda: re.search("it does not have the study's key$", self.log(), re.M))
         key = json.loads(self.join_file().read_text())["key"]
         self.assertNotIn(key, self.log())
@@ -261,6 +266,23 @@ class Refused(JoinCase):
                 for _ in range(100):
                     other.sendall(os.urandom(1 << 20))
         wait_for(lambda: re.search(r"refused a connection from 127.0.0.1:\d+: it (is no agent of hpo: it does not speak TLS 1.3|does not have the study's key)$", self.log(), re.M))
+        self.unaffected()
+
+    def test_other_programs_that_speak_tls_are_called_so(self):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with socket.create_connection(self.address()) as plain, self.assertRaises(ssl.SSLError):
+            context.wrap_socket(plain)
+        wait_for(lambda: re.search("it is no agent of hpo: it speaks TLS and shows no key$", self.log(), re.M))
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            file = self.folder / "other.json"
+            file.touch(0o600)
+            file.write_text(json.dumps({**json.loads(self.join_file().read_text()), "port": other.getsockname()[1]}))
+            agent = self.join(file)
+            near, _ = other.accept()
+            with near, self.assertRaises(ssl.SSLError):  # without a certificate it speaks no TLS 1.3
+                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).wrap_socket(near, server_side=True)
+            self.assertIn("another program listens there: it does not speak TLS 1.3", self.ended(agent, 2))
         self.unaffected()
 
     def test_a_thousand_half_open_connections_keep_nobody_out(self):
@@ -319,7 +341,9 @@ class Words(JoinCase):
         self.assertIn("agent needs --join: The join file", self.error)
         self.hpo("agent", "--join", "x", "--wait", "soon", status=2)
         self.assertIn("--wait soon: it takes a duration, such as 30s, 10m or 0s", self.error)
-        self.hpo("agent", "--join", "no/such/file", "--wait", "0s", status=2)
+        self.hpo("agent", "--join", "x", "--wait", "99999999999h", status=2)
+        self.assertIn("--wait 99999999999h: it is more than a year", self.error)
+        self.hpo("agent", "--join", "no/such/file", status=2)
         self.assertIn("no/such/file: there is no such file; hpo run STUDY --listen writes runs/STUDY/join.json", self.error)
         self.write()
         self.hpo("run", "study.yaml", "--listen", "nowhere", status=2)

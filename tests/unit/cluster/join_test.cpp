@@ -124,7 +124,12 @@ TEST(JoinMessages, AreReadAsTheyWereWritten) {
     EXPECT_EQ(*decode_welcome(encode(welcome)), welcome);
     const Farewell farewell{SessionEnd::at_limit, "the time limit is near"};
     EXPECT_EQ(*decode_farewell(encode(farewell)), farewell);
-    EXPECT_TRUE(decode_farewell(encode(Farewell{SessionEnd::failed, std::string(9000, 'x')})));
+    // Escaped, some characters take six bytes.
+    for (const char letter : {'x', '\n', '\x01', '"', '\xff'}) {
+        const auto cut = decode_farewell(encode(Farewell{SessionEnd::failed, std::string(9000, letter)}));
+        ASSERT_TRUE(cut) << int(letter);
+        EXPECT_GE(cut->reason.size(), 500U);
+    }
     EXPECT_EQ(*decode_confirm(encode_confirm(0x0123456789abcdef)), 0x0123456789abcdefU);
 }
 
