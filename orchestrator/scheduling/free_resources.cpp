@@ -164,8 +164,8 @@ Devices FreeResources::best(const Demand& demand, std::size_t count, const FreeR
     return found;
 }
 
-/// Returns true if no open host has as many cores or bytes. So a queue that waits for busy hosts costs no look at each
-/// of them for each trial.
+/// Returns true if no open host has as many cores, or none as many bytes: then a queue costs no look at each host for
+/// each trial. Where some hosts have the cores and others the bytes, it does.
 bool FreeResources::exceeds_all_hosts(const Demand& demand) const {
     return open_cores_.empty() || demand.cores > *open_cores_.rbegin() + rounding ||
            demand.host_bytes > *open_bytes_.rbegin();

@@ -1,5 +1,5 @@
-// The free resources of a machine: those of its hosts, of which a trial uses one, and those of its devices. They are
-// indexed so that the best device for a trial is found without a look at all of them. Pure.
+// The free resources of a machine: those of its hosts, of which a trial uses one, and those of its devices. They are in
+// the order of choice; if all lack cores, or all lack bytes, none is looked at, and if none fits otherwise, all. Pure.
 #pragma once
 
 #include <cstddef>
