@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "worker/data/arrays.hpp"
 #include "worker/data/image_folder.hpp"
@@ -31,6 +32,14 @@ Result<const DataFormat*> find(const std::string& name) {
     return found;
 }
 
+/// Returns true if there is memory for the rows of a split, which may have fewer than `sizes` where folds differ.
+bool fits(const Split& split, const DataShape& shape, const SplitSizes& sizes) {
+    const auto in = [&](const std::vector<std::int32_t>& rows, std::int64_t most) {
+        return std::ssize(rows) <= most && std::ranges::all_of(rows, [&](auto row) { return row < shape.train; });
+    };
+    return !split.train.empty() && in(split.train, sizes.train) && in(split.validation, sizes.validation);
+}
+
 }  // namespace
 
 Result<DataShape> describe_data(const DataConfig& config) {
@@ -43,8 +52,10 @@ Result<Split> split_data(const DataConfig& config, const DataShape& shape, const
                          std::uint64_t data_seed) {
     const auto format = find(config.format);
     if (!format) return format.error();
-    if ((*format)->split) return (*format)->split(config, sizes, data_seed);
-    return make_split(sizes, shape.train, data_seed, config.fold);
+    if (!(*format)->split) return make_split(sizes, shape.train, data_seed, config.fold);
+    auto split = (*format)->split(config, sizes, data_seed);
+    if (split && !fits(*split, shape, sizes)) return Error{config.path + ": changed while it was read"};
+    return split;
 }
 
 std::string sample_text(const SampleShape& sample) {

@@ -204,7 +204,8 @@ Result<DataShape> describe_data(const DataConfig& config);
 Result<DataFacts> load_data(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
 /// Opens the samples of load_data() for reading one by one. DataShape::not_in_files must be empty.
 Result<std::unique_ptr<SampleReader>> open_samples(const DataConfig& config, std::uint64_t data_seed);
-/// Splits shape.train samples by the study's data seed: the same for every trial of a study.
+/// Splits shape.train samples by the study's data seed: the same for every trial of a study. Fails if the files no
+/// longer have the samples that `shape` and `sizes` count, for which memory was taken.
 Result<Split> split_data(const DataConfig& config, const DataShape& shape, const SplitSizes& sizes,
                          std::uint64_t data_seed);
 /// "images of 28 x 28", for people.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 #include "hpo/random.hpp"
@@ -120,9 +121,11 @@ Split make_split(const SplitSizes& sizes, std::int64_t samples, std::uint64_t da
 }
 
 Split cut_split(const SplitSizes& sizes, const std::vector<std::int32_t>& order, std::int64_t fold) {
-    const auto begin = order.begin() + fold * sizes.validation, end = begin + sizes.validation;
+    const auto at = [&](std::int64_t row) { return order.begin() + std::min<std::int64_t>(row, std::ssize(order)); };
+    const auto begin = at(fold * sizes.validation), end = at((fold + 1) * sizes.validation);
     Split split{{order.begin(), begin}, {begin, end}};
-    split.train.insert(split.train.end(), end, order.begin() + sizes.validation + sizes.train);
+    if (const auto last = at(sizes.validation + sizes.train); end < last)
+        split.train.insert(split.train.end(), end, last);
     return split;
 }
 

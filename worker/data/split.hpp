@@ -40,7 +40,8 @@ const char* split_text(SplitKind kind);
 std::vector<std::int32_t> split_order(SplitKind kind, std::int64_t rows, std::uint64_t data_seed, std::uint64_t purpose,
                                       std::span<const std::int32_t> classes = {});
 
-/// An order is cut into pieces of sizes.validation rows: piece `fold` validates, the rest trains.
+/// An order is cut into pieces of sizes.validation rows: piece `fold` validates, the rest trains. Fewer rows do if the
+/// order is shorter than the sizes say, as where files have changed in between.
 Split cut_split(const SplitSizes& sizes, const std::vector<std::int32_t>& order, std::int64_t fold = 0);
 
 /// The parts of the rows: the test part is cut off first, then numbers count within the training part, of which a

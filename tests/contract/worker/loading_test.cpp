@@ -138,6 +138,43 @@ TEST(Loading, RefusesFilesThatChangeAfterTheyWereDescribed) {
     }
 }
 
+TEST(Loading, RefusesASplitOfFilesThatChangeAfterTheirSamplesAreCounted) {
+    const testing::TemporaryFolder folder;
+    DataConfig images = read_configuration(small_params())->data, arrays = images;
+    images.format = "idx";
+    arrays.format = "npy";
+    images.path = arrays.path = folder.path().string();
+    arrays.folds = 3;
+    const auto write = [&](std::uint8_t rows) {
+        write_images(folder.path(), "train", rows, 1);
+        write_images(folder.path(), "t10k", 20, 1);
+        const auto shape = [&](const char* columns) { return "(" + std::to_string(rows) + columns; };
+        write_array(folder.path() / "x.npy", "<f4", shape(", 5)"), std::vector<float>(rows * 5U, 0.5F));
+        std::vector<double> targets(rows);
+        for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = 0.25 * double(i);
+        write_array(folder.path() / "y.npy", "<f8", shape(",)"), targets);
+    };
+    for (const DataConfig& data : {images, arrays}) {
+        for (const std::uint8_t rows : {90, 6}) {
+            SCOPED_TRACE(data.format + " " + std::to_string(rows));
+            write(60);
+            const auto shape = describe_data(data);
+            ASSERT_TRUE(shape) << shape.error().message;
+            const auto sizes = split_sizes(data, *shape);
+            ASSERT_TRUE(sizes && split_data(data, *shape, *sizes, 5));
+            write(rows);
+            const auto split = split_data(data, *shape, *sizes, 5);
+            if (split) {  // no more than there is memory for: the samples are compared once they are read
+                EXPECT_LE(std::ssize(split->train), sizes->train);
+                EXPECT_LE(std::ssize(split->validation), sizes->validation);
+                EXPECT_LT(std::ranges::max(split->train), rows);
+            } else {
+                EXPECT_THAT(split.error().message, HasSubstr(": changed while it was read"));
+            }
+        }
+    }
+}
+
 class LoadingOn : public ::testing::TestWithParam<const char*> {
    protected:
     LoadingOn() {
