@@ -89,8 +89,10 @@ Result<TrialFilter::Term> parse_term(std::string_view text, const Study& study, 
                              .text = in_lower_case(value)};
 }
 
+/// Returns true if the text contains `lower`, which is in lower case, in whatever case.
 bool contains_text(std::string_view text, const std::string& lower) {
-    return in_lower_case(text).find(lower) != std::string::npos;
+    const auto same = [](char c, char wanted) { return (c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) == wanted; };
+    return !std::ranges::search(text, lower, same).empty() || lower.empty();
 }
 
 bool contains_anywhere(const TrialRecord& trial, const std::string& lower) {
@@ -103,6 +105,8 @@ bool contains_anywhere(const TrialRecord& trial, const std::string& lower) {
 bool equal_numbers(double a, double b) {
     if (a == b) return true;
     const bool integers = std::floor(a) == a && std::floor(b) == b;
+    // Numbers so far apart differ in the digits that are shown, which take time to write.
+    if (std::abs(a - b) > 0.02 * std::max(std::abs(a), std::abs(b))) return false;
     return !integers && compact_number(a) == compact_number(b);
 }
 
@@ -111,16 +115,16 @@ bool holds(const TrialFilter::Term& term, const TrialRecord& trial) {
     const FieldValue value = value_of(trial, term.field);
     if (std::holds_alternative<std::monostate>(value)) return term.comparison == Comparison::unequal;
     const double* number = std::get_if<double>(&value);
-    const std::string text = number ? compact_number(*number) : in_lower_case(std::get<std::string>(value));
+    const auto text = [&] { return number ? compact_number(*number) : in_lower_case(std::get<std::string>(value)); };
     const double* wanted = std::get_if<double>(&term.value);
-    const bool equal = number && wanted ? equal_numbers(*number, *wanted) : text == term.text;
+    const auto equal = [&] { return number && wanted ? equal_numbers(*number, *wanted) : text() == term.text; };
     switch (term.comparison) {
         case Comparison::equal:
-            return equal;
+            return equal();
         case Comparison::unequal:
-            return !equal;
+            return !equal();
         case Comparison::contains:
-            return text.find(term.text) != std::string::npos;
+            return text().find(term.text) != std::string::npos;
         case Comparison::less:
             return number && *number < *wanted;
         case Comparison::at_most:
