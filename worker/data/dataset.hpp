@@ -169,7 +169,7 @@ class SampleReader {
     SampleReader(const SampleReader&) = delete;
     SampleReader& operator=(const SampleReader&) = delete;
     /// Reads sample `index` of a part, with the bytes that the sink gets for it: DataShape::row_bytes of features, and
-    /// DataShape::target_columns of 4 bytes each. Throws std::runtime_error, which names the file.
+    /// DataShape::target_columns of 4 bytes each. Throws UnreadableFile, which names the file: its trials end then.
     virtual void read(Part part, std::int64_t index, std::span<std::byte> features,
                       std::span<std::byte> targets) const = 0;
 };

@@ -5,12 +5,12 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <stdexcept>
 
 #include "hpo/text.hpp"
 #include "worker/data/csv_columns.hpp"
 #include "worker/data/data_text.hpp"
 #include "worker/data/image_file.hpp"
+#include "worker/data/mapped_file.hpp"
 #include "worker/data/split.hpp"
 #include "worker/data/trained_classes.hpp"
 
@@ -240,7 +240,7 @@ class ImageSamples final : public SampleReader {
               std::span<std::byte> targets) const override {
         const auto& [file, label] = parts_[part == Part::test ? 1 : 0][static_cast<std::size_t>(index)];
         if (auto read = read_image(file, shape_, features); !read)
-            throw std::runtime_error("data.path: " + read.error().message);
+            throw UnreadableFile("data.path: " + read.error().message);
         std::memcpy(targets.data(), &label, sizeof label);
     }
 

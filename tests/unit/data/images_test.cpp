@@ -14,6 +14,7 @@
 #include "tests/support/temporary_folder.hpp"
 #include "worker/data/image_file.hpp"
 #include "worker/data/image_folder.hpp"
+#include "worker/data/mapped_file.hpp"
 #include "worker/data/split.hpp"
 
 namespace hpo {
@@ -139,6 +140,27 @@ TEST_F(Images, AnImageThatIsReplacedWhileItIsReadWritesNothingBehindItsBuffer) {
         other.join();
         EXPECT_GT(refused, 0);
     }
+}
+
+TEST_F(Images, AnImageThatIsCutOrReplacedOnceItIsInUseIsToldAsUnreadable) {
+    for (int i = 0; i < 6; ++i)
+        for (const char* name : {"cat", "dog"})
+            png("used/" + std::string(name) + "/" + std::to_string(i) + ".png", 2, 2, PNG_FORMAT_GRAY, i);
+    const DataConfig data = config("used");
+    const auto shape = describe_data(data);
+    ASSERT_TRUE(shape) << shape.error().message;
+    const auto reader = open_samples(data, 1);
+    ASSERT_TRUE(reader) << reader.error().message;
+    std::vector<std::byte> pixels(4), label(4);
+    const auto read_all = [&] {
+        for (std::int64_t i = 0; i < shape->train; ++i) (*reader)->read(Part::train, i, pixels, label);
+        for (std::int64_t i = 0; i < shape->test; ++i) (*reader)->read(Part::test, i, pixels, label);
+    };
+    read_all();
+    const std::string file = png("used/dog/3.png", 3, 2, PNG_FORMAT_GRAY);
+    EXPECT_THROW(read_all(), UnreadableFile) << "another size";
+    truncate(file);
+    EXPECT_THROW(read_all(), UnreadableFile);
 }
 
 TEST_F(Images, AFolderValValidatesAndNoTrainingImageDoes) {
