@@ -259,9 +259,12 @@ bool RequirementsTable::may_recompute(std::int64_t trial) const {
     return checkpointing != params.end() && checkpointing->second == Value{std::string("auto")};
 }
 
-bool RequirementsTable::settle_for_less(std::int64_t trial) {
+bool RequirementsTable::settle_for_less(std::int64_t trial, const Machine& machine) {
     const TrialRequirements* found = find(trial);
-    if (!found || found->minimum == Footprint{0, 0, 0}) return false;
+    if (!found || (found->minimum == Footprint{0, 0, 0} && !found->waited)) return false;
+    const Footprint capacity = capacity_of(machine), others = others_of(machine);
+    if (capacity.host_bytes <= others.host_bytes || (on_device_ && capacity.device_bytes <= others.device_bytes))
+        return false;
     TrialRequirements& needs = change(trial);
     needs.minimum = {0, 0, 0};
     needs.waited = true;

@@ -104,9 +104,9 @@ class RequirementsTable {
     /// Changes the requirements after an attempt that ran out of memory. Returns the change as text, or an Error with
     /// the reason why nothing is left to try.
     Result<std::string> learn_from(std::int64_t trial, const OutOfMemory& death, const Machine& machine);
-    /// Lets a trial that has waited too long for other programs to free its reservation use the memory that they leave.
-    /// Returns false if the trial waits for another reason.
-    bool settle_for_less(std::int64_t trial);
+    /// Lets a trial that ran out of memory, and has waited too long for other programs to free its reservation, use the
+    /// memory that they leave now. Returns false if they leave none, or if the trial waits for another reason.
+    bool settle_for_less(std::int64_t trial, const Machine& machine);
     /// Gives the next attempt a worker without other trials.
     void use_own_worker(std::int64_t trial);
     /// Lets nothing run beside the next attempt.

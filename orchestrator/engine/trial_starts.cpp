@@ -224,7 +224,8 @@ bool TrialStarts::wait_for_others(const std::optional<Admission::Reason>& kept_o
     if (waited < wait_noticed_after) return true;
     if (waits_.empty()) uses_.context.say(Notice::Level::warning, trial, "waits: " + kept_out->text);
     waits_ = "trial " + std::to_string(trial) + ' ' + kept_out->text;
-    if (waited < longest_wait_for_others || !uses_.requirements.settle_for_less(trial)) return true;
+    if (waited < longest_wait_for_others || !uses_.requirements.settle_for_less(trial, machine())) return true;
+    waits_since_ = now;  // it may have to wait again
     uses_.context.say(
         Notice::Level::warning, trial,
         "has waited " + duration_text(waited) + " for memory: tries with the memory that other programs leave");

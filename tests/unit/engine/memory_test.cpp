@@ -400,6 +400,28 @@ TEST_F(Memory, AWorkerThatDiesOnASoundDeviceIsChargedAfterAWhile) {
     EXPECT_THAT(play.trial(1).reason, HasSubstr("SIGSEGV"));
 }
 
+TEST_F(WordOfMemory, IsTriedWithWhatOtherProgramsLeaveOnceTheyLeaveAnything) {
+    Played play(study, store, 1, host);
+    play.ready(0);
+    const AttemptId first = play.asked(0);
+    play.machine.hosts[0].others = 20 * GiB;
+    play.tick();
+    run_out(play, first, 100 * MiB);
+    EXPECT_THAT(play.notices, HasSubstr("alone, with 400.0 MiB of memory reserved, once other programs leave as much"));
+    for (int i = 0; i < 2 * gave_up_after; ++i) play.tick();
+    EXPECT_EQ(play.asked(0).trial, 0);
+    EXPECT_THAT(play.notices, Not(HasSubstr("tries with the memory")));
+    for (const std::int64_t left : {50, 10, 40}) {  // less by the time of its launch, and then more
+        play.machine.hosts[0].others = 20 * GiB - left * MiB;
+        play.tick();
+        if (left == 50) {
+            EXPECT_THAT(play.notices, HasSubstr("tries with the memory that other programs leave"));
+        }
+    }
+    for (int i = 0; i < gave_up_after; ++i) play.tick();
+    EXPECT_EQ(play.asked(0), (AttemptId{1, 2}));
+}
+
 TEST_F(Memory, ATrialIsNotBlamedForTheMemoryThatAnotherProgramTookAMomentAgo) {
     study.resources.trial.device_bytes = 8 * GiB;  // the whole device
     study.budget.trials = 1;
