@@ -15,7 +15,7 @@ struct ChannelSummary {
     std::size_t impossible = 0;  ///< number of impossible values, which are left out of the statistics
     double average = 0, least = 0, most = 0;
     double percentile_5 = 0, median = 0, percentile_95 = 0;
-    double worst = 0;  ///< the impossible value with the largest magnitude; valid if impossible > 0
+    double worst = 0;  ///< the impossible value with the largest magnitude; 0: not known, as of stored telemetry
 };
 
 using TelemetrySummary = std::map<Channel, ChannelSummary>;

@@ -63,8 +63,9 @@ class Judge {
             if (figures.impossible == 0) continue;
             add(name_of_source(channel.source) + ": " + std::to_string(figures.impossible) + " of " +
                 std::to_string(figures.count + figures.impossible) + " readings of " +
-                std::string(traits_of(channel.quantity).title) + " are impossible (" +
-                value_text(channel.quantity, figures.worst) + ") and are left out of the figures.");
+                std::string(traits_of(channel.quantity).title) + " are impossible" +
+                (figures.worst == 0 ? "" : " (" + value_text(channel.quantity, figures.worst) + ")") +
+                " and are left out of the figures.");
         }
     }
 

@@ -79,7 +79,11 @@ TEST(Verdict, ImpossibleReadingsAreNamedWithTheirNumberAndValue) {
     TelemetryCollector collector;
     for (int i = 0; i < 6; ++i)
         collector.add({measurement("gpu 0", Quantity::power, i == 2 ? 590 : 100, 210), gpu(Quantity::utilization, 70)});
-    EXPECT_THAT(verdict(collector.summarise(), {}).front(), HasSubstr("1 of 6 readings of power"));
+    auto summary = collector.summarise();
+    EXPECT_THAT(verdict(summary, {}).front(), HasSubstr("1 of 6 readings of power are impossible (590 W) and"));
+    for (auto& [channel, figures] : summary) figures.worst = 0;
+    EXPECT_THAT(verdict(summary, {}).front(), HasSubstr("1 of 6 readings of power are impossible and are left out"))
+        << "stored telemetry has no value of theirs";
 }
 
 TEST(Verdict, MoreThreadsThanCoresAreTold) {
