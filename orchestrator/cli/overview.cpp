@@ -10,7 +10,7 @@
 #include "hpo/version.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/complete.hpp"
-#include "orchestrator/cli/study_state.hpp"
+#include "orchestrator/lookup/study_state.hpp"
 #include "orchestrator/view/table.hpp"
 #include "orchestrator/view/terminal.hpp"
 

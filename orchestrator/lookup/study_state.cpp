@@ -1,4 +1,4 @@
-#include "orchestrator/cli/study_state.hpp"
+#include "orchestrator/lookup/study_state.hpp"
 
 #include <algorithm>
 

@@ -4,6 +4,7 @@
 
 #include "hpo/standing.hpp"
 #include "hpo/wire.hpp"
+#include "orchestrator/lookup/study_state.hpp"
 
 namespace hpo {
 
@@ -43,6 +44,7 @@ Json study_json(const StudySnapshot& snapshot) {
     const Json patience = budget.patience ? Json(*budget.patience) : Json(nullptr);
     const std::string missing = snapshot.store->missing_results();
     Json json{{"study", snapshot.study.name},
+              {"state", state_of(snapshot)},
               {"running", snapshot.holder.has_value()},
               {"states", std::move(states)},
               {"budget", {{"trials", budget.trials}, {"epochs", epochs}, {"seconds", seconds}, {"patience", patience}}},

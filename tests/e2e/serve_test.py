@@ -250,8 +250,10 @@ class Serve(ServeCase):
             import sys
             print("</script><img src=x onerror=alert(1)>")
             sys.exit("<b>no data</b>")
-            """, trials=2), status=1)
+            """, trials=6), status=1)  # ends after three that fail alike, before its budget
         wait_for(lambda: len(served.json("/api/studies")["studies"]) == 2)
+        self.assertEqual({each["study"]: each["state"] for each in served.json("/api/studies")["studies"]},
+                         {"asked": "interrupted", "scripts": "failed"})
         self.assertEqual(served.json("/api/studies/asked/page")["trials"]["count"], 0)
         _, headers, text = served.ask("/api/studies/scripts/page")
         self.assertEqual(headers["Content-Type"], "application/json")

@@ -3,10 +3,9 @@ import { h } from "./dom.ts";
 import { short } from "./format.ts";
 import { follow, type Server } from "./live_connection.ts";
 import { apiPath, liveMark, stopButton, studyPath } from "./live_parts.ts";
-import { stateOf } from "./live_state.ts";
 import type { Document } from "./study.ts";
 
-type About = Document["study"] & { begun: number; ended: number };
+type About = Document["study"] & { state: string; begun: number; ended: number };
 type Listed = About | { study: string; error: string };
 
 export async function listPage(server: Server): Promise<HTMLElement[]> {
@@ -33,7 +32,7 @@ export async function listPage(server: Server): Promise<HTMLElement[]> {
             else chosen.delete(name);
             count();
         });
-        const state = stateOf(listed);
+        const { state } = listed;
         let stop: HTMLButtonElement | null = null;
         if (server.session.control && listed.running) {
             stop = stops.get(name) ?? stopButton(server, `${apiPath(name)}/stop`, name);
