@@ -99,7 +99,7 @@ std::string parameter_cell(const Value& value) {
 }
 
 constexpr int curve_columns = 8;
-constexpr int most_parameter_columns = 12;
+constexpr int most_parameter_columns = 12, most_spared_columns = 40;
 // Widths of the last column. With less than the minimum it is left out.
 constexpr int min_reason_width = 12;
 constexpr int preferred_reason_width = 50;
@@ -115,10 +115,12 @@ Column parameter_column(const Dimension& dimension, int rank) {
         width = std::max(columns(std::to_string(std::llround(dimension.low))),
                          columns(std::to_string(std::llround(dimension.high))));
     }
+    const int most = std::min(std::max(width, columns(title) + 1), most_spared_columns);
     // One column more for the mark of the order.
     width = std::clamp(std::max(width, std::min(columns(title) + 1, 11)), 4, most_parameter_columns);
     return {.title = std::move(title),
             .width = width,
+            .most_width = most,
             .right = dimension.kind != Kind::categorical,
             .rank = rank,
             .field = TrialField{FieldKind::parameter, dimension.name},
@@ -302,6 +304,10 @@ std::vector<Column> fitting_columns(const Study& study, const StudyRecord& recor
     auto all = with(10);
     if (const int spare = width - total_width(all) - preferred_reason_width; spare > 0)
         all = with(std::max(10, std::min(columns(study.objective.metric) + 1, 10 + spare)));
+    for (Column& column : all) {
+        const int spare = width - total_width(all) - preferred_reason_width;
+        if (spare > 0) column.width += std::clamp(column.most_width - column.width, 0, spare);
+    }
     while (total_width(all) - 1 > width && all.size() > 2)
         all.erase(
             std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; }));

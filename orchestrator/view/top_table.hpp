@@ -46,6 +46,7 @@ enum class TopColumns { parameters, resources };
 struct Column {
     std::string title;
     int width = 0;
+    int most_width = 0;  ///< of a screen with room to spare; 0: as `width`
     bool right = false;
     int rank = 0;                          ///< on a narrow screen the columns of the highest rank are left out first
     std::optional<TrialField> field = {};  ///< by which the column sorts; absent if it does not

@@ -177,6 +177,15 @@ TEST_F(Top, HasAColumnForEachParameterThatFits) {
     EXPECT_THAT(titles(), HasSubstr("activation  DEVICE/REASON"));
 }
 
+TEST_F(Top, WritesLongChoicesOutWhereTheScreenHasRoom) {
+    const std::string choice = "a_model_with_a_long_name";
+    study_.space[2].choices[0] = choice;
+    record_.trial(12).params["activation"] = choice;
+    EXPECT_THAT(first(), HasSubstr("a_model_wit…"));
+    top_.screen.width = 180;
+    EXPECT_THAT(first(), HasSubstr(choice));
+}
+
 TEST_F(Top, ChoosesTheParametersThatHaveAColumn) {
     top_.press("o");
     EXPECT_THAT(top_.picture(), AllOf(HasSubstr("> [x] batch_size\n  [x] lr\n"), HasSubstr("space shows or hides")));
