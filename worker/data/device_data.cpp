@@ -372,6 +372,9 @@ Result<std::unique_ptr<DeviceData>> load(Device& device, const DataConfig& confi
             auto reader = open_samples(its, data_seed);
             if (!reader) return reader.error();
             data->readers.push_back(*std::move(reader));
+            // Opened anew after the samples were checked.
+            if (const auto now = describe_data(config); !now || *now != *shape)
+                return Error{config.path + ": changed while it was read"};
         }
         its.fold += static_cast<std::int64_t>(sums.size());
     }

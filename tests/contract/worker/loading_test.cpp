@@ -138,6 +138,25 @@ TEST(Loading, RefusesFilesThatChangeAfterTheyWereDescribed) {
     }
 }
 
+TEST(Loading, RefusesFilesThatAreReplacedBetweenTheirCheckAndTheirUse) {
+    const testing::TemporaryFolder folder, other;
+    const WorkerFixture worker;
+    DataConfig data = read_configuration(small_params())->data;
+    data.format = "idx";
+    data.path = folder.path().string();
+    data.placement = Placement::files;
+    write_images(folder.path(), "train", 60, 1);
+    write_images(folder.path(), "t10k", 20, 1);
+    ASSERT_TRUE(load_to_device(*worker.device, data, 5)) << load_to_device(*worker.device, data, 5).error().message;
+    write_images(other.path(), "train", 40, 1);
+    const auto loaded = load_to_device(*worker.device, data, 5, [&] {
+        for (const auto& file : std::filesystem::directory_iterator(other.path()))
+            std::filesystem::rename(file, folder / file.path().filename());  // once they are read
+    });
+    ASSERT_FALSE(loaded);
+    EXPECT_THAT(loaded.error().message, HasSubstr(": changed while it was read"));
+}
+
 TEST(Loading, RefusesASplitOfFilesThatChangeAfterTheirSamplesAreCounted) {
     const testing::TemporaryFolder folder;
     DataConfig images = read_configuration(small_params())->data, arrays = images;
