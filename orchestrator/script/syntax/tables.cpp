@@ -1,6 +1,7 @@
 #include "orchestrator/script/syntax/tables.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "orchestrator/script/syntax/numbers.hpp"
 #include "orchestrator/script/syntax/words.hpp"
@@ -56,6 +57,12 @@ std::optional<double> number_in(string_view cell) {
     return rest.empty() || rest == "%" || deviation ? std::optional(number->first) : std::nullopt;
 }
 
+/// Returns true for a time without a column's name: "(00:57)", "1:02:03".
+bool is_clock(string_view cell) {
+    if (cell.starts_with('(') && cell.ends_with(')')) cell = cell.substr(1, cell.size() - 2);
+    return cell.find(':') != string_view::npos && cell.find_first_not_of("0123456789:.") == string_view::npos;
+}
+
 /// Returns a column's or a row's name, without brackets that are left over from a group of columns, as in "Box(P".
 string name_in(string_view cell) {
     const auto count = [&](char c) { return std::count(cell.begin(), cell.end(), c); };
@@ -73,27 +80,17 @@ bool is_header_cell(string_view cell) {
            cell.substr(0, cell.size() - (cell.ends_with(':') ? 1 : 0)).find(": ") == string_view::npos;
 }
 
-/// Returns the names of the columns, or nothing if these cells are no header. Without bars, at least one name must be a
-/// word for a metric or a counter, so that prose is no header.
-std::vector<string> header_of(const std::vector<string_view>& cells, bool in_bars) {
-    std::vector<string> names;
-    bool known = in_bars;
-    for (const string_view cell : cells) {
-        // The first column may have no name: it has the rows'.
-        const bool blank = (cell.empty() && names.empty()) || cell == "#";
-        if (!blank && !is_header_cell(cell)) return {};
-        names.push_back(blank ? string() : name_in(cell));
-        known = known || is_counter(names.back()) || contains_metric_word(names.back());
-    }
-    return known && names.size() > 1 ? names : std::vector<string>{};
-}
-
 bool ends_with_number(string_view cell) { return number_in(cell.substr(cell.find_last_of(' ') + 1)).has_value(); }
 
 /// The last column's name of a header that a progress bar follows, as YOLO prints it.
 string_view without_bar(string_view line) {
-    const auto bar = line.find("%|");
-    if (bar == string_view::npos) return line;
+    auto bar = line.find("%|");
+    if (bar == string_view::npos) {  // "0.975: 100% 148/148 [00:38<00:00, 3.82it/s]"
+        bar = line.find("% ");
+        if (bar == string_view::npos) return line;
+        const string_view work = line.substr(bar + 2, line.substr(bar + 2).find(' '));
+        if (!is_ratio(work) || !line.substr(bar + 2 + work.size()).starts_with(" [")) return line;
+    }
     const auto begin = line.find_last_not_of("0123456789. ", bar - (bar > 0 ? 1 : 0));
     if (begin == string_view::npos) return line;
     return line.substr(0, begin + (line[begin] == ':' ? 0 : 1));
@@ -108,6 +105,33 @@ string_view without_mark(string_view line) {
     return line;
 }
 
+bool is_phase(const string& name) { return phase_of(name) != Phase::none; }
+
+/// Returns true if each colon is one of a time.
+bool has_colons_of_times(string_view line) {
+    for (auto at = line.find(':'); at != string_view::npos; at = line.find(':', at + 1))
+        if (at == 0 || at + 1 >= line.size() || !is_digit(line[at - 1]) || !is_digit(line[at + 1])) return false;
+    return true;
+}
+
+/// The row behind what a logger prints before it: "2019-02-01 00:17:12 - INFO - allennlp.trainer - loss | 0.7 | 0.8".
+string_view without_logger(string_view line) {
+    const auto bar = line.find('|');
+    if (bar == string_view::npos || line.empty() || !is_digit(line.front())) return line;
+    constexpr string_view level = " INFO | ", dash = " - ";
+    const auto at = line.find(level), last_dash = line.substr(0, bar).rfind(dash);
+    string_view row;
+    if (at != string_view::npos)
+        row = line.substr(at + level.size());
+    else if (last_dash != string_view::npos && line.find(" INFO ") < last_dash)
+        row = line.substr(last_dash + dash.size());
+    const auto cells = cells_in_bars(row);
+    const bool is_row = !cells.empty() && std::all_of(cells.begin(), cells.end(), [](string_view cell) {
+        return number_in(cell) || cell == "N/A" || (is_header_cell(cell) && !ends_with_number(cell));
+    });
+    return is_row ? row : line;
+}
+
 }  // namespace
 
 bool Tables::read(string_view line, Reading& reading) {
@@ -115,36 +139,107 @@ bool Tables::read(string_view line, Reading& reading) {
         if (line.find_first_of("-=") != string_view::npos) section_.clear();
         return line.find('|') != string_view::npos;
     }
-    line = without_mark(without_bar(line));
+    line = without_mark(without_bar(without_logger(line)));
     Cells cells = cells_in_bars(line);
     char separator = '|';
     Cells wide;  // cells that several blanks separate
-    if (cells.empty() && line.find_first_of(":=(") == string_view::npos && line.find(',') != string_view::npos) {
+    if (cells.empty() && line.find_first_of("=(") == string_view::npos && has_colons_of_times(line) &&
+        line.find(',') != string_view::npos) {
         cells = split(line, separator = ',', 1);
     } else if (cells.empty()) {
         cells = split(line, separator = ' ', 1);
         wide = split(line, ' ', 2);
     }
-    std::vector<Columns> tables = std::exchange(candidates_, {});
-    tables.push_back(columns_);
-    for (Columns& table : tables) {
-        if (table.names.empty() || table.separator != separator) continue;
-        if (!read_row(table, cells, reading) && !read_row(table, wide, reading)) continue;
-        columns_ = std::move(table);
+    std::vector<Columns> headers = std::exchange(candidates_, {});
+    const auto reads = [&](const auto& read_row_of) {
+        for (Columns& table : headers)
+            if (table.separator == separator && read_row_of(table)) {
+                columns_ = std::move(table);
+                return true;
+            }
+        return !columns_.names.empty() && columns_.separator == separator && read_row_of(columns_);
+    };
+    // Rows with a cell for each column first: a header may be split at one blank or at several.
+    if (reads(
+            [&](const Columns& table) { return read_row(table, cells, reading) || read_row(table, wide, reading); }) ||
+        reads([&](const Columns& table) { return read_row(table, placed(table, cells, line), reading); })) {
+        groups_.clear();
         return true;
     }
     const bool in_bars = separator == '|';
     if (in_bars && read_pairs(cells, reading)) return true;
     for (const Cells& row : {cells, wide})
-        if (auto names = header_of(row, in_bars); !names.empty()) candidates_.push_back({std::move(names), separator});
+        if (auto names = header_of(row, in_bars); !names.empty()) {
+            Columns columns{.names = std::move(names), .separator = separator};
+            const auto at = [&](string_view cell) { return static_cast<std::size_t>(cell.data() - line.data()); };
+            if (separator == ' ') {
+                columns.begin = at(row.front());
+                for (const string_view cell : row) columns.ends.push_back(at(cell) + cell.size());
+            }
+            candidates_.push_back(std::move(columns));
+        }
+    groups_.clear();
+    for (const Columns& table : candidates_) {
+        const std::size_t begin = table.names[0].empty() ? 1 : 0;
+        if (std::all_of(table.names.begin() + static_cast<std::ptrdiff_t>(begin), table.names.end(), is_phase))
+            groups_.assign(table.names.begin() + static_cast<std::ptrdiff_t>(begin), table.names.end());
+    }
     // A line of names in bars is nothing else, but "| loss 0.5 |" has numbers beside them.
     const bool plain = std::none_of(cells.begin(), cells.end(), ends_with_number);
     return in_bars && !candidates_.empty() && (plain || cells[0].ends_with("metric"));
 }
 
+/// Returns the names of the columns, or nothing if these cells are no header. Without bars, at least one name must be a
+/// word for a metric or a counter, so that prose is no header, or all are phases. Names that repeat are of the groups
+/// in the line above.
+std::vector<string> Tables::header_of(const Cells& cells, bool in_bars) const {
+    std::vector<string> names;
+    bool known = in_bars, phases = true;
+    for (const string_view cell : cells) {
+        // The first column may have no name: it has the rows'.
+        const bool blank = (cell.empty() && names.empty()) || cell == "#";
+        if (!blank && !is_header_cell(cell)) return {};
+        names.push_back(blank ? string() : name_in(cell));
+        known = known || is_counter(names.back()) || contains_metric_word(names.back());
+        phases = phases && (blank || is_phase(names.back()));
+    }
+    if (names.size() < 2 || (!known && !phases)) return {};
+    if (groups_.size() < 2) return names;
+    const std::vector<string> printed = names;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const auto here = printed.begin() + static_cast<std::ptrdiff_t>(i);
+        const auto times = std::count(printed.begin(), printed.end(), printed[i]);
+        if (!printed[i].empty() && times == static_cast<std::ptrdiff_t>(groups_.size()))
+            names[i] =
+                groups_[static_cast<std::size_t>(std::count(printed.begin(), here, printed[i]))] + '_' + printed[i];
+    }
+    return names;
+}
+
+/// Returns the cells of a row, in columns that blanks separate, at the places of the names above them, and without the
+/// number of the row in front of them. Returns nothing if a cell is not right below one name.
+Tables::Cells Tables::placed(const Columns& columns, const Cells& cells, string_view line) {
+    if (columns.ends.size() != columns.names.size() || cells.size() < 2 || cells.size() > columns.names.size() + 1)
+        return {};
+    Cells row(columns.names.size());
+    for (const string_view cell : cells) {
+        const auto begin = static_cast<std::size_t>(cell.data() - line.data()), end = begin + cell.size();
+        if (end <= columns.begin && cell.data() == cells.front().data() && cells.size() == columns.names.size() + 1)
+            continue;
+        std::size_t found = columns.names.size();
+        for (std::size_t i = 0; i < columns.ends.size(); ++i)
+            if (end == columns.ends[i]) found = i;  // as pandas, skorch and most others align numbers
+        if (found == columns.names.size() || !row[found].empty()) return {};
+        row[found] = cell;
+    }
+    return row;
+}
+
 /// Reads a row below the columns. A cell in excess of the columns is the row's label, as in scikit-learn's reports.
-bool Tables::read_row(const Columns& columns, const Cells& cells, Reading& reading) {
+bool Tables::read_row(const Columns& columns, const Cells& all_cells, Reading& reading) {
     const std::size_t count = columns.names.size();
+    std::span<const string_view> cells = all_cells;
+    if (cells.size() == count + 1 && is_clock(cells.back())) cells = cells.first(count);  // "3  0.5  0.4  (00:57)"
     if (cells.size() < 2 || cells.size() < count || cells.size() > count + 1) return false;
     const std::size_t extra = cells.size() - count;
     const bool has_label = has_letter(cells[0]) && !number_in(cells[0]) && !is_digit(cells[0].front());
@@ -169,10 +264,15 @@ bool Tables::read_row(const Columns& columns, const Cells& cells, Reading& readi
         if (const auto epoch = ratio_of(cells[i]); epoch && is_epoch(column)) reading.epoch = epoch->first;
         if (!number || column.empty()) continue;
         if (is_epoch(column) && !reading.epoch) reading.epoch = *number;
+        if (const NamedNumber* before = reading.find(column);
+            before != nullptr && before->number != *number && label.empty() && !named_rows)
+            reading.find(column)->doubt = Doubt::several_times;
         if (named_rows)
             count == 2 ? reading.add(label, *number) : reading.add(column + "_" + label, *number, label);
         else if (label.empty() || is_general(column))
             reading.add(column, *number);
+        else if (phase_of(column) != Phase::none && phase_of(label) == Phase::none)
+            reading.add(column + "_" + label, *number, label);
         else if (phase_of(label) != Phase::none)
             reading.add(phase_in(column) == Phase::none ? label + "_" + column : column, *number, column);
         else

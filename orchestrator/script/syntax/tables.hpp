@@ -11,7 +11,7 @@ namespace hpo::script {
 
 /// Recognises tables whose columns are separated by '|' (also drawn by rich, Markdown, or as Stable-Baselines'), by
 /// commas, or by blanks: a header of names with rows below, and rows of a name and its number. A text in the first
-/// column is the label of its row.
+/// column is the label of its row. A line of phases above the header, or in its place, gives the columns their phases.
 class Tables {
    public:
     /// Adds the metrics of a line that plain_text() has returned. Returns true if the line belongs to a table and must
@@ -23,13 +23,18 @@ class Tables {
     struct Columns {
         std::vector<std::string> names;
         char separator = ' ';
+        std::vector<std::size_t> ends{};  ///< of the names in their line, behind each
+        std::size_t begin = 0;            ///< of the first name
     };
 
-    static bool read_row(const Columns& columns, const Cells& cells, Reading& reading);
+    static bool read_row(const Columns& columns, const Cells& all_cells, Reading& reading);
+    static Cells placed(const Columns& columns, const Cells& cells, std::string_view line);
+    [[nodiscard]] std::vector<std::string> header_of(const Cells& cells, bool in_bars) const;
     bool read_pairs(const Cells& cells, Reading& reading);
 
     Columns columns_;                  ///< of the last table that has rows
     std::vector<Columns> candidates_;  ///< columns, if the last line is a header
+    std::vector<std::string> groups_;  ///< the phases, if the last line names nothing else: "train | val"
     std::string section_;              ///< of a table of names and numbers: "rollout/"
 };
 

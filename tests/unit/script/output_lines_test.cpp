@@ -347,6 +347,36 @@ TEST(OutputLines, OfHandWrittenLoops) {
     });
 }
 
+TEST(OutputLines, OfTablesWithGapsGroupsAndLoggers) {
+    const std::string skorch =
+        "  epoch    train_loss    valid_loss    cp     dur\n"
+        "-------  ------------  ------------  ----  ------\n";
+    expect_all({
+        {"skorch",
+         skorch + "      4        0.4700        0.6800        0.0321",
+         {{"epoch", 4}, {"train_loss", 0.47}, {"valid_loss", 0.68}, {"dur", 0.0321}}},
+        {"a cell below no name", skorch + "      4     0.4700     0.6800", {}},
+        {"pandas", "   epoch  val_loss\n0      1      0.91", {{"epoch", 1}, {"val_loss", 0.91}}},
+        {"a time in CSV", "time,epoch,val_loss\n2024-01-01 10:00:01,1,0.91", {{"epoch", 1}, {"val_loss", 0.91}}},
+        {"fastai 1",
+         "epoch  train_loss  valid_loss\n1      0.54      0.26    (00:57)",
+         {{"epoch", 1}, {"train_loss", 0.54}, {"valid_loss", 0.26}}},
+        {"YOLOv5",
+         "Epoch   GPU_mem  val_loss    top1_acc\n 1/5     1.47G    0.974       0.828: 100% 148/148 [00:38<00:00]",
+         {{"val_loss", 0.974}, {"top1_acc", 0.828}}},
+        {"groups",
+         "        |   train   |    val    |\n epoch  |  loss  |  loss  |\n   1    |  1.21 | 0.91 |",
+         {{"epoch", 1}, {"train_loss", 1.21}, {"val_loss", 0.91}}},
+        {"phases alone",
+         "          train     val\nloss      1.21     0.91",
+         {{"train_loss", 1.21}, {"val_loss", 0.91}}},
+        {"AllenNLP",
+         "2019-02-01 01:29:07,229 - INFO - allennlp.training.trainer -                   Training |  Validation\n"
+         "2019-02-01 01:29:07,230 - INFO - allennlp.training.trainer - loss          |     1.331  |     0.670",
+         {{"Training_loss", 1.331}, {"Validation_loss", 0.67}}},
+    });
+}
+
 TEST(OutputLines, WithoutMetricsYieldNone) {
     for (const char* line : {"2024-05-01 12:00:00,123 INFO starting",
                              "[2024-05-01T12:00:00Z] ready",
