@@ -143,6 +143,17 @@ bool is_metric_name(std::string_view name) {
            });
 }
 
+Fit fit_but_for_phase(std::string_view printed, std::string_view wanted) {
+    std::string name;
+    bool found = false;
+    for (const std::string& part : parts_of(printed)) {
+        const bool is_phase = !found && phase_of(part) != Phase::none;
+        found = found || is_phase;
+        if (!is_phase) name += (name.empty() ? "" : "_") + part;
+    }
+    return found ? fit(name, wanted) : Fit::none;
+}
+
 Fit fit(std::string_view printed, std::string_view wanted) {
     if (printed == wanted) return Fit::exact;
     if (normal_form(printed, false) == normal_form(wanted, false)) return Fit::spelling;

@@ -52,5 +52,7 @@ enum class Fit {
     none
 };
 Fit fit(std::string_view printed, std::string_view wanted);
+/// Like fit(), without the phase that `printed` names first.
+Fit fit_but_for_phase(std::string_view printed, std::string_view wanted);
 
 }  // namespace hpo::script

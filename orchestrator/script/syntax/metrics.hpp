@@ -24,7 +24,9 @@ inline constexpr std::size_t max_text_line = 128 * 1024;  ///< bytes of a line t
 enum class Doubt : std::uint8_t {
     none,
     several_numbers,  ///< follow the name
-    several_times     ///< the name is there, with another number
+    several_times,    ///< the name is there, with another number
+    in_brackets,      ///< another number follows, which may be the average
+    only_in_brackets  ///< the number is, and accountants write negative ones so
 };
 
 /// A number with its name.

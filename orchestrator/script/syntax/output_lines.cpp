@@ -39,7 +39,7 @@ class OutputReader final : public LineReader {
         if (heading_.empty()) note_counter(indent, text);
         if (read_objects(text, reading)) return;
         if (tables_.read(text, reading)) return;
-        const PlainLine found = read_plain_line(text, heading_, reading);
+        const PlainLine found = read_plain(text, reading);
         if (found.heading && reading.metrics.empty()) {
             heading_ = found.label;
             heading_indent_ = indent;
@@ -103,7 +103,7 @@ class OutputReader final : public LineReader {
                 open = rest.find('{', open + std::max<std::size_t>(size, 1));
                 continue;
             }
-            const PlainLine before = read_plain_line(rest.substr(0, open), heading_, reading);
+            const PlainLine before = read_plain(rest.substr(0, open), reading);
             if (object.epoch) reading.epoch = object.epoch;
             const string& label = object.split.empty() ? before.label : object.split;
             for (const NamedNumber& metric : object.metrics) {
@@ -115,8 +115,27 @@ class OutputReader final : public LineReader {
             open = rest.find('{');
         }
         if (rest.size() == text.size()) return false;
-        read_plain_line(rest, heading_, reading);
+        read_plain(rest, reading);
         return true;
+    }
+
+    PlainLine read_plain(string_view text, Reading& reading) {
+        PlainLine found = read_plain_line(text, {.label = heading_, .averages = averages_}, reading);
+        averages_ = found.averages;
+        if (reading.progress && reading.progress->first < reading.progress->second && has_unfinished_bar(text))
+            reading.running = true;
+        return found;
+    }
+
+    /// Returns true for "[=====>....]", which some programs print on further lines and not over each other.
+    static bool has_unfinished_bar(string_view text) {
+        for (auto open = text.find('['); open != string_view::npos; open = text.find('[', open + 1)) {
+            const auto head = std::min(text.find_first_not_of('=', open + 1), text.size());
+            if (!text.substr(head).starts_with('>')) continue;
+            const auto end = text.find_first_not_of('.', head + 1);
+            if (end != string_view::npos && text[end] == ']' && end - open > 5) return true;
+        }
+        return false;
     }
 
     void warn(string_view line, string_view number) {
@@ -130,7 +149,8 @@ class OutputReader final : public LineReader {
 
     QuotedCode quoted_;
     Tables tables_;
-    string heading_;  ///< the label that a line of its own gives to those that follow
+    bool averages_ = false;  ///< true if numbers in brackets behind others are averages so far
+    string heading_;         ///< the label that a line of its own gives to those that follow
     std::size_t heading_indent_ = 0;
     bool heading_has_colon_ = false;
     string counter_;  ///< the word with which lines outside of headings have begun

@@ -30,13 +30,13 @@ struct Pair {
     string qualifier;
     double number = 0;
     string_view unit{};
-    bool one_of_several = false;  ///< true if further numbers follow it
+    Doubt doubt = Doubt::none;
 };
 
 class LineParser {
    public:
-    LineParser(std::vector<Token> tokens, const string& label, Reading& reading)
-        : tokens_(std::move(tokens)), label_(label), reading_(reading) {}
+    LineParser(std::vector<Token> tokens, const string& label, bool averages, Reading& reading)
+        : tokens_(std::move(tokens)), label_(label), averages_(averages), reading_(reading) {}
 
     void run() {
         while (at_ < tokens_.size()) step();
@@ -45,6 +45,7 @@ class LineParser {
 
     [[nodiscard]] const string& label() const { return label_; }
     [[nodiscard]] bool heading() const { return heading_ && !seen_metric_; }
+    [[nodiscard]] bool averages() const { return averages_; }
 
    private:
     [[nodiscard]] bool is(std::size_t at, Kind kind) const { return at < tokens_.size() && tokens_[at].kind == kind; }
@@ -84,10 +85,20 @@ class LineParser {
                 if (!words_.empty() || !pairs_.empty()) return end_part_at(token);
                 ++at_;
                 return;
-            case Kind::comma:
             case Kind::bar:
+                if (is_value_bar()) return on_separator(token);
+                return end_part_at(token);
+            case Kind::comma:
                 return end_part_at(token);
         }
+    }
+
+    /// Returns true if this bar is the only one, and stands between a name and the number at the end: "Accuracy |
+    /// 0.85".
+    [[nodiscard]] bool is_value_bar() const {
+        return !words_.empty() && at_ + 2 == tokens_.size() && is(at_ + 1, Kind::number) &&
+               std::count_if(tokens_.begin(), tokens_.end(), [](const Token& one) { return one.kind == Kind::bar; }) ==
+                   1;
     }
 
     /// Skips "--lr=0.1" of a command that the script shows.
@@ -125,8 +136,19 @@ class LineParser {
             words_.resize(words_.size() - 2);
             return;
         }
+        // "Loss step 100: 0.5" and "Loss value at 100: 0.5"
+        const bool counts = is_counter(words_.back()) || is_preposition(words_.back());
+        if (words_.size() > 1 && counts && is_separator(at_) && value_at(at_ + 1) && names_metric(words_.size() - 1)) {
+            words_.pop_back();
+            return;
+        }
         on_bare_value(average_at(at_).value_or(token.number));
         if (token.sentence_end) end_part();
+    }
+
+    /// Returns true if one of the first words is of a metric.
+    [[nodiscard]] bool names_metric(std::size_t count) const {
+        return std::any_of(words_.begin(), words_.begin() + static_cast<std::ptrdiff_t>(count), contains_metric_word);
     }
 
     /// Handles the number behind words without a separator.
@@ -161,6 +183,7 @@ class LineParser {
     void on_separator(const Token& separator) {
         const std::size_t next = ++at_;
         if (words_.empty()) return;
+        if (read_several(next)) return;
         const auto value = value_at(next);
         if (!value) return without_value(separator);
         const bool adjacent = is(next, Kind::number) && tokens_[next].gap == 0 && separator.kind == Kind::colon;
@@ -180,10 +203,66 @@ class LineParser {
             set_label(words_);
         else if (name_is_metric) {
             note_epoch(number);
-            emit({words_, std::exchange(qualifier_, {}), number, unit_at(at_), goes_on_at(at_)});
+            emit({words_, std::exchange(qualifier_, {}), number, unit_at(at_), doubt_at(at_)});
         }
         words_.clear();
         skip_unit();
+    }
+
+    /// Reads several metrics with their numbers: "Train/Valid Acc: 0.7/0.6", "loss / acc: 0.5 / 0.7". In "val/acc:
+    /// 9/10" the sign is a part of a name.
+    bool read_several(std::size_t at) {
+        const auto joined = std::find_if(words_.begin(), words_.end(), [](string_view word) {
+            return word.find('/') != string_view::npos && !is_unit(word);
+        });
+        if (joined == words_.end()) return false;
+        const Words names = split_at_slashes(*joined);
+        const auto is_phase = [](string_view name) { return phase_of(name) != Phase::none; };
+        const auto phases = std::count_if(names.begin(), names.end(), is_phase);
+        if (phases != 0 && phases != static_cast<std::ptrdiff_t>(names.size())) return false;
+        std::vector<double> numbers;
+        const std::size_t end = numbers_at(at, numbers);
+        if (numbers.size() != names.size()) return false;
+        const auto place = joined - words_.begin();
+        const string label = label_;
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            Words words = words_;
+            words[static_cast<std::size_t>(place)] = names[i];
+            emit({words, qualifier_, numbers[i]});
+            label_ = label;
+        }
+        words_.clear();
+        qualifier_.clear();
+        at_ = end;
+        return true;
+    }
+
+    static Words split_at_slashes(string_view text) {
+        Words parts;
+        for (std::size_t begin = 0; begin <= text.size();) {
+            const auto end = std::min(text.find('/', begin), text.size());
+            parts.push_back(text.substr(begin, end - begin));
+            begin = end + 1;
+        }
+        return parts;
+    }
+
+    /// Adds the numbers of "0.7/0.6" and "0.7 / 0.6" that begin with this token, and returns the token after them.
+    std::size_t numbers_at(std::size_t at, std::vector<double>& numbers) const {
+        if (is(at, Kind::junk)) {
+            for (const string_view part : split_at_slashes(tokens_[at].text)) {
+                const string_view plain = part.ends_with('%') ? part.substr(0, part.size() - 1) : part;
+                const auto number = leading_number(plain);
+                if (!number || number->second != plain.size()) return at;
+                numbers.push_back(number->first);
+            }
+            return at + 1;
+        }
+        for (; is(at, Kind::number); at += 2) {
+            numbers.push_back(tokens_[at].number);
+            if (!is(at + 1, Kind::junk, "/")) return at + 1;
+        }
+        return at;
     }
 
     /// Handles words before a separator that no number follows.
@@ -238,7 +317,12 @@ class LineParser {
             ++at_;
             return;
         }
-        if (token.text == "(" && !words_.empty() && qualify()) return;
+        if (token.text == "[" && !words_.empty() && has_metric_word(words_.back()))
+            if (const auto value = value_at(at_)) {  // "loss [0.5]"
+                at_ = value->end;
+                return on_bare_value(value->number);
+            }
+        if (token.text == "(" && !words_.empty() && (qualify() || skip_arguments())) return;
         if (token.text == "[" && words_.empty() && is(at_ + 1, Kind::word) && is(at_ + 2, Kind::close) &&
             phase_of(tokens_[at_ + 1].text) != Phase::none) {  // "[val] loss: 0.5"
             set_label({tokens_[at_ + 1].text});
@@ -270,9 +354,25 @@ class LineParser {
                                (is(close + 1, Kind::word) && is_preposition(tokens_[close + 1].text));
             if (!named) return false;
             for (const string_view word : inner)
-                if (!is_unit(word)) qualifier_ += (qualifier_.empty() ? "" : "_") + string(word);
+                if (!is_unit(word) || (word == "min" && contains_metric_word(words_.back())))
+                    qualifier_ += (qualifier_.empty() ? "" : "_") + string(word);
         }
         at_ = close + 1;
+        return true;
+    }
+
+    /// Skips the arguments of a call that is shown with its value: "accuracy(x, y) = 0.5".
+    bool skip_arguments() {
+        if (tokens_[at_].gap > 0) return false;
+        bool several = false;
+        std::size_t end = at_ + 1;
+        constexpr std::size_t max_arguments = 32;  // tokens
+        for (int open = 1; end < tokens_.size() && end - at_ < max_arguments && open > 0; ++end) {
+            open += is(end, Kind::open) ? 1 : is(end, Kind::close) ? -1 : 0;
+            several = several || is(end, Kind::comma);
+        }
+        if (!several || !is(end, Kind::equals)) return false;
+        at_ = end;
         return true;
     }
 
@@ -317,11 +417,11 @@ class LineParser {
         const bool named = is(number, Kind::word) &&
                            std::find(names.begin(), names.end(), lower_case(tokens_[number].text)) != names.end();
         if (named) number += is_separator(number + 1) ? 2 : 1;
-        if (!named && !reading_.progress) return {};
+        if (!named && !reading_.progress && !averages_) return {};
         if (!is(number, Kind::number) || tokens_[number].percent || !is(number + 1, Kind::close, ")")) return {};
         if (const char sign = tokens_[number].text.front(); sign == '+') return {};  // a change
         at_ = number + 2;
-        if (reading_.progress) reading_.running = true;
+        if (reading_.progress) reading_.running = averages_ = true;
         return tokens_[number].number;
     }
 
@@ -341,12 +441,28 @@ class LineParser {
 
     /// Returns true if a further number or a sum follows: "0.99 0.91", "0.1 + 0.2".
     [[nodiscard]] bool goes_on_at(std::size_t at) const {
+        if ((is(at, Kind::word, "in") || is(at, Kind::word, "of")) && is(at + 1, Kind::number))
+            return true;  // "1 in 9"
         if (is(at, Kind::rule, "+") && is(at + 1, Kind::number)) return true;
         const auto is_unit_at = [&](std::size_t i) { return is(i, Kind::word) && is_unit(tokens_[i].text); };
         if (is_unit_at(at) && is(at + 1, Kind::number) && is_unit_at(at + 2)) return true;  // "1 h 2 min"
         if (is(at, Kind::comma) && is(at + 1, Kind::number))  // "precision, recall: 0.5, 0.6"
             return at + 2 == tokens_.size() || is(at + 2, Kind::comma);
         return is(at, Kind::number) && unit_at(at + 1).empty() && !is(at + 1, Kind::word) && !is(at + 1, Kind::junk);
+    }
+
+    /// Returns the doubt about the number that ends before this token.
+    [[nodiscard]] Doubt doubt_at(std::size_t at) const {
+        if (at > 2 && is(at - 1, Kind::close, ")") && is(at - 3, Kind::open, "(") && is_separator(at - 4))
+            return Doubt::only_in_brackets;
+        if (goes_on_at(at)) return Doubt::several_numbers;
+        const bool bracket = is(at, Kind::open, "(") && is(at + 1, Kind::number) && !tokens_[at + 1].percent &&
+                             is_fraction(tokens_[at + 1].text) && is(at + 2, Kind::close, ")");
+        return bracket ? Doubt::in_brackets : Doubt::none;
+    }
+
+    static bool is_fraction(string_view number) {
+        return is_digit(number.front()) && number.find('.') != string_view::npos;
     }
 
     void skip_unit() {
@@ -361,7 +477,13 @@ class LineParser {
         if (reading_.epoch || depth_ > 0 || words_.empty() || !is_epoch(words_.back()) || !is_plain ||
             is_preposition(words_[0]))
             return;
+        if (is_average_over(words_)) return;
         reading_.epoch = number;
+    }
+
+    /// Returns true for "acc over epoch".
+    static bool is_average_over(const Words& words) {
+        return words.size() > 1 && (words[words.size() - 2] == "over" || words[words.size() - 2] == "per");
     }
 
     void note_progress(string_view text) {
@@ -420,7 +542,7 @@ class LineParser {
             }
         if (words.size() > 1 && phase_of(words[0]) != Phase::none) {
             label_ = string(words[0]);
-            if (is_counter(words.back())) words.erase(words.begin(), words.end() - 1);
+            if (is_counter(words.back()) && !is_average_over(words)) words.erase(words.begin(), words.end() - 1);
         }
         string name;
         for (const string_view word : words) name += (name.empty() ? "" : "_") + string(word);
@@ -435,7 +557,7 @@ class LineParser {
             if (before->number != pair.number) before->doubt = Doubt::several_times;
         } else if (NamedNumber* const added = reading_.find(name_of(full))) {
             added->unit = pair.unit;
-            if (pair.one_of_several) added->doubt = Doubt::several_numbers;
+            added->doubt = pair.doubt;
         }
     }
 
@@ -447,6 +569,7 @@ class LineParser {
     bool prose_ = false;     ///< true if this part of the line has words without a number
     std::size_t depth_ = 0;  ///< of brackets
     string label_;
+    bool averages_ = false;  ///< true if numbers in brackets are averages so far
     bool heading_ = false;
     bool seen_metric_ = false;
     Reading& reading_;
@@ -454,12 +577,13 @@ class LineParser {
 
 }  // namespace
 
-PlainLine read_plain_line(string_view line, const string& label, Reading& reading) {
+PlainLine read_plain_line(string_view line, const PlainLine& before, Reading& reading) {
     PlainLine result;
-    LineParser parser(tokens_of(line, result.ambiguous), label, reading);
+    LineParser parser(tokens_of(line, result.ambiguous), before.label, before.averages, reading);
     parser.run();
     result.label = parser.label();
     result.heading = parser.heading();
+    result.averages = parser.averages();
     return result;
 }
 

@@ -18,10 +18,12 @@ namespace hpo::script {
 struct PlainLine {
     std::string label;             ///< of the line's metrics at its end; empty if it has none
     bool heading = false;          ///< true if the line consists of a label and nothing else
+    bool averages = false;         ///< true if numbers in brackets behind others are averages so far: "0.8 (0.9)"
     std::string_view ambiguous{};  ///< the first number that was left out since it may be 1.234 or 1234
 };
 
-/// Adds the metrics of a line that plain_text() has returned. `label` is that of the lines before, if it holds here.
-PlainLine read_plain_line(std::string_view line, const std::string& label, Reading& reading);
+/// Adds the metrics of a line that plain_text() has returned. `before` has the label of the lines before, if it holds
+/// here, and says if they had averages.
+PlainLine read_plain_line(std::string_view line, const PlainLine& before, Reading& reading);
 
 }  // namespace hpo::script

@@ -39,9 +39,15 @@ constexpr Sign signs[] = {
 std::string plain_text(std::string_view line) {
     std::string text;
     text.reserve(line.size());
+    // Every other byte of UTF-16 is 0 where the text is ASCII.
+    const bool is_wide = std::count(line.begin(), line.end(), '\0') > static_cast<std::ptrdiff_t>(line.size() / 3);
     while (!line.empty()) {
         const auto byte = static_cast<std::uint8_t>(line.front());
         if (byte < 0x80) {
+            if (byte == 0 && is_wide) {
+                line.remove_prefix(1);
+                continue;
+            }
             text += (byte < 0x20 && byte != '\t') || byte == 0x7f ? ' ' : line.front();
             line.remove_prefix(1);
             continue;

@@ -146,9 +146,10 @@ Reports::Judgement Reports::line_again(const Report& report, const Place&) {
     return repeats ? Judgement{Verdict::none} : Judgement{};
 }
 
-/// A logger and print show the same numbers of an epoch.
+/// A logger and print show the same numbers of an epoch or a step.
 Reports::Judgement Reports::content_again(const Report& report, const Place& place) {
-    return place.again && report.content == content_ ? Judgement{Verdict::none} : Judgement{};
+    return found_ && (place.again || report.counted) && report.content == content_ ? Judgement{Verdict::none}
+                                                                                   : Judgement{};
 }
 
 /// Lines of the first form report, as the first line of all does.

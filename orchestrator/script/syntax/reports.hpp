@@ -20,6 +20,7 @@ struct Report {
     std::optional<double> epoch;  ///< the one that the line or one before it names
     bool names_epoch = false;     ///< true if the line itself names the epoch
     bool numbered = false;        ///< true if a number stands before the objective
+    bool counted = false;         ///< true if the line has the number of a step or an iteration
     bool running = false;         ///< an average so far, on a line with the progress of its batches
     std::optional<std::pair<std::int64_t, std::int64_t>> progress;
 };

@@ -26,6 +26,21 @@ string content_of(const Reading& reading) {
     return content;
 }
 
+/// Returns true if the line has the number of a step. Counts such as "steps: 100" may be those of an epoch.
+bool is_counted(const Reading& reading) {
+    constexpr string_view counters[] = {"step", "global_step", "iter", "iteration", "round"};
+    return std::any_of(reading.metrics.begin(), reading.metrics.end(), [&](const NamedNumber& one) {
+        return std::find(std::begin(counters), std::end(counters), lower_case(one.name)) != std::end(counters);
+    });
+}
+
+/// The last line of a program that was killed, without the number that it had not finished: "loss: 0."
+string_view without_torn_number(string_view text) {
+    if (!text.ends_with('.')) return text;
+    const auto before = text.find_last_not_of("0123456789.");
+    return before + 2 < text.size() ? text.substr(0, before + 1) : text;
+}
+
 }  // namespace
 
 StepReader::StepReader(std::unique_ptr<LineReader> reader, StepNeeds needs)
@@ -52,7 +67,8 @@ void StepReader::add(const Metrics& found, string_view text, double now) {
 
 void StepReader::finish() {
     for (std::size_t stream = 0; stream < streams; ++stream) {
-        screens_[stream].finish([&](string_view text, bool redrawn) { line(text, redrawn, stream); });
+        screens_[stream].finish(
+            [&](string_view text, bool redrawn) { line(without_torn_number(text), redrawn, stream); });
         for (const Reading& reading : redraws_[stream].finish()) take_reading(reading);
     }
     take_waiting();
@@ -91,6 +107,7 @@ void StepReader::take_reading(const Reading& reading) {
                                             .epoch = reading.epoch ? reading.epoch : epoch_,
                                             .names_epoch = reading.epoch.has_value(),
                                             .numbered = before.find_first_of("0123456789") != string_view::npos,
+                                            .counted = is_counted(reading),
                                             .running = reading.running,
                                             .progress = reading.progress});
     if (!is_report(*objective)) return take_values(reading, values);

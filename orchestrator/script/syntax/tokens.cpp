@@ -6,6 +6,7 @@
 #include <string>
 
 #include "orchestrator/script/syntax/numbers.hpp"
+#include "orchestrator/script/syntax/words.hpp"
 
 namespace hpo::script {
 
@@ -95,6 +96,16 @@ class Tokenizer {
                                        (rest_[size] == ',' && size + 1 < rest_.size() && is_digit(rest_[size + 1]))))
             ++size;
         if (rest_[size - 1] == ':' && size > 1) --size;  // a label: "3/10: loss 0.5"
+        const string_view text = rest_.substr(0, size);
+        if (const auto colon = text.find(':'); colon != string_view::npos && is_ratio(text.substr(0, colon)))
+            size = colon;  // "3/10:loss 0.5"
+        if (text.size() > 1 && text.ends_with('/') && std::all_of(text.begin(), text.end() - 1, is_digit)) {  // "3/ 10"
+            const auto total = rest_.find_first_not_of(' ', size);
+            if (total != string_view::npos && is_digit(rest_[total])) {
+                size = total;
+                while (size < rest_.size() && is_digit(rest_[size])) ++size;
+            }
+        }
         return take(Kind::junk, size);
     }
 
@@ -106,6 +117,7 @@ class Tokenizer {
         if (is_name && (tokens_.empty() || (c != 'n' && c != 'N' && c != 'i' && c != 'I'))) return {};
         string with_point;
         auto number = leading_number(rest_);
+        if (!number && !is_name) number = number_before_sign();
         std::size_t size = number ? number->second : 0;
         if (number && tokens_are_value() && goes_on_in_groups(size)) return {};
         if (!number && !is_name) {
@@ -129,6 +141,20 @@ class Tokenizer {
             rest_.remove_prefix(1);
         }
         return token;
+    }
+
+    /// Returns the number before its unit, as in 0.91nats, or before the deviation that xgboost.cv prints: 0.91+0.02.
+    [[nodiscard]] std::optional<std::pair<double, std::size_t>> number_before_sign() const {
+        auto number = number_at_begin(rest_);
+        if (!number || number->second < 2 || rest_.substr(0, number->second).find('.') == string_view::npos) return {};
+        const string_view rest = rest_.substr(number->second);
+        std::size_t size = 0;
+        while (size < rest.size() && is_letter(rest[size])) ++size;
+        constexpr string_view units[] = {"nats", "nat", "bits", "bpc", "bpd", "dB", "db"};
+        const bool unit = std::find(std::begin(units), std::end(units), rest.substr(0, size)) != std::end(units) &&
+                          (size == rest.size() || string_view(" \t,;|)]}").find(rest[size]) != string_view::npos);
+        const bool deviation = rest.starts_with('+') && leading_number(rest.substr(1)) && tokens_are_value();
+        return unit || deviation ? number : std::nullopt;
     }
 
     /// Returns true behind the separator of a name, where a value stands.

@@ -14,6 +14,7 @@ constexpr int no_rank = 1000;
 constexpr int labelled_rank = 10;  ///< and above: the printed name has a label that the study's has not
 constexpr int training_rank = 50;
 constexpr int other_process_rank = 80;  ///< of a process of a distributed run: the first one's values are wanted
+constexpr int twin_rank = 900;          ///< and below no_rank: it is another metric, of the same name but for a phase
 constexpr std::size_t max_known_names = 1024;
 constexpr const char* cure = "worker.metrics.stdout takes a pattern for the number that counts";
 
@@ -25,6 +26,10 @@ const char* text_of(Doubt doubt) {
             return "has several numbers, and the first one counts";
         case Doubt::several_times:
             return "is there several times, and the first one counts";
+        case Doubt::in_brackets:
+            return "has a second number in brackets, which may be its average, and the first one counts";
+        case Doubt::only_in_brackets:
+            return "is in round brackets, which may be a negative number, and is read as a positive one";
         case Doubt::none:
             break;
     }
@@ -49,6 +54,10 @@ int order_of(Phase phase) {
     return no_rank;
 }
 
+bool is_evaluated(Phase phase) {
+    return phase == Phase::validation || phase == Phase::evaluation || phase == Phase::test;
+}
+
 }  // namespace
 
 WantedMetrics::WantedMetrics(const std::vector<std::string>& names) {
@@ -57,6 +66,9 @@ WantedMetrics::WantedMetrics(const std::vector<std::string>& names) {
 
 int WantedMetrics::rank_of(const NamedNumber& metric, const std::string& name) {
     if (const Fit full = fit(metric.name, name); full != Fit::none) return static_cast<int>(full);
+    if (is_evaluated(phase_in(metric.name)) && fit_but_for_phase(metric.name, name) != Fit::none &&
+        phase_in(name) == Phase::none && metric.bare == metric.name)
+        return twin_rank;
     if (metric.bare == metric.name) return no_rank;
     const Fit bare = fit(metric.bare, name);
     if (bare == Fit::none) return no_rank;
@@ -78,6 +90,8 @@ std::vector<WantedMetrics::Value> WantedMetrics::find_in(const Reading& reading)
             if (known == wanted.ranks.end() && wanted.ranks.size() < max_known_names)
                 wanted.ranks.emplace(metric.name, rank);
             if (rank == no_rank) continue;
+            note_twin(wanted, metric, rank, reading);
+            if (rank == twin_rank) continue;
             const bool is_source = wanted.source && wanted.source->printed == metric.name;
             if (!is_source && wanted.source) {
                 const bool replaces = rank < wanted.source->rank && !settled_;
@@ -108,6 +122,16 @@ std::vector<WantedMetrics::Value> WantedMetrics::find_in(const Reading& reading)
     }
     std::erase_if(values, [](const Value& one) { return one.name.empty(); });
     return values;
+}
+
+/// Warns if the script prints the metric under the very name of the study, and of validation data in words or below a
+/// label as well: "loss 0.5", "valid | loss 0.6", "Validation-loss=0.6". Names such as val_loss, which are those of
+/// variables, say what they are.
+void WantedMetrics::note_twin(const Wanted& wanted, const NamedNumber& metric, int rank, const Reading& reading) {
+    const bool twin = rank == twin_rank || (rank >= labelled_rank && is_evaluated(phase_in(metric.name)));
+    const bool variable = reading.text.find(metric.name) != string::npos && metric.name.find('-') == string::npos;
+    if (twin && !variable && wanted.source && wanted.source->rank == 0)
+        warn(wanted, wanted.source->printed, metric.name, false);
 }
 
 void WantedMetrics::settle() { settled_ = true; }

@@ -54,6 +54,7 @@ class WantedMetrics {
         std::map<std::string, int> ranks;  ///< of printed names, so that each is compared once
     };
 
+    void note_twin(const Wanted& wanted, const NamedNumber& metric, int rank, const Reading& reading);
     static int rank_of(const NamedNumber& metric, const std::string& name);
     /// `used` is true if `other` is used, and not `first`.
     void warn(std::string text);

@@ -21,18 +21,19 @@ constexpr string_view copulas[] = {"is",      "was", "are", "were",   "of",     
                                    "reached", "now", "=",   "became", "becomes"};
 constexpr string_view prepositions[] = {"at",   "after", "in",    "for",    "on",   "from",  "to",  "by",    "than",
                                         "with", "of",    "until", "within", "over", "using", "per", "below", "above"};
-constexpr string_view label_words[] = {"set",  "phase",   "results", "result",      "metrics", "data",
-                                       "loop", "summary", "dataset", "split",       "subset",  "on",
-                                       "the",  "stats",   "report",  "performance", "scores"};
-constexpr string_view units[] = {"s",  "sec",   "secs",   "second",  "seconds", "ms",  "us",  "min", "mins", "minutes",
-                                 "h",  "hours", "nats",   "nat",     "bits",    "bit", "bpc", "bpd", "dB",   "db",
-                                 "px", "pts",   "points", "percent", "pct",     "%",   "mm",  "m",   "cm",   "K",
-                                 "eV", "meV",   "W",      "k",       "M",       "G",   "B",   "T"};
+constexpr string_view label_words[] = {"set",     "phase",       "results", "result", "metrics", "data", "loop",
+                                       "summary", "dataset",     "split",   "subset", "on",      "the",  "stats",
+                                       "report",  "performance", "scores",  "net",    "output",  "begin"};
+constexpr string_view units[] = {"s",    "sec",     "secs", "second", "seconds", "ms",  "us",       "min",
+                                 "mins", "minutes", "h",    "hours",  "nats",    "nat", "bits",     "bit",
+                                 "bpc",  "bpd",     "dB",   "db",     "px",      "pts", "points",   "percent",
+                                 "pct",  "%",       "mm",   "m",      "cm",      "K",   "eV",       "meV",
+                                 "W",    "k",       "M",    "G",      "B",       "T",   "thousand", "million"};
 constexpr string_view metric_words[] = {"loss",   "error",   "err",    "acc",  "accuracy", "auc",
                                         "f1",     "score",   "mse",    "rmse", "mae",      "precision",
                                         "recall", "logloss", "merror", "ndcg", "map",      "reward"};
-constexpr string_view wrappers[] = {"tensor", "float", "array", "int",    "some",     "decimal",  "scalar",
-                                    "number", "f32",   "f64",   "double", "variable", "parameter"};
+constexpr string_view wrappers[] = {"tensor", "float", "array", "int",    "some",     "decimal", "scalar",
+                                    "number", "f32",   "f64",   "double", "variable", "param"};
 constexpr string_view number_types[] = {"tensor",  "array",   "float", "float16", "float32",
                                         "float64", "decimal", "int",   "int32",   "int64"};
 
@@ -100,7 +101,9 @@ std::optional<std::pair<std::int64_t, std::int64_t>> ratio_of(string_view text) 
     const char* const end = text.data() + text.size();
     const auto first = std::from_chars(text.data(), end, part);
     if (first.ec != std::errc() || first.ptr == end || *first.ptr != '/') return {};
-    const auto second = std::from_chars(first.ptr + 1, end, total);
+    const char* begin = first.ptr + 1;
+    while (begin != end && *begin == ' ') ++begin;
+    const auto second = std::from_chars(begin, end, total);
     if (second.ec != std::errc() || second.ptr != end) return {};
     return std::pair{part, total};
 }

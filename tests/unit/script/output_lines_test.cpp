@@ -347,6 +347,48 @@ TEST(OutputLines, OfHandWrittenLoops) {
     });
 }
 
+TEST(OutputLines, OfNamesThatStandApartFromTheirNumbers) {
+    expect_all({
+        {"a count before the colon", "Loss step 100:  0.0115", {{"Loss", 0.0115}}},
+        {"a place before the colon", "..Loss value at 3 : 2.06", {{"Loss_value", 2.06}}},
+        {"a progress before the name", "epoch 0/100:recons loss: 0.02", {{"recons_loss", 0.02}}},
+        {"brackets", "epoch 4 loss [0.08]", {{"epoch", 4}, {"loss", 0.08}}},
+        {"a call", "accuracy(m, x, label, 0.0:9) = 0.105", {{"accuracy", 0.105}}},
+        {"a call of Flux", "loss(x, y) = param(0.09)", {{"loss", 0.09}}},
+        {"a bar", "Step    10: eval          Accuracy |  0.85", {{"Step", 10}, {"eval_Accuracy", 0.85}}},
+        {"a layer of Caffe",
+         "I0914 09:38 6584 solver.cpp:404]     Test net output #0: accuracy = 0.52",
+         {{"Test_accuracy", 0.52}}},
+        {"an average over epochs", "Training acc over epoch: 0.5", {{"Training_acc_over_epoch", 0.5}}},
+    });
+}
+
+TEST(OutputLines, OfSeveralNamesInOne) {
+    expect_all({
+        {"phases",
+         "Epoch   1  |  Train/Valid Acc: 10.12/11.50",
+         {{"Epoch", 1}, {"Train_Acc", 10.12}, {"Valid_Acc", 11.5}}},
+        {"blanks", "train/val loss: 0.5 / 0.6", {{"train_loss", 0.5}, {"val_loss", 0.6}}},
+        {"parts of a model", "Dis/Gen Cost: 1.290/1.057", {{"Dis_Cost", 1.29}, {"Gen_Cost", 1.057}}},
+        {"a name with a sign", "val/acc: 99/100 (99%)", {{"val/acc", 99}}},
+        {"one number", "Train/Val Loss: 0.75", {{"Train/Val_Loss", 0.75}}},
+    });
+}
+
+TEST(OutputLines, OfNumbersWithWhatFollowsThem) {
+    expect_all({
+        {"a unit", "epoch 1 val_loss=0.91nats lr=1e-3", {{"epoch", 1}, {"val_loss", 0.91}, {"lr", 1e-3}}},
+        {"decibels", "psnr: 20.5dB", {{"psnr", 20.5}}},
+        {"a deviation", "[0]\ttest-rmse:0.91+0.02", {{"test-rmse", 0.91}}},
+        {"averages with blanks",
+         "Epoch: [0][    0/   30]\tLoss 6.9e+00 (7.1e+00)\tAcc@1   0.00 (  0.08)",
+         {{"Epoch", 0}, {"Loss", 7.1}, {"Acc@1", 0.08}}},
+        {"an average at the end",
+         "Epoch: [2]  [1500/1504]  loss: 0.6 (0.85)\nAveraged stats: loss: 0.7 (0.86)",
+         {{"loss", 0.86}}},
+    });
+}
+
 TEST(OutputLines, OfTablesWithGapsGroupsAndLoggers) {
     const std::string skorch =
         "  epoch    train_loss    valid_loss    cp     dur\n"
@@ -375,6 +417,12 @@ TEST(OutputLines, OfTablesWithGapsGroupsAndLoggers) {
          "2019-02-01 01:29:07,230 - INFO - allennlp.training.trainer - loss          |     1.331  |     0.670",
          {{"Training_loss", 1.331}, {"Validation_loss", 0.67}}},
     });
+}
+
+TEST(OutputLines, OfUtf16AreRead) {
+    std::string wide;
+    for (const char c : std::string("val_loss: 0.91")) wide += {c, '\0'};
+    expect_all({{"UTF-16", wide, {{"val_loss", 0.91}}}});
 }
 
 TEST(OutputLines, WithoutMetricsYieldNone) {

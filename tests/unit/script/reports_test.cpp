@@ -219,6 +219,36 @@ TEST(Reports, ABarThatMayCountEpochsIsTold) {
     EXPECT_THAT(found.warning, ::testing::HasSubstr("budget.epochs"));
 }
 
+TEST(Reports, OfOneStepByTwoLoggersAreOneStep) {
+    const std::string line = "step #: val_loss = $\n";
+    EXPECT_EQ(read_output("val_loss", epochs("INFO:tensorflow:" + line + "INFO:tensorflow:" + line)).values, wanted);
+    EXPECT_EQ(read_output("val_loss", epochs(line + "I0423 05:08:06 tf_logging.py:115] " + line)).values, wanted);
+}
+
+TEST(Reports, OfABarThatIsPrintedAnewTheFullOneCounts) {
+    const std::string bars = "Epoch #/3\nstep 5/9 [====>....] - loss: 0.99\nstep 9/9 [=========] - loss: $\n";
+    EXPECT_EQ(read_output("loss", epochs(bars)).values, wanted);
+}
+
+TEST(Reports, ANumberThatAKilledProgramHasNotFinishedIsNone) {
+    EXPECT_EQ(read_output("val_loss", epochs("epoch # val_loss: $\n", {}, "epoch 4 val_loss: 0.")).values, wanted);
+    EXPECT_EQ(read_output("val_loss", epochs("epoch # val_loss: $\n", {}, "epoch 4 val_loss: 0.6")).values.size(), 4);
+}
+
+TEST(Reports, AnObjectiveThatIsPrintedOfValidationDataAsWellIsTold) {
+    const std::string losses = "epoch # loss 0.5 ppl 2\n| valid | epoch # | loss $ | ppl 3\n";
+    EXPECT_NE(read_output("loss", epochs(losses)).warning.find("loss and valid_loss: loss is used"), std::string::npos);
+    EXPECT_NE(read_output("acc", epochs("Epoch[#] acc=0.5\nEpoch[#] Validation-acc=$\n")).warning, "");
+    EXPECT_EQ(read_output("loss", epochs("epoch #: loss=$ val_loss=0.5\n")).warning, "");
+}
+
+TEST(Reports, ANumberThatMayBeMeantInAnotherWayIsTold) {
+    for (const std::string line : {"iter #: loss: 0.5 (0.6)", "iter #: loss: (0.5)", "iter #: loss: 1 in 1000",
+                                   "iter #: loss: 0.9+0.1", "loss (min): 0.5, loss (now): 0.6"})
+        EXPECT_NE(read_output("loss", epochs(line + "\n")).warning, "") << line;
+    EXPECT_EQ(read_output("loss", epochs("iter #: loss: 0.5 (5%)\n")).warning, "");
+}
+
 TEST(Reports, RowsWithAMarkAreRows) {
     EXPECT_EQ(read_output("loss", "epoch  loss\n1      0.9 <- best\n2      0.7 <- best\n3      0.8\n").values, wanted);
 }
