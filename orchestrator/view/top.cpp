@@ -18,18 +18,18 @@ std::string position_text(const TopLayout& layout, const StudyRecord& record) {
     return text;
 }
 
-/// Returns the keys of a page. `ended`: of a page of a trial that cannot be stopped.
+/// Returns the keys of a page, first those that a narrow screen must show. `ended`: its trial cannot be stopped.
 std::string_view keys_of(TopPage page, bool ended) {
     switch (page) {
         case TopPage::table:
             return "? help  enter details  / filter  s sort  r reverse  tab columns  q quit";
         case TopPage::trial:
-            return ended ? "scroll  n p next, previous  l log  c compare  esc back"
-                         : "scroll  n p next, previous  l log  c compare  x stop  esc back";
+            return ended ? "scroll  esc back  n p next, previous  l log  c compare"
+                         : "scroll  esc back  n p next, previous  l log  c compare  x stop";
         case TopPage::log:
-            return "scroll  g start  G end, which it follows  esc back";
+            return "scroll  esc back  g start  G end, which it follows";
         case TopPage::comparison:
-            return "scroll  n p next, previous  esc back";
+            return "scroll  esc back  n p next, previous";
         case TopPage::parameters:
             return "select  space shows or hides  a all  esc back";
         case TopPage::studies:
