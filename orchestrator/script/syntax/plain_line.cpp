@@ -209,26 +209,36 @@ class LineParser {
         skip_unit();
     }
 
-    /// Reads several metrics with their numbers: "Train/Valid Acc: 0.7/0.6", "loss / acc: 0.5 / 0.7". In "val/acc:
-    /// 9/10" the sign is a part of a name.
+    /// Reads several metrics with their numbers: "Train/Valid Acc: 0.7/0.6", "loss / acc: 0.5 / 0.7", and where each
+    /// word is of a metric "precision recall f1 = 0.5 0.6 0.7". In "val/acc: 9/10" the sign is a part of a name.
     bool read_several(std::size_t at) {
         const auto joined = std::find_if(words_.begin(), words_.end(), [](string_view word) {
             return word.find('/') != string_view::npos && !is_unit(word);
         });
-        if (joined == words_.end()) return false;
-        const Words names = split_at_slashes(*joined);
-        const auto is_phase = [](string_view name) { return phase_of(name) != Phase::none; };
-        const auto phases = std::count_if(names.begin(), names.end(), is_phase);
-        if (phases != 0 && phases != static_cast<std::ptrdiff_t>(names.size())) return false;
+        std::vector<Words> names;
+        if (joined != words_.end()) {
+            const auto place = static_cast<std::size_t>(joined - words_.begin());
+            for (const string_view part : split_at_slashes(*joined)) {
+                names.push_back(words_);
+                names.back()[place] = part;
+            }
+            const auto is_of_phase = [&](const Words& words) { return phase_of(words[place]) != Phase::none; };
+            const auto phases = std::count_if(names.begin(), names.end(), is_of_phase);
+            if (phases != 0 && phases != static_cast<std::ptrdiff_t>(names.size())) return false;
+        } else {
+            // "f1 score" is one name
+            const auto is_name = [](string_view word) {
+                return has_metric_word(word) && word != "score" && word != "error" && word != "loss";
+            };
+            if (words_.size() < 2 || !std::all_of(words_.begin(), words_.end(), is_name)) return false;
+            for (const string_view word : words_) names.push_back({word});
+        }
         std::vector<double> numbers;
-        const std::size_t end = numbers_at(at, numbers);
+        const std::size_t end = numbers_at(at, joined != words_.end(), numbers);
         if (numbers.size() != names.size()) return false;
-        const auto place = joined - words_.begin();
         const string label = label_;
         for (std::size_t i = 0; i < names.size(); ++i) {
-            Words words = words_;
-            words[static_cast<std::size_t>(place)] = names[i];
-            emit({words, qualifier_, numbers[i]});
+            emit({names[i], qualifier_, numbers[i]});
             label_ = label;
         }
         words_.clear();
@@ -247,9 +257,10 @@ class LineParser {
         return parts;
     }
 
-    /// Adds the numbers of "0.7/0.6" and "0.7 / 0.6" that begin with this token, and returns the token after them.
-    std::size_t numbers_at(std::size_t at, std::vector<double>& numbers) const {
-        if (is(at, Kind::junk)) {
+    /// Adds the numbers of "0.7/0.6" and "0.7 / 0.6", or of "0.7 0.6" and "0.7, 0.6", that begin with this token, and
+    /// returns the token after them.
+    std::size_t numbers_at(std::size_t at, bool slashes, std::vector<double>& numbers) const {
+        if (slashes && is(at, Kind::junk)) {
             for (const string_view part : split_at_slashes(tokens_[at].text)) {
                 const string_view plain = part.ends_with('%') ? part.substr(0, part.size() - 1) : part;
                 const auto number = leading_number(plain);
@@ -258,9 +269,10 @@ class LineParser {
             }
             return at + 1;
         }
-        for (; is(at, Kind::number); at += 2) {
-            numbers.push_back(tokens_[at].number);
-            if (!is(at + 1, Kind::junk, "/")) return at + 1;
+        while (is(at, Kind::number) && numbers.size() < max_words) {
+            numbers.push_back(tokens_[at++].number);
+            if (slashes && !is(at, Kind::junk, "/")) break;
+            if (slashes || (is(at, Kind::comma) && is(at + 1, Kind::number))) ++at;
         }
         return at;
     }

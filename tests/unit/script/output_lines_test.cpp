@@ -371,6 +371,10 @@ TEST(OutputLines, OfSeveralNamesInOne) {
         {"blanks", "train/val loss: 0.5 / 0.6", {{"train_loss", 0.5}, {"val_loss", 0.6}}},
         {"parts of a model", "Dis/Gen Cost: 1.290/1.057", {{"Dis_Cost", 1.29}, {"Gen_Cost", 1.057}}},
         {"a name with a sign", "val/acc: 99/100 (99%)", {{"val/acc", 99}}},
+        {"words",
+         "epoch 1 precision recall f1 = 0.5 0.6 0.7",
+         {{"epoch", 1}, {"precision", 0.5}, {"recall", 0.6}, {"f1", 0.7}}},
+        {"a name of two words", "f1 score: 0.5 0.6", {{"f1_score", 0.5}}},
         {"one number", "Train/Val Loss: 0.75", {{"Train/Val_Loss", 0.75}}},
     });
 }
