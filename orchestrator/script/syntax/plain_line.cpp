@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "orchestrator/script/syntax/numbers.hpp"
-#include "orchestrator/script/syntax/tokens.hpp"
+#include "orchestrator/script/syntax/token_line.hpp"
 #include "orchestrator/script/syntax/words.hpp"
 
 namespace hpo::script {
@@ -15,15 +15,9 @@ namespace {
 using Kind = Token::Kind;
 using Words = std::vector<string_view>;
 
-constexpr std::size_t max_words = 12;       ///< of a name with a separator
-constexpr std::size_t max_pair_words = 3;   ///< of a name without one
-constexpr std::size_t max_value_depth = 3;  ///< of brackets around a number
-constexpr std::size_t tab = 8;              ///< Token::gap of a tab
-
-struct Value {
-    double number = 0;
-    std::size_t end = 0;  ///< index of the token after it
-};
+constexpr std::size_t max_words = 12;      ///< of a name with a separator
+constexpr std::size_t max_pair_words = 3;  ///< of a name without one
+constexpr std::size_t tab = 8;             ///< Token::gap of a tab
 
 struct Pair {
     Words words;
@@ -33,10 +27,10 @@ struct Pair {
     Doubt doubt = Doubt::none;
 };
 
-class LineParser {
+class LineParser : TokenLine {
    public:
     LineParser(std::vector<Token> tokens, const string& label, bool averages, Reading& reading)
-        : tokens_(std::move(tokens)), label_(label), averages_(averages), reading_(reading) {}
+        : TokenLine(std::move(tokens)), label_(label), averages_(averages), reading_(reading) {}
 
     void run() {
         while (at_ < tokens_.size()) step();
@@ -48,14 +42,6 @@ class LineParser {
     [[nodiscard]] bool averages() const { return averages_; }
 
    private:
-    [[nodiscard]] bool is(std::size_t at, Kind kind) const { return at < tokens_.size() && tokens_[at].kind == kind; }
-    [[nodiscard]] bool is(std::size_t at, Kind kind, string_view text) const {
-        return is(at, kind) && tokens_[at].text == text;
-    }
-    [[nodiscard]] bool is_separator(std::size_t at) const {
-        return is(at, Kind::equals) || is(at, Kind::colon) || is(at, Kind::arrow);
-    }
-
     void step() {
         const Token& token = tokens_[at_];
         switch (token.kind) {
@@ -247,36 +233,6 @@ class LineParser {
         return true;
     }
 
-    static Words split_at_slashes(string_view text) {
-        Words parts;
-        for (std::size_t begin = 0; begin <= text.size();) {
-            const auto end = std::min(text.find('/', begin), text.size());
-            parts.push_back(text.substr(begin, end - begin));
-            begin = end + 1;
-        }
-        return parts;
-    }
-
-    /// Adds the numbers of "0.7/0.6" and "0.7 / 0.6", or of "0.7 0.6" and "0.7, 0.6", that begin with this token, and
-    /// returns the token after them.
-    std::size_t numbers_at(std::size_t at, bool slashes, std::vector<double>& numbers) const {
-        if (slashes && is(at, Kind::junk)) {
-            for (const string_view part : split_at_slashes(tokens_[at].text)) {
-                const string_view plain = part.ends_with('%') ? part.substr(0, part.size() - 1) : part;
-                const auto number = leading_number(plain);
-                if (!number || number->second != plain.size()) return at;
-                numbers.push_back(number->first);
-            }
-            return at + 1;
-        }
-        while (is(at, Kind::number) && numbers.size() < max_words) {
-            numbers.push_back(tokens_[at++].number);
-            if (slashes && !is(at, Kind::junk, "/")) break;
-            if (slashes || (is(at, Kind::comma) && is(at + 1, Kind::number))) ++at;
-        }
-        return at;
-    }
-
     /// Handles words before a separator that no number follows.
     void without_value(const Token& separator) {
         // "phase=val", "Split: train"
@@ -388,38 +344,6 @@ class LineParser {
         return true;
     }
 
-    /// Returns the number at this token, also in quotes, in brackets, or as in tensor(0.5, device='cuda').
-    [[nodiscard]] std::optional<Value> value_at(std::size_t at, std::size_t depth = 0) const {
-        if (at >= tokens_.size() || depth > max_value_depth) return {};
-        const Token& token = tokens_[at];
-        if (token.kind == Kind::number) return Value{token.number, at + 1};
-        if (token.kind == Kind::quote) {
-            if (is(at + 1, Kind::number) && is(at + 2, Kind::quote, token.text))
-                return Value{tokens_[at + 1].number, at + 3};
-            return {};
-        }
-        if (token.kind == Kind::open && token.text == "<") {  // <tf.Tensor: shape=(), dtype=float32, numpy=0.5>
-            for (std::size_t i = at + 1; i + 2 < tokens_.size() && !is(i, Kind::close, ">"); ++i)
-                if (is(i, Kind::word, "numpy") && is(i + 1, Kind::equals) && is(i + 2, Kind::number))
-                    return Value{tokens_[i + 2].number, i + 4};
-            return {};
-        }
-        if (token.kind == Kind::open && token.text != "{") {
-            const auto inner = value_at(at + 1, depth + 1);
-            if (inner && is(inner->end, Kind::close)) return Value{inner->number, inner->end + 1};
-            return {};
-        }
-        if (token.kind != Kind::word || !is(at + 1, Kind::open, "(") || tokens_[at + 1].gap > 0 ||
-            !wraps_a_number(token.text))
-            return {};
-        const auto inner = value_at(at + 2, depth + 1);
-        if (!inner) return {};
-        std::size_t end = inner->end;
-        int open = 1;
-        for (; end < tokens_.size() && open > 0; ++end) open += is(end, Kind::open) ? 1 : is(end, Kind::close) ? -1 : 0;
-        return Value{inner->number, end};
-    }
-
     /// Reads the average behind the value of a batch, and moves behind it: "0.8 (0.9)" on a line with its progress, as
     /// PyTorch's ImageNet example and timm print it, or "0.8 (avg: 0.9)". Returns nothing if there is none.
     std::optional<double> average_at(std::size_t at) {
@@ -435,46 +359,6 @@ class LineParser {
         at_ = number + 2;
         if (reading_.progress) reading_.running = averages_ = true;
         return tokens_[number].number;
-    }
-
-    /// Returns true if the number is the percentage before a progress bar.
-    [[nodiscard]] bool is_bar_after(std::size_t number) const {
-        return tokens_[number].kind == Kind::number && tokens_[number].percent && is(number + 1, Kind::bar) &&
-               (is(number + 2, Kind::bar) || is(number + 2, Kind::rule));
-    }
-
-    /// Returns the unit of the number that ends before this token: a word, or the sign of a percentage.
-    [[nodiscard]] string_view unit_at(std::size_t at) const {
-        if (at > 0 && tokens_[at - 1].kind == Kind::number && tokens_[at - 1].percent) return "%";
-        const bool unit =
-            is(at, Kind::word) && is_unit(tokens_[at].text) && !is_separator(at + 1) && !is(at + 1, Kind::number);
-        return unit ? tokens_[at].text : string_view{};
-    }
-
-    /// Returns true if a further number or a sum follows: "0.99 0.91", "0.1 + 0.2".
-    [[nodiscard]] bool goes_on_at(std::size_t at) const {
-        if ((is(at, Kind::word, "in") || is(at, Kind::word, "of")) && is(at + 1, Kind::number))
-            return true;  // "1 in 9"
-        if (is(at, Kind::rule, "+") && is(at + 1, Kind::number)) return true;
-        const auto is_unit_at = [&](std::size_t i) { return is(i, Kind::word) && is_unit(tokens_[i].text); };
-        if (is_unit_at(at) && is(at + 1, Kind::number) && is_unit_at(at + 2)) return true;  // "1 h 2 min"
-        if (is(at, Kind::comma) && is(at + 1, Kind::number))  // "precision, recall: 0.5, 0.6"
-            return at + 2 == tokens_.size() || is(at + 2, Kind::comma);
-        return is(at, Kind::number) && unit_at(at + 1).empty() && !is(at + 1, Kind::word) && !is(at + 1, Kind::junk);
-    }
-
-    /// Returns the doubt about the number that ends before this token.
-    [[nodiscard]] Doubt doubt_at(std::size_t at) const {
-        if (at > 2 && is(at - 1, Kind::close, ")") && is(at - 3, Kind::open, "(") && is_separator(at - 4))
-            return Doubt::only_in_brackets;
-        if (goes_on_at(at)) return Doubt::several_numbers;
-        const bool bracket = is(at, Kind::open, "(") && is(at + 1, Kind::number) && !tokens_[at + 1].percent &&
-                             is_fraction(tokens_[at + 1].text) && is(at + 2, Kind::close, ")");
-        return bracket ? Doubt::in_brackets : Doubt::none;
-    }
-
-    static bool is_fraction(string_view number) {
-        return is_digit(number.front()) && number.find('.') != string_view::npos;
     }
 
     void skip_unit() {
@@ -573,7 +457,6 @@ class LineParser {
         }
     }
 
-    std::vector<Token> tokens_;
     std::size_t at_ = 0;
     Words words_;       ///< before the next separator or number
     string qualifier_;  ///< the words in brackets after them

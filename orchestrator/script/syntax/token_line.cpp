@@ -1,0 +1,109 @@
+#include "orchestrator/script/syntax/token_line.hpp"
+
+#include <algorithm>
+
+#include "orchestrator/script/syntax/numbers.hpp"
+#include "orchestrator/script/syntax/words.hpp"
+
+namespace hpo::script {
+
+namespace {
+
+constexpr std::size_t max_value_depth = 3;  ///< of brackets around a number
+constexpr std::size_t max_numbers = 12;     ///< of one name
+
+bool is_fraction(string_view number) { return is_digit(number.front()) && number.find('.') != string_view::npos; }
+
+}  // namespace
+
+std::vector<string_view> split_at_slashes(string_view text) {
+    std::vector<string_view> parts;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const auto end = std::min(text.find('/', begin), text.size());
+        parts.push_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return parts;
+}
+
+std::optional<TokenLine::Value> TokenLine::value_at(std::size_t at, std::size_t depth) const {
+    if (at >= tokens_.size() || depth > max_value_depth) return {};
+    const Token& token = tokens_[at];
+    if (token.kind == Kind::number) return Value{token.number, at + 1};
+    if (token.kind == Kind::quote) {
+        if (is(at + 1, Kind::number) && is(at + 2, Kind::quote, token.text))
+            return Value{tokens_[at + 1].number, at + 3};
+        return {};
+    }
+    if (token.kind == Kind::open && token.text == "<") {  // <tf.Tensor: shape=(), dtype=float32, numpy=0.5>
+        for (std::size_t i = at + 1; i + 2 < tokens_.size() && !is(i, Kind::close, ">"); ++i)
+            if (is(i, Kind::word, "numpy") && is(i + 1, Kind::equals) && is(i + 2, Kind::number))
+                return Value{tokens_[i + 2].number, i + 4};
+        return {};
+    }
+    if (token.kind == Kind::open && token.text != "{") {
+        const auto inner = value_at(at + 1, depth + 1);
+        if (inner && is(inner->end, Kind::close)) return Value{inner->number, inner->end + 1};
+        return {};
+    }
+    if (token.kind != Kind::word || !is(at + 1, Kind::open, "(") || tokens_[at + 1].gap > 0 ||
+        !wraps_a_number(token.text))
+        return {};
+    const auto inner = value_at(at + 2, depth + 1);
+    if (!inner) return {};
+    std::size_t end = inner->end;
+    int open = 1;
+    for (; end < tokens_.size() && open > 0; ++end) open += is(end, Kind::open) ? 1 : is(end, Kind::close) ? -1 : 0;
+    return Value{inner->number, end};
+}
+
+bool TokenLine::is_bar_after(std::size_t number) const {
+    return tokens_[number].kind == Kind::number && tokens_[number].percent && is(number + 1, Kind::bar) &&
+           (is(number + 2, Kind::bar) || is(number + 2, Kind::rule));
+}
+
+string_view TokenLine::unit_at(std::size_t at) const {
+    if (at > 0 && tokens_[at - 1].kind == Kind::number && tokens_[at - 1].percent) return "%";
+    const bool unit =
+        is(at, Kind::word) && is_unit(tokens_[at].text) && !is_separator(at + 1) && !is(at + 1, Kind::number);
+    return unit ? tokens_[at].text : string_view{};
+}
+
+bool TokenLine::goes_on_at(std::size_t at) const {
+    if ((is(at, Kind::word, "in") || is(at, Kind::word, "of")) && is(at + 1, Kind::number)) return true;  // "1 in 9"
+    if (is(at, Kind::rule, "+") && is(at + 1, Kind::number)) return true;
+    const auto is_unit_at = [&](std::size_t i) { return is(i, Kind::word) && is_unit(tokens_[i].text); };
+    if (is_unit_at(at) && is(at + 1, Kind::number) && is_unit_at(at + 2)) return true;  // "1 h 2 min"
+    if (is(at, Kind::comma) && is(at + 1, Kind::number))                                // "precision, recall: 0.5, 0.6"
+        return at + 2 == tokens_.size() || is(at + 2, Kind::comma);
+    return is(at, Kind::number) && unit_at(at + 1).empty() && !is(at + 1, Kind::word) && !is(at + 1, Kind::junk);
+}
+
+Doubt TokenLine::doubt_at(std::size_t at) const {
+    if (at > 2 && is(at - 1, Kind::close, ")") && is(at - 3, Kind::open, "(") && is_separator(at - 4))
+        return Doubt::only_in_brackets;
+    if (goes_on_at(at)) return Doubt::several_numbers;
+    const bool bracket = is(at, Kind::open, "(") && is(at + 1, Kind::number) && !tokens_[at + 1].percent &&
+                         is_fraction(tokens_[at + 1].text) && is(at + 2, Kind::close, ")");
+    return bracket ? Doubt::in_brackets : Doubt::none;
+}
+
+std::size_t TokenLine::numbers_at(std::size_t at, bool slashes, std::vector<double>& numbers) const {
+    if (slashes && is(at, Kind::junk)) {
+        for (const string_view part : split_at_slashes(tokens_[at].text)) {
+            const string_view plain = part.ends_with('%') ? part.substr(0, part.size() - 1) : part;
+            const auto number = leading_number(plain);
+            if (!number || number->second != plain.size()) return at;
+            numbers.push_back(number->first);
+        }
+        return at + 1;
+    }
+    while (is(at, Kind::number) && numbers.size() < max_numbers) {
+        numbers.push_back(tokens_[at++].number);
+        if (slashes && !is(at, Kind::junk, "/")) break;
+        if (slashes || (is(at, Kind::comma) && is(at + 1, Kind::number))) ++at;
+    }
+    return at;
+}
+
+}  // namespace hpo::script

@@ -1,0 +1,53 @@
+// Finds numbers, and what belongs to them, among the tokens of a line.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "orchestrator/script/syntax/metrics.hpp"
+#include "orchestrator/script/syntax/tokens.hpp"
+
+namespace hpo::script {
+
+/// Splits at each '/'.
+std::vector<std::string_view> split_at_slashes(std::string_view text);
+
+class TokenLine {
+   public:
+    using Kind = Token::Kind;
+
+    struct Value {
+        double number = 0;
+        std::size_t end = 0;  ///< index of the token after it
+    };
+
+    explicit TokenLine(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
+
+    [[nodiscard]] bool is(std::size_t at, Kind kind) const { return at < tokens_.size() && tokens_[at].kind == kind; }
+    [[nodiscard]] bool is(std::size_t at, Kind kind, std::string_view text) const {
+        return is(at, kind) && tokens_[at].text == text;
+    }
+    [[nodiscard]] bool is_separator(std::size_t at) const {
+        return is(at, Kind::equals) || is(at, Kind::colon) || is(at, Kind::arrow);
+    }
+    /// Returns the number at this token, also in quotes, in brackets, or as in tensor(0.5, device='cuda').
+    [[nodiscard]] std::optional<Value> value_at(std::size_t at, std::size_t depth = 0) const;
+    /// Returns true if the number is the percentage before a progress bar.
+    [[nodiscard]] bool is_bar_after(std::size_t number) const;
+    /// Returns the unit of the number that ends before this token: a word, or the sign of a percentage.
+    [[nodiscard]] std::string_view unit_at(std::size_t at) const;
+    /// Returns true if a further number or a sum follows: "0.99 0.91", "0.1 + 0.2".
+    [[nodiscard]] bool goes_on_at(std::size_t at) const;
+    /// Returns the doubt about the number that ends before this token.
+    [[nodiscard]] Doubt doubt_at(std::size_t at) const;
+    /// Adds the numbers of "0.7/0.6" and "0.7 / 0.6", or of "0.7 0.6" and "0.7, 0.6", that begin with this token, and
+    /// returns the token after them.
+    std::size_t numbers_at(std::size_t at, bool slashes, std::vector<double>& numbers) const;
+
+   protected:
+    std::vector<Token> tokens_;
+};
+
+}  // namespace hpo::script
