@@ -171,6 +171,8 @@ struct StudyRecord {
     std::int64_t summarized = 0;  ///< last event in the store's summary from which the record was read; 0 if none
     InCommon in_common{};
 
+    /// Returns the duration of the study in seconds, over all its sessions and up to the last event.
+    [[nodiscard]] double elapsed() const { return seconds + (held ? std::max(0.0, last_time - held_since) : 0); }
     [[nodiscard]] TrialRecord& trial(std::int64_t number) { return trials.at(static_cast<std::size_t>(number) - 1); }
     [[nodiscard]] const TrialRecord& trial(std::int64_t number) const {
         return trials.at(static_cast<std::size_t>(number) - 1);

@@ -193,6 +193,7 @@ void Ledger::learn(const StoredEvent& stored) {
                    [&](const event::Paused& e) {
                        set_queued(e.trial, false);
                        if (is_stopping(record_.trial(e.trial))) return;  // its end teaches
+                       proposer_.elapsed(record_.elapsed());
                        teach(record_.trial(e.trial));
                        tries_.tried(record_.trial(e.trial), counts_tries());
                    },
@@ -208,6 +209,7 @@ void Ledger::learn(const StoredEvent& stored) {
                        marks_.ended(e.trial);
                        rules_.ended(trial);
                        restarts_.ended(trial);
+                       proposer_.elapsed(record_.elapsed());
                        seed_ended(trial);
                        if (trial.repeat_of != 0) return;
                        trial.state == TrialState::stopped ? teach(trial) : proposer_.tell(trial);

@@ -129,6 +129,12 @@ Result<std::unique_ptr<Sampler>> gp_then_tpe(const Params& gp, std::int64_t last
     return std::unique_ptr<Sampler>(std::make_unique<InTurn>(*std::move(first), last_of_gp, *std::move(second)));
 }
 
+/// Returns a clause about the time of trials, which gp counts where the time budget ends a study.
+std::string per_second(const SamplerSetup& setup) {
+    if (!setup.seconds || setup.objectives > 1 || setup.constraints > 0) return {};
+    return "; improvement counts per second, if the time budget ends the study";
+}
+
 /// Chooses the sampler of a study.
 Result<std::unique_ptr<Sampler>> choose(const SamplerSetup& setup) {
     const std::size_t dimensions = setup.space.size();
@@ -143,7 +149,8 @@ Result<std::unique_ptr<Sampler>> choose(const SamplerSetup& setup) {
                       "gp, and every second trial at random where trials report several steps and pause, as predicted "
                       "ends show their values" +
                           (setup.trials > most_for_gp ? "; tpe after " + std::to_string(most_for_gp) + " trials"
-                                                      : std::string()));
+                                                      : std::string()) +
+                          per_second(setup));
     }
     std::string why;
     if (setup.stops_early)
@@ -151,12 +158,14 @@ Result<std::unique_ptr<Sampler>> choose(const SamplerSetup& setup) {
     else if (dimensions > most_dimensions)
         why = std::to_string(dimensions) + " parameters are more than gp's " + std::to_string(most_dimensions);
     else if (const auto last = setup.trials > many_trials ? most_for_gp / 2 : most_for_gp; setup.trials > last)
-        return chosen(gp_then_tpe({}, last, {}, setup),
-                      "gp for the first " + std::to_string(last) + " trials, then tpe, whose proposals take less time");
+        return chosen(gp_then_tpe({}, last, {}, setup), "gp for the first " + std::to_string(last) +
+                                                            " trials, then tpe, whose proposals take less time" +
+                                                            per_second(setup));
     else
         return choose(gp_row, {}, setup,
                       (setup.objectives > 1 ? "it looks for the Pareto front, " : std::string()) +
-                          "trials are trained to their end and are no more than " + std::to_string(most_for_gp));
+                          "trials are trained to their end and are no more than " + std::to_string(most_for_gp) +
+                          per_second(setup));
     // tpe begins with a number of Sobol points that suits the space and the budget, ten at most.
     const auto wish = static_cast<std::int64_t>(2 * dimensions + 2);
     Params options{{"startup", std::max<std::int64_t>(std::min({wish, setup.trials / 4, std::int64_t{10}}), 3)}};

@@ -88,6 +88,11 @@ void BackgroundProposer::tell(const TrialRecord& trial, double value, double dev
     later([=](Proposer& proposer) { proposer.tell(trial, value, deviation, repeats); });
 }
 
+void BackgroundProposer::elapsed(double seconds) {
+    if (computing_ == 0) return proposer_.elapsed(seconds);
+    later([=](Proposer& proposer) { proposer.elapsed(seconds); });
+}
+
 void BackgroundProposer::withhold(std::int64_t trial) {
     if (computing_ == 0) return proposer_.withhold(trial);
     later([trial](Proposer& proposer) { proposer.withhold(trial); });

@@ -54,6 +54,7 @@ class BackgroundProposer {
     void proposed(const TrialRecord& trial);
     void tell(const TrialRecord& trial);
     void tell(const TrialRecord& trial, double value, double deviation, bool repeats = false);
+    void elapsed(double seconds);
     void withhold(std::int64_t trial);
 
     /// Returns Proposer::about(). During a computation, returns the text from before its start.

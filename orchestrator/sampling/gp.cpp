@@ -13,6 +13,8 @@
 // Equal results show a plateau. Points that are expected to repeat a result are proposed less (plateaus.hpp), and the
 // box grows out of the plateau.
 //
+// Where the time budget ends the study, the expected improvement counts per second (costs.hpp).
+//
 // gp_several.hpp has the sampler for several objectives and constraints.
 //
 // A proposal depends only on the observations, never on when it is made, so that a resumed study continues as if it had
@@ -26,6 +28,7 @@
 
 #include "hpo/random.hpp"
 #include "orchestrator/sampling/beliefs.hpp"
+#include "orchestrator/sampling/costs.hpp"
 #include "orchestrator/sampling/gp_model.hpp"
 #include "orchestrator/sampling/gp_several.hpp"
 #include "orchestrator/sampling/plateaus.hpp"
@@ -39,6 +42,8 @@ namespace {
 
 constexpr std::size_t most_modelled = 500;  // observations in a model: the better half, and the rest evenly
 constexpr int global_draws = 400, local_draws = 200;
+constexpr double most_cost_power = 2;       // at the start of a study that time ends
+constexpr std::uint64_t start_choices = 4;  // start points of which such a study takes the quickest
 constexpr double rankless = 0.3;  // distrust of a model from which on cmaes replaces tpe: a correlation below 1/3
 
 constexpr std::array options{
@@ -75,7 +80,7 @@ class GpSampler final : public Sampler {
         };
         const std::size_t observed = history_.trials().size();
         if (number <= startup_ || observed < startup_ || history_.measured() < 2)
-            return start_.at(number, retry, uniform);
+            return start_point(number, retry, uniform);
         if (retry > 0) return fallback_->propose(trial, pending, retry);  // the model repeats a known point
 
         if (uniform_ > 0 && uniform() < uniform_share()) return draw_from_priors(setup_, uniform);
@@ -89,6 +94,7 @@ class GpSampler final : public Sampler {
     void tell(const Observation& observation) override {
         fallback_->tell(observation);
         evolution_->tell(observation);
+        elapsed_ = std::max(elapsed_, observation.elapsed);
         const Observation* const best = history_.best();
         const bool known = best != nullptr, near = known && in_box(observation.site.point);
         const auto outcome = outcome_of(observation, known ? *best->loss : INFINITY);
@@ -107,6 +113,31 @@ class GpSampler final : public Sampler {
         const auto repeats = std::count_if(trials.begin(), trials.end(), [](auto& trial) { return trial.repeats; });
         const double share = static_cast<double>(repeats) / static_cast<double>(trials.size());
         return 1 - (1 - uniform_) * std::max(0.1, 1 - 2 * share);
+    }
+    /// Returns the start point of a trial. Where time ends the study, it is the quickest of a few, once the first
+    /// trials have shown which take long.
+    [[nodiscard]] Point start_point(std::uint64_t number, int retry, const std::function<double()>& uniform) {
+        Point quickest = start_.at(number, retry, uniform);
+        if (retry > 0 || !(cost_power() > 0)) return quickest;
+        const Costs costs(setup_, space_, history_.trials());
+        if (!costs.known()) return quickest;
+        double least = costs.log_seconds(space_.input(quickest));
+        for (std::uint64_t turn = 1; turn < start_choices; ++turn) {
+            Point other = start_.at(number + turn * startup_, retry, uniform);
+            const double seconds = costs.log_seconds(space_.input(other));
+            if (seconds < least) least = seconds, quickest = std::move(other);
+        }
+        return quickest;
+    }
+
+    /// Returns the power of the seconds by which the expected improvement is divided. It falls with the time that is
+    /// left, and is 0 where the budget of trials ends the study before.
+    [[nodiscard]] double cost_power() const {
+        if (!setup_.seconds || !(elapsed_ > 0)) return 0;
+        const double left = *setup_.seconds - elapsed_;
+        const auto trials = static_cast<double>(history_.trials().size());
+        const bool binds = trials + trials / elapsed_ * left < static_cast<double>(setup_.trials);
+        return binds ? most_cost_power * std::max(0.0, left / *setup_.seconds) : 0;
     }
     /// Returns the box around the best trial. It is open in the dimensions of choices.
     [[nodiscard]] Box box() const {
@@ -149,9 +180,16 @@ class GpSampler final : public Sampler {
         const ExpectedImprovement expected(process, least);
         const Plateaus plateaus(process.inputs(), process.targets());
         const Unrepeated improvement(expected, plateaus);
-        if (!setup_.beliefs) return maximise(improvement, space, box, around, draws, uniform);
-        const Believed believed(improvement, *setup_.beliefs, space, Beliefs::power(history_.trials().size()));
-        return maximise(believed, space, box, around, draws, uniform);
+        const Acquisition* wanted = &improvement;
+        std::optional<Believed> believed;
+        if (setup_.beliefs)
+            wanted = &believed.emplace(*wanted, *setup_.beliefs, space, Beliefs::power(history_.trials().size()));
+        std::optional<PerSecond> per_second;
+        std::optional<Costs> costs;
+        if (const double power = cost_power(); power > 0)
+            if (costs.emplace(setup_, space, history_.trials()); costs->known())
+                wanted = &per_second.emplace(*wanted, *costs, power);
+        return maximise(*wanted, space, box, around, draws, uniform);
     }
 
     [[nodiscard]] Point propose_globally(const Model& model, std::span<const Site> pending, std::int64_t trial,
@@ -198,6 +236,7 @@ class GpSampler final : public Sampler {
     std::unique_ptr<Sampler> fallback_, evolution_;
     std::size_t startup_ = 0;
     double uniform_ = 0;
+    double elapsed_ = 0;  ///< seconds of the study
     StartPoints start_;
     SearchSpace space_;
     History history_;

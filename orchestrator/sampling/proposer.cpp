@@ -91,6 +91,17 @@ std::optional<double> standard_error(const TrialRecord& trial, const std::string
     return std::nullopt;
 }
 
+/// Returns the seconds that a trial takes to its end: those of a complete one, and of others by their pace so far.
+std::optional<double> seconds_to_end(const TrialRecord& trial, const Budget& budget) {
+    const bool trained = !trial.curve.empty() && trial.curve.back().seconds;
+    const double seconds = trained ? *trial.curve.back().seconds : trial.ended_at - trial.started_at;
+    if (!(seconds > 0)) return std::nullopt;
+    if (trial.state == TrialState::complete) return seconds;
+    if ((trial.state != TrialState::stopped && trial.state != TrialState::paused) || budget.open || trial.steps() < 1)
+        return std::nullopt;
+    return seconds * static_cast<double>(budget.epochs) / static_cast<double>(trial.steps());
+}
+
 }  // namespace
 
 Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy>& priors) {
@@ -107,6 +118,7 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
     SamplerSetup setup;
     setup.seed = study.seed;
     setup.trials = study.budget.trials;
+    setup.seconds = study.budget.seconds;
     setup.space = study.space;
     setup.given_start = !study.start.empty() || !priors.empty();
     setup.objectives = 1 + study.objective.further.size();
@@ -153,6 +165,7 @@ Proposer::Proposer(const Study& study, CubeMap map, std::unique_ptr<Sampler> sam
       seed_(study.seed),
       start_(study.start),
       objective_(study.objective),
+      budget_(study.budget),
       map_(std::move(map)),
       allowed_(std::move(allowed)),
       sampler_(std::move(sampler)),
@@ -304,6 +317,8 @@ void Proposer::tell(const TrialRecord& trial, std::optional<double> value, std::
     observation.steps = trial.steps();
     observation.has_curve = trial.curve.size() > 1;
     observation.repeats = repeats;
+    observation.seconds = seconds_to_end(trial, budget_);
+    observation.elapsed = elapsed_;
     if (const auto standing = standing_of(trial, objective_); standing && value && std::isfinite(*value)) {
         observation.loss = objective_.direction == Direction::minimize ? *value : -*value;
         observation.deviation = deviation;

@@ -50,6 +50,8 @@ class Proposer {
     /// Tells the sampler the predicted end of a paused trial, in place of the value that it has reached.
     /// `repeats`: the trial repeats another one exactly.
     void tell(const TrialRecord& trial, double value, double deviation, bool repeats = false);
+    /// Records that the study has run for `seconds`, over all its sessions, when the next results are told.
+    void elapsed(double seconds) { elapsed_ = seconds; }
     /// Removes a paused trial from the pending ones, since its curve is too short for a prediction.
     void withhold(std::int64_t trial);
 
@@ -88,6 +90,8 @@ class Proposer {
     std::vector<Params> start_;  ///< configurations of the first trials
     std::string learns_from_;    ///< "60 of phase1"; empty if only from this study
     Objective objective_;
+    Budget budget_;
+    double elapsed_ = 0;  ///< seconds of the study
     CubeMap map_;
     std::shared_ptr<const Allowed> allowed_;  ///< nullptr: the whole cube
     std::unique_ptr<Sampler> sampler_;

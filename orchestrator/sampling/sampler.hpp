@@ -33,6 +33,8 @@ struct Observation {
     std::optional<double> noise = {};     ///< standard error of a loss that is measured, where the trial reports one
     std::int64_t steps = 0;               ///< trained so far; fewer than all for a stopped or paused trial
     bool has_curve = false;               ///< true if a step before the trial's last one is known
+    std::optional<double> seconds = {};   ///< that the trial takes to its end: measured, or by its pace
+    double elapsed = 0;                   ///< seconds of the study when this was observed
     bool repeats = false;                 ///< true if the trial repeated another one exactly
     std::vector<double> further = {};     ///< with `loss`: the losses of the further objectives
     std::vector<double> violations = {};  ///< with `loss`: a value for each constraint, above 0 if it is violated
@@ -53,10 +55,11 @@ class Allowed;
 /// The properties of a study that a sampler is made for.
 struct SamplerSetup {
     std::uint64_t seed = 1;
-    std::int64_t trials = 64;  ///< budget of the study; only a hint, since studies may be extended
-    Space space;               ///< each dimension is one coordinate, in this order
-    bool stops_early = false;  ///< true if rules of the study end or pause trials early
-    bool foretells = false;    ///< true if the predicted ends of such trials are told
+    std::int64_t trials = 64;            ///< budget of the study; only a hint, since studies may be extended
+    std::optional<double> seconds = {};  ///< time budget of the study
+    Space space;                         ///< each dimension is one coordinate, in this order
+    bool stops_early = false;            ///< true if rules of the study end or pause trials early
+    bool foretells = false;              ///< true if the predicted ends of such trials are told
     bool given_start = false;  ///< true if the first trials have configurations of `start` or of other studies
     std::size_t objectives = 1, constraints = 0;
     std::function<std::vector<bool>(const Point&)> active;  ///< returns a flag for each dimension

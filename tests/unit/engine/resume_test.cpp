@@ -167,6 +167,36 @@ TEST_P(Resume, WithOtherRulesAnotherSamplerAndWiderRangesEachTrialComesToItsEnd)
     }
 }
 
+/// Returns the parameters of the trial that a study proposes after the events of `store`.
+Params next_params(const Study& study, MemoryStore store) {
+    Ledger ledger = ledger_over(study, store);
+    EXPECT_TRUE(ledger.replay());
+    return ledger.record().trial(ledger.propose().value()).params;
+}
+
+TEST(ResumeWithABudgetOfTime, ProposesByTheTimeThatThePastSessionsTook) {
+    Study study = study_with({});
+    study.sampler.type = "gp";
+    study.budget.epochs = 1;
+    study.budget.seconds = 200;  // each event of the store takes a second
+    MemoryStore store;
+    Ledger ledger = ledger_over(study, store);
+    ledger.session_started({"host", 1, "test"});
+    for (int i = 0; i < 12; ++i) {
+        const std::int64_t number = ledger.propose().value();
+        ledger.launch(number, "cpu 0", {});
+        const Params& params = ledger.record().trial(number).params;
+        Report report{.step = 1};
+        report.seconds = 1 + 30 * std::get<double>(params.at("y"));
+        report.metrics["loss"] = std::get<double>(params.at("x"));
+        (void)ledger.report(number, report);
+    }
+    const Params resumed = next_params(study, store);
+    EXPECT_EQ(ledger.record().trial(ledger.propose().value()).params, resumed);
+    study.budget.seconds.reset();
+    EXPECT_NE(next_params(study, store), resumed);
+}
+
 TEST(ResumeWithoutRules, PausedTrialsGoOn) {
     testing::MemoryStore store;
     Study study = study_with({{"asha", {}}});

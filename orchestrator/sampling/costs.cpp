@@ -1,0 +1,121 @@
+#include "orchestrator/sampling/costs.hpp"
+
+#include <array>
+#include <cmath>
+
+#include "hpo/solve.hpp"
+
+namespace hpo {
+
+namespace {
+
+constexpr std::size_t fewest_measured = 3, most_measured = 150;
+// Variances of the weights, of log seconds: a parameter may change the time some twenty times from end to end.
+constexpr double variance_linear = 2.25, variance_square = 0.5, variance_logarithm = 2.25, variance_category = 0.5;
+constexpr std::array noises{0.05, 0.2, 0.6};  // standard deviations of log seconds, of which the likeliest counts
+
+}  // namespace
+
+double Costs::Feature::value(std::span<const double> input) const {
+    const double x = input[dimension];
+    switch (kind) {
+        case Kind::category:
+            return x == parameter ? 1 : 0;
+        case Kind::linear:
+            return x - 0.5;
+        case Kind::square:
+            return (x - 0.5) * (x - 0.5);
+        case Kind::logarithm:
+            return std::log((x + parameter) / (0.5 + parameter)) / std::log1p(1 / parameter);
+    }
+    return 0;
+}
+
+double Costs::Feature::slope(std::span<const double> input) const {
+    const double x = input[dimension];
+    switch (kind) {
+        case Kind::category:
+            return 0;
+        case Kind::linear:
+            return 1;
+        case Kind::square:
+            return 2 * (x - 0.5);
+        case Kind::logarithm:
+            return 1 / ((x + parameter) * std::log1p(1 / parameter));
+    }
+    return 0;
+}
+
+Costs::Costs(const SamplerSetup& setup, const SearchSpace& space, std::span<const Observation> trials) {
+    std::vector<std::vector<double>> inputs;
+    std::vector<double> times;
+    for (std::size_t i = trials.size(); i-- > 0 && times.size() < most_measured;)
+        if (trials[i].seconds && *trials[i].seconds > 0) {
+            inputs.push_back(space.input(trials[i].site.point));
+            times.push_back(std::log(*trials[i].seconds));
+        }
+    const std::size_t n = times.size();
+    if (n < fewest_measured) return;
+    for (std::size_t d = 0; d < setup.space.size(); ++d) {
+        const Dimension& dimension = setup.space[d];
+        if (space.categorical[d]) {
+            for (std::size_t c = 0; c < dimension.choices.size(); ++c)
+                features_.push_back({Feature::Kind::category, d, static_cast<double>(c), variance_category});
+            continue;
+        }
+        features_.push_back({Feature::Kind::linear, d, 0, variance_linear});
+        features_.push_back({Feature::Kind::square, d, 0, variance_square});
+        if (dimension.low > 0 && !dimension.log)
+            features_.push_back(
+                {Feature::Kind::logarithm, d, dimension.low / (dimension.high - dimension.low), variance_logarithm});
+    }
+    const std::size_t p = features_.size();
+    double mean = 0;
+    for (const double time : times) mean += time / static_cast<double>(n);
+    for (double& time : times) time -= mean;
+    std::vector<double> values(n * p), kernel(n * n);
+    for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t f = 0; f < p; ++f) values[i * p + f] = features_[f].value(inputs[i]);
+    for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t j = 0; j <= i; ++j) {
+            double sum = 1;  // of the constant's prior
+            for (std::size_t f = 0; f < p; ++f) sum += features_[f].variance * values[i * p + f] * values[j * p + f];
+            kernel[i * n + j] = sum;
+        }
+    double least = INFINITY;
+    std::vector<double> chosen;
+    for (const double noise : noises) {
+        std::vector<double> factor = kernel;
+        for (std::size_t i = 0; i < n; ++i) factor[i * n + i] += noise * noise;
+        factorize(factor, n, 1e-12);
+        std::vector<double> solution = substitute(factor, times);
+        double cost = 0;
+        for (std::size_t i = 0; i < n; ++i) cost += std::log(factor[i * n + i]) + times[i] * solution[i] / 2;
+        if (cost < least) least = cost, chosen = std::move(solution);
+    }
+    weights_.assign(p, 0.0);
+    for (std::size_t f = 0; f < p; ++f)
+        for (std::size_t i = 0; i < n; ++i) weights_[f] += features_[f].variance * values[i * p + f] * chosen[i];
+}
+
+double Costs::log_seconds(std::span<const double> input, double factor, std::span<double> slope) const {
+    double sum = 0;
+    for (std::size_t f = 0; f < weights_.size(); ++f) {
+        sum += weights_[f] * features_[f].value(input);
+        if (!slope.empty()) slope[features_[f].dimension] += factor * weights_[f] * features_[f].slope(input);
+    }
+    return sum;
+}
+
+std::vector<double> PerSecond::values(const std::vector<std::vector<double>>& inputs) const {
+    std::vector<double> all = inner_.values(inputs);
+    for (std::size_t i = 0; i < inputs.size(); ++i) all[i] -= power_ * costs_.log_seconds(inputs[i]);
+    return all;
+}
+
+double PerSecond::value(std::span<const double> input, std::span<double> gradient) const {
+    const double inner = inner_.value(input, gradient);
+    return inner - power_ * costs_.log_seconds(input, -power_, gradient);
+}
+
+}  // namespace hpo
