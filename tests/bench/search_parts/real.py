@@ -52,6 +52,20 @@ def own(bench, sampler, losses, seed):
     return found
 
 
+def params_from_optuna(trial, space):
+    """The parameters that a trial of Optuna suggests."""
+    params = {}
+    for name, d in space.items():
+        if not all(params.get(other) in values for other, values in d.get("when", {}).items()):
+            continue
+        if d["type"] == "categorical":
+            params[name] = trial.suggest_categorical(name, d["choices"])
+        else:
+            suggest = {"int": trial.suggest_int, "float": trial.suggest_float}[d["type"]]
+            params[name] = suggest(name, d["low"], d["high"], log=d["log"])
+    return params
+
+
 def of_optuna(sampler, losses, seed):
     import optuna
 
@@ -60,20 +74,8 @@ def of_optuna(sampler, losses, seed):
     made = {"optuna tpe": lambda: samplers.TPESampler(seed=seed), "optuna gp": lambda: samplers.GPSampler(seed=seed),
             "optuna random": lambda: samplers.RandomSampler(seed=seed)}[sampler]()
 
-    def value_of(trial, name, d):
-        if d["type"] == "categorical":
-            return trial.suggest_categorical(name, d["choices"])
-        return {"int": trial.suggest_int, "float": trial.suggest_float}[d["type"]](name, d["low"], d["high"], log=d["log"])
-
-    def objective(trial):
-        params = {}
-        for name, d in losses.space.items():
-            if all(params.get(other) in values for other, values in d.get("when", {}).items()):
-                params[name] = value_of(trial, name, d)
-        return losses(params)
-
     study = optuna.create_study(sampler=made)
-    study.optimize(objective, n_trials=CHECKPOINTS[-1])
+    study.optimize(lambda trial: losses(params_from_optuna(trial, losses.space)), n_trials=CHECKPOINTS[-1])
     return [trial.value for trial in study.trials]
 
 

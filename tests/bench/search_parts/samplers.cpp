@@ -226,10 +226,13 @@ Space space_of(const nlohmann::ordered_json& given) {
 }
 
 /// Offers a sampler's search over the standard input and output.
-void answer_asks(const std::string& sampler, std::int64_t trials, std::uint64_t seed) {
+void answer_asks(const std::string& sampler, std::int64_t trials, std::uint64_t seed, double seconds) {
     std::string line;
     std::getline(std::cin, line);
-    Proposer proposer = proposer_of(study_of(space_of(nlohmann::ordered_json::parse(line)), sampler, seed, trials));
+    Study study = study_of(space_of(nlohmann::ordered_json::parse(line)), sampler, seed, trials);
+    if (seconds > 0) study.budget.seconds = seconds;
+    Proposer proposer = proposer_of(study);
+    double elapsed = 0;
     for (std::int64_t number = 1; number <= trials; ++number) {
         auto proposal = proposer.propose(number);
         if (!proposal) return;
@@ -248,7 +251,11 @@ void answer_asks(const std::string& sampler, std::int64_t trials, std::uint64_t 
         std::fflush(stdout);
         if (!std::getline(std::cin, line)) return;
         trial.state = TrialState::complete;
-        trial.value = std::strtod(line.c_str(), nullptr);
+        char* rest = nullptr;
+        trial.value = std::strtod(line.c_str(), &rest);
+        trial.started_at = elapsed;
+        trial.ended_at = elapsed += std::strtod(rest, nullptr);
+        proposer.elapsed(elapsed);
         proposer.tell(trial);
     }
 }
@@ -268,8 +275,10 @@ int main(int count, char** arguments) {
         const std::string_view first = count > 1 ? arguments[1] : "";
         if (count == 1) return print_names(), 0;
         if (first == "time" && count == 4) return time_proposals(arguments[2], std::atoll(arguments[3])), 0;
-        if (first == "ask" && count == 5)
-            return answer_asks(arguments[2], std::atoll(arguments[3]), std::strtoull(arguments[4], nullptr, 10)), 0;
+        if (first == "ask" && (count == 5 || count == 6))
+            return answer_asks(arguments[2], std::atoll(arguments[3]), std::strtoull(arguments[4], nullptr, 10),
+                               count == 6 ? std::atof(arguments[5]) : 0),
+                   0;
         std::vector<Problem> all = bench::problems();
         const auto named = [&](const std::string& name) -> Problem& {
             const auto found = std::find_if(all.begin(), all.end(), [&](auto& p) { return p.name == name; });
