@@ -100,6 +100,7 @@ StepForecast Attempts::forecast(const Worker& worker, std::int64_t trial) const 
 void Attempts::started(WorkerIndex index, const from_worker::Started& message) {
     Job* job = uses_.pool.find(index, message.id);
     if (!job || job->phase != Job::Phase::running) return;
+    job->started = true;
     job->from_step = message.from_step;
     job->checkpoints = job->checkpoints || message.checkpoints || uses_.pool.at(index).checkpoints;
     if (job->checkpoints && job->id.attempt > 1) tell_resumption(job->id.trial, message.from_step);
@@ -181,7 +182,7 @@ void Attempts::reported(WorkerIndex index, const from_worker::Reported& message)
 
 void Attempts::logged(WorkerIndex index, const from_worker::Log& message) {
     if (Job* job = uses_.pool.find(index, message.id); job && ++job->logged <= most_log_lines)
-        uses_.context.say(Notice::Level::info, message.id.trial, message.text);
+        uses_.context.say(job->started ? Notice::Level::info : Notice::Level::warning, message.id.trial, message.text);
 }
 
 void Attempts::finished(WorkerIndex index, const from_worker::Finished& message) {

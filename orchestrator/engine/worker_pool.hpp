@@ -35,6 +35,7 @@ struct Job {
     std::int64_t last_step = 0;  ///< last step reported in this attempt
     std::int64_t unused = 0;     ///< ignored reports of this attempt
     std::int64_t logged = 0;     ///< log lines of this attempt
+    bool started = false;        ///< the worker has said that the attempt trains
     bool warned = false;         ///< this attempt has caused a warning
     bool checkpoints = false;    ///< writes checkpoints, although its worker did not know so at its start
     bool taken = false;          ///< the worker has accepted the trial: it was healthy, or has sent a message about it

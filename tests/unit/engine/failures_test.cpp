@@ -59,6 +59,18 @@ TEST_F(Failures, AHostThatIsLostBeforeHelloIsNoFailedLaunch) {
     EXPECT_EQ(play.asked(0), (AttemptId{1, 1}));
 }
 
+TEST_F(Failures, WhatKeepsAnAttemptFromItsStartIsAWarningAndALaterLineIsNone) {
+    Played play(study_of(1, 5), store, 1);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    play.say(0, from_worker::Log{id, "cannot start train: it is tried again"});
+    play.say(0, from_worker::Started{id, 0});
+    play.say(0, from_worker::Log{id, "a line of the script"});
+    EXPECT_THAT(play.notices, HasSubstr("a line of the script"));
+    EXPECT_THAT(play.warnings, HasSubstr("cannot start train: it is tried again"));
+    EXPECT_THAT(play.warnings, Not(HasSubstr("a line of the script")));
+}
+
 TEST_F(Failures, AnAttemptWithoutUseOfItsCheckpointIsTriedAgainWithoutBlameOnceAndThenAsOftenAsADeadOne) {
     Study study = study_of(1, 5);
     study.resources.retries = 1;

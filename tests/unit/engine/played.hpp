@@ -76,7 +76,11 @@ class Played {
                                            if (make) folders_made.push_back(trial);
                                            return "";
                                        },
-                                   .notice = [this](const Notice& notice) { notices += notice.text + '\n'; },
+                                   .notice =
+                                       [this](const Notice& notice) {
+                                           notices += notice.text + '\n';
+                                           if (notice.level == Notice::Level::warning) warnings += notice.text + '\n';
+                                       },
                                    .trial_ended = [this](const TrialRecord& trial) { ended.push_back(trial.number); },
                                    .proposal_ready = std::move(parts.proposal_ready),
                                    .on_device = !machine.accelerators.empty(),
@@ -147,7 +151,7 @@ class Played {
     PlayedExecutor executor;
     ManualClock clock;
     std::optional<Engine> engine;
-    std::string notices;
+    std::string notices, warnings;             ///< warnings are notices, too
     std::vector<StoredEvent> events;           ///< passed to the ledger's on_event
     std::size_t ended_with_study = 0;          ///< number of calls of the ledger's on_end_with_study
     std::vector<std::int64_t> ended;           ///< trials passed to trial_ended
