@@ -70,11 +70,13 @@ bool quotes(string_view form) {
 }
 
 // The first rule that applies decides. A further rule is a function with its reason, and its place in this table.
-constexpr Reports::Rule Reports::rules[] = {
-    &Reports::average_waits,         &Reports::average_beside_reports, &Reports::quotation,
-    &Reports::status_of_first_epoch, &Reports::nothing_waits,          &Reports::line_again,
-    &Reports::content_again,         &Reports::line_of_known_form,     &Reports::rounded_value_again,
-    &Reports::epoch_again,           &Reports::value_of_another_form,  &Reports::line_of_new_form};
+constexpr Reports::Rule Reports::rules[] = {&Reports::average_waits,      &Reports::average_beside_reports,
+                                            &Reports::quotation,          &Reports::status_of_first_epoch,
+                                            &Reports::nothing_waits,      &Reports::line_again,
+                                            &Reports::content_again,      &Reports::epoch_of_another_stream,
+                                            &Reports::line_of_known_form, &Reports::rounded_value_again,
+                                            &Reports::epoch_again,        &Reports::value_of_another_form,
+                                            &Reports::line_of_new_form};
 
 Reports::Verdict Reports::judge(const Report& report) {
     const bool new_epoch = report.epoch && epoch_ != report.epoch;
@@ -152,6 +154,16 @@ Reports::Judgement Reports::content_again(const Report& report, const Place& pla
                                                                                    : Judgement{};
 }
 
+/// Another stream shows an earlier epoch with the value that has counted for it, and the same text behind or without
+/// what a logger adds. Another fold's epoch, which may have the same value, has a line of the same kind.
+Reports::Judgement Reports::epoch_of_another_stream(const Report& report, const Place& place) {
+    if (!report.names_epoch || place.again) return {};
+    const auto before = reported_.find({*report.epoch, report.value});
+    if (before == reported_.end()) return {};
+    const bool repeats = before->second.ends_with(report.line) || report.line.ends_with(before->second);
+    return repeats && before->second != report.line ? Judgement{Verdict::none} : Judgement{};
+}
+
 /// Lines of the first form report, as the first line of all does.
 Reports::Judgement Reports::line_of_known_form(const Report& report, const Place& place) {
     if (found_ && report.form != form_) return {};
@@ -200,6 +212,8 @@ void Reports::remember(const Report& report) {
     counted_in_ = epoch_;
     last_ = report.value;
     content_ = report.content;
+    if (report.names_epoch && reported_.size() < most_values && !std::isnan(report.value))
+        reported_.try_emplace({*report.epoch, report.value}, report.line);
     line_of_last_ = report.line;
     if (report.numbered && lines_.size() < most_values) lines_.insert(report.line);
     if (values_.size() < most_values && !std::isnan(report.value)) values_.insert(report.value);

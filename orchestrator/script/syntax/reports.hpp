@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -67,6 +68,7 @@ class Reports {
     Judgement nothing_waits(const Report& report, const Place& place);
     Judgement line_again(const Report& report, const Place& place);
     Judgement content_again(const Report& report, const Place& place);
+    Judgement epoch_of_another_stream(const Report& report, const Place& place);
     Judgement line_of_known_form(const Report& report, const Place& place);
     Judgement rounded_value_again(const Report& report, const Place& place);
     Judgement epoch_again(const Report& report, const Place& place);
@@ -91,6 +93,8 @@ class Reports {
     std::set<std::string> lines_;       ///< that have counted and are numbered, at most most_values
     std::string line_of_last_;
     std::set<double> values_;  ///< that have counted, at most most_values
+    std::map<std::pair<double, double>, std::string>
+        reported_;  ///< epochs that lines name, with their values: the lines
     std::string warning_;
     bool warned_ = false;
 };

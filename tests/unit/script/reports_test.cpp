@@ -225,6 +225,14 @@ TEST(Reports, OfOneStepByTwoLoggersAreOneStep) {
     EXPECT_EQ(read_output("val_loss", epochs(line + "I0423 05:08:06 tf_logging.py:115] " + line)).values, wanted);
 }
 
+TEST(Reports, OfTheSameEpochsInTwoStreamsAreThoseOfTheFirst) {
+    const std::string line = "epoch # val_loss: $\n";
+    EXPECT_EQ(read_output("val_loss", epochs("2024-01-01 INFO " + line) + epochs(line)).values, wanted);
+    EXPECT_EQ(read_output("val_loss", epochs(line) + "epoch 1 val_loss: 0.6\n").values.size(), 4);
+    EXPECT_EQ(read_output("val_loss", epochs("10:00 " + line) + epochs("11:00 " + line)).values.size(),
+              6);  // two folds
+}
+
 TEST(Reports, OfABarThatIsPrintedAnewTheFullOneCounts) {
     const std::string bars = "Epoch #/3\nstep 5/9 [====>....] - loss: 0.99\nstep 9/9 [=========] - loss: $\n";
     EXPECT_EQ(read_output("loss", epochs(bars)).values, wanted);
