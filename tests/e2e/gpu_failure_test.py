@@ -74,7 +74,8 @@ class GivenUp(FailingDevices):
         self.assertIn("OpenCL error -36 (CL_INVALID_COMMAND_QUEUE)", self.log)
 
     def test_a_device_that_cannot_be_opened_is_not_used(self):
-        self.run_failing("clBuildProgram -11 device 1", parallel=2, devices="basic pthread")
+        # The trials are long enough for the second worker to open its device before they end.
+        self.run_failing("clBuildProgram -11 device 1", "--set", "budget.epochs=20", parallel=2, devices="basic pthread")
         self.completed()
         self.assertEqual({where for _, where in self.launches()}, {"gpu 0"})
         self.assertIn("does not compile the kernels: OpenCL error -11 (CL_BUILD_PROGRAM_FAILURE)", self.log)
