@@ -73,8 +73,8 @@ int show_study(StudySnapshot snapshot, bool json) {
     const view::Moment moment = moment_now(snapshot);
     for (const view::Pool& pool : moment.pools)
         if (!pool.state.empty() && pool.name.find(" gpu ") == std::string::npos)
-            for (std::string& line :
-                 labelled_lines("Host", pool.name + " is " + view::state_text(pool.state, pool.reason)))
+            for (std::string& line : labelled_lines("Host", pool.name + (pool.state == "left" ? " has " : " is ") +
+                                                                view::state_text(pool.state, pool.reason)))
                 insights.lines.push_back(std::move(line));
     if (!moment.waits.empty())
         for (std::string& line : labelled_lines("Waits", moment.waits)) insights.lines.push_back(std::move(line));

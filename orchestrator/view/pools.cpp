@@ -67,13 +67,16 @@ void add_cells(Line& line, const Pool& pool, int width, const Screen& screen) {
     }
 }
 
-/// Sums up several devices.
+bool has_gone(const Pool& pool) { return pool.state == "left" || pool.state == "set aside"; }
+
+/// Sums up several devices. Hosts that have gone count by number alone.
 Pool sum_of(std::span<const Pool> devices) {
     Pool all;
     all.name = std::to_string(devices.size()) + (devices.front().state.empty() ? " gpus" : " more");
     std::int64_t used = 0;
     bool measured = false;
     for (const Pool& device : devices) {
+        if (has_gone(device)) continue;
         all.capacity += device.capacity;
         all.others += device.others;
         all.reserved += device.reserved;
@@ -101,13 +104,15 @@ void add_pools(Canvas& canvas, std::span<const Pool> pools, int rows, const Scre
     if (static_cast<int>(shown.size()) > std::max(rows, 2)) {
         const auto devices = pools.subspan(1);
         shown = {pools.front(), sum_of(devices)};
-        const auto is_awaited = [](const Pool& pool) { return pool.state == "awaited"; };
-        const auto awaited = std::count_if(devices.begin(), devices.end(), is_awaited);
-        const auto aside = std::count_if(devices.begin(), devices.end(),
-                                         [&](const Pool& pool) { return !pool.usable && !is_awaited(pool); });
         texts = {texts.front(), numbers(shown[1])};
-        if (awaited > 0) texts[1] += ", " + std::to_string(awaited) + " awaited";
-        if (aside > 0) texts[1] += ", " + std::to_string(aside) + " set aside";
+        for (const char* state : {"awaited", "silent", "left", "set aside"}) {
+            const auto is_so = [&](const Pool& pool) {
+                return pool.state.empty() || pool.state == "up" ? !pool.usable && state == std::string("set aside")
+                                                                : pool.state == state;
+            };
+            if (const auto count = std::ranges::count_if(devices, is_so); count > 0)
+                texts[1] += ", " + std::to_string(count) + " " + state;
+        }
     }
     if (rows < static_cast<int>(shown.size())) {
         // With a single row, the pool with the most trials is shown.

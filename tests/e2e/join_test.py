@@ -179,7 +179,9 @@ class Joining(JoinCase):
         self.ended(agent)
         says = f"no host is there; one joins by hpo agent --join {self.join_file()}"
         wait_for(lambda: json.loads(self.hpo("top", "several", "--json"))["waits"] == says)
-        self.assertIn(says, re.sub(r"\s+", " ", self.hpo("show", "several")))
+        shown = re.sub(r"\s+", " ", self.hpo("show", "several"))
+        self.assertIn(says, shown)
+        self.assertRegex(shown, "Host .* has left: its agent ended: its host asked it to end")
         child.send_signal(signal.SIGINT)
         self.ended(child, 130)
 

@@ -16,6 +16,7 @@ using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Le;
 using ::testing::Not;
@@ -68,6 +69,16 @@ TEST(Pools, ManyDevicesShareALineWithTheirSums) {
                             "8 gpus  96 of 192 GiB reserved, 72 used, 28 by others, 32 trials, 1 set aside"));
     EXPECT_THAT(drawn(pools_of(1), 80, 1),
                 ElementsAre("gpu 0  █████████▓▓▓············  12 of 24 GiB reserved, 9.0 used, 4 trials"));
+}
+
+TEST(Pools, HostsThatAreNotThereAreCountedByTheirState) {
+    std::vector<Pool> hosts(8, {"node", 16 * GiB, 0, 4 * GiB, std::nullopt, 1});
+    for (Pool& host : hosts) host.state = "up";
+    for (const std::size_t left : {1, 2, 3}) hosts[left].state = "left";
+    hosts[4].state = "awaited";
+    hosts[5].state = "silent";
+    for (const std::size_t not_up : {1, 2, 3, 4, 5}) hosts[not_up].usable = false;
+    EXPECT_THAT(drawn(hosts, 80, 5)[1], EndsWith("16 of 64 GiB reserved, 4 trials, 1 awaited, 1 silent, 3 left"));
 }
 
 TEST(Pools, NarrowScreensHaveNoBarsAndTerminalsWithoutUtf8HaveAsciiBars) {
