@@ -15,10 +15,10 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/version.hpp"
-#include "orchestrator/cluster/agent_process.hpp"
 #include "orchestrator/cluster/codec.hpp"
 #include "orchestrator/cluster/undelayed.hpp"
 #include "orchestrator/cluster/why_ended.hpp"
+#include "orchestrator/execution/spawn.hpp"
 
 namespace hpo::cluster {
 
@@ -65,7 +65,12 @@ int AgentLink::start(const std::vector<std::string>& command) {
         return errno;
     program_ = command.front();
     answers_ = program_ == "srun";
-    if (const int error = start_process(command, orders_read.get(), events_write.get(), errors_write.get(), pid_))
+    if (const int error = spawn({.command = command,
+                                 .in = orders_read.get(),
+                                 .out = events_write.get(),
+                                 .error = errors_write.get(),
+                                 .session = true},
+                                pid_))
         return error;
     errors_.assign(errors_read.release());
     begin(std::move(orders_write), std::move(events_read));

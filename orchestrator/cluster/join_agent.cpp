@@ -25,12 +25,12 @@
 #include "hpo/shell_word.hpp"
 #include "hpo/text.hpp"
 #include "orchestrator/cluster/agent.hpp"
-#include "orchestrator/cluster/agent_process.hpp"
 #include "orchestrator/cluster/how_left.hpp"
 #include "orchestrator/cluster/join_file.hpp"
 #include "orchestrator/cluster/lasting.hpp"
 #include "orchestrator/cluster/relay.hpp"
 #include "orchestrator/devices/host.hpp"
+#include "orchestrator/execution/spawn.hpp"
 
 namespace hpo {
 
@@ -229,8 +229,12 @@ class JoiningAgent {
         Descriptor orders_read, orders_write, events_read, events_write;
         if (!make_pipe(orders_read, orders_write) || !make_pipe(events_read, events_write))
             return give_up(std::string("no descriptors are left: ") + std::strerror(errno)), false;
-        if (const int error = start_process({hpo_.string(), agent_command}, orders_read.get(), events_write.get(),
-                                            STDERR_FILENO, child_))
+        if (const int error = spawn({.command = {hpo_.string(), agent_command},
+                                     .in = orders_read.get(),
+                                     .out = events_write.get(),
+                                     .error = STDERR_FILENO,
+                                     .session = true},
+                                    child_))
             return give_up("cannot start " + hpo_.string() + ": " + std::strerror(error)), false;
         relay_ = std::make_shared<Relay>(loop_, std::move(events_read), std::move(orders_write));
         relay_->start({.broken = [this](TlsLink::End end, const std::string& why) { broken(end, why); },

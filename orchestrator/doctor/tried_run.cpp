@@ -1,7 +1,6 @@
 #include "orchestrator/doctor/tried_run.hpp"
 
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,8 +12,10 @@
 #include <sstream>
 #include <string_view>
 
+#include "hpo/descriptor.hpp"
 #include "hpo/result.hpp"
 #include "orchestrator/execution/processes.hpp"
+#include "orchestrator/execution/spawn.hpp"
 
 namespace hpo {
 
@@ -81,35 +82,17 @@ TriedRun::TriedRun(const fs::path& folder, const std::string& name, const std::s
     words.insert(words.end(), arguments.begin(), arguments.end());
     for (char** variable = environ; *variable != nullptr; ++variable)
         if (!std::string_view(*variable).starts_with("HPO_RUNS=")) variables.emplace_back(*variable);
-    const auto pointers = [](std::vector<std::string>& texts) {
-        std::vector<char*> all;
-        for (std::string& text : texts) all.push_back(text.data());
-        all.push_back(nullptr);
-        return all;
+    const auto opened = [](const fs::path& file) {
+        return Descriptor(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
     };
-    sigset_t none, usual;
-    ::sigemptyset(&none);
-    ::sigemptyset(&usual);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&usual, signal);
-    posix_spawnattr_t attributes;
-    ::posix_spawnattr_init(&attributes);
-    ::posix_spawnattr_setsigmask(&attributes, &none);
-    ::posix_spawnattr_setsigdefault(&attributes, &usual);
-    ::posix_spawnattr_setpgroup(&attributes, 0);
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    const auto open_as = [&](int descriptor, const fs::path& file) {
-        ::posix_spawn_file_actions_addopen(&actions, descriptor, file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    };
-    ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    open_as(STDOUT_FILENO, out_);
-    open_as(STDERR_FILENO, error_);
-    ::posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
-    const int failed = ::posix_spawn(&pid_, "/proc/self/exe", &actions, &attributes, pointers(words).data(),
-                                     pointers(variables).data());
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::posix_spawnattr_destroy(&attributes);
+    const Descriptor out = opened(out_), error = opened(error_);
+    const int failed = spawn({.command = words,
+                              .program = "/proc/self/exe",
+                              .environment = variables,
+                              .folder = folder.string(),
+                              .out = out.get(),
+                              .error = error.get()},
+                             pid_);
     if (failed != 0) throw Fatal("hpo cannot start itself: " + std::string(std::strerror(failed)));
 }
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -20,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "orchestrator/execution/spawn.hpp"
 #include "orchestrator/observers/notify.hpp"
 #include "orchestrator/output/trial_json.hpp"
 
@@ -163,38 +163,18 @@ class Commands {
         const Facts facts = std::move(waiting_.front());
         waiting_.pop_front();
         const Descriptor input = file_with(facts.dump(-1, ' ', false, Facts::error_handler_t::replace) + '\n');
-        std::vector<std::string> environment = environment_with(facts);
-        std::vector<char*> variables;
-        for (std::string& one : environment) variables.push_back(one.data());
-        variables.push_back(nullptr);
-        std::string shell = "sh", option = "-c";
-        char* const arguments[] = {shell.data(), option.data(), command_.data(), nullptr};
-        posix_spawn_file_actions_t actions;
-        ::posix_spawn_file_actions_init(&actions);
-        ::posix_spawn_file_actions_adddup2(&actions, input.get(), STDIN_FILENO);
         Descriptor writing;
-        if (make_pipe(output_, writing)) {
-            ::fcntl(output_.get(), F_SETFL, O_NONBLOCK);
-            ::posix_spawn_file_actions_adddup2(&actions, writing.get(), STDOUT_FILENO);
-            ::posix_spawn_file_actions_adddup2(&actions, writing.get(), STDERR_FILENO);
-        }
+        if (make_pipe(output_, writing)) ::fcntl(output_.get(), F_SETFL, O_NONBLOCK);
         event_ = facts.value("event", "");
         log_.begin_command();
-        posix_spawnattr_t attributes;
-        ::posix_spawnattr_init(&attributes);
-        sigset_t none, all;
-        sigemptyset(&none);
-        sigfillset(&all);
-        ::posix_spawnattr_setsigmask(&attributes, &none);
-        ::posix_spawnattr_setsigdefault(&attributes, &all);
-        ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-        if (const int failed = ::posix_spawn(&pid_, "/bin/sh", &actions, &attributes, arguments, variables.data())) {
-            pid_ = 0;
-            finish(std::string("not started: ") + std::strerror(failed));
-        }
+        const int failed = spawn({.command = {"/bin/sh", "-c", command_},
+                                  .environment = environment_with(facts),
+                                  .in = input.get(),
+                                  .out = writing.get(),
+                                  .error = writing.get()},
+                                 pid_);
+        if (failed != 0) finish(std::string("not started: ") + std::strerror(failed));
         until_ = Clock::now() + longest_command;
-        ::posix_spawnattr_destroy(&attributes);
-        ::posix_spawn_file_actions_destroy(&actions);
     }
 
     std::string command_, event_;

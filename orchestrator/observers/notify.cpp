@@ -1,7 +1,6 @@
 #include "orchestrator/observers/notify.hpp"
 
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/text.hpp"
+#include "orchestrator/execution/spawn.hpp"
 #include "orchestrator/output/study_json.hpp"
 #include "orchestrator/view/summary.hpp"
 
@@ -24,25 +24,8 @@ Notifier::Notifier(const std::string& command, const std::filesystem::path& log)
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return;
     socket_ = Descriptor(ends[0]);
     const Descriptor theirs(ends[1]);
-    const std::string path = log.string();
-    std::vector<char*> arguments;
-    for (const char* word : {"/proc/self/exe", notify_command, command.c_str(), path.c_str()})
-        arguments.push_back(const_cast<char*>(word));
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), STDIN_FILENO);
-    ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawnattr_t attributes;
-    ::posix_spawnattr_init(&attributes);
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);  // Ctrl-C ends the session, not its notification
-    if (::posix_spawn(&pid_, "/proc/self/exe", &actions, &attributes, arguments.data(), environ) != 0) {
-        pid_ = 0;
+    if (spawn({.command = {"/proc/self/exe", notify_command, command, log.string()}, .in = theirs.get()}, pid_) != 0)
         socket_.reset();
-    }
-    ::posix_spawnattr_destroy(&attributes);
-    ::posix_spawn_file_actions_destroy(&actions);
 }
 
 Notifier::~Notifier() {

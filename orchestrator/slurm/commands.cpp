@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include "hpo/descriptor.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/result.hpp"
+#include "orchestrator/execution/spawn.hpp"
 #include "orchestrator/study/fields.hpp"
 
 namespace hpo::slurm {
@@ -48,39 +48,11 @@ bool read_waiting(const Descriptor& from, std::string& into) {
     return true;
 }
 
-struct Started {
-    pid_t pid = 0;
-    int error = 0;
-};
-
-Started start(const std::vector<std::string>& command, const Descriptor& out, const Descriptor& error) {
-    std::vector<char*> arguments, environment;
-    for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
-    arguments.push_back(nullptr);
+std::vector<std::string> environment_for_commands() {
+    std::vector<std::string> kept;
     for (char** variable = environ; *variable; ++variable)
-        if (!is_dropped(*variable)) environment.push_back(*variable);
-    environment.push_back(nullptr);
-    sigset_t none, usual;
-    sigemptyset(&none);
-    sigemptyset(&usual);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) sigaddset(&usual, number);
-    posix_spawnattr_t attributes;
-    ::posix_spawnattr_init(&attributes);
-    ::posix_spawnattr_setsigmask(&attributes, &none);
-    ::posix_spawnattr_setsigdefault(&attributes, &usual);
-    ::posix_spawnattr_setpgroup(&attributes, 0);
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&actions, out.get(), STDOUT_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions, error.get(), STDERR_FILENO);
-    Started started;
-    started.error =
-        ::posix_spawnp(&started.pid, arguments.front(), &actions, &attributes, arguments.data(), environment.data());
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::posix_spawnattr_destroy(&attributes);
-    return started;
+        if (!is_dropped(*variable)) kept.emplace_back(*variable);
+    return kept;
 }
 
 }  // namespace
@@ -94,12 +66,15 @@ Answer RealCommands::run(const std::vector<std::string>& command) {
         return answer;
     }
     for (const Descriptor* end : {&out, &error}) ::fcntl(end->get(), F_SETFL, O_NONBLOCK);
-    const Started child = start(command, out_end, error_end);
+    pid_t child = 0;
+    const int failed = spawn(
+        {.command = command, .environment = environment_for_commands(), .out = out_end.get(), .error = error_end.get()},
+        child);
     out_end = Descriptor();
     error_end = Descriptor();
-    if (child.error != 0) {
-        answer.missing = child.error == ENOENT;
-        answer.error = printable(command.front()) + ": " + std::strerror(child.error);
+    if (failed != 0) {
+        answer.missing = failed == ENOENT;
+        answer.error = printable(command.front()) + ": " + std::strerror(failed);
         return answer;
     }
     const SteadyClock clock;
@@ -112,7 +87,7 @@ Answer RealCommands::run(const std::vector<std::string>& command) {
         if (ready[0].revents != 0) reads_out = read_waiting(out, answer.out);
         if (ready[1].revents != 0) reads_error = read_waiting(error, answer.error);
         int status = 0;
-        if (::waitpid(child.pid, &status, WNOHANG) == child.pid) {
+        if (::waitpid(child, &status, WNOHANG) == child) {
             (void)read_waiting(out, answer.out);
             (void)read_waiting(error, answer.error);
             if (WIFEXITED(status) && !killed) answer.status = WEXITSTATUS(status);
@@ -120,7 +95,7 @@ Answer RealCommands::run(const std::vector<std::string>& command) {
         }
         if (killed && clock.now() > end + Seconds(1)) return answer;  // stuck in the kernel; not waited for
         if (killed || (clock.now() < end && !gives_up_)) continue;
-        ::kill(-child.pid, SIGKILL);
+        ::kill(-child, SIGKILL);
         killed = answer.hung = true;
     }
 }

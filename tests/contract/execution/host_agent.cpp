@@ -16,10 +16,10 @@
 #include <thread>
 
 #include "orchestrator/cluster/agent.hpp"
-#include "orchestrator/cluster/agent_process.hpp"
 #include "orchestrator/cluster/hosts_site.hpp"
 #include "orchestrator/cluster/join_agent.hpp"
 #include "orchestrator/cluster/join_file.hpp"
+#include "orchestrator/execution/spawn.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo::testing_execution {
@@ -79,9 +79,12 @@ void start_joining_agent() {
     const std::string file = folder_of_joins() / cluster::join_file_name;
     pid_t shell = 0;
     const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-    if (cluster::start_process({"/bin/sh", "-c", "\"$0\" \"$@\" 2> /dev/null &", self, joining_agent_command, file,
-                                std::to_string(::getpid())},
-                               STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, shell) != 0)
+    if (spawn({.command = {"/bin/sh", "-c", "\"$0\" \"$@\" 2> /dev/null &", self, joining_agent_command, file,
+                           std::to_string(::getpid())},
+               .out = STDOUT_FILENO,
+               .error = STDERR_FILENO,
+               .session = true},
+              shell) != 0)
         throw std::runtime_error("cannot start an agent");
     (void)::waitpid(shell, nullptr, 0);
 }
