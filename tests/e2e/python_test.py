@@ -673,6 +673,33 @@ class Programs(Python):
             (self.folder / "go").touch()
             self.assertEqual(search.communicate(timeout=DEADLINE), (f"{slow}\n", ""))
 
+    def test_an_end_is_explained_by_what_hpo_said_while_it_started_only_until_it_has_answered(self):
+        early = self.folder / "early"
+        early.write_text("#!/bin/sh\necho 'hpo: building' >&2\n[ -z \"$SIGNAL\" ] || kill -$SIGNAL $$\nexec \"$HPO\" \"$@\"\n")
+        early.chmod(0o755)
+        script = """
+            import hpo, os, signal
+            study = hpo.Study(space={"x": [1]}, objective="loss")
+            os.kill(study._session.child.pid, signal.SIGKILL)
+            study.ask()
+            """
+        self.python(script, status=1, HPO_PROGRAM=str(early), HPO=HPO)
+        self.assertEqual(self.error.splitlines()[0], "hpo: building")
+        self.assertTrue(self.error.endswith("hpo.StudyError: hpo ask-tell was killed by signal 9\n"), self.error)
+        self.python(script, status=1, HPO_PROGRAM=str(early), HPO=HPO, SIGNAL="KILL")
+        self.assertTrue(self.error.endswith("StudyError: hpo ask-tell was killed by signal 9; its last message: building\n"), self.error)
+
+    def test_a_reason_that_was_shown_while_hpo_started_is_also_raised(self):
+        fails = self.folder / "fails"
+        fails.write_text("#!/bin/sh\necho 'hpo: no compiler' >&2\nfor i in $(seq 600); do [ -e go ] && exit 1; sleep 0.1; done\n")
+        fails.chmod(0o755)
+        (self.folder / "search.py").write_text(self.SCRIPT)
+        environment = {**os.environ, "PYTHONPATH": str(CLIENT), "HPO_PROGRAM": str(fails)}
+        with subprocess.Popen([sys.executable, "search.py"], cwd=self.folder, stderr=subprocess.PIPE, text=True, env=environment) as search:
+            self.assertEqual(search.stderr.readline(), "hpo: no compiler\n")
+            (self.folder / "go").touch()
+            self.assertTrue(search.communicate(timeout=DEADLINE)[1].endswith("StudyError: no compiler\n"))
+
     def test_versions_agree_and_another_one_is_refused(self):
         own = self.python("import hpo; print(hpo.__version__)").strip()
         self.assertIn(own, self.hpo("--version"))

@@ -44,6 +44,7 @@ class Session:
         self._owner = os.getpid()
         self._errors = tempfile.TemporaryFile()  # its standard error, whose place in the file is that of the child, too
         self._shown = 0  # bytes of the errors that were shown
+        self._begun = False  # hpo has answered: what it said while it started is no reason for its end
         try:
             # A session of its own: Ctrl-C is for this program to understand.
             self.child = subprocess.Popen([program, "ask-tell", file, *options], stdin=subprocess.PIPE,
@@ -57,6 +58,7 @@ class Session:
             # Meanwhile the hpo of a checkout says that it is being built, which takes minutes.
             about = waited(self.submit(self.exchange, {"study": 1}), self._show_warnings)
             self.about: Dict[str, Any] = checked("study", about)
+            self._begun = True
         except BaseException:
             self.close()
             raise
@@ -139,12 +141,13 @@ class Session:
 
     def _last_message(self) -> str:
         status = self.child.wait()
-        if not (message := self._warnings()):
+        if not (message := self._warnings()) and not self._begun:
             self._shown = 0  # it was shown while hpo started
             message = self._warnings()
         message = message.removeprefix("hpo: ")
-        how = f"was killed by signal {-status}" if status < 0 else f"has ended with status {status}"
-        return message or f"hpo ask-tell {how}"
+        if status >= 0:
+            return message or f"hpo ask-tell has ended with status {status}"
+        return f"hpo ask-tell was killed by signal {-status}" + (f"; its last message: {message}" if message else "")
 
 
 _sessions: "weakref.WeakSet[Session]" = weakref.WeakSet()
