@@ -477,6 +477,20 @@ class Again(Python):
             assert done.returncode == 1 and "StudyError" in done.stderr and "process " in done.stderr, done.stderr
             """)
 
+    def test_a_study_whose_end_the_user_interrupts_is_free_for_another_process(self):
+        self.python("""
+            import hpo, hpo._session, subprocess, sys
+            def interrupted(answer):
+                raise KeyboardInterrupt
+            text = 'hpo.Study("left", space={"x": hpo.Float(0, 1)}, objective="loss")'
+            try:
+                with eval(text) as study:
+                    hpo._session.waited = interrupted
+                raise SystemExit("not interrupted")
+            except KeyboardInterrupt:
+                pass
+            subprocess.run([sys.executable, "-c", "import hpo\\n" + text], check=True)
+            """)
 
     def test_what_hpo_warns_of_is_shown_and_a_wider_space_is_said(self):
         self.python("""

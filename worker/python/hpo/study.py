@@ -317,14 +317,15 @@ class Study:
     def close(self) -> None:
         """Ends the session. Trials that were not told come back from the next session's ask(). `best` and `front` stay
         what they were. In a process that was forked from the one that opened the session, it does nothing."""
-        if not self._session.is_closed():
-            try:
+        try:
+            if not self._session.is_closed():
                 self._final = self._session.say({"best": 1})
-            except StudyError:
-                pass  # hpo has ended by itself
-        self._session.close("the study is closed; `best` and `front` are known, and for the rest open it again: "
-                            f"hpo.Study({self.name!r})" if self._stored else "the study is closed, and as it was not "
-                            "stored only `best` and `front` are known: read `trials` before it is closed")
+        except StudyError:
+            pass  # hpo has ended by itself
+        finally:  # also after Ctrl-C: hpo would hold the study as long as this process runs
+            self._session.close("the study is closed; `best` and `front` are known, and for the rest open it again: "
+                                f"hpo.Study({self.name!r})" if self._stored else "the study is closed, and as it was "
+                                "not stored only `best` and `front` are known: read `trials` before it is closed")
 
     def __enter__(self) -> "Study":
         return self
