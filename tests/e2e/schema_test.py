@@ -111,9 +111,11 @@ class Schema(Case):
     def test_names_have_the_letters_and_digits_of_all_scripts_and_nothing_unseen(self):
         pattern = re.compile(next(iter(self.schema["properties"]["space"]["patternProperties"])))
         unseen = {0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10)}
+        # The letters of hpo are those of Unicode 14. A Python of another version is asked about characters of Unicode 3.2 alone.
+        known = unicodedata if unicodedata.unidata_version == "14.0.0" else unicodedata.ucd_3_2_0
         for code in range(0x80, 0x10000):
-            category = unicodedata.category(chr(code))
-            if category != "Cn":  # no character yet
+            if known.category(chr(code)) != "Cn":  # no character yet
+                category = unicodedata.category(chr(code))
                 letter = (category[0] in "LM" or category == "Nd") and code not in unseen
                 self.assertEqual(bool(pattern.search("a" + chr(code))), letter, hex(code))
         self.assertFalse(pattern.search("\U0001F600"))
