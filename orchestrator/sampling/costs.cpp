@@ -65,7 +65,7 @@ Costs::Costs(const SamplerSetup& setup, const SearchSpace& space, std::span<cons
         }
         features_.push_back({Feature::Kind::linear, d, 0, variance_linear});
         features_.push_back({Feature::Kind::square, d, 0, variance_square});
-        if (dimension.low > 0 && !dimension.log)
+        if (dimension.low > 0 && dimension.high > dimension.low && !dimension.log)
             features_.push_back(
                 {Feature::Kind::logarithm, d, dimension.low / (dimension.high - dimension.low), variance_logarithm});
     }
@@ -93,6 +93,7 @@ Costs::Costs(const SamplerSetup& setup, const SearchSpace& space, std::span<cons
         for (std::size_t i = 0; i < n; ++i) cost += std::log(factor[i * n + i]) + times[i] * solution[i] / 2;
         if (cost < least) least = cost, chosen = std::move(solution);
     }
+    if (chosen.empty()) return;  // no likelihood is finite
     weights_.assign(p, 0.0);
     for (std::size_t f = 0; f < p; ++f)
         for (std::size_t i = 0; i < n; ++i) weights_[f] += features_[f].variance * values[i * p + f] * chosen[i];

@@ -64,6 +64,15 @@ TEST(Costs, AreUnknownWithoutTheSecondsOfThreeTrials) {
     EXPECT_FALSE(Costs(setup, search_space(setup), trials).known());
 }
 
+TEST(Costs, IgnoreARangeOfOneValue) {
+    SamplerSetup setup = setup_of_three();
+    setup.space[0].low = setup.space[0].high;
+    const SearchSpace space = search_space(setup);
+    const Costs costs(setup, space, observed(25));
+    ASSERT_TRUE(costs.known());
+    EXPECT_TRUE(std::isfinite(costs.log_seconds(space.input(Point{0.1, 0.2, 0.25}))));
+}
+
 TEST(Costs, SlopesOfAnAcquisitionPerSecondAreItsDerivatives) {
     struct Flat final : Acquisition {
         [[nodiscard]] std::vector<double> values(const std::vector<std::vector<double>>& inputs) const override {
