@@ -53,7 +53,11 @@ constexpr bool is_letter_of_a_script(std::uint32_t code) {
     return range != std::end(letter_ranges) && code >= range->first;
 }
 
-/// Returns true if a code point is a mark that is drawn on the character before it, with which no name begins.
-constexpr bool is_combining_accent(std::uint32_t code) { return code >= 0x300 && code < 0x370; }
+/// Marks that are drawn on the character before them, with which no name begins.
+constexpr CodePoints combining_accents{0x300, 0x36f};
+
+constexpr bool is_combining_accent(std::uint32_t code) {
+    return code >= combining_accents.first && code <= combining_accents.last;
+}
 
 }  // namespace hpo::study

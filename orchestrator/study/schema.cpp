@@ -1,5 +1,6 @@
 #include "orchestrator/study/schema.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -19,6 +20,7 @@ using std::string;
 using std::string_view;
 
 constexpr string_view text_form = "<text>";
+constexpr const char* plain_name_pattern = "^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$";  // of a study and of a trial's file
 
 Json text_schema(const char* pattern) { return {{"type", "string"}, {"pattern", pattern}}; }
 
@@ -54,7 +56,7 @@ Json type_schema(string_view type) {
     if (name == "flag") return {{"type", "boolean"}};
     if (name == "map") return {{"type", "object"}};
     if (name == "null") return {{"type", "null"}};
-    if (name == "name") return {{"type", {"string", "number"}}, {"pattern", "^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$"}};
+    if (name == "name") return {{"type", {"string", "number"}}, {"pattern", plain_name_pattern}};
     if (name == "duration") return text_schema("^([0-9]+(\\.[0-9]*)?(d|h|m|s|ms))+$");
     if (name == "size") return text_schema("^([0-9]+(\\.[0-9]*)?(GiB|MiB|KiB|GB|MB|kB|B))+$");
     if (name == "percent") return text_schema("^[0-9]+(\\.[0-9]*)?%$");
@@ -136,27 +138,37 @@ string utf8(std::uint32_t code) {
     return text + static_cast<char>(0x80 | (code & 0x3f));
 }
 
-/// Returns the regular expression of names. It has the characters themselves, since dialects escape them differently.
+/// Adds the characters from `first` to `last`, if there are any, to a character class of a regular expression. They
+/// stand for themselves, since dialects escape them differently.
+void add_range(string& characters, std::uint32_t first, std::uint32_t last) {
+    if (first > last) return;
+    characters += utf8(first);
+    if (last > first) characters += '-' + utf8(last);
+}
+
+/// Returns the regular expression of names that is_name() accepts.
 const string& name_pattern() {
     static const string pattern = [] {
-        string letters;
+        string first, others;
         for (const CodePoints range : letter_ranges) {
-            letters += utf8(range.first);
-            if (range.last > range.first) letters += '-' + utf8(range.last);
+            add_range(first, range.first, std::min(range.last, combining_accents.first - 1));
+            add_range(first, std::max(range.first, combining_accents.last + 1), range.last);
+            add_range(others, range.first, range.last);
         }
-        return "^[A-Za-z0-9_" + letters + "][A-Za-z0-9_." + letters + "-]{0,63}$";
+        return "^[A-Za-z_" + first + "][A-Za-z0-9_." + others + "-]{0,63}$";
     }();
     return pattern;
 }
 
 /// Returns the place of a key in the schema, and makes the maps that lead there.
 Json& place_of(Json& root, string_view path) {
+    const string names = path.starts_with("space.") ? name_pattern() : plain_name_pattern;
     Json* at = &root;
     while (true) {
         const auto dot = path.find('.');
         const string_view name = path.substr(0, dot);
         if (!at->contains("properties")) *at = map_schema();
-        at = name == "NAME" ? &(*at)["patternProperties"][name_pattern()] : &(*at)["properties"][string(name)];
+        at = name == "NAME" ? &(*at)["patternProperties"][names] : &(*at)["properties"][string(name)];
         if (dot == string_view::npos) return *at;
         path.remove_prefix(dot + 1);
     }

@@ -46,6 +46,7 @@ RIGHT = {
     "an optional argument": SCRIPT.replace('"--lr={lr}"', '[--lr, "{lr}"]'),
     "a script's keys": SCRIPT.rstrip()[:-1] + ", metrics: {stdout: \"x (?<loss>{number})\"}, step: 2, preload: [torch], environment: {A: 1, "
                        "B: null}, params: {deep: true}}\n",
+    "a file with a digit first": SCRIPT.rstrip()[:-1] + ", files: {2d.yaml: {text: \"lr: {lr}\"}}}\n",
     "folds": NATIVE.replace("synthetic}", "synthetic, validation: {folds: 5}}"),
     "columns": NATIVE.replace("{format: synthetic}", "{format: csv, path: data.csv, target: [a, b], ignore: c, validation: 0.2}"),
     "widths": NATIVE.replace("type: mlp", "type: mlp, hidden: [64, 32]"),
@@ -70,6 +71,9 @@ WRONG = {
     "a range without an end": SCRIPT.replace(", high: 1}", "}"),
     "a category with a range": SCRIPT.replace("type: float", "type: categorical, choices: [1]"),
     "a number with choices": SCRIPT.replace("high: 1}", "high: 1, choices: [1]}"),
+    "a parameter with a digit first": RIGHT["a study without a worker"].replace("any", "9any"),
+    "a parameter with a mark first": RIGHT["a study without a worker"].replace("any", '"\\u0301any"'),
+    "a file with an umlaut": SCRIPT.rstrip()[:-1] + ", files: {größe.yaml: {text: \"lr: {lr}\"}}}\n",
     "an unknown type": SCRIPT.replace("float", "uniform"),
     "a word that is no flag": SCRIPT.replace("high: 1}", "high: 1, log: often}"),
     "a command that is a text": SCRIPT.replace('[python3, train.py, "--lr={lr}"]', "python3 train.py"),
@@ -118,6 +122,11 @@ class Schema(Case):
                 category = unicodedata.category(chr(code))
                 letter = (category[0] in "LM" or category == "Nd") and code not in unseen
                 self.assertEqual(bool(pattern.search("a" + chr(code))), letter, hex(code))
+                self.assertEqual(bool(pattern.search(chr(code))), letter and not 0x300 <= code < 0x370, hex(code))
+        for character in map(chr, range(0x80)):
+            letter = character.isalpha() or character == "_"
+            self.assertEqual(bool(pattern.search(character)), letter, character)
+            self.assertEqual(bool(pattern.search(f"a{character}b")), letter or character in "0123456789.-", character)
         self.assertFalse(pattern.search("\U0001F600"))
 
     def test_each_ready_study_is_valid_and_names_the_schema(self):
