@@ -416,8 +416,15 @@ bool is_name(string_view name) {
 }
 
 string not_a_name(string_view name) {
-    return "'" + printable(name) +
-           "' is not a valid parameter name: use letters, digits, '_', '-' and '.', 64 at most, a letter or '_' first";
+    string message =
+        "'" + printable(name) +
+        "' is not a valid parameter name: use letters, digits, '_', '-' and '.', 64 at most, a letter or '_' first";
+    // Characters beyond U+FFFF, letters among them, are those of four bytes, of which the first is F0 or above.
+    const auto at = name.find_first_of("\xf0\xf1\xf2\xf3\xf4");
+    if (at != string_view::npos)
+        message +=
+            "; '" + printable(name.substr(at, 4)) + "' is a character beyond U+FFFF, and names have none of those";
+    return message;
 }
 
 Role recognised_role(string_view name, Kind kind) {

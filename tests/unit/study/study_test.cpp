@@ -211,6 +211,9 @@ TEST(StudyFile, NamesOfParametersHaveLettersOfAnyScriptAndAreKnownInConditionsAn
         EXPECT_THAT(problem(script_head + "space: {" + refused + ": {type: float, low: 0, high: 1}}\n"),
                     HasSubstr("is not a valid parameter name"))
             << refused;
+    EXPECT_THAT(problem(script_head + "space: {a𝛼é: {type: float, low: 0, high: 1}}\n"),
+                HasSubstr("a letter or '_' first; '𝛼' is a character beyond U+FFFF, and names have none of those"));
+    EXPECT_THAT(problem(script_head + "space: {9é: {type: float, low: 0, high: 1}}\n"), Not(HasSubstr("U+FFFF")));
     EXPECT_THAT(problem(script_head + "space: {lr: {type: float, low: 0, high: 1}}\nwhere: lr ≤ 1\n"), HasSubstr("'≤'"))
         << "no name, though it is beyond ASCII";
 }
