@@ -457,12 +457,13 @@ class Again(Python):
             trial = first.ask()
             second = cell()
             assert second.ask().number == trial.number
-            try:
-                first.ask()
-                raise SystemExit("no error")
-            except hpo.StudyError as error:
-                assert "opened again in this process" in str(error), error
-            first.close()
+            for _ in range(2):
+                try:
+                    first.ask()
+                    raise SystemExit("no error")
+                except hpo.StudyError as error:
+                    assert "opened again in this process" in str(error), error
+                first.close()
             second.tell(trial.number, 1.0)
             second.close()
             second.close()
@@ -491,6 +492,16 @@ class Again(Python):
                 pass
             subprocess.run([sys.executable, "-c", "import hpo\\n" + text], check=True)
             """)
+
+    def test_the_best_is_not_called_known_where_hpo_was_killed_before_the_end(self):
+        for name, rest in (("'killed', ", "the study is closed; open it again: hpo.Study\\('killed'\\)\n"), ("", ".*nothing of it is known")):
+            self.python(f"""
+                import hpo, os, signal
+                with hpo.Study({name}space={{"x": [3]}}, objective="loss") as study:
+                    os.kill(study._session.child.pid, signal.SIGKILL)
+                study.best
+                """, status=1)
+            self.assertRegex(self.error, "StudyError: " + rest)
 
     def test_what_hpo_warns_of_is_shown_and_a_wider_space_is_said(self):
         self.python("""

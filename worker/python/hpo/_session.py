@@ -104,7 +104,8 @@ class Session:
         """Ends hpo. `why`: what later requests are told. In a forked process it does nothing."""
         if os.getpid() != self._owner:
             return
-        self._closed_by = why or self._closed_by
+        if why and not self.is_closed():
+            self._closed_by = why
         self._exchanges.shutdown(wait=False)
         with self._lock:
             if self.child.stdin and not self.child.stdin.closed:

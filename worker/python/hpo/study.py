@@ -323,9 +323,15 @@ class Study:
         except StudyError:
             pass  # hpo has ended by itself
         finally:  # also after Ctrl-C: hpo would hold the study as long as this process runs
-            self._session.close("the study is closed; `best` and `front` are known, and for the rest open it again: "
-                                f"hpo.Study({self.name!r})" if self._stored else "the study is closed, and as it was "
-                                "not stored only `best` and `front` are known: read `trials` before it is closed")
+            self._session.close(self._closed())
+
+    def _closed(self) -> str:
+        """The answer to requests after the end."""
+        if self._stored:
+            known = "`best` and `front` are known, and for the rest " if self._final else ""
+            return f"the study is closed; {known}open it again: hpo.Study({self.name!r})"
+        known = "only `best` and `front` are" if self._final else "nothing of it is"
+        return f"the study is closed, and as it was not stored {known} known: read `trials` before it is closed"
 
     def __enter__(self) -> "Study":
         return self
