@@ -63,6 +63,11 @@ EndingOfRanks ending_of_ranks(const std::vector<RankEnd>& ends, const CommandEnd
     const auto failed = [](const RankEnd& end) { return end.status != 0; };
     const auto first = std::find_if(ends.begin(), ends.end(), failed);
     if (first == ends.end()) return {ending_of(command)};
+    if (first->sent != 0) {  // the launcher has passed on a signal of its own
+        CommandEnd told = command;
+        told.status = first->sent;
+        return {ending_of(told), std::nullopt};
+    }
     for (auto end = first; end != ends.end(); ++end)
         if (failed(*end))
             if (EndingOfRanks by = ending_by(*end); by.ending.outcome == Outcome::out_of_memory) return by;

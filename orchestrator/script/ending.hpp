@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,7 +42,7 @@ Ending ending_of(const CommandEnd& end);
 
 struct EndingOfRanks {
     Ending ending;
-    std::size_t rank = 0;  ///< the rank whose end decided it
+    std::optional<std::size_t> rank = 0;  ///< the rank whose end decided it; none: a signal to the launcher did
 };
 
 /// Returns the outcome of a trial of several ranks by their ends, which are in order. `command` is the end of their
@@ -49,7 +50,8 @@ struct EndingOfRanks {
 ///
 /// The first rank that failed decides, with two exceptions. A rank that ran out of memory decides even where another
 /// one, which lost its connection to it, ended before it. So does a rank that was killed (SIGKILL) by anyone but the
-/// launcher.
+/// launcher. A signal that the launcher got and passed on, before any rank failed, ends the trial as the launcher's own
+/// death.
 EndingOfRanks ending_of_ranks(const std::vector<RankEnd>& ends, const CommandEnd& command);
 
 /// Returns the reason of a complete trial whose command had more to report. Its reports may not be the steps that the

@@ -96,7 +96,7 @@ class RankLauncher {
         supervisor::Child process;  ///< pid 0 once it has ended
         Descriptor death;           ///< its pidfd
         script::RankLines lines;
-        int sent = 0;  ///< the last signal that it got, since another rank had failed
+        int sent = 0;  ///< the last signal that it got, since another rank had failed or this process was told to end
     };
 
     void watch_signals() {

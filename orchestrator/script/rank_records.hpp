@@ -19,7 +19,8 @@ inline constexpr int rank_records_descriptor = 3;
 struct RankEnd {
     std::size_t rank = 0;
     int status = 0;  ///< as waitpid() returns it
-    int sent = 0;    ///< the last signal that the launcher had sent it, since another rank had failed; or 0
+    int sent = 0;    ///< the last signal that the launcher had sent it, since another rank had failed, or since the
+                     ///< launcher got that signal; or 0
     std::int64_t peak_bytes = 0;  ///< largest resident set of its largest process
     std::string output{};         ///< the end of its output; empty for rank 0, whose output the adapter reads
 };

@@ -47,7 +47,7 @@ class Ranks(Case):
         text = script_study([PYTHON, "train.py", "{lr}"], **{"trials": 2, "parallel": 1, **changes})
         text = text.replace("trial: {memory: 64MiB}", f"trial: {{memory: 64MiB, cores: 0.1, processes: {processes}}}")
         self.out = self.hpo("run", self.study(text + more), "--on", on, status=status)
-        return self.trials("script")
+        return self.trials(changes.get("name", "script"))
 
     def log_of(self, trial):
         return (self.folder / f"runs/script/logs/trial-{trial:04}.log").read_text()
@@ -146,6 +146,24 @@ class Ranks(Case):
             """, trials=1, retries=1)
         self.assertEqual([(t["state"], t["steps"], t["attempt"]) for t in trials], [("complete", 5, 2)])
         self.assert_nobody_left()
+
+    def test_a_signal_that_ends_the_launcher_costs_the_attempt(self):
+        for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+            with self.subTest(name):
+                (self.folder / "died").unlink(missing_ok=True)
+                trials = self.search(f"""
+                    import signal
+                    for epoch in range(1, 6):
+                        print(f"epoch {{epoch}} val_loss={{total(epoch)}}", flush=True)
+                        if epoch == 3 and not os.path.exists("died"):
+                            total(0)
+                            if rank == 0:
+                                open("died", "w").close()
+                                os.kill(os.getppid(), signal.{name})  # hpo ranks
+                            signal.pause()
+                    """, trials=1, retries=1, name=name)
+                self.assertEqual([(t["state"], t["steps"], t["attempt"]) for t in trials], [("complete", 5, 2)])
+                self.assert_nobody_left()
 
     def test_the_client_reports_in_rank_0_and_resumes(self):
         trials = self.search("""

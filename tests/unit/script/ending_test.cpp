@@ -137,5 +137,17 @@ TEST(EndingOfRanks, AKilledRankIsTheReasonUnlessTheLauncherKilledIt) {
     EXPECT_EQ(complete.ending.outcome, Outcome::complete);
 }
 
+TEST(EndingOfRanks, ASignalThatEndsTheLauncherCostsTheAttempt) {
+    for (const int status : {SIGTERM, exited(1)}) {
+        const auto end = ending_of({{.rank = 1, .status = status, .sent = SIGTERM, .output = lost_connection},
+                                    {.rank = 0, .status = SIGTERM, .sent = SIGTERM}},
+                                   "", 3);
+        EXPECT_EQ(end.ending.outcome, Outcome::lost);
+        EXPECT_EQ(end.ending.signal, SIGTERM);
+    }
+    const auto complete = ending_of({{.rank = 0, .status = SIGTERM, .sent = SIGTERM}}, "", 5);
+    EXPECT_EQ(complete.ending.outcome, Outcome::complete);
+}
+
 }  // namespace
 }  // namespace hpo::script
