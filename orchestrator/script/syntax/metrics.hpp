@@ -48,6 +48,7 @@ struct Reading {
     std::string split;
     bool running = false;  ///< true for averages so far, beside values of a batch
     std::string text;      ///< the line
+    std::string unread;    ///< the first column of a table whose cell holds a number that cannot be read
     std::string beyond;    ///< the first name that was left out, since max_line_metrics are there
 
     /// Returns the metric of this full name, or nullptr.

@@ -36,8 +36,8 @@ void Screen::finish(const Line& line) {
 void Screen::take(char c, const Line& line) {
     switch (state_) {
         case State::text:
-            if (returned_ && c == '\r') return;
-            if (returned_ && c != '\n') end(true, line);  // "\r\n" is the end of a line, and no return
+            if (returned_ && (c == '\r' || c == '\0')) return;  // in UTF-16, a zero stands between return and newline
+            if (returned_ && c != '\n') end(true, line);        // "\r\n" is the end of a line, and no return
             returned_ = c == '\r';
             if (c == '\n') {
                 end(below_ > 0, line);

@@ -49,7 +49,8 @@ std::vector<string_view> cells_in_bars(string_view line) {
 }
 
 std::optional<double> number_in(string_view cell) {
-    if (cell.ends_with('*')) cell = trim(cell.substr(0, cell.size() - 1));  // marks the best
+    while (cell.ends_with('*')) cell = trim(cell.substr(0, cell.size() - 1));  // marks the best
+    while (cell.starts_with('*')) cell = trim(cell.substr(1));
     auto number = leading_number(cell);
     if (!number) return {};
     const string_view rest = trim(cell.substr(number->second));
@@ -57,14 +58,27 @@ std::optional<double> number_in(string_view cell) {
     return rest.empty() || rest == "%" || deviation ? std::optional(number->first) : std::nullopt;
 }
 
-/// Returns true for a time without a column's name: "(00:57)", "1:02:03".
+/// Returns true for a time without a column's name: "3  0.5  0.4  (00:57)", "1:02:03".
 bool is_clock(string_view cell) {
     if (cell.starts_with('(') && cell.ends_with(')')) cell = cell.substr(1, cell.size() - 2);
     return cell.find(':') != string_view::npos && cell.find_first_not_of("0123456789:.") == string_view::npos;
 }
 
+/// Returns true for a cell that holds a number in a form that is not read: "(0.25)", "1.2k", "<0.1".
+bool is_unread(string_view cell) {
+    while (!cell.empty() && string_view("(<>~+-.").find(cell.front()) != string_view::npos) cell.remove_prefix(1);
+    return !cell.empty() && is_digit(cell.front());
+}
+
+/// Returns true for a cell that marks a row: "3  0.5  0.4  *".
+bool is_mark(string_view cell) {
+    static constexpr string_view marks[] = {"*", "**", "<", "<-", "+", "best", "(best)", "BEST"};
+    return std::find(std::begin(marks), std::end(marks), cell) != std::end(marks);
+}
+
 /// Returns a column's or a row's name, without brackets that are left over from a group of columns, as in "Box(P".
 string name_in(string_view cell) {
+    if (cell.size() > max_name_bytes) return {};
     const auto count = [&](char c) { return std::count(cell.begin(), cell.end(), c); };
     if (count('(') > count(')')) cell = cell.substr(cell.find('(') + 1);
     while (count(')') > count('(') || cell.ends_with(':')) cell.remove_suffix(1);
@@ -100,7 +114,7 @@ string_view without_bar(string_view line) {
 string_view without_mark(string_view line) {
     for (const string_view arrow : {" <", " \u2190"})
         if (const auto at = line.find(arrow);
-            at != string_view::npos && at > 0 && (line[at + 1] != '<' || line[at + 2] == '-'))
+            at != string_view::npos && at > 0 && (line[at + 1] != '<' || line.substr(at + 2).starts_with('-')))
             return line.substr(0, at);
     return line;
 }
@@ -239,7 +253,7 @@ Tables::Cells Tables::placed(const Columns& columns, const Cells& cells, string_
 bool Tables::read_row(const Columns& columns, const Cells& all_cells, Reading& reading) {
     const std::size_t count = columns.names.size();
     std::span<const string_view> cells = all_cells;
-    if (cells.size() == count + 1 && is_clock(cells.back())) cells = cells.first(count);  // "3  0.5  0.4  (00:57)"
+    if (cells.size() == count + 1 && (is_clock(cells.back()) || is_mark(cells.back()))) cells = cells.first(count);
     if (cells.size() < 2 || cells.size() < count || cells.size() > count + 1) return false;
     const std::size_t extra = cells.size() - count;
     const bool has_label = has_letter(cells[0]) && !number_in(cells[0]) && !is_digit(cells[0].front());
@@ -262,6 +276,7 @@ bool Tables::read_row(const Columns& columns, const Cells& all_cells, Reading& r
         const auto number = number_in(cells[i]);
         const string& column = columns.names[i - extra];
         if (const auto epoch = ratio_of(cells[i]); epoch && is_epoch(column)) reading.epoch = epoch->first;
+        if (!number && is_unread(cells[i]) && reading.unread.empty()) reading.unread = column;
         if (!number || column.empty()) continue;
         if (is_epoch(column) && !reading.epoch) reading.epoch = *number;
         if (const NamedNumber* before = reading.find(column);

@@ -10,7 +10,8 @@ namespace hpo::script {
 namespace {
 
 constexpr std::size_t max_value_depth = 3;  ///< of brackets around a number
-constexpr std::size_t max_numbers = 12;     ///< of one name
+constexpr std::size_t max_tensor_tokens = 64;
+constexpr std::size_t max_numbers = 12;  ///< of one name
 
 bool is_fraction(string_view number) { return is_digit(number.front()) && number.find('.') != string_view::npos; }
 
@@ -36,7 +37,8 @@ std::optional<TokenLine::Value> TokenLine::value_at(std::size_t at, std::size_t 
         return {};
     }
     if (token.kind == Kind::open && token.text == "<") {  // <tf.Tensor: shape=(), dtype=float32, numpy=0.5>
-        for (std::size_t i = at + 1; i + 2 < tokens_.size() && !is(i, Kind::close, ">"); ++i)
+        const std::size_t end = std::min(tokens_.size(), at + max_tensor_tokens);
+        for (std::size_t i = at + 1; i + 2 < end && !is(i, Kind::close, ">"); ++i)
             if (is(i, Kind::word, "numpy") && is(i + 1, Kind::equals) && is(i + 2, Kind::number))
                 return Value{tokens_[i + 2].number, i + 4};
         return {};

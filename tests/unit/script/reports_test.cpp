@@ -261,6 +261,31 @@ TEST(Reports, RowsWithAMarkAreRows) {
     EXPECT_EQ(read_output("loss", "epoch  loss\n1      0.9 <- best\n2      0.7 <- best\n3      0.8\n").values, wanted);
 }
 
+TEST(Reports, RowsWithAMarkInACellOfItsOwnAreRows) {
+    for (const std::string mark : {" *", " <", " best", ""})
+        EXPECT_EQ(read_output("loss", "epoch loss\n1 0.9\n2 0.7" + mark + "\n3 0.8\n").values, wanted) << mark;
+    EXPECT_EQ(read_output("loss", "| epoch | loss |\n| 1 | 0.9 |\n| 2 | **0.7** |\n| 3 | 0.8 |\n").values, wanted);
+}
+
+TEST(Reports, ARowWhoseNumberCannotBeReadIsTold) {
+    for (const std::string cell : {"(0.7)", "1.2k", "<0.7", "0.7+0.1"})
+        EXPECT_NE(read_output("loss", "| epoch | loss |\n| 1 | 0.9 |\n| 2 | " + cell + " |\n| 3 | 0.8 |\n").warning, "")
+            << cell;
+}
+
+TEST(Reports, OfUtf16WithReturnsAreRead) {
+    std::string wide = "\xff\xfe";
+    for (const char c : std::string("val_loss: 0.9\r\nval_loss: 0.7\r\nval_loss: 0.8\r\n")) wide += {c, '\0'};
+    EXPECT_EQ(read_output("val_loss", wide).values, wanted);
+}
+
+TEST(Reports, LinesOfManyBracketsTakeBoundedTime) {
+    const std::string brackets = "a" + std::string(100'000, ')');
+    std::string tensors;
+    while (tensors.size() < 100'000) tensors += "a=<";
+    EXPECT_EQ(read_output("loss", brackets + "\n" + tensors + "\nloss: 0.5\n").values, std::vector<double>{0.5});
+}
+
 TEST(FormOf, IsThatOfItsPrintStatement) {
     EXPECT_EQ(form_of("2024-01-01 INFO Epoch 1/3 val_loss: 0.5 acc: 1", "val_loss"), "epoch:");
     EXPECT_EQ(form_of("Saved model-3.pt with val_loss 0.5", "val_loss"), "saved with");
