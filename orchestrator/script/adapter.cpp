@@ -432,7 +432,7 @@ class Adapter {
         take_output(max_drained_bytes);
         take_records(max_drained_bytes);
         read_file(true);
-        if (reader_) reader_->finish();
+        if (reader_) reader_->finish(WIFSIGNALED(status));
     }
 
     // ---- The end.

@@ -33,6 +33,12 @@ bool same_but_rounded(double a, double b) {
     return a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= rounding * std::abs(b);
 }
 
+/// Returns true if `longer` is `line` behind what a logger adds: "INFO: epoch 1 ...", but not "11: ..." of "1: ...".
+bool is_logged(string_view longer, string_view line) {
+    if (longer.size() <= line.size() || !longer.ends_with(line)) return false;
+    return string_view(" \t:]").find(longer[longer.size() - line.size() - 1]) != string_view::npos;
+}
+
 }  // namespace
 
 string form_of(string_view line, string_view name) {
@@ -148,20 +154,20 @@ Reports::Judgement Reports::line_again(const Report& report, const Place&) {
     return repeats ? Judgement{Verdict::none} : Judgement{};
 }
 
-/// A logger and print show the same numbers of an epoch or a step.
+/// A logger and print show the same numbers of an epoch or a step. Another epoch may have the same numbers.
 Reports::Judgement Reports::content_again(const Report& report, const Place& place) {
-    return found_ && (place.again || report.counted) && report.content == content_ ? Judgement{Verdict::none}
-                                                                                   : Judgement{};
+    const bool same_step = place.again || (report.counted && !place.new_epoch);
+    return found_ && same_step && report.content == content_ ? Judgement{Verdict::none} : Judgement{};
 }
 
 /// Another stream shows an earlier epoch with the value that has counted for it, and the same text behind or without
 /// what a logger adds. Another fold's epoch, which may have the same value, has a line of the same kind.
 Reports::Judgement Reports::epoch_of_another_stream(const Report& report, const Place& place) {
-    if (!report.names_epoch || place.again) return {};
+    if (!report.names_epoch || place.again || std::isnan(*report.epoch) || std::isnan(report.value)) return {};
     const auto before = reported_.find({*report.epoch, report.value});
     if (before == reported_.end()) return {};
-    const bool repeats = before->second.ends_with(report.line) || report.line.ends_with(before->second);
-    return repeats && before->second != report.line ? Judgement{Verdict::none} : Judgement{};
+    const bool repeats = is_logged(before->second, report.line) || is_logged(report.line, before->second);
+    return repeats ? Judgement{Verdict::none} : Judgement{};
 }
 
 /// Lines of the first form report, as the first line of all does.
@@ -212,8 +218,8 @@ void Reports::remember(const Report& report) {
     counted_in_ = epoch_;
     last_ = report.value;
     content_ = report.content;
-    if (report.names_epoch && reported_.size() < most_values && !std::isnan(report.value))
-        reported_.try_emplace({*report.epoch, report.value}, report.line);
+    const bool is_named = report.names_epoch && !std::isnan(*report.epoch) && !std::isnan(report.value);
+    if (is_named && reported_.size() < most_values) reported_.try_emplace({*report.epoch, report.value}, report.line);
     line_of_last_ = report.line;
     if (report.numbered && lines_.size() < most_values) lines_.insert(report.line);
     if (values_.size() < most_values && !std::isnan(report.value)) values_.insert(report.value);

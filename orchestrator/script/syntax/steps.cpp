@@ -21,8 +21,10 @@ std::vector<string> names_in(const StepNeeds& needs) {
 /// Returns all numbers of a line with their names.
 string content_of(const Reading& reading) {
     string content;
+    char buffer[32];
     for (const NamedNumber& metric : reading.metrics)
-        content += metric.name + '=' + std::to_string(metric.number) + ' ';
+        content +=
+            metric.name + '=' + std::string(buffer, std::snprintf(buffer, sizeof buffer, "%.17g ", metric.number));
     return content;
 }
 
@@ -34,11 +36,12 @@ bool is_counted(const Reading& reading) {
     });
 }
 
-/// The last line of a program that was killed, without the number that it had not finished: "loss: 0."
+/// The last line of a program that was killed, without the number that it may not have finished: "loss: 0."
 string_view without_torn_number(string_view text) {
-    if (!text.ends_with('.')) return text;
-    const auto before = text.find_last_not_of("0123456789.");
-    return before + 2 < text.size() ? text.substr(0, before + 1) : text;
+    const auto number = text.find_last_of(" \t=:,;|([{\"'");
+    const bool torn =
+        number + 1 < text.size() && is_digit(text.back() == '.' || text.back() == '-' ? '0' : text.back());
+    return torn ? text.substr(0, number + 1) : text;
 }
 
 }  // namespace
@@ -65,10 +68,10 @@ void StepReader::add(const Metrics& found, string_view text, double now) {
     if (reported_ == 0 && given_ == 0) consider(text);
 }
 
-void StepReader::finish() {
+void StepReader::finish(bool killed) {
     for (std::size_t stream = 0; stream < streams; ++stream) {
         screens_[stream].finish(
-            [&](string_view text, bool redrawn) { line(without_torn_number(text), redrawn, stream); });
+            [&](string_view text, bool redrawn) { line(killed ? without_torn_number(text) : text, redrawn, stream); });
         for (const Reading& reading : redraws_[stream].finish()) take_reading(reading);
     }
     take_waiting();

@@ -49,8 +49,9 @@ class StepReader {
     void feed(std::string_view bytes, std::size_t stream = 0, double now = 0);
     /// Takes the metrics of a line, or of a record of a file, that was read elsewhere.
     void add(const Metrics& found, std::string_view text, double now = 0);
-    /// Reads the last line if it has no newline. Must be called at the end.
-    void finish();
+    /// Reads the last line if it has no newline, without the number at its end if the program was killed, since a part
+    /// of it may be missing. Must be called at the end.
+    void finish(bool killed = false);
     /// Returns when wait_over() makes a step ready if nothing is read before.
     [[nodiscard]] std::optional<double> waits_until() const;
     void wait_over(double now);

@@ -18,7 +18,7 @@ struct Found {
 };
 
 Found read_output(const std::string& objective, const std::string& output,
-                  const std::vector<std::string>& patterns = {}) {
+                  const std::vector<std::string>& patterns = {}, bool killed = false) {
     StepReader reader(*make_output_reader(patterns), {.objective = objective});
     for (std::size_t begin = 0; begin < output.size();) {
         const auto end = std::min(output.find('\n', begin), output.size() - 1) + 1;
@@ -26,7 +26,7 @@ Found read_output(const std::string& objective, const std::string& output,
         reader.wait_over(static_cast<double>(begin) + 1000);  // every line is followed by a long pause
         begin = end;
     }
-    reader.finish();
+    reader.finish(killed);
     Found found;
     while (const auto step = reader.take()) found.values.push_back(step->metrics.at(objective));
     for (std::string text; !(text = reader.warning()).empty();) found.warning += text;
@@ -239,8 +239,32 @@ TEST(Reports, OfABarThatIsPrintedAnewTheFullOneCounts) {
 }
 
 TEST(Reports, ANumberThatAKilledProgramHasNotFinishedIsNone) {
-    EXPECT_EQ(read_output("val_loss", epochs("epoch # val_loss: $\n", {}, "epoch 4 val_loss: 0.")).values, wanted);
-    EXPECT_EQ(read_output("val_loss", epochs("epoch # val_loss: $\n", {}, "epoch 4 val_loss: 0.6")).values.size(), 4);
+    for (const std::string torn : {"0.", "0.6", "6", "7.7e-0", "7.7e-"}) {
+        const std::string output = epochs("epoch # val_loss: $\n", {}, "epoch 4 val_loss: " + torn);
+        EXPECT_EQ(read_output("val_loss", output, {}, true).values, wanted) << torn;
+    }
+    const std::string all = epochs("epoch # val_loss: $\n", {}, "epoch 4 val_loss: 0.6. ");
+    EXPECT_EQ(read_output("val_loss", all, {}, true).values.size(), 4);
+}
+
+TEST(Reports, TheLastNumberOfAProgramThatEndsByItselfIsComplete) {
+    EXPECT_EQ(read_output("acc", "Epoch 1. acc: 0.9.\nEpoch 2. acc: 0.7.\nEpoch 3. acc: 0.8.").values, wanted);
+    EXPECT_EQ(read_output("acc", "acc: 2.\nacc: 1.").values, (std::vector<double>{2, 1}));
+}
+
+TEST(Reports, OfTheSameStepsInAnotherEpochAreFurtherOnes) {
+    const std::string same =
+        "Epoch 1:\niter 500, loss 0.6931\nEpoch 2:\niter 500, loss 0.6931\nEpoch 3:\niter 500, loss 0.4\n";
+    EXPECT_EQ(read_output("loss", same).values.size(), 3);
+    const std::string small = "Epoch 1\nstep 100 mse 3e-7\nEpoch 2\nstep 100 mse 2e-7\nEpoch 3\nstep 100 mse 1e-7\n";
+    EXPECT_EQ(read_output("mse", small).values.size(), 3);
+}
+
+TEST(Reports, OfProcessesWhoseNumbersEndAlikeAreEachCounted) {
+    const std::string one = "1: epoch 1 acc: 0.5\n1: epoch 2 acc: 0.6\n",
+                      other = "11: epoch 1 acc: 0.5\n11: epoch 2 acc: 0.6\n";
+    EXPECT_EQ(read_output("acc", one + other).values.size(), 4);
+    EXPECT_EQ(read_output("acc", "epoch nan acc: 0.5\nepoch 1 acc: 0.6\n").values.size(), 2);
 }
 
 TEST(Reports, AnObjectiveThatIsPrintedOfValidationDataAsWellIsTold) {
