@@ -349,7 +349,7 @@ class Adapter {
 
     void make_reader() {
         if (!task_.reads_metrics) return;
-        auto reader = script::make_output_reader(task_.patterns);
+        auto reader = script::make_output_reader(task_.patterns, run_->steps);
         if (!reader) return;
         script::StepNeeds needs{.objective = run_->objective.metric,
                                 .others = task_.needed,

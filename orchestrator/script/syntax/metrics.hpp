@@ -76,8 +76,9 @@ class LineReader {
 /// matches a number. The groups (?<loss>{number}) and (?P<loss>{number}) are metrics of that name. In a pattern without
 /// named groups, the first group is the name and the second the number. If a pattern matches repeatedly in a line, the
 /// last match of a name counts. A number of which a pattern matches only a part is not used. Fails if a pattern is
-/// invalid.
-Result<std::unique_ptr<LineReader>> make_output_reader(const std::vector<std::string>& patterns);
+/// invalid. `epochs` is the number of epochs of the trial, 0 if it is unknown: a progress of that total counts them.
+Result<std::unique_ptr<LineReader>> make_output_reader(const std::vector<std::string>& patterns,
+                                                       std::int64_t epochs = 0);
 
 /// Like make_output_reader() for at least one pattern.
 Result<std::unique_ptr<LineReader>> make_pattern_reader(const std::vector<std::string>& patterns);

@@ -18,6 +18,8 @@ namespace {
 
 class OutputReader final : public LineReader {
    public:
+    explicit OutputReader(std::int64_t epochs) : averages_(epochs) {}
+
     void read(string_view line, Reading& reading) override {
         const string text = plain_text(line);
         const auto prefix = rank_prefix(text);
@@ -120,8 +122,7 @@ class OutputReader final : public LineReader {
     }
 
     PlainLine read_plain(string_view text, Reading& reading) {
-        PlainLine found = read_plain_line(text, {.label = heading_, .averages = averages_}, reading);
-        averages_ = found.averages;
+        PlainLine found = read_plain_line(text, heading_, averages_, reading);
         if (reading.progress && reading.progress->first < reading.progress->second && has_unfinished_bar(text))
             reading.running = true;
         return found;
@@ -149,8 +150,8 @@ class OutputReader final : public LineReader {
 
     QuotedCode quoted_;
     Tables tables_;
-    bool averages_ = false;  ///< true if numbers in brackets behind others are averages so far
-    string heading_;         ///< the label that a line of its own gives to those that follow
+    Averages averages_;
+    string heading_;  ///< the label that a line of its own gives to those that follow
     std::size_t heading_indent_ = 0;
     bool heading_has_colon_ = false;
     string counter_;  ///< the word with which lines outside of headings have begun
@@ -160,8 +161,8 @@ class OutputReader final : public LineReader {
 
 }  // namespace
 
-Result<std::unique_ptr<LineReader>> make_output_reader(const std::vector<string>& patterns) {
-    if (patterns.empty()) return std::unique_ptr<LineReader>(std::make_unique<OutputReader>());
+Result<std::unique_ptr<LineReader>> make_output_reader(const std::vector<string>& patterns, std::int64_t epochs) {
+    if (patterns.empty()) return std::unique_ptr<LineReader>(std::make_unique<OutputReader>(epochs));
     return make_pattern_reader(patterns);
 }
 

@@ -18,6 +18,7 @@ using Words = std::vector<string_view>;
 constexpr std::size_t max_words = 12;      ///< of a name with a separator
 constexpr std::size_t max_pair_words = 3;  ///< of a name without one
 constexpr std::size_t tab = 8;             ///< Token::gap of a tab
+constexpr std::size_t max_averages = 4096;
 
 struct Pair {
     Words words;
@@ -29,7 +30,7 @@ struct Pair {
 
 class LineParser : TokenLine {
    public:
-    LineParser(std::vector<Token> tokens, const string& label, bool averages, Reading& reading)
+    LineParser(std::vector<Token> tokens, const string& label, Averages& averages, Reading& reading)
         : TokenLine(std::move(tokens)), label_(label), averages_(averages), reading_(reading) {}
 
     void run() {
@@ -39,7 +40,6 @@ class LineParser : TokenLine {
 
     [[nodiscard]] const string& label() const { return label_; }
     [[nodiscard]] bool heading() const { return heading_ && !seen_metric_; }
-    [[nodiscard]] bool averages() const { return averages_; }
 
    private:
     void step() {
@@ -128,7 +128,8 @@ class LineParser : TokenLine {
             words_.pop_back();
             return;
         }
-        on_bare_value(average_at(at_).value_or(token.number));
+        const auto average = average_at(at_, token.number);
+        on_bare_value(average.value_or(token.number), average ? Doubt::none : doubt_of_bracket(at_));
         if (token.sentence_end) end_part();
     }
 
@@ -138,20 +139,19 @@ class LineParser : TokenLine {
     }
 
     /// Handles the number behind words without a separator.
-    void on_bare_value(double number) {
+    void on_bare_value(double number, Doubt doubt = Doubt::none) {
         note_epoch(number);
         const Words name = essence(words_);
         if (name.empty() || name.size() > max_pair_words || is_preposition(name.back()))
             prose_ = true;
         else
-            pairs_.push_back({words_, std::exchange(qualifier_, {}), number, unit_at(at_)});
+            pairs_.push_back({words_, std::exchange(qualifier_, {}), number, unit_at(at_), doubt});
         words_.clear();
         skip_unit();
     }
 
     void on_junk(const Token& token) {
-        ++at_;
-        note_progress(token.text);
+        note_progress(at_++);
         if (token.text == "+-" || token.text == "+/-" || token.text.ends_with('=')) {  // a deviation or a comparison
             if (is(at_, Kind::number) || is(at_, Kind::word)) ++at_;
         }
@@ -175,7 +175,8 @@ class LineParser : TokenLine {
         const bool adjacent = is(next, Kind::number) && tokens_[next].gap == 0 && separator.kind == Kind::colon;
         const string_view digits = tokens_[next].text;
         at_ = value->end;
-        const double number = average_at(at_).value_or(value->number);
+        const auto average = average_at(at_, value->number);
+        const double number = average.value_or(value->number);
         const bool name_is_metric = !adjacent || digits.find_first_not_of("+-0123456789") != string_view::npos ||
                                     has_metric_word(words_.back());
         const bool changes = is(at_, Kind::arrow) && is(at_ + 1, Kind::number);
@@ -189,7 +190,7 @@ class LineParser : TokenLine {
             set_label(words_);
         else if (name_is_metric) {
             note_epoch(number);
-            emit({words_, std::exchange(qualifier_, {}), number, unit_at(at_), doubt_at(at_)});
+            emit({words_, std::exchange(qualifier_, {}), number, unit_at(at_), average ? Doubt::none : doubt_of(at_)});
         }
         words_.clear();
         skip_unit();
@@ -278,7 +279,7 @@ class LineParser : TokenLine {
         if (token.text == "[" && !words_.empty() && is_epoch(words_.back())) {  // "Epoch [3/10]"
             ++at_;
             if (is(at_, Kind::number)) note_epoch(tokens_[at_].number);
-            if (is(at_, Kind::junk)) note_progress(tokens_[at_].text);
+            if (is(at_, Kind::junk)) note_progress(at_);
             if (is_label(words_)) set_label(words_);
             words_.clear();
             while (at_ < tokens_.size() && !is(at_, Kind::close)) ++at_;
@@ -346,19 +347,62 @@ class LineParser : TokenLine {
 
     /// Reads the average behind the value of a batch, and moves behind it: "0.8 (0.9)" on a line with its progress, as
     /// PyTorch's ImageNet example and timm print it, or "0.8 (avg: 0.9)". Returns nothing if there is none.
-    std::optional<double> average_at(std::size_t at) {
+    std::optional<double> average_at(std::size_t at, double of_batch) {
         static constexpr std::array<string_view, 5> names{"avg", "average", "mean", "avg.", "ave"};
         if (!is(at, Kind::open, "(")) return {};
         std::size_t number = at + 1;
         const bool named = is(number, Kind::word) &&
                            std::find(names.begin(), names.end(), lower_case(tokens_[number].text)) != names.end();
         if (named) number += is_separator(number + 1) ? 2 : 1;
-        if (!named && !reading_.progress && !averages_) return {};
         if (!is(number, Kind::number) || tokens_[number].percent || !is(number + 1, Kind::close, ")")) return {};
-        if (const char sign = tokens_[number].text.front(); sign == '+') return {};  // a change
+        if (tokens_[number].text.starts_with('+')) return {};  // a change
+        if (!named && !batches_ && !is_known_average(at, tokens_[number].number, of_batch)) return {};
         at_ = number + 2;
-        if (reading_.progress) reading_.running = averages_ = true;
+        if (batches_) {
+            reading_.running = true;
+            reading_.progress = batches_;
+            averages_.add(joined(words_), kind());
+        }
         return tokens_[number].number;
+    }
+
+    /// Returns true if the number in brackets is the average of a name that has had one beside the progress of batches.
+    [[nodiscard]] bool is_known_average(std::size_t at, double in_brackets, double before) const {
+        if (in_brackets < 0 && before >= 0) return false;  // a change
+        if (averages_.has(joined(words_), kind())) return true;
+        return averages_.has(joined(words_)) &&
+               std::any_of(tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(at), [](const Token& token) {
+                   const string word = token.kind == Kind::word ? lower_case(token.text) : string{};
+                   return word.starts_with("averag") || word.starts_with("avg") || word == "mean";
+               });
+    }
+
+    /// Returns the first word of the line.
+    [[nodiscard]] string kind() const {
+        const auto word =
+            std::find_if(tokens_.begin(), tokens_.end(), [](const Token& token) { return token.kind == Kind::word; });
+        return word == tokens_.end() ? string{} : string(word->text);
+    }
+
+    static string joined(const Words& words) {
+        string name;
+        for (const string_view word : essence(words)) name += (name.empty() ? "" : "_") + string(word);
+        return name;
+    }
+
+    /// Returns the doubt about the number that ends before this token and is no average.
+    [[nodiscard]] Doubt doubt_of(std::size_t at) const {
+        const Doubt doubt = doubt_at(at);
+        return doubt == Doubt::none ? doubt_of_bracket(at) : doubt;
+    }
+
+    /// Returns the doubt because of a number in brackets at this token, as doubt_at() does, or where the line or the
+    /// output may show averages, which can be negative.
+    [[nodiscard]] Doubt doubt_of_bracket(std::size_t at) const {
+        if (doubt_at(at) == Doubt::in_brackets) return Doubt::in_brackets;
+        const bool negative = is(at, Kind::open, "(") && is(at + 1, Kind::number) && !tokens_[at + 1].percent &&
+                              tokens_[at + 1].text.starts_with('-') && is(at + 2, Kind::close, ")");
+        return negative && (reading_.progress || !averages_.empty()) ? Doubt::in_brackets : Doubt::none;
     }
 
     void skip_unit() {
@@ -382,11 +426,33 @@ class LineParser : TokenLine {
         return words.size() > 1 && (words[words.size() - 2] == "over" || words[words.size() - 2] == "per");
     }
 
-    void note_progress(string_view text) {
-        const auto progress = ratio_of(text);
+    void note_progress(std::size_t at) {
+        const auto progress = ratio_of(tokens_[at].text);
         if (!progress) return;
+        if (!batches_ && counts_batches(at, progress->second)) batches_ = progress;
         if (!words_.empty() && is_epoch(words_.back())) note_epoch(static_cast<double>(progress->first));
         if (!reading_.progress) reading_.progress = progress;
+    }
+
+    /// Returns true if the ratio at this token, of this total, is the progress of batches, and not of epochs, folds and
+    /// the like. A ratio without a name may count epochs unless the line names its epoch.
+    [[nodiscard]] bool counts_batches(std::size_t at, std::int64_t total) const {
+        static constexpr std::array<string_view, 15> outer{"fold",  "folds",  "episode", "episodes",   "cycle",
+                                                           "trial", "trials", "run",     "runs",       "seed",
+                                                           "gen",   "repeat", "stage",   "generation", "task"};
+        const auto is_outer = [&](const string& word) {
+            return is_epoch(word) || std::find(outer.begin(), outer.end(), word) != outer.end();
+        };
+        std::size_t before = at;
+        while (before > 0 && (is_separator(before - 1) || is(before - 1, Kind::open))) --before;
+        const bool behind_number = before > 0 && before < at && is(before - 1, Kind::number);  // "Train: 0 [50/100]"
+        const bool named = before > 0 && is(before - 1, Kind::word);
+        if (named && is_outer(lower_case(tokens_[before - 1].text))) return false;
+        if (is(at + 1, Kind::word) && is_outer(lower_case(tokens_[at + 1].text)) && !is(at + 2, Kind::number) &&
+            !is_separator(at + 2))
+            return false;  // "3/10 epochs"
+        if (reading_.epoch) return true;
+        return averages_.epochs() == 0 ? named || behind_number : total != averages_.epochs();
     }
 
     void set_label(const Words& words) {
@@ -464,21 +530,29 @@ class LineParser : TokenLine {
     bool prose_ = false;     ///< true if this part of the line has words without a number
     std::size_t depth_ = 0;  ///< of brackets
     string label_;
-    bool averages_ = false;  ///< true if numbers in brackets are averages so far
     bool heading_ = false;
     bool seen_metric_ = false;
+    std::optional<std::pair<std::int64_t, std::int64_t>> batches_;  ///< the progress of batches
+    Averages& averages_;
     Reading& reading_;
 };
 
 }  // namespace
 
-PlainLine read_plain_line(string_view line, const PlainLine& before, Reading& reading) {
+void Averages::add(const string& name, const string& kind) {
+    if (known_.size() >= max_averages) return;
+    known_.insert(name);
+    known_.insert(kind + ' ' + name);
+}
+
+bool Averages::has(const string& name, const string& kind) const { return known_.contains(kind + ' ' + name); }
+
+PlainLine read_plain_line(string_view line, const string& label, Averages& averages, Reading& reading) {
     PlainLine result;
-    LineParser parser(tokens_of(line, result.ambiguous), before.label, before.averages, reading);
+    LineParser parser(tokens_of(line, result.ambiguous), label, averages, reading);
     parser.run();
     result.label = parser.label();
     result.heading = parser.heading();
-    result.averages = parser.averages();
     return result;
 }
 

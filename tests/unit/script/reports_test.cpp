@@ -18,8 +18,8 @@ struct Found {
 };
 
 Found read_output(const std::string& objective, const std::string& output,
-                  const std::vector<std::string>& patterns = {}, bool killed = false) {
-    StepReader reader(*make_output_reader(patterns), {.objective = objective});
+                  const std::vector<std::string>& patterns = {}, bool killed = false, std::int64_t trial_epochs = 0) {
+    StepReader reader(*make_output_reader(patterns, trial_epochs), {.objective = objective, .epochs = trial_epochs});
     for (std::size_t begin = 0; begin < output.size();) {
         const auto end = std::min(output.find('\n', begin), output.size() - 1) + 1;
         reader.feed(output.substr(begin, end - begin), 0, static_cast<double>(begin));
@@ -279,6 +279,43 @@ TEST(Reports, ANumberThatMayBeMeantInAnotherWayIsTold) {
                                    "iter #: loss: 0.9+0.1", "loss (min): 0.5, loss (now): 0.6"})
         EXPECT_NE(read_output("loss", epochs(line + "\n")).warning, "") << line;
     EXPECT_EQ(read_output("loss", epochs("iter #: loss: 0.5 (5%)\n")).warning, "");
+}
+
+TEST(Reports, ANumberInBracketsBesideNoBatchesIsNoAverage) {
+    for (const std::string before : {"Epoch #/3 ", "Epoch: [#/3] ", "Epoch: [#/3] acc: 0.6 (0.5) ",
+                                     "Fold #/3: ", "Fold: #/3 ", "Episode #/3 ", "[#/3] ", "[#/3 epochs] ", "#/3 "})
+        for (const std::string sign : {": ", " "})
+            for (const std::string bracket : {"0.02", "-0.02"})
+                for (const std::int64_t trial_epochs : {0, 3}) {
+                    const std::string line = before + "val_acc" + sign + "$ (" + bracket + ")\n";
+                    const Found found = read_output("val_acc", epochs(line), {}, false, trial_epochs);
+                    EXPECT_EQ(found.values, wanted) << line << trial_epochs;
+                    EXPECT_NE(found.warning, "") << line << trial_epochs;
+                }
+}
+
+TEST(Reports, ANumberInBracketsBesideBatchesIsAnAverage) {
+    for (const std::string before : {"Epoch: [#][10/50] ", "Epoch: [#/3][3/3] ", "Epoch #/3 [10/50] ",
+                                     "Fold 1 [10/50] ", "Train: # [10/50] ", "Iter [10/50] ", "Epoch: [#] [3/3] "})
+        EXPECT_EQ(read_output("val_acc", epochs(before + "val_acc: 0.6 ($)\n")).values, wanted) << before;
+    EXPECT_EQ(read_output("val_acc", epochs("[10/50] val_acc: 0.6 ($)\n"), {}, false, 3).values, wanted);
+    EXPECT_EQ(read_output("val_acc", epochs("Epoch #/3 [1/2] val_acc 0.1 (0.2)\nEpoch #/3 [2/2] val_acc 0.1 ($)\n"), {},
+                          false, 3)
+                  .values,
+              wanted);
+}
+
+TEST(Reports, AnAverageOfAnotherLineMakesNoneOfANumberInBrackets) {
+    const std::string batch = "Epoch: [#][10/50]\tLoss 0.5 (0.6)\tval_acc 0.1 (0.1)\n";
+    for (const std::string line : {"Acc: $ (-0.5)\n", "Acc: $ (0.02)\n", "Epoch: [#] Acc: $ (0.02)\n"}) {
+        const Found found = read_output("Acc", epochs(batch + line));
+        EXPECT_EQ(found.values, wanted) << line;
+        EXPECT_NE(found.warning, "") << line;
+    }
+    for (const std::string line : {"val_acc: $ (0.02)\n", "Epoch: [#] done val_acc: $ (-0.02)\n"})
+        EXPECT_EQ(read_output("val_acc", epochs(batch + line)).values, wanted) << line;
+    for (const std::string line : {"Averaged stats: val_acc: 0.1 ($)\n", "Epoch: [#] val_acc: 0.1 ($)\n"})
+        EXPECT_EQ(read_output("val_acc", epochs(batch + line)).values, wanted) << line;
 }
 
 TEST(Reports, RowsWithAMarkAreRows) {
