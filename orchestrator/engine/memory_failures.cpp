@@ -13,7 +13,8 @@ std::string or_out_of_memory(const std::string& message) { return message.empty(
 void MemoryFailures::ran_out(const Job& job, const std::string& reported, bool device_memory) {
     const std::string message = or_out_of_memory(reported);
     context_.parts.ledger.requeue(job.id.trial, Outcome::out_of_memory, false, message);
-    if (!device_memory) return go_on(job, message, false, others_of(machine_.for_trials()));
+    if (!device_memory)
+        return go_on(job, message, false, others_of(machine_.for_trials(), job.held.reservation.device));
     diagnoses_.add({.job = job, .until = context_.now() + read_anew_after, .reason = message, .out_of_memory = true});
 }
 
