@@ -23,10 +23,10 @@ bool is_measured(const Footprint& used) { return used.device_bytes > 0 || used.h
 /// Caps a learned bound, which may be too high, so that it makes no trial fail or wait for other programs' memory.
 /// Declared memory stands. After a wait in vain the trial gets nine tenths of the memory that other programs leave, as
 /// their use varies.
-std::int64_t capped(std::int64_t bound, std::int64_t all, std::int64_t used,
+std::int64_t capped(std::int64_t bound, std::int64_t all, std::int64_t left,
                     const std::optional<std::int64_t>& declared, bool waited) {
-    const std::int64_t left = waited ? (all - used) / 10 * 9 : std::max(all - used, all / 2);
-    return std::min(bound, std::max<std::int64_t>({left, declared.value_or(0), 0}));
+    const std::int64_t most = waited ? left / 10 * 9 : std::max(left, all / 2);
+    return std::min(bound, std::max<std::int64_t>({most, declared.value_or(0), 0}));
 }
 
 }  // namespace
@@ -145,15 +145,15 @@ bool RequirementsTable::try_other_side(std::int64_t trial) {
 void RequirementsTable::predict(std::int64_t trial, const Machine& machine) {
     TrialRequirements& needs = change(trial);
     const Prediction prediction = model_.predict(configuration(trial));
-    const Footprint capacity = capacity_of(machine), others = others_of(machine);
+    const Footprint capacity = capacity_of(machine), left = left_of(machine);
     const DeclaredFootprint& declared = study_.resources.trial;
     Footprint& footprint = needs.footprint = prediction.footprint;
     if (cores_are_searched(study_)) footprint.cores = 0;
-    footprint.host_bytes =
-        capped(footprint.host_bytes, capacity.host_bytes, others.host_bytes, declared.host_bytes, needs.waited);
+    footprint.host_bytes = capped(footprint.host_bytes, capacity.host_bytes, left.host_bytes, declared.host_bytes,
+                                  needs.waited && !needs.lacked_on_device);
     if (on_device_)
-        footprint.device_bytes = capped(footprint.device_bytes, capacity.device_bytes, others.device_bytes,
-                                        declared.device_bytes, needs.waited);
+        footprint.device_bytes = capped(footprint.device_bytes, capacity.device_bytes, left.device_bytes,
+                                        declared.device_bytes, needs.waited && needs.lacked_on_device);
     footprint = at_least(footprint, needs.minimum);
     needs.alone = needs.must_run_alone || prediction.alone;
     needs.known = true;
@@ -247,6 +247,7 @@ Result<std::string> RequirementsTable::learn_from(std::int64_t trial, const OutO
     needs.minimum = next->reservation;
     needs.must_run_alone = next->alone;
     needs.ran_out_after = record.steps();
+    needs.lacked_on_device = what.device_memory;
     needs.waited = false;
     ask_again(needs);  // or predicted, with the minimum
     if (next->micro_batches > death.micro_batches) needs.micro_batches = next->micro_batches;
@@ -262,9 +263,8 @@ bool RequirementsTable::may_recompute(std::int64_t trial) const {
 bool RequirementsTable::settle_for_less(std::int64_t trial, const Machine& machine) {
     const TrialRequirements* found = find(trial);
     if (!found || (found->minimum == Footprint{0, 0, 0} && !found->waited)) return false;
-    const Footprint capacity = capacity_of(machine), others = others_of(machine);
-    if (capacity.host_bytes <= others.host_bytes || (on_device_ && capacity.device_bytes <= others.device_bytes))
-        return false;
+    const Footprint left = left_of(machine);
+    if ((found->lacked_on_device ? left.device_bytes : left.host_bytes) <= 0) return false;
     TrialRequirements& needs = change(trial);
     needs.minimum = {0, 0, 0};
     needs.waited = true;

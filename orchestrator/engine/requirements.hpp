@@ -29,7 +29,8 @@ struct TrialRequirements : TrialNeeds {
     std::string shrunk;              ///< reason of smaller micro-batches, for one notice
     Footprint minimum{0, 0, 0};      ///< least reservation, after it ran out of memory
     std::int64_t ran_out_after = 0;  ///< furthest step of the attempts that ran out of memory
-    bool waited = false;             ///< has waited in vain for other programs to free memory, and takes the rest
+    bool lacked_on_device = false;   ///< it was the accelerator's memory; else the host's
+    bool waited = false;             ///< has waited in vain for other programs to free that memory, and takes the rest
     Seconds lasted{0};               ///< duration of the last attempt
     bool must_run_alone = false;     ///< nothing may run beside it, after it ran out of memory
     std::optional<StepWork> work;    ///< work of a step, if a worker has answered
@@ -105,7 +106,8 @@ class RequirementsTable {
     /// the reason why nothing is left to try.
     Result<std::string> learn_from(std::int64_t trial, const OutOfMemory& death, const Machine& machine);
     /// Lets a trial that ran out of memory, and has waited too long for other programs to free its reservation, use the
-    /// memory that they leave now. Returns false if they leave none, or if the trial waits for another reason.
+    /// memory that they leave now. Returns false if they leave none of the kind that it lacked, or if the trial waits
+    /// for another reason.
     bool settle_for_less(std::int64_t trial, const Machine& machine);
     /// Gives the next attempt a worker without other trials.
     void use_own_worker(std::int64_t trial);

@@ -30,4 +30,13 @@ Footprint others_of(const Machine& machine, int place) {
     return others;
 }
 
+Footprint left_of(const Machine& machine) {
+    Footprint left{0, 0, 0};
+    for (const Machine::Host& host : machine.hosts)
+        if (!host.gone) left.host_bytes = std::max(left.host_bytes, host.memory - host.reserve - host.others);
+    for (const Accelerator& device : machine.accelerators)
+        left.device_bytes = std::max(left.device_bytes, device.memory - device.reserve - device.others);
+    return left;
+}
+
 }  // namespace hpo

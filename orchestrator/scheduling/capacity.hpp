@@ -14,4 +14,8 @@ Footprint others_of(const Machine& machine);
 /// Returns their use of a device and its host, or of a host and the largest device.
 Footprint others_of(const Machine& machine, int place);
 
+/// Returns the most memory that other programs leave on one device, and on one host that is not gone. 0 where they
+/// leave none.
+Footprint left_of(const Machine& machine);
+
 }  // namespace hpo

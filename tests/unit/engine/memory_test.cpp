@@ -222,6 +222,65 @@ TEST_F(WordOfMemory, IsTriedWithWhatOtherProgramsLeaveAfterAWaitAndThenGivenUpWi
                 AllOf(HasSubstr("MemoryError; ran out of memory 3 times"), Mentions("12.00 GiB")));
 }
 
+/// Lets the trial take this memory and run out of it until it waits for other programs, and then for as long as a trial
+/// waits.
+void run_out_and_wait(Played& play, const Footprint& takes, const std::string& message) {
+    const auto asked = [&] {
+        if (!launched(play).empty()) play.ready(0);
+        return play.asked(0);
+    };
+    for (AttemptId id = asked(); id.trial != 0; id = asked()) {
+        ASSERT_LT(id.attempt, 10) << "it never waits";
+        if (id.attempt == 1) {
+            play.holds[0] = takes;
+            play.report(0, id, 1, 0.5);
+            play.tick();
+        }
+        play.finish(0, id, Outcome::out_of_memory, message);
+        for (int i = 0; i < 10; ++i) play.tick();
+    }
+    EXPECT_THAT(play.notices, HasSubstr("once other programs leave as much"));
+    for (int i = 0; i < 301; ++i) play.tick();
+    EXPECT_THAT(play.notices, HasSubstr("tries with the memory that other programs leave"));
+    if (!launched(play).empty()) play.ready(0);
+}
+
+TEST_F(WordOfMemory, OfADeviceIsTriedWithWhatOtherProgramsLeaveOnTheLeastUsedOne) {
+    Machine machine = with_devices(2);
+    machine.accelerators[0].others = 3 * GiB;
+    machine.accelerators[1].others = 8 * GiB;
+    Played play(study, store, 1, machine);
+    run_out_and_wait(play, {5 * GiB, GiB, 0}, "CUDA out of memory");
+    EXPECT_EQ(play.asked(0).trial, 1);
+    EXPECT_EQ(play.trial(1).allocation->device, "GPU-0");
+    EXPECT_EQ(play.trial(1).allocation->footprint.device_bytes, 5 * GiB / 10 * 9);
+}
+
+TEST_F(WordOfMemory, OfTheHostIsTriedWithWhatOtherProgramsLeaveThereAlsoWhereADeviceIsFull) {
+    study.resources.trial.device_bytes = GiB;
+    Machine machine = with_devices(2);
+    machine.hosts[0].others = 40 * GiB;
+    machine.accelerators[1].others = 8 * GiB;
+    Played play(study, store, 1, machine);
+    run_out_and_wait(play, {GiB, 24 * GiB, 0}, "MemoryError");
+    EXPECT_EQ(play.asked(0).trial, 1);
+    EXPECT_EQ(play.trial(1).allocation->footprint.host_bytes, 24 * GiB / 10 * 9);
+}
+
+TEST_F(WordOfMemory, OfOneOfSeveralHostsIsTriedWithWhatOtherProgramsLeaveOnTheLeastUsedOne) {
+    Machine machine = host;
+    machine.hosts.push_back(host.hosts[0]);
+    machine.hosts[0].others = 12 * GiB;
+    machine.hosts[1].others = 20 * GiB;
+    Played play(study, store, 1, machine);
+    run_out_and_wait(play, {0, 8 * GiB, 0}, "MemoryError");
+    const AttemptId last = play.asked(0);
+    EXPECT_EQ(last.trial, 1);
+    EXPECT_EQ(play.trial(1).allocation->footprint.host_bytes, 8 * GiB / 10 * 9);
+    play.finish(0, last, Outcome::out_of_memory, "MemoryError");
+    EXPECT_THAT(play.trial(1).reason, Mentions("12.00 GiB")) << "other programs of its own host";
+}
+
 TEST_F(Memory, ATrialThatRanOutOfMemoryHasItsMinimumAfterAResume) {
     std::int64_t reserved = 0;
     {

@@ -23,5 +23,16 @@ TEST(Others, AreCountedOnTheGivenDeviceOrElseOnTheLargest) {
     EXPECT_EQ(others_of(machine, 0).device_bytes, 1);
 }
 
+TEST(Left, IsTheMostThatOtherProgramsLeaveInOnePlace) {
+    Machine several = machine;
+    several.hosts.push_back({.memory = 100, .others = 95});
+    several.hosts.push_back({.memory = 900, .usable = false, .gone = true});
+    several.accelerators[1].others = 72;
+    EXPECT_EQ(left_of(several).host_bytes, 70);
+    EXPECT_EQ(left_of(several).device_bytes, 44);
+    several.accelerators[0].others = 50;
+    EXPECT_EQ(left_of(several).device_bytes, 0) << "less than the reserve is left";
+}
+
 }  // namespace
 }  // namespace hpo
