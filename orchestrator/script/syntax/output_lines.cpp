@@ -31,7 +31,9 @@ class OutputReader final : public LineReader {
             label_all(reading, *rank);
     }
 
-    string warning() override { return std::exchange(warning_, {}); }
+    string warning() override {
+        return !warning_.empty() ? std::exchange(warning_, {}) : std::exchange(bar_warning_, {});
+    }
 
    private:
     void read_text(const string& text, string_view line, Reading& reading) {
@@ -123,9 +125,24 @@ class OutputReader final : public LineReader {
 
     PlainLine read_plain(string_view text, Reading& reading) {
         PlainLine found = read_plain_line(text, heading_, averages_, reading);
+        named_epoch_ = named_epoch_ || reading.epoch.has_value();
         if (reading.progress && reading.progress->first < reading.progress->second && has_unfinished_bar(text))
-            reading.running = true;
+            take_unfinished_bar(text, reading);
         return found;
+    }
+
+    /// Takes a bar for the progress of an epoch unless it counts the epochs of the trial, as Redraws does.
+    void take_unfinished_bar(string_view text, Reading& reading) {
+        const bool may_count_epochs = !named_epoch_ && reading.progress->second > 1;
+        if (may_count_epochs && reading.progress->second == averages_.epochs()) return;
+        reading.running = true;
+        if (!may_count_epochs || averages_.epochs() != 0 || reading.metrics.empty() ||
+            std::exchange(warned_of_bar_, true))
+            return;
+        bar_warning_ =
+            "the bars of its output are taken for the progress of a step, whose values count at its end: if "
+            "they count epochs, state their number in budget.epochs. The line: " +
+            string(trim(text).substr(0, max_quoted_bytes));
     }
 
     /// Returns true for "[=====>....]", which some programs print on further lines and not over each other.
@@ -157,6 +174,9 @@ class OutputReader final : public LineReader {
     string counter_;  ///< the word with which lines outside of headings have begun
     string warning_;
     bool warned_ = false;
+    bool named_epoch_ = false;  ///< true once a line has named its epoch by a word; bars then count something else
+    string bar_warning_;
+    bool warned_of_bar_ = false;
 };
 
 }  // namespace

@@ -347,6 +347,22 @@ TEST(Reports, LinesOfManyBracketsTakeBoundedTime) {
     EXPECT_EQ(read_output("loss", brackets + "\n" + tensors + "\nloss: 0.5\n").values, std::vector<double>{0.5});
 }
 
+TEST(Reports, AnUnfinishedBarOverTheEpochsOfTheTrialHasAStepInEachLine) {
+    const std::string bars =
+        "[1/3] [==>....] val_acc: 0.9\n[2/3] [====>..] val_acc: 0.7\n[3/3] [======] val_acc: 0.8\n";
+    EXPECT_EQ(read_output("val_acc", bars, {}, false, 3).values, wanted);
+    EXPECT_EQ(read_output("val_acc", bars, {}, false, 5).values, std::vector{0.8});
+    EXPECT_EQ(read_output("val_acc", "Epoch 1\n" + bars, {}, false, 3).values, std::vector{0.8})
+        << "they count batches";
+}
+
+TEST(Reports, AnUnfinishedBarThatMayCountEpochsIsTold) {
+    const std::string bars = "1/3 [==>....] val_acc: 0.9\n2/3 [====>..] val_acc: 0.7\n3/3 [======] val_acc: 0.8\n";
+    EXPECT_NE(read_output("val_acc", bars).warning.find("budget.epochs"), std::string::npos);
+    EXPECT_EQ(read_output("val_acc", bars, {}, false, 5).warning, "");
+    EXPECT_EQ(read_output("val_acc", "Epoch 1/2\n" + bars + "Epoch 2/2\n" + bars).warning, "");
+}
+
 TEST(FormOf, IsThatOfItsPrintStatement) {
     EXPECT_EQ(form_of("2024-01-01 INFO Epoch 1/3 val_loss: 0.5 acc: 1", "val_loss"), "epoch:");
     EXPECT_EQ(form_of("Saved model-3.pt with val_loss 0.5", "val_loss"), "saved with");
