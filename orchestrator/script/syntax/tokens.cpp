@@ -146,14 +146,16 @@ class Tokenizer {
     /// Returns the number before its unit, as in 0.91nats, or before the deviation that xgboost.cv prints: 0.91+0.02.
     [[nodiscard]] std::optional<std::pair<double, std::size_t>> number_before_sign() const {
         auto number = number_at_begin(rest_);
-        if (!number || number->second < 2 || rest_.substr(0, number->second).find('.') == string_view::npos) return {};
+        if (!number) return {};
         const string_view rest = rest_.substr(number->second);
         std::size_t size = 0;
         while (size < rest.size() && is_letter(rest[size])) ++size;
         constexpr string_view units[] = {"nats", "nat", "bits", "bpc", "bpd", "dB", "db"};
         const bool unit = std::find(std::begin(units), std::end(units), rest.substr(0, size)) != std::end(units) &&
                           (size == rest.size() || string_view(" \t,;|)]}").find(rest[size]) != string_view::npos);
-        const bool deviation = rest.starts_with('+') && leading_number(rest.substr(1)) && tokens_are_value();
+        const bool has_point = rest_.substr(0, number->second).find('.') != string_view::npos;
+        const bool deviation =
+            has_point && rest.starts_with('+') && leading_number(rest.substr(1)) && tokens_are_value();
         return unit || deviation ? number : std::nullopt;
     }
 

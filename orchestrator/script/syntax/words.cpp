@@ -32,8 +32,8 @@ constexpr string_view units[] = {"s",    "sec",     "secs", "second", "seconds",
 constexpr string_view metric_words[] = {"loss",   "error",   "err",    "acc",  "accuracy", "auc",
                                         "f1",     "score",   "mse",    "rmse", "mae",      "precision",
                                         "recall", "logloss", "merror", "ndcg", "map",      "reward"};
-constexpr string_view wrappers[] = {"tensor", "float", "array", "int",    "some",     "decimal", "scalar",
-                                    "number", "f32",   "f64",   "double", "variable", "param"};
+constexpr string_view wrappers[] = {"tensor", "float", "array",  "int",      "uint",  "some",      "decimal", "scalar",
+                                    "number", "f",     "double", "variable", "param", "parameter", "ndarray", "bfloat"};
 constexpr string_view number_types[] = {"tensor",  "array",   "float", "float16", "float32",
                                         "float64", "decimal", "int",   "int32",   "int64"};
 
@@ -91,9 +91,21 @@ bool is_number_type(string_view function) {
 }
 
 bool wraps_a_number(string_view function) {
-    const std::string small = lower_case(function);
-    return std::any_of(std::begin(wrappers), std::end(wrappers),
-                       [&](string_view one) { return small.find(one) != std::string::npos; });
+    const auto is_upper = [&](std::size_t at) { return function[at] >= 'A' && function[at] <= 'Z'; };
+    const auto is_lower = [&](std::size_t at) { return function[at] >= 'a' && function[at] <= 'z'; };
+    std::size_t begin = 0;
+    for (std::size_t at = 0; at <= function.size(); ++at) {
+        const bool end = at == function.size();
+        const bool sign = !end && (function[at] == '.' || function[at] == '_');
+        const bool capital = !end && at > begin && is_upper(at) &&  // of FloatTensor and NDArray
+                             (!is_upper(at - 1) || (at + 1 < function.size() && is_lower(at + 1)));
+        if (!end && !sign && !capital) continue;
+        string_view word = function.substr(begin, at - begin);
+        const std::size_t letters = word.find_last_not_of("0123456789") + 1;  // of float32
+        if (word != "f" && is_one_of(lower_case(word.substr(0, letters)), wrappers)) return true;
+        begin = sign ? at + 1 : at;
+    }
+    return false;
 }
 
 std::optional<std::pair<std::int64_t, std::int64_t>> ratio_of(string_view text) {
