@@ -330,19 +330,34 @@ class LineParser : TokenLine {
         return true;
     }
 
-    /// Skips the arguments of a call that is shown with its value: "accuracy(x, y) = 0.5".
+    /// Skips the arguments of a call that is shown with its value: "accuracy(x, y) = 0.5". One that names the data is
+    /// the label: "acc(model, val) = 0.5", "acc(x_val, y_val) = 0.5".
     bool skip_arguments() {
         if (tokens_[at_].gap > 0) return false;
         bool several = false;
+        string_view data;
         std::size_t end = at_ + 1;
         constexpr std::size_t max_arguments = 32;  // tokens
         for (int open = 1; end < tokens_.size() && end - at_ < max_arguments && open > 0; ++end) {
             open += is(end, Kind::open) ? 1 : is(end, Kind::close) ? -1 : 0;
             several = several || is(end, Kind::comma);
+            if (data.empty() && is(end, Kind::word)) data = phase_word_of(tokens_[end].text);
         }
         if (!several || !is(end, Kind::equals)) return false;
+        if (qualifier_.empty()) qualifier_ = data;
         at_ = end;
         return true;
+    }
+
+    /// Returns the part of a name that names data: val of "x_val". Returns an empty text if there is none.
+    static string_view phase_word_of(string_view name) {
+        for (std::size_t begin = 0; begin < name.size();) {
+            const auto end = std::min(name.find_first_of("_.-/", begin), name.size());
+            const string_view part = name.substr(begin, end - begin);
+            if (phase_of(part) != Phase::none) return part;
+            begin = end + 1;
+        }
+        return phase_in(name) != Phase::none ? name : string_view{};  // "xVal"
     }
 
     /// Reads the average behind the value of a batch, and moves behind it: "0.8 (0.9)" on a line with its progress, as
