@@ -48,6 +48,8 @@ constexpr milliseconds first_retry{50}, longest_retry{1000};
 constexpr milliseconds gone_after{1000};   ///< the orchestrator, of refused connections alone
 constexpr milliseconds told_within{5000};  ///< the orchestrator, of the agent's end
 constexpr milliseconds child_ends_within{5000};
+/// After the session and its orchestrator, where the child first ends its workers and says its last words.
+constexpr milliseconds child_ends_by_itself_within{10000};
 
 void say(const std::string& text) { std::fprintf(stderr, "hpo: %s\n", printable(text).c_str()); }
 
@@ -271,7 +273,15 @@ class JoiningAgent {
     void dismissed(const std::string& why) {
         if (!farewell_ || farewell_->end == SessionEnd::none) return give_up(why);
         released_ = true;
-        if (child_ended_) stop();
+        if (child_ended_) return stop();
+        end_.expires_after(child_ends_by_itself_within);
+        end_.async_wait([this](error_code ended) {
+            if (ended) return;
+            say("its agent has not ended " + duration_text(Seconds(child_ends_by_itself_within).count()) +
+                " after the session, and is killed");
+            ::kill(child_, SIGKILL);
+            stop();
+        });
     }
 
     void give_up(const std::string& why) {

@@ -170,6 +170,18 @@ class Joining(JoinCase):
         self.assertIn("several was interrupted: stopped by hpo stop; when hpo run goes on with it, hpo agent --join ", self.ended(agent))
         self.assert_nobody_left()
 
+    def test_an_agent_that_hangs_after_the_session_is_killed(self):
+        self.write(trials=4, epochs=self.LONG)
+        child = self.listen()
+        agent = self.join()
+        wait_for(self.at_work)
+        inner = int(pathlib.Path(f"/proc/{agent.pid}/task/{agent.pid}/children").read_text().split()[0])
+        os.kill(inner, signal.SIGSTOP)
+        self.hpo("stop", "several")
+        self.ended(child)
+        self.assertRegex(self.ended(agent, 1), "its agent has not ended 10.0 s after the session, and is killed\nhpo: its agent died of SIGKILL")
+        self.assert_nobody_left(within=20)
+
     def test_when_the_last_host_has_left_viewers_say_how_one_joins(self):
         self.write(trials=2, epochs=self.LONG)
         child = self.listen()
