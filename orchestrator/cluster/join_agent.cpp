@@ -64,7 +64,7 @@ struct Answers {
     std::size_t refusals = 0;   ///< addresses at which somebody listens who does not take this agent
     std::size_t nobody = 0;     ///< addresses at which nobody listens
     bool orchestrator = false;  ///< one has the key, and is the orchestrator
-    bool other_key = false;     ///< one is an orchestrator with another key: the join file is old
+    bool other_key = false;     ///< one refuses the key: the join file is old
 
     /// Returns true if no later try helps. An address that cannot be reached may be that of the right orchestrator.
     [[nodiscard]] bool final(std::size_t addresses) const {
@@ -126,8 +126,8 @@ class JoiningAgent {
         const bool is_new = fresh && fresh->key != file_.key;
         const bool turned_away = answers_.final(file_.addresses.size());
         const std::string cure = answers_.other_key && turned_away
-                                     ? "; the file is of an earlier session, and " + std::string(join_file_name) +
-                                           " in the study's folder is of this one"
+                                     ? "; if the file is of an earlier session, " + std::string(join_file_name) +
+                                           " in the study's folder is of the one that runs"
                                  : turned_away ? ""
                                  : answers_.nobody == file_.addresses.size()
                                      ? "; if its session is over, hpo run " + shell_word(file_.study) +

@@ -74,8 +74,9 @@ TlsRefusal refusal_of(TlsRole role, const boost::system::error_code& error) {
     switch (ERR_GET_REASON(static_cast<unsigned long>(error.value()))) {
         case SSL_R_BINDER_DOES_NOT_VERIFY:
             return {true, "it does not have the study's key"};
-        case SSL_R_SSLV3_ALERT_ILLEGAL_PARAMETER:  // a server's answer to a key that is not its own
-            if (client) return {true, "hpo run listens there with another key than that of the join file"};
+        case SSL_R_SSLV3_ALERT_ILLEGAL_PARAMETER:  // the answers of servers to a key that is not their own
+        case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
+            if (client) return {true, "the server there refuses the key of the join file"};
             break;
         case SSL_R_CERTIFICATE_VERIFY_FAILED:
             return {false, "another program listens there: it shows a certificate in place of the key"};

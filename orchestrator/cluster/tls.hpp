@@ -15,7 +15,7 @@ enum class TlsRole { client, server };
 std::shared_ptr<boost::asio::ssl::context> tls_of(TlsRole role, const std::string& key);
 
 struct TlsRefusal {
-    bool other_key = false;  ///< the other end is hpo with another key
+    bool other_key = false;  ///< the two ends have different keys
     std::string why;         ///< on the other end: "it does not have the study's key"
 };
 /// Returns why OpenSSL refused a handshake in this role.

@@ -21,7 +21,7 @@ class TlsLink : public std::enable_shared_from_this<TlsLink> {
     enum class End {
         broken,     ///< the network or the other process; it may work over another connection
         refused,    ///< another version, or no such frames; another program
-        other_key,  ///< refused, since the other end is hpo with another key
+        other_key,  ///< refused, since the two ends have different keys
     };
     struct Callbacks {
         std::function<void()> open = {};  ///< both ends have the key

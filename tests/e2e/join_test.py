@@ -262,7 +262,7 @@ class Refused(JoinCase):
         other = self.folder / "wrong.json"
         other.touch(0o600)
         other.write_text(json.dumps({**json.loads(self.join_file().read_text()), "key": "00" * 32}))
-        told = r"port \d+: hpo run listens there with another key than that of the join file; the file is of an earlier session"
+        told = r"port \d+: the server there refuses the key of the join file; if the file is of an earlier session, join.json in"
         self.assertRegex(self.ended(self.join(other), 2), told)
         other.write_text(json.dumps({**json.loads(other.read_text()), "addresses": ["127.0.0.2", "127.0.0.1"]}))
         agent = self.start("agent", "--join", other, "--wait", "10m")  # nobody listens at the first address
