@@ -54,7 +54,8 @@ string form_of(string_view line, string_view name) {
         const auto end = std::min(before.find_first_of(" \t=:,;|()[]{}<>\"'", at), before.size());
         const string_view word = before.substr(at, end - at);
         at = end + 1;
-        const bool plain = word.size() > 1 && std::all_of(word.begin(), word.end(), [](char c) {
+        const bool plain = word.size() > 1 && std::any_of(word.begin(), word.end(), is_letter) &&
+                           std::all_of(word.begin(), word.end(), [](char c) {
                                return is_letter(c) || c == '-' || c == '_' || c == '.' || c == '!';
                            });
         if (plain && !is_word_of(word, passing_words)) form += (form.empty() ? "" : " ") + string(word);

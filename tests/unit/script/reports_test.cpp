@@ -366,6 +366,7 @@ TEST(Reports, AnUnfinishedBarThatMayCountEpochsIsTold) {
 TEST(FormOf, IsThatOfItsPrintStatement) {
     EXPECT_EQ(form_of("2024-01-01 INFO Epoch 1/3 val_loss: 0.5 acc: 1", "val_loss"), "epoch:");
     EXPECT_EQ(form_of("Saved model-3.pt with val_loss 0.5", "val_loss"), "saved with");
+    EXPECT_EQ(form_of("[1/5] [==>..] val_loss: 0.5", "val_loss"), form_of("[5/5] [=====] val_loss: 0.5", "val_loss"));
     EXPECT_TRUE(quotes("new best:"));
     EXPECT_FALSE(quotes("epoch"));
 }
