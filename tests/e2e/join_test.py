@@ -157,7 +157,8 @@ class Joining(JoinCase):
         self.ended(child)
         self.assertIn("several has ended", self.ended(agent))
 
-    def test_an_agent_that_ends_after_the_session_was_no_failure(self):
+    def frozen_after_the_session(self):
+        """An agent whose session was stopped while its child stood still, and the child's process number."""
         self.write(trials=4, epochs=self.LONG)
         child = self.listen()
         agent = self.join()
@@ -166,19 +167,16 @@ class Joining(JoinCase):
         os.kill(inner, signal.SIGSTOP)
         self.hpo("stop", "several")
         self.ended(child)
+        return agent, inner
+
+    def test_an_agent_that_ends_after_the_session_was_no_failure(self):
+        agent, inner = self.frozen_after_the_session()
         os.kill(inner, signal.SIGCONT)
         self.assertIn("several was interrupted: stopped by hpo stop; when hpo run goes on with it, hpo agent --join ", self.ended(agent))
         self.assert_nobody_left()
 
     def test_an_agent_that_hangs_after_the_session_is_killed(self):
-        self.write(trials=4, epochs=self.LONG)
-        child = self.listen()
-        agent = self.join()
-        wait_for(self.at_work)
-        inner = int(pathlib.Path(f"/proc/{agent.pid}/task/{agent.pid}/children").read_text().split()[0])
-        os.kill(inner, signal.SIGSTOP)
-        self.hpo("stop", "several")
-        self.ended(child)
+        agent, _ = self.frozen_after_the_session()
         self.assertRegex(self.ended(agent, 1), "its agent has not ended 10.0 s after the session, and is killed\nhpo: its agent died of SIGKILL")
         self.assert_nobody_left(within=20)
 
