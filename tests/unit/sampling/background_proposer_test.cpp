@@ -15,20 +15,22 @@ Study plane() {
     Study study;
     for (const char* name : {"x", "y"}) study.space.emplace_back().name = name;
     study.sampler.type = "gp";
+    study.budget.seconds = 100;
     return study;
 }
 
 TrialRecord complete(TrialRecord trial) {
     trial.state = TrialState::complete;
+    trial.ended_at = 10 - 9 * trial.point.at(0);
     trial.value = trial.point.at(0) + (trial.point.at(1) - 0.3) * (trial.point.at(1) - 0.3);
     return trial;
 }
 
-/// Proposes and completes thirty trials, so that the next proposal fits a model. Returns the trials.
+/// Proposes and completes trials: thirty, so that the next proposal fits a model. Returns the trials.
 template <class P>
-std::vector<TrialRecord> play(P& proposer) {
+std::vector<TrialRecord> play(P& proposer, std::int64_t count = 30) {
     std::vector<TrialRecord> trials;
-    for (std::int64_t number = 1; number <= 30; ++number) {
+    for (std::int64_t number = 1; number <= count; ++number) {
         trials.push_back(trial_of(number, *proposer.propose(number)));
         proposer.proposed(trials.back());
         proposer.tell(trials.back() = complete(trials.back()));
@@ -86,6 +88,27 @@ TEST_F(BackgroundProposerTest, LearnsResultsThatArriveMeanwhileAfterItsComputati
     proposer.proposed(trial_of(32, *second));
     background.proposed(trial_of(32, *second));
     EXPECT_EQ(background.propose(33)->params, proposer.propose(33)->params) << "a result was forgotten";
+}
+
+TEST_F(BackgroundProposerTest, KnowsTheTimeThatPassesMeanwhile) {
+    // Where time ends the study, the fifth of its start points is a quick one.
+    const auto fifth = [](auto proposer, const std::optional<double>& seconds, const auto& begin, const auto& end) {
+        play(proposer, 3);
+        const TrialRecord running = trial_of(4, *proposer.propose(4));
+        proposer.proposed(running);
+        begin(proposer);
+        if (seconds) proposer.elapsed(*seconds);
+        proposer.tell(complete(running));
+        end(proposer);
+        return proposer.propose(5)->params;
+    };
+    const auto nothing = [](const Proposer&) {};
+    const Params known = fifth(make_proposer(plane()), 60, nothing, nothing);
+    EXPECT_EQ(fifth(
+                  BackgroundProposer(make_proposer(plane())), 60, [](auto& busy) { busy.start(5, [] {}); },
+                  [](auto& busy) { busy.drop(); }),
+              known);
+    EXPECT_NE(fifth(make_proposer(plane()), std::nullopt, nothing, nothing), known);
 }
 
 TEST_F(BackgroundProposerTest, AProposalThatIsNotTakenIsForgotten) {

@@ -138,6 +138,13 @@ TEST(Gp, TrainsQuickTrialsFirstWhereTimeEndsTheStudy) {
     EXPECT_LT(mean(seconds_of_trials(250, 1000, 25, TrialState::stopped)), unaware / 2);
 }
 
+TEST(Gp, StartsWithTheQuickestOfAFewPointsOnceThreeTrialsHaveEnded) {
+    const std::vector<double> unaware = seconds_of_trials(std::nullopt, 1000, 5);
+    const std::vector<double> aware = seconds_of_trials(250, 1000, 5);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(aware[i], unaware[i]);
+    EXPECT_LT(aware[3] + aware[4], (unaware[3] + unaware[4]) / 2);
+}
+
 TEST(Gp, IgnoresTheSecondsOfTrialsWhereTheirNumberEndsTheStudy) {
     EXPECT_EQ(seconds_of_trials(1e6, 25, 25), seconds_of_trials(std::nullopt, 25, 25));
     EXPECT_EQ(seconds_of_trials(1e6, 25, 25, TrialState::failed),
