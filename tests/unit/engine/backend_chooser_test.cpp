@@ -102,9 +102,9 @@ TEST_F(BothBackends, SmallTrialsComputeOnTheHostAndLargeOnesOnTheDeviceAtTheSame
     EXPECT_EQ(device_of(4), 0);
     EXPECT_EQ(play->trial(1).allocation->device, "");
     EXPECT_EQ(play->trial(2).allocation->device, "GPU-0");
-    EXPECT_THAT(play->trial(1).allocation->forecast.why, HasSubstr(" on cpu, in "));
-    EXPECT_THAT(play->trial(2).allocation->forecast.why, Mentions("in 20"));
-    EXPECT_THAT(play->trial(2).allocation->forecast.why, HasSubstr(" on cuda 0, in 33m 20s on cpu"));
+    EXPECT_THAT(play->trial(1).allocation->forecast.why, HasSubstr("cpu"));
+    EXPECT_THAT(play->trial(2).allocation->forecast.why, Mentions("20.6 s"));
+    EXPECT_THAT(play->trial(2).allocation->forecast.why, Mentions("cuda 0", "33m 20s", "cpu"));
     for (const std::int64_t trial : {1, 2, 3, 4}) complete(trial);
     EXPECT_EQ(play->engine->end(), Engine::End::finished);
 }
@@ -148,7 +148,7 @@ TEST_F(BothBackends, WithoutTheDeviceTheSessionGoesOnOnTheHost) {
     play->machine.accelerators[0].usable = false;
     play->tick();
     EXPECT_EQ(play->engine->end(), Engine::End::none) << play->engine->end_reason();
-    EXPECT_THAT(play->notices, HasSubstr("device GPU-0 was lost"));
+    EXPECT_THAT(play->notices, Mentions("device GPU-0", "lost"));
     serve();
     EXPECT_EQ(device_of(1), host_only);
     EXPECT_EQ(device_of(2), host_only);

@@ -72,8 +72,8 @@ TEST_F(Devices, WithoutAnotherOneTheSessionEndsWithACureAndChargesAtMostOneTrial
     Played play(study_of(12), store, 1, with_devices(1));
     play_on(play, 1, FailsUnder{play, "GPU-0"});
     EXPECT_EQ(play.engine->end(), Engine::End::failed);
-    EXPECT_THAT(play.engine->end_reason(), HasSubstr("no device is left, device GPU-0 failed"));
-    EXPECT_THAT(play.engine->end_reason(), HasSubstr("hpo run --backend cpu resumes"));
+    EXPECT_THAT(play.engine->end_reason(), Mentions("left", "device GPU-0"));
+    EXPECT_THAT(play.engine->end_reason(), Mentions("hpo run --backend", "resumes"));
     int failed = 0;
     for (const TrialRecord& trial : play.record().trials) failed += trial.state == TrialState::failed;
     EXPECT_LE(failed, 1);
@@ -94,7 +94,7 @@ TEST_F(Devices, ATrialThatEveryDeviceFailsAtIsChargedAndNoDeviceIsGivenUp) {
     EXPECT_EQ(play.engine->end(), Engine::End::finished) << play.engine->end_reason();
     EXPECT_EQ(play.trial(3).state, TrialState::failed);
     EXPECT_EQ(play.trial(12).state, TrialState::complete);
-    EXPECT_THAT(play.notices, Not(HasSubstr("not used any more")));
+    EXPECT_THAT(play.notices, Not(HasSubstr("used")));
 }
 
 TEST_F(Devices, WorkersThatDieAtTheSameTimeOnOneAreNotBlamedAndTheirTrialsAreTriedAgainAlone) {
@@ -112,7 +112,7 @@ TEST_F(Devices, WorkersThatDieAtTheSameTimeOnOneAreNotBlamedAndTheirTrialsAreTri
     EXPECT_THAT(play.notices, Mentions("2 workers", "GPU-0"));
     for (const AttemptId id : {first, second}) {
         EXPECT_EQ(play.trial(id.trial).failures, 0);
-        EXPECT_THAT(play.trial(id.trial).reason, HasSubstr("died at the same time"));
+        EXPECT_THAT(play.trial(id.trial).reason, HasSubstr("died"));
     }
 
     // The trials run one after the other now, and a trial whose worker dies is charged.
@@ -166,7 +166,7 @@ TEST_F(SeveralDevices, ATrialRunsOnAllOfThemAndIsNotChargedWithTheLossOfOne) {
 
     play.machine.accelerators[1].usable = false;
     play.tick();
-    EXPECT_THAT(play.notices, HasSubstr("device GPU-1 was lost"));
+    EXPECT_THAT(play.notices, Mentions("device GPU-1", "lost"));
     play.exit(0, SIGTERM);
     for (int second = 0; second < 10; ++second) play.tick();
     ASSERT_EQ(play.started_on.size(), 2u) << "on those that are left";

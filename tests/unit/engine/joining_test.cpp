@@ -2,6 +2,7 @@
 #include <csignal>
 
 #include "orchestrator/scheduling/concurrency.hpp"
+#include "tests/support/mentions.hpp"
 #include "tests/unit/engine/played.hpp"
 
 namespace hpo {
@@ -11,7 +12,6 @@ using hpo::testing::MemoryStore;
 using hpo::testing::MiB;
 using hpo::testing::Played, hpo::testing::PlayedParts;
 using hpo::testing::small_study;
-using ::testing::HasSubstr;
 
 /// GPUs of 1000 MiB and trials that need 300 MiB of one, or 100 MiB in a worker that trains others with their key.
 Machine gpus(int count) {
@@ -170,7 +170,7 @@ TEST_F(Shapes, OutOfMemoryInCompanyIsFollowedByAWorkerOfItsOwn) {
     ASSERT_EQ(running.size(), 3U);
     play->finish(0, running[1], Outcome::out_of_memory, "the arena: 3 bytes short");
     EXPECT_EQ(play->trial(2).state, TrialState::queued);
-    EXPECT_THAT(play->notices, HasSubstr("3 bytes short; queued again"));
+    EXPECT_THAT(play->notices, Mentions("3 bytes", "queued"));
     plan_all(0, [](auto) { return "a"; });
     EXPECT_EQ(play->executor.launched.size(), 2U) << "not beside the others again";
     play->ready(1, {"plan", "micro_batch"}, 32);

@@ -1,12 +1,11 @@
 // A cause that fails every trial ends the session. Failures with different causes do not.
 #include "orchestrator/engine/trial_failures.hpp"
+#include "tests/support/mentions.hpp"
 
 #include <gmock/gmock.h>
 
 namespace hpo {
 namespace {
-
-using ::testing::HasSubstr;
 
 class AlikeFailures : public ::testing::Test {
    protected:
@@ -27,7 +26,7 @@ class AlikeFailures : public ::testing::Test {
 TEST_F(AlikeFailures, ThreeAlikeBeforeAnyReportEndTheSession) {
     EXPECT_FALSE(fail({.reason = "no file /a/1"}));
     EXPECT_FALSE(fail({.reason = "no file /a/2"}));
-    EXPECT_THAT(fail({.reason = "no file /a/3"}).value_or(""), HasSubstr("same error: no file /a/3"));
+    EXPECT_THAT(fail({.reason = "no file /a/3"}).value_or(""), Mentions("same", "no file /a/3"));
 }
 
 TEST_F(AlikeFailures, TrialsRefusedBeforeTheirStartDoNotEndTheSessionWhileAnotherRuns) {
