@@ -137,7 +137,7 @@ TEST(DependentRange, DependsOnTheBatchSizeInNoCircle) {
     batch.role = Role::batch_size;
     const auto made = CubeMap::make({lr, batch}, Policy{256, true}, {});
     ASSERT_FALSE(made);
-    EXPECT_THAT(made.error().message, HasSubstr("depend on each other in a circle: lr, batch_size"));
+    EXPECT_THAT(made.error().message, HasSubstr("circle: lr, batch_size"));
     EXPECT_TRUE(CubeMap::make({lr, batch}, Policy{256, false}, {}));
 }
 
@@ -152,7 +152,7 @@ TEST(AllowedPart, DrawsUniformly) {
     const auto band = allowed_part(space, {"abs(x - y) < 0.005"});
     EXPECT_NEAR(triangle->share(), 0.5, 0.05);
     EXPECT_NEAR(band->share(), 0.01, 0.002);
-    EXPECT_THAT(band->about(), HasSubstr(" % of the space is allowed (of "));
+    EXPECT_THAT(band->about(), Mentions("%", "allowed (of"));
     const auto uniform = draws(3);
     int left = 0, of_triangle = 0;
     for (int i = 0; i < 2000; ++i) {
@@ -178,15 +178,14 @@ TEST(AllowedPart, MovesWishesToWhereTheyAreAllowed) {
 }
 
 TEST(AllowedPart, ThatIsEmptyIsAnErrorWithTheNumbers) {
-    EXPECT_THAT(
-        refusal_of_study(study_with({from_to("x", 0, 1), from_to("y", 0, 1)}, {"x < 0.5", "y > 2"})),
-        ::testing::MatchesRegex("none of 250,000 random configurations is allowed: \"x < 0.5\" holds for "
-                                "[45][0-9] %, \"y > 2\" holds for 0 % of the space; change 'where' or the ranges"));
+    EXPECT_THAT(refusal_of_study(study_with({from_to("x", 0, 1), from_to("y", 0, 1)}, {"x < 0.5", "y > 2"})),
+                ::testing::AllOf(::testing::ContainsRegex("\"x < 0.5\" .*[45][0-9] %, \"y > 2\" .* 0 % "),
+                                 Mentions("250,000", "'where'")));
     EXPECT_THAT(refusal_of_study(
                     study_with({from_to("a", 1, 4, Kind::integer), from_to("b", 1, 4, Kind::integer)}, {"a * b == 7"})),
                 Mentions("16", "\"a * b == 7\"", "0 %"));
     EXPECT_THAT(refusal_of_study(study_with({from_to("a", 1, 4)}, {"true", "log(-a) < 0"})),
-                HasSubstr("\"log(-a) < 0\" holds for 0 %"))
+                Mentions("\"log(-a) < 0\"", "0 %"))
         << "what has no value is not allowed";
 }
 
@@ -202,7 +201,7 @@ TEST(AllowedPart, OfASmallSpaceIsTriedToItsEnd) {
 TEST(AllowedPart, AConfigurationOfTheStartThatCannotBeCompletedIsAnError) {
     Study study = study_with({from_to("x", 0, 1), from_to("y", 0, 1)}, {"x + y < 0.5"});
     study.start = {{{"x", 0.25}}, {{"x", 0.75}}};
-    EXPECT_THAT(refusal_of_study(study), HasSubstr("configuration 2 of 'start' cannot be tried"));
+    EXPECT_THAT(refusal_of_study(study), HasSubstr("configuration 2 of 'start'"));
     study.start.pop_back();
     EXPECT_EQ(played(study, 1, [](const TrialRecord&) { return 1; })[0].params.at("x"), Value(0.25));
 }
@@ -243,7 +242,7 @@ TEST(GridOfAPart, DropsCellsAndSaysHowMany) {
     study.sampler.options = {{"points", std::int64_t{2}}};
     EXPECT_THAT(refusal_of_study(study), HasSubstr("is allowed"));
     study.where = {"layers > 2 and layers < 4"};
-    EXPECT_THAT(refusal_of_study(study), HasSubstr("sampler grid: none of its 4 points is allowed; give ranges more"));
+    EXPECT_THAT(refusal_of_study(study), Mentions("sampler", "grid: none", "4 points"));
 }
 
 TEST(GridOfAPart, TakesEveryValueThatOtherParametersLeave) {

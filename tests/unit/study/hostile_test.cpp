@@ -79,8 +79,8 @@ TEST(Hostile, MalformedAndHugeNumbersAreRefused) {
     EXPECT_NE(problem(synthetic, {"resources.memory=99999999999GiB"}), "(accepted)");
     const std::string script = "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [x]}\n";
     EXPECT_THAT(problem(script + "space: {x: {type: float, low: -1e308, high: 1e308}}"),
-                HasSubstr("'space.x' is wider than a float can hold"));
-    EXPECT_THAT(problem(script + "space: {x: {type: float, low: 0, high: 1, step: 1e-300}}"), HasSubstr("too fine"));
+                Mentions("'space.x'", "wider"));
+    EXPECT_THAT(problem(script + "space: {x: {type: float, low: 0, high: 1, step: 1e-300}}"), HasSubstr("fine"));
 }
 
 }  // namespace

@@ -38,9 +38,8 @@ TEST(ScriptStudy, AListWithinTheCommandIsKeptTogetherAndReadBackAsWritten) {
     const auto again = parse(write_study(*study));
     ASSERT_TRUE(again) << again.error().message;
     EXPECT_EQ(again->script()->optional_arguments, study->script()->optional_arguments);
-    EXPECT_THAT(problem(study_of(lr, "  command: [train, [-v, fast], \"{lr}\"]\n")),
-                HasSubstr("this list has no placeholder"));
-    EXPECT_THAT(problem(study_of(lr, "  command: [train, {lr}]\n")), HasSubstr("put a placeholder in quotes"));
+    EXPECT_THAT(problem(study_of(lr, "  command: [train, [-v, fast], \"{lr}\"]\n")), HasSubstr("placeholder"));
+    EXPECT_THAT(problem(study_of(lr, "  command: [train, {lr}]\n")), HasSubstr("quotes"));
 }
 
 TEST(ScriptStudy, WithoutEpochsItsTrialsEndByThemselvesUnlessSomethingDependsOnTheirSteps) {
@@ -93,7 +92,7 @@ TEST(ScriptStudy, ChoicesMayBeListsAndNull) {
         for (const Value& choice : dimension.choices)
             EXPECT_EQ(wire::to_value(wire::Json::parse(wire::from(choice).dump())), choice) << to_text(choice);
     EXPECT_THAT(problem(study_of("  h: {type: categorical, choices: [null, ~]}\n", "  command: [t, \"{h}\"]\n")),
-                HasSubstr("contains null twice"));
+                Mentions("null", "twice"));
 }
 
 TEST(ScriptStudy, TheNativeWorkersHiddenLayersMayBeChosenFromLists) {
@@ -124,7 +123,7 @@ TEST(ScriptStudy, SeveralProcessesMayTrainATrial) {
     EXPECT_THAT(write_study(*study), HasSubstr("trial: {cores: 0.5, processes: 4}"));
     EXPECT_EQ(parse(with("processes: 4, gpus: 1"))->resources.trial.devices(), 1);
     EXPECT_THAT(problem(with("processes: 0")), Mentions("'resources.trial.processes'", "1 to 64"));
-    EXPECT_THAT(problem(with("processes: 2", "  preload: json\n")), HasSubstr("exclude each other"));
+    EXPECT_THAT(problem(with("processes: 2", "  preload: json\n")), HasSubstr("exclude"));
     EXPECT_THAT(problem(with("processes: 2", "  environment: {RANK: 1}\n")), HasSubstr("hpo sets RANK"));
 }
 
@@ -187,8 +186,8 @@ TEST_F(Folders, AWorkingFolderIsTheTrialsOwnOrMustExist) {
     ASSERT_TRUE(study) << study.error().message;
     EXPECT_EQ(study->script()->cwd, "{folder}");
     EXPECT_TRUE(study->script()->metrics) << "then hpo runs it, and reads its output";
-    EXPECT_THAT(problem_of("  command: [train]\n  cwd: \"{foldr}\"\n"), HasSubstr("did you mean 'folder'?"));
-    EXPECT_THAT(problem_of("  command: [train]\n  cwd: nowhere\n"), HasSubstr("'worker.cwd' is not a folder"));
+    EXPECT_THAT(problem_of("  command: [train]\n  cwd: \"{foldr}\"\n"), HasSubstr("'folder'"));
+    EXPECT_THAT(problem_of("  command: [train]\n  cwd: nowhere\n"), Mentions("'worker.cwd'", "folder"));
 }
 
 TEST_F(Folders, TemplatesAreReadAndKeptWithTheStudy) {
@@ -212,10 +211,9 @@ TEST_F(Folders, AnErrorInATemplateIsShownAtItsPlace) {
     write("studies/t.yaml", "a: 1\nlr: {lrr}\n");
     EXPECT_THAT(problem_of(worker), Mentions("studies/t.yaml:2:5", "'lrr' for {lrr}", "'lr'"));
     write("studies/t.yaml", "a: [{lr}\n");
-    EXPECT_THAT(problem_of(worker), HasSubstr("it is not valid YAML (config.yaml): line"));
+    EXPECT_THAT(problem_of(worker), HasSubstr("YAML (config.yaml)"));
     write("studies/t.yaml", "{\"a\": {lr},}\n");
-    EXPECT_THAT(problem_of("  command: [train]\n  files: {config.json: t.yaml}\n"),
-                HasSubstr("(config.json): parse error"));
+    EXPECT_THAT(problem_of("  command: [train]\n  files: {config.json: t.yaml}\n"), HasSubstr("(config.json)"));
 }
 
 TEST(Errors, AMistakeThatSeveralKeysDependOnIsReportedOnce) {
@@ -225,7 +223,7 @@ TEST(Errors, AMistakeThatSeveralKeysDependOnIsReportedOnce) {
     EXPECT_EQ(problems_in(broken), 1u) << broken;
     const std::string misspelt = problem(study_of(lr, "  comand: [train, \"{lr}\"]\n"));
     EXPECT_EQ(problems_in(misspelt), 1u) << misspelt;
-    EXPECT_THAT(misspelt, HasSubstr("did you mean 'command'?"));
+    EXPECT_THAT(misspelt, HasSubstr("'command'"));
 }
 
 TEST(NoWorker, IsAStudyWhoseTrialsAnotherProgramTrains) {
@@ -240,7 +238,7 @@ TEST(NoWorker, IsAStudyWhoseTrialsAnotherProgramTrains) {
     EXPECT_EQ(problem("study: s\nspace:\n" + lr), "(accepted)");
     EXPECT_EQ(problem("study: s\nobjective: {metric: val_loss}\nspace:\n" + lr), "(accepted)");
     EXPECT_THAT(problem("study: s\nobjective: {metric: f1}\nspace:\n" + lr),
-                HasSubstr("'objective.direction' is missing"));
+                Mentions("'objective.direction'", "missing"));
 }
 
 TEST(Errors, OtherMistakesAreReportedWithIt) {
@@ -256,16 +254,15 @@ TEST(UnknownParts, AreRefusedWithTheNearestKnownPart) {
     const Vocabulary known{samplers, rules};
     const auto error = [&](const std::string& line) { return first_line(problem(synthetic + line, {}, known)); };
     EXPECT_THAT(error("sampler: {type: bayes}\n"), Mentions("'bayes'", "'gp'"));
-    EXPECT_THAT(error("stopping: [{rule: hyperband}]\n"), HasSubstr("did you mean 'asha'?"));
+    EXPECT_THAT(error("stopping: [{rule: hyperband}]\n"), HasSubstr("'asha'"));
     for (const char* word : {"bayes", "Bayesian", "skopt"})
-        EXPECT_THAT(error("sampler: " + std::string(word) + "\n"), HasSubstr("did you mean sampler: {type: gp}?"))
-            << word;
-    EXPECT_THAT(error("sampler: optuna\n"), HasSubstr("did you mean sampler: {type: tpe}?"));
-    EXPECT_THAT(error("sampler: tpe\n"), HasSubstr("'sampler' must be a map (type: tpe)"));
+        EXPECT_THAT(error("sampler: " + std::string(word) + "\n"), HasSubstr("sampler: {type: gp}")) << word;
+    EXPECT_THAT(error("sampler: optuna\n"), HasSubstr("sampler: {type: tpe}"));
+    EXPECT_THAT(error("sampler: tpe\n"), Mentions("'sampler'", "(type: tpe)"));
     EXPECT_THAT(error("sampler: hyperband\n"), HasSubstr("stopping: [{rule: asha}]"));
     EXPECT_THAT(error("stopping: [{rule: auto}]\n"), HasSubstr(": stopping: auto"));
-    EXPECT_THAT(error("stopping: [hyperband]\n"), HasSubstr("did you mean {rule: asha}?"));
-    EXPECT_THAT(error("sampler: quux\n"), HasSubstr("unknown sampler 'quux'; known: auto, gp, random, sobol, tpe"));
+    EXPECT_THAT(error("stopping: [hyperband]\n"), HasSubstr("{rule: asha}"));
+    EXPECT_THAT(error("sampler: quux\n"), Mentions("'quux'", "auto, gp, random, sobol, tpe"));
 }
 
 TEST(ScriptStudy, WhatResemblesAPlaceholderIsRefusedWithItsCure) {
@@ -273,10 +270,10 @@ TEST(ScriptStudy, WhatResemblesAPlaceholderIsRefusedWithItsCure) {
         return problem(study_of(lr, "  command: [train, \"{lr}\", '" + argument + "']\n"));
     };
     EXPECT_THAT(command("{file:net.cfg}"), Mentions("s.yaml:6:28: {file:net.cfg}"));
-    EXPECT_THAT(command("{file:net.cfg}"), HasSubstr("(a brace as text: {{file:net.cfg}})"));
-    EXPECT_THAT(command("--lr={lr:.4f}"), HasSubstr("{lr:.4f} is no placeholder: write {lr}"));
+    EXPECT_THAT(command("{file:net.cfg}"), HasSubstr("{{file:net.cfg}}"));
+    EXPECT_THAT(command("--lr={lr:.4f}"), Mentions("{lr:.4f}", "write {lr}"));
     EXPECT_THAT(command("--lr={lr!r}"), HasSubstr("write {lr}"));
-    EXPECT_THAT(command("--lr={ lr }"), HasSubstr("{ lr } is no placeholder: write {lr}"));
+    EXPECT_THAT(command("--lr={ lr }"), Mentions("{ lr }", "write {lr}"));
     EXPECT_THAT(command("--lr=${lr}"), Mentions("'$'", "{lr}", "${{HPO_PARAM_LR}}"));
     EXPECT_THAT(command("${folder}/x"), HasSubstr("write {folder}"));
     EXPECT_THAT(problem(study_of(lr, "  command: [train, \"--lr={lr:.4f}\"]\n")), HasSubstr("write {lr}"));
@@ -292,12 +289,12 @@ TEST(ScriptStudy, PlaceholdersWorkOrAreRefusedInEveryPlaceThatCouldHaveThem) {
     for (const char* keys : {"environment: {LR: \"{lr}\", OUT: \"{folder}/x\", TEXT: '{\"a\": {{lr}}}'}",
                              "cwd: \"{folder}\"", "metrics: {file: \"{folder}/m.csv\"}"})
         EXPECT_EQ(with(keys), "(accepted)") << keys;
-    EXPECT_THAT(with("environment: {LR: \"{nosuch}\"}"), HasSubstr("s.yaml:7:21: no parameter 'nosuch' for {nosuch}"));
-    EXPECT_THAT(with("environment: {LR: \"{file:x}\"}"), HasSubstr("{file:x} is no placeholder"));
-    EXPECT_THAT(with("cwd: \"{file:x}\""), HasSubstr("{file:x} is no placeholder"));
-    EXPECT_THAT(with("home: \"{folder}\""), HasSubstr("'worker.home' is the same for all trials"));
+    EXPECT_THAT(with("environment: {LR: \"{nosuch}\"}"), Mentions("s.yaml:7:21:", "'nosuch'", "{nosuch}"));
+    EXPECT_THAT(with("environment: {LR: \"{file:x}\"}"), Mentions("{file:x}", "placeholder"));
+    EXPECT_THAT(with("cwd: \"{file:x}\""), Mentions("{file:x}", "placeholder"));
+    EXPECT_THAT(with("home: \"{folder}\""), Mentions("'worker.home'", "same"));
     EXPECT_THAT(with("files: {a.json: \"{lr}.json\"}"), HasSubstr("'worker.files.a.json'"));
-    EXPECT_THAT(with("metrics: {stdout: \"{lr}\"}"), HasSubstr("has '{lr}', which has no meaning"));
+    EXPECT_THAT(with("metrics: {stdout: \"{lr}\"}"), HasSubstr("'{lr}'"));
     const auto study = parse(study_of(lr, "  command: [train]\n  environment: {LR: \"{lr}\"}\n"));
     ASSERT_TRUE(study) << study.error().message;
     EXPECT_TRUE(study->script()->metrics) << "hpo must start the script to fill its environment";
@@ -307,7 +304,7 @@ TEST(ScriptStudy, ParametersThatWouldShareAVariableAreRefusedWithBothPlaces) {
     const std::string upper = "  LR: {type: float, low: 0.1, high: 1}\n";
     const std::string both = "  command: [train, \"{lr}\", \"{LR}\"]\n";
     EXPECT_THAT(problem(study_of(lr + upper, both)), Mentions("s.yaml:5:3: 'lr' and 'LR'"));
-    EXPECT_THAT(problem(study_of(lr + upper, both)), HasSubstr("s.yaml:4:3: note: 'lr' is here"));
+    EXPECT_THAT(problem(study_of(lr + upper, both)), HasSubstr("s.yaml:4:3: note: 'lr'"));
     const std::string dotted = "  a.b: {type: float, low: 0.1, high: 1}\n";
     EXPECT_THAT(problem(study_of(dotted, "  command: [train, \"{a.b}\"]\n  params: {a_b: 1}\n")),
                 Mentions("s.yaml:7:12: 'a.b' and 'a_b'"));

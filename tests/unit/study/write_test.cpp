@@ -5,6 +5,7 @@
 
 #include "hpo/random.hpp"
 #include "support.hpp"
+#include "tests/support/mentions.hpp"
 
 namespace hpo {
 namespace {
@@ -68,16 +69,14 @@ TEST(WriteStudy, WhatIsSaidOfTheValidationIsReadAgain) {
             .error()
             .message;
     };
-    EXPECT_THAT(refused("{folds: 5, fraction: 0.2}"),
-                ::testing::HasSubstr("'folds' and 'fraction' exclude each other"));
-    EXPECT_THAT(refused("{fold: 5}"), ::testing::HasSubstr("did you mean 'folds'?"));
+    EXPECT_THAT(refused("{folds: 5, fraction: 0.2}"), Mentions("'folds'", "'fraction'", "exclude"));
+    EXPECT_THAT(refused("{fold: 5}"), ::testing::HasSubstr("'folds'"));
     EXPECT_THAT(refused("{folds: 1}"), ::testing::HasSubstr("2"));
-    EXPECT_THAT(
-        parse("study: s\nworker: {data: {format: series, path: t.csv, target: y, window: 3, validation: "
-              "{folds: 5}}}\n")
-            .error()
-            .message,
-        ::testing::HasSubstr("'worker.data.validation.folds' is for format: idx or csv or parquet or npy or images"));
+    EXPECT_THAT(parse("study: s\nworker: {data: {format: series, path: t.csv, target: y, window: 3, validation: "
+                      "{folds: 5}}}\n")
+                    .error()
+                    .message,
+                Mentions("'worker.data.validation.folds'", "format: idx", "images"));
 }
 
 TEST(WriteStudy, SeveralObjectivesAndConstraintsAreReadAgainAsTheyWere) {

@@ -38,8 +38,8 @@ TEST(YamlValues, HaveTheTypesOfTheCoreSchemaInChoices) {
               R"(["tRUE","nULL","inf","NaN","0b1","1_000","0o8","0x","-0x1","1:30","2024-01-01","l1"])");
     EXPECT_EQ(values_of(R"("True", 'null', "0x1F", "1", '~')"), R"(["True","null","0x1F","1","~"])");
     for (const char* number : {".inf", "-.INF", "+.Inf", ".nan", ".NaN", "0x7fffffffffffffff"})
-        EXPECT_THAT(values_of(number), HasSubstr("must be")) << number;
-    EXPECT_THAT(values_of("True, true"), HasSubstr("contains true twice"));
+        EXPECT_THAT(values_of(number), HasSubstr("must")) << number;
+    EXPECT_THAT(values_of("True, true"), Mentions("true", "twice"));
 }
 
 TEST(YamlValues, HaveTheseTypesWhereverAFileTakesValues) {
@@ -72,13 +72,13 @@ std::string warnings(const std::string& text, const std::vector<std::string>& se
 TEST(YamlValues, TextsThatOthersReadAsTruthValuesAreWarnedOfWithPlaceAndCure) {
     for (const char* word : {"yes", "Yes", "YES", "on", "On", "oN"})
         EXPECT_THAT(warnings(values_head + "}\nspace: {x: {type: categorical, choices: [" + word + ", 1]}}\n"),
-                    AllOf(HasSubstr("s.yaml:4:42: warning: " + std::string(word) + " is a text in YAML 1.2"),
-                          HasSubstr("write true, or \"" + std::string(word) + "\"")))
+                    Mentions("s.yaml:4:42: warning: " + std::string(word), "YAML 1.2", " true",
+                             "\"" + std::string(word) + "\""))
             << word;
     for (const char* word : {"no", "NO", "off", "Off"})
         EXPECT_THAT(warnings(values_head + ", params: {a: [1, " + word + "]}}\n"),
-                    AllOf(HasSubstr("s.yaml:3:40: warning: "), HasSubstr("write false, or \"" + std::string(word))));
-    EXPECT_THAT(warnings(values_head + ", params: {a: 1_000_000}}\n"), HasSubstr("not a number: write it without"));
+                    Mentions("s.yaml:3:40: warning: ", " false", "\"" + std::string(word)));
+    EXPECT_THAT(warnings(values_head + ", params: {a: 1_000_000}}\n"), HasSubstr("number: write"));
     EXPECT_THAT(warnings(values_head + "}\nstart: [{x: no}]\n"), HasSubstr("s.yaml:4:13"));
     EXPECT_THAT(warnings(values_head + "}\n", {"worker.params.a=yes"}),
                 HasSubstr("--set worker.params.a=yes: warning"));
@@ -95,7 +95,7 @@ TEST(YamlValues, WhatIsMeantAsItStandsIsNotWarnedOf) {
 
 TEST(YamlValues, APlaceholderInAValueIsWarnedOf) {
     EXPECT_THAT(warnings(values_head + ", params: {out: \"{folder}/x\", b: \"{other}\"}}\n"),
-                AllOf(Mentions("s.yaml:3:38", "{folder}"), Not(HasSubstr("{other} is filled"))));
+                AllOf(Mentions("s.yaml:3:38", "{folder}"), Not(HasSubstr("{other} "))));
 }
 
 }  // namespace
