@@ -93,7 +93,7 @@ parameters:
               "epochs: one of 5, 10, 15\n"
               "optimizer: one of adam, sgd\n");
     EXPECT_THAT(result.remarks, ElementsAre(StartsWith("sweep.yaml:4: each wandb.log() with val/accuracy is a step"),
-                                            HasSubstr("shim: wandb gives the script a stand-in"), Mentions("15")));
+                                            HasSubstr("shim: wandb"), Mentions("15")));
     EXPECT_EQ(study.script()->shim, "wandb");
     EXPECT_TRUE(study.policy.scaled);
 }
@@ -137,11 +137,11 @@ TEST(Wandb, MissingBoundsAndStepsAreAddedWithARemarkAtTheirLine) {
               "q: int 16 to 512, log\n"
               "b: float 0 to 1\n");
     EXPECT_THAT(result.remarks,
-                Contains(StartsWith("sweep.yaml:7: a normal distribution (mu 1, sigma 0.5) has no bounds")));
-    EXPECT_THAT(result.remarks, Contains(StartsWith("sweep.yaml:8: a lognormal distribution")));
+                Contains(::testing::AllOf(StartsWith("sweep.yaml:7: "), Mentions("normal", "(mu 1, sigma 0.5)"))));
+    EXPECT_THAT(result.remarks, Contains(::testing::AllOf(StartsWith("sweep.yaml:8: "), HasSubstr("lognormal"))));
     EXPECT_THAT(result.remarks,
-                Contains(StartsWith("sweep.yaml:9: a logarithmic range cannot be restricted to multiples of 8")));
-    EXPECT_THAT(result.remarks, Contains(StartsWith("sweep.yaml:10: a beta distribution")));
+                Contains(::testing::AllOf(StartsWith("sweep.yaml:9: "), Mentions("logarithmic", "of 8"))));
+    EXPECT_THAT(result.remarks, Contains(::testing::AllOf(StartsWith("sweep.yaml:10: "), HasSubstr("beta"))));
 }
 
 TEST(Wandb, ValuesReachTheScriptInPythonsNotation) {
@@ -159,7 +159,7 @@ TEST(Wandb, ValuesReachTheScriptInPythonsNotation) {
     EXPECT_THAT(result.study.script()->command, Contains("--fixed=[1, True]"));
     EXPECT_THAT(result.study.script()->command, Contains("--none=None"));
     EXPECT_THAT(result.all(), Mentions("sweep.yaml:9: 1.0"));
-    EXPECT_THAT(result.all(), HasSubstr("the probabilities are left out"));
+    EXPECT_THAT(result.all(), HasSubstr("probabilities"));
 }
 
 TEST(Wandb, NestedParametersBecomeOneDictionary) {
@@ -219,7 +219,7 @@ TEST(Wandb, GoalsTagsAndNestingOfWandbAreAccepted) {
     EXPECT_EQ(result.study.fixed, (Params{{"n", std::int64_t{3}}}));
     EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:1: 'project'"));
     EXPECT_THAT(problem("program: a\nmethod: grid\nparameters: {a: {value: !!python/name:os.system x}}\n"),
-                HasSubstr("tags (!name) are not used"));
+                HasSubstr("tags"));
 }
 
 TEST(Wandb, AParameterFileHoldsFixedParametersToo) {
@@ -233,13 +233,13 @@ TEST(Wandb, NamesWithAMeaningInCommandsAreChanged) {
         converted(sweep("  seed: {min: 1, max: 5}\n  \"a b\": {min: 1, max: 5}\n  a_b: {min: 1, max: 2}\n"));
     EXPECT_THAT(result.study.script()->command,
                 ElementsAre("python3", "train.py", "--seed={seed_}", "--a b={a_b}", "--a_b={a_b_2}"));
-    EXPECT_THAT(result.remarks, Contains(StartsWith("sweep.yaml:6: 'seed' is called seed_ here")));
+    EXPECT_THAT(result.remarks, Contains(::testing::AllOf(StartsWith("sweep.yaml:6: "), Mentions("'seed'", "seed_"))));
 }
 
 TEST(Wandb, SmallBatchesAreAllowedExplicitly) {
     const auto result = converted(sweep("  batch_size: {values: [32, 64]}\n"));
     EXPECT_EQ(result.study.policy.min_batch_size, 32);
-    EXPECT_THAT(result.remarks, Contains(StartsWith("sweep.yaml:6: batches of 32 are allowed")));
+    EXPECT_THAT(result.remarks, Contains(::testing::AllOf(StartsWith("sweep.yaml:6: "), Mentions("of 32"))));
 }
 
 TEST(Wandb, ASummaryOfTheMetricIsItsBestOrLastNumber) {
@@ -256,9 +256,8 @@ TEST(Wandb, ASummaryOfTheMetricIsItsBestOrLastNumber) {
     EXPECT_EQ(objective("{name: val/loss.min}"), "val/loss best");
     EXPECT_EQ(objective("{name: acc.last, goal: maximize}"), "acc last");
     EXPECT_EQ(objective("{name: val.loss, goal: minimize}"), "val.loss best");
-    EXPECT_THAT(objective("{name: val_auroc.max, goal: minimize}"),
-                HasSubstr("would be the max with the goal minimize"));
-    EXPECT_THAT(objective("{name: loss.mean, goal: minimize}"), HasSubstr("name the metric without .mean"));
+    EXPECT_THAT(objective("{name: val_auroc.max, goal: minimize}"), Mentions("max", "goal", "minimize"));
+    EXPECT_THAT(objective("{name: loss.mean, goal: minimize}"), HasSubstr("without .mean"));
 }
 
 TEST(Wandb, NumbersMayHaveUnderscoresAsInYaml11) {
@@ -280,7 +279,7 @@ TEST(Wandb, HyperbandBecomesAsha) {
     EXPECT_EQ(rule("{type: hyperband, max_iter: 27, s: 2, eta: 3}"), "3/3 of 1000000");
     EXPECT_EQ(rule("{type: hyperband, min_iter: 5000}"), "5000/3 of 1000000");
     EXPECT_THAT(converted(sweep("  lr: {min: 0.1, max: 0.2}\n", "early_terminate: {type: envelope}\n")).all(),
-                HasSubstr("early termination by 'envelope' is not known"));
+                HasSubstr("'envelope'"));
 }
 
 TEST(Wandb, AGridHasATrialPerCombination) {
@@ -293,17 +292,17 @@ TEST(Wandb, AGridHasATrialPerCombination) {
 
 TEST(Wandb, MistakesInASweepAreReportedAtTheirPlace) {
     EXPECT_THAT(problem(sweep("  a: {min: 3, max: 1}\n")),
-                StartsWith("sweep.yaml:6:3: 'a': the minimum (3) is above the maximum (1)"));
+                ::testing::AllOf(StartsWith("sweep.yaml:6:3: "), Mentions("'a'", "minimum", "(3)", "(1)")));
     EXPECT_THAT(problem(sweep("  a: {distribution: log_uniform_values, min: 0, max: 1}\n")),
-                HasSubstr("a logarithmic range must be above 0, found 0"));
-    EXPECT_THAT(problem(sweep("  a: {distribution: gauss}\n")), HasSubstr("no distribution 'gauss'"));
+                Mentions("logarithmic", "above 0", "found 0"));
+    EXPECT_THAT(problem(sweep("  a: {distribution: gauss}\n")), HasSubstr("'gauss'"));
     EXPECT_THAT(problem(sweep("  a: {min: 1}\n")), HasSubstr("needs 'min' and 'max'"));
-    EXPECT_THAT(problem(sweep("  a: {values: []}\n")), HasSubstr("needs 'values', a list of at least one"));
-    EXPECT_THAT(problem(sweep("  a: 3\n")), HasSubstr("must be a map such as"));
+    EXPECT_THAT(problem(sweep("  a: {values: []}\n")), Mentions("'values'", "list"));
+    EXPECT_THAT(problem(sweep("  a: 3\n")), HasSubstr("map"));
     EXPECT_THAT(problem(sweep("  a: {distribution: q_uniform, q: 0, min: 1, max: 2}\n")), Mentions("'q'", "0"));
     EXPECT_THAT(problem("program: a\nmethod: grid\nparameters: {a: {value: 1}}\nmetric: {name: x, goal: up}\n"),
-                HasSubstr("'goal' is minimize or maximize, found up"));
-    EXPECT_THAT(problem("method: [\n"), HasSubstr("this '[' is not closed"));
+                Mentions("'goal'", "minimize", "maximize", "up"));
+    EXPECT_THAT(problem("method: [\n"), Mentions("'['", "closed"));
 }
 
 TEST(Wandb, KeysWithoutACounterpartAreMentioned) {
@@ -315,21 +314,21 @@ TEST(Wandb, KeysWithoutACounterpartAreMentioned) {
 TEST(Wandb, TextsOfSeveralLinesStayComments) {
     const auto result = converted(sweep("  \"a\\nb\": {min: 1, max: 2}\n",
                                         "description: |\n  first\n  seed: 7\ncommand: [a, \"${x\\nseed: 8}\"]\n"));
-    EXPECT_THAT(result.yaml, HasSubstr("# first seed: 7"));
+    EXPECT_THAT(result.yaml, Mentions("seed: 7"));
     EXPECT_EQ(result.study.seed, 1);
     EXPECT_EQ(dimensions(result.study), "a_b: int 1 to 2\n");
 }
 
 TEST(Format, IsDetectedByTheContentOrGivenExplicitly) {
-    EXPECT_THAT(problem("study: s\nworker: {}\n"), HasSubstr("none of the formats"));
-    EXPECT_THAT(problem(""), HasSubstr("none of the formats"));
+    EXPECT_THAT(problem("study: s\nworker: {}\n"), HasSubstr("formats"));
+    EXPECT_THAT(problem(""), HasSubstr("formats"));
     const std::string both =
         "method: random\nparameters: {a: {min: 1, max: 2}}\ntrialCommand: x y\nsearchSpace: {a: {_type: uniform, "
         "_value: [0, 1]}}\n";
-    EXPECT_THAT(problem(both), HasSubstr("--from wandb or --from nni"));
+    EXPECT_THAT(problem(both), Mentions("--from wandb", "--from nni"));
     EXPECT_EQ(problem(both, "wandb"), "(accepted)");
     EXPECT_EQ(problem(both, "nni"), "(accepted)");
-    EXPECT_THAT(problem("study: s\n", "wandb"), HasSubstr("no file of wandb: a W&B sweep has"));
+    EXPECT_THAT(problem("study: s\n", "wandb"), Mentions("wandb:", "W&B"));
 }
 
 const std::string space_json = R"({
@@ -358,8 +357,8 @@ TEST(Nni, ASearchSpaceKeepsItsDistributionsAndConditions) {
     EXPECT_THAT(result.study.script()->command, ElementsAre("python3", "train.py"));
     EXPECT_EQ(result.study.script()->shim, "nni");
     EXPECT_EQ(result.study.name, "search_space");
-    EXPECT_THAT(result.remarks, Contains(StartsWith("search_space.json:4: the bounds themselves are left out")));
-    EXPECT_THAT(result.all(), HasSubstr("search_space.json: a search space"));
+    EXPECT_THAT(result.remarks, Contains(::testing::AllOf(StartsWith("search_space.json:4: "), HasSubstr("bounds"))));
+    EXPECT_THAT(result.all(), Mentions("search_space.json:", "space"));
 }
 
 TEST(Nni, AnExperimentOfVersion2KeepsItsCommandBudgetAndRules) {
@@ -406,7 +405,7 @@ trial: {command: "cd x && python3 t.py 2>&1 | tee log", codeDir: ., gpuNum: 2}
     EXPECT_THAT(result.study.script()->command, ElementsAre("sh", "-c", "cd x && python3 t.py 2>&1 | tee log"));
     EXPECT_THAT(result.remarks, ElementsAre(Mentions("config.yml:6"), Mentions("config.yml:8: 'Evolution'"),
                                             HasSubstr("config.yml:9: shim: nni"), Mentions("config.yml:9", "GPU"),
-                                            Mentions("s.json:1"), HasSubstr("config.yml: the file does not say")));
+                                            Mentions("s.json:1"), Mentions("config.yml:", "file")));
 }
 
 TEST(Nni, StudiesAreNamedAfterTheirFolderIfTheFileHasAGenericName) {
@@ -422,12 +421,10 @@ TEST(Nni, StudiesAreNamedAfterTheirFolderIfTheFileHasAGenericName) {
 TEST(Nni, MistakesAreReportedWithTheirFile) {
     EXPECT_THAT(problem("trialCommand: a b\nsearchSpaceFile: no.json\n"),
                 StartsWith("sweep.yaml:2:18: no.json: No such file or directory"));
-    EXPECT_THAT(problem("{\"a\": {\"_type\": \"unform\", \"_value\": [0, 1]}}"),
-                HasSubstr("no type 'unform'; known: choice"));
-    EXPECT_THAT(problem("{\"a\": {\"_type\": \"uniform\", \"_value\": [0]}}"), HasSubstr("a list of 2 numbers"));
-    EXPECT_THAT(problem("{\"a\": {\"_type\": \"uniform\", \"_value\": [0, \"1\"]}}"), HasSubstr("a list of 2 numbers"));
-    EXPECT_THAT(problem("{\"a\": {\"_type\": \"quniform\", \"_value\": [0.1, 0.2, 5]}}"),
-                HasSubstr("no multiple of 5"));
+    EXPECT_THAT(problem("{\"a\": {\"_type\": \"unform\", \"_value\": [0, 1]}}"), Mentions("'unform'", "choice"));
+    EXPECT_THAT(problem("{\"a\": {\"_type\": \"uniform\", \"_value\": [0]}}"), HasSubstr("of 2 numbers"));
+    EXPECT_THAT(problem("{\"a\": {\"_type\": \"uniform\", \"_value\": [0, \"1\"]}}"), HasSubstr("of 2 numbers"));
+    EXPECT_THAT(problem("{\"a\": {\"_type\": \"quniform\", \"_value\": [0.1, 0.2, 5]}}"), Mentions("of 5"));
 }
 
 TEST(Arguments, AreSplitLikeInAShell) {

@@ -4,6 +4,7 @@
 #include "orchestrator/import/convert.hpp"
 #include "orchestrator/import/hydra_sweep.hpp"
 #include "support.hpp"
+#include "tests/support/mentions.hpp"
 
 namespace hpo::importing {
 namespace {
@@ -87,10 +88,8 @@ hydra:
                             "data.batch_size={data.batch_size}", "+trainer.precision={trainer.precision}",
                             "++model.layers={model.layers}", "model.act={model.act}", "data.dir=/data/{{x}}",
                             "hydra.mode=RUN", "hydra.run.dir={folder}/hydra"));
-    EXPECT_THAT(
-        conversion->remarks,
-        AllOf(Contains(HasSubstr("Let it print val/acc_best before it returns: print(f\"val/acc_best={value}\"")),
-              Contains(HasSubstr("replace train.py by the script"))));
+    EXPECT_THAT(conversion->remarks, AllOf(Contains(Mentions("val/acc_best", "print(f\"val/acc_best={value}\"")),
+                                           Contains(Mentions("replace", "train.py"))));
 }
 
 TEST(Hydra, EachSweepHasTheDistributionThatOptunaGets) {
@@ -168,27 +167,23 @@ TEST(Hydra, SamplersBecomeTheirCounterparts) {
 }
 
 TEST(Hydra, WhatCannotBeReadIsRefusedAtItsPlace) {
-    EXPECT_THAT(dimension_of("glob(*)"), HasSubstr("config.yaml:7:10: 'x': the function 'glob'"));
-    EXPECT_THAT(dimension_of("interval(1)"), HasSubstr("interval needs two numbers"));
-    EXPECT_THAT(dimension_of("interval(5, 1)"), HasSubstr("the minimum (5) is above the maximum (1)"));
-    EXPECT_THAT(dimension_of("range(1, 5, step=0)"), HasSubstr("range needs two numbers and a step above 0"));
-    EXPECT_THAT(dimension_of("choice(a, , b)"), HasSubstr("an element is empty"));
-    EXPECT_THAT(dimension_of("tag(log, interval(0, 1))"), HasSubstr("a logarithmic range must be above 0"));
-    EXPECT_THAT(dimension_of("int(int(int(int(int(int(int(int(int(int(1))))))))))"),
-                HasSubstr("nested more than 8 deep"));
-    EXPECT_THAT(dimension_of("shuffle(range(1, 1e9))"), HasSubstr("more than 1000 values"));
-    EXPECT_THAT(hydra_problem(sweeper_with("      a: {b: choice(1, 2)}\n")),
-                HasSubstr("is written with a dot: group.key"));
-    EXPECT_THAT(hydra_problem(sweeper_with("      a: 1\n")), HasSubstr("nothing varies"));
-    EXPECT_THAT(
-        hydra_problem("hydra: {sweeper: {params: {a: 1}}}\n"),
-        HasSubstr("only configurations of Hydra's Optuna sweeper are read, and this one is for its basic sweeper"));
+    EXPECT_THAT(dimension_of("glob(*)"), Mentions("config.yaml:7:10", "'x'", "function", "'glob'"));
+    EXPECT_THAT(dimension_of("interval(1)"), Mentions("interval", "two"));
+    EXPECT_THAT(dimension_of("interval(5, 1)"), Mentions("minimum", "(5)", "(1)"));
+    EXPECT_THAT(dimension_of("range(1, 5, step=0)"), Mentions("range", "two", "above 0"));
+    EXPECT_THAT(dimension_of("choice(a, , b)"), HasSubstr("element"));
+    EXPECT_THAT(dimension_of("tag(log, interval(0, 1))"), Mentions("logarithmic", "above 0"));
+    EXPECT_THAT(dimension_of("int(int(int(int(int(int(int(int(int(int(1))))))))))"), Mentions("8 deep"));
+    EXPECT_THAT(dimension_of("shuffle(range(1, 1e9))"), Mentions("1000"));
+    EXPECT_THAT(hydra_problem(sweeper_with("      a: {b: choice(1, 2)}\n")), HasSubstr("dot: group.key"));
+    EXPECT_THAT(hydra_problem(sweeper_with("      a: 1\n")), HasSubstr("varies"));
+    EXPECT_THAT(hydra_problem("hydra: {sweeper: {params: {a: 1}}}\n"), Mentions("Optuna", "basic"));
     EXPECT_THAT(hydra_problem("defaults: [override hydra/sweeper: ax]\nhydra: {sweeper: {n_trials: 2}}\n"),
-                HasSubstr("this one is for 'ax'"));
+                HasSubstr("'ax'"));
     EXPECT_THAT(hydra_problem(sweeper_with("      x: choice(1, 2)\n", "    custom_search_space: a.b\n")),
                 HasSubstr("custom_search_space"));
     EXPECT_THAT(hydra_problem(sweeper_with("      x: choice(1, 2)\n", "    direction: up\n")),
-                HasSubstr("'direction' is minimize, maximize or a list of these"));
+                Mentions("'direction'", "minimize, maximize"));
 }
 
 TEST(Hydra, AnyTextIsParsedInBoundedTime) {

@@ -104,8 +104,7 @@ TEST(KatibKinds, HyperbandGivesEachTrialTheLongestTraining) {
     EXPECT_EQ(study.sampler.type, "random");
     EXPECT_TRUE(study.stopping.empty());
     EXPECT_THAT(conversion->remarks, Contains(HasSubstr("stopping: [{rule: asha, grace: 1, factor: 2}]")));
-    EXPECT_THAT(problem_of_kind({.algorithm = "{algorithmName: hyperband}"}),
-                HasSubstr("hyperband needs the settings 'resource_name'"));
+    EXPECT_THAT(problem_of_kind({.algorithm = "{algorithmName: hyperband}"}), Mentions("hyperband", "'resource_name'"));
 }
 
 TEST(KatibKinds, SearchesWithoutACounterpartAreRefused) {
@@ -113,7 +112,7 @@ TEST(KatibKinds, SearchesWithoutACounterpartAreRefused) {
                 HasSubstr("population-based training (pbt) has no"));
     for (const char* name : {"enas", "darts"})
         EXPECT_THAT(problem_of_kind({.algorithm = "{algorithmName: " + std::string(name) + "}"}),
-                    HasSubstr("a search for a network's architecture (" + std::string(name) + ") has no counterpart"));
+                    Mentions("architecture", "(" + std::string(name) + ")"));
     const auto nas =
         convert("kind: Experiment\nspec:\n  objective: {}\n  algorithm: {algorithmName: enas}\n  nasConfig: {}\n",
                 "k.yaml", any_tool, {}, {});
@@ -129,7 +128,7 @@ TEST(KatibKinds, TheStrategyOfTheObjectiveIsItsBestOrItsLastNumber) {
     };
     EXPECT_EQ(study_of_kind(with("min")).objective.at, Objective::At::best);
     EXPECT_EQ(study_of_kind(with("latest")).objective.at, Objective::At::last);
-    EXPECT_THAT(problem_of_kind(with("max")), HasSubstr("'value' must be min or latest, found max"));
+    EXPECT_THAT(problem_of_kind(with("max")), Mentions("'value'", "min", "latest", "max"));
 }
 
 TEST(KatibKinds, MetricsAreReadInTheFormThatKatibReadsByDefault) {
@@ -153,7 +152,7 @@ TEST(KatibKinds, NamesWithBlanksAndBracesInAFormatAreRead) {
     EXPECT_EQ(read_in(braces, "{metricName: loss, metricValue: 0.25}"), "loss=0.25");
     EXPECT_EQ(read_in(braces, "{metricName: acc, metricValue: 0.5}"), "");
     EXPECT_THAT(problem_of_kind({.more = collector("{source: {filter: {metricsFormat: [\"(\", \"loss=(.*)\"]}}}")}),
-                HasSubstr("no metricsFormat can be used"));
+                HasSubstr("metricsFormat"));
 }
 
 TEST(KatibKinds, AFileOfMetricsIsReadFromTheOutputIfAnArgumentNamesIt) {
@@ -166,7 +165,7 @@ TEST(KatibKinds, AFileOfMetricsIsReadFromTheOutputIfAnArgumentNamesIt) {
     EXPECT_EQ(read_in(json, R"({"timestamp": 17.5, "checkpoint": "", "loss": "0.25", "x": 1})"), "loss=0.25");
     EXPECT_THAT(
         problem_of_kind({.more = collector(R"({collector: {kind: File}, source: {fileSystemPath: {path: /x}}})")}),
-        HasSubstr("metrics into /x"));
+        Mentions("metrics", "/x"));
 }
 
 TEST(KatibKinds, CollectorsThatReadMoreThanTextAreRefused) {
@@ -208,15 +207,14 @@ TEST(KatibKinds, WhatAnotherStepWouldFillInIsRefused) {
                                         ", spec: {containers: [{name: main, command: [python3, t.py, \"" + argument +
                                         "\", \"${trialParameters.rate}\"]}]}}"});
     };
-    EXPECT_THAT(with("Workflow", "--epochs={{inputs.parameters.epochs}}"),
-                HasSubstr("by another step of the workflow"));
-    EXPECT_THAT(with("PipelineRun", "--epochs=$(params.epochs)"), HasSubstr("is filled in by the pipeline"));
+    EXPECT_THAT(with("Workflow", "--epochs={{inputs.parameters.epochs}}"), HasSubstr("workflow"));
+    EXPECT_THAT(with("PipelineRun", "--epochs=$(params.epochs)"), HasSubstr("pipeline"));
     EXPECT_EQ(with("Job", "$(date) {{x}} ${HOME}"), "(accepted)");
     std::string text = Kind{}.text();
     const auto at = text.find("trialSpec:");
     text.replace(at, std::string::npos, "configMap: {configMapName: templates, templatePath: a.yaml}\n");
     const auto map = convert(text, "k.yaml", any_tool, {}, {});
-    EXPECT_THAT(map ? "" : map.error().message, HasSubstr("config map 'templates'"));
+    EXPECT_THAT(map ? "" : map.error().message, HasSubstr("'templates'"));
 }
 
 TEST(KatibKinds, ValuesOfTheTrialAndVariablesAreFilledIn) {

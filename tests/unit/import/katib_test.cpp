@@ -103,8 +103,8 @@ TEST(Katib, AnExperimentBecomesAStudyWithItsContainersCommand) {
     EXPECT_EQ(study.resources.parallel, 3);
     EXPECT_EQ(study.script()->environment.own.at("DATA"), "/data");
     EXPECT_THAT(remarks, Mentions("k.yaml:5"));
-    EXPECT_THAT(remarks, HasSubstr("not in the image docker.io/mnist:latest"));
-    EXPECT_THAT(remarks, HasSubstr("the variable 'FROM' is left out"));
+    EXPECT_THAT(remarks, HasSubstr("image docker.io/mnist:latest"));
+    EXPECT_THAT(remarks, Mentions("variable", "'FROM'"));
 }
 
 TEST(Katib, RulesAndAlgorithmsBecomeTheirCounterparts) {
@@ -124,7 +124,7 @@ TEST(Katib, RulesAndAlgorithmsBecomeTheirCounterparts) {
     EXPECT_EQ(with("cmaes", "").study.sampler.type, "cmaes");
     EXPECT_EQ(with("sobol", "").study.sampler.type, "sobol");
     EXPECT_EQ(with("multivariate-tpe", "").study.sampler.type, "auto");
-    EXPECT_THAT(with("swarm", "").remarks, HasSubstr("k.yaml:6: the algorithm 'swarm'"));
+    EXPECT_THAT(with("swarm", "").remarks, Mentions("k.yaml:6", "algorithm", "'swarm'"));
     EXPECT_THAT(with("random", "  maxFailedTrialCount: 3\n").remarks, HasSubstr("k.yaml:9: 'maxFailedTrialCount'"));
 }
 
@@ -139,25 +139,25 @@ TEST(Katib, InAShellScriptAValueBecomesAVariable) {
 }
 
 TEST(Katib, MistakesAreReportedAtTheirPlace) {
-    EXPECT_THAT(katib_problem(head), HasSubstr("none of the formats"));
-    EXPECT_THAT(katib_problem(head + "  parameters: []\n"), StartsWith("k.yaml:9:15: 'parameters' must be a list"));
+    EXPECT_THAT(katib_problem(head), HasSubstr("formats"));
+    EXPECT_THAT(katib_problem(head + "  parameters: []\n"),
+                ::testing::AllOf(StartsWith("k.yaml:9:15: "), Mentions("'parameters'", "list")));
     const auto with = [](const std::string& parameter) {
         return katib_problem(head + "  parameters:\n    - " + parameter + "\n");
     };
     EXPECT_THAT(with("{name: a, parameterType: double, feasibleSpace: {min: \"2\", max: \"1\"}}"),
-                StartsWith("k.yaml:10:7: 'a': the minimum (2) is above the maximum (1)"));
+                ::testing::AllOf(StartsWith("k.yaml:10:7: "), Mentions("'a'", "minimum", "(2)", "(1)")));
     EXPECT_THAT(with("{name: a, parameterType: real, feasibleSpace: {}}"),
-                HasSubstr("'parameterType' is double, int, discrete or categorical"));
+                Mentions("'parameterType'", "double, int, discrete"));
     EXPECT_THAT(with("{name: a, parameterType: int, feasibleSpace: {max: \"1\"}}"), HasSubstr("needs 'min' and 'max'"));
-    EXPECT_THAT(with("{name: a, parameterType: discrete, feasibleSpace: {list: [x]}}"),
-                HasSubstr("must contain numbers"));
-    EXPECT_THAT(with("{name: a}"), HasSubstr("a parameter has 'name', 'parameterType' and 'feasibleSpace'"));
+    EXPECT_THAT(with("{name: a, parameterType: discrete, feasibleSpace: {list: [x]}}"), HasSubstr("numbers"));
+    EXPECT_THAT(with("{name: a}"), HasSubstr("'name', 'parameterType'"));
     std::string text = head + parameters + job;
     text.replace(text.find("reference: momentum"), 19, "reference: momentun");
     EXPECT_THAT(katib_problem(text), HasSubstr("'momentun'"));
     text = head + parameters + job;
     text.replace(text.find("${trialParameters.batch}"), 24, "${trialParameters.batc}");
-    EXPECT_THAT(katib_problem(text), HasSubstr("no trialParameters is called 'batc'"));
+    EXPECT_THAT(katib_problem(text), Mentions("trialParameters", "'batc'"));
 }
 
 }  // namespace
