@@ -78,12 +78,12 @@ TEST(Csv, ErrorsTellLineAndColumn) {
     EXPECT_THAT(records_of("a,b\n\"x\"y,1\n").error, Mentions("line 2, column 1", "quote"));
     EXPECT_THAT(records_of("a,b\n1,\"x\n2,\"y\"\n").error, Mentions("line 3, column 2", "doubled", "line 2"));
     EXPECT_THAT(records_of("a\n1,\"x\ny\n").error, HasSubstr("line 4, column 2: a quote"));
-    EXPECT_THAT(records_of("a\rb\n").error, Mentions("line 1, column 1", "carriage return"));
-    EXPECT_THAT(records_of(std::string("a\n1,\0\n", 6)).error, Mentions("line 2, column 2", "zero byte"));
+    EXPECT_THAT(records_of("a\rb\n").error, Mentions("line 1, column 1", "carriage"));
+    EXPECT_THAT(records_of(std::string("a\n1,\0\n", 6)).error, Mentions("line 2, column 2", "zero"));
 }
 
 TEST(Csv, AMillionColumnsAndAnEndlessRecordEndInBoundedMemory) {
-    EXPECT_THAT(records_of(std::string(1'000'000, ',')).error, HasSubstr("line 1: more than 65536 columns"));
+    EXPECT_THAT(records_of(std::string(1'000'000, ',')).error, Mentions("line 1:", "65536 columns"));
     EXPECT_THAT(records_of("\"" + std::string(20'000'000, 'x'), 1 << 16).error, Mentions("16 MiB", "closed"));
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/mentions.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "worker/data/dataset.hpp"
 
@@ -120,10 +121,10 @@ TEST_F(IdxFiles, AFlippedBitInAGzipFileIsFound) {
 
 TEST_F(IdxFiles, TooLongOrForeignFilesAreErrors) {
     EXPECT_THAT(read(plain("long", idx({2, 2}, Bytes(5, 1)))).error, HasSubstr("longer"));
-    EXPECT_THAT(read(plain("text", {'h', 'e', 'l', 'l', 'o'})).error, HasSubstr("not an IDX file"));
-    EXPECT_THAT(read(plain("floats", {0, 0, 0x0D, 1, 0, 0, 0, 1, 0, 0, 0, 0})).error, HasSubstr("another type"));
-    EXPECT_THAT(read(plain("zero", idx({0, 4}, {}))).error, HasSubstr("cannot be right"));
-    EXPECT_THAT(read(plain("huge", idx({0xffffffff, 0xffffffff, 0xffffffff}, {}))).error, HasSubstr("cannot be right"));
+    EXPECT_THAT(read(plain("text", {'h', 'e', 'l', 'l', 'o'})).error, HasSubstr("IDX"));
+    EXPECT_THAT(read(plain("floats", {0, 0, 0x0D, 1, 0, 0, 0, 1, 0, 0, 0, 0})).error, HasSubstr("type"));
+    EXPECT_THAT(read(plain("zero", idx({0, 4}, {}))).error, Mentions("cannot", "right"));
+    EXPECT_THAT(read(plain("huge", idx({0xffffffff, 0xffffffff, 0xffffffff}, {}))).error, Mentions("cannot", "right"));
     EXPECT_THAT(read(folder_ / "none").error, HasSubstr("No such file"));
 }
 
@@ -165,21 +166,21 @@ TEST_F(IdxFiles, ImagesAndLabelsMustAgree) {
     data_set(5, 4);
     const auto shape = describe_data(config());
     ASSERT_FALSE(shape);
-    EXPECT_THAT(shape.error().message, HasSubstr("4 labels for the 5 images"));
+    EXPECT_THAT(shape.error().message, Mentions("4 labels", "5 images"));
 }
 
 TEST_F(IdxFiles, AMissingFileIsNamed) {
     data_set(5, 5);
     fs::remove(folder_ / "t10k-labels-idx1-ubyte");
-    EXPECT_THAT(describe_data(config()).error().message, HasSubstr("t10k-labels-idx1-ubyte[.gz] is missing"));
+    EXPECT_THAT(describe_data(config()).error().message, Mentions("t10k-labels-idx1-ubyte[.gz]", "missing"));
 }
 
 TEST(IdxFolder, AMissingDataSetComesWithItsCure) {
     DataConfig config;
     config.path = "no-such-set";
-    EXPECT_THAT(describe_data(config).error().message, HasSubstr("apt install dataset-no-such-set"));
+    EXPECT_THAT(describe_data(config).error().message, HasSubstr("dataset-no-such-set"));
     config.path = "/no/such/folder";
-    EXPECT_THAT(describe_data(config).error().message, HasSubstr("no folder /no/such/folder"));
+    EXPECT_THAT(describe_data(config).error().message, Mentions("folder", "/no/such/folder"));
     config.path = "";
     EXPECT_THAT(describe_data(config).error().message, HasSubstr("data.path"));
 }

@@ -150,11 +150,10 @@ TEST(Parquet, ColumnsThatNoTableHasAreNamedWithTheCure) {
 TEST(Parquet, ErrorsTellFileAndPlaceAndTheCure) {
     EXPECT_THAT(refusal_of(table_in("duckdb-v1-brotli.parquet")),
                 Mentions("duckdb-v1-brotli.parquet", "1, column 1", "BROTLI", "SNAPPY, GZIP, ZSTD, LZ4_RAW"));
-    EXPECT_THAT(refusal_of(table_in("encrypted.parquet")), HasSubstr("is encrypted"));
-    EXPECT_THAT(refusal_of(table_in("arrow-empty.parquet")), HasSubstr("has 0 rows: at least 3 are needed"));
+    EXPECT_THAT(refusal_of(table_in("encrypted.parquet")), HasSubstr("encrypted"));
+    EXPECT_THAT(refusal_of(table_in("arrow-empty.parquet")), Mentions("0 rows", "3"));
     EXPECT_THAT(refusal_of(table_in("arrow-v1.parquet", "Y")),
-                HasSubstr("has no column \"Y\"; it has whole, large, small, single, real, flag, town, code, half, y; "
-                          "did you mean \"y\"?"));
+                Mentions("\"Y\"", "whole, large, small, single, real, flag, town, code, half, y", "\"y\""));
     DataConfig missing = table_in("arrow-v1.parquet", "small");
     EXPECT_THAT(refusal_of(missing), Mentions("arrow-v1.parquet: row 4, column 3", "target"));
     missing.target = "real";

@@ -211,7 +211,7 @@ TEST_F(SeriesData, RowsThatAreNotInTheOrderOfTheirDatesAreWarnedOf) {
     };
     EXPECT_THAT(series(7), Contains("warning: the rows are not in the order of time: line 9: \"2024-01-15\" follows "
                                     "\"2024-01-16\" in column day"));
-    EXPECT_THAT(series(-1), ::testing::Not(Contains(HasSubstr("order of time: "))));
+    EXPECT_THAT(series(-1), ::testing::Not(Contains(HasSubstr("2024-01-"))));
     EXPECT_THAT(series(-1), Contains("warning: column z has no value in any row: data.ignore leaves it out"));
 }
 
@@ -226,10 +226,10 @@ TEST_F(SeriesData, ASeriesThatIsTooShortIsAnErrorWithTheRowsThatAreNeeded) {
     EXPECT_EQ(message(50, 60, 1, 1),
               "data.window: a window of 60 rows and a horizon of 1 are 61 rows, and the series has only 50");
     EXPECT_THAT(message(100, 60, 1, 1), Mentions("183"));
-    EXPECT_THAT(message(182, 60, 1, 1), HasSubstr("at least 183"));
+    EXPECT_THAT(message(182, 60, 1, 1), Mentions("183"));
     EXPECT_EQ(message(183, 60, 1, 1), "");
     EXPECT_THAT(message(150, 10, 2, 30), HasSubstr(""));
-    EXPECT_THAT(message(71, 10, 2, 30), HasSubstr("at least 72"));
+    EXPECT_THAT(message(71, 10, 2, 30), Mentions("72"));
     EXPECT_EQ(message(72, 10, 2, 30), "");
 }
 
@@ -240,18 +240,19 @@ TEST_F(SeriesData, ErrorsNameTheLineAndTheColumn) {
     EXPECT_THAT(error("x,y\n1,inf\n"), Mentions("line 2, column 2 (y): \"inf\"", "finite"));
     EXPECT_THAT(error("x,y\n1\n"), Mentions("line 2: 1"));
     EXPECT_THAT(error("x,x\n1,2\n"), Mentions("line 1, column 2", "second"));
-    EXPECT_THAT(error("x;y\n1;2\n"), HasSubstr("columns must be separated by commas"));
-    EXPECT_THAT(error(""), HasSubstr("is empty"));
+    EXPECT_THAT(error("x;y\n1;2\n"), HasSubstr("commas"));
+    EXPECT_THAT(error(""), HasSubstr("empty"));
     EXPECT_THAT(error("x,y\n1,2\n", "w"), StartsWith("data.target: "));
     EXPECT_THAT(error("x,y\n1,2\n", "y, y"), "data.target: \"y\" is named twice");
     EXPECT_THAT(error("x,y\n1,2\n", "y", "y"), "data.ignore: \"y\" is the target");
     EXPECT_THAT(error("x,y\n1,up\n"), HasSubstr("task: classification"));
     DataConfig data = config(counted(100), 5);
     data.task = Task::multi_label;
-    EXPECT_THAT(describe_data(data).error().message, StartsWith("task: a series predicts numbers"));
+    EXPECT_THAT(describe_data(data).error().message, ::testing::AllOf(StartsWith("task: "), HasSubstr("series")));
     data.task.reset();
     data.horizon = 0;
-    EXPECT_THAT(describe_data(data).error().message, StartsWith("data.horizon: 0 is for classes"));
+    EXPECT_THAT(describe_data(data).error().message,
+                ::testing::AllOf(StartsWith("data.horizon: "), Mentions("0", "classes")));
     data.horizon = 1;
     std::string same = "x,y\n", large = "x,y\n1,2\n1e300,3\n";
     for (int i = 0; i < 100; ++i) same += std::to_string(i) + ",5\n";
@@ -259,7 +260,8 @@ TEST_F(SeriesData, ErrorsNameTheLineAndTheColumn) {
     EXPECT_THAT(error(large), Mentions("line 3, column 1 (x): \"1e300\"", "large"));
     data.path = "no-such.csv";
     data.task.reset();
-    EXPECT_THAT(describe_data(data).error().message, StartsWith("data.path: no file no-such.csv in "));
+    EXPECT_THAT(describe_data(data).error().message,
+                ::testing::AllOf(StartsWith("data.path: "), HasSubstr("no-such.csv")));
 }
 
 TEST_F(SeriesData, AColumnOfClassesIsPredictedAndIsNoFeature) {
@@ -297,7 +299,7 @@ TEST_F(SeriesData, AColumnOfClassesIsPredictedAndIsNoFeature) {
         }
     }
     data.horizon = 1;
-    EXPECT_THAT(*explain_data(data), Contains(HasSubstr("target: state in the row after a window, 3 classes: ")));
+    EXPECT_THAT(*explain_data(data), Contains(Mentions("state", "window", "3 classes")));
 }
 
 TEST_F(SeriesData, ClassesThatCannotBeLearntAreTold) {
@@ -320,9 +322,9 @@ TEST_F(SeriesData, ClassesThatCannotBeLearntAreTold) {
               "data.target: all 87 windows to train on have the class \"0\", from which no other one can be told: use "
               "more rows, or smaller parts for data.test and data.validation");
     EXPECT_THAT(message(names, "y"), Mentions("\"7.5\""));
-    EXPECT_THAT(message(one, "y"), HasSubstr("the same value in every row, \"1\": there is nothing to learn"));
-    EXPECT_THAT(message(alone, "y"), HasSubstr("has no other column"));
-    EXPECT_THAT(message(text, "x,y"), HasSubstr("one column of classes"));
+    EXPECT_THAT(message(one, "y"), Mentions("\"1\"", "nothing"));
+    EXPECT_THAT(message(alone, "y"), HasSubstr("other"));
+    EXPECT_THAT(message(text, "x,y"), Mentions("one", "classes"));
     EXPECT_THAT(message("x,y\n1,a\n2,\n", "y"), Mentions("line 3, column 2", "target"));
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "tests/support/mentions.hpp"
 #include "worker/data/dataset.hpp"
 
 namespace hpo::test {
@@ -91,10 +92,10 @@ TEST(SyntheticTokens, FollowFromTheSeed) {
 TEST(SyntheticTokens, NeedALengthAndAreClasses) {
     DataConfig config = token_config();
     config.steps = 0;
-    EXPECT_THAT(describe_data(config).error().message, HasSubstr("data.vocabulary: tokens lie in sequences"));
+    EXPECT_THAT(describe_data(config).error().message, Mentions("data.vocabulary:", "sequences"));
     config = token_config();
     config.task = Task::regression;
-    EXPECT_THAT(describe_data(config).error().message, HasSubstr("leave out task: regression"));
+    EXPECT_THAT(describe_data(config).error().message, HasSubstr("task: regression"));
 }
 
 TEST(SyntheticLabels, AreZeroOrOneAndFollowFromTheFeatures) {

@@ -238,8 +238,7 @@ TEST_F(Tables, OneClassAloneIsNotTrainedOn) {
     data.validation = 0.8;
     ASSERT_TRUE(describe_data(data));
     EXPECT_THAT(load_data(data, 1, [](const SampleBatch&) {}).error().message,
-                StartsWith("data.split: all 2 rows to train on have the class \"a\", from which no other one can be "
-                           "told: use data.split: stratified, or more rows"));
+                AllOf(StartsWith("data.split: "), Mentions("2 rows", "\"a\"", "data.split: stratified")));
 }
 
 TEST_F(Tables, ClassesThatNoGroupTrainsAreToldForEachFold) {
@@ -322,7 +321,7 @@ TEST_F(Tables, ColumnsCanBeLeftOutAndNumbersCanBeNames) {
     EXPECT_EQ(describe_data(data)->features(), 4);
     data.categorical = "cod";
     EXPECT_THAT(describe_data(data).error().message, StartsWith("data.categorical: "));
-    EXPECT_THAT(describe_data(data).error().message, HasSubstr("has no column \"cod\"; it has id, code, a, b, y"));
+    EXPECT_THAT(describe_data(data).error().message, Mentions("\"cod\"", "id, code, a, b, y"));
 }
 
 TEST_F(Tables, WhatWasUnderstoodIsToldInLines) {
@@ -343,8 +342,8 @@ TEST_F(Tables, WhatWasUnderstoodIsToldInLines) {
     EXPECT_THAT(*lines, Contains("target: y, 2 classes: 0 (800, 66.7 %), 1 (400, 33.3 %)"));
     EXPECT_THAT(*lines, Contains("numbers: n, copy"));
     EXPECT_THAT(*lines, Contains("categories: same (1 level), c (3 levels, 12 missing)"));
-    EXPECT_THAT(*lines, Contains(HasSubstr("warning: column copy equals the target")));
-    EXPECT_THAT(*lines, Contains(HasSubstr("warning: column same has the same value")));
+    EXPECT_THAT(*lines, Contains(Mentions("warning:", "copy", "equals")));
+    EXPECT_THAT(*lines, Contains(Mentions("warning: ", " same ", "value")));
 }
 
 TEST_F(Tables, RangesHaveAsManyDigitsAsTellTheirEndsApart) {
@@ -360,26 +359,26 @@ TEST_F(Tables, RangesHaveAsManyDigitsAsTellTheirEndsApart) {
 TEST_F(Tables, ErrorsTellFileLineAndColumnAndTheCure) {
     EXPECT_THAT(error("x,y\n1,2\n1,2,3\n"), HasSubstr(".csv: line 3: 3 columns"));
     EXPECT_THAT(error("x,y\n1,2\n3,\n4,5\n"), Mentions("line 3, column 2", "target"));
-    EXPECT_THAT(error("x,y\n1,2\n3,NaN\n4,5\n"), HasSubstr("(y): the target is missing (\"NaN\")"));
+    EXPECT_THAT(error("x,y\n1,2\n3,NaN\n4,5\n"), Mentions("(y)", "missing", "\"NaN\""));
     EXPECT_THAT(error("x,y\n1,2\n3,inf\n4,5\n"), Mentions("line 3, column 2 (y): \"inf\""));
     EXPECT_THAT(error("x,y\n1e999,2\n3,1\n4,5\n"), Mentions("line 2, column 1 (x): \"1e999\""));
     EXPECT_THAT(error("x,y,y\n1,2,3\n"), Mentions("line 1, column 3", "second", "\"y\""));
     EXPECT_THAT(error("x,,y\n1,2,3\n"), Mentions("line 1, column 2", "name"));
-    EXPECT_THAT(error(",x,y\n0,1,2\n"), HasSubstr("leave it out (pandas: to_csv(index=False))"));
+    EXPECT_THAT(error(",x,y\n0,1,2\n"), Mentions("pandas", "to_csv(index=False)"));
     EXPECT_THAT(error("x,y,\n1,2,\n"), Mentions("line 1, column 3"));
     EXPECT_THAT(error("x,z\n1,2\n"), StartsWith("data.target: "));
     EXPECT_THAT(error("x,y\nm\xFCller,2\nb,1\nc,5\n"),
-                HasSubstr("line 2, column 1 (x): \"m\\xfcller\" is not UTF-8: convert the file"));
-    EXPECT_THAT(error("x,y\n1,m\xFCller\n2,b\n3,c\n"), HasSubstr("line 2, column 2 (y): \"m\\xfcller\" is not UTF-8"));
-    EXPECT_THAT(error("x,y,m\xFCller\n1,b,2\n"), HasSubstr("line 1, column 3: the name \"m\\xfcller\" is not UTF-8"));
-    EXPECT_THAT(error("x;y\n1;2\n"), HasSubstr("columns must be separated by commas"));
-    EXPECT_THAT(error("x,y\n1,5\n2,5\n3,5\n"), HasSubstr("has the same value in every row, \"5\": there is nothing"));
+                Mentions("line 2, column 1 (x)", "\"m\\xfcller\"", "UTF-8", "convert"));
+    EXPECT_THAT(error("x,y\n1,m\xFCller\n2,b\n3,c\n"), Mentions("line 2, column 2 (y)", "\"m\\xfcller\"", "UTF-8"));
+    EXPECT_THAT(error("x,y,m\xFCller\n1,b,2\n"), Mentions("line 1, column 3", "name", "\"m\\xfcller\"", "UTF-8"));
+    EXPECT_THAT(error("x;y\n1;2\n"), HasSubstr("commas"));
+    EXPECT_THAT(error("x,y\n1,5\n2,5\n3,5\n"), Mentions("\"5\"", "nothing"));
     EXPECT_THAT(error("x,y\n1,2\n"), HasSubstr("has 1 row"));
-    EXPECT_THAT(error(""), HasSubstr("is empty: a header"));
+    EXPECT_THAT(error(""), Mentions("empty", "header"));
     EXPECT_THAT(error("d,y\n2024-01-31,2\n2024-02-01,1.5\n2024-02-02,3\n"),
-                Mentions("column 1", "\"2024-01-31\" in line 2"));
+                Mentions("column 1", "\"2024-01-31\"", "line 2"));
     EXPECT_THAT(error("d,x,born,y\n2024-01-31,1,1.2.1990,2\n2024-02-01,2,2.2.1990,1.5\n2024-02-02,3,3.2.1990,3\n"),
-                Mentions("column 1", "\"2024-01-31\" in line 2", "data.ignore", "data.categorical"));
+                Mentions("column 1", "\"2024-01-31\"", "line 2", "data.ignore", "data.categorical"));
     std::string typo = "x,y\n", names = typo;
     for (int i = 0; i < 2000; ++i) {
         typo += (i == 700 ? "12;5" : std::to_string(i)) + "," + std::to_string(i * 0.3) + "\n";
@@ -389,7 +388,7 @@ TEST_F(Tables, ErrorsTellFileLineAndColumnAndTheCure) {
     EXPECT_THAT(error(names), Mentions("\"row 1000\"", "data.ignore"));
     std::string wide = "y";
     for (int i = 0; i < 1'000'000; ++i) wide += ",c" + std::to_string(i);
-    EXPECT_THAT(error(wide + "\n"), HasSubstr("more than 65536 columns"));
+    EXPECT_THAT(error(wide + "\n"), Mentions("65536 columns"));
     for (const std::string& text : {std::string("x,y\n1,2\n1,2,3\n"), std::string("x,y\n1,5\n2,5\n3,5\n")})
         EXPECT_THAT(error(text), StartsWith("data.path: "));
 }
@@ -429,7 +428,7 @@ TEST_F(Tables, NumbersForPeopleAndDatesAreRefusedWithTheirCure) {
     }
     EXPECT_EQ(error("x,y\n1%,2.5\nhalf,3\nall,1\n"), "");
     EXPECT_THAT(error("d,y\n31 Jan 2024,2\n1 Feb 2024,1.5\n2 Feb 2024,3\n"),
-                Mentions("column 1", "\"31 Jan 2024\" in line 2"));
+                Mentions("column 1", "\"31 Jan 2024\"", "line 2"));
     EXPECT_THAT(error("x,y\n1,10:30\n2,10:31\n3,11:30\n"), HasSubstr("task: classification"));
 }
 
@@ -452,12 +451,11 @@ TEST_F(Tables, ColumnsAndClassesThatTellNothingAreWarnedOf) {
 TEST_F(Tables, ATargetThatDiffersInEachRowIsNoClass) {
     std::string text = "x,y\n";
     for (int i = 0; i < 20; ++i) text += "1,row" + std::to_string(i) + "\n";
-    EXPECT_THAT(error(text), HasSubstr("has another value in each row, such as \"row0\" in the first: no class"));
+    EXPECT_THAT(error(text), Mentions("\"row0\"", "class"));
 }
 
 TEST_F(Tables, NamesThatDifferByCaseOrSignsAreSuggested) {
-    EXPECT_THAT(error("x,Sale_Price\n1,2\n", "sale price"),
-                HasSubstr("it has x, Sale_Price; did you mean \"Sale_Price\"?"));
+    EXPECT_THAT(error("x,Sale_Price\n1,2\n", "sale price"), Mentions("x, Sale_Price", "\"Sale_Price\""));
 }
 
 TEST_F(Tables, ATaskThatTheTargetCannotServeIsRefused) {
@@ -466,7 +464,8 @@ TEST_F(Tables, ATaskThatTheTargetCannotServeIsRefused) {
     EXPECT_THAT(describe_data(data).error().message, Mentions("line 2, column 3 (y): \"yes\""));
     DataConfig numbers = config(mixed(false), "y");
     numbers.split = SplitKind::stratified;
-    EXPECT_THAT(describe_data(numbers).error().message, StartsWith("data.split: stratified is for classes"));
+    EXPECT_THAT(describe_data(numbers).error().message,
+                AllOf(StartsWith("data.split: "), Mentions("data.split: stratified", "classes")));
 }
 
 TEST_F(Tables, AFileThatChangesIsReadAgain) {
@@ -509,10 +508,10 @@ TEST_F(Tables, AGroupThatCannotDivideRowsIsAnErrorWithItsPlace) {
         return shape ? std::string() : shape.error().message;
     };
     EXPECT_THAT(refused(people(), "whom"), AllOf(HasSubstr("data.validation.group"), HasSubstr("whom")));
-    EXPECT_THAT(refused(people(), "y"), HasSubstr("data.validation.group: \"y\" is the target"));
+    EXPECT_THAT(refused(people(), "y"), Mentions("data.validation.group: \"y\"", "target"));
     EXPECT_THAT(refused(people() + "7,NA,yes\n", "who"),
-                AllOf(HasSubstr("line 42, column 2 (who)"), HasSubstr("the group is missing")));
-    EXPECT_THAT(refused("x,who,y\n1,a,yes\n2,b,no\n3,a,no\n", "who"), HasSubstr("at least 3 groups are needed"));
+                AllOf(HasSubstr("line 42, column 2 (who)"), Mentions("group", "missing")));
+    EXPECT_THAT(refused("x,who,y\n1,a,yes\n2,b,no\n3,a,no\n", "who"), Mentions("3 groups"));
 }
 
 TEST_F(Tables, FoldsOfARareClassAreRefused) {
@@ -583,15 +582,16 @@ TEST_F(Tables, TargetsThatAreNoLabelsOrNoNumbersAreErrorsWithTheirPlace) {
         return shape ? "" : shape.error().message;
     };
     EXPECT_THAT(refused(labelled("2"), "rare, often", Task::multi_label),
-                HasSubstr("line 31, column 4 (rare): \"2\" is neither 0 nor 1"));
+                Mentions("line 31, column 4 (rare)", "\"2\"", "0", "1"));
     EXPECT_THAT(refused(labelled(), "c, often", Task::regression), Mentions("line 2, column 3 (c): \"a\""));
     EXPECT_THAT(refused(labelled(), "rare, often", Task::classification), HasSubstr("data.target: 2 columns"));
-    EXPECT_THAT(refused(labelled(), "rare, rare", {}), HasSubstr("\"rare\" is named twice"));
-    EXPECT_THAT(refused(labelled(), "rare, rarer", {}), HasSubstr("has no column \"rarer\""));
-    EXPECT_THAT(refused("x,a,b\n1,0,0\n2,0,0\n3,0,0\n", "a, b", {}), HasSubstr("there is nothing to learn"));
+    EXPECT_THAT(refused(labelled(), "rare, rare", {}), Mentions("\"rare\"", "twice"));
+    EXPECT_THAT(refused(labelled(), "rare, rarer", {}), HasSubstr("\"rarer\""));
+    EXPECT_THAT(refused("x,a,b\n1,0,0\n2,0,0\n3,0,0\n", "a, b", {}), HasSubstr("learn"));
     DataConfig stratified = config(labelled(), "rare, often");
     stratified.split = SplitKind::stratified;
-    EXPECT_THAT(describe_data(stratified).error().message, StartsWith("data.split: stratified is for classes"));
+    EXPECT_THAT(describe_data(stratified).error().message,
+                AllOf(StartsWith("data.split: "), Mentions("data.split: stratified", "classes")));
 }
 
 TEST_F(Tables, AColumnFromWhichTheTargetFollowsIsTold) {

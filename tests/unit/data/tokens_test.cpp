@@ -141,7 +141,7 @@ TEST_F(Tokens, FilesOfLlmCHaveAHeader) {
     EXPECT_THAT(error(config("tokens", header(20240520, 3, 90) + words(numbered(90)), 8)),
                 HasSubstr("byte 4: version 3"));
     EXPECT_THAT(error(config("tokens", header(20240801, 7, 90) + words(numbered(90)), 8)),
-                HasSubstr("tokens of 32 bits"));
+                Mentions("tokens", "32 bits"));
 }
 
 TEST_F(Tokens, ATokenOutsideTheVocabularyIsRefusedAlsoIfTheFileGotItLater) {
@@ -162,10 +162,9 @@ TEST_F(Tokens, ATokenOutsideTheVocabularyIsRefusedAlsoIfTheFileGotItLater) {
 TEST_F(Tokens, ValBinOfAFolderTests) {
     DataConfig data = config("tokens", "", 5);
     data.path = std::filesystem::path(write("set/train.bin", words(numbered(100)))).parent_path();
-    EXPECT_THAT(error(data), HasSubstr("has no val.bin"));
+    EXPECT_THAT(error(data), HasSubstr("val.bin"));
     const std::string validation = write("set/val.bin", words(numbered(4)));
-    EXPECT_THAT(error(data),
-                HasSubstr("a window and the token after it are 6 tokens, and " + validation + " has only 4"));
+    EXPECT_THAT(error(data), Mentions("window", "6 tokens", validation, " 4"));
     write("set/val.bin", words({7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 120}));
     const auto shape = describe_data(data);
     ASSERT_TRUE(shape) << shape.error().message;
@@ -189,16 +188,15 @@ TEST_F(Tokens, ErrorsNameTheFileAndThePosition) {
     EXPECT_EQ(error(data),
               "data.window: a window of 100 tokens and a horizon of 1 are 101 tokens, and the file has only 100");
     EXPECT_THAT(error(config("tokens", words(numbered(100)) + "x", 5)), Mentions("201 bytes"));
-    EXPECT_THAT(error(config("tokens", "", 5)), HasSubstr(": is empty"));
+    EXPECT_THAT(error(config("tokens", "", 5)), HasSubstr("empty"));
     std::vector<std::uint16_t> halves(200);
     for (std::size_t i = 0; i < halves.size(); i += 2) halves[i] = static_cast<std::uint16_t>(i % 14);
     EXPECT_THAT(error(config("tokens", words(halves), 5)), Mentions("32 bits"));
-    EXPECT_THAT(error(config("tokens", words(std::vector<std::uint16_t>(200, 7)), 5)),
-                HasSubstr("all tokens are the same"));
-    EXPECT_THAT(error(config("text", std::string(100, 'a'), 5)), HasSubstr("all tokens are the same"));
-    EXPECT_THAT(error(config("text", "\x1f\x8b gzip", 2)), HasSubstr("compressed by gzip: unpack it first"));
+    EXPECT_THAT(error(config("tokens", words(std::vector<std::uint16_t>(200, 7)), 5)), Mentions("tokens", "same"));
+    EXPECT_THAT(error(config("text", std::string(100, 'a'), 5)), Mentions("tokens", "same"));
+    EXPECT_THAT(error(config("text", "\x1f\x8b gzip", 2)), Mentions("gzip", "unpack"));
     data.task = Task::regression;
-    EXPECT_THAT(error(data), StartsWith("task: the next token is a class"));
+    EXPECT_THAT(error(data), ::testing::AllOf(StartsWith("task: "), HasSubstr("class")));
     data.task.reset();
     data.path = folder_.path();
     data.format = "text";

@@ -289,23 +289,23 @@ TEST(Transformer, RefusesWhatItCannotTrainAndNamesTheKey) {
                        tokens),
               "");
     EXPECT_THAT(error_of({}, {.sample = VectorShape{32}, .outputs = 3}),
-                HasSubstr("model.type: transformer is for sequences"));
+                Mentions("model.type: transformer", "sequences"));
     EXPECT_EQ(error_of({{"heads", whole(3)}}, tokens), "model.width: 256 is not a multiple of model.heads (3)");
     EXPECT_EQ(error_of({{"kv_heads", whole(3)}}, tokens), "model.heads: 4 is not a multiple of model.kv_heads (3)");
     EXPECT_EQ(error_of({{"heads", whole(1)}}, tokens),
               "model.heads: each of 1 heads has 256 numbers of model.width, and at most 128 are possible: use more "
               "heads");
-    EXPECT_THAT(error_of({{"norm", text("none")}}, tokens), HasSubstr("model.norm: a transformer does not train"));
+    EXPECT_THAT(error_of({{"norm", text("none")}}, tokens), Mentions("model.norm:", "transformer"));
     EXPECT_THAT(error_of({{"width", whole(12)}, {"positions", text("rotary")}}, tokens),
                 Mentions("model.positions", "3"));
-    EXPECT_THAT(error_of({{"causal", false}}, tokens), HasSubstr("model.causal: each target is the next token"));
+    EXPECT_THAT(error_of({{"causal", false}}, tokens), HasSubstr("model.causal:"));
     EXPECT_THAT(error_of({{"tied_embeddings", true}}, window), HasSubstr("model.tied_embeddings"));
     EXPECT_THAT(error_of({{"mlp_ratio", 0.0}}, tokens), Mentions("model.mlp_ratio: 0.0"));
-    EXPECT_THAT(error_of({{"type", text("mlp")}}, tokens), HasSubstr("model.type: mlp is for numbers"));
+    EXPECT_THAT(error_of({{"type", text("mlp")}}, tokens), Mentions("model.type: mlp", "numbers"));
     EXPECT_THAT(error_of({{"type", text("mlp")}, {"activation", text("swiglu")}}, window),
-                HasSubstr("model.activation: swiglu is for type: transformer"));
+                Mentions("model.activation: swiglu", "type: transformer"));
     EXPECT_THAT(error_of({{"type", text("mlp")}, {"norm", text("rms")}}, window),
-                HasSubstr("model.norm: rms is for type: transformer"));
+                Mentions("model.norm: rms", "type: transformer"));
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ TEST(Claims, WhatIsNotIsAnErrorBeforeItTakesMemory) {
     EXPECT_EQ(numbers_in(claiming({.rows = huge, .chunk_values = huge, .page_values = huge})),
               column + "damaged: a page ends before its values do");
     EXPECT_THAT(numbers_in(claiming({.rows = huge * 8})), Mentions("2199023255552"));
-    EXPECT_THAT(numbers_in(claiming({.rows = -1})), HasSubstr("damaged: a row group of -1 rows"));
+    EXPECT_THAT(numbers_in(claiming({.rows = -1})), Mentions("damaged:", "-1 rows"));
     EXPECT_EQ(numbers_in(claiming({.chunk_values = 4})),
               column + "damaged: it has 4 values, where the row group has 3 rows");
     EXPECT_EQ(numbers_in(claiming({.page_values = 4})),
@@ -122,7 +122,7 @@ TEST(Claims, WhatIsNotIsAnErrorBeforeItTakesMemory) {
                   "a dictionary");
     EXPECT_EQ(numbers_in(claiming({.encoding = 8})), column + "damaged: a page has no dictionary");
     EXPECT_THAT(numbers_in(claiming({.repetition = 1})), HasSubstr(column + "damaged"));
-    EXPECT_THAT(numbers_in(claiming({.repetition = 1, .level_encoding = 4})), HasSubstr("levels in encoding 4"));
+    EXPECT_THAT(numbers_in(claiming({.repetition = 1, .level_encoding = 4})), Mentions("levels", "encoding 4"));
 }
 
 TEST(Claims, LevelsAndHeadersMustAccountForAllValuesOfAPage) {

@@ -103,8 +103,8 @@ TEST(Codecs, ASizeThatTheBytesCannotHaveTakesNoMemory) {
         ASSERT_FALSE(page) << codec;
         EXPECT_THAT(page.error().message, HasSubstr("damaged")) << codec;
     }
-    EXPECT_THAT(decompress(0, few, std::size_t{1} << 40).error().message, HasSubstr("at most 1 GiB is possible"));
-    EXPECT_THAT(decompress(4, few, 8).error().message, HasSubstr("compressed by BROTLI, which is not read"));
+    EXPECT_THAT(decompress(0, few, std::size_t{1} << 40).error().message, Mentions("1 GiB"));
+    EXPECT_THAT(decompress(4, few, 8).error().message, HasSubstr("BROTLI"));
     EXPECT_THAT(decompress(42, few, 8).error().message, Mentions("(42)"));
 }
 
@@ -135,9 +135,9 @@ TEST(Decoders, EndsOfPagesAndForeignEncodingsAreErrors) {
     const PhysicalType number{Physical::int32}, text{Physical::bytes}, flag{Physical::boolean};
     for (const auto type : {number, text}) EXPECT_FALSE((*make_decoder(type, 0, bytes, nullptr))->read(3, values));
     EXPECT_FALSE((*make_decoder(flag, 0, bytes, nullptr))->read(73, values));
-    EXPECT_THAT(make_decoder(number, 8, bytes, nullptr).error().message, HasSubstr("no dictionary"));
-    EXPECT_THAT(make_decoder(number, 7, bytes, nullptr).error().message, HasSubstr("encoding 7, which is not read"));
-    EXPECT_THAT(make_decoder(number, 4, bytes, nullptr).error().message, HasSubstr("encoding 4, which is not read"));
+    EXPECT_THAT(make_decoder(number, 8, bytes, nullptr).error().message, HasSubstr("dictionary"));
+    EXPECT_THAT(make_decoder(number, 7, bytes, nullptr).error().message, Mentions("encoding 7"));
+    EXPECT_THAT(make_decoder(number, 4, bytes, nullptr).error().message, Mentions("encoding 4"));
     Values dictionary;
     dictionary.bits = {10, 20};
     const auto indices = bytes_of({2, 2 << 1, 1, 2 << 1, 2});  // two bits each: twice 1, twice 2
@@ -145,7 +145,7 @@ TEST(Decoders, EndsOfPagesAndForeignEncodingsAreErrors) {
     values.clear();
     ASSERT_TRUE((*decoder)->read(2, values));
     EXPECT_THAT(values.bits, ElementsAre(20, 20));
-    EXPECT_THAT((*decoder)->read(1, values).error().message, HasSubstr("none of its dictionary"));
+    EXPECT_THAT((*decoder)->read(1, values).error().message, HasSubstr("dictionary"));
 }
 
 TEST(Decoders, ValuesThatAreLeftAreToldFromThoseThatFillUpAGroup) {
@@ -238,7 +238,7 @@ TEST(Cells, DecimalsInBytesAndNumbersOf16Bits) {
     EXPECT_EQ(cells.cells()[2].text, "-inf");
     EXPECT_TRUE(cells.cells()[3].missing);
     values.bytes = {std::string_view("\x00", 1)};
-    EXPECT_THAT(cells.assign(half, Wanted::number, {true}, values).error().message, HasSubstr("another length"));
+    EXPECT_THAT(cells.assign(half, Wanted::number, {true}, values).error().message, HasSubstr("length"));
 }
 
 TEST(Schema, NestedAndOldColumnsAreUnreadable) {

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <numeric>
 
+#include "tests/support/mentions.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace hpo {
@@ -51,7 +52,7 @@ TEST_F(CheckpointFile, ReadsBackWhatWasWritten) {
 
 TEST_F(CheckpointFile, ANamedPipeIsNotWaitedFor) {
     ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
-    EXPECT_THAT(read_error(), HasSubstr("last.ckpt: is a named pipe"));
+    EXPECT_THAT(read_error(), Mentions("last.ckpt:", "pipe"));
     ASSERT_EQ(::mkfifo((file_.string() + ".tmp").c_str(), 0600), 0);
     ASSERT_TRUE(write());
     EXPECT_EQ(read_error(), "");
@@ -82,8 +83,8 @@ TEST_F(CheckpointFile, EveryTruncationIsFound) {
 
 TEST_F(CheckpointFile, AnotherTrialsFileIsRefused) {
     ASSERT_TRUE(write());
-    EXPECT_THAT(read_error(78), HasSubstr("another configuration"));
-    EXPECT_THAT(read_error(77, 99), HasSubstr("wrong size"));
+    EXPECT_THAT(read_error(78), HasSubstr("configuration"));
+    EXPECT_THAT(read_error(77, 99), HasSubstr("size"));
     fs::remove(file_);
     EXPECT_THAT(read_error(), HasSubstr("No such file"));
 }
@@ -91,7 +92,7 @@ TEST_F(CheckpointFile, AnotherTrialsFileIsRefused) {
 TEST_F(CheckpointFile, AFileOfWhatTrainedOtherwiseIsRefused) {
     ASSERT_TRUE(write());
     std::fstream(file_, std::ios::in | std::ios::out | std::ios::binary) << "HPOCKPT1";  // shuffled by the host
-    EXPECT_THAT(read_error(), HasSubstr("not a checkpoint of this version"));
+    EXPECT_THAT(read_error(), HasSubstr("version"));
 }
 
 TEST_F(CheckpointFile, ALongerFileIsDamaged) {
