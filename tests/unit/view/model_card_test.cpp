@@ -1,4 +1,5 @@
 #include "orchestrator/output/model_card.hpp"
+#include "tests/support/mentions.hpp"
 
 #include <gmock/gmock.h>
 
@@ -21,18 +22,18 @@ TEST(ModelCard, HasDataScoresBesideAConstantPredictionConfigurationAndUse) {
     const std::string card =
         model_card(study, {{"test_r2", 0.75}, {"baseline_r2", 0.0}, {"test_loss", 0.5}}, "my model.safetensors");
     EXPECT_THAT(card, AllOf(HasSubstr("\n# rents\n"), HasSubstr("hpo predict 'my model.safetensors' DATA"),
-                            HasSubstr("from `my rents.csv`; it predicts `rent`"),
-                            HasSubstr("| test_r2 | 0.7500 | 0 |\n"), HasSubstr("| test_loss | 0.5000 |  |\n")));
-    EXPECT_THAT(card, Not(HasSubstr("on the validation part"))) << "no score is of it";
+                            Mentions("`my rents.csv`", "predicts", "`rent`"), HasSubstr("| test_r2 | 0.7500 | 0 |\n"),
+                            HasSubstr("| test_loss | 0.5000 |  |\n")));
+    EXPECT_THAT(card, Not(HasSubstr("validation"))) << "no score is of it";
     EXPECT_THAT(card, HasSubstr("\n````yaml\nstudy: rents\n# ``` in a comment\n````\n"))
         << "the fence ends where it should";
 }
 
 TEST(ModelCard, EachScoreStandsBelowThePartThatItIsOf) {
     const std::string card = model_card({}, {{"test_accuracy", 0.75}, {"val_accuracy", 0.875}, {"loss", 0.25}}, "m");
-    EXPECT_THAT(card, HasSubstr("\n| on the validation part | this model |\n|---|---|\n| val_accuracy | 0.8750 |\n\n"));
-    EXPECT_THAT(card, HasSubstr("\n| on the training part | this model |\n|---|---|\n| loss | 0.2500 |\n\n"));
-    EXPECT_THAT(card, HasSubstr("constant prediction |\n|---|---|---|\n| test_accuracy | 0.7500 |  |\n\n"));
+    EXPECT_THAT(card, HasSubstr(" |\n|---|---|\n| val_accuracy | 0.8750 |\n\n"));
+    EXPECT_THAT(card, AllOf(HasSubstr("training"), HasSubstr(" |\n|---|---|\n| loss | 0.2500 |\n\n")));
+    EXPECT_THAT(card, AllOf(HasSubstr("constant"), HasSubstr(" |\n|---|---|---|\n| test_accuracy | 0.7500 |  |\n\n")));
 }
 
 }  // namespace
