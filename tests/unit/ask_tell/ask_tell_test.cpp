@@ -93,9 +93,9 @@ TEST(AskTell, SeveralObjectivesAreToldTogetherAndTheBestAreAFront) {
     };
     EXPECT_EQ(tell(1, {{"loss", 0.5}, {"latency", 3}, {"size", 9}}), (json{{"trial", 1}, {"ok", true}}));
     EXPECT_THAT(hpo.error(R"({"tell": {"trial": 2, "values": {"loss": 0.1, "size": 3}}})"),
-                HasSubstr("trial 2 has no value of latency"));
+                Mentions("trial 2", "latency"));
     EXPECT_THAT(hpo.error(R"({"report": {"trial": 2, "step": 1, "values": {"loss": 0.1, "latency": 3}}})"),
-                HasSubstr("step 1 of trial 2 has loss and no size"));
+                Mentions("step 1 of trial 2", "loss", "size"));
     tell(2, {{"loss", 0.1}, {"latency", 1}, {"size", 11}});  // breaks the constraint
     tell(3, {{"loss", 0.7}, {"latency", 2}, {"size", 10}});
     tell(4, {{"loss", 0.8}, {"latency", 2.5}, {"size", 1}});  // trial 3 is better
@@ -273,8 +273,7 @@ TEST(AskTell, AfterTheLastStepATellIsExpected) {
     EXPECT_EQ(hpo.report(1, 9, 0.41)["decision"], "continue");
     EXPECT_EQ(hpo.tell(1, 0.4), (json{{"trial", 1}, {"ok", true}}));
     EXPECT_EQ(hpo.trial(1).value, 0.4);
-    EXPECT_THAT(hpo.error(R"({"tell": {"trial": 1, "values": {"loss": 0.3}}})"),
-                HasSubstr("has ended already: complete"));
+    EXPECT_THAT(hpo.error(R"({"tell": {"trial": 1, "values": {"loss": 0.3}}})"), HasSubstr("already: complete"));
     EXPECT_EQ(hpo.trial(1).value, 0.4);
 }
 
@@ -285,7 +284,7 @@ TEST(AskTell, AValueThatIsNotFiniteEndsATrialAsDiverged) {
     const json stop = hpo.report(1, 1, "nan");
     EXPECT_EQ(stop["decision"], "stop");
     EXPECT_EQ(stop["rule"], "diverged");
-    EXPECT_THAT(stop["reason"], HasSubstr("loss is nan at step 1"));
+    EXPECT_THAT(stop["reason"], Mentions("loss", "nan", "step 1"));
     const json answer = hpo.tell(2, "-inf");
     EXPECT_EQ(answer["ok"], true);
     EXPECT_EQ(answer["state"], "diverged");
@@ -348,8 +347,8 @@ TEST(AskTell, StepsMustIncreaseAndEndWithTheBudget) {
     EXPECT_EQ(hpo.report(1, 2, 0.4)["error"],
               "report: step 2 of trial 1 is not after step 3, the last one that it has reported: "
               "report all metrics of a step together");
-    EXPECT_THAT(hpo.report(1, 0, 0.4)["error"], HasSubstr("steps count from 1 to 9"));
-    EXPECT_THAT(hpo.report(1, 10, 0.4)["error"], HasSubstr("steps count from 1 to 9"));
+    EXPECT_THAT(hpo.report(1, 0, 0.4)["error"], Mentions("1 to 9"));
+    EXPECT_THAT(hpo.report(1, 10, 0.4)["error"], Mentions("1 to 9"));
     EXPECT_EQ(hpo.trial(1).value, 0.5);
     EXPECT_EQ(hpo.report(1, 7, 0.4)["decision"], "continue");
 }
@@ -359,12 +358,12 @@ TEST(AskTell, ACompleteTrialNeedsAValueAndAFailedOneDoesNot) {
     AskTellSession hpo(asked_study(), store);
     hpo.ask(2);
     EXPECT_THAT(hpo.error(R"({"tell": {"trial": 1, "state": "complete", "values": {"lss": 1}}})"),
-                HasSubstr("trial 1 has no value of loss"));
+                Mentions("trial 1", "loss"));
     EXPECT_EQ(hpo.trial(1).state, TrialState::running);
     EXPECT_EQ(hpo(R"({"tell": {"trial": 1, "state": "failed", "reason": "no data"}})")["ok"], true);
     EXPECT_EQ(hpo.trial(1).state, TrialState::failed);
     EXPECT_EQ(hpo.trial(1).reason, "no data");
-    EXPECT_THAT(hpo.tell(1, 0.1)["error"], HasSubstr("has ended already: failed (no data)"));
+    EXPECT_THAT(hpo.tell(1, 0.1)["error"], HasSubstr("already: failed (no data)"));
 }
 
 TEST(AskTell, AsksBeyondTheBudgetGiveTheReason) {
@@ -517,7 +516,7 @@ TEST(AskTell, ATrialThatWasStoredButNotReturnedIsOfferedAgain) {
     store.fail_from = 3;  // the session's start and the proposal are stored, its launch is not
     {
         AskTellSession hpo(study, store);
-        EXPECT_THAT(hpo.error(R"({"ask": 1})"), HasSubstr("the study's database cannot be written: disk full"));
+        EXPECT_THAT(hpo.error(R"({"ask": 1})"), HasSubstr("written: disk"));
     }
     store.fail_from = 1000;
     AskTellSession hpo(study, store);
@@ -530,7 +529,7 @@ TEST(AskTell, AfterAStoreFailureTheSameLineMayBeRepeated) {
     AskTellSession hpo(asked_study(), store);
     hpo.ask(1);
     store.fail_from = static_cast<std::int64_t>(store.kept.size()) + 2;  // the value is stored, the end is not
-    EXPECT_THAT(hpo.tell(1, 0.5)["error"], HasSubstr("disk full"));
+    EXPECT_THAT(hpo.tell(1, 0.5)["error"], HasSubstr("disk"));
     store.fail_from = 1000;
     EXPECT_EQ(hpo.tell(1, 0.5)["ok"], true);
     EXPECT_EQ(hpo.trial(1).value, 0.5);

@@ -59,11 +59,10 @@ TEST(Calibration, LinesThatCannotBeMeasurementsAreRefusedWithTheirNumber) {
         return read ? std::string("none") : read.error().message;
     };
     EXPECT_THAT(reason(lines + "{\"measured\":"), Mentions("line 7", "cuda 0"));
-    EXPECT_THAT(reason(lines + R"({"measured":"launch","seconds":0,"least":1,"most":1})"),
-                HasSubstr("seconds is not above 0"));
+    EXPECT_THAT(reason(lines + R"({"measured":"launch","seconds":0,"least":1,"most":1})"), Mentions("above 0"));
     EXPECT_THAT(reason(lines + R"({"measured":"launch","least":1,"most":1})"), HasSubstr("line 7"));
     EXPECT_THAT(reason("[]"), HasSubstr("line 1"));
-    EXPECT_THAT(reason(""), HasSubstr("no measurements of cuda 0 were made"));
+    EXPECT_THAT(reason(""), Mentions("measurements", "cuda 0"));
 }
 
 TEST(Calibration, TheCrossoverIsTheSizeFromWhichOnAllLargerSquaresAreFaster) {
@@ -122,7 +121,7 @@ TEST(KeptCalibration, WhatCannotBeWrittenIsAnErrorWithTheFile) {
     std::ofstream(folder.path() / "file") << "";
     const auto saved = save_calibration(folder.path() / "file" / "below", "m", lines);
     ASSERT_FALSE(saved);
-    EXPECT_THAT(saved.error().message, HasSubstr("cannot be kept in"));
+    EXPECT_THAT(saved.error().message, HasSubstr("kept"));
 }
 
 }  // namespace

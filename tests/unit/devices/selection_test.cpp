@@ -1,4 +1,5 @@
 #include "orchestrator/devices/selection.hpp"
+#include "tests/support/mentions.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -76,13 +77,13 @@ TEST(SelectDevices, WithoutDevicesTheErrorGivesTheReason) {
     none.problem = "the driver sleeps";
     const auto devices = select_devices(none, std::vector<std::string>{"0"});
     ASSERT_FALSE(devices);
-    EXPECT_THAT(devices.error().message, HasSubstr("there is no device; the driver sleeps"));
+    EXPECT_THAT(devices.error().message, Mentions("device", "sleeps"));
     EXPECT_THAT(chosen(none, {}), ElementsAre());
 }
 
 TEST(SelectDevices, AnAmbiguousPrefixAndADuplicateNameAreRefused) {
-    EXPECT_THAT(refusal({"GPU-aa"}), HasSubstr("GPU-aa fits several devices"));
-    EXPECT_THAT(refusal({"0", "GPU-aaaa"}), HasSubstr("listed already"));
+    EXPECT_THAT(refusal({"GPU-aa"}), Mentions("GPU-aa", "several"));
+    EXPECT_THAT(refusal({"0", "GPU-aaaa"}), HasSubstr("listed"));
 }
 
 TEST(SelectDevices, FollowsCudaVisibleDevicesUnlessDevicesAreNamed) {

@@ -125,7 +125,7 @@ TEST(PrivateFolder, WithoutAFreeDescriptorMakingItFailsAndLeavesNothing) {
     const auto folder = PrivateFolder::make("no descriptors");
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &whole), 0);
     ASSERT_FALSE(folder);
-    EXPECT_THAT(folder.error().message, ::testing::HasSubstr("Too many open files"));
+    EXPECT_THAT(folder.error().message, ::testing::HasSubstr("open"));
     EXPECT_EQ(count(), 0);
 }
 

@@ -10,6 +10,7 @@
 #include "hpo/doing.hpp"
 #include "orchestrator/execution/interrupts.hpp"
 #include "orchestrator/execution/own_threads.hpp"
+#include "tests/support/mentions.hpp"
 
 namespace hpo {
 namespace {
@@ -61,7 +62,7 @@ TEST(QuestionsTest, AreAnsweredByTheLoopOnceForAllThatWereAskedMeanwhile) {
         return answers == 2 ? 0 : 2;
     });
     EXPECT_EQ(said.status, 0);
-    EXPECT_THAT(said.stderr, HasSubstr("its event loop has not answered for 0.")) << "the second was asked before";
+    EXPECT_THAT(said.stderr, Mentions("loop", "0.")) << "the second was asked before";
 }
 
 TEST(QuestionsTest, AreAnsweredAtOnceWithWhatKeepsTheProcessFromItsLoop) {

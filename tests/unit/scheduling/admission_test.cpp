@@ -195,7 +195,7 @@ TEST(Devices, ATrialTooLargeForEveryEmptyDeviceIsRefusedWithTheNumbersOfTheLarge
               "needs 23.00 GiB of device memory, but the largest device, GPU-b, gives at most 22.00 GiB (24.00 GiB "
               "less 2.000 GiB kept free)");
     EXPECT_THAT(admission.never[1].text, Mentions("300.0 GiB", "256.0 GiB"));
-    EXPECT_THAT(admit(gpus({}), {}, std::vector{on_gpu(1, 1)}, {}).never[0].text, HasSubstr("has none"));
+    EXPECT_THAT(admit(gpus({}), {}, std::vector{on_gpu(1, 1)}, {}).never[0].text, HasSubstr("none"));
 }
 
 TEST(Devices, OtherProgramsOnTheDevicesMakeItWaitWithTheNumbers) {
@@ -309,7 +309,7 @@ TEST(SeveralDevices, AreRefusedWithTheNumbersIfThereAreFewer) {
     const auto waits = admit(lost, {}, std::vector{on_several(1, GiB, 2)}, {});
     EXPECT_THAT(waits.launch, IsEmpty());
     ASSERT_TRUE(waits.kept_out);
-    EXPECT_THAT(waits.kept_out->text, ::testing::HasSubstr("usable at the moment: 1"));
+    EXPECT_THAT(waits.kept_out->text, Mentions("usable", ": 1"));
 }
 
 TEST(SeveralDevices, ATrialThatWaitsForTwoDoesNotStarve) {

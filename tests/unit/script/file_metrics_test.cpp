@@ -110,7 +110,7 @@ TEST(FileOfMetrics, OneOfTwoColumnsThatBecomeTheSameNameIsNeverTakenForTheOther)
     EXPECT_THAT(read("val loss,val_loss\n9,0.5\n"), ElementsAre(0.5)) << "one is written as the objective is";
     EXPECT_THAT(read("val loss,val-loss\n9,0.5\n", "val_loss"), ElementsAre(9)) << "a dash is kept";
     EXPECT_THAT(read("loss (a),loss [a]\n9,0.5\n", "loss__a_"), IsEmpty());
-    EXPECT_THAT(problem("loss (a),loss [a]\n9,0.5\n", "loss__a_"), HasSubstr("several of its columns are 'loss__a_'"));
+    EXPECT_THAT(problem("loss (a),loss [a]\n9,0.5\n", "loss__a_"), HasSubstr("'loss__a_'"));
     EXPECT_THAT(read("val_loss,val_loss\n9,0.5\n"), IsEmpty());
 }
 
@@ -182,9 +182,9 @@ TEST(FileOfMetrics, WhatCannotBeReadIsSaid) {
                                18)),
                 HasSubstr("UTF-16"));
     EXPECT_THAT(problem("\x1F\x8B\x08\x01\n\n"), HasSubstr("compressed"));
-    EXPECT_THAT(problem(string("a\0b\nc\n", 6)), HasSubstr("zero bytes"));
+    EXPECT_THAT(problem(string("a\0b\nc\n", 6)), HasSubstr("zero"));
     EXPECT_EQ(problem(""), "is empty");
-    EXPECT_THAT(problem("epoch,val_loss\n0,\n"), HasSubstr("its column 'val_loss' has no number"));
+    EXPECT_THAT(problem("epoch,val_loss\n0,\n"), Mentions("'val_loss'", "number"));
     EXPECT_THAT(problem("epoch,val_loss\n0,1\n\"a\"b,2\n"), HasSubstr("line 3, column 1"));
 }
 

@@ -94,7 +94,7 @@ TEST_F(FollowedFile, WhyItCannotBeReadIsSaidAndNothingBlocks) {
     std::filesystem::remove(path);
     std::filesystem::create_symlink(path, path);
     EXPECT_THAT(values(), IsEmpty());
-    EXPECT_THAT(file.problem(), HasSubstr("it cannot be read: Too many levels of symbolic links"));
+    EXPECT_THAT(file.problem(), HasSubstr("read: Too many"));
     std::filesystem::remove(path);
     write("");
     EXPECT_THAT(values(), IsEmpty());

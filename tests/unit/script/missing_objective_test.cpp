@@ -17,15 +17,15 @@ TEST(MissingObjective, TheNamesThatWerePrintedAreListedWithTheOneThatWasMeant) {
     const std::string text = missing_objective("val_accuracy", MetricsFrom::output, "",
                                                {{{"epoch", 1}, {"loss", 2}, {"val_acc", 0.5}}, "", "x"});
     EXPECT_THAT(text, Mentions("'val_accuracy'", "'val_acc'", "objective.metric"));
-    EXPECT_THAT(text, AllOf(Not(HasSubstr("nearest line")), Not(HasSubstr("{number}"))));
+    EXPECT_THAT(text, AllOf(Not(HasSubstr("nearest")), Not(HasSubstr("{number}"))));
 }
 
 TEST(MissingObjective, WithoutASimilarNameTheNearestLineAndThePatternAreTheCure) {
     EXPECT_THAT(missing_objective("val_loss", MetricsFrom::output, "", {{{"loss", 2}}, "", "validation 0.5"}),
-                AllOf(Mentions("0.5"), HasSubstr("(?<val_loss>{number})"), Not(HasSubstr("did you mean"))));
+                AllOf(Mentions("0.5"), HasSubstr("(?<val_loss>{number})"), Not(HasSubstr("mean"))));
     EXPECT_THAT(missing_objective("val_loss", MetricsFrom::file, "/a/b.csv", {{}, "it is a directory", ""}),
-                HasSubstr("never found in its file /a/b.csv; it is a directory"));
-    EXPECT_THAT(missing_objective("val_loss", MetricsFrom::shim, "", {}), HasSubstr("reported by way of worker.shim"));
+                Mentions("never", "/a/b.csv", "directory"));
+    EXPECT_THAT(missing_objective("val_loss", MetricsFrom::shim, "", {}), HasSubstr("worker.shim"));
 }
 
 TEST(NearestMetric, AbbreviationsAndLongerNamesAreMeantAndNeverAnotherSplit) {

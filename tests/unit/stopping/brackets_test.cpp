@@ -11,7 +11,6 @@ namespace hpo {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing_curves::feed;
 using testing_curves::rule;
@@ -61,10 +60,8 @@ TEST(Hyperband, ATrialIsComparedWithThoseOfItsBracketAlone) {
     auto hyperband = rule("hyperband", {}, 4);  // rungs 1 and 3: brackets of 9, 5 and 3
     std::string reasons;
     for (std::int64_t n = 1; n <= 17; ++n) reasons += feed(*hyperband, trial(n, {0.5, 0.5, 0.5})).second.reason + "\n";
-    EXPECT_THAT(reasons,
-                HasSubstr("bracket 1 of 3: 1st of 1 at rung 1 (1 step); none is promoted before 3 trials arrive"));
-    EXPECT_THAT(reasons,
-                HasSubstr("bracket 2 of 3: 1st of 1 at rung 1 (3 steps); none is promoted before 3 trials arrive"));
+    EXPECT_THAT(reasons, Mentions("bracket 1 of 3", "1st of 1", "rung 1 (1 step)", "3 trials"));
+    EXPECT_THAT(reasons, Mentions("bracket 2 of 3", "1st of 1", "rung 1 (3 steps)", "3 trials"));
     EXPECT_THAT(hyperband->promotions(), ElementsAre(2, 1, 3, 5)) << "one of 5 at step 3, three of 9 at step 1";
     EXPECT_THAT(hyperband->promotions(2), ElementsAre(2, 1));
 }
@@ -110,7 +107,7 @@ TEST(Pasha, WhileRanksStayNoTrialGoesBeyondTheSecondRung) {
     }
     const auto reasons = paused_at(*pasha, 3, trials);
     EXPECT_GE(reasons.size(), 8u);
-    for (const std::string& reason : reasons) EXPECT_THAT(reason, HasSubstr("at rung 2 (3 steps); the last rung"));
+    for (const std::string& reason : reasons) EXPECT_THAT(reason, Mentions("rung 2 (3 steps)", "last"));
     EXPECT_THAT(paused_at(*pasha, 9, trials), IsEmpty());
     pasha->expect_trials(false);
     const auto last = pasha->promotions();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/telemetry/rates.hpp"
+#include "tests/support/mentions.hpp"
 
 namespace hpo {
 namespace {
@@ -26,52 +27,51 @@ Measurement gpu(Quantity quantity, double value) { return measurement("gpu 0", q
 TEST(Verdict, TooFewSamplesAllowNone) {
     TelemetryCollector collector;
     collector.add({gpu(Quantity::utilization, 5)});
-    EXPECT_THAT(verdict(collector.summarise(), {}), ElementsAre(HasSubstr("too few samples for a verdict (1")));
-    EXPECT_THAT(verdict({}, {}), ElementsAre(HasSubstr("too few")));
+    EXPECT_THAT(verdict(collector.summarise(), {}), ElementsAre(Mentions("few", "(1")));
+    EXPECT_THAT(verdict({}, {}), ElementsAre(HasSubstr("few")));
 }
 
 TEST(Verdict, AnIdleGpuBesideOneBusyCoreWaitsForThatCore) {
     const auto said = verdict(steady({gpu(Quantity::utilization, 12), host(Quantity::utilization, 13),
                                       measurement("program", Quantity::cores, 1.0)}),
                               {.cores = 8});
-    EXPECT_THAT(said, ElementsAre(AllOf(HasSubstr("GPU 0 was busy 12 % of the time"), HasSubstr("one CPU core"),
-                                        HasSubstr("larger batches"))));
+    EXPECT_THAT(said,
+                ElementsAre(AllOf(Mentions("GPU 0", "busy", "12 %"), HasSubstr("one CPU core"), HasSubstr("larger"))));
 }
 
 TEST(Verdict, AnIdleGpuBesideABusyCpuWaitsForData) {
     EXPECT_THAT(verdict(steady({gpu(Quantity::utilization, 30), host(Quantity::utilization, 98)}), {.cores = 8}),
-                ElementsAre(HasSubstr("waits for the CPU, which was busy 98 %")));
+                ElementsAre(Mentions("waits", "CPU", "98 %")));
     EXPECT_THAT(verdict(steady({gpu(Quantity::utilization, 30), host(Quantity::utilization, 20),
                                 host(Quantity::io_pressure, 55)}),
                         {.cores = 8}),
-                ElementsAre(HasSubstr("some process waited for I/O in 55 %")));
+                ElementsAre(Mentions("I/O", "55 %")));
 }
 
 TEST(Verdict, UtilizationOfZeroIsContradictedByPowerThatRose) {
     TelemetryCollector collector;
     for (const double watts : {60.0, 60.0, 180.0, 190.0, 188.0, 185.0})
         collector.add({gpu(Quantity::utilization, 0), gpu(Quantity::power, watts)});
-    EXPECT_THAT(verdict(collector.summarise(), {}),
-                ElementsAre(AllOf(HasSubstr("utilization of 0 % is contradicted"), HasSubstr("from 60 W to 190 W"),
-                                  HasSubstr("Believe the latter"))));
+    EXPECT_THAT(
+        verdict(collector.summarise(), {}),
+        ElementsAre(AllOf(Mentions("of 0 %", "contradicted"), HasSubstr("from 60 W to 190 W"), HasSubstr("latter"))));
 }
 
 TEST(Verdict, UtilizationOfZeroIsContradictedByARateOfTraining) {
     EXPECT_THAT(verdict(steady({gpu(Quantity::utilization, 0), measurement("study a", Quantity::speed, 120)}), {}),
-                ElementsAre(AllOf(HasSubstr("says 0 % while study a trains at 120 it/s"),
-                                  HasSubstr("Believe the training speed"))));
+                ElementsAre(AllOf(Mentions("0 %", "study a", "120 it/s"), HasSubstr("training"))));
 }
 
 TEST(Verdict, UtilizationOfZeroWithoutAnyOtherSignOfWorkIsBelieved) {
     EXPECT_THAT(verdict(steady({gpu(Quantity::utilization, 0), gpu(Quantity::power, 60)}), {}),
-                ElementsAre(HasSubstr("did nothing")));
+                ElementsAre(HasSubstr("nothing")));
 }
 
 TEST(Verdict, ABusyGpuAtLowPowerRunsSmallKernels) {
     const auto samples = steady({gpu(Quantity::utilization, 99), gpu(Quantity::power, 200)});
     EXPECT_THAT(verdict(samples, {.power_limits = {{"gpu 0", 700}}}),
-                ElementsAre(AllOf(HasSubstr("200 W of 700 W"), HasSubstr("too small to fill it"))));
-    EXPECT_THAT(verdict(samples, {.power_limits = {{"gpu 0", 220}}}), ElementsAre(HasSubstr("used fully")));
+                ElementsAre(AllOf(HasSubstr("200 W of 700 W"), HasSubstr("fill"))));
+    EXPECT_THAT(verdict(samples, {.power_limits = {{"gpu 0", 220}}}), ElementsAre(HasSubstr("fully")));
     EXPECT_THAT(verdict(samples, {}), ElementsAre(Not(HasSubstr("small"))));
 }
 
@@ -80,57 +80,56 @@ TEST(Verdict, ImpossibleReadingsAreNamedWithTheirNumberAndValue) {
     for (int i = 0; i < 6; ++i)
         collector.add({measurement("gpu 0", Quantity::power, i == 2 ? 590 : 100, 210), gpu(Quantity::utilization, 70)});
     auto summary = collector.summarise();
-    EXPECT_THAT(verdict(summary, {}).front(), HasSubstr("1 of 6 readings of power are impossible (590 W) and"));
+    EXPECT_THAT(verdict(summary, {}).front(), Mentions("1 of 6 readings", "(590 W)"));
     for (auto& [channel, figures] : summary) figures.worst = 0;
-    EXPECT_THAT(verdict(summary, {}).front(), HasSubstr("1 of 6 readings of power are impossible and are left out"))
+    EXPECT_THAT(verdict(summary, {}).front(), Mentions("1 of 6 readings", "left"))
         << "stored telemetry has no value of theirs";
 }
 
 TEST(Verdict, MoreThreadsThanCoresAreTold) {
     EXPECT_THAT(verdict(steady({host(Quantity::utilization, 99), host(Quantity::cpu_pressure, 80)}), {.cores = 2}),
-                ElementsAre(HasSubstr("more threads run than there are cores")));
+                ElementsAre(HasSubstr("threads")));
     EXPECT_THAT(verdict(steady({host(Quantity::utilization, 99), host(Quantity::cpu_pressure, 10)}), {.cores = 2}),
-                ElementsAre(HasSubstr("The CPU is used fully")));
+                ElementsAre(Mentions("CPU", "fully")));
 }
 
 TEST(Verdict, ThatOtherProgramsKeepTheCpuBusyIsNoAdviceToUseFewerThreads) {
     for (const char* source : {"trials", "program"})
-        EXPECT_THAT(verdict(steady({host(Quantity::utilization, 99), host(Quantity::cpu_pressure, 80),
-                                    measurement(source, Quantity::cores, 0.1)}),
-                            {.cores = 2}),
-                    ElementsAre(AllOf(HasSubstr("with other programs: "), HasSubstr(" used 0.1 of 2 cores"),
-                                      Not(HasSubstr("threads")))));
+        EXPECT_THAT(
+            verdict(steady({host(Quantity::utilization, 99), host(Quantity::cpu_pressure, 80),
+                            measurement(source, Quantity::cores, 0.1)}),
+                    {.cores = 2}),
+            ElementsAre(AllOf(HasSubstr("programs"), HasSubstr(" used 0.1 of 2 cores"), Not(HasSubstr("threads")))));
     EXPECT_THAT(verdict(steady({host(Quantity::utilization, 99), host(Quantity::cpu_pressure, 80),
                                 measurement("trials", Quantity::cores, 1.9)}),
                         {.cores = 2}),
-                ElementsAre(HasSubstr("Use fewer threads")));
+                ElementsAre(HasSubstr("fewer")));
 }
 
 TEST(Verdict, OtherProgramsThatTakeManyOfTheCoresAreNamedBeforeTheTrialsOwnThreads) {
     const auto advice = verdict(steady({host(Quantity::utilization, 99), host(Quantity::cpu_pressure, 80),
                                         measurement("trials", Quantity::cores, 1.2)}),
                                 {.cores = 2});
-    EXPECT_THAT(advice,
-                ElementsAre(AllOf(HasSubstr("the trials used 1.2 of 2 cores, others 0.8"), Not(HasSubstr("threads")))));
+    EXPECT_THAT(advice, ElementsAre(AllOf(Mentions("1.2 of 2 cores", "others 0.8"), Not(HasSubstr("threads")))));
 }
 
 TEST(Verdict, ThreadsThatWaitBesideNativeTrialsAreThoseOfOtherPrograms) {
     const auto advice = verdict(steady({host(Quantity::utilization, 99), host(Quantity::cpu_pressure, 80)}),
                                 {.cores = 2, .within_cores = true});
-    EXPECT_THAT(advice, ElementsAre(AllOf(HasSubstr("with other programs"), Not(HasSubstr("fewer")))));
+    EXPECT_THAT(advice, ElementsAre(AllOf(HasSubstr("programs"), Not(HasSubstr("fewer")))));
 }
 
 TEST(Verdict, WaitingForTheDiskIsNotBlamedOnTheTrialsSinceHpoStoresResultsThere) {
     const auto said = verdict(steady({host(Quantity::utilization, 62), host(Quantity::io_pressure, 27)}), {.cores = 2});
-    EXPECT_THAT(said, ElementsAre(AllOf(HasSubstr("waited for I/O in 27 % of the time, hpo's own storing included"),
-                                        HasSubstr("If trials wait for their data"), Not(HasSubstr("limit")))));
+    EXPECT_THAT(said,
+                ElementsAre(AllOf(Mentions("I/O", "27 %", "included"), HasSubstr("wait"), Not(HasSubstr("limit")))));
 }
 
 TEST(Verdict, SaysOfIoOnlyWhatWasMeasured) {
     EXPECT_THAT(verdict(steady({host(Quantity::utilization, 20), host(Quantity::io_pressure, 3)}), {.cores = 2}),
-                ElementsAre(HasSubstr("hardly wait for I/O: the program sleeps or waits for others")));
+                ElementsAre(Mentions("hardly", "sleeps")));
     EXPECT_THAT(verdict(steady({host(Quantity::utilization, 20)}), {.cores = 2}),
-                ElementsAre(AllOf(HasSubstr("busy 20 % of the time: the program sleeps"), Not(HasSubstr("I/O")))));
+                ElementsAre(AllOf(Mentions("busy 20 %", "sleeps"), Not(HasSubstr("I/O")))));
 }
 
 TEST(Verdict, AWellUsedCpuIsNoRoomForMoreTrials) {
@@ -141,16 +140,16 @@ TEST(Verdict, AWellUsedCpuIsNoRoomForMoreTrials) {
 TEST(Verdict, AProgramOnOneOfManyCoresCouldRunSeveralTimes) {
     EXPECT_THAT(
         verdict(steady({host(Quantity::utilization, 13), measurement("program", Quantity::cores, 1.0)}), {.cores = 8}),
-        ElementsAre(HasSubstr("uses one of 8 CPU cores")));
+        ElementsAre(Mentions("of 8")));
 }
 
 TEST(Verdict, ThrottlingAndShortMemoryAreTold) {
     EXPECT_THAT(verdict(steady({gpu(Quantity::utilization, 80), gpu(Quantity::throttled, 100)}), {}),
-                ElementsAre(HasSubstr("lowered its clock for power or heat in 100 %")));
+                ElementsAre(Mentions("clock", "100 %")));
     EXPECT_THAT(verdict(steady({host(Quantity::utilization, 70), host(Quantity::memory_pressure, 12)}), {}),
-                ElementsAre(HasSubstr("short of memory")));
+                ElementsAre(HasSubstr("memory")));
     EXPECT_THAT(verdict(steady({host(Quantity::utilization, 70), host(Quantity::throttled, 40)}), {}),
-                ElementsAre(HasSubstr("quota of CPU time held processes back in 40 %")));
+                ElementsAre(Mentions("quota", "40 %")));
 }
 
 }  // namespace
