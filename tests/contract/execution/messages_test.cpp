@@ -2,6 +2,7 @@
 #include <csignal>
 
 #include "tests/contract/execution/harness.hpp"
+#include "tests/support/mentions.hpp"
 #include "tests/support/refused_sockets.hpp"
 
 namespace hpo::testing_execution {
@@ -212,7 +213,7 @@ TEST(Words, AFloodOfOutputIsDrainedAndItsFileCapped) {
     EXPECT_THAT(harness.next<Exited>(0).log_tail, ::testing::EndsWith("the end"));
     const std::string text = content(folder.path / "trial.log");
     EXPECT_LT(text.size(), 100'100U);
-    EXPECT_THAT(text, HasSubstr("[the log is full at 100000 bytes; the rest was dropped]"));
+    EXPECT_THAT(text, Mentions("[", "100000 bytes"));
 }
 
 TEST(Words, EachTrialsOutputGoesToTheFileSetBeforeIt) {

@@ -9,6 +9,7 @@
 #include "hpo/random.hpp"
 #include "orchestrator/sampling/proposer.hpp"
 #include "orchestrator/sampling/registry.hpp"
+#include "tests/support/mentions.hpp"
 
 namespace hpo {
 namespace {
@@ -140,7 +141,7 @@ TEST_P(EverySampler, SearchesWithSeveralObjectivesAndConstraintsOrSaysWhichDo) {
     const Study study = several_of(this->study({real("x"), real("y"), real("z")}));
     auto made = Proposer::make(study);
     if (!made) {
-        EXPECT_THAT(made.error().message, ::testing::HasSubstr("auto, gp or tpe"));
+        EXPECT_THAT(made.error().message, Mentions("auto, gp", "tpe"));
         return;
     }
     Proposer again = *Proposer::make(study);

@@ -3,6 +3,7 @@
 
 #include "orchestrator/stopping/registry.hpp"
 #include "orchestrator/stopping/rules.hpp"
+#include "tests/support/mentions.hpp"
 #include "tests/unit/stopping/curves.hpp"
 
 namespace hpo {
@@ -97,7 +98,7 @@ TEST_P(EveryRule, WithSeveralObjectivesLooksAtATrialAloneOrIsRefusedWithTheCure)
         EXPECT_TRUE(made);
     } else {
         ASSERT_FALSE(made);
-        EXPECT_THAT(made.error().message, ::testing::HasSubstr("plateau and divergence look at a trial alone"));
+        EXPECT_THAT(made.error().message, Mentions("plateau", "divergence", "alone"));
     }
 }
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/contract/worker/fused_trials.hpp"
+#include "tests/support/mentions.hpp"
 
 namespace hpo::test {
 namespace {
@@ -36,7 +37,7 @@ TEST(AutomaticCheckpointing, KeepsAllActivationsWhileThereIsMemory) {
     const GroupPlan plan = plan_of(sequences(1, "auto"), like_a_gpu);
     EXPECT_EQ(plan.checkpointing, Checkpointing::none);
     EXPECT_EQ(plan.arena.bytes, plan_of(sequences(1, "none"), like_a_gpu).arena.bytes);
-    EXPECT_THAT(checkpointing_text(plan), HasSubstr("since there is memory for them"));
+    EXPECT_THAT(checkpointing_text(plan), HasSubstr("memory"));
     EXPECT_EQ(checkpointing_text(plan_of(sequences(1, "every"), like_a_gpu)), "");
 }
 
@@ -47,13 +48,13 @@ TEST(AutomaticCheckpointing, ComputesAgainWhereThatCostsLessThanSmallerMicroBatc
         EXPECT_NE(gpu.checkpointing, Checkpointing::none) << asked;
         EXPECT_LT(gpu.pace.micro_batches, asked);
         EXPECT_LE(gpu.arena.bytes, most);
-        EXPECT_THAT(checkpointing_text(gpu), HasSubstr("are computed again, in "));
-        EXPECT_THAT(checkpointing_text(gpu), HasSubstr("in place of " + std::to_string(asked)));
+        EXPECT_THAT(checkpointing_text(gpu), HasSubstr("computed"));
+        EXPECT_THAT(checkpointing_text(gpu), Mentions(std::to_string(asked)));
         // Products with fewer rows are hardly slower there.
         const GroupPlan core = plan_of(sequences(asked, "auto"), like_a_core);
         EXPECT_EQ(core.checkpointing, Checkpointing::none);
         EXPECT_EQ(core.arena.bytes, most);
-        EXPECT_THAT(checkpointing_text(core), HasSubstr("since smaller micro-batches cost less"));
+        EXPECT_THAT(checkpointing_text(core), HasSubstr("smaller"));
     }
 }
 
@@ -88,8 +89,8 @@ TEST(AutomaticCheckpointing, DecidesByWhatWasMeasuredOfTheDevice) {
         worker.context.tuning.rows_at_half_speed = measured_rows;
         return answer_plan({1, sequences(4, "auto"), 1, 5, true}, worker.context).data;
     };
-    EXPECT_THAT(text_with(2048), ::testing::Contains(HasSubstr("are computed again")));
-    EXPECT_THAT(text_with(4), ::testing::Contains(HasSubstr("since smaller micro-batches cost less")));
+    EXPECT_THAT(text_with(2048), ::testing::Contains(HasSubstr("computed")));
+    EXPECT_THAT(text_with(4), ::testing::Contains(HasSubstr("smaller")));
 }
 
 TEST(AutomaticCheckpointing, TrainsToTheBitsOfTheWayThatItChoseAndSaysWhichThatIs) {
@@ -100,17 +101,17 @@ TEST(AutomaticCheckpointing, TrainsToTheBitsOfTheWayThatItChoseAndSaysWhichThatI
         return std::pair(curve_of(host), host.logged);
     };
     const auto [curve, logged] = trial(sequences(64, "auto"));
-    EXPECT_THAT(logged, HasSubstr("checkpointing: auto: activations of every block are computed again"));
+    EXPECT_THAT(logged, Mentions("checkpointing: auto:", "block"));
     EXPECT_EQ(curve, trial(sequences(64, "none")).first);
     const auto [kept, said] = trial(sequences(1, "auto"));
-    EXPECT_THAT(said, HasSubstr("checkpointing: auto: all activations are kept, since there is memory for them"));
+    EXPECT_THAT(said, Mentions("checkpointing: auto: all", "kept"));
     EXPECT_EQ(kept, trial(sequences(1, "none")).first);
 }
 
 TEST(AutomaticCheckpointing, ThePlanIsWhatIsAllocatedAndSaysWhatWasChosen) {
     WorkerFixture worker;
     const auto answer = answer_plan({1, sequences(64, "auto"), 1, 5, true}, worker.context);
-    EXPECT_THAT(answer.data, ::testing::Contains(HasSubstr("checkpointing: auto: activations of every block")));
+    EXPECT_THAT(answer.data, ::testing::Contains(Mentions("checkpointing: auto:", "block")));
     FakeHost host;
     run_trial(small_run(sequences(64, "auto"), 1), worker.context, host);
     EXPECT_EQ(answer.arena_bytes, static_cast<std::int64_t>(worker.context.arena->bytes()));

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "tests/contract/worker/fused_trials.hpp"
+#include "tests/support/mentions.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "worker/training/trial_messages.hpp"
 
@@ -169,7 +170,7 @@ TEST_F(FoldTrials, AFoldThatDivergesEndsTheTrial) {
     const auto finished = run_trial(on_numbers(table_params({{"optimizer", std::string("sgd")}, {"lr", 1000.0}}), 3),
                                     worker.context, host);
     EXPECT_EQ(finished.outcome, Outcome::diverged);
-    EXPECT_THAT(finished.message, HasSubstr("loss is"));
+    EXPECT_THAT(finished.message, HasSubstr("loss"));
 }
 
 TEST_F(FoldTrials, AModelIsNotSaved) {
@@ -179,28 +180,27 @@ TEST_F(FoldTrials, AModelIsNotSaved) {
     run.save = fs::path(folder_.path()) / "model.safetensors";
     const auto finished = run_trial(run, worker.context, host);
     EXPECT_EQ(finished.outcome, Outcome::failed);
-    EXPECT_THAT(finished.message, HasSubstr("data.validation.folds: 3 folds make as many models"));
+    EXPECT_THAT(finished.message, Mentions("data.validation.folds: 3 folds", "models"));
 }
 
 TEST_F(FoldTrials, WhatCannotBeFoldedIsRefusedWithACure) {
     WorkerFixture worker;
     const auto error = [&](const Params& params) { return answer_plan({1, params, 1, 5}, worker.context).error; };
     EXPECT_THAT(error(folded_params({{"subset", std::int64_t{2}}, {"batch_size", std::int64_t{1}}})),
-                HasSubstr("data.validation.folds: 3 folds of 2 samples: each needs at least one; use fewer folds"));
+                Mentions("data.validation.folds: 3 folds", "of 2 samples", "fewer"));
     EXPECT_THAT(error(folded_params({{"batch_size", std::int64_t{300}}})),
-                HasSubstr("training.batch_size: 300 is more than the 201 samples there are to train on in a fold"));
+                Mentions("training.batch_size: 300", "201 samples", "fold"));
     EXPECT_THAT(error(table_params({{"folds", std::int64_t{5}}, {"group", std::string("who")}})),
-                HasSubstr("data.validation.folds: 5 folds of whole groups take 6 groups, one of them to test, and the "
-                          "column \"who\" has 5: use fewer folds"));
+                Mentions("data.validation.folds: 5 folds", "6 groups", "\"who\" has 5", "fewer"));
     EXPECT_THAT(error(table_params({{"split", std::string("time")}})),
                 HasSubstr("data.validation.folds: with data.split: time"));
-    EXPECT_THAT(error(folded_params({{"validation", 0.2}})), HasSubstr("exclude each other"));
+    EXPECT_THAT(error(folded_params({{"validation", 0.2}})), HasSubstr("exclude"));
     EXPECT_THAT(error({{"format", std::string("text")},
                        {"path", table_params().at("path")},
                        {"window", std::int64_t{8}},
                        {"type", std::string("transformer")},
                        {"folds", std::int64_t{3}}}),
-                HasSubstr("data.validation.folds: is for samples without an order"));
+                Mentions("data.validation.folds:", "order"));
 }
 
 TEST(MeanOfFolds, IsTheMeanWithItsStandardError) {

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "tests/contract/worker/fused_trials.hpp"
+#include "tests/support/mentions.hpp"
 #include "tests/support/no_threads.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "worker/training/batch_loader.hpp"
@@ -66,8 +67,7 @@ TEST(LoadingChoice, GivesTheCpuAThreadOnlyForWaiting) {
     const auto waits = choose_loading(cpu, {10, 2.0, 1.0, 0.9});
     EXPECT_EQ(waits.threads, 1);
     EXPECT_EQ(waits.ahead, 2);
-    EXPECT_THAT(waits.text, HasSubstr("auto: 1 thread, up to 2 batches ahead; loading a batch took 100 ms of an "
-                                      "update's 200 ms, waiting for the disk 90 ms of it"));
+    EXPECT_THAT(waits.text, Mentions("auto: 1 thread", "2 batches", "100 ms", "200 ms", "90 ms"));
     EXPECT_EQ(choose_loading(cpu, {10, 1.0, 0.75, 0.7}).threads, 3);
     EXPECT_EQ(choose_loading(cpu, {10, 1.0, 0.999, 0.99}).threads, 8);
     EXPECT_EQ(choose_loading(cpu, {}).threads, 0);
@@ -89,7 +89,7 @@ TEST(LoadingChoice, DoesWhatIsConfigured) {
     EXPECT_EQ(choose_loading({0, 5, 0, true}).threads, 0);
     for (const char* key : {"loader_threads", "prefetch"})
         EXPECT_THAT(read_configuration(with(small_params(), {{key, std::string("many")}})).error().message,
-                    HasSubstr("data." + std::string(key) + ": must be auto, or a whole number"));
+                    Mentions("data." + std::string(key) + ": ", "auto", "number"));
 }
 
 /// An NPY file.
@@ -134,7 +134,7 @@ TEST(Loading, RefusesFilesThatChangeAfterTheyWereDescribed) {
             write_images(folder.path(), "t10k", change.images, change.last);  // once the first images are read
         });
         ASSERT_FALSE(loaded) << int{change.images};
-        EXPECT_THAT(loaded.error().message, HasSubstr(": changed while it was read"));
+        EXPECT_THAT(loaded.error().message, HasSubstr("changed"));
     }
 }
 
@@ -154,7 +154,7 @@ TEST(Loading, RefusesFilesThatAreReplacedBetweenTheirCheckAndTheirUse) {
             std::filesystem::rename(file, folder / file.path().filename());  // once they are read
     });
     ASSERT_FALSE(loaded);
-    EXPECT_THAT(loaded.error().message, HasSubstr(": changed while it was read"));
+    EXPECT_THAT(loaded.error().message, HasSubstr("changed"));
 }
 
 TEST(Loading, RefusesASplitOfFilesThatChangeAfterTheirSamplesAreCounted) {
@@ -188,7 +188,7 @@ TEST(Loading, RefusesASplitOfFilesThatChangeAfterTheirSamplesAreCounted) {
                 EXPECT_LE(std::ssize(split->validation), sizes->validation);
                 EXPECT_LT(std::ranges::max(split->train), rows);
             } else {
-                EXPECT_THAT(split.error().message, HasSubstr(": changed while it was read"));
+                EXPECT_THAT(split.error().message, HasSubstr("changed"));
             }
         }
     }
@@ -291,7 +291,7 @@ TEST_P(LoadingOn, ThePlanCountsTheFilesAsNoMemory) {
     WorkerFixture worker(GetParam());
     const auto answer = answer_plan({1, params, 1, 5, true}, worker.context);
     ASSERT_EQ(answer.error, "");
-    EXPECT_THAT(answer.data, ::testing::Contains(HasSubstr("stay in their files")));
+    EXPECT_THAT(answer.data, ::testing::Contains(Mentions("stay", "files")));
     FakeHost host;
     ASSERT_EQ(run_trial(run_of(params), worker.context, host).outcome, Outcome::complete) << host.logged;
     EXPECT_EQ(answer.arena_bytes, static_cast<std::int64_t>(worker.context.arena->bytes()));
@@ -299,7 +299,7 @@ TEST_P(LoadingOn, ThePlanCountsTheFilesAsNoMemory) {
     EXPECT_LT(answer.data_bytes, 300 * 5 * 4);  // the features are not there
     const auto refused =
         answer_plan({1, with(small_params(), {{"placement", std::string("files")}}), 1, 5}, worker.context);
-    EXPECT_THAT(refused.error, HasSubstr("data.placement: files: synthetic samples lie in no file"));
+    EXPECT_THAT(refused.error, Mentions("data.placement: files:", "synthetic"));
 }
 
 TEST_P(LoadingOn, AFileThatIsTruncatedWhileItIsInUseFailsTheTrial) {
@@ -317,7 +317,7 @@ TEST_P(LoadingOn, AFileThatIsTruncatedWhileItIsInUseFailsTheTrial) {
             run_of(arrays("classes", {{"placement", std::string("files")}, {"loader_threads", std::string(threads)}})),
             worker.context, host);
         EXPECT_EQ(finished.outcome, Outcome::failed);
-        EXPECT_THAT(finished.message, HasSubstr("x.npy: changed while it was in use"));
+        EXPECT_THAT(finished.message, HasSubstr("x.npy: changed"));
         EXPECT_EQ(host.reports.size(), 1u);
     }
 }
@@ -330,9 +330,8 @@ TEST_P(LoadingOn, TheLogTellsHowBatchesAreLoaded) {
                   worker.context, host);
         return host.logged;
     };
-    EXPECT_THAT(logged("2"), HasSubstr("loading: 2 threads, up to 4 batches ahead; as configured"));
-    EXPECT_THAT(logged("auto"),
-                HasSubstr("loading: auto: no threads, each batch when it is used; loading a batch took"));
+    EXPECT_THAT(logged("2"), Mentions("loading: 2 threads", "4 batches", "configured"));
+    EXPECT_THAT(logged("auto"), Mentions("loading: auto: no", "threads", "took"));
 }
 
 }  // namespace

@@ -5,12 +5,11 @@
 #include <fstream>
 
 #include "tests/contract/worker/fused_trials.hpp"
+#include "tests/support/mentions.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace hpo::test {
 namespace {
-
-using ::testing::HasSubstr;
 
 Params labelled_params(const Params& changes = {}) {
     Params params = small_params();
@@ -115,10 +114,10 @@ TEST(ClassWeightsInTraining, AreRefusedWhereTheyDoNotSuitTheData) {
     EXPECT_EQ(error(labelled_params({{"class_weights", std::string("1, 2")}})),
               "training.class_weights: 2 numbers for 5 labels");
     EXPECT_THAT(error(labelled_params({{"class_weights", std::string("even")}})),
-                HasSubstr("training.class_weights: \"even\" is neither none nor balanced nor a number"));
+                Mentions("training.class_weights: \"even\"", "none", "balanced", "number"));
     EXPECT_THAT(
         error(labelled_params({{"task", std::string("regression")}, {"class_weights", std::string("balanced")}})),
-        HasSubstr("training.class_weights: are of classes, and the target is a number"));
+        Mentions("training.class_weights:", "classes"));
 }
 
 }  // namespace

@@ -6,13 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/contract/worker/fixture.hpp"
+#include "tests/support/mentions.hpp"
 #include "worker/profiled_device.hpp"
 
 namespace hpo::test {
 namespace {
 
 using Json = nlohmann::json;
-using ::testing::HasSubstr;
 
 std::vector<Json> profile_of(WorkerContext& context, const Params& params, std::int64_t updates = 3) {
     std::vector<Json> lines;
@@ -105,7 +105,7 @@ TEST(Profile, AConfigurationThatCannotTrainIsAnErrorThatNamesTheKey) {
             try {
                 profile_of(worker.context, with(small_params(), {{"batch_size", std::int64_t{5000}}}));
             } catch (const InvalidTrial& error) {
-                EXPECT_THAT(error.what(), HasSubstr("training.batch_size: 5000 is more than"));
+                EXPECT_THAT(error.what(), Mentions("training.batch_size: 5000"));
                 throw;
             }
         },

@@ -8,6 +8,7 @@
 
 #include "tests/contract/worker/allocations.hpp"
 #include "tests/contract/worker/group.hpp"
+#include "tests/support/mentions.hpp"
 
 namespace hpo {
 namespace {
@@ -284,8 +285,7 @@ TEST(Plan, RefusesToAugmentWhatIsNoImage) {
         GTEST_SKIP() << "apt install dataset-fashion-mnist";
     const Params images{{"format", std::string("idx")}, {"path", std::string("fashion-mnist")}};
     EXPECT_EQ(error_of(test::with(images, {{"augment_shift", std::int64_t{2}}})), "");
-    EXPECT_THAT(error_of(test::with(images, {{"augment_shift", std::int64_t{28}}})),
-                ::testing::HasSubstr("28 pixels are more than images of 28 x 28 keep anything of"));
+    EXPECT_THAT(error_of(test::with(images, {{"augment_shift", std::int64_t{28}}})), Mentions("28 pixels", "28 x 28"));
 }
 
 TEST_P(TrainerOn, AugmentedImagesAreLearnedAndTheSameAgain) {
@@ -359,7 +359,7 @@ TEST(Plan, RefusesABatchLargerThanWhatThereIsToTrainOn) {
     test::WorkerFixture worker;
     const auto answer =
         answer_plan({1, test::with(test::small_params(), {{"batch_size", std::int64_t{901}}}), 1, 5}, worker.context);
-    EXPECT_THAT(answer.error, ::testing::HasSubstr("training.batch_size: 901 is more than the 900 samples"));
+    EXPECT_THAT(answer.error, Mentions("training.batch_size: 901", "900 samples"));
 }
 
 TEST(Trainer, TheWindowFollowsTheTimeOfAnUpdateAndChangesNoNumber) {

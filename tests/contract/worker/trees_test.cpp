@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "tests/contract/worker/fixture.hpp"
+#include "tests/support/mentions.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "worker/backends/cpu/cpu_device.hpp"
 #include "worker/prediction/predictor.hpp"
@@ -120,7 +121,7 @@ TEST(Trees, OfADamagedCheckpointStartFromTheBeginning) {
     std::filesystem::resize_file(file, std::filesystem::file_size(file) - 100);
     run.resume = true;
     const auto again = grow(run);
-    EXPECT_THAT(again->host.logged, HasSubstr("starts from the beginning"));
+    EXPECT_THAT(again->host.logged, HasSubstr("beginning"));
     EXPECT_EQ(losses_of(*again), whole);
 }
 
@@ -279,7 +280,7 @@ TEST(Trees, StopAndFailAsTheHostAndTheConfigurationWant) {
         return grown->finished.message;
     };
     EXPECT_THAT(message({{"vocabulary", std::int64_t{8}}, {"steps", std::int64_t{4}}}), HasSubstr("transformer"));
-    EXPECT_THAT(message({}, "val_mse"), HasSubstr("val_mse is not one of"));
+    EXPECT_THAT(message({}, "val_mse"), Mentions("val_mse", "not"));
     EXPECT_THAT(message({{"class_weights", std::string("1,2")}}), HasSubstr("class_weights"));
     EXPECT_THAT(message({{"placement", std::string("files")}}), HasSubstr("placement"));
 }

@@ -7,6 +7,7 @@
 
 #include "tests/contract/worker/fixture.hpp"
 #include "tests/contract/worker/fused_trials.hpp"
+#include "tests/support/mentions.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "worker/training/group_plan.hpp"
 
@@ -153,7 +154,7 @@ TEST_F(KeptTuning, ThatWasCutOffIsForItsSessionAloneAndTheNextMeasuresAgain) {
     const FoundTuning first = kept_for("first", cut_off(smaller, 5));
     EXPECT_EQ(first.tuning, smaller.tuning);
     EXPECT_TRUE(first.again);
-    EXPECT_THAT(to_text(first), HasSubstr("the next session measures again"));
+    EXPECT_THAT(to_text(first), Mentions("next", "measures"));
     EXPECT_EQ(kept_for("first", larger).tuning, smaller.tuning) << "the workers of a session must agree";
     EXPECT_EQ(searches, 1);
     EXPECT_EQ(kept_for("second", larger), larger);
@@ -169,7 +170,7 @@ TEST_F(KeptTuning, ThatIsCutOffEachTimeIsTheOneThatMeasuredMost) {
     EXPECT_FALSE(kept_for("third", cut_off(smaller, 6)).again);
     const FoundTuning fourth = kept_for("fourth", cut_off(smaller, 100));
     EXPECT_EQ(fourth.tuning, larger.tuning);
-    EXPECT_THAT(to_text(fourth), HasSubstr("too slow to measure the rest"));
+    EXPECT_THAT(to_text(fourth), HasSubstr("slow"));
     EXPECT_EQ(searches, 3);
 }
 

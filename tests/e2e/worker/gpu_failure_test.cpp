@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "tests/e2e/worker/worker.hpp"
+#include "tests/support/mentions.hpp"
 
 namespace hpo {
 namespace {
@@ -82,7 +83,7 @@ TEST_F(FailingOpenCl, AShortageOfMemoryAtAnyMomentEndsTheTrialOnly) {
         failing(call);
         const auto finished = worker.complete(run_of(1, 2));
         EXPECT_EQ(finished.outcome, Outcome::out_of_memory) << call << ": " << finished.message;
-        EXPECT_THAT(finished.message, HasSubstr("not enough memory on ")) << call;
+        EXPECT_THAT(finished.message, Mentions("enough", "memory")) << call;
         failing("");
         EXPECT_EQ(worker.complete(run_of(2, 2)).outcome, Outcome::complete) << call;
     }
@@ -173,7 +174,7 @@ TEST_F(Toolkit, WithoutAUsableCublasTheKernelsComputeTheProducts) {
     put("libcublas.so.13", "libnvrtc.so.13");
     Worker worker(5, {"--backend", "cuda"}, variables());
     EXPECT_EQ(worker.complete(run_of(1, 1)).outcome, Outcome::complete);
-    EXPECT_THAT(worker.output(), HasSubstr("cuda, fake CUDA device, own products"));
+    EXPECT_THAT(worker.output(), Mentions("cuda, fake CUDA", "own"));
     const char* why = "several times slower than cuBLAS: cuBLAS is older than version 11";
     EXPECT_THAT(worker.output(), HasSubstr(why));
     EXPECT_THAT(worker.hello.notes, ElementsAre(HasSubstr(why)));
@@ -185,17 +186,12 @@ TEST_F(Toolkit, ADeviceIsTunedOnceBeforeItsFirstTrial) {
     };
     EXPECT_THAT(notes("HPO_TUNING=off"), ElementsAre(HasSubstr("matrix products")));
     const auto tuned = notes("HPO_TUNING=");
-    ASSERT_THAT(tuned,
-                ElementsAre(HasSubstr("measured on cuda, fake CUDA device, cuBLAS: batches are padded to at least"),
-                            HasSubstr("matrix products")));
+    ASSERT_THAT(tuned, ElementsAre(Mentions("cuda, fake CUDA", "cuBLAS", "padded"), HasSubstr("matrix products")));
     for (const auto& entry : std::filesystem::directory_iterator(folder_ / "cache/hpo"))
         if (entry.path().filename().string().starts_with("tuning-"))
             std::ofstream(entry.path())
                 << "complete 0 times 9 batches 32 512 widths 64 256 parts 4194304 updates 64 rows 900\n";
-    EXPECT_THAT(
-        notes("HPO_TUNING="),
-        Contains(AllOf(HasSubstr("at least 32 (three quarters of a power of two above 512), widths to at least 64"),
-                       HasSubstr("products reach half of their speed with 900 rows"))));
+    EXPECT_THAT(notes("HPO_TUNING="), Contains(AllOf(Mentions("32", "512", "64"), Mentions("half", "900 rows"))));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <ostream>
 
 #include "tests/e2e/worker/worker.hpp"
+#include "tests/support/mentions.hpp"
 #include "tests/support/paths.hpp"
 
 namespace hpo {
@@ -229,13 +230,13 @@ TEST(OpenCl, ABufferAboveTheDevicesLimitIsRefusedInThePlanOrStaged) {
     GpuWorker worker(pocl, {"PIECE=8000000"});
     EXPECT_EQ(plan_of(worker, params()).error, "");
     EXPECT_THAT(plan_of(worker, params({{"hidden", std::vector<std::int64_t>{2048, 2048}}})).error,
-                HasSubstr("in one piece, and the device gives at most"));
+                Mentions("piece", "device"));
     Params samples = params({{"samples", std::int64_t{100'000}}, {"features", std::int64_t{160}}});
     const auto staged = plan_of(worker, samples);
     EXPECT_EQ(staged.error, "");
     EXPECT_LT(staged.footprint.device_bytes, staged.data_bytes);
     samples["placement"] = std::string("device");
-    EXPECT_THAT(plan_of(worker, samples).error, HasSubstr("data.placement: staged keeps it on the host"));
+    EXPECT_THAT(plan_of(worker, samples).error, HasSubstr("data.placement: staged"));
 }
 
 /// Drivers load code and allocate workspaces on first use, while other programs come and go.
@@ -310,7 +311,7 @@ TEST(Cuda, MicroBatchesShrinkWhileAnotherProgramTakesMemory) {
     ASSERT_TRUE(worker.reports[14].micro_batch);
     EXPECT_LT(*worker.reports[14].micro_batch, 50);
     EXPECT_FALSE(worker.reports[29].micro_batch) << "all of it is there again";
-    EXPECT_THAT(worker.output(), HasSubstr(" % in use by all programs; micro-batches of 51 samples instead of 64"));
+    EXPECT_THAT(worker.output(), Mentions("%", "of 51 samples", "64"));
 
     GpuWorker undisturbed(cuda);
     ASSERT_EQ(undisturbed.complete(run).outcome, Outcome::complete);
@@ -324,7 +325,7 @@ TEST(OpenCl, ADriverThatRefusesMemoryLeadsToOutOfMemoryWithItsError) {
     GpuWorker worker(pocl, {"GIVES=1000000"});
     const auto failed = worker.complete(run_of(1, 1, params({{"hidden", std::vector<std::int64_t>{1000}}})));
     EXPECT_EQ(failed.outcome, Outcome::out_of_memory);
-    EXPECT_THAT(failed.message, HasSubstr("not enough memory on "));
+    EXPECT_THAT(failed.message, Mentions("enough", "memory"));
     EXPECT_THAT(failed.message, HasSubstr("OpenCL error -4"));
     EXPECT_EQ(worker.complete(run_of(2, 1)).outcome, Outcome::complete);
 }
