@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Tests pin facts, not prose: numbers, keys, places, options, commands and quoted input, and of the words around them at most one
+at a time, so that English can be bettered without touching tests.
+
+A pin is a text that a C++ test looks for with one of MATCHERS. It is prose if two English words stand side by side in it:
+lowercase, of at least two letters, with a single space between them, and neither quoted nor a command (`hpo run`), nor words of a
+text that the test itself writes elsewhere (what a script prints, the name of a series).
+Say the same with Mentions (tests/support/mentions.hpp): Mentions("s.yaml:6", "'lr'", "twice") for "s.yaml:6: 'lr' is given twice".
+Pins that are no prose although they look so (input of the test, titles of a table) are listed in pins_allowed.txt, one
+`FILE: PIN` a line. A line that matches no pin any more must go, so the list only shrinks.
+
+pins_test.py --list prints the pins that are prose, as that file has them.
+"""
+
+import pathlib
+import re
+import sys
+
+TESTS = pathlib.Path(__file__).parent
+ALLOWED = TESTS / "pins_allowed.txt"
+MATCHERS = ("HasSubstr", "Mentions", "StartsWith", "EndsWith", "ContainsRegex", "MatchesRegex")
+
+CALL = re.compile(r"\b(?:" + "|".join(MATCHERS) + r")\($")
+TOKEN = re.compile(r'R"(?P<mark>[^()\\ ]*)\((?P<raw>.*?)\)(?P=mark)"|"(?P<text>(?:[^"\\\n]|\\.)*)"|\'(?:[^\'\\]|\\.)\'|//[^\n]*|(?P<open>\()|(?P<close>\))',
+                   re.DOTALL)
+QUOTED = re.compile(r"""'[^'\n]*'|\\"[^"\n]*\\"|"[^"\n]*"|`[^`\n]*`""")
+# What the C library says.
+SYSTEM = re.compile(r"[Nn]o such file( or directory)?|[Pp]ermission denied|[Nn]o space left( on device)?|[Ii]nput/output error")
+COMMAND = re.compile(r"\bhpo [a-z][a-z-]*(?: --[\w-]+| [A-Z]+| \w*[\d_./][\w./]*)*")
+PROSE = re.compile(r"(?<![\w.'{/<=-])[a-z]{2,}(?: [a-z]{2,})+(?![\w.'}/>=-]|:\w)")
+
+
+def texts(source):
+    """The string literals of a source: (text, from a matcher's call, offset). Adjacent literals are one text."""
+    at, calls, depth = 0, [], 0  # calls: the depths of parentheses at which the calls of matchers around began
+    text, began, ended = None, 0, 0
+    while token := TOKEN.search(source, at):
+        at = token.end()
+        piece = token["raw"] if token["text"] is None else token["text"]
+        if text is not None and (piece is None or source[ended : token.start()].strip()):
+            yield text, bool(calls), began
+            text = None
+        if piece is not None:
+            began = began if text is not None else token.start()
+            text = piece if text is None else text + piece
+            ended = at
+        elif token["close"]:
+            depth -= 1
+            if calls and calls[-1] == depth:
+                calls.pop()
+        elif token["open"]:
+            if CALL.search(source, max(0, at - 40), at):
+                calls.append(depth)
+            depth += 1
+
+
+def prose_of(pin, input_texts):
+    """The English of a pin: its runs of words that none of the test's own input has."""
+    bare = SYSTEM.sub("SYSTEM", COMMAND.sub("HPO", QUOTED.sub("QUOTED", pin.replace(r"\n", "\n").replace(r"\t", "\t"))))
+    return [run for run in PROSE.findall(bare) if not any(run in text for text in input_texts)]
+
+
+def prose():
+    for file in sorted(TESTS.glob("**/*.[ch]pp")):
+        found = list(texts(file.read_text()))
+        input_texts = [text for text, pinned, _ in found if not pinned]
+        for text, pinned, at in found:
+            if pinned and prose_of(text, input_texts):
+                yield str(file.relative_to(TESTS)), at, text
+
+
+def main():
+    found = {}
+    for name, at, text in prose():
+        line = (TESTS / name).read_text().count("\n", 0, at) + 1
+        found.setdefault(f"{name}: {text}".replace("\n", "\\n"), line)
+    if sys.argv[1:] == ["--list"]:
+        print("\n".join(sorted(found)))
+        return 0
+    allowed = ALLOWED.read_text().splitlines()
+    new = sorted(set(found) - set(allowed))
+    gone = sorted(set(allowed) - set(found))
+    for pin in new:
+        print(f"tests/{pin.split(': ')[0]}:{found[pin]}: pins prose: {pin.split(': ', 1)[1]}\n    pin its facts alone: Mentions(...) of tests/support/mentions.hpp")
+    for pin in gone:
+        print(f"tests/pins_allowed.txt: no test has this pin any more; take the line out: {pin}")
+    if allowed != sorted(set(allowed)):
+        print("tests/pins_allowed.txt: sort its lines, each once")
+        return 1
+    return 1 if new or gone else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
