@@ -32,8 +32,10 @@
 #include "worker/data/data_facts.hpp"
 #include "worker/prediction/predict.hpp"
 #include "worker/profile.hpp"
+#include "worker/ranks/rank_processes.hpp"
 #include "worker/session.hpp"
 #include "worker/training/process_memory.hpp"
+#include "worker/training/rank_orders.hpp"
 #include "worker/training/tuning.hpp"
 #include "worker/trees/xgboost.hpp"
 
@@ -52,6 +54,7 @@ trial it trains.
   --device N       number of the CUDA or OpenCL device (default: HPO_DEVICE, else the first)
   --slots N        concurrent trials, which train side by side: 1 to 256 (default: HPO_SLOTS, else 256 on a GPU and 1
                    on a CPU, where there is nothing to gain)
+  --processes N    processes that train a trial together on the CPU, 1 to 64 (default: HPO_PROCESSES, else 1)
   --threads N      threads of a trial on the CPU, 1 to 1024, at most one on each core that the process may use, until
                    the orchestrator tells the worker its cores (default: HPO_THREADS, else 1)
   --calibrate ID   measure the device and print the results as JSON Lines (docs/protocol.md), unless the first of them
@@ -79,7 +82,9 @@ struct Settings {
     std::string device;
     std::string slots;
     std::string threads;
+    std::string processes;
     std::string updates;
+    std::optional<std::string> followed;  ///< this process is another rank than 0
     bool quick = false;
     std::optional<std::string> profiled;    ///< a message `run`
     std::optional<std::string> described;   ///< a file or folder of data
@@ -108,6 +113,7 @@ Result<int> number_of(const char* name, const std::string& text, int most) {
 struct Numbers {
     int slots = 0;
     int threads = 0;
+    int processes = 1;
     int updates = 20;
 };
 Result<Numbers> numbers_of(const Settings& settings) {
@@ -115,6 +121,7 @@ Result<Numbers> numbers_of(const Settings& settings) {
     for (const auto& [name, text, most, number] :
          {std::tuple{"slots", &settings.slots, max_replicas, &numbers.slots},
           std::tuple{"threads", &settings.threads, 1024, &numbers.threads},
+          std::tuple{"processes", &settings.processes, 64, &numbers.processes},
           std::tuple{"updates", &settings.updates, 100'000, &numbers.updates}}) {
         if (text->empty()) continue;
         const auto read = number_of(name, *text, most);
@@ -293,13 +300,15 @@ int print_profile(WorkerContext& context, const std::string& text, std::int64_t 
 }  // namespace
 
 int worker_main(int argc, char** argv) {
-    Settings settings{variable("HPO_BACKEND"), variable("HPO_DEVICE"), variable("HPO_SLOTS"), variable("HPO_THREADS")};
+    Settings settings{variable("HPO_BACKEND"), variable("HPO_DEVICE"), variable("HPO_SLOTS"), variable("HPO_THREADS"),
+                      variable("HPO_PROCESSES")};
     for (int i = 1; i < argc; ++i) {
         const std::string_view argument = argv[i];
         const std::pair<std::string_view, std::string*> options[] = {
-            {"--backend", &settings.backend}, {"--device", &settings.device},   {"--slots", &settings.slots},
-            {"--threads", &settings.threads}, {"--updates", &settings.updates}, {"--format", &settings.format},
-            {"--target", &settings.target},   {"--data", &settings.data},       {"--output", &settings.output}};
+            {"--backend", &settings.backend}, {"--device", &settings.device},       {"--slots", &settings.slots},
+            {"--threads", &settings.threads}, {"--processes", &settings.processes}, {"--updates", &settings.updates},
+            {"--format", &settings.format},   {"--target", &settings.target},       {"--data", &settings.data},
+            {"--output", &settings.output}};
         const auto* const option =
             std::ranges::find(options, argument, &std::pair<std::string_view, std::string*>::first);
         if (option != std::end(options) && i + 1 < argc) {
@@ -320,6 +329,10 @@ int worker_main(int argc, char** argv) {
         }
         if (argument == "--calibrate" && i + 1 < argc) {
             settings.calibrated = argv[++i];
+            continue;
+        }
+        if (argument == follow_option && i + 1 < argc) {
+            settings.followed = argv[++i];
             continue;
         }
         if (argument == "--quick") {
@@ -343,7 +356,7 @@ int worker_main(int argc, char** argv) {
     }
     prctl(PR_SET_NAME, "hpo-worker");  // the name in top; after its second start (below) it would be "exe"
     const char* endpoint = std::getenv("HPO_ENDPOINT");
-    if (!settings.calibrated && !settings.profiled && (endpoint == nullptr || *endpoint == '\0'))
+    if (!settings.calibrated && !settings.profiled && !settings.followed && (endpoint == nullptr || *endpoint == '\0'))
         return std::fputs(help, stderr), 2;
     const auto choice = choice_of(settings);
     if (!choice) return std::fprintf(stderr, "hpo-worker: %s\n", choice.error().message.c_str()), 2;
@@ -356,6 +369,16 @@ int worker_main(int argc, char** argv) {
     const SteadyClock clock;
     if (settings.calibrated) return print_calibration(**device, clock, *settings.calibrated, settings.quick);
     WorkerContext context{**device, clock, 0, 1, {}, {}, {}};
+    if (numbers->processes > 1 && (*device)->backend() != "cpu")
+        return std::fprintf(stderr, "hpo-worker: several processes of a trial train on the CPU alone, not on %s\n",
+                            (*device)->name().c_str()),
+               2;
+    if (settings.followed) {
+        context.processes = numbers->processes;
+        const auto ranks = follow_host_ranks(*settings.followed);
+        return ranks ? follow_lead(*ranks, context) : 2;
+    }
+    std::optional<LeadingRank> ranks;
     const char* token = std::getenv("HPO_TOKEN");
     try {
         // This precedes the connection, since the orchestrator waits for a hello only for a short time, and the first
@@ -364,6 +387,12 @@ int worker_main(int argc, char** argv) {
             std::fprintf(stderr, "hpo-worker: %s\n", remark.c_str());
         if (!settings.profiled) train_once(context);
         context.slots = numbers->slots > 0 ? numbers->slots : (*device)->slots();
+        if (numbers->processes > 1 && !settings.profiled) {
+            ranks.emplace(numbers->processes, std::vector<std::string>(argv + 1, argv + argc));
+            context.processes = numbers->processes;
+            context.ranks = &*ranks;
+            context.slots = 1;  // fused trials would have other plans in each rank
+        }
         if ((*device)->slots() > 1 && variable("HPO_TUNING") != "off") {
             // A session's socket is no other session's.
             const FoundTuning found = kept_tuning(user_cache(), identity_of(**device), variable("HPO_ENDPOINT"),
@@ -374,7 +403,10 @@ int worker_main(int argc, char** argv) {
         if (numbers->threads > 1) {
             std::vector<int> cores = own_cores();
             cores.resize(std::min(cores.size(), static_cast<std::size_t>(numbers->threads)));
-            (*device)->use_cores(cores);
+            if (ranks)
+                ranks->use_cores(**device, cores);
+            else
+                (*device)->use_cores(cores);
             context.cores = std::move(cores);
         }
         if (settings.profiled) return print_profile(context, *settings.profiled, numbers->updates);

@@ -9,6 +9,7 @@
 #include "hpo/worker_key_defaults.hpp"
 #include "worker/calibration.hpp"
 #include "worker/training/plan_answer.hpp"
+#include "worker/training/rank_orders.hpp"
 #include "worker/trees/tree_plan.hpp"
 
 namespace hpo {
@@ -167,7 +168,10 @@ void Session::handle(OrchestratorMessage message) {
                    [&](const to_worker::Stop& m) { stop(m.id); },
                    [&](const to_worker::Cores& m) {
                        context_.cores.assign(m.cores.begin(), m.cores.end());
-                       context_.device.use_cores(context_.cores);
+                       if (context_.ranks)
+                           context_.ranks->use_cores(context_.device, context_.cores);
+                       else
+                           context_.device.use_cores(context_.cores);
                    },
                    [&](const to_worker::Shutdown&) {
                        shutdown_ = true;

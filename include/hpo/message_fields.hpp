@@ -44,6 +44,7 @@ void visit_fields(Self& report, Visit&& visit) {
     visit({"lr", 10}, report.learning_rate);
     visit({"loss_deviation", 11}, report.loss_deviation);
     visit({"loss_trend", 12}, report.loss_trend);
+    visit({"communication", 17}, report.communication);
     visit({"iteration", 3}, report.iteration);
     visit({"micro_batch", 13}, report.micro_batch);
     visit({"peak_bytes", 14}, report.peak_bytes);

@@ -53,6 +53,7 @@ struct Report {
     Maybe<double> loss_deviation;           ///< standard deviation of the loss over the last 100 iterations
     Maybe<double> loss_trend;               ///< slope of a line through them, per iteration
     Maybe<std::int64_t> micro_batch;        ///< samples; present if scarce memory made it smaller than configured
+    Maybe<double> communication;            ///< of several ranks: share of the step's time, 0 to 1, see protocol.md
     Maybe<std::int64_t> peak_bytes;         ///< host memory
     Maybe<std::int64_t> peak_device_bytes;  ///< device memory
     std::string warning;                    ///< about unstable training; empty if there is none

@@ -25,6 +25,7 @@ constexpr bool has_two_moments(OptimizerKind kind) {
 struct TrainingConfig {
     std::int64_t batch_size = 1;  ///< 0: the configuration has none, see set_batch_size
     std::int64_t accumulation = 1;
+    std::int64_t ranks = 1;  ///< processes that train together, each with a micro-batch at least
     OptimizerKind optimizer = OptimizerKind::adamw;
     double lr = 0;
     double weight_decay = 0;

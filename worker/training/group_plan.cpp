@@ -145,13 +145,20 @@ Result<GroupPlan> lay_out_group(const Configuration& configuration, const DataSh
     if (short_of_memory) pace.micro_batch = training.micro_batch;
     // Trials train alike however their batches are divided.
     const std::int64_t together = plan.model->indivisible(training.batch_size);
+    const std::int64_t ranks = training.ranks;
     if (together > 1 && configured_micro_batch(training) < together)
         return Error{
-            "training.accumulation: " + std::to_string(training.accumulation) + " micro-batches of a batch of " +
+            (ranks > training.accumulation ? "resources.trial.processes: " : "training.accumulation: ") +
+            std::to_string(std::max(ranks, training.accumulation)) + " micro-batches of a batch of " +
             std::to_string(training.batch_size) + " would divide the " + std::to_string(together) +
             " samples that model.norm: batch takes together: use a smaller model.ghost_batch, or another norm"};
     pace.micro_batch = std::min((pace.micro_batch + together - 1) / together * together, training.batch_size);
     pace.micro_batches = (training.batch_size + pace.micro_batch - 1) / pace.micro_batch;
+    if (pace.micro_batches < ranks)
+        return Error{"training.batch_size: a batch of " + counted(training.batch_size, "sample") + " makes " +
+                     counted(pace.micro_batches, "micro-batch", "micro-batches") + " of " +
+                     std::to_string(pace.micro_batch) + ", too few for the " + std::to_string(ranks) +
+                     " processes of resources.trial.processes: use a multiple of " + std::to_string(ranks)};
     // Micro-batches mean that memory is short.
     const std::int64_t evaluated =
         training.accumulation > 1 || short_of_memory || little_memory ? least_evaluation_rows : evaluation_rows;
@@ -222,6 +229,7 @@ Result<GroupPlan> lay_out_group(const Configuration& configuration, const DataSh
                                !numbers.scaling.scale && pace.micro_batch <= training.backward_updates && parts > 0 &&
                                parts <= plan.model->block().decayed;
 
+    plan.ranks = static_cast<int>(ranks);
     plan.state_elements =
         parameters * (2 + (two_moments ? 1 : 0) + (arena.average ? 1 : 0)) + (numbers.scaling.scale ? 2 : 0);
     plan.host_bytes = plan.replicas * 4 * (plan.state_elements + parameters);

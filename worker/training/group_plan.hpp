@@ -110,6 +110,7 @@ struct GroupPlan {
     Fusion fusion = Fusion::identical;
     int folds = 1;     ///< of a trial, each of which is a replica
     int replicas = 1;  ///< of all trials
+    int ranks = 1;     ///< processes that train together, each with an arena and host_bytes of its own
     Checkpointing checkpointing = Checkpointing::none;
     /// Replicas that all use AdamW without clipping update their weights in the backward pass where the device can: one
     /// micro-batch of few samples, no loss scaling, and a model that takes it.
@@ -142,9 +143,10 @@ struct GroupPlan {
 /// short one, at most `most`, and half as many after a long one. Reports do not depend on it.
 std::int64_t next_window(std::int64_t window, Seconds took, std::int64_t most);
 
-/// Rows of a micro-batch in training, by `accumulation`.
+/// Rows of a micro-batch in training, by `accumulation` and the number of ranks.
 constexpr std::int64_t configured_micro_batch(const TrainingConfig& training) {
-    return (training.batch_size + training.accumulation - 1) / training.accumulation;
+    const std::int64_t parts = training.accumulation > training.ranks ? training.accumulation : training.ranks;
+    return (training.batch_size + parts - 1) / parts;
 }
 
 /// Returns true if training.class_metrics reports the area under the curve for this data: one target per sample, and at
@@ -161,7 +163,8 @@ std::string checkpointing_text(const GroupPlan& plan);
 /// Micro-batches of one sample cannot be smaller: then the plan has the division with the least memory.
 ///
 /// Plans `trials` trials, each with one replica per fold. The error names the key: the batch is larger than the
-/// training split, augmentation of samples that are no images, or smoothed labels in regression. For padded replicas
+/// training split or makes fewer micro-batches than there are ranks, augmentation of samples that are no images, or
+/// smoothed labels in regression. For padded replicas
 /// `configuration` is the one of their bucket (fusion.hpp), whose batch may be larger than the split.
 Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape& shape, const SplitSizes& sizes,
                              int trials, Fusion fusion = Fusion::identical);

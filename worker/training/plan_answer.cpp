@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "worker/ranks/host_ranks.hpp"
 #include "worker/training/checkpoint.hpp"
 #include "worker/training/fusion.hpp"
 #include "worker/training/trial_messages.hpp"
@@ -92,7 +93,7 @@ PlannedTrial plan_trial(const to_worker::Plan& question, WorkerContext& context)
     return trial;
 }
 
-/// The memory and the core of a process that trains the trial alone.
+/// The memory and the cores of the processes that train the trial alone.
 Footprint footprint_of(const PlannedTrial& trial, const WorkerContext& context) {
     const Placement placement = trial.resolved.data.placement;
     const bool staged = is_staged(placement), on_host = in_host_memory(context.device);
@@ -104,6 +105,11 @@ Footprint footprint_of(const PlannedTrial& trial, const WorkerContext& context) 
     if (on_host) footprint.host_bytes += static_cast<std::int64_t>(trial.plan.arena.bytes);
     if (on_host || staged) footprint.host_bytes += data_bytes(trial.shape, trial.sizes, placement);
     if (placement == Placement::files) footprint.host_bytes += reader_bytes(trial.shape, trial.sizes);
+    if (context.processes > 1) {  // each loads the data
+        footprint.cores = context.processes;
+        footprint.host_bytes *= context.processes;
+        footprint.host_bytes += static_cast<std::int64_t>(host_ranks_bytes(context.processes));
+    }
     if (!memory.of_its_own) return footprint;
     footprint.device_bytes = taken(trial.plan.arena.bytes) + taken(context.device.stream_bytes(trial.sizes.folds)) +
                              static_cast<std::int64_t>(memory.context_bytes);

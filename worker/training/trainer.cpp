@@ -10,7 +10,7 @@
 namespace hpo {
 
 Trainer::Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData& data,
-                 std::span<const ReplicaSpec> replicas, std::int64_t steps, const Clock& clock)
+                 std::span<const ReplicaSpec> replicas, std::int64_t steps, const Clock& clock, Communicator* ranks)
     : plan_(std::move(plan)),
       data_(data),
       clock_(clock),
@@ -20,6 +20,8 @@ Trainer::Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData
       state_(*stream_, plan_, data),
       feed_(device, *stream_, arena, plan_, data, clock),
       evaluator_(*stream_, plan_, feed_),
+      micro_batches_(micro_batches_of(ranks)),
+      sums_(ranks ? std::make_unique<RankSums>(*ranks, *stream_, plan_, clock) : nullptr),
       rates_(static_cast<std::size_t>(plan_.arena.learning_rates.all_replicas(plan_.replicas).columns)),
       losses_(rates_.size()),
       norms_(rates_.size()),
@@ -111,14 +113,27 @@ bool Trainer::train_step(const ShouldContinue& should_continue) {
         const Seconds begin = clock_.now();
         prepare_window(count);
         for (std::int64_t i = 0; i < count; ++i) {
-            if (!should_continue()) return false;
+            const bool goes_on = should_continue();
+            if (!goes_on && !sums_) return false;
             if (feed_.stages()) feed_.send_batches(batch_orders());
             const Optimizers used =
                 optimizers_of(replicas_, plan_, *stream_);  // `should_continue` may have deactivated replicas
             // The roots lie between gradients, whose padding is to be 0 again.
             if (std::exchange(in_backward_, used.in_backward) && !used.in_backward)
                 stream_->enqueue(Fill{plan_.arena.gradient, 0});
-            stream_->repeat(16 * std::uint64_t{feed_.place()} + used.number(), [this, used] { iterate(used); });
+            const std::uint64_t operations = 16 * std::uint64_t{feed_.place()} + used.number();
+            if (!sums_) {
+                stream_->repeat(operations, [this, used] {
+                    compute_gradients(used);
+                    update_weights(*stream_, plan_, used);
+                });
+            } else {
+                constexpr std::uint64_t of_update = 1 << 16;
+                sums_->begin_update();
+                stream_->repeat(operations, [this, used] { compute_gradients(used); });
+                if (sums_->add_up(replicas(), !goes_on)) return false;
+                stream_->repeat(of_update + operations, [this, used] { update_weights(*stream_, plan_, used); });
+            }
             for (Replica& replica : replicas_)
                 if (replica.alive) ++replica.progress.iteration;
         }
@@ -127,6 +142,7 @@ bool Trainer::train_step(const ShouldContinue& should_continue) {
         for (Replica& replica : replicas_) replica.progress.seconds += took.count();
         feed_.took(count, took);
         if (count >= window_) window_ = next_window(window_, took, plan_.pace.window);
+        if (sums_) sums_->follow_lead(window_);
         if (end_steps()) break;
     }
     return true;
@@ -184,20 +200,22 @@ void Trainer::prepare_window(std::int64_t count) {
     write_all(plan_.numbers.window_index, first_window_indices_);
 }
 
-/// One update of every replica. With the same optimizers it consists of the same operations each time.
-void Trainer::iterate(Optimizers used) {
+/// The gradients of one update of every replica, in this rank's micro-batches. With the same optimizers an update
+/// consists of the same operations each time.
+void Trainer::compute_gradients(Optimizers used) {
     Training training{plan_.numbers.dropout,
                       plan_.numbers.seed,
                       plan_.numbers.iteration,
                       {plan_.numbers.batch, plan_.numbers.batch_rows, 0}};
     const UpdateInBackward in_backward = update_in_backward(plan_);
     if (used.in_backward) training.update = &in_backward;
-    for (std::uint32_t& index = training.extent.micro_batch; index < plan_.pace.micro_batches; ++index) {
+    std::uint32_t& index = training.extent.micro_batch;
+    for (index = micro_batches_.first; index < plan_.pace.micro_batches; index += micro_batches_.every) {
         const std::int64_t rows =
             std::min(plan_.pace.micro_batch, plan_.shared.batch_size - index * plan_.pace.micro_batch);
         const Tensor input = plan_.arena.input.first_rows(rows);
         const Tensor targets = plan_.arena.targets.first_rows(rows);
-        const Write write = index == 0 ? Write::set : Write::add;
+        const Write write = index == micro_batches_.first ? Write::set : Write::add;
         stream_->enqueue(Gather{.samples = feed_.source(data_.train),
                                 .output = input,
                                 .targets = targets,
@@ -219,7 +237,6 @@ void Trainer::iterate(Optimizers used) {
                       .extent = training.extent});
         plan_.model->backward(*stream_, plan_.arena.weights, plan_.arena.gradient, input, outputs, training, write);
     }
-    update_weights(*stream_, plan_, used);
 }
 
 /// Reads the losses and norms of the last `count` iterations from the tables.

@@ -7,6 +7,9 @@
 // Batches: the samples lie in the device's memory. The first operation of a micro-batch gathers them, in an order that
 // the device computes from seed and iteration. Only the learning rates are prepared ahead, for a window of iterations.
 // Samples that do not lie there are fed to it (batch_feed.hpp).
+//
+// Several ranks (communicator.hpp) each have a trainer with the same replicas, and compute the gradients of their own
+// micro-batches. The sums over the ranks update the weights in all of them alike.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +23,7 @@
 #include "worker/training/batch_feed.hpp"
 #include "worker/training/evaluator.hpp"
 #include "worker/training/group_plan.hpp"
+#include "worker/training/rank_sums.hpp"
 #include "worker/training/replica.hpp"
 #include "worker/training/replica_state.hpp"
 #include "worker/training/updates.hpp"
@@ -30,8 +34,10 @@ class Trainer {
    public:
     /// `arena` has at least plan.arena.bytes; its content does not matter. `data` and `arena` must outlive the trainer.
     /// The replicas of `replicas` (plan.replicas of them at most) are added; `steps` is the whole budget of each.
+    /// `ranks`: of which this process is one; they outlive the trainer.
     Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData& data,
-            std::span<const ReplicaSpec> replicas, std::int64_t steps, const Clock& clock);
+            std::span<const ReplicaSpec> replicas, std::int64_t steps, const Clock& clock,
+            Communicator* ranks = nullptr);
     Trainer(const Trainer&) = delete;
     Trainer& operator=(const Trainer&) = delete;
 
@@ -56,7 +62,8 @@ class Trainer {
     /// Trains until at least one replica completes its step. False: `should_continue` ended it, and the replicas are of
     /// no further use but to be replaced. A replica whose loss stops being finite is deactivated, which completes its
     /// step; its weights stay as they are. The loss of every iteration is checked, plan.pace.window iterations at a
-    /// time at most.
+    /// time at most. With several ranks, `should_continue` of rank 0 counts, and ends all of them after the update that
+    /// it precedes. Throws RankLost.
     bool train_step(const ShouldContinue& should_continue);
     /// Returns true if the replica is between two steps.
     [[nodiscard]] bool at_end(int replica) const { return replicas_[index(replica)].at_end(); }
@@ -74,6 +81,8 @@ class Trainer {
     [[nodiscard]] std::int64_t iteration_of(int replica) const { return progress_of(replica).iteration; }
     [[nodiscard]] const GroupPlan& plan() const { return plan_; }
     [[nodiscard]] const BatchFeed& feed() const { return feed_; }
+    /// Returns the seconds that went into the exchange with other ranks since the last call; 0: there are none.
+    double take_exchange_seconds() { return sums_ ? sums_->take_seconds() : 0; }
     /// Iterations of the next window, at most.
     [[nodiscard]] std::int64_t window() const { return window_; }
 
@@ -92,7 +101,7 @@ class Trainer {
     void set_up(int replica, const ReplicaSpec& spec, std::int64_t steps, const ReplicaProgress& progress);
     [[nodiscard]] std::int64_t iterations_ahead() const;
     void prepare_window(std::int64_t count);
-    void iterate(Optimizers used);
+    void compute_gradients(Optimizers used);
     void use_weights(const Tensor& block);
     void read_window(std::int64_t count);
     bool end_steps();
@@ -113,6 +122,8 @@ class Trainer {
     ReplicaState state_;
     BatchFeed feed_;
     Evaluator evaluator_;
+    const RankMicroBatches micro_batches_;
+    std::unique_ptr<RankSums> sums_;                   ///< none: this process is the only rank
     std::vector<BatchOrder> orders_;                   ///< of the next batch of each replica
     bool in_backward_ = false;                         ///< in the last update, see Optimizers
     const Tensor* rounded_from_ = nullptr;             ///< source of Model::rounded_weights; none: not known

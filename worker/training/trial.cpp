@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "worker/training/process_memory.hpp"
+#include "worker/training/rank_orders.hpp"
 #include "worker/training/trial_messages.hpp"
 
 namespace hpo {
@@ -188,8 +189,16 @@ void Trial::tell_loading() {
     warns_of_loading_ = trainer_->feed().loading_limits();
 }
 
+/// Returns the most memory that the trial's processes took; nothing where the system does not tell.
+std::optional<std::int64_t> Trial::peak_of_ranks() const {
+    auto peak = peak_bytes();
+    if (peak && context_.ranks) *peak += context_.ranks->peak_of_others();
+    return peak;
+}
+
 Report Trial::measured(bool evaluated) {
     const ReplicaStep replica = mean_step();
+    const double exchange = trainer_->take_exchange_seconds();
     double seconds = 0;  // of a fold that diverged, they are fewer
     for (int fold = 0; fold < plan_.folds; ++fold)
         seconds = std::max(seconds, trainer_->step_seconds_of(replica_ + fold));
@@ -210,12 +219,13 @@ Report Trial::measured(bool evaluated) {
     if (micro_batch < configured_micro_batch(configuration_.training)) report.micro_batch = micro_batch;
     report.gradient_norm = replica.norms.mean;
     report.learning_rate = replica.learning_rate;
+    if (plan_.ranks > 1 && seconds > 0) report.communication = std::min(1.0, exchange / seconds);
     if (const auto line = progress_.window.line()) {
         report.loss_deviation = line->deviation;
         report.loss_trend = line->slope;
     }
     // The memory of a process that several trials share cannot be attributed to one of them.
-    if (trainer_->replicas() == plan_.folds) report.peak_bytes = peak_bytes();
+    if (trainer_->replicas() == plan_.folds) report.peak_bytes = peak_of_ranks();
     report.warning = divergence_.empty() ? health_warning(progress_.window, replica.norms) : divergence_;
     if (report.warning.empty() && std::exchange(warns_of_loading_, false)) report.warning = told_loading_;
     return report;

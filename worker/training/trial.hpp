@@ -62,6 +62,9 @@ class Trial {
     /// Returns true if the trainer has completed a step of all folds.
     [[nodiscard]] bool at_end() const;
     [[nodiscard]] const AttemptId& id() const { return run_.id; }
+    [[nodiscard]] const to_worker::Run& run() const { return run_; }
+    /// By which its learning rate is multiplied from the next step on.
+    [[nodiscard]] double rate_scale() const { return progress_.plateau.scale; }
     TrialHost& host() { return host_; }
     [[nodiscard]] std::int64_t batch() const { return configuration_.training.batch_size; }
     /// Waits until its files are written. Call it before the end of the trial is sent, since the orchestrator owns the
@@ -89,6 +92,7 @@ class Trial {
     [[nodiscard]] from_worker::Finished ended(Outcome outcome, std::string message = {});
     void resume();
     Report measured(bool evaluated);
+    [[nodiscard]] std::optional<std::int64_t> peak_of_ranks() const;
     void adapt_rate(const Report& report);
     void keep_if_best(const Report& report);
     void save(bool last);

@@ -10,6 +10,7 @@
 #include "worker/training/fusion.hpp"
 #include "worker/training/objective.hpp"
 #include "worker/training/process_memory.hpp"
+#include "worker/training/rank_orders.hpp"
 #include "worker/training/trial_messages.hpp"
 
 namespace hpo {
@@ -64,11 +65,20 @@ bool TrialGroup::guarded(const AttemptId& id, TrialHost& host, F&& work) {
             trainer_.reset();
             context_.clear();
         }
+        abandon_ranks();
         finish(host, id, Outcome::out_of_memory, error.what());
     } catch (const std::exception& error) {
+        abandon_ranks();
         finish(host, id, Outcome::failed, error.what());
     }
     return false;
+}
+
+/// Ends the other ranks, which may wait for what this one does no more. The next trial starts them again.
+void TrialGroup::abandon_ranks() {
+    if (context_.ranks == nullptr) return;
+    trainer_.reset();
+    context_.ranks->stop();
 }
 
 void TrialGroup::add(const to_worker::Run& run, TrialHost& host) {
@@ -106,8 +116,10 @@ void TrialGroup::begin_group(const to_worker::Run& run, const Configuration& con
         trainer_.reset();
         pressure_.reset();
     }
+    if (context_.ranks && context_.ranks->start()) trainer_.reset();
     const std::string last_key = std::exchange(fusion_key_, {});
     configuration_ = resolve_auto(context_, laid_out);
+    if (context_.ranks) context_.ranks->load(run, configuration_->data);
     const DeviceData& data = ensure_data(context_, configuration_->data, run.data_seed, [&] {
         if (!host.should_continue("loading")) throw StopRequested{};
     });
@@ -175,6 +187,8 @@ void TrialGroup::step() {
         end_all(Outcome::out_of_memory, error.what());
     } catch (const UnreadableFile& error) {
         end_all(Outcome::failed, error.what());
+    } catch (const InvalidTrial& error) {  // of another rank
+        end_all(Outcome::failed, error.what());
     }
 }
 
@@ -183,6 +197,7 @@ void TrialGroup::end_all(Outcome outcome, const std::string& message) {
     const std::vector<AttemptId> already_ended = std::exchange(ended_in_step_, {});
     for (const Member& trial : trials_) trial->finish_files();
     const std::vector<Member> members = std::exchange(trials_, {});
+    abandon_ranks();
     trainer_.reset();
     context_.clear();
     for (const Member& trial : members)
@@ -194,8 +209,11 @@ void TrialGroup::step_of_all() {
     assign_replicas();
     if (trials_.empty()) return;
     const auto at_end = [this](const Member& trial) { return !has_ended(trial->id()) && trial->at_end(); };
-    const bool evaluated =
-        trainer_->train_step(continue_check("training")) && trainer_->evaluate_validation(continue_check("evaluating"));
+    const ShouldContinue should_continue = continue_check("training");
+    const bool trained = context_.ranks
+                             ? context_.ranks->train_step(*trainer_, should_continue, trials_.front()->rate_scale())
+                             : trainer_->train_step(should_continue);
+    const bool evaluated = trained && trainer_->evaluate_validation(continue_check("evaluating"));
 
     for (const Member& trial : trials_)
         if (at_end(trial)) trial->tell_loading();
@@ -288,9 +306,17 @@ void TrialGroup::remove_ended() {
 void TrialGroup::assign_replicas() {
     const auto trials_of = [](const GroupPlan& plan) { return plan.replicas / plan.folds; };
     if (!trainer_ || (trials_of(trainer_->plan()) != size() && !move_within_device())) return lay_out();
+    enter_trainer();
+}
+
+/// Gives each trial without a replica the next ones. With several ranks there is one trial, which enters all of them.
+void TrialGroup::enter_trainer() {
     int replica = 0;
     for (const Member& trial : trials_) {
-        if (trial->replica() < 0) trial->enter_trainer(*trainer_, replica);
+        if (trial->replica() < 0) {
+            trial->enter_trainer(*trainer_, replica);
+            if (context_.ranks) context_.ranks->enter(trial->run(), *configuration_, *trainer_, trial->rate_scale());
+        }
         replica += trial->folds();
     }
 }
@@ -332,19 +358,16 @@ void TrialGroup::lay_out() {
         trainer_.reset();
         trials_.pop_back();
     }
-    if (trials_.empty()) context_.clear();
-    int replica = 0;
-    for (const Member& trial : trials_) {
-        trial->enter_trainer(*trainer_, replica);
-        replica += trial->folds();
-    }
+    if (trials_.empty()) return context_.clear();
+    enter_trainer();
 }
 
 void TrialGroup::make_trainer() {
     GroupPlan plan = plan_for(size());
     Buffer& arena = ensure_arena(context_, plan);
     trainer_ = std::make_unique<Trainer>(context_.device, arena, std::move(plan), *context_.data,
-                                         std::span<const ReplicaSpec>{}, 0, context_.clock);
+                                         std::span<const ReplicaSpec>{}, 0, context_.clock,
+                                         context_.ranks ? &context_.ranks->communicator() : nullptr);
 }
 
 Finished run_trial(const to_worker::Run& run, WorkerContext& context, TrialHost& host) {

@@ -52,6 +52,8 @@ class TrialGroup {
     [[nodiscard]] bool has_ended(const AttemptId& id) const;
     void remove_ended();
     void assign_replicas();
+    void enter_trainer();
+    void abandon_ranks();
     bool move_within_device();
     void lay_out();
     void make_trainer();

@@ -123,6 +123,7 @@ std::string step_line(const Report& report, std::int64_t steps, Task task) {
                    report.samples_per_second.value_or(0));
     if (report.gradient_norm) line += format(", gradient %.3g", *report.gradient_norm);
     if (report.learning_rate) line += format(", lr %.3g", *report.learning_rate);
+    if (report.communication) line += format(", %.0f %% communication", 100 * *report.communication);
     if (!report.warning.empty()) line += "; " + report.warning;
     return line;
 }

@@ -64,6 +64,7 @@ Placement placement_of(const WorkerContext& context, DataConfig data) {
 
 Configuration configuration_of(const WorkerContext& context, const Params& params) {
     Configuration configuration = value_or_throw(read_configuration(params));
+    configuration.training.ranks = context.processes;
     if (configuration.training.batch_size > 0) return configuration;
     DataConfig data = configuration.data;
     if (data.placement == Placement::automatic && context.data) data.placement = context.data->config.placement;
@@ -127,7 +128,7 @@ bool arena_fits(const WorkerContext& context, const GroupPlan& plan) {
 
 void check_host_memory(const WorkerContext& context, const GroupPlan& plan) {
     const std::int64_t here = in_host_memory(context.device) ? static_cast<std::int64_t>(plan.arena.bytes) : 0;
-    const std::int64_t needed = here + plan.host_bytes;
+    const std::int64_t needed = plan.ranks * (here + plan.host_bytes);
     if (const auto available = available_bytes(); available && needed > *available)
         throw OutOfMemory("the trial needs " + mebibytes(needed) + "; the machine has " + mebibytes(*available) +
                           " left");

@@ -28,6 +28,8 @@ struct HostBuffers {
     std::vector<float> best;   ///< weights of the best step
 };
 
+class LeadingRank;
+
 struct WorkerContext {
     Device& device;
     const Clock& clock;
@@ -44,6 +46,8 @@ struct WorkerContext {
     Tuning tuning{};                   ///< of the device
     std::vector<std::string> notes{};  ///< see from_worker::Hello
     std::vector<int> cores{};          ///< of the host, to compute on; none: one thread on any core
+    int processes = 1;                 ///< that train a trial together: ranks
+    LeadingRank* ranks = nullptr;      ///< with several processes, in rank 0; outlives the trials
 
     /// Frees the data, the arena and the buffers.
     void clear();
@@ -75,7 +79,8 @@ struct MemoryUse {
 /// total, since one free gibibyte is little and ten are much on any machine.
 std::optional<MemoryUse> memory_left(Device& device);
 
-/// Returns the configuration of a trial, with a batch size that suits its data if it has none. Throws InvalidTrial.
+/// Returns the configuration of a trial in this worker's processes, with a batch size that suits its data if it has
+/// none. Throws InvalidTrial.
 Configuration configuration_of(const WorkerContext& context, const Params& params);
 
 /// Resolves the settings that depend on this device: precision (see precision.hpp) and placement of the data if they
@@ -96,7 +101,7 @@ DeviceData& ensure_data(WorkerContext& context, const DataConfig& config, std::u
 
 /// Returns true if the present arena is large enough for the plan and not much larger.
 bool arena_fits(const WorkerContext& context, const GroupPlan& plan);
-/// Throws OutOfMemory if a group with this plan takes more memory than the host has available.
+/// Throws OutOfMemory if a group with this plan takes, in all its ranks, more memory than the host has available.
 void check_host_memory(const WorkerContext& context, const GroupPlan& plan);
 
 /// Returns the arena for the plan, and frees one that does not fit first. Throws OutOfMemory.

@@ -56,6 +56,8 @@ from_worker::PlanAnswer answer_tree_plan(const to_worker::Plan& question, const 
     from_worker::PlanAnswer answer;
     answer.id = question.id;
     try {
+        if (context.processes > 1)
+            throw InvalidTrial("model.type: trees grow in one process: remove resources.trial.processes");
         if (!missing_xgboost().empty()) throw InvalidTrial(missing_xgboost());
         const Configuration configuration = value_or_throw(read_configuration(question.params));
         const DataConfig data = tree_data_config(configuration.data);

@@ -1,0 +1,191 @@
+// Trials that several ranks train, as threads of this process: the same numbers as with one rank.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <thread>
+
+#include "tests/contract/worker/fixture.hpp"
+#include "worker/ranks/host_ranks.hpp"
+#include "worker/training/rank_orders.hpp"
+
+namespace hpo {
+namespace {
+
+using test::small_params;
+using test::with;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// What a rank has after some steps.
+struct Trained {
+    std::vector<double> losses;              ///< of each step and fold
+    std::vector<std::vector<float>> states;  ///< of each fold
+    std::vector<bool> went_on;               ///< of each step
+    double validation = 0;
+};
+
+constexpr int steps = 3;
+
+Trained train_rank(const Params& params, int ranks, HostCommunicator* communicator, const ShouldContinue& check) {
+    test::WorkerFixture worker;
+    worker.context.processes = ranks;
+    const Configuration configuration = resolve_auto(worker.context, configuration_of(worker.context, params));
+    const auto data = *load_to_device(*worker.device, configuration.data, 5);
+    GroupPlan plan = *plan_group(configuration, data->shape, data->sizes, 1);
+    const std::int64_t elements = plan.state_elements;
+    const auto arena = *worker.device->allocate(plan.arena.bytes);
+    std::vector<ReplicaSpec> specs;
+    for (int fold = 0; fold < plan.folds; ++fold)
+        specs.push_back({configuration.training, seed_of_fold(77, fold), nullptr, fold});
+    Trainer trainer(*worker.device, *arena, std::move(plan), *data, specs, steps, worker.clock, communicator);
+    Trained got;
+    for (int step = 0; step < steps; ++step) {
+        got.went_on.push_back(trainer.train_step(check));
+        if (!got.went_on.back()) return got;
+        for (int fold = 0; fold < trainer.replicas(); ++fold) got.losses.push_back(trainer.step_of(fold).loss);
+    }
+    for (int fold = 0; fold < trainer.replicas(); ++fold)
+        trainer.read_state(fold, got.states.emplace_back(static_cast<std::size_t>(elements)));
+    trainer.evaluate_validation([] { return true; });
+    got.validation = trainer.evaluation_of(0).loss;
+    return got;
+}
+
+std::vector<Trained> train(const Params& params, int ranks, const std::function<bool(int rank)>& check = {}) {
+    const auto always = [](int) { return true; };
+    if (ranks == 1) return {train_rank(params, 1, nullptr, [] { return true; })};
+    auto shared = *make_host_ranks(ranks);
+    std::vector<Trained> trained(static_cast<std::size_t>(ranks));
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank)
+        threads.emplace_back([&, rank] {
+            std::vector<Descriptor> sockets;
+            if (rank == 0)
+                sockets = std::move(shared.lead);
+            else
+                sockets.push_back(std::move(shared.follow[static_cast<std::size_t>(rank) - 1]));
+            HostCommunicator communicator(rank, ranks, shared.memory, std::move(sockets));
+            trained[static_cast<std::size_t>(rank)] =
+                train_rank(params, ranks, &communicator, [&] { return check ? check(rank) : always(rank); });
+        });
+    for (std::thread& thread : threads) thread.join();
+    return trained;
+}
+
+/// The settings that divide a batch in other ways, or have state beside the weights.
+std::vector<Params> settings() {
+    return {small_params(),
+            with(small_params(), {{"batch_size", std::int64_t{61}}, {"accumulation", std::int64_t{3}}}),
+            with(small_params(), {{"norm", std::string("batch")}, {"ghost_batch", std::int64_t{16}}}),
+            with(small_params(), {{"norm", std::string("layer")}, {"optimizer", std::string("sgd")}}),
+            with(small_params(), {{"folds", std::int64_t{3}}}),
+            with(small_params(), {{"placement", std::string("staged")}, {"ema", 0.9}})};
+}
+
+TEST(RanksOfATrial, HaveTheLossesOfOneRank) {
+    for (const Params& params : settings()) {
+        const Trained alone = train(params, 1).front();
+        for (const int ranks : {2, 4}) {
+            const std::vector<Trained> all = train(params, ranks);
+            ASSERT_EQ(all.front().losses.size(), alone.losses.size());
+            for (std::size_t i = 0; i < alone.losses.size(); ++i)
+                EXPECT_NEAR(all.front().losses[i], alone.losses[i], 1e-5) << ranks << " ranks, " << i;
+            EXPECT_NEAR(all.front().validation, alone.validation, 1e-5) << ranks << " ranks";
+            for (const Trained& one : all) EXPECT_EQ(one.states, all.front().states) << "the ranks have parted";
+        }
+    }
+}
+
+TEST(RanksOfATrial, HaveTheSameBitsInEachRun) {
+    const Params params = with(small_params(), {{"accumulation", std::int64_t{4}}});
+    EXPECT_EQ(train(params, 2).front().states, train(params, 2).front().states);
+}
+
+/// A rank adds up its own micro-batches first, so that this holds where each has one. Muon makes more of the last bits
+/// than any other optimizer. The wide model has more numbers than are exchanged at once.
+TEST(RanksOfATrial, HaveTheBitsOfOneRankWithAsManyMicroBatches) {
+    const Params wide = {{"optimizer", std::string("muon")}, {"hidden", std::vector<std::int64_t>{400, 400}}};
+    for (const auto& [changes, ranks] : {std::pair{Params{}, 2}, {Params{}, 4}, {wide, 2}}) {
+        const Params params = with(with(small_params(), changes), {{"accumulation", std::int64_t{ranks}}});
+        const Trained alone = train(params, 1).front(), together = train(params, ranks).front();
+        EXPECT_EQ(together.losses, alone.losses) << ranks;
+        EXPECT_EQ(together.states, alone.states) << ranks;
+    }
+}
+
+TEST(RanksOfATrial, StopTogetherWhenRank0Does) {
+    int asked = 0;
+    const auto all = train(small_params(), 3, [&](int rank) { return rank > 0 || ++asked < 20; });
+    for (const Trained& one : all) EXPECT_THAT(one.went_on, ElementsAre(true, false));
+    EXPECT_EQ(asked, 20);
+}
+
+TEST(RanksOfATrial, NeedAMicroBatchEach) {
+    test::WorkerFixture worker;
+    worker.context.processes = 4;
+    const auto error_with = [&](const Params& changes) {
+        const auto plan = answer_plan({.id = 1, .params = with(small_params(), changes)}, worker.context);
+        return plan.error;
+    };
+    EXPECT_EQ(error_with({{"batch_size", std::int64_t{9}}}),
+              "training.batch_size: a batch of 9 samples makes 3 micro-batches of 3, too few for the 4 processes of "
+              "resources.trial.processes: use a multiple of 4");
+    EXPECT_THAT(error_with({{"batch_size", std::int64_t{8}}}), IsEmpty());
+    EXPECT_THAT(error_with({{"norm", std::string("batch")}, {"ghost_batch", std::int64_t{32}}}),
+                HasSubstr("resources.trial.processes: 4 micro-batches of a batch of 64 would divide the 32 samples"));
+}
+
+TEST(RanksOfATrial, CountInThePlan) {
+    test::WorkerFixture worker;
+    const to_worker::Plan question{.id = 1, .params = small_params()};
+    const Footprint alone = answer_plan(question, worker.context).footprint;
+    worker.context.processes = 4;
+    const Footprint together = answer_plan(question, worker.context).footprint;
+    EXPECT_EQ(together.cores, 4);
+    EXPECT_GT(together.host_bytes, 3 * alone.host_bytes);
+    EXPECT_LT(together.host_bytes, 4 * alone.host_bytes + static_cast<std::int64_t>(host_ranks_bytes(4)) + 1);
+}
+
+TEST(RankOrders, AreReadAsTheyWereSent) {
+    const RankOrder sent{.kind = RankOrder::Kind::enter,
+                         .run = test::small_run(small_params(), 7),
+                         .placement = Placement::files,
+                         .precision = Precision::bfloat16,
+                         .micro_batch = 12,
+                         .checkpointing = Checkpointing::every,
+                         .rate_scale = 0.1,
+                         .cores = {3, 1}};
+    const RankOrder got = order_of(to_text(sent));
+    EXPECT_EQ(got.kind, sent.kind);
+    EXPECT_EQ(got.run.params, sent.run.params);
+    EXPECT_EQ(got.run.seed, sent.run.seed);
+    EXPECT_EQ(got.run.steps, 7);
+    EXPECT_EQ(got.placement, sent.placement);
+    EXPECT_EQ(got.precision, sent.precision);
+    EXPECT_EQ(got.micro_batch, 12);
+    EXPECT_EQ(got.checkpointing, sent.checkpointing);
+    EXPECT_EQ(got.rate_scale, 0.1);
+    EXPECT_EQ(got.cores, sent.cores);
+    EXPECT_THROW((void)order_of("{}"), std::exception);
+}
+
+TEST(RankOrders, ShareTheCoresOfATrial) {
+    const std::vector<int> cores{4, 5, 6, 7, 9};
+    EXPECT_THAT(cores_of_rank(cores, 0, 2), ElementsAre(4, 5));
+    EXPECT_THAT(cores_of_rank(cores, 1, 2), ElementsAre(6, 7));
+    EXPECT_THAT(cores_of_rank(cores, 6, 7), ElementsAre(5)) << "more ranks than cores";
+    EXPECT_THAT(cores_of_rank({}, 1, 2), IsEmpty());
+}
+
+TEST(RankOrders, GiveEachRankItsMicroBatches) {
+    EXPECT_EQ(micro_batches_of(nullptr).first, 0U);
+    EXPECT_EQ(micro_batches_of(nullptr).every, 1U);
+    const auto shared = *make_host_ranks(3);
+    const HostCommunicator rank(2, 3, shared.memory, {});
+    EXPECT_EQ(micro_batches_of(&rank).first, 2U);
+    EXPECT_EQ(micro_batches_of(&rank).every, 3U);
+}
+
+}  // namespace
+}  // namespace hpo
