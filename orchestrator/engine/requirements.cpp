@@ -97,6 +97,7 @@ Params RequirementsTable::configuration(std::int64_t trial) const {
 void RequirementsTable::answered(const from_worker::PlanAnswer& answer, bool on_host, bool unified) {
     TrialRequirements& needs = change(answer.id);
     from_worker::PlanAnswer& kept = needs.answers[on_host && on_device_] = answer;
+    declare_cores(study_, kept.footprint);
     // On a unified device the process's memory holds the device's, which the planner adds.
     if (unified)
         for (Footprint* part : {&kept.footprint, &kept.colocated})

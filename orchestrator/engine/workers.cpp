@@ -41,7 +41,7 @@ WorkerPlan plan_workers(const Study& study, const Host& host) {
     WorkerPlan plan;
     const Resources& resources = study.resources;
     const bool searched = cores_are_searched(study);
-    const double each = study.script() ? resources.trial.all_cores() : 1.0;
+    const double each = resources.trial.all_cores();
     auto workers = static_cast<std::int64_t>(std::min(host.cores / each, 1024.0));
     if (!resources.parallel_each.empty())
         workers = std::accumulate(resources.parallel_each.begin(), resources.parallel_each.end(), std::int64_t{0});
@@ -66,7 +66,7 @@ WorkerPlan plan_workers(const Study& study, const Host& host) {
 }
 
 std::string fewer_than_asked(const Study& study, const Host& host) {
-    if (!study.resources.parallel || !study.script()) return {};
+    if (!study.resources.parallel || (!study.script() && study.resources.trial.processes == 1)) return {};
     const auto wanted = static_cast<double>(std::min(*study.resources.parallel, study.budget.trials));
     const double each = study.resources.trial.all_cores();
     const double fit = std::max(1.0, std::floor(host.cores / each + 1e-9));
@@ -183,6 +183,8 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
     if (!script) {
         spec.environment["HPO_BACKEND"] = target.backend;
         if (study.resources.slots) spec.environment["HPO_SLOTS"] = std::to_string(*study.resources.slots);
+        if (const std::int64_t processes = study.resources.trial.processes; processes > 1)
+            spec.environment["HPO_PROCESSES"] = std::to_string(processes);
         return spec;
     }
     spec.description = description_of(spec, spec.environment, *script);

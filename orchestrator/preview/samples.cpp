@@ -9,6 +9,7 @@
 #include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/warm_start.hpp"
 #include "orchestrator/sampling/proposer.hpp"
+#include "orchestrator/scheduling/concurrency.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
 #include "orchestrator/study/batch_sizes.hpp"
 #include "orchestrator/study/study_file.hpp"
@@ -30,6 +31,7 @@ std::int64_t integer_param(const Params& params, const char* name) {
 from_worker::PlanAnswer plan_or_refuse(const CheckedStudy& checked, OneWorker& worker, const Sample& sample) {
     auto answer = worker.plan(sample.params, checked.study.budget.epochs, checked.study.seed);
     if (!answer) checked.refuse("trial " + std::to_string(sample.trial) + " could not run: ", answer.error().message);
+    declare_cores(checked.study, answer->footprint);
     return std::move(*answer);
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "hpo/footprint.hpp"
 #include "hpo/study.hpp"
 
 namespace hpo {
@@ -23,6 +24,11 @@ inline bool searches_concurrency(const Study& study) {
 /// script's trials use. Cores that the study declares are a limit, and a native trial computes with one thread.
 inline bool cores_are_searched(const Study& study) {
     return searches_concurrency(study) && study.script() && !study.resources.trial.cores;
+}
+
+/// Gives the footprint that a native worker has answered the cores that the study declares for each of its processes.
+inline void declare_cores(const Study& study, Footprint& footprint) {
+    if (study.native() && study.resources.trial.cores) footprint.cores = study.resources.trial.all_cores();
 }
 
 /// Returns the number of trials of a budget that may run at once so that samplers and rules can learn from the first

@@ -85,7 +85,8 @@ Result<SimulatedMachine> simulated_machine(const Study& study, const Hardware& h
         }
     }
     if (devices == 0) simulated.speed.push_back(hardware.speed.value_or(Span{1, 1}).at(share));
-    const double each = study.script() ? std::min(1.0, study.resources.trial.all_cores()) : 1.0;
+    const double of_trial = study.resources.trial.all_cores();
+    const double each = study.script() ? std::min(1.0, of_trial) : of_trial;
     const auto by_cores = static_cast<std::int64_t>(host.cores / each);
     auto limit = std::min<std::int64_t>(study.resources.parallel.value_or(by_cores), study.budget.trials);
     if (const auto by_devices = most_on_devices(hardware)) limit = std::min(limit, *by_devices);

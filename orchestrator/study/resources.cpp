@@ -97,19 +97,34 @@ void check_length(Diagnostics& diagnostics, const Node& list, string_view key, c
     }
 }
 
-/// Reports `trial`, which is for scripts only.
-void refuse_trial(Diagnostics& diagnostics, const Node& resources) {
-    const Node* node = find(resources, "trial");
-    if (node != nullptr && find(*node, "processes") != nullptr)
+/// Reports what is for scripts only.
+void check_native_trial(Diagnostics& diagnostics, const Node& trial) {
+    for (const auto& entry : trial.entries)
+        if (entry.key == "memory" || entry.key == "gpu_memory" || entry.key == "gpus")
+            diagnostics.error(entry.location,
+                              "'resources.trial." + entry.key +
+                                  "' is for scripts: the native worker computes to the byte what each trial needs; "
+                                  "remove it");
+    const Node* cores = find(trial, "cores");
+    if (cores != nullptr && find(trial, "processes") == nullptr)
         diagnostics.error(
-            node->location,
-            "'resources.trial.processes' is for scripts: the native worker trains a trial in one process; "
-            "remove it");
-    else if (node != nullptr)
-        diagnostics.error(
-            node->location,
-            "'resources.trial' is for scripts: the native worker computes to the byte what each trial needs; "
-            "remove it");
+            cores->location,
+            "'resources.trial.cores' of the native worker is for 'resources.trial.processes': one process "
+            "takes the cores that are free; remove it");
+}
+
+/// Sets the backend of native trials that several processes train together.
+void set_ranks_backend(Diagnostics& diagnostics, const Node& node, Resources& resources) {
+    if (resources.backend != "auto" && resources.backend != "cpu")
+        diagnostics.error(node.location,
+                          "'resources.trial.processes' of the native worker train on the CPU, and "
+                          "'resources.backend' is " +
+                              resources.backend + ": use cpu, or leave one of the two out");
+    if (resources.slots)
+        diagnostics.error(node.location,
+                          "'resources.trial.processes' and 'resources.slots' exclude each other: a trial of several "
+                          "processes shares them with no other; remove one of them");
+    resources.backend = "cpu";
 }
 
 /// Reports `slots`, which is for the native worker only.
@@ -148,7 +163,6 @@ Resources read_resources(Diagnostics& diagnostics, const Node* node, bool native
     Resources resources;
     Fields fields(diagnostics, node, "resources");
     const Node* devices = fields.take("devices");
-    if (native && fields.node() != nullptr) refuse_trial(diagnostics, *node);
     if (devices != nullptr) read_devices(diagnostics, *devices, resources.devices);
     if (const Node* n = fields.take("parallel"); n != nullptr && !is_auto(*n)) {
         if (!is_list(*n)) {
@@ -182,7 +196,11 @@ Resources read_resources(Diagnostics& diagnostics, const Node* node, bool native
     }
     if (const Node* n = fields.take("gpu_reserve"))
         set(resources.gpu_reserve, fraction(diagnostics, *n, "resources.gpu_reserve", 0, 0.9));
-    if (const Node* n = fields.take("trial"); n != nullptr && !native) read_trial(diagnostics, *n, resources.trial);
+    if (const Node* n = fields.take("trial")) {
+        if (native) check_native_trial(diagnostics, *n);
+        read_trial(diagnostics, *n, resources.trial);
+        if (native && resources.trial.processes > 1) set_ranks_backend(diagnostics, *n, resources);
+    }
     if (const Node* n = fields.take("progress_timeout"))
         set(resources.progress_timeout, duration(diagnostics, *n, "resources.progress_timeout", 1, max_seconds));
     if (const Node* n = fields.take("grace"))

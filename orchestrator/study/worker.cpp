@@ -352,6 +352,29 @@ void check_accumulation(Diagnostics& diagnostics, const ReadSpace& space, const 
         }
 }
 
+/// Checks that each of several processes of a native trial has a micro-batch.
+void check_native_processes(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker,
+                            std::int64_t processes) {
+    const auto grows_trees = [](const Value& type) { return type == Value(string("trees")); };
+    const auto fixed = worker.params.find("type");
+    if (fixed != worker.params.end() && grows_trees(fixed->second))
+        diagnostics.error(worker.locations.at("type"), "trees grow in one process: remove 'resources.trial.processes'");
+    for (std::size_t i = 0; i < space.space.size(); ++i)
+        if (space.space[i].name == "type" && std::ranges::any_of(space.space[i].choices, grows_trees))
+            diagnostics.error(space.locations[i],
+                              "'trees' grow in one process: remove this choice or "
+                              "'resources.trial.processes'");
+    for (const std::int64_t size : samples_of(space, worker, "batch_size")) {
+        const std::int64_t micro_batch = (size + processes - 1) / processes;
+        if (micro_batch > 0 && (size + micro_batch - 1) / micro_batch >= processes) continue;
+        diagnostics.error(
+            location_of(space, worker, "batch_size"),
+            "a 'batch_size' of " + std::to_string(size) + " cannot be divided among the " + std::to_string(processes) +
+                " processes of 'resources.trial.processes': use a multiple of " + std::to_string(processes));
+        return;
+    }
+}
+
 void check_native(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker) {
     const auto given = [&](string_view name) { return worker.locations.count(string(name)) != 0 || has(space, name); };
     const auto location = [&](string_view name) { return location_of(space, worker, name); };
@@ -524,6 +547,8 @@ void check_together(Diagnostics& diagnostics, const ReadSpace& space, const Read
                                                       script->shim.empty() && !diagnostics.accepts_earlier())
         check_variables(diagnostics, space, worker);
     if (worker.native()) check_native(diagnostics, space, worker);
+    if (worker.native() && resources.trial.processes > 1)
+        check_native_processes(diagnostics, space, worker, resources.trial.processes);
     check_batch_size(diagnostics, space, worker, policy);
     check_message_size(diagnostics, space, worker);
 }

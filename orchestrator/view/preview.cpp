@@ -221,6 +221,8 @@ std::string native_rows(const Study& study, const NativePreview& native, bool on
     if (native.rounds)
         text += row(native.networks ? "" : "trial",
                     sample_range_text(*native.rounds, integer_text) + " rounds of boosted trees");
+    if (const std::int64_t processes = study.resources.trial.processes; processes > 1)
+        text += row("", "in " + std::to_string(processes) + " processes, each with a part of every batch");
     text += row("", sample_range_text(native.host_bytes, bytes_text) + " of memory, data included");
     if (on_device) text += row("", sample_range_text(native.device_bytes, bytes_text) + " of the device's memory");
     const auto epochs = static_cast<double>(study.budget.epochs);

@@ -268,9 +268,17 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"resources: {gpu_reserve: 110%}",
                 "s.yaml:3:26: 'resources.gpu_reserve' must be a share from 0% to 90%, such as 10%, found 110%"},
         Mistake{"resources: {trial: {memory: 1GiB}}",
-                "s.yaml:3:20: 'resources.trial' is for scripts: the native worker computes to the byte what each trial "
-                "needs; "
-                "remove it"},
+                "s.yaml:3:21: 'resources.trial.memory' is for scripts: the native worker computes to the byte what "
+                "each trial needs; remove it"},
+        Mistake{"resources: {trial: {cores: 2}}",
+                "s.yaml:3:28: 'resources.trial.cores' of the native worker is for 'resources.trial.processes': one "
+                "process takes the cores that are free; remove it"},
+        Mistake{"resources: {backend: cuda, trial: {processes: 2}}",
+                "s.yaml:3:35: 'resources.trial.processes' of the native worker train on the CPU, and "
+                "'resources.backend' is cuda: use cpu, or leave one of the two out"},
+        Mistake{"resources: {slots: 2, trial: {processes: 2}}",
+                "s.yaml:3:30: 'resources.trial.processes' and 'resources.slots' exclude each other: a trial of several "
+                "processes shares them with no other; remove one of them"},
         Mistake{"resources: {gpus: [0]}", "s.yaml:3:13: unknown key 'gpus' in 'resources'; did you mean 'devices'?"},
         Mistake{"resources: {backend: gpu}",
                 "s.yaml:3:22: 'resources.backend' must be auto, cpu, cuda or opencl, found gpu; did you mean 'cpu'?"},

@@ -1,0 +1,135 @@
+"""Native trials that several processes train together (resources.trial.processes)."""
+import json
+import os
+import pathlib
+import re
+import signal
+import unittest
+
+from harness import Case, processes_of, synthetic, wait_for
+
+
+def native(processes, name="ranks", trials=2, epochs=4, batch_size=64, model="{type: mlp, hidden: [16]}", **more):
+    text = synthetic(name, trials=trials, epochs=epochs, parallel=1, **more)
+    text = text.replace("batch_size: 256", f"batch_size: {batch_size}").replace("{type: mlp, hidden: [16]}", model)
+    text = text.replace("sampler:", "policy: {min_batch_size: 1}\nsampler:")
+    # Four processes share the two cores of a small machine.
+    return text.replace("{parallel: 1}", f"{{parallel: 1, trial: {{processes: {processes}, cores: 0.25}}}}")
+
+
+def arguments_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
+    except OSError:
+        return []
+
+
+class NativeRanks(Case):
+    def curves(self, name):
+        return [json.loads(self.hpo("show", name, str(t["trial"]), "--json"))["curve"] for t in self.trials(name)]
+
+    def ranks(self):
+        """Returns the pids of rank 0 and of the others."""
+        lead, others = [], []
+        for pid in processes_of(self.folder):
+            arguments = arguments_of(pid)
+            if "--follow" in arguments:
+                others.append(pid)
+            elif arguments and arguments[0].endswith("hpo-worker"):
+                lead.append(pid)
+        return lead, others
+
+    def test_one_two_and_four_processes_find_the_same_losses(self):
+        for model in ("{type: mlp, hidden: [16]}", "{type: mlp, hidden: [32, 32], norm: batch, ghost_batch: 16}"):
+            curves = {}
+            for processes in (1, 2, 4):
+                name = f"of{processes}"
+                text = native(processes, name, model=model)
+                self.hpo("run", self.study(text if processes > 1 else text.replace(", cores: 0.25", "")), "--fresh")
+                curves[processes] = self.curves(name)
+                self.assert_nobody_left()
+            for processes in (2, 4):
+                for one, other in zip(curves[1], curves[processes], strict=True):
+                    for step, its in zip(one, other, strict=True):
+                        for metric in ("loss", "val_loss"):
+                            self.assertAlmostEqual(step["metrics"][metric], its["metrics"][metric], delta=1e-5)
+                        self.assertNotIn("communication", step)
+                        self.assertTrue(0 < its["communication"] <= 1, its)
+        self.assertRegex(self.hpo("show", "of4", "1"), r"communication +\d+ % of the training time")
+        self.assertNotIn("communication", self.hpo("show", "of1", "1"))
+
+    def test_whoever_is_killed_the_trial_goes_on_from_its_checkpoint(self):
+        calm = native(3, "calm", trials=1, epochs=60)
+        self.hpo("run", self.study(calm))
+        expected = [step["metrics"] for step in self.curves("calm")[0]]
+        for victim in ("rank 1", "rank 2", "rank 0", "supervisor", "hpo"):
+            with self.subTest(victim):
+                name = victim.replace(" ", "-")
+                study = self.study(native(3, name, trials=1, epochs=60))
+                session = self.start("run", study)
+                wait_for(lambda: any(t["steps"] >= 3 for t in self.trials_so_far(name)))
+                lead, others = self.ranks()
+                self.assertEqual((len(lead), len(others)), (1, 2))
+                others.sort(key=lambda pid: arguments_of(pid)[2])
+                parent = int(pathlib.Path(f"/proc/{lead[0]}/stat").read_text().rsplit(")", 1)[1].split()[1])
+                os.kill({"rank 0": lead[0], "rank 1": others[0], "rank 2": others[1], "supervisor": parent,
+                         "hpo": session.pid}[victim], signal.SIGKILL)
+                out, error = session.communicate()
+                if victim == "hpo":
+                    wait_for(lambda: not processes_of(self.folder))
+                    self.hpo("run", study)
+                else:
+                    self.assertEqual(session.returncode, 0, out + error)
+                trial = self.trials(name)[0]
+                self.assertEqual((trial["state"], trial["steps"], trial["attempt"]), ("complete", 60, 2))
+                self.assertEqual([step["metrics"] for step in self.curves(name)[0]], expected)
+                log = (self.folder / f"runs/{name}/logs/trial-0001.log").read_text()
+                self.assertIn("resumes after step", log)
+                if victim in ("rank 1", "rank 2"):
+                    self.assertIn(f"{victim} of the trial was killed by signal 9", log)
+                self.assert_nobody_left()
+                self.assert_sound(name)
+
+    def test_a_stopped_search_leaves_nobody_and_goes_on(self):
+        study = self.study(native(2, trials=3, epochs=200))
+        session = self.start("run", study)
+        wait_for(lambda: any(t["steps"] >= 2 for t in self.trials_so_far("ranks")))
+        session.send_signal(signal.SIGINT)
+        session.communicate()
+        self.assertEqual(session.returncode, 130)
+        self.assert_nobody_left()
+        study.write_text(study.read_text().replace("trials: 3", "trials: 1"))
+        self.hpo("run", study)
+        self.assertEqual([(t["state"], t["steps"]) for t in self.trials("ranks")][:1], [("complete", 200)])
+
+    def test_the_plan_counts_all_processes(self):
+        def needed(processes):
+            out = self.hpo("check", self.study(native(processes, f"plan{processes}")))
+            return float(re.search(r"([\d.]+) MiB of memory, data included", out)[1]), out
+        one, _ = needed(2)
+        two, out = needed(4)
+        self.assertTrue(1.7 < two / one < 2.1, (one, two))
+        self.assertIn("4 processes", out)
+
+    def test_what_cannot_be_divided_is_refused_before_anything_starts(self):
+        for changes, text in (
+                ({"batch_size": 9}, "a 'batch_size' of 9 cannot be divided among the 4 processes of "
+                                    "'resources.trial.processes': use a multiple of 4"),
+                ({"model": "{type: trees}"}, "trees grow in one process: remove 'resources.trial.processes'")):
+            study = self.study(native(4, **changes))
+            for command in ("check", "run"):
+                self.hpo(command, study, status=1)
+                self.assertIn(text, self.error)
+                self.assertRegex(self.error, r"study\.yaml:\d+:\d+: ")
+        self.assertFalse((self.folder / "runs").exists())
+        for resources, text in (
+                ("trial: {processes: 2}, backend: cuda", "train on the CPU, and 'resources.backend' is cuda"),
+                ("trial: {processes: 2}, slots: 2", "'resources.trial.processes' and 'resources.slots' exclude"),
+                ("trial: {processes: 2, memory: 1GiB}", "'resources.trial.memory' is for scripts"),
+                ("trial: {cores: 2}", "'resources.trial.cores' of the native worker is for")):
+            self.hpo("check", self.study(synthetic().replace("parallel: 2", resources)), status=1)
+            self.assertIn(text, self.error)
+
+
+if __name__ == "__main__":
+    unittest.main()
