@@ -121,8 +121,14 @@ Child start_child(const Start& start, int input, int output, int error, int extr
     if (!make_pipe(output_read, output_write) || !make_pipe(failure_read, failure_write))
         return failure(errno, run, true);
     const pid_t supervisor = ::getpid();
+    // Until the child has reset the actions of all signals, one that it gets would be taken for the parent's.
+    sigset_t all, before;
+    sigfillset(&all);
+    ::sigprocmask(SIG_SETMASK, &all, &before);
     const pid_t pid = ::fork();
-    if (pid < 0) return failure(errno, run, true);
+    const int fork_error = errno;
+    if (pid != 0) ::sigprocmask(SIG_SETMASK, &before, nullptr);
+    if (pid < 0) return failure(fork_error, run, true);
     if (pid == 0) {
         const Failure failed =
             become(start, const_cast<char**>(argv.data()), const_cast<char**>(envp.data()), supervisor, input,

@@ -8,16 +8,16 @@
 #include <vector>
 
 #include "hpo/clock.hpp"
-#include "hpo/descriptor.hpp"
+#include "orchestrator/execution/signal_queue.hpp"
 
 namespace hpo {
 
-/// Runs a program in the foreground. From construction to destruction it blocks SIGINT, SIGTERM, SIGHUP and SIGCHLD in
-/// this process and receives them in wait(). At most one object may exist at a time.
+/// Runs a program in the foreground. From construction to destruction it receives SIGINT, SIGTERM, SIGHUP and SIGCHLD
+/// of this process in wait(). At most one object may exist at a time.
 class Foreground {
    public:
+    /// Throws Fatal if no descriptors are left.
     Foreground();
-    ~Foreground();
     Foreground(const Foreground&) = delete;
     Foreground& operator=(const Foreground&) = delete;
 
@@ -36,8 +36,7 @@ class Foreground {
     [[nodiscard]] std::optional<int> status() const { return status_; }
 
    private:
-    Descriptor signals_;
-    sigset_t before_{};
+    SignalQueue signals_{SIGINT, SIGTERM, SIGHUP, SIGCHLD};
     pid_t pid_ = 0;
     std::optional<int> status_;
 };

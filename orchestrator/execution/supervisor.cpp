@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +21,7 @@
 #include "orchestrator/execution/frames.hpp"
 #include "orchestrator/execution/preloader.hpp"
 #include "orchestrator/execution/processes.hpp"
+#include "orchestrator/execution/signal_queue.hpp"
 
 namespace hpo::supervisor {
 namespace {
@@ -61,7 +61,7 @@ class Supervisor {
     void flush();
     [[nodiscard]] bool killing() const { return doomed_ || clearing_ || (worker_ != 0 && (ended_ || kill_ordered_)); }
 
-    Descriptor signals_;
+    SignalQueue signals_{SIGCHLD, SIGTERM};
     FrameReader orders_;
     std::string events_;   ///< not yet written
     bool doomed_ = false;  ///< the orchestrator is gone: kill, then exit
@@ -88,12 +88,6 @@ int Supervisor::run() {
     ::prctl(PR_SET_NAME, supervisor_name);
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     for (const int signal : {SIGPIPE, SIGHUP, SIGINT}) ::signal(signal, SIG_IGN);
-    sigset_t watched;
-    sigemptyset(&watched);
-    sigaddset(&watched, SIGCHLD);
-    sigaddset(&watched, SIGTERM);
-    ::sigprocmask(SIG_SETMASK, &watched, nullptr);
-    signals_ = Descriptor(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
     if (!signals_) return 1;
     for (const int fd : {0, 1}) {
         ::fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -127,7 +121,7 @@ void Supervisor::wait_for_something() {
     }
     const auto wanted = [](int fd, bool want, short what) { return pollfd{want ? fd : -1, what, 0}; };
     pollfd fds[] = {wanted(0, !doomed_, POLLIN),
-                    wanted(signals_.get(), true, POLLIN),
+                    wanted(signals_.descriptor(), true, POLLIN),
                     wanted(output_.get(), events_.size() < backlog_bytes, POLLIN),
                     wanted(1, !doomed_ && !events_.empty(), POLLOUT),
                     wanted(preloader_ ? preloader_->socket() : -1, true, POLLIN),
@@ -142,9 +136,8 @@ void Supervisor::wait_for_something() {
 }
 
 void Supervisor::take_signals() {
-    signalfd_siginfo info;
-    while (::read(signals_.get(), &info, sizeof info) == sizeof info)
-        if (info.ssi_signo == SIGTERM) doomed_ = true;
+    for (const int signal : signals_.take())
+        if (signal == SIGTERM) doomed_ = true;
 }
 
 void Supervisor::take_orders() {

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "orchestrator/execution/signal_queue.hpp"
 #include "orchestrator/execution/spawn.hpp"
 #include "orchestrator/observers/notify.hpp"
 #include "orchestrator/output/trial_json.hpp"
@@ -189,20 +189,16 @@ class Commands {
 }  // namespace
 
 int run_notifications(const std::string& command, const std::string& log) {
-    sigset_t taken;
-    sigemptyset(&taken);
-    for (const int signal : {SIGCHLD, SIGTERM, SIGHUP, SIGINT}) sigaddset(&taken, signal);
-    ::sigprocmask(SIG_BLOCK, &taken, nullptr);
-    const Descriptor signals(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
+    SignalQueue signals{SIGCHLD, SIGTERM, SIGHUP, SIGINT};  // a signal of the terminal does not end this process
     Commands commands(command, log);
     std::vector<char> message(1 << 18);
     bool open = true, told_end = false;
     while (open || (told_end && !commands.idle())) {
         pollfd ready[] = {
-            {signals.get(), POLLIN, 0}, {open ? STDIN_FILENO : -1, POLLIN, 0}, {commands.output(), POLLIN, 0}};
+            {signals.descriptor(), POLLIN, 0}, {open ? STDIN_FILENO : -1, POLLIN, 0}, {commands.output(), POLLIN, 0}};
         if (::poll(ready, std::size(ready), commands.milliseconds_left()) < 0) continue;
-        for (signalfd_siginfo info; ::read(signals.get(), &info, sizeof info) == sizeof info;)
-            if (info.ssi_signo == SIGTERM) open = told_end = false;
+        for (const int signal : signals.take())
+            if (signal == SIGTERM) open = told_end = false;
         if (open && ready[1].revents != 0) {
             const auto size = ::recv(STDIN_FILENO, message.data(), message.size(), 0);
             Facts facts = Facts::parse(message.data(), message.data() + std::max<ssize_t>(size, 0), nullptr, false);

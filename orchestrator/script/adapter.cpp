@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -27,6 +26,7 @@
 #include "hpo/shortage.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/execution/limits.hpp"
+#include "orchestrator/execution/signal_queue.hpp"
 #include "orchestrator/script/client_link.hpp"
 #include "orchestrator/script/die_of.hpp"
 #include "orchestrator/script/ending.hpp"
@@ -98,11 +98,6 @@ class Adapter {
         // Orphans of the command become children of this process, so that their processor time is counted.
         ::prctl(PR_SET_CHILD_SUBREAPER, 1);
         ::signal(SIGPIPE, SIG_IGN);
-        sigset_t watched;
-        sigemptyset(&watched);
-        for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) sigaddset(&watched, signal);
-        ::sigprocmask(SIG_SETMASK, &watched, nullptr);
-        signals_ = Descriptor(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
     }
 
     void wait_for_something() {
@@ -118,8 +113,9 @@ class Adapter {
         const bool reads_output = holds_output() || steps_waiting() < max_waiting_steps;
         const auto outputs = reads_output ? output_.descriptors() : std::array{-1, -1};
         const auto client = client_.descriptors();
-        pollfd fds[] = {{socket_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}, {outputs[0], POLLIN, 0},
-                        {outputs[1], POLLIN, 0},    {client[0], POLLIN, 0},      {client[1], POLLIN, 0},
+        pollfd fds[] = {{socket_.get(), POLLIN, 0}, {signals_.descriptor(), POLLIN, 0},
+                        {outputs[0], POLLIN, 0},    {outputs[1], POLLIN, 0},
+                        {client[0], POLLIN, 0},     {client[1], POLLIN, 0},
                         {records_.get(), POLLIN, 0}};
         if (::poll(fds, std::size(fds), static_cast<int>(timeout.count())) < 0) return;
         if (fds[0].revents != 0) take_messages();
@@ -410,10 +406,9 @@ class Adapter {
     }
 
     void take_signals() {
-        signalfd_siginfo info;
-        while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
-            if (info.ssi_signo == SIGCHLD) continue;
-            interrupted_ = 128 + static_cast<int>(info.ssi_signo);
+        for (const int signal : signals_.take()) {
+            if (signal == SIGCHLD) continue;
+            interrupted_ = 128 + signal;
             if (command_ == 0) done_ = true;
             exit_ = interrupted_;
             terminate();
@@ -499,7 +494,7 @@ class Adapter {
 
     script::Task task_;
     Descriptor socket_;
-    Descriptor signals_;
+    SignalQueue signals_{SIGCHLD, SIGTERM, SIGINT, SIGHUP};
     LineSplitter messages_{max_line_bytes};
     script::Liveness liveness_;
 

@@ -5,7 +5,6 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -24,6 +23,7 @@
 #include "hpo/printable.hpp"
 #include "hpo/shortage.hpp"
 #include "orchestrator/execution/child.hpp"
+#include "orchestrator/execution/signal_queue.hpp"
 #include "orchestrator/script/die_of.hpp"
 #include "orchestrator/script/rank_records.hpp"
 #include "orchestrator/script/ranks.hpp"
@@ -78,7 +78,7 @@ class RankLauncher {
 
     int run() {
         ::prctl(PR_SET_NAME, "hpo ranks");
-        watch_signals();
+        ::signal(SIGPIPE, SIG_IGN);
         if (!start_all()) return cannot_start_ranks;
         while (!ends_.all_ended()) {
             wait_for_something();
@@ -98,15 +98,6 @@ class RankLauncher {
         script::RankLines lines;
         int sent = 0;  ///< the last signal that it got, since another rank had failed or this process was told to end
     };
-
-    void watch_signals() {
-        ::signal(SIGPIPE, SIG_IGN);
-        sigset_t watched;
-        sigemptyset(&watched);
-        for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) sigaddset(&watched, signal);
-        ::sigprocmask(SIG_SETMASK, &watched, nullptr);
-        signals_ = Descriptor(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
-    }
 
     bool start_all() {
         port_ = reserve_port(AF_INET6);
@@ -146,17 +137,16 @@ class RankLauncher {
             const auto left = std::chrono::ceil<milliseconds>(*kill_at_ - Clock::now()).count();
             timeout = static_cast<int>(std::max<decltype(left)>(left, 0));
         }
-        std::vector<pollfd> watched{{signals_.get(), POLLIN, 0}};
+        std::vector<pollfd> watched{{signals_.descriptor(), POLLIN, 0}};
         for (const Rank& rank : ranks_) watched.push_back({rank.process.output.get(), POLLIN, 0});
         (void)::poll(watched.data(), watched.size(), timeout);
     }
 
     void take_signals() {
-        signalfd_siginfo info;
-        while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
-            if (info.ssi_signo == SIGCHLD) continue;
+        for (const int signal : signals_.take()) {
+            if (signal == SIGCHLD) continue;
             told_to_end_ = true;
-            signal_all(static_cast<int>(info.ssi_signo));
+            signal_all(signal);
         }
     }
 
@@ -224,7 +214,7 @@ class RankLauncher {
 
     milliseconds grace_;
     std::vector<string> command_;
-    Descriptor signals_;
+    SignalQueue signals_{SIGCHLD, SIGTERM, SIGINT, SIGHUP};
     Descriptor deaths_{::epoll_create1(EPOLL_CLOEXEC)};
     ReservedPort port_;
     std::vector<Rank> ranks_;

@@ -1,0 +1,93 @@
+#include "orchestrator/execution/signal_queue.hpp"
+
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+
+namespace hpo {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+bool readable(int descriptor) {
+    pollfd ready{descriptor, POLLIN, 0};
+    return ::poll(&ready, 1, 0) == 1;
+}
+
+TEST(SignalQueue, EachSignalArrivesOnceAndWakesAPoll) {
+    SignalQueue queue{SIGTERM, SIGUSR1};
+    EXPECT_FALSE(readable(queue.descriptor()));
+    for (int i = 0; i < 3; ++i) ::raise(SIGTERM);
+    ::raise(SIGUSR1);
+    EXPECT_TRUE(readable(queue.descriptor()));
+    EXPECT_THAT(queue.take(), UnorderedElementsAre(SIGTERM, SIGUSR1));
+    EXPECT_FALSE(readable(queue.descriptor()));
+    EXPECT_THAT(queue.take(), IsEmpty());
+    ::raise(SIGUSR1);
+    EXPECT_THAT(queue.take(), ElementsAre(SIGUSR1));
+}
+
+TEST(SignalQueue, ManyUnreadSignalsHideNoOther) {
+    SignalQueue queue{SIGTERM, SIGUSR1};
+    for (int i = 0; i < 200'000; ++i) ::raise(SIGUSR1);  // more than a pipe holds
+    ::raise(SIGTERM);
+    EXPECT_THAT(queue.take(), UnorderedElementsAre(SIGTERM, SIGUSR1));
+}
+
+TEST(SignalQueue, ABlockedSignalIsReceivedAndMaskAndActionsAreRestored) {
+    sigset_t blocked, before;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR1);
+    ::pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    ::raise(SIGUSR1);
+    {
+        SignalQueue queue{SIGUSR1};
+        EXPECT_THAT(queue.take(), ElementsAre(SIGUSR1));
+        EXPECT_EQ(::sigismember(&queue.mask_before(), SIGUSR1), 1);
+    }
+    sigset_t after;
+    ::pthread_sigmask(SIG_SETMASK, &before, &after);
+    EXPECT_EQ(::sigismember(&after, SIGUSR1), 1);
+    struct sigaction action {};
+    ::sigaction(SIGUSR1, nullptr, &action);
+    EXPECT_EQ(action.sa_handler, SIG_DFL);
+}
+
+TEST(SignalQueue, AnIgnoredSignalStaysIgnoredButTheEndOfAChildIsReceived) {
+    ::signal(SIGHUP, SIG_IGN);
+    ::signal(SIGCHLD, SIG_IGN);
+    {
+        SignalQueue queue{SIGHUP, SIGCHLD};
+        ::raise(SIGHUP);
+        const pid_t child = ::fork();
+        if (child == 0) ::_exit(0);
+        int status = 0;
+        EXPECT_EQ(::waitpid(child, &status, 0), child) << "an ignored SIGCHLD would leave nothing to wait for";
+        EXPECT_THAT(queue.take(), ElementsAre(SIGCHLD));
+    }
+    ::signal(SIGHUP, SIG_DFL);
+    ::signal(SIGCHLD, SIG_DFL);
+}
+
+TEST(SignalQueue, WithoutDescriptorsItIsEmptyAndTakesNoSignal) {
+    rlimit before{};
+    ::getrlimit(RLIMIT_NOFILE, &before);
+    const rlimit none{0, before.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+    SignalQueue queue{SIGUSR1};
+    const int error = errno;
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    EXPECT_FALSE(queue);
+    EXPECT_EQ(error, EMFILE);
+    struct sigaction action {};
+    ::sigaction(SIGUSR1, nullptr, &action);
+    EXPECT_EQ(action.sa_handler, SIG_DFL);
+}
+
+}  // namespace
+}  // namespace hpo
