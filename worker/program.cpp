@@ -1,6 +1,5 @@
 #include "worker/program.hpp"
 
-#include <poll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include <tuple>
 #include <vector>
 
+#include "hpo/end_with_peer.hpp"
 #include "hpo/shortage.hpp"
 #include "hpo/user_cache.hpp"
 #include "hpo/version.hpp"
@@ -177,10 +177,7 @@ int print_description(const Settings& settings) {
 }
 
 int print_prediction(const Settings& settings) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // only hpo waits for the predictions
-    // hpo may have ended before that call; the pipe has no reader then.
-    pollfd reader{STDOUT_FILENO, 0, 0};
-    if (poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0) return 1;
+    end_with_peer(STDOUT_FILENO);  // only hpo waits for the predictions
     const auto device = make_cpu_device();
     device->use_cores(own_cores());
     nlohmann::json json;

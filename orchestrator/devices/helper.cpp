@@ -1,6 +1,6 @@
 #include "orchestrator/devices/helper.hpp"
 
-#include <sys/prctl.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,6 +11,7 @@
 #include <cstring>
 #include <optional>
 
+#include "hpo/end_with_peer.hpp"
 #include "orchestrator/devices/device_codec.hpp"
 #include "orchestrator/devices/nvml.hpp"
 #include "orchestrator/devices/opencl.hpp"
@@ -44,10 +45,9 @@ bool send_all(std::string_view text) {
 }  // namespace
 
 int run_device_helper(int argc, char** argv) {
-    if (argc != 4) return 2;
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != std::atol(argv[3])) return 0;  // the parent died before prctl()
-    ::prctl(PR_SET_NAME, device_helper_name);
+    if (argc != 3) return 2;
+    end_with_peer(asker);
+    ::pthread_setname_np(::pthread_self(), device_helper_name);
     const rlimit no_core{0, 0};
     ::setrlimit(RLIMIT_CORE, &no_core);
 

@@ -1,6 +1,6 @@
-// The helper process that loads the drivers' libraries: `hpo __devices nvml|opencl PARENT`, started by DeviceMonitor.
+// The helper process that loads the drivers' libraries: `hpo __devices nvml|opencl`, started by DeviceMonitor.
 // Standard input is a socket: for each byte that arrives, it sends one reading back as a line (device_codec.hpp). It
-// ends when the socket closes, and the kernel kills it with its parent, even if a library hangs.
+// ends when the socket closes, even if a library hangs.
 #pragma once
 
 namespace hpo {

@@ -33,9 +33,8 @@ std::string HelperLink::start(const std::filesystem::path& program, const char* 
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 
-    std::string path = program.string(), command = device_helper_command, name = library,
-                parent = std::to_string(::getpid());
-    char* arguments[] = {path.data(), command.data(), name.data(), parent.data(), nullptr};
+    std::string path = program.string(), command = device_helper_command, name = library;
+    char* arguments[] = {path.data(), command.data(), name.data(), nullptr};
     const int error = ::posix_spawn(&pid_, path.c_str(), &files, &attributes, arguments, environ);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attributes);

@@ -1,0 +1,24 @@
+// Ends a helper process with the process that it serves.
+#pragma once
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "hpo/threads.hpp"
+
+namespace hpo {
+
+/// From now on this process ends, with status 1, when the other end of the socket or pipe is closed, as it is when the
+/// process there ends, whatever else this process is doing: a library may hang. Nothing happens if there is no thread
+/// left for that.
+inline void end_with_peer(int descriptor) {
+    std::thread watch = start_thread("hpo-peer", [descriptor] {
+        pollfd end{descriptor, 0, 0};  // poll() tells the end of the other side in any case
+        do ::poll(&end, 1, -1);
+        while ((end.revents & (POLLERR | POLLHUP | POLLNVAL)) == 0);
+        ::_exit(1);
+    });
+    if (watch.joinable()) watch.detach();
+}
+
+}  // namespace hpo
