@@ -14,7 +14,7 @@
 
 #include "hpo/descriptor.hpp"
 #include "hpo/result.hpp"
-#include "orchestrator/execution/processes.hpp"
+#include "orchestrator/execution/process_table.hpp"
 #include "orchestrator/execution/spawn.hpp"
 
 namespace hpo {
@@ -28,13 +28,6 @@ constexpr long pause_nanoseconds = 5'000'000;
 std::string content_of(const fs::path& file) {
     std::ifstream stream(file, std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-/// Returns true for a process that has ended and that its parent has not waited for.
-bool is_zombie(pid_t pid) {
-    const std::string stat = content_of("/proc/" + std::to_string(pid) + "/stat");
-    const auto name_end = stat.rfind(')');
-    return name_end == std::string::npos || stat.compare(name_end, 3, ") Z") == 0;
 }
 
 }  // namespace
@@ -67,10 +60,9 @@ std::optional<Seconds> BlockedSignals::wait_until(const std::function<bool()>& h
 std::vector<pid_t> processes_with(const std::string& token) {
     std::vector<pid_t> found;
     for (const pid_t pid : all_processes()) {
-        const std::string folder = "/proc/" + std::to_string(pid);
-        const bool holds = content_of(folder + "/cmdline").find(token) != std::string::npos ||
-                           content_of(folder + "/environ").find(token) != std::string::npos;
-        if (holds && pid != ::getpid() && !is_zombie(pid)) found.push_back(pid);
+        const bool holds = command_line_of(pid).find(token) != std::string::npos ||
+                           environment_of(pid).find(token) != std::string::npos;
+        if (holds && pid != ::getpid() && !has_ended(pid)) found.push_back(pid);
     }
     return found;
 }

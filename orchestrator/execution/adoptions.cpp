@@ -1,6 +1,5 @@
 #include "orchestrator/execution/adoptions.hpp"
 
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,7 +8,8 @@
 #include <csignal>
 #include <string>
 
-#include "orchestrator/execution/processes.hpp"
+#include "orchestrator/execution/process_table.hpp"
+#include "orchestrator/execution/system.hpp"
 
 namespace hpo {
 namespace {
@@ -25,9 +25,11 @@ bool runs_another_program(pid_t pid) {
 
 }  // namespace
 
-Adoptions::Adoptions() : spared_(children_of(::getpid())) { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
+Adoptions::Adoptions()
+    : adopts_(system::adopt_orphans()), spared_(adopts_ ? children_of(::getpid()) : std::vector<pid_t>()) {}
 
 std::size_t Adoptions::kill() {
+    if (!adopts_) return 0;
     std::erase_if(killed_, [](pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) != 0; });
     std::size_t found = 0;
     for (const pid_t pid : children_of(::getpid())) {

@@ -8,8 +8,9 @@
 
 namespace hpo {
 
-/// Makes this process the subreaper of the processes below it. When the supervisor of a worker is killed, the worker's
+/// Makes this process the sub-reaper of the processes below it. When the supervisor of a worker is killed, the worker's
 /// descendants become children of this process, also those that have cleared their environment and are found by no tag.
+/// Nothing is adopted where the system has no sub-reapers or refuses them.
 class Adoptions {
    public:
     /// Children that this process has already, such as a `tee` of the shell that became it, are never killed.
@@ -21,6 +22,7 @@ class Adoptions {
     std::size_t kill();
 
    private:
+    bool adopts_;
     std::vector<pid_t> spared_;
     std::vector<pid_t> killed_;  ///< and not reaped yet
 };

@@ -1,9 +1,8 @@
 #include "orchestrator/execution/child.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <sched.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,7 +11,11 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
+
+#include "orchestrator/execution/system.hpp"
 
 namespace hpo::supervisor {
 namespace {
@@ -60,11 +63,20 @@ void reset_signals() {
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+/// Does the same as system::close_at_exec_from() where there is no such call.
+void close_at_exec_one_by_one(int first) {
+    const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/dev/fd"), ::closedir);
+    if (!folder) return;
+    while (const dirent* entry = ::readdir(folder.get()))
+        if (const int descriptor = std::atoi(entry->d_name); descriptor >= first)
+            (void)::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+}
+
 /// Runs in the child, and returns only if a step has failed.
 Failure become(const Start& start, char** argv, char** envp, pid_t supervisor, int input, int output, int error,
                int extra) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != supervisor) ::_exit(127);  // the supervisor died before prctl()
+    system::die_with_parent();
+    if (::getppid() != supervisor) ::_exit(127);  // the supervisor died before that call
     ::setpgid(0, 0);
     set_affinity(start.cpus);
     apply(of_children);
@@ -74,7 +86,8 @@ Failure become(const Start& start, char** argv, char** envp, pid_t supervisor, i
     if (extra >= 0 && extra != 3 && ::dup2(extra, 3) < 0) return {redirect, errno};
     if (extra == 3) (void)::fcntl(extra, F_SETFD, 0);
     // All further descriptors close at exec, also the pipe that reports a failure.
-    (void)::syscall(SYS_close_range, extra >= 0 ? 4U : 3U, ~0U, CLOSE_RANGE_CLOEXEC);
+    const int first = extra >= 0 ? 4 : 3;
+    if (!system::close_at_exec_from(first)) close_at_exec_one_by_one(first);
     if (!start.folder.empty() && ::chdir(start.folder.c_str()) != 0) return {enter, errno};
     reset_signals();
     environ = envp;

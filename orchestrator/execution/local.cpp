@@ -19,6 +19,7 @@
 #include "orchestrator/execution/adoptions.hpp"
 #include "orchestrator/execution/connection.hpp"
 #include "orchestrator/execution/private_folder.hpp"
+#include "orchestrator/execution/process_table.hpp"
 #include "orchestrator/execution/processes.hpp"
 #include "orchestrator/execution/random_token.hpp"
 #include "orchestrator/execution/supervisor_link.hpp"

@@ -1,46 +1,20 @@
 #include "orchestrator/execution/processes.hpp"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
-#include <cstdio>
-#include <memory>
-#include <optional>
 #include <string_view>
 #include <thread>
 
 #include "hpo/descriptor.hpp"
+#include "orchestrator/execution/process_table.hpp"
+#include "orchestrator/execution/supervisor.hpp"
+#include "orchestrator/execution/system.hpp"
 
 namespace hpo {
 namespace {
-
-/// Reads a file of /proc, at most `limit` bytes; empty if it cannot be read.
-std::string read_file(const std::string& path, std::size_t limit) {
-    std::string text;
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file) return text;
-    char buffer[16384];
-    ssize_t size;
-    while (text.size() < limit && (size = ::read(file.get(), buffer, sizeof buffer)) > 0)
-        text.append(buffer, static_cast<std::size_t>(size));
-    return text;
-}
-
-/// The file is "pid (any name) state parent ...". The name may contain spaces and brackets, so the last bracket counts.
-pid_t parent_of(pid_t pid) {
-    const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat", 4096);
-    const auto name_end = stat.rfind(')');
-    pid_t parent = 0;
-    if (name_end != std::string::npos && stat.size() > name_end + 4)
-        std::from_chars(stat.data() + name_end + 4, stat.data() + stat.size(), parent);
-    return parent;
-}
 
 bool environment_has_tag(std::string_view environment, const std::string& entry) {
     while (!environment.empty()) {
@@ -53,124 +27,50 @@ bool environment_has_tag(std::string_view environment, const std::string& entry)
     return false;
 }
 
-/// Returns the numbers at the beginning of the text.
-std::vector<long long> numbers_of(std::string_view text) {
-    std::vector<long long> numbers;
-    while (!text.empty()) {
-        long long number = 0;
-        const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-        if (status != std::errc()) break;
-        numbers.push_back(number);
-        text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-        while (text.starts_with(' ')) text.remove_prefix(1);
+/// Returns true for a supervisor, and for a process that it has forked and that has not executed its command yet. Where
+/// an emulator runs hpo, its name and its options come first.
+bool is_supervisor(pid_t pid) {
+    constexpr int most = 5;
+    const std::string line = command_line_of(pid);
+    std::string_view rest = line;
+    for (int i = 0; i < most && !rest.empty(); ++i) {
+        const auto end = std::min(rest.find('\0'), rest.size());
+        if (rest.substr(0, end) == supervisor_command) return true;
+        rest.remove_prefix(std::min(end + 1, rest.size()));
     }
-    return numbers;
+    return false;
 }
 
-/// Returns the children that the kernel lists for each thread of the parent; nothing if it does not list children.
-std::optional<std::vector<pid_t>> listed_children(pid_t parent) {
-    static const bool lists = ::access("/proc/thread-self/children", R_OK) == 0;
-    if (!lists) return std::nullopt;
-    const std::string tasks = "/proc/" + std::to_string(parent) + "/task";
-    const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(tasks.c_str()), ::closedir);
-    std::vector<pid_t> pids;
-    if (!folder) return pids;
-    while (const dirent* entry = ::readdir(folder.get())) {
-        if (entry->d_name[0] == '.') continue;
-        const std::string file = tasks + "/" + entry->d_name + "/children";
-        for (const long long pid : numbers_of(read_file(file, 1 << 20))) pids.push_back(static_cast<pid_t>(pid));
-    }
-    return pids;
-}
-
-/// Processor time of a process and of the children that it has waited for, in clock ticks.
-long long processor_ticks(pid_t pid) {
-    const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat", 4096);
-    const auto name_end = stat.rfind(')');
-    if (name_end == std::string::npos || stat.size() < name_end + 4) return 0;
-    // "pid (name) state ppid ...": utime, stime, cutime and cstime are the 11th to the 14th number after the state.
-    const auto numbers = numbers_of(std::string_view(stat).substr(name_end + 4));
-    return numbers.size() < 14 ? 0 : numbers[10] + numbers[11] + numbers[12] + numbers[13];
-}
-
-}  // namespace
-
-std::vector<pid_t> all_processes() {
-    std::vector<pid_t> pids;
-    const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
-    if (!folder) return pids;
-    while (const dirent* entry = ::readdir(folder.get())) {
-        const std::string_view name = entry->d_name;
-        pid_t pid = 0;
-        if (std::from_chars(name.data(), name.data() + name.size(), pid).ec == std::errc() && pid > 0)
-            pids.push_back(pid);
-    }
-    return pids;
-}
-
-std::vector<pid_t> children_of(pid_t parent) {
-    std::vector<pid_t> pids = all_processes();
-    std::erase_if(pids, [&](pid_t pid) { return parent_of(pid) != parent; });
-    return pids;
-}
-
-pid_t worker_process(pid_t reported, pid_t peer, pid_t orchestrator) {
-    if (peer <= 0) return reported;
-    for (pid_t pid = peer, parent; pid > 1; pid = parent) {
-        parent = parent_of(pid);
-        if (parent == orchestrator) break;  // its supervisor
-        if (pid == reported) return reported;
-    }
-    return peer;
-}
-
-double processor_seconds_below(pid_t root) {
-    std::vector<pid_t> tree{root};
-    long long ticks = 0;
-    for (std::size_t next = 0; next < tree.size(); ++next) {
-        if (next > 0) ticks += processor_ticks(tree[next]);
-        const auto listed = listed_children(tree[next]);
-        for (const pid_t pid : listed ? *listed : children_of(tree[next]))
-            // A pid that was reused while /proc was read could make a cycle.
-            if (std::find(tree.begin(), tree.end(), pid) == tree.end()) tree.push_back(pid);
-    }
-    return static_cast<double>(ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
-}
-
-namespace {
-
-bool has_tag(pid_t pid, const std::string& tag) {
-    if (pid == ::getpid()) return false;
-    const std::string environment = read_file("/proc/" + std::to_string(pid) + "/environ", 4 << 20);
-    return environment_has_tag(environment, std::string(tag_variable) + "=" + tag) ||
-           environment_has_tag(environment, std::string(old_tag_variable) + "=" + tag);
-}
-
-/// Start of a process in ticks since the system's start, which tells it from a later one with its pid; empty if it is
-/// gone.
-std::string start_time(pid_t pid) {
-    const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat", 4096);
-    auto at = stat.rfind(')');
-    for (int field = 2; at != std::string::npos && field < 22; ++field) at = stat.find(' ', at + 1);
-    return at == std::string::npos ? std::string() : stat.substr(at, stat.find(' ', at + 1) - at);
-}
-
-/// Sends SIGKILL to the process if `wanted` returns true, and never to a later process with the same pid. Where pidfds
-/// are refused (seccomp, an old kernel), the start times are compared.
-template <class F>
-bool kill_if(pid_t pid, F&& wanted) {
-    // The pidfd is opened first: if the pid is reused before the environment is read, the signal reaches the dead one.
-    const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+/// Sends SIGKILL to the process if `wanted` returns true, and never to a later process with the same pid. Where the
+/// system has no handles of processes or refuses them (seccomp, an old kernel), the start times are compared.
+bool kill_if(pid_t pid, const std::function<bool(pid_t)>& wanted) {
+    // The process is held first: if the pid is reused before the environment is read, the signal reaches the dead one.
+    const Descriptor handle = system::open_process(pid);
     const bool refused = !handle && errno != ESRCH;
-    const std::string started = refused ? start_time(pid) : "";
-    if ((!handle && started.empty()) || !wanted()) return false;
-    if (handle && ::syscall(SYS_pidfd_send_signal, handle.get(), SIGKILL, nullptr, 0) == 0) return true;
+    const std::string started = refused ? start_of(pid) : "";
+    if (!handle && started.empty()) return false;
+    // The process may end any time, and its group lives on. So soon no other group can have that number.
+    const pid_t group = ::getpgid(pid);
+    if (!wanted(pid)) return false;
+    // A supervisor may be in the group of the process that has started it. All others that are wanted run below one, in
+    // groups that were made there.
+    if (group > 1 && group != ::getpgrp() && !is_supervisor(pid)) (void)::kill(-group, SIGKILL);
+    if (handle && system::signal_process(handle, SIGKILL)) return true;
     if (handle && errno == ESRCH) return true;
-    if (!refused || start_time(pid) == started) (void)::kill(pid, SIGKILL);
+    if (!refused || start_of(pid) == started) (void)::kill(pid, SIGKILL);
     return true;
 }
 
 }  // namespace
+
+bool has_tag(pid_t pid, const std::string& tag) {
+    if (pid == ::getpid()) return false;
+    const std::string environment = environment_of(pid);
+    return environment_has_tag(environment, std::string(tag_variable) + "=" + tag) ||
+           environment_has_tag(environment, std::string(old_tag_variable) + "=" + tag);
+}
+
+bool in_session(pid_t pid, pid_t session) { return pid != ::getpid() && ::getsid(pid) == session && !has_ended(pid); }
 
 std::vector<pid_t> tagged(const std::string& tag) {
     std::vector<pid_t> pids = all_processes();
@@ -178,15 +78,17 @@ std::vector<pid_t> tagged(const std::string& tag) {
     return pids;
 }
 
+std::vector<pid_t> kill_each(const std::function<bool(pid_t)>& wanted) {
+    std::vector<pid_t> pids = all_processes();
+    std::erase_if(pids, [&](pid_t pid) { return !kill_if(pid, wanted); });
+    return pids;
+}
+
 std::size_t kill_tagged(const std::string& tag, Supervisors supervisors) {
-    std::size_t found = 0;
-    for (const pid_t pid : all_processes())
-        found += kill_if(pid, [&] {
-            return has_tag(pid, tag) &&
-                   !(supervisors == Supervisors::spared &&
-                     read_file("/proc/" + std::to_string(pid) + "/comm", 64) == supervisor_name + std::string("\n"));
-        });
-    return found;
+    const auto wanted = [&](pid_t pid) {
+        return has_tag(pid, tag) && !(supervisors == Supervisors::spared && is_supervisor(pid));
+    };
+    return kill_each(wanted).size();
 }
 
 bool sweep(const std::string& tag, std::chrono::milliseconds deadline, Supervisors supervisors) {
@@ -203,17 +105,6 @@ bool until_none_is_left(const std::function<std::size_t()>& kill, std::chrono::m
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     return true;
-}
-
-long long out_of_memory_kills() {
-    long long kills = 0;
-    if (std::FILE* file = std::fopen("/proc/vmstat", "re")) {
-        char line[256];
-        while (std::fgets(line, sizeof line, file) != nullptr)
-            if (std::sscanf(line, "oom_kill %lld", &kills) == 1) break;
-        std::fclose(file);
-    }
-    return kills;
 }
 
 }  // namespace hpo

@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,8 +18,11 @@
 #include <string>
 
 #include "orchestrator/execution/child.hpp"
+#include "orchestrator/execution/descendants.hpp"
 #include "orchestrator/execution/frames.hpp"
+#include "orchestrator/execution/kill_rounds.hpp"
 #include "orchestrator/execution/preloader.hpp"
+#include "orchestrator/execution/process_table.hpp"
 #include "orchestrator/execution/processes.hpp"
 #include "orchestrator/execution/signal_queue.hpp"
 
@@ -34,8 +37,8 @@ constexpr std::size_t chunk_bytes = 64 * 1024;
 constexpr std::size_t backlog_bytes = 256 * 1024;
 /// Limit of the output that is read after the worker's end. More would come from a process that is no descendant.
 constexpr std::size_t last_output_bytes = 1024 * 1024;
-/// Pause between two rounds of killing, if no SIGCHLD comes.
-constexpr milliseconds kill_again{10};
+
+constexpr const char* not_preloaded = "worker.preload is not used, each trial starts its own interpreter: ";
 
 class Supervisor {
    public:
@@ -50,12 +53,14 @@ class Supervisor {
     void start_by_command(const Start& start);
     void worker_started(pid_t pid, Descriptor output);
     void read_preloader();
+    void refuse_preloader();
     void give_preloader_up();
     void cleared();
     void take_from(Descriptor& output, std::size_t most);
     void reap();
-    [[nodiscard]] std::vector<pid_t> left_of_worker();
-    void kill_children();
+    void kill_left();
+    void tell_of_stuck(const std::vector<pid_t>& pids);
+    [[nodiscard]] bool may_leave() const;
     void sweep_orphans();
     void report_exit();
     void flush();
@@ -66,6 +71,8 @@ class Supervisor {
     std::string events_;   ///< not yet written
     bool doomed_ = false;  ///< the orchestrator is gone: kill, then exit
     bool childless_ = true;
+    std::optional<Descendants> below_;
+    KillRounds rounds_{1};
 
     pid_t worker_ = 0;  ///< 0 if there is none
     Descriptor output_;
@@ -85,15 +92,16 @@ class Supervisor {
 
 int Supervisor::run() {
     ::setsid();
-    ::prctl(PR_SET_NAME, supervisor_name);
-    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    ::pthread_setname_np(::pthread_self(), supervisor_name);
+    below_.emplace();
+    rounds_ = KillRounds(below_->rounds());
     for (const int signal : {SIGPIPE, SIGHUP, SIGINT}) ::signal(signal, SIG_IGN);
     if (!signals_) return 1;
     for (const int fd : {0, 1}) {
         ::fcntl(fd, F_SETFD, FD_CLOEXEC);
         ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
     }
-    while (!(doomed_ && childless_)) {
+    while (!may_leave()) {
         wait_for_something();
         reap();
         flush();
@@ -114,7 +122,7 @@ void Supervisor::sweep_orphans() {
 void Supervisor::wait_for_something() {
     int timeout = -1;
     if (killing()) {
-        timeout = static_cast<int>(kill_again.count());
+        timeout = static_cast<int>(rounds_.pause().count());
     } else if (kill_at_) {
         const auto left = std::chrono::ceil<milliseconds>(*kill_at_ - Clock::now()).count();
         timeout = static_cast<int>(std::max<decltype(left)>(left, 0));
@@ -173,6 +181,7 @@ void Supervisor::execute(std::uint32_t kind, std::string_view payload) {
 
 void Supervisor::start(Start start) {
     kill_ordered_ = false;
+    if (!start.preload.empty() && preloads_ && !below_->adopts()) refuse_preloader();
     if (!start.preload.empty() && preloads_) {
         if (!preloader_) preloader_.emplace(start);
         if (preloader_->ready()) pending_output_ = preloader_->order(start);
@@ -195,6 +204,7 @@ void Supervisor::worker_started(pid_t pid, Descriptor output) {
     worker_ = pid;
     output_ = std::move(output);
     ended_ = childless_ = false;
+    rounds_.begin();
     kill_at_.reset();
     kills_before_ = out_of_memory_kills();
 }
@@ -208,13 +218,19 @@ void Supervisor::read_preloader() {
     if (!preloader_->problem().empty()) give_preloader_up();
 }
 
+/// Forked workers become children of this process as orphans of the preloader.
+void Supervisor::refuse_preloader() {
+    preloads_ = false;
+    events_ += frame(Event::notice, std::string(not_preloaded) + "the system has no sub-reapers, or refuses them");
+}
+
 /// Starts each further worker by its command. A process that was forked for a worker ends with the preloader.
 void Supervisor::give_preloader_up() {
     if (!preloads_ || !preloader_) return;
     preloads_ = false;
     take_from(preloader_->output, last_output_bytes);
     const std::string why = preloader_->problem().empty() ? "its imports had not ended" : preloader_->problem();
-    events_ += frame(Event::notice, "worker.preload is not used, each trial starts its own interpreter: " + why);
+    events_ += frame(Event::notice, std::string(not_preloaded) + why);
     preloader_->end();
     // The preloader may have forked a worker already without having reported it.
     clearing_ = pending_.has_value();
@@ -272,30 +288,36 @@ void Supervisor::reap() {
     }
     if (preloader_ && preloads_ && !preloader_->ready()) give_preloader_up();
     if (clearing_ && childless_ && !doomed_) return cleared();
-    if (worker_ != 0 && ended_ && (childless_ || left_of_worker().empty()))
-        report_exit();
-    else if (killing())
-        kill_children();
+    if (killing()) kill_left();
+    if (worker_ != 0 && ended_ && rounds_.none_left()) report_exit();
 }
 
-/// Returns the direct children only, among them orphans from deeper levels. Only this process can reap them, so no
-/// other process can have their pids. Their own children are inherited when they die.
-std::vector<pid_t> Supervisor::left_of_worker() {
-    std::vector<pid_t> children = children_of(::getpid());
-    if (doomed_ || clearing_ || !preloader_) return children;
-    // The preloader reports a process of its own before that becomes a child of this process.
-    (void)preloader_->read();
-    std::erase_if(children, [this](pid_t pid) { return preloader_->keeps(pid); });
-    return children;
+void Supervisor::kill_left() {
+    const bool keeps_preloader = preloader_ && !doomed_ && !clearing_;
+    const auto keeps = [&](pid_t pid) {
+        if (!keeps_preloader) return false;
+        // The preloader reports a process of its own before that becomes a child of this process.
+        (void)preloader_->read();
+        return preloader_->keeps(pid);
+    };
+    const auto found = below_->adopts() && childless_ ? std::vector<pid_t>() : below_->kill(keeps);
+    rounds_.took(Clock::now(), found.size());
+    if (rounds_.tells_of_stuck()) tell_of_stuck(found);
 }
 
-/// Kills whole groups, so that no process can escape by forking.
-void Supervisor::kill_children() {
-    for (const pid_t pid : left_of_worker()) {
-        const pid_t group = ::getpgid(pid);
-        if (group > 0 && group != ::getpgrp()) ::kill(-group, SIGKILL);
-        ::kill(pid, SIGKILL);
-    }
+void Supervisor::tell_of_stuck(const std::vector<pid_t>& pids) {
+    std::string text;
+    for (const pid_t pid : pids) text += (text.empty() ? "" : ", ") + std::to_string(pid);
+    events_ += frame(Event::notice, "SIGKILL has not ended what a worker has left (process " + text + ") for " +
+                                        std::to_string(KillRounds::stuck_after.count()) +
+                                        " s: the kernel holds it (state D in ps), or it belongs to another user. Its "
+                                        "memory and its place are free when it is gone");
+}
+
+/// Returns true once the orchestrator is gone and nothing is left that another round of killing could end.
+bool Supervisor::may_leave() const {
+    if (!doomed_) return false;
+    return rounds_.hopeless() || (childless_ && (below_->adopts() || rounds_.none_left()));
 }
 
 void Supervisor::report_exit() {

@@ -24,6 +24,7 @@ namespace {
 
 /// Bytes that are read at once: a worker that floods its output delays the others by no more.
 constexpr std::size_t event_bytes = 64 * 1024;
+constexpr milliseconds session_within{200};
 constexpr milliseconds longest_pause{16};  ///< between two checks whether a dying supervisor is gone
 
 std::vector<std::string> environment_with(const std::string& entry) {
@@ -89,6 +90,7 @@ void SupervisorLink::ended() {
 
 /// Polls, because pidfds may be refused (seccomp).
 void SupervisorLink::await_end(milliseconds pause) {
+    sweep_session();
     if (!reaped()) {
         timer_.expires_after(pause);
         timer_.async_wait([self = shared_from_this(), pause](error_code error) {
@@ -99,6 +101,16 @@ void SupervisorLink::await_end(milliseconds pause) {
     const auto gone = std::move(callbacks_.gone);
     close();
     if (gone) gone();
+}
+
+/// Kills what is left of the session that a killed supervisor has led, as long as it is a zombie and no other process
+/// can have its pid: processes with and without a tag.
+void SupervisorLink::sweep_session() {
+    siginfo_t info{};
+    if (pid_ == 0 || ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT | WNOHANG) != 0) return;
+    if (info.si_pid != pid_) return;
+    const auto kill = [this] { return kill_each([this](pid_t pid) { return in_session(pid, pid_); }).size(); };
+    (void)until_none_is_left(kill, session_within);
 }
 
 bool SupervisorLink::reaped() {

@@ -44,6 +44,7 @@ class SupervisorLink : public std::enable_shared_from_this<SupervisorLink> {
     void write();
     void ended();
     void await_end(std::chrono::milliseconds pause);
+    void sweep_session();
     bool reaped();
 
     Callbacks callbacks_;

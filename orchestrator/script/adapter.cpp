@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -27,6 +26,7 @@
 #include "hpo/wire.hpp"
 #include "orchestrator/execution/limits.hpp"
 #include "orchestrator/execution/signal_queue.hpp"
+#include "orchestrator/execution/system.hpp"
 #include "orchestrator/script/client_link.hpp"
 #include "orchestrator/script/die_of.hpp"
 #include "orchestrator/script/ending.hpp"
@@ -96,7 +96,7 @@ class Adapter {
    private:
     void watch_signals() {
         // Orphans of the command become children of this process, so that their processor time is counted.
-        ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+        (void)system::adopt_orphans();
         ::signal(SIGPIPE, SIG_IGN);
     }
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "orchestrator/execution/processes.hpp"
+#include "orchestrator/execution/process_table.hpp"
 
 namespace hpo::script {
 

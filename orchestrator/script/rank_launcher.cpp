@@ -2,11 +2,10 @@
 
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@
 #include "hpo/shortage.hpp"
 #include "orchestrator/execution/child.hpp"
 #include "orchestrator/execution/signal_queue.hpp"
+#include "orchestrator/execution/system.hpp"
 #include "orchestrator/script/die_of.hpp"
 #include "orchestrator/script/rank_records.hpp"
 #include "orchestrator/script/ranks.hpp"
@@ -77,7 +77,7 @@ class RankLauncher {
     }
 
     int run() {
-        ::prctl(PR_SET_NAME, "hpo ranks");
+        ::pthread_setname_np(::pthread_self(), "hpo ranks");
         ::signal(SIGPIPE, SIG_IGN);
         if (!start_all()) return cannot_start_ranks;
         while (!ends_.all_ended()) {
@@ -94,7 +94,7 @@ class RankLauncher {
     struct Rank {
         explicit Rank(std::size_t number) : lines(number) {}
         supervisor::Child process;  ///< pid 0 once it has ended
-        Descriptor death;           ///< its pidfd
+        Descriptor death;           ///< readable when it ends; empty where the system has no handles of processes
         script::RankLines lines;
         int sent = 0;  ///< the last signal that it got, since another rank had failed or this process was told to end
     };
@@ -118,7 +118,7 @@ class RankLauncher {
             while (child.pid == 0 && shortage.try_again_after(child.error));
             // The ranks before it die with this process.
             if (child.pid == 0) return complain("cannot " + child.failed + ": " + std::strerror(child.error));
-            ranks_[rank].death = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
+            ranks_[rank].death = system::open_process(child.pid);
             epoll_event death{.events = EPOLLIN, .data = {.u64 = rank}};
             if (::epoll_ctl(deaths_.get(), EPOLL_CTL_ADD, ranks_[rank].death.get(), &death) != 0)
                 ranks_[rank].death.reset();
@@ -186,7 +186,7 @@ class RankLauncher {
         while (deaths_ && (count = ::epoll_wait(deaths_.get(), ended, std::size(ended), 0)) > 0)
             for (int i = 0; i < count; ++i) reap(ranks_[ended[i].data.u64]);
         for (Rank& rank : ranks_)
-            if (!rank.death) reap(rank);  // where the system has no pidfds
+            if (!rank.death) reap(rank);  // where the system has no handles
     }
 
     void reap(Rank& rank) {

@@ -90,6 +90,14 @@ const std::map<std::string_view, Misdeed> misdeeds{
     {"envless", [](const Directive& d, int) {
         detached([&] { char* none[] = {nullptr}; ::execle("/bin/sleep", "sleep", d.value.c_str(), nullptr, none); ::_exit(1); });
     }},
+    {"envless-group", [](const Directive& d, int) {
+        if (::fork() != 0) return;
+        ::setpgid(0, 0);
+        if (::fork() != 0) ::_exit(0);
+        char* none[] = {nullptr};
+        ::execle("/bin/sleep", "sleep", d.value.c_str(), nullptr, none);
+        ::_exit(1);
+    }},
     // A chain of short-lived processes: each forks its successor and dies.
     {"chain", [](const Directive&, int) { detached([] { for (;;) { if (::fork() != 0) ::_exit(0); } }); }},
     {"setsid-chain", [](const Directive&, int) { detached([] { for (;;) { if (::fork() != 0) ::_exit(0); ::setsid(); } }); }},

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "orchestrator/execution/local.hpp"
+#include "orchestrator/execution/process_table.hpp"
 #include "orchestrator/execution/processes.hpp"
 #include "tests/contract/execution/host_agent.hpp"
 #include "tests/support/paths.hpp"

@@ -10,6 +10,7 @@
 #include "orchestrator/execution/private_folder.hpp"
 #include "tests/contract/execution/child_orchestrator.hpp"
 #include "tests/contract/execution/harness.hpp"
+#include "tests/contract/execution/refused_calls.hpp"
 
 namespace hpo::testing_execution {
 namespace {
@@ -107,9 +108,21 @@ bool sleeps(const std::string& seconds) {
 }
 
 TEST(Killed, ASupervisorLeavesNoDescendantThatHasClearedItsEnvironment) {
+    if (!adopts_orphans()) GTEST_SKIP() << "without sub-reapers, one that has also left its session is not found";
     ExecutorHarness harness;
     const std::string seconds = std::to_string(1'000'000 + ::getpid());
     harness.launch(0, "envless=" + seconds);
+    harness.next<Ready>(0);
+    ASSERT_TRUE(eventually([&] { return sleeps(seconds); }));
+    for (const pid_t supervisor : supervisors(harness.tag)) ::kill(supervisor, SIGKILL);
+    EXPECT_EQ(harness.next<Exited>(0).cause, "its supervisor was killed");
+    EXPECT_FALSE(sleeps(seconds));
+}
+
+TEST(Killed, ASupervisorLeavesNoneInItsSessionThatHasClearedItsEnvironment) {
+    ExecutorHarness harness;
+    const std::string seconds = std::to_string(2'000'000 + ::getpid());
+    harness.launch(0, "envless-group=" + seconds);
     harness.next<Ready>(0);
     ASSERT_TRUE(eventually([&] { return sleeps(seconds); }));
     for (const pid_t supervisor : supervisors(harness.tag)) ::kill(supervisor, SIGKILL);

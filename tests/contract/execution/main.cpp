@@ -1,14 +1,17 @@
 // The test program also runs as its own supervisor, like `hpo`, and as an orchestrator that some tests kill.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "orchestrator/cluster/agent.hpp"
 #include "orchestrator/execution/supervisor.hpp"
 #include "tests/contract/execution/child_orchestrator.hpp"
 #include "tests/contract/execution/host_agent.hpp"
+#include "tests/contract/execution/refused_calls.hpp"
 
 int main(int argc, char** argv) {
+    if (std::getenv(hpo::testing_execution::refused_variable)) hpo::testing_execution::refuse_all_but_posix();
     if (argc > 1 && std::strcmp(argv[1], hpo::supervisor_command) == 0) return hpo::run_supervisor(argc, argv);
     if (argc > 1 && std::strcmp(argv[1], hpo::agent_command) == 0) return hpo::run_agent();
     if (argc > 3 && std::strcmp(argv[1], hpo::testing_execution::joining_agent_command) == 0)

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "tests/contract/execution/harness.hpp"
+#include "tests/contract/execution/refused_calls.hpp"
 #include "tests/support/paths.hpp"
 
 namespace hpo::testing_execution {
@@ -56,7 +57,30 @@ pid_t interpreter(const std::string& tag) {
     return oldest == all.end() ? 0 : *oldest;
 }
 
-TEST(Preload, WorkersAreForkedFromOneInterpreterAndEachLeavesNothing) {
+class Preload : public ::testing::Test {
+   protected:
+    void SetUp() override {
+        if (!adopts_orphans()) GTEST_SKIP() << "without sub-reapers no worker is forked from an interpreter";
+    }
+};
+
+TEST(PreloadWithoutSubReapers, EachWorkerStartsItsOwnInterpreterAndTheReasonIsToldOnce) {
+    if (adopts_orphans()) GTEST_SKIP() << "this system has sub-reapers";
+    ExecutorHarness harness;
+    for (int round = 0; round < 2; ++round) {
+        harness.executor->launch(0, forked("children=1"));
+        harness.next<Ready>(0);
+        EXPECT_EQ(interpreters(harness.tag).size(), 0U);
+        harness.executor->kill(0);
+        harness.next<Exited>(0);
+    }
+    EXPECT_EQ(harness.count<Notice>(0), 1U);
+    EXPECT_EQ(harness.first<Notice>(0).text,
+              "worker.preload is not used, each trial starts its own interpreter: the system has no sub-reapers, or "
+              "refuses them");
+}
+
+TEST_F(Preload, WorkersAreForkedFromOneInterpreterAndEachLeavesNothing) {
     ExecutorHarness harness;
     pid_t first = 0;
     for (int round = 0; round < 8; ++round) {
@@ -77,7 +101,7 @@ TEST(Preload, WorkersAreForkedFromOneInterpreterAndEachLeavesNothing) {
     EXPECT_EQ(tagged(harness.tag).size(), 0U);
 }
 
-TEST(Preload, AWorkersEndIsTheOneOfItsProcess) {
+TEST_F(Preload, AWorkersEndIsTheOneOfItsProcess) {
     ExecutorHarness harness;
     const auto end = [&](const std::string& script) {
         harness.executor->launch(0, forked(script));
@@ -97,7 +121,7 @@ TEST(Preload, AWorkersEndIsTheOneOfItsProcess) {
     EXPECT_EQ(harness.count<Notice>(0), 0U);
 }
 
-TEST(Preload, AnInterpreterThatCannotServeIsTheEndOfForkingNotOfTheWorker) {
+TEST_F(Preload, AnInterpreterThatCannotServeIsTheEndOfForkingNotOfTheWorker) {
     for (const char* modules : {"\"no_such_module\"", "\"json.no_such_part\""}) {
         ExecutorHarness harness;
         for (int round = 0; round < 3; ++round) {
@@ -117,7 +141,7 @@ TEST(Preload, AnInterpreterThatCannotServeIsTheEndOfForkingNotOfTheWorker) {
     EXPECT_THAT(harness.first<Notice>(0).text, ::testing::HasSubstr("/no/such/python: No such file or directory"));
 }
 
-TEST(Preload, AWorkerThatIsKilledWhileModulesAreImportedIsGone) {
+TEST_F(Preload, AWorkerThatIsKilledWhileModulesAreImportedIsGone) {
     ExecutorHarness harness;
     // The preload never ends, since its module reads from a pipe without a writer.
     Folder folder;
@@ -134,7 +158,7 @@ TEST(Preload, AWorkerThatIsKilledWhileModulesAreImportedIsGone) {
     harness.next<Ready>(0);
 }
 
-TEST(Preload, AWorkerThatIsKilledBeforeTheSupervisorHeardOfItEndsAloneAndTheInterpreterStays) {
+TEST_F(Preload, AWorkerThatIsKilledBeforeTheSupervisorHeardOfItEndsAloneAndTheInterpreterStays) {
     ExecutorHarness harness;
     Folder folder;
     const auto gate = folder.path / "gate";
@@ -162,7 +186,7 @@ TEST(Preload, AWorkerThatIsKilledBeforeTheSupervisorHeardOfItEndsAloneAndTheInte
     EXPECT_EQ(interpreter(harness.tag), imports);
 }
 
-TEST(Preload, AnInterpreterKilledAtRandomInstantsLosesNoWorkerAndStartsNoneTwice) {
+TEST_F(Preload, AnInterpreterKilledAtRandomInstantsLosesNoWorkerAndStartsNoneTwice) {
     std::mt19937 random(3);
     for (int round = 0; round < 30; ++round) {
         ExecutorHarness harness;

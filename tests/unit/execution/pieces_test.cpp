@@ -19,6 +19,7 @@
 #include "orchestrator/execution/frames.hpp"
 #include "orchestrator/execution/limits.hpp"
 #include "orchestrator/execution/private_folder.hpp"
+#include "orchestrator/execution/process_table.hpp"
 #include "orchestrator/execution/processes.hpp"
 
 namespace hpo {

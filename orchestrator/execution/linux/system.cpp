@@ -1,0 +1,26 @@
+#include "orchestrator/execution/system.hpp"
+
+#include <linux/close_range.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace hpo::system {
+
+bool adopt_orphans() { return ::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0; }
+
+void die_with_parent() { (void)::prctl(PR_SET_PDEATHSIG, SIGKILL); }
+
+Descriptor open_process(pid_t pid) { return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
+
+bool signal_process(const Descriptor& handle, int signal) {
+    return ::syscall(SYS_pidfd_send_signal, handle.get(), signal, nullptr, 0) == 0;
+}
+
+bool close_at_exec_from(int first) {
+    return ::syscall(SYS_close_range, static_cast<unsigned>(first), ~0U, CLOSE_RANGE_CLOEXEC) == 0;
+}
+
+}  // namespace hpo::system

@@ -1,0 +1,31 @@
+// What hpo asks of the system about other processes beyond POSIX. linux/ has the calls of Linux, which a sandbox or an
+// emulator may refuse; posix/ does without them. Callers do without whatever is refused: docs/guarantees.md says what
+// that costs. This is the only file of the part whose functions differ between systems.
+#pragma once
+
+#include <sys/types.h>
+
+#include "hpo/descriptor.hpp"
+
+namespace hpo::system {
+
+/// Makes this process the parent of the orphans among its descendants, a sub-reaper. Returns false where there are
+/// none.
+bool adopt_orphans();
+
+/// Makes the kernel kill this process when its parent ends, where it can. A parent that has ended before is for the
+/// caller to notice.
+void die_with_parent();
+
+/// Returns a handle by which signals reach this process and never a later one with its pid (a pidfd), and which becomes
+/// readable when the process ends. It is empty, with errno ESRCH, if there is no such process, and with another errno
+/// where there are no handles.
+Descriptor open_process(pid_t pid);
+
+/// Sends the signal to the process. Returns false, with errno, if it was not sent.
+bool signal_process(const Descriptor& handle, int signal);
+
+/// Marks the descriptors from `first` on to be closed at exec. Returns false if the system has no call for that.
+bool close_at_exec_from(int first);
+
+}  // namespace hpo::system
