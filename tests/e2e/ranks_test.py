@@ -303,8 +303,8 @@ class Ranks(Case):
         self.assertRegex(self.refusal_of(asked + "resources: {trial: {processes: 2}}\n", 1),
                          "'resources.trial.processes' needs 'worker.command'")
         native = "study: n\nspace: {lr: {type: float, low: 0.01, high: 0.1}}\nworker: {data: {format: synthetic}}\n"
-        self.assertRegex(self.refusal_of(native + "resources: {trial: {processes: 2}}\n", 1),
-                         "the native worker trains a trial in one process")
+        self.assertRegex(self.refusal_of(native + "resources: {trial: {processes: 2, gpus: 2}}\n", 1),
+                         "'resources.trial.gpus' is for scripts")
 
 
 @unittest.skipUnless(importlib.util.find_spec("torch"), "python3-torch is not installed")
