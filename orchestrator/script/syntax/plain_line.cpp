@@ -18,7 +18,6 @@ using Words = std::vector<string_view>;
 constexpr std::size_t max_words = 12;      ///< of a name with a separator
 constexpr std::size_t max_pair_words = 3;  ///< of a name without one
 constexpr std::size_t tab = 8;             ///< Token::gap of a tab
-constexpr std::size_t max_averages = 4096;
 
 struct Pair {
     Words words;
@@ -371,38 +370,15 @@ class LineParser : TokenLine {
         if (named) number += is_separator(number + 1) ? 2 : 1;
         if (!is(number, Kind::number) || tokens_[number].percent || !is(number + 1, Kind::close, ")")) return {};
         if (tokens_[number].text.starts_with('+')) return {};  // a change
-        if (!named && !batches_ && !is_known_average(at, tokens_[number].number, of_batch)) return {};
+        const bool changes = tokens_[number].number < 0 && of_batch >= 0;
+        if (!named && !batches_ && (changes || !averages_.has(words_, tokens_, at))) return {};
         at_ = number + 2;
         if (batches_) {
             reading_.running = true;
             reading_.progress = batches_;
-            averages_.add(joined(words_), kind());
+            averages_.add(words_, tokens_);
         }
         return tokens_[number].number;
-    }
-
-    /// Returns true if the number in brackets is the average of a name that has had one beside the progress of batches.
-    [[nodiscard]] bool is_known_average(std::size_t at, double in_brackets, double before) const {
-        if (in_brackets < 0 && before >= 0) return false;  // a change
-        if (averages_.has(joined(words_), kind())) return true;
-        return averages_.has(joined(words_)) &&
-               std::any_of(tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(at), [](const Token& token) {
-                   const string word = token.kind == Kind::word ? lower_case(token.text) : string{};
-                   return word.starts_with("averag") || word.starts_with("avg") || word == "mean";
-               });
-    }
-
-    /// Returns the first word of the line.
-    [[nodiscard]] string kind() const {
-        const auto word =
-            std::find_if(tokens_.begin(), tokens_.end(), [](const Token& token) { return token.kind == Kind::word; });
-        return word == tokens_.end() ? string{} : string(word->text);
-    }
-
-    static string joined(const Words& words) {
-        string name;
-        for (const string_view word : essence(words)) name += (name.empty() ? "" : "_") + string(word);
-        return name;
     }
 
     /// Returns the doubt about the number that ends before this token and is no average.
@@ -553,14 +529,6 @@ class LineParser : TokenLine {
 };
 
 }  // namespace
-
-void Averages::add(const string& name, const string& kind) {
-    if (known_.size() >= max_averages) return;
-    known_.insert(name);
-    known_.insert(kind + ' ' + name);
-}
-
-bool Averages::has(const string& name, const string& kind) const { return known_.contains(kind + ' ' + name); }
 
 PlainLine read_plain_line(string_view line, const string& label, Averages& averages, Reading& reading) {
     PlainLine result;

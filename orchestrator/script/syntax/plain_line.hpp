@@ -7,11 +7,10 @@
 // "val Loss: 0.6 Acc: 0.7" has val_Acc. The first number of a name counts.
 #pragma once
 
-#include <cstdint>
-#include <set>
 #include <string>
 #include <string_view>
 
+#include "orchestrator/script/syntax/averages.hpp"
 #include "orchestrator/script/syntax/metrics.hpp"
 
 namespace hpo::script {
@@ -21,26 +20,6 @@ struct PlainLine {
     std::string label;             ///< of the line's metrics at its end; empty if it has none
     bool heading = false;          ///< true if the line consists of a label and nothing else
     std::string_view ambiguous{};  ///< the first number that was left out since it may be 1.234 or 1234
-};
-
-/// The names of an output whose numbers in brackets are averages so far: "0.8 (0.9)". Lines with the progress of
-/// batches show them. In other lines these numbers are averages as well if the line is of the same kind or speaks of
-/// averages; otherwise they may be deviations, changes or best values.
-class Averages {
-   public:
-    /// `epochs` is the number of epochs of the trial; 0 if it is unknown.
-    explicit Averages(std::int64_t epochs) : epochs_(epochs) {}
-
-    [[nodiscard]] std::int64_t epochs() const { return epochs_; }
-    [[nodiscard]] bool empty() const { return known_.empty(); }
-    /// Notes an average of this name in a line that begins with this word.
-    void add(const std::string& name, const std::string& kind);
-    [[nodiscard]] bool has(const std::string& name) const { return known_.contains(name); }
-    [[nodiscard]] bool has(const std::string& name, const std::string& kind) const;
-
-   private:
-    std::int64_t epochs_;
-    std::set<std::string> known_;  ///< names, also behind the kind of their line and a blank
 };
 
 /// Adds the metrics of a line that plain_text() has returned. `label` is the one of the lines before, if it holds here.
