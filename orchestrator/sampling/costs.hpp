@@ -39,6 +39,8 @@ class Costs {
         [[nodiscard]] double value(std::span<const double> input) const;
         [[nodiscard]] double slope(std::span<const double> input) const;
     };
+    static std::vector<Feature> features_of(const SamplerSetup& setup, const SearchSpace& space);
+
     std::vector<Feature> features_;
     std::vector<double> weights_;
 };
