@@ -5,12 +5,13 @@
 #include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "hpo/printable.hpp"
 #include "hpo/version.hpp"
 #include "orchestrator/study/diagnostics.hpp"
-#include "orchestrator/view/prediction.hpp"
 #include "orchestrator/view/terminal.hpp"
+#include "orchestrator/view/wrapped.hpp"
 
 namespace hpo {
 
@@ -29,17 +30,27 @@ namespace {
 class HelpFormatter final : public CLI::Formatter {
    public:
     [[nodiscard]] std::string make_option(const CLI::Option* option, bool is_positional) const override {
-        constexpr int widest = 100;
-        const int terminal = view::screen_of_stdout().width;
         const std::size_t indent = get_column_width();
-        const std::size_t width =
-            std::max(indent + 20, static_cast<std::size_t>(terminal > 0 ? std::min(terminal, widest) : widest));
+        const std::size_t width = std::max(indent + 20, line_width());
         std::string line = "  " + make_option_name(option, is_positional) + make_option_opts(option);
         const std::string meaning = view::wrapped(make_option_desc(option), indent, width);
         if (!meaning.empty())
             line += line.size() < indent ? std::string(indent - line.size(), ' ') : "\n" + std::string(indent, ' ');
         return line + meaning + "\n";
     }
+
+   private:
+    /// Returns where lines end. Asks the terminal when a first option is printed.
+    [[nodiscard]] std::size_t line_width() const {
+        if (!width_) {
+            constexpr int widest = 100;
+            const int terminal = view::screen_of_stdout().width;
+            width_ = static_cast<std::size_t>(terminal > 0 ? std::min(terminal, widest) : widest);
+        }
+        return *width_;
+    }
+
+    mutable std::optional<std::size_t> width_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "hpo/printable.hpp"
 #include "orchestrator/view/prediction.hpp"
 #include "orchestrator/view/table.hpp"
+#include "orchestrator/view/wrapped.hpp"
 
 namespace hpo::view {
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "hpo/text.hpp"
+#include "orchestrator/view/wrapped.hpp"
 
 namespace hpo::view {
 
@@ -41,27 +42,6 @@ std::string range_text(const PredictedRange& range, Text&& text) {
 std::string whole_text(double number) { return std::to_string(std::llround(number)); }
 
 }  // namespace
-
-std::string wrapped(const std::string& text, std::size_t indent, std::size_t width) {
-    std::string out;
-    std::size_t column = indent;
-    for (std::size_t at = 0; at < text.size();) {
-        auto end = text.find(' ', at);
-        if (end == std::string::npos) end = text.size();
-        const std::size_t length = end - at;
-        if (column > indent && column + 1 + length > width) {
-            out += '\n' + std::string(indent, ' ');
-            column = indent;
-        } else if (column > indent) {
-            out += ' ';
-            ++column;
-        }
-        out += text.substr(at, length);
-        column += length;
-        at = end + 1;
-    }
-    return out;
-}
 
 std::string predicted_time_text(const PredictedRange& seconds) {
     const std::string low = coarse_time(seconds.low), high = coarse_time(seconds.high);

@@ -12,7 +12,4 @@ std::string draw_prediction(const PredictionReport& report);
 /// Returns a range of seconds, rounded to its precision: "3m 05s to 3m 20s", "about 4h 10m".
 std::string predicted_time_text(const PredictedRange& seconds);
 
-/// Breaks the text into lines of at most `width` columns. All but the first begin with `indent` blanks.
-std::string wrapped(const std::string& text, std::size_t indent, std::size_t width);
-
 }  // namespace hpo::view
