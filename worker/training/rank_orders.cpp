@@ -50,6 +50,16 @@ RankOrder order_of(const std::string& text) {
             .cores = from.at("cores")};
 }
 
+Configuration as_ordered(Configuration own, const RankOrder& order) {
+    TrainingConfig& training = own.training;
+    // No larger micro-batch is possible than without accumulation, so that this one holds.
+    training.accumulation = 1;
+    training.micro_batch = order.micro_batch;
+    training.checkpointing = order.checkpointing;
+    training.automatic_checkpointing = false;
+    return own;
+}
+
 std::vector<int> cores_of_rank(std::span<const int> cores, int rank, int size) {
     if (cores.empty()) return {};
     const auto number = static_cast<std::size_t>(rank), ranks = static_cast<std::size_t>(size);
@@ -175,13 +185,12 @@ class FollowingRank {
         Configuration configuration = load(order);
         trainer_.reset();
         reset_peak();
-        configuration = resolve_auto(context_, with_precision(std::move(configuration), order.precision));
-        // No larger micro-batch is possible than without accumulation, so that this one holds.
-        configuration.training.accumulation = 1;
-        configuration.training.micro_batch = order.micro_batch;
-        configuration.training.checkpointing = order.checkpointing;
-        configuration.training.automatic_checkpointing = false;
+        configuration =
+            as_ordered(resolve_auto(context_, with_precision(std::move(configuration), order.precision)), order);
         GroupPlan plan = value_or_throw(plan_group(configuration, context_.data->shape, context_.data->sizes, 1));
+        if (plan.pace.micro_batch != order.micro_batch)
+            throw InvalidTrial("its micro-batches have " + std::to_string(plan.pace.micro_batch) +
+                               " samples, and those of rank 0 " + std::to_string(order.micro_batch));
         if (!arena_fits(context_, plan)) context_.arena.reset();
         Buffer& arena = ensure_arena(context_, plan);
         trainer_ = std::make_unique<Trainer>(context_.device, arena, std::move(plan), *context_.data,

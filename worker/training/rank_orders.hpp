@@ -36,6 +36,9 @@ std::string to_text(const RankOrder& order);
 /// Throws std::exception for a text that to_text() has not returned.
 RankOrder order_of(const std::string& text);
 
+/// Returns a rank's own configuration with what rank 0 has settled: its plan divides batches as that of rank 0 does.
+Configuration as_ordered(Configuration own, const RankOrder& order);
+
 /// Returns the cores of a rank among those of the trial: as many for each rank, the one after the other. With fewer
 /// cores than ranks, several ranks share a core.
 std::vector<int> cores_of_rank(std::span<const int> cores, int rank, int size);

@@ -170,6 +170,46 @@ TEST(RankOrders, AreReadAsTheyWereSent) {
     EXPECT_THROW((void)order_of("{}"), std::exception);
 }
 
+/// Rank 0 may have made micro-batches smaller because memory was short, or chosen them by `checkpointing: auto`.
+TEST(RankOrders, DivideBatchesAsRank0Does) {
+    test::WorkerFixture worker;
+    const Params automatic = {{"checkpointing", std::string("auto")},
+                              {"type", std::string("transformer")},
+                              {"width", std::int64_t{16}},
+                              {"heads", std::int64_t{2}},
+                              {"steps", std::int64_t{8}},
+                              {"features", std::int64_t{3}}};
+    const Params normalised = {{"norm", std::string("batch")}, {"ghost_batch", std::int64_t{8}}};
+    Params recurrent = small_params();
+    for (const char* other : {"hidden", "label_smoothing"}) recurrent.erase(other);
+    int compared = 0;
+    for (const Params& base : {small_params(), with(small_params(), normalised), with(recurrent, automatic)})
+        for (const int ranks : {2, 3})
+            for (const std::int64_t batch : {61, 64})
+                for (const std::int64_t accumulation : {1, 2, 5})
+                    for (const std::int64_t short_of_memory : {0, 1, 5, 9}) {
+                        worker.context.processes = ranks;
+                        const Params params = with(base, {{"batch_size", batch}, {"accumulation", accumulation}});
+                        Configuration own = resolve_auto(worker.context, configuration_of(worker.context, params));
+                        const DataShape shape = *describe_data(own.data);
+                        const SplitSizes sizes = *split_sizes(own.data, shape);
+                        Configuration lead = own;
+                        lead.training.micro_batch = short_of_memory;
+                        const auto plan = plan_group(lead, shape, sizes, 1);
+                        if (!plan) continue;
+                        const RankOrder order{.micro_batch = plan->pace.micro_batch,
+                                              .checkpointing = plan->checkpointing};
+                        const auto followed = plan_group(as_ordered(own, order), shape, sizes, 1);
+                        ASSERT_TRUE(followed) << followed.error().message;
+                        EXPECT_EQ(followed->pace.micro_batch, plan->pace.micro_batch) << batch << ' ' << accumulation;
+                        EXPECT_EQ(followed->pace.micro_batches, plan->pace.micro_batches);
+                        EXPECT_EQ(followed->checkpointing, plan->checkpointing);
+                        EXPECT_EQ(followed->state_elements, plan->state_elements);
+                        ++compared;
+                    }
+    EXPECT_GT(compared, 100);
+}
+
 TEST(RankOrders, ShareTheCoresOfATrial) {
     const std::vector<int> cores{4, 5, 6, 7, 9};
     EXPECT_THAT(cores_of_rank(cores, 0, 2), ElementsAre(4, 5));
