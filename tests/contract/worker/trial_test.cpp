@@ -340,7 +340,7 @@ TEST_F(TrialFolder, WhatIsWrongWithATrialIsItsOutcomeAndTheNextOneRuns) {
     const auto batch = outcome_of({{"batch_size", std::int64_t{901}}});
     EXPECT_THAT(batch.message, Mentions("900 samples"));
     const auto data = outcome_of({{"format", std::string("idx")}, {"path", std::string("no-such-set")}});
-    EXPECT_THAT(data.message, HasSubstr("apt install dataset-no-such-set"));
+    EXPECT_THAT(data.message, HasSubstr("dataset-no-such-set"));
     auto wrong = run(1);
     wrong.objective.metric = "f1";
     FakeHost host;

@@ -95,7 +95,7 @@ TEST(AskTell, SeveralObjectivesAreToldTogetherAndTheBestAreAFront) {
     EXPECT_THAT(hpo.error(R"({"tell": {"trial": 2, "values": {"loss": 0.1, "size": 3}}})"),
                 Mentions("trial 2", "latency"));
     EXPECT_THAT(hpo.error(R"({"report": {"trial": 2, "step": 1, "values": {"loss": 0.1, "latency": 3}}})"),
-                Mentions("step 1 of trial 2", "loss", "size"));
+                Mentions("step 1", "trial 2", "loss", "size"));
     tell(2, {{"loss", 0.1}, {"latency", 1}, {"size", 11}});  // breaks the constraint
     tell(3, {{"loss", 0.7}, {"latency", 2}, {"size", 10}});
     tell(4, {{"loss", 0.8}, {"latency", 2.5}, {"size", 1}});  // trial 3 is better
@@ -363,7 +363,7 @@ TEST(AskTell, ACompleteTrialNeedsAValueAndAFailedOneDoesNot) {
     EXPECT_EQ(hpo(R"({"tell": {"trial": 1, "state": "failed", "reason": "no data"}})")["ok"], true);
     EXPECT_EQ(hpo.trial(1).state, TrialState::failed);
     EXPECT_EQ(hpo.trial(1).reason, "no data");
-    EXPECT_THAT(hpo.tell(1, 0.1)["error"], HasSubstr("already: failed (no data)"));
+    EXPECT_THAT(hpo.tell(1, 0.1)["error"], Mentions("failed", "no data"));
 }
 
 TEST(AskTell, AsksBeyondTheBudgetGiveTheReason) {

@@ -79,8 +79,7 @@ TEST(QuestionsTest, AreAnsweredAtOnceWithWhatKeepsTheProcessFromItsLoop) {
         return 0;
     });
     EXPECT_EQ(said.status, 0);
-    EXPECT_THAT(said.stderr,
-                AllOf(StartsWith("hpo: waits for a lock, for 12.3 s\n"), HasSubstr("hpo: writes to the disk, for 0.")));
+    EXPECT_THAT(said.stderr, AllOf(StartsWith("hpo: "), Mentions("lock", "12.3 s"), Mentions("hpo: ", "disk", "0.")));
 }
 
 TEST(QuestionsTest, BeforeThereIsALoopTheProcessSaysSo) {

@@ -78,7 +78,7 @@ TEST(Ending, AfterTheLastStepTheTrialIsCompleteAndAFailureIsTold) {
         const Ending after = ending(status, (frames + "OSError: no space\n").c_str(), 5);
         EXPECT_EQ(after.outcome, Outcome::complete);
         EXPECT_THAT(after.message, HasSubstr("last"));
-        EXPECT_THAT(after.message, HasSubstr(": OSError: no space"));
+        EXPECT_THAT(after.message, HasSubstr("OSError: no space"));
         EXPECT_EQ(after.signal, 0);
         EXPECT_EQ(after.status, 0);
     }

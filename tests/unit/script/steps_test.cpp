@@ -351,7 +351,7 @@ TEST(Steps, TellThatALineHasTooManyNames) {
     StepReader reader = reader_for({.objective = "loss"});
     reader.feed(many + "loss=1\n");
     reader.finish();
-    EXPECT_THAT(reader.warning(), ::testing::HasSubstr("'a4096' is not"));
+    EXPECT_THAT(reader.warning(), ::testing::HasSubstr("'a4096'"));
 }
 
 TEST(Objective, MayHaveTheNamesThatLibrariesPrint) {

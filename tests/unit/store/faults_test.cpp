@@ -90,7 +90,7 @@ TEST_F(StoreFaults, ANamedPipeIsRefusedAndNotWaitedFor) {
     ASSERT_EQ(::mkfifo(log.c_str(), 0600), 0);
     const auto store = open_store_read_only(file_);
     ASSERT_FALSE(store);
-    EXPECT_THAT(store.error().message, HasSubstr("study.db-wal: is a named pipe"));
+    EXPECT_THAT(store.error().message, Mentions("study.db-wal:", "pipe"));
 }
 
 int failure_of_every_open = SQLITE_OK;

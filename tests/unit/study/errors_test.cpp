@@ -49,7 +49,7 @@ TEST(StudyErrors, OfRepeats) {
     };
     for (const char* good : {"1", "2", "100"}) EXPECT_EQ(with(good), "(accepted)") << good;
     for (const char* wrong : {"0", "-1", "1.5", "101", "x", "[2]", "true"})
-        EXPECT_THAT(with(wrong), HasSubstr("'repeats' must be")) << wrong;
+        EXPECT_THAT(with(wrong), HasSubstr("'repeats'")) << wrong;
     EXPECT_EQ(pins(with("2", "worker: {command: [a], params: {seed: 1}}")), "5:10 'repeats' 'worker' 'seed'");
     EXPECT_EQ(with("1", "worker: {command: [a], params: {seed: 1}}"), "(accepted)");
     EXPECT_EQ(pins(problem("study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [a]}\nrepeats: 2\n"
@@ -92,7 +92,7 @@ TEST(StudyErrors, OfNamesOfObjectivesAreTheSameWithAndWithoutAWorker) {
         for (const char* name : {"mAP50-95(B)", "Acc@1", "R^2", "精度", "Точность", "val/loss"})
             EXPECT_EQ(named(name), "(accepted)") << name;
         for (const char* name : {"val acc", "1st", "a=b"})
-            EXPECT_THAT(named(name), HasSubstr("'objective.metric' must be 1 to 64")) << name;
+            EXPECT_THAT(named(name), Mentions("'objective.metric'", "1 to 64")) << name;
     }
 }
 
@@ -424,7 +424,7 @@ TEST(Worker, KeysThatContradictEachOtherAreRefused) {
                 Mentions("'worker.model.hidden'", "type: mlp"));
     EXPECT_THAT(problem(synthetic, {"worker.model={groups: 4}"}), Mentions("'worker.model.groups'", "type: cnn"));
     const std::string misspelt = problem(synthetic, {"worker.model={type: cnm, groups: 4}"});
-    EXPECT_THAT(misspelt, HasSubstr("did you mean 'cnn'"));
+    EXPECT_THAT(misspelt, HasSubstr("'cnn'"));
     EXPECT_THAT(misspelt, Not(HasSubstr(" for ")));
     EXPECT_EQ(
         problem(synthetic + "space: {type: {type: categorical, choices: [mlp, cnn]}}", {"worker.model={groups: 4}"}),

@@ -41,7 +41,7 @@ TEST(Hostile, DepthIsBounded) {
 
 TEST(Hostile, SizeAndNumberOfValuesAreBounded) {
     EXPECT_EQ(problem(repeated("# padding\n", 30000)), "s.yaml: larger than 256 KiB: this is not a study file");
-    EXPECT_THAT(problem("study: [" + repeated("a, ", 5000) + "]"), HasSubstr("more than 4096 values"));
+    EXPECT_THAT(problem("study: [" + repeated("a, ", 5000) + "]"), Mentions("4096 values"));
     EXPECT_THAT(problem(synthetic + "space: {depth: {type: int, low: 1, high: 2}}",
                         {"worker.model.hidden=[" + repeated("1,", 100) + "]"}),
                 Mentions("64"));

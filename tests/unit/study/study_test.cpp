@@ -309,8 +309,8 @@ TEST(StudyFile, ItemsWithCommasBetweenThemMayBeAList) {
     EXPECT_EQ(given("'a, b'"), "a, b");
     EXPECT_EQ(given("[a, b]"), "a,b");
     EXPECT_EQ(given("['a, b', 'say \"c\"', 1]"), "\"a, b\",\"say \"\"c\"\"\",1");
-    EXPECT_THAT(given("[a, [b]]"), HasSubstr("'target' must be a text, found a list"));
-    EXPECT_THAT(given("{a: b}"), HasSubstr("'target' must be a text, found a map"));
+    EXPECT_THAT(given("[a, [b]]"), Mentions("'target'", "list"));
+    EXPECT_THAT(given("{a: b}"), Mentions("'target'", "map"));
 }
 
 TEST(StudyFile, TheTaskDecidesWhichMetricsExist) {

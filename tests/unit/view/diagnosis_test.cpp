@@ -80,7 +80,7 @@ TEST(Installation, WhereNothingIsMissingAllIsWellAndHpoCanTrain) {
                       Mentions("here", "CPU")));
     EXPECT_THAT(text_of(with_gpu()),
                 AllOf(Mentions("GPU 0", "Imaginary 9000 (GPU-1111)", "24.00 GiB", "18.00 GiB", "6.000 GiB"),
-                      HasSubstr("/lib/libcuda.so.1, CUDA 12.4\n"), HasSubstr("on the CPU, cuda 0.\n")));
+                      HasSubstr("/lib/libcuda.so.1, CUDA 12.4\n"), Mentions("CPU, cuda 0")));
 }
 
 TEST(Installation, WithoutCublasTheGpuTrainsSlowerAndTheCureFitsTheDriver) {
@@ -131,9 +131,9 @@ TEST(Installation, OpenClNamesItsPlatformsAndMissesClBlastForAGpuOnly) {
     device.platform = "Portable";
     device.cpu = device.unified = true;
     here.machine.readings.devices = {device};
-    EXPECT_THAT(text_of(here), AllOf(HasSubstr("/lib/libOpenCL.so.1, platform Portable\n"),
-                                     Mentions("device 0", "Imaginary (OCL-1)", "CPU"), Not(HasSubstr("CLBlast")),
-                                     HasSubstr("on the CPU.\n")));
+    EXPECT_THAT(text_of(here),
+                AllOf(HasSubstr("/lib/libOpenCL.so.1, platform Portable\n"),
+                      Mentions("device 0", "Imaginary (OCL-1)", "CPU"), Not(HasSubstr("CLBlast")), HasSubstr("CPU.")));
     here.machine.readings.devices[0].cpu = false;
     EXPECT_THAT(diagnose(here).devices, ElementsAre("cpu", "opencl 0"));
     EXPECT_THAT(findings_with(here, Health::missing), ElementsAre(about("CLBlast"), about("calibration")));

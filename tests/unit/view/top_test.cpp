@@ -73,7 +73,7 @@ TEST_F(Top, SaysHowTheLastSessionEndedAndWhy) {
     top_.moment.held = record_.held = false;
     record_.end = SessionEnd::interrupted;
     record_.end_reason = "stopped by hpo stop\nand a log";
-    EXPECT_THAT(top_.lines()[0], AllOf(HasSubstr("sample  interrupted  "), HasSubstr("2m 05s  stopped by hpo stop")));
+    EXPECT_THAT(top_.lines()[0], AllOf(HasSubstr("sample  interrupted  "), Mentions("2m 05s", "hpo stop")));
     EXPECT_EQ(top_.lines()[0].find("log"), std::string::npos);
 
     record_.end = SessionEnd::finished;  // a text without room beside the counts has a line of its own
@@ -242,7 +242,7 @@ TEST_F(Top, OrdersByStateAndByWhatOnlySomeTrialsHave) {
 
 TEST_F(Top, FiltersWhileTheUserTypes) {
     top_.press("/");
-    EXPECT_THAT(bottom(), HasSubstr("/ ▏  such as batch_size<0.2 state=complete"));
+    EXPECT_THAT(bottom(), Mentions("/ ▏", "batch_size<0.2 state=complete"));
     top_.press("activation=relu lr<");
     EXPECT_EQ(top_.rows().size(), 16u) << "not readable yet";
     EXPECT_EQ(bottom(), "/ activation=relu lr<▏  lr<: expected a number, such as <0.2                1/16");
