@@ -1,10 +1,6 @@
 #include "orchestrator/script/adapter.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,12 +12,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <optional>
 
-#include "hpo/lines.hpp"
 #include "hpo/printable.hpp"
-#include "hpo/send_all.hpp"
 #include "hpo/shortage.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/execution/limits.hpp"
@@ -31,17 +24,15 @@
 #include "orchestrator/script/die_of.hpp"
 #include "orchestrator/script/ending.hpp"
 #include "orchestrator/script/home.hpp"
+#include "orchestrator/script/hpo_link.hpp"
 #include "orchestrator/script/launch.hpp"
 #include "orchestrator/script/liveness.hpp"
-#include "orchestrator/script/metrics_file.hpp"
-#include "orchestrator/script/output.hpp"
 #include "orchestrator/script/preload.hpp"
-#include "orchestrator/script/rank_records.hpp"
-#include "orchestrator/script/syntax/missing_objective.hpp"
-#include "orchestrator/script/syntax/steps.hpp"
+#include "orchestrator/script/running_command.hpp"
+#include "orchestrator/script/start_retry.hpp"
 #include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/script/task.hpp"
-#include "orchestrator/script/terminal.hpp"
+#include "orchestrator/script/trial_metrics.hpp"
 
 namespace hpo {
 
@@ -56,9 +47,6 @@ constexpr std::size_t chunk_bytes = 64 * 1024;
 constexpr std::size_t max_waiting_steps = 64;           ///< beyond which the command's output is left in its pipe
 constexpr std::size_t max_drained_bytes = 1024 * 1024;  ///< of output that are read after the command's end
 constexpr milliseconds file_poll_interval{100};
-constexpr milliseconds first_start_pause{50}, longest_start_pause{5000};
-constexpr milliseconds told_start_pause{1000};         ///< from which on hpo is told of the shortage
-constexpr std::chrono::seconds longest_shortage{600};  ///< without which the command could be started
 constexpr int cannot_start = 127;
 
 /// Returns true if an argument contains {accumulation}, so that the script can train a batch in several micro-batches.
@@ -71,7 +59,7 @@ bool supports_accumulation(const std::vector<string>& command) {
 
 class Adapter {
    public:
-    Adapter(script::Task task, Descriptor socket) : task_(std::move(task)), socket_(std::move(socket)) {}
+    Adapter(script::Task task, Descriptor socket) : task_(std::move(task)), hpo_(std::move(socket)) {}
 
     int run() {
         std::vector<string> abilities{"once"};
@@ -84,11 +72,11 @@ class Adapter {
             wait_for_something();
             take_signals();
             read_file(false);
-            if (reader_) reader_->wait_over(seconds_since_start());
+            metrics_.wait_over(seconds_since_start());
             report();
-            if (start_at_ && Clock::now() >= *start_at_) start();
-            if (kill_at_ && Clock::now() >= *kill_at_) signal_command(SIGKILL);
-            if (ended_ && !waiting_ && steps_waiting() == 0) conclude();
+            if (retry_.due(Clock::now())) start();
+            command_.kill_if_due(Clock::now());
+            if (is_over() && !waiting_ && steps_waiting() == 0) conclude();
         }
         return exit_;
     }
@@ -103,20 +91,20 @@ class Adapter {
     void wait_for_something() {
         milliseconds timeout = 1000ms;
         if (!task_.file.empty()) timeout = file_poll_interval;
-        if (start_at_) timeout = std::clamp(std::chrono::ceil<milliseconds>(*start_at_ - Clock::now()), 1ms, timeout);
-        if (kill_at_) timeout = std::clamp(std::chrono::ceil<milliseconds>(*kill_at_ - Clock::now()), 1ms, timeout);
-        if (const auto until = reader_ ? reader_->waits_until() : std::nullopt) {
+        for (const auto at : {retry_.at(), command_.kill_at()})
+            if (at) timeout = std::clamp(std::chrono::ceil<milliseconds>(*at - Clock::now()), 1ms, timeout);
+        if (const auto until = metrics_.waits_until()) {
             const std::chrono::duration<double> left(*until - seconds_since_start());
             timeout = std::clamp(std::chrono::ceil<milliseconds>(left), 1ms, timeout);
         }
         // With too many steps waiting for their decisions, the script's further output is left in the pipe.
         const bool reads_output = holds_output() || steps_waiting() < max_waiting_steps;
-        const auto outputs = reads_output ? output_.descriptors() : std::array{-1, -1};
+        const auto outputs = reads_output ? command_.outputs() : std::array{-1, -1};
         const auto client = client_.descriptors();
-        pollfd fds[] = {{socket_.get(), POLLIN, 0}, {signals_.descriptor(), POLLIN, 0},
-                        {outputs[0], POLLIN, 0},    {outputs[1], POLLIN, 0},
-                        {client[0], POLLIN, 0},     {client[1], POLLIN, 0},
-                        {records_.get(), POLLIN, 0}};
+        pollfd fds[] = {{hpo_.descriptor(), POLLIN, 0}, {signals_.descriptor(), POLLIN, 0},
+                        {outputs[0], POLLIN, 0},        {outputs[1], POLLIN, 0},
+                        {client[0], POLLIN, 0},         {client[1], POLLIN, 0},
+                        {command_.records(), POLLIN, 0}};
         if (::poll(fds, std::size(fds), static_cast<int>(timeout.count())) < 0) return;
         if (fds[0].revents != 0) take_messages();
         if (fds[4].revents != 0) client_.accept();
@@ -130,40 +118,26 @@ class Adapter {
 
     void send(const WorkerMessage& message) { send(wire::encode(message)); }
     void send(const string& line) {
-        if (send_all(socket_.get(), line)) return;
-        // A message that cannot be sent costs the attempt. If hpo is gone, take_messages() sees the end of the stream.
-        if (!is_shortage(errno)) return (void)::shutdown(socket_.get(), SHUT_RDWR);
-        lose_attempt("cannot send a message to hpo: " + string(std::strerror(errno)));
+        if (!hpo_.send(line)) lose_attempt("cannot send a message to hpo: " + string(std::strerror(errno)));
     }
 
     /// Ends the attempt, which hpo may repeat, with the reason in the trial's log.
     void lose_attempt(const string& reason) {
         std::fprintf(stderr, "%s\n", reason.c_str());
-        signal_command(SIGKILL);
+        abandon();
+    }
+
+    void abandon() {
+        command_.signal(SIGKILL);
         exit_ = 1;
         done_ = true;
     }
 
     void take_messages() {
-        char buffer[chunk_bytes];
-        const ssize_t size = ::recv(socket_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
-        if (size < 0 && is_shortage(errno)) return;
-        if (size <= 0) {
-            // hpo has ended, and so must the trial.
-            signal_command(SIGKILL);
-            exit_ = 1;
-            done_ = true;
-            return;
-        }
-        messages_.feed({buffer, static_cast<std::size_t>(size)}, [this](std::string_view line) {
-            if (const auto message = wire::decode_orchestrator(line))
-                std::visit([this](const auto& m) { take(m); }, *message);
-        });
-        if (messages_.dropped() == 0) return;
-        std::fprintf(stderr, "hpo sent a message of more than %zu bytes\n", max_line_bytes);
-        signal_command(SIGKILL);
-        exit_ = 1;
-        done_ = true;
+        const auto take_each = [this](const OrchestratorMessage& message) {
+            std::visit([this](const auto& m) { take(m); }, message);
+        };
+        if (!hpo_.read(take_each)) abandon();  // hpo has ended, and so must the trial
     }
 
     void take(const to_worker::Welcome& m) { liveness_.show_every(std::chrono::duration<double>(m.alive_every)); }
@@ -231,19 +205,19 @@ class Adapter {
         if (!client_reports_ && step_ > 0) {
             if (!std::exchange(told_unused_, true))
                 std::fprintf(stderr, "hpo: metrics are read from %s; what the script's client reports is not used\n",
-                             file_ ? file_->path().c_str() : "the output");
+                             metrics_.in_file() ? metrics_.path().c_str() : "the output");
             client_.send(to_worker::Decision{reported.id, reported.report.step,
                                              outcome_ ? to_worker::Action::stop : to_worker::Action::go_on});
             return false;
         }
         client_reports_ = true;
-        reader_.reset();
+        metrics_.stop();
         step_ = std::max(step_, reported.report.step);
         return true;
     }
 
     /// Returns true if reports of the output are held back until the command's end, since the client may report.
-    [[nodiscard]] bool holds_output() const { return client_.used() && !ended_ && !finds_metrics_elsewhere(); }
+    [[nodiscard]] bool holds_output() const { return client_.used() && !is_over() && !finds_metrics_elsewhere(); }
     /// Returns true if the study says where the metrics are.
     [[nodiscard]] bool finds_metrics_elsewhere() const { return !task_.patterns.empty() || !task_.file.empty(); }
     /// Returns true if the script is told by its client to end. Others get SIGTERM.
@@ -257,8 +231,8 @@ class Adapter {
     }
 
     void report() {
-        if (waiting_ || outcome_ || !reader_ || holds_output()) return;
-        auto step = reader_->take();
+        if (waiting_ || outcome_ || holds_output()) return;
+        auto step = metrics_.take();
         if (!step) return;
         if (step_ >= run_->steps) return report_beyond_budget(std::move(step->metrics));
         ++step_;
@@ -268,8 +242,7 @@ class Adapter {
         report.metrics = std::move(step->metrics);
         const double before = run_->done ? run_->done->seconds.value_or(0) : 0;
         report.seconds = before + step->at;
-        const string problem = file_ ? file_->problem() : "";
-        report.warning = printable(problem.empty() ? reader_->warning() : file_->path() + ": " + problem);
+        report.warning = printable(metrics_.warning());
         send(from_worker::Reported{run_->id, std::move(report)});
     }
 
@@ -289,7 +262,7 @@ class Adapter {
         end(Outcome::complete);
     }
 
-    [[nodiscard]] std::size_t steps_waiting() const { return reader_ && !outcome_ ? reader_->waiting() : 0; }
+    [[nodiscard]] std::size_t steps_waiting() const { return outcome_ ? 0 : metrics_.waiting(); }
 
     // ---- The command.
 
@@ -301,144 +274,90 @@ class Adapter {
     /// Starts the command. A passing shortage (of processes, descriptors, memory, disk) is waited out with growing
     /// pauses.
     void start() {
-        start_at_.reset();
+        retry_.end_wait();
         const auto problem = try_to_start();
         if (!problem) return;
-        const auto now = Clock::now();
-        if (!problem->passes || now - started_ > longest_shortage)
+        if (!problem->passes || !retry_.wait_after(Clock::now(), started_))
             return problem->own ? lose_attempt(problem->text) : fail(problem->text);
         liveness_.acted();  // until the shortage has lasted too long
-        start_pause_ = std::clamp(2 * start_pause_, first_start_pause, longest_start_pause);
-        if (start_pause_ >= told_start_pause && !std::exchange(told_shortage_, true))
-            send(from_worker::Log{run_->id, problem->text + ": it is tried again for 10 minutes"});
-        start_at_ = now + start_pause_;
+        if (retry_.tells()) send(from_worker::Log{run_->id, problem->text + ": it is tried again for 10 minutes"});
     }
 
     /// Starts the command. Returns the reason if it cannot be started.
     std::optional<script::StartProblem> try_to_start() {
         script::Launch launch(task_, *run_);
-        make_reader();
-        if (const string path = launch.metrics_file(); !path.empty()) open_file(path);
+        metrics_.begin(task_, *run_, launch.metrics_file());
         if (auto problem = launch.make_command()) return problem;
         if (client_.descriptors()[0] < 0)
             if (const auto listens = client_.listen(std::getenv("HPO_ENDPOINT")); !listens)
                 return script::StartProblem{listens.error().message, is_launch_shortage(errno), true};
-        auto started = launch.start(prepared_, client_.environment(), file_ ? file_->path() : "");
+        auto started = launch.start(prepared_, client_.environment(), metrics_.path());
         if (auto* problem = std::get_if<script::StartProblem>(&started)) return std::move(*problem);
-        auto& command = std::get<script::StartedCommand>(started);
-        command_ = command.pid;
-        output_.open(std::move(command.output), std::move(command.terminal));
-        records_ = std::move(command.records);
+        command_.begin(std::get<script::StartedCommand>(std::move(started)));
         started_ = Clock::now();
         send(from_worker::Started{run_->id, 0});
         return std::nullopt;
     }
 
-    /// Prepares reading the file of metrics. A file in the trial's folder was left by an earlier attempt and is
-    /// renamed.
-    void open_file(const string& path) {
-        std::error_code ignored;
-        if (path.starts_with(run_->folder))
-            std::filesystem::rename(path, path + ".attempt-" + std::to_string(run_->id.attempt - 1), ignored);
-        file_.emplace(path, run_->objective.metric);
-    }
-
-    void make_reader() {
-        if (!task_.reads_metrics) return;
-        auto reader = script::make_output_reader(task_.patterns, run_->steps);
-        if (!reader) return;
-        script::StepNeeds needs{.objective = run_->objective.metric,
-                                .others = task_.needed,
-                                .reports = task_.reports,
-                                .epochs = run_->steps};
-        reader_.emplace(*std::move(reader), std::move(needs));
-    }
-
     void take_output(std::size_t max_bytes) {
-        const bool any = output_.take(max_bytes, [this](std::string_view bytes, std::size_t stream) {
-            if (reader_ && !file_ && !outcome_) reader_->feed(bytes, stream, seconds_since_start());
+        const bool any = command_.take_output(max_bytes, [this](std::string_view bytes, std::size_t stream) {
+            if (!outcome_) metrics_.feed(bytes, stream, seconds_since_start());
         });
         if (any) liveness_.acted();
     }
 
-    /// Reads about `max_bytes` bytes of what the launcher of the ranks tells.
     void take_records(std::size_t max_bytes) {
-        char buffer[chunk_bytes];
-        for (std::size_t taken = 0; records_ && taken < max_bytes;) {
-            const ssize_t size = ::read(records_.get(), buffer, sizeof buffer);
-            if (size < 0 && errno == EINTR) continue;
-            if (size < 0 && errno == EAGAIN) return;
-            if (size <= 0) return records_.reset();
-            taken += static_cast<std::size_t>(size);
-            output_.add_to_log(ranks_.feed({buffer, static_cast<std::size_t>(size)}));
-            liveness_.acted();
-        }
+        if (command_.take_records(max_bytes)) liveness_.acted();
     }
 
-    /// Reads the new bytes of the file of metrics. `last` is true after the command's end, when the whole rest must be
-    /// read.
+    /// Reads the new bytes of the file of metrics, and after the command's end (`last`) the whole rest.
     void read_file(bool last) {
-        if (!file_ || !reader_ || outcome_) return;
-        const auto enough = [&] { return !last && reader_->waiting() >= max_waiting_steps; };
-        const script::FileMetrics::Record record = [this](const Metrics& metrics, std::string_view text) {
-            reader_->add(metrics, text, seconds_since_start());
-        };
-        if (file_->read(enough, record)) liveness_.acted();
-        if (last) file_->finish(record);
+        if (!outcome_ && metrics_.read_file(last, max_waiting_steps, seconds_since_start())) liveness_.acted();
     }
 
-    void signal_command(int signal) {
-        if (command_ != 0 && !ended_) ::kill(-command_, signal);
-    }
+    /// Returns true after the command's end, and if the trial was ended before its start.
+    [[nodiscard]] bool is_over() const { return command_.ended() || never_started_; }
 
     /// Ends the trial with this outcome. The command's exit status no longer counts.
     void end(Outcome outcome) {
         if (outcome_ || !run_) return;
         outcome_ = outcome;
         waiting_ = false;
-        if (std::exchange(start_at_, std::nullopt)) ended_ = true;  // the command was never started
+        if (retry_.end_wait()) never_started_ = true;
         terminate();
     }
 
-    void terminate() {
-        signal_command(SIGTERM);
-        if (!kill_at_) kill_at_ = Clock::now() + milliseconds(static_cast<std::int64_t>(task_.grace * 1000));
-    }
+    void terminate() { command_.terminate(milliseconds(static_cast<std::int64_t>(task_.grace * 1000))); }
 
     void take_signals() {
         for (const int signal : signals_.take()) {
             if (signal == SIGCHLD) continue;
             interrupted_ = 128 + signal;
-            if (command_ == 0) done_ = true;
+            if (!command_.started()) done_ = true;
             exit_ = interrupted_;
             terminate();
         }
-        int status = 0;
-        for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;)
-            if (pid == command_ && !ended_) command_ended(status);
+        if (command_.reap()) command_ended();
     }
 
-    void command_ended(int status) {
-        status_ = status;
-        ended_ = true;
-        kill_at_.reset();
+    void command_ended() {
         while (client_.read()) {
         }
         take_output(max_drained_bytes);
         take_records(max_drained_bytes);
         read_file(true);
-        if (reader_) reader_->finish(WIFSIGNALED(status));
+        metrics_.finish(WIFSIGNALED(command_.status()));
     }
 
     // ---- The end.
 
     void finish(Outcome outcome, const string& message = {}) {
-        Metrics closing = reader_ ? reader_->closing() : Metrics();
+        Metrics closing = metrics_.closing();
         closing.insert(beyond_.begin(), beyond_.end());
         // The peak is that of the largest process, or of the largest ones of all ranks. hpo measures the whole tree,
         // but too seldom to see a command that ends at once.
-        const std::int64_t peak =
-            std::max(std::int64_t{1024} * script::usage_of_ended_children().ru_maxrss, script::peak_of(ranks_.ends()));
+        const std::int64_t peak = std::max(std::int64_t{1024} * script::usage_of_ended_children().ru_maxrss,
+                                           script::peak_of(command_.rank_ends()));
         send(from_worker::Finished{.id = run_->id,
                                    .outcome = outcome,
                                    .message = message,
@@ -453,7 +372,8 @@ class Adapter {
         if (interrupted_ != 0 || finished_) return;
         if (outcome_) return finish(*outcome_, had_more_ ? script::more_reports_message(*run_, task_.reports) : "");
         const auto [ending, rank] = script::ending_of_ranks(
-            ranks_.ends(), {.status = status_, .output = output_.tail(), .steps = step_, .planned = run_->steps});
+            command_.rank_ends(),
+            {.status = command_.status(), .output = command_.tail(), .steps = step_, .planned = run_->steps});
         if (!held_failure_.empty() && rank == 0) return send(held_failure_);
         if (ending.signal != 0) script::die_of(ending.signal);
         if (ending.status != 0) {
@@ -472,30 +392,21 @@ class Adapter {
     void conclude_without_objective(const string& error) {
         if (!task_.reads_metrics && !client_.used())
             return finish(Outcome::failed, (error.empty() ? "" : error + "; ") + script::needs_client);
-        script::ReadInstead instead;
-        if (reader_) instead = {reader_->seen(), warning(), reader_->nearest()};
+        const script::ReadInstead instead = metrics_.read_instead();
         if (client_.used() && error.empty() && !instead.anything()) return finish(Outcome::complete);
         using script::MetricsFrom;
         const auto from = task_.file == script::shim_reports ? MetricsFrom::shim
-                          : file_                            ? MetricsFrom::file
+                          : metrics_.in_file()               ? MetricsFrom::file
                           : task_.processes > 1              ? MetricsFrom::output_of_rank_0
                                                              : MetricsFrom::output;
-        const string missing =
-            script::missing_objective(run_->objective.metric, from, file_ ? file_->path() : "", instead);
+        const string missing = script::missing_objective(run_->objective.metric, from, metrics_.path(), instead);
         if (!error.empty()) return finish(Outcome::failed, error + "; " + missing);
         finish(instead.anything() ? Outcome::complete : Outcome::failed, missing);
     }
 
-    /// Returns why a part of the output, or of the file, was not read.
-    [[nodiscard]] string warning() {
-        const string problem = file_ ? file_->problem() : "";
-        return problem.empty() ? reader_->warning() : problem;
-    }
-
     script::Task task_;
-    Descriptor socket_;
+    script::HpoLink hpo_;
     SignalQueue signals_{SIGCHLD, SIGTERM, SIGINT, SIGHUP};
-    LineSplitter messages_{max_line_bytes};
     script::Liveness liveness_;
 
     std::optional<to_worker::Run> run_;
@@ -506,40 +417,22 @@ class Adapter {
     bool told_unused_ = false;     ///< the client was told that its reports are not used
     bool finished_ = false;        ///< the client has ended the trial
     string held_failure_;          ///< message of rank 0's client that the end of another rank may have caused
-    std::optional<script::StepReader> reader_;
+    script::TrialMetrics metrics_;
     std::int64_t step_ = 0;           ///< the last step that was reported
     bool waiting_ = false;            ///< true until the decision on that step arrives
     std::optional<Outcome> outcome_;  ///< set if the study or the budget has ended the trial, not the command
 
     std::optional<script::Prepared> prepared_ = script::take_prepared();
-    std::optional<Clock::time_point> start_at_;  ///< when the command is started again, in a shortage
-    bool told_shortage_ = false;
-    milliseconds start_pause_{0};
-    pid_t command_ = 0;
-    script::CommandOutput output_;
-    Descriptor records_;                       ///< of the launcher of the ranks; empty: the command has no ranks
-    script::RankRecords ranks_;                ///< what it has told
-    bool had_more_ = false;                    ///< true if the command trains on after its last step
-    Metrics beyond_;                           ///< metrics that the command has reported once after its last step
-    std::optional<script::MetricsFile> file_;  ///< of the metrics; nothing if they are in the output
-    bool ended_ = false;                       ///< true after the command's end
-    int status_ = 0;                           ///< of the command, as waitpid() returns it
-    std::optional<Clock::time_point> kill_at_;
-    int interrupted_ = 0;  ///< exit status after a signal to the adapter; 0 if none has arrived
+    script::StartRetry retry_;
+    script::RunningCommand command_;
+    bool never_started_ = false;  ///< the trial was ended while its command waited to be started
+    bool had_more_ = false;       ///< true if the command trains on after its last step
+    Metrics beyond_;              ///< metrics that the command has reported once after its last step
+    int interrupted_ = 0;         ///< exit status after a signal to the adapter; 0 if none has arrived
 
     bool done_ = false;
     int exit_ = 0;
 };
-
-Descriptor connect_to(const char* endpoint) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (endpoint == nullptr || std::strlen(endpoint) >= sizeof address.sun_path) return {};
-    std::strcpy(address.sun_path, endpoint);
-    Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return {};
-    return socket;
-}
 
 }  // namespace
 
@@ -551,7 +444,7 @@ int run_script(int argc, char** argv) {
         std::fprintf(stderr, "cannot start %s: %s\n", printable(program).c_str(), std::strerror(errno));
         return cannot_start;
     }
-    Descriptor socket = connect_to(std::getenv("HPO_ENDPOINT"));
+    Descriptor socket = script::HpoLink::connect(std::getenv("HPO_ENDPOINT"));
     if (!socket) {
         std::fprintf(stderr, "cannot reach hpo: %s\n", std::strerror(errno));
         return cannot_start;
