@@ -13,6 +13,7 @@
 #include "orchestrator/output/trial_json.hpp"
 #include "orchestrator/telemetry/quantity.hpp"
 #include "orchestrator/view/summary.hpp"
+#include "orchestrator/view/trial_field.hpp"
 
 namespace hpo::page {
 
@@ -132,6 +133,7 @@ Json trial_columns(const Study& study, const StudyRecord& record) {
         {"iterations_per_second", table.numbers([&](const TrialRecord& trial) {
              return last(trial) ? last(trial)->iterations_per_second_overall : std::nullopt;
          })},
+        {"communication", table.numbers([](const TrialRecord& trial) { return view::communication_of(trial); })},
         {"rule", table.texts([](const TrialRecord& trial) { return trial.rule; })},
         {"reason", table.texts([](const TrialRecord& trial) {
              return trial.reason.substr(0, std::min(trial.reason.find('\n'), longest_reason));

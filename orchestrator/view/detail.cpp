@@ -40,14 +40,6 @@ std::string memory_text(std::int64_t measured, std::int64_t reserved) {
     return text;
 }
 
-/// Returns the share of a trial's training time that the exchange between its ranks took.
-std::optional<double> communication_of(const TrialRecord& trial) {
-    double sum = 0, steps = 0;  // all steps have the same number of updates
-    for (const Report& report : trial.curve)
-        if (report.communication) sum += *report.communication, ++steps;
-    return steps > 0 ? std::optional(sum / steps) : std::nullopt;
-}
-
 /// Adds the memory measured and reserved, the device, and the attempts that ran out of memory.
 void add_memory(Canvas& canvas, const TrialRecord& trial, const Screen& screen) {
     std::int64_t host = trial.peak.host_bytes, device = trial.peak.device_bytes;

@@ -123,6 +123,13 @@ std::optional<double> memory_of(const TrialRecord& trial) {
     return static_cast<double>(*trial.curve.back().peak_bytes);
 }
 
+std::optional<double> communication_of(const TrialRecord& trial) {
+    double sum = 0, steps = 0;  // all steps have the same number of updates
+    for (const Report& report : trial.curve)
+        if (report.communication) sum += *report.communication, ++steps;
+    return steps > 0 ? std::optional(sum / steps) : std::nullopt;
+}
+
 std::string device_or_reason(const TrialRecord& trial) {
     if (trial.state == TrialState::running) return printable(trial.where);
     if (trial.reason.empty() && trial.repeat_of != 0) return "another seed of trial " + std::to_string(trial.repeat_of);

@@ -37,6 +37,8 @@ std::vector<std::string> field_names(const Study& study, const StudyRecord& reco
 std::optional<double> speed_of(const TrialRecord& trial);
 /// Returns the peak of the host memory in bytes, as the trial reported it.
 std::optional<double> memory_of(const TrialRecord& trial);
+/// Returns the share of a trial's training time that the exchange between its ranks took, 0 to 1, by the steps at hand.
+std::optional<double> communication_of(const TrialRecord& trial);
 /// Returns the device of a running trial, or the reason for another trial's state. Printable.
 std::string device_or_reason(const TrialRecord& trial);
 

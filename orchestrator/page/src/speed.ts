@@ -2,13 +2,13 @@
 import { hasNumber, rangeOf } from "./axis.ts";
 import { numbers } from "./columns.ts";
 import { h, section } from "./dom.ts";
-import { bytes } from "./format.ts";
+import { bytes, percent } from "./format.ts";
 import type { Focus } from "./focus.ts";
 import { scatter } from "./scatter.ts";
 import type { Study } from "./study.ts";
 
 export function speedSection(study: Study, focus: Focus): HTMLElement | null {
-    const { samples_per_second, iterations_per_second, peak_device, peak_host } = study.columns;
+    const { samples_per_second, iterations_per_second, peak_device, peak_host, communication } = study.columns;
     const inSamples = hasNumber(samples_per_second);
     const speed = inSamples ? samples_per_second : iterations_per_second;
     if (!hasNumber(speed)) return null;
@@ -17,6 +17,7 @@ export function speedSection(study: Study, focus: Focus): HTMLElement | null {
     const onDevice = hasNumber(peak_device);
     const peak = onDevice ? peak_device : peak_host;
     const columns = [numbers(unit, speed), numbers("peak memory", peak, bytes)];
+    if (hasNumber(communication)) columns.push(numbers("communication", communication, percent));
     const y = { label: unit, range: rangeOf(speed), log: rangeOf(speed)[0] > 0 };
     const against = batch
         ? scatter(study, focus, {

@@ -147,6 +147,7 @@ export interface Document {
 const numberColumns = [
     "value", "counts", "best_step", "steps", "attempts", "repeat_of", "started", "ended", "seconds",
     "reserved_host", "reserved_device", "peak_host", "peak_device", "samples_per_second", "iterations_per_second",
+    "communication",
 ] as const;
 export type NumberColumn = (typeof numberColumns)[number];
 
