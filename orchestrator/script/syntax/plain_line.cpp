@@ -334,16 +334,15 @@ class LineParser : TokenLine {
     bool skip_arguments() {
         if (tokens_[at_].gap > 0) return false;
         bool several = false;
-        string_view data;
         std::size_t end = at_ + 1;
         constexpr std::size_t max_arguments = 32;  // tokens
         for (int open = 1; end < tokens_.size() && end - at_ < max_arguments && open > 0; ++end) {
             open += is(end, Kind::open) ? 1 : is(end, Kind::close) ? -1 : 0;
             several = several || is(end, Kind::comma);
-            if (data.empty() && is(end, Kind::word)) data = phase_word_of(tokens_[end].text);
         }
         if (!several || !is(end, Kind::equals)) return false;
-        if (qualifier_.empty()) qualifier_ = data;
+        for (std::size_t i = at_ + 1; i < end && qualifier_.empty(); ++i)
+            if (is(i, Kind::word)) qualifier_ = phase_word_of(tokens_[i].text);
         at_ = end;
         return true;
     }
