@@ -70,7 +70,7 @@ class CnnTrialOnTheCpu : public ::testing::Test {
     }
 
     const ImageFolder images_;
-    const ImageFolder few_{80};  ///< for tests that take long on OpenCL
+    const ImageFolder few_{48};  ///< for tests that take long on OpenCL
 };
 
 class CnnTrialOn : public CnnTrialOnTheCpu, public ::testing::WithParamInterface<const char*> {};
