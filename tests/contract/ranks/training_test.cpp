@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "tests/contract/worker/fixture.hpp"
+#include "tests/support/mentions.hpp"
 #include "worker/ranks/host_ranks.hpp"
 #include "worker/training/rank_orders.hpp"
 
@@ -14,7 +15,6 @@ namespace {
 using test::small_params;
 using test::with;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 /// What a rank has after some steps.
@@ -133,7 +133,7 @@ TEST(RanksOfATrial, NeedAMicroBatchEach) {
               "resources.trial.processes: use a multiple of 4");
     EXPECT_THAT(error_with({{"batch_size", std::int64_t{8}}}), IsEmpty());
     EXPECT_THAT(error_with({{"norm", std::string("batch")}, {"ghost_batch", std::int64_t{32}}}),
-                HasSubstr("resources.trial.processes: 4 micro-batches of a batch of 64 would divide the 32 samples"));
+                Mentions("resources.trial.processes: 4 micro-batches", "of 64", "32 samples"));
 }
 
 TEST(RanksOfATrial, CountInThePlan) {
