@@ -43,17 +43,17 @@ class Chosen final : public Sampler {
     std::string about_;
 };
 
-/// The middle of the search space for the first trial, and a sampler for all others.
+/// The middle of the search space for one of the first trials, and a sampler for all others.
 class MiddleFirst final : public Sampler {
    public:
     MiddleFirst(const SamplerSetup& setup, std::unique_ptr<Sampler> sampler)
-        : middle_(middle_of(setup)), sampler_(std::move(sampler)) {}
+        : at_(setup.middle_at), middle_(middle_of(setup)), sampler_(std::move(sampler)) {}
     Point propose(std::int64_t trial, std::span<const Site> pending, int retry) override {
-        return trial == 1 && retry == 0 ? middle_ : sampler_->propose(trial, pending, retry);
+        return trial == at_ && retry == 0 ? middle_ : sampler_->propose(trial, pending, retry);
     }
     void tell(const Observation& observation) override { sampler_->tell(observation); }
     [[nodiscard]] std::string about() const override {
-        return sampler_->about() + "; the first trial is the middle of the space";
+        return sampler_->about() + "; the " + (at_ == 1 ? "first" : "second") + " trial is the middle of the space";
     }
 
    private:
@@ -68,6 +68,7 @@ class MiddleFirst final : public Sampler {
         return point;
     }
 
+    std::int64_t at_;  ///< number of the trial
     Point middle_;
     std::unique_ptr<Sampler> sampler_;
 };
@@ -182,7 +183,7 @@ constinit const SamplerRow auto_row{
      {}},
     [](const Params&, const SamplerSetup& setup) -> Result<std::unique_ptr<Sampler>> {
         auto chosen = choose(setup);
-        if (!chosen || setup.given_start) return chosen;
+        if (!chosen || setup.middle_at == 0) return chosen;
         return std::unique_ptr<Sampler>(std::make_unique<MiddleFirst>(setup, *std::move(chosen)));
     },
     false,

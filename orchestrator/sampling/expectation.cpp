@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "orchestrator/sampling/dense.hpp"
 #include "orchestrator/sampling/gp_model.hpp"
 
 namespace hpo {
@@ -12,6 +14,9 @@ namespace {
 constexpr std::size_t most_expected_of = 200;
 constexpr int expectation_iterations = 25;
 constexpr double quarter = 0.25;
+// A score and a target have variance 1, so that a slope is a correlation if this study's trials lie as the other's.
+constexpr double agreement = 0.7, agreement_variance = 0.25;  // of the slope, by its prior
+constexpr double unexplained = 0.5;                           // variance of targets around the slope
 
 }  // namespace
 
@@ -49,6 +54,33 @@ double Expectation::at_input(std::span<const double> input, std::span<double> gr
     const double mean = process_->predict(input, gradient, by_deviation).mean;
     for (double& slope : gradient) slope *= quarter * unit_;
     return quarter * (centre_ + unit_ * mean);
+}
+
+std::vector<double> slopes_along_expected(const Inputs& inputs, const SearchSpace& space,
+                                          std::span<const double> targets) {
+    if (space.expected.empty()) return {};
+    const std::size_t studies = space.expected.size(), first = space.categorical.size(), n = inputs.count;
+    std::vector<double> scores(studies * n);  // less their mean
+    for (std::size_t s = 0; s < studies; ++s) {
+        double mean = 0;
+        for (std::size_t i = 0; i < n; ++i) mean += inputs.at(i, first + s) / static_cast<double>(n);
+        for (std::size_t i = 0; i < n; ++i) scores[s * n + i] = (inputs.at(i, first + s) - mean) / quarter;
+    }
+    const auto product = [&](const double* a, const double* b) { return std::inner_product(a, a + n, b, 0.0); };
+    std::vector<double> precision(studies * studies), pull(studies), slopes(studies);
+    for (std::size_t s = 0; s < studies; ++s) {
+        for (std::size_t t = 0; t < studies; ++t)
+            precision[s * studies + t] = product(&scores[s * n], &scores[t * n]) / unexplained;
+        precision[s * studies + s] += 1 / agreement_variance;
+        pull[s] = agreement / static_cast<double>(studies) / agreement_variance +
+                  product(&scores[s * n], targets.data()) / unexplained;
+    }
+    if (!cholesky(precision, studies)) return {};
+    const std::vector<double> inverse = inverse_of_lower(precision, studies);
+    multiply_lower_transposed(inverse, solve_lower(precision, pull), slopes);
+    std::vector<double> all(inputs.dimensions(), 0.0);
+    for (std::size_t s = 0; s < studies; ++s) all[first + s] = slopes[s] / quarter;
+    return all;
 }
 
 }  // namespace hpo

@@ -1,9 +1,10 @@
 // Predicts the score of each point of this study from the trials of another study. The prediction is the mean of a
 // Gaussian process on the scores of those trials (prior_study.hpp).
 //
-// Samplers do not trust the prediction blindly. The gp sampler uses it as a further input of its process and learns its
-// relevance from this study's own results, as it does for a parameter. If the other study misleads, the input has as
-// little influence as a parameter without effect. The tpe sampler weights its candidates by the prediction. The weight
+// Samplers do not trust the prediction blindly. The gp sampler expects results to rise with it, by a slope that this
+// study's own results correct from the first on: it becomes 0 if the other study misleads, and negative if its best is
+// the worst here. The prediction is a further input of the process as well, whose relevance is learnt as that of a
+// parameter. The tpe sampler weights its candidates by the prediction. The weight
 // follows from how well the prediction has ranked this study's own trials, and falls with their number (Hvarfner,
 // Stoll, Souza, Lindauer, Hutter, Nardi: "piBO: augmenting acquisition functions with user beliefs for Bayesian
 // optimization", ICLR 2022).
@@ -45,5 +46,11 @@ class Expectation {
     double unit_ = 1, centre_ = 0;
     std::unique_ptr<const GaussianProcess> process_;
 };
+
+/// Returns the slope of the mean along each coordinate of `inputs`: along the predictions from other studies
+/// (`space.expected`) those of highest posterior density by the targets, along all others 0. Empty if there is no
+/// prediction. The mean of the prior says that each other study agrees with this one for the most part.
+std::vector<double> slopes_along_expected(const Inputs& inputs, const SearchSpace& space,
+                                          std::span<const double> targets);
 
 }  // namespace hpo

@@ -107,7 +107,11 @@ std::vector<double> inverse_squares(const std::vector<double>& logarithms) {
 class Posterior {
    public:
     Posterior(const Inputs& inputs, std::span<const double> targets)
-        : inputs_(inputs), targets_(targets), squares_(inputs.count), sums_(inputs.count), slopes_(inputs.count) {}
+        : inputs_(inputs),
+          targets_(inputs.without_trend(targets)),
+          squares_(inputs.count),
+          sums_(inputs.count),
+          slopes_(inputs.count) {}
 
     HPO_VECTORISED double operator()(std::span<const double> all, std::span<double> gradient) {
         const std::size_t n = inputs_.count, dimensions = inputs_.dimensions();
@@ -204,11 +208,19 @@ class Posterior {
     }
 
     const Inputs& inputs_;
-    std::span<const double> targets_;
+    std::vector<double> targets_;
     std::vector<double> squares_, sums_, slopes_, joint_, parts_;
 };
 
 }  // namespace
+
+std::vector<double> Inputs::without_trend(std::span<const double> targets) const {
+    std::vector<double> rest(targets.begin(), targets.end());
+    for (std::size_t d = 0; d < slopes.size(); ++d)
+        if (slopes[d] != 0)
+            for (std::size_t i = 0; i < count; ++i) rest[i] -= slopes[d] * at(i, d);
+    return rest;
+}
 
 Hyperparameters prior_hyperparameters(const std::vector<bool>& categorical, bool additive) {
     Hyperparameters p;
@@ -262,7 +274,7 @@ GaussianProcess::GaussianProcess(Inputs inputs, std::span<const double> targets,
     inverse_ = inverse_of_lower(factor, n);
     std::vector<double> half(n);
     weights_.resize(n);
-    multiply_lower(inverse_, targets_, half);
+    multiply_lower(inverse_, inputs_.without_trend(targets_), half);
     multiply_lower_transposed(inverse_, half, weights_);
 }
 
@@ -287,7 +299,7 @@ double GaussianProcess::prior_variance() const {
 double GaussianProcess::mean(std::span<const double> x) const {
     Scratch scratch;
     covariances(x, inputs_.count, scratch);
-    return std::inner_product(weights_.begin(), weights_.end(), scratch.covariance.begin(), 0.0);
+    return std::inner_product(weights_.begin(), weights_.end(), scratch.covariance.begin(), inputs_.trend(x));
 }
 
 GaussianProcess::Prediction GaussianProcess::predict(std::span<const double> x) const {
@@ -304,8 +316,8 @@ std::vector<GaussianProcess::Prediction> GaussianProcess::predict_all(
         const std::size_t count = std::min(column_block, points.size() - first);
         for (std::size_t p = 0; p < count; ++p) {
             covariances(points[first + p], n, scratch);
-            predictions[first + p].mean =
-                std::inner_product(weights_.begin(), weights_.end(), scratch.covariance.begin(), 0.0);
+            predictions[first + p].mean = std::inner_product(
+                weights_.begin(), weights_.end(), scratch.covariance.begin(), inputs_.trend(points[first + p]));
             for (std::size_t i = 0; i < n; ++i) columns[i * column_block + p] = scratch.covariance[i];
         }
         squared_norms_of_product(inverse_, columns, squares);
@@ -326,7 +338,7 @@ HPO_VECTORISED GaussianProcess::Prediction GaussianProcess::predict(std::span<co
     multiply_lower(inverse_, scratch.covariance, half);
     multiply_lower_transposed(inverse_, half, solved);
     Prediction p;
-    p.mean = std::inner_product(weights_.begin(), weights_.end(), scratch.covariance.begin(), 0.0);
+    p.mean = std::inner_product(weights_.begin(), weights_.end(), scratch.covariance.begin(), inputs_.trend(x));
     const double variance = prior_variance() - std::inner_product(half.begin(), half.end(), half.begin(), 0.0);
     p.deviation = std::sqrt(std::max(variance, 1e-20));
     for (std::size_t d = 0; d < dimensions; ++d) {
@@ -344,7 +356,7 @@ HPO_VECTORISED GaussianProcess::Prediction GaussianProcess::predict(std::span<co
             by_mean += weights_[j] * change;
             by_variance -= 2 * solved[j] * change;
         }
-        mean_gradient[d] = by_mean;
+        mean_gradient[d] = by_mean + (inputs_.slopes.empty() ? 0 : inputs_.slopes[d]);
         if (variance > 1e-20) deviation_gradient[d] = by_variance / (2 * p.deviation);
     }
     return p;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,14 @@ struct Inputs {
     /// The length of the range of each coordinate, to which the priors of length scales are relative. Empty if the
     /// inputs are from the whole unit cube.
     std::vector<double> ranges = {};
+    /// The slope of the process's mean along each coordinate. Empty if the mean is 0.
+    std::vector<double> slopes = {};
+    /// Returns the process's mean at `x`, which has one value for each coordinate.
+    [[nodiscard]] double trend(std::span<const double> x) const {
+        return std::inner_product(slopes.begin(), slopes.end(), x.begin(), 0.0);
+    }
+    /// Returns the targets without the process's mean.
+    [[nodiscard]] std::vector<double> without_trend(std::span<const double> targets) const;
     [[nodiscard]] std::size_t dimensions() const { return categorical.size(); }
     [[nodiscard]] double at(std::size_t i, std::size_t d) const { return values[d * count + i]; }
     [[nodiscard]] double variance(std::size_t i) const { return variances.empty() ? 0 : variances[i]; }
@@ -97,7 +106,7 @@ class GaussianProcess {
     double scale_ = 1;
     double additive_ = 0;          ///< variance of each one-dimensional kernel
     std::vector<double> inverse_;  ///< inverse of the Cholesky factor
-    std::vector<double> weights_;  ///< inverse covariance times targets
+    std::vector<double> weights_;  ///< inverse covariance times the targets without trend
 };
 
 }  // namespace hpo

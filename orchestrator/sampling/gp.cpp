@@ -47,15 +47,20 @@ constexpr std::uint64_t start_choices = 4;  // start points of which such a stud
 constexpr double rankless = 0.3;  // distrust of a model from which on cmaes replaces tpe: a correlation below 1/3
 
 constexpr std::array options{
-    Option{"startup",
-           OptionType::integer,
-           2,
-           1e6,
-           {},
-           "",
-           "trials proposed by sobol before the model is asked; default: two more than parameters, from 5 to 10"},
+    Option{
+        "startup",
+        OptionType::integer,
+        2,
+        1e6,
+        {},
+        "",
+        "trials proposed by sobol before the model is asked; default: two more than parameters, from 5 to 10, and 2 if "
+        "warm_start names studies"},
     Option{"uniform", OptionType::real, 0, 1, {}, "0", "share of the proposals that are drawn from the priors alone"},
 };
+
+/// Returns the number of start points that suits a space.
+std::size_t start_points(const SamplerSetup& setup) { return std::clamp<std::size_t>(setup.space.size() + 2, 5, 10); }
 
 class GpSampler final : public Sampler {
    public:
@@ -65,6 +70,7 @@ class GpSampler final : public Sampler {
           fallback_(std::move(fallback)),
           evolution_(std::move(evolution)),
           startup_(given.startup),
+          trusted_(setup.expected.empty() ? 2 * startup_ : 2 * start_points(setup)),
           uniform_(given.uniform),
           start_(setup),
           space_(search_space(setup)),
@@ -85,7 +91,7 @@ class GpSampler final : public Sampler {
 
         if (uniform_ > 0 && uniform() < uniform_share()) return draw_from_priors(setup_, uniform);
         const Model model = chooser_.choose(history_);
-        const double distrust = observed < 2 * startup_ ? 0 : chooser_.distrust(history_, model);
+        const double distrust = observed < trusted_ ? 0 : chooser_.distrust(history_, model);
         if (uniform() < distrust) return (distrust > rankless ? evolution_ : fallback_)->propose(trial, pending, 0);
         const bool local = uniform() < region_.share();
         return local ? propose_locally(model, pending, uniform) : propose_globally(model, pending, trial, uniform);
@@ -235,6 +241,7 @@ class GpSampler final : public Sampler {
     SamplerSetup setup_;
     std::unique_ptr<Sampler> fallback_, evolution_;
     std::size_t startup_ = 0;
+    std::size_t trusted_ = 0;  ///< trials before the model's predictions are judged
     double uniform_ = 0;
     double elapsed_ = 0;  ///< seconds of the study
     StartPoints start_;
@@ -253,7 +260,8 @@ constinit const SamplerRow gp_row{
         auto fallback = tpe_row.make({{"startup", std::int64_t{1}}}, setup);
         auto evolution = cmaes_row.make({}, setup);
         if (!fallback || !evolution) return fallback ? evolution.error() : fallback.error();
-        const auto startup = static_cast<double>(std::clamp<std::size_t>(setup.space.size() + 2, 5, 10));
+        // Other studies say where to begin, and the trials that repeat their best come first.
+        const auto startup = static_cast<double>(setup.expected.empty() ? start_points(setup) : 2);
         const GpOptions read{static_cast<std::size_t>(number_option(given, options, "startup", startup)),
                              number_option(given, options, "uniform")};
         if (setup.objectives > 1 || setup.constraints > 0) return make_several(read, setup, *std::move(fallback));

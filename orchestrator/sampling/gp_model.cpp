@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "hpo/median.hpp"
+#include "orchestrator/sampling/expectation.hpp"
 
 namespace hpo {
 
@@ -178,10 +179,12 @@ GaussianProcess process_of(const SearchSpace& space, const Data& data, const Mod
     auto [targets, variances, cost] = rescale(data.losses, data.variances, model.scale);
     Inputs inputs = data.inputs;
     inputs.variances = variances;
+    inputs.slopes = slopes_along_expected(inputs, space, targets);
+    const std::vector<double> slopes = inputs.slopes;
     GaussianProcess process(std::move(inputs), targets, model.parameters);
     if (pending.empty()) return process;
     if (!variances.empty()) variances.resize(data.inputs.count + pending.size(), 0.0);
-    Inputs with{data.inputs.count + pending.size(), data.inputs.categorical, {}, std::move(variances)};
+    Inputs with{data.inputs.count + pending.size(), data.inputs.categorical, {}, std::move(variances), {}, slopes};
     with.values.resize(with.count * with.dimensions());
     for (std::size_t d = 0; d < with.dimensions(); ++d)
         for (std::size_t i = 0; i < data.inputs.count; ++i) with.values[d * with.count + i] = data.inputs.at(i, d);
@@ -229,6 +232,7 @@ Model local_model(const SearchSpace& space, Data data, const Point& centre, cons
     Targets targets = rescale(data.losses, data.variances, local.scale);
     Inputs& inputs = data.inputs;
     inputs.variances = std::move(targets.variances);
+    inputs.slopes = slopes_along_expected(inputs, space, targets.values);
     double furthest = 0;
     for (std::size_t d = 0; d < centre.size(); ++d)
         if (!space.categorical[d])
@@ -274,6 +278,7 @@ Model ModelChooser::choose(const History& history) {
             parameters = prior_hyperparameters(data.inputs.categorical, forms[form].additive);
         Targets targets = rescale(data.losses, data.variances, forms[form].scale);
         data.inputs.variances = targets.variances;
+        data.inputs.slopes = slopes_along_expected(data.inputs, space_, targets.values);
         const double reached = cost(data.inputs, targets.values, parameters) + targets.cost;
         if (form > 0 && !(reached < least)) continue;
         least = reached;
@@ -281,6 +286,7 @@ Model ModelChooser::choose(const History& history) {
         chosen = std::move(targets);
     }
     data.inputs.variances = chosen.variances;
+    data.inputs.slopes = slopes_along_expected(data.inputs, space_, chosen.values);
     best.parameters = fit(data.inputs, chosen.values, best.parameters, 3).parameters;
     return best;
 }
@@ -313,6 +319,7 @@ const Hyperparameters& ModelChooser::fitted(std::size_t form, std::size_t tells,
     const auto targets_of = [&](Data& some) {
         Targets targets = rescale(some.losses, some.variances, wanted.scale);
         some.inputs.variances = std::move(targets.variances);
+        some.inputs.slopes = slopes_along_expected(some.inputs, space_, targets.values);
         return std::move(targets.values);
     };
     Data few = data_of(space_, trials, select(trials, most_sketched));

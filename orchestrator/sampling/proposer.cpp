@@ -15,7 +15,7 @@ namespace hpo {
 namespace {
 
 constexpr int sampler_retries = 16;
-constexpr std::int64_t most_tried_again = 3;                        ///< trials of other studies
+constexpr std::int64_t most_tried_again = 2;                        ///< trials of other studies
 constexpr double too_near = 0.05;                                   ///< in each coordinate of the cube
 constexpr std::uint64_t after_all_trials = std::uint64_t{1} << 40;  ///< offset of the draws for trials of other studies
 constexpr int uniform_retries = 1000;
@@ -120,7 +120,8 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
     setup.trials = study.budget.trials;
     setup.seconds = study.budget.seconds;
     setup.space = study.space;
-    setup.given_start = !study.start.empty() || !priors.empty();
+    // If other studies mislead, their best is a bad beginning, and the sampler's own comes second.
+    setup.middle_at = !study.start.empty() ? 0 : priors.empty() ? 1 : 2;
     setup.objectives = 1 + study.objective.further.size();
     setup.constraints = study.objective.constraints.size();
     // Divergence ends no trial of value.
@@ -144,14 +145,17 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
     auto sampler = make_sampler(study.sampler, setup);
     if (!sampler) return sampler.error();
     Proposer made(study, *std::move(map), *std::move(sampler), setup.allowed);
-    for (std::size_t i = 0; i < made.start_.size(); ++i)
-        if (!made.completed(made.start_[i], i + 1))
-            return Error{"configuration " + std::to_string(i + 1) +
+    for (const auto& [trial, params] : made.start_)
+        if (!made.completed(params, static_cast<std::uint64_t>(trial)))
+            return Error{"configuration " + std::to_string(trial) +
                          " of 'start' cannot be tried: its missing parameters were drawn " +
                          std::to_string(most_completions) + " times, and never were the parameters allowed"};
     const auto completes = [&](const Params& params) { return made.completed(params, 0).has_value(); };
-    for (Params& params : best_of(*shared, priors, study.budget.trials, completes))
-        made.start_.push_back(std::move(params));
+    auto next = static_cast<std::int64_t>(study.start.size());
+    for (Params& params : best_of(*shared, priors, study.budget.trials, completes)) {
+        if (++next == setup.middle_at) ++next;
+        made.start_.emplace(next, std::move(params));
+    }
     for (const PriorStudy& prior : priors)
         made.learns_from_ +=
             (made.learns_from_.empty() ? "" : ", ") + std::to_string(prior.trials.size()) + " of " + prior.name;
@@ -163,13 +167,13 @@ Proposer::Proposer(const Study& study, CubeMap map, std::unique_ptr<Sampler> sam
     : name_(study.sampler.type),
       quick_(samples_quickly(study.sampler)),
       seed_(study.seed),
-      start_(study.start),
       objective_(study.objective),
       budget_(study.budget),
       map_(std::move(map)),
       allowed_(std::move(allowed)),
       sampler_(std::move(sampler)),
       bound_(map_.combinations(enumerable)) {
+    for (const Params& params : study.start) start_.emplace(static_cast<std::int64_t>(start_.size()) + 1, params);
     if (bound_ && *bound_ <= enumerable) enumerate();
 }
 
@@ -221,9 +225,8 @@ std::vector<Site> Proposer::pending() const {
 /// Returns the configuration of `start` for a trial, with other parameters drawn from the priors. Returns nothing if
 /// there is none for this trial, or an earlier trial has it.
 std::optional<Proposal> Proposer::wanted_first(std::int64_t trial) const {
-    const auto index = static_cast<std::size_t>(trial) - 1;
-    if (index >= start_.size()) return std::nullopt;
-    return completed(start_[index], static_cast<std::uint64_t>(trial));
+    const auto given = start_.find(trial);
+    return given != start_.end() ? completed(given->second, static_cast<std::uint64_t>(trial)) : std::nullopt;
 }
 
 /// Returns the allowed configuration with values of `given`, and others drawn from the priors, that no earlier trial

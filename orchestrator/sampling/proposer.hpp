@@ -87,8 +87,8 @@ class Proposer {
     std::string name_;  ///< the sampler's
     bool quick_;
     std::uint64_t seed_;
-    std::vector<Params> start_;  ///< configurations of the first trials
-    std::string learns_from_;    ///< "60 of phase1"; empty if only from this study
+    std::map<std::int64_t, Params> start_;  ///< configurations of the first trials, by trial
+    std::string learns_from_;               ///< "60 of phase1"; empty if only from this study
     Objective objective_;
     Budget budget_;
     double elapsed_ = 0;  ///< seconds of the study

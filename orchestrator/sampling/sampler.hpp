@@ -60,7 +60,9 @@ struct SamplerSetup {
     Space space;                         ///< each dimension is one coordinate, in this order
     bool stops_early = false;            ///< true if rules of the study end or pause trials early
     bool foretells = false;              ///< true if the predicted ends of such trials are told
-    bool given_start = false;  ///< true if the first trials have configurations of `start` or of other studies
+    /// The trial that may try the middle of the space, as the first trial without a given configuration among the first
+    /// two. 0 if the study file gives the first configurations.
+    std::int64_t middle_at = 1;
     std::size_t objectives = 1, constraints = 0;
     std::function<std::vector<bool>(const Point&)> active;  ///< returns a flag for each dimension
     /// Returns the number of distinct values of a dimension, or nothing for a continuum. Their bins have equal widths

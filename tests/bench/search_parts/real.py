@@ -19,17 +19,19 @@ LEAST = 1e-3  # regrets below count as this one, since the true minimum is unkno
 class Losses:
     """The losses of a problem, which are kept below build/ since equal parameters have equal losses."""
 
-    def __init__(self, name):
-        from real_problems import PROBLEMS
+    def __init__(self, name, kind="", **variant):
+        import real_problems
 
-        self.space, self.function = PROBLEMS[name]
-        self.file = ROOT / "build/bench_real" / f"{name}.jsonl"
+        self.space, self.function = real_problems.PROBLEMS[name]
+        self.variants, self.variant = real_problems.variant, {"rows": 0, "folds": 1, "other": False} | variant
+        self.file = ROOT / "build/bench_real" / f"{name}{kind}.jsonl"
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.known = dict(json.loads(line) for line in self.file.read_text().splitlines()) if self.file.exists() else {}
 
     def __call__(self, params):
         key = json.dumps(params, sort_keys=True)
         if key not in self.known:
+            self.variants.update(self.variant)
             self.known[key] = self.function(dict(params))
             with self.file.open("a") as file:
                 file.write(json.dumps([key, self.known[key]]) + "\n")

@@ -79,8 +79,8 @@ class Timer {
     std::clock_t begin_ = std::clock();
 };
 
-Proposer proposer_of(const Study& study) {
-    auto made = Proposer::make(study);
+Proposer proposer_of(const Study& study, const std::vector<PriorStudy>& earlier = {}) {
+    auto made = Proposer::make(study, earlier);
     if (!made) throw Fatal(made.error().message);
     return *std::move(made);
 }
@@ -225,13 +225,39 @@ Space space_of(const nlohmann::ordered_json& given) {
     return space;
 }
 
-/// Offers a sampler's search over the standard input and output.
-void answer_asks(const std::string& sampler, std::int64_t trials, std::uint64_t seed, double seconds) {
+Value value_of(const nlohmann::ordered_json& given) {
+    if (given.is_boolean()) return given.get<bool>();
+    if (given.is_string()) return given.get<std::string>();
+    return given.is_number_integer() ? Value(given.get<std::int64_t>()) : Value(given.get<double>());
+}
+
+/// Reads [[[{"name": value, ...}, loss], ...], ...]: the trials of earlier studies with the same space.
+std::vector<PriorStudy> earlier_studies(const Study& study, const nlohmann::ordered_json& given) {
+    std::vector<PriorStudy> studies;
+    for (const auto& trials : given) {
+        StudyRecord record;
+        for (const auto& ended : trials) {
+            TrialRecord trial;
+            trial.number = static_cast<std::int64_t>(record.trials.size()) + 1;
+            for (const auto& [name, value] : ended[0].items()) trial.params[name] = value_of(value);
+            trial.value = ended[1].get<double>();
+            trial.state = TrialState::complete;
+            record.trials.push_back(std::move(trial));
+        }
+        studies.push_back(prior_study(study, study, record));
+    }
+    return studies;
+}
+
+/// Offers a sampler's search over the standard input and output. A `warm` one learns from earlier studies.
+void answer_asks(const std::string& sampler, std::int64_t trials, std::uint64_t seed, double seconds, bool warm) {
     std::string line;
     std::getline(std::cin, line);
     Study study = study_of(space_of(nlohmann::ordered_json::parse(line)), sampler, seed, trials);
     if (seconds > 0) study.budget.seconds = seconds;
-    Proposer proposer = proposer_of(study);
+    std::vector<PriorStudy> earlier;
+    if (warm && std::getline(std::cin, line)) earlier = earlier_studies(study, nlohmann::ordered_json::parse(line));
+    Proposer proposer = proposer_of(study, earlier);
     double elapsed = 0;
     for (std::int64_t number = 1; number <= trials; ++number) {
         auto proposal = proposer.propose(number);
@@ -277,7 +303,11 @@ int main(int count, char** arguments) {
         if (first == "time" && count == 4) return time_proposals(arguments[2], std::atoll(arguments[3])), 0;
         if (first == "ask" && (count == 5 || count == 6))
             return answer_asks(arguments[2], std::atoll(arguments[3]), std::strtoull(arguments[4], nullptr, 10),
-                               count == 6 ? std::atof(arguments[5]) : 0),
+                               count == 6 ? std::atof(arguments[5]) : 0, false),
+                   0;
+        if (first == "ask-warm" && count == 5)
+            return answer_asks(arguments[2], std::atoll(arguments[3]), std::strtoull(arguments[4], nullptr, 10), 0,
+                               true),
                    0;
         std::vector<Problem> all = bench::problems();
         const auto named = [&](const std::string& name) -> Problem& {

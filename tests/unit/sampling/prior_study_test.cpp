@@ -5,12 +5,14 @@
 
 #include <cmath>
 
+#include "orchestrator/sampling/expectation.hpp"
 #include "orchestrator/sampling/proposer.hpp"
 
 namespace hpo {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 Dimension varied(std::string name, double low, double high) {
     Dimension d;
@@ -175,9 +177,49 @@ TEST(WarmStart, DoesNotTryTwoOfTheBestThatHardlyDifferNorABadOneInTheirPlace) {
     PriorStudy prior{
         "old", {{{{"x", 0.25}}, 0.0}, {{{"x", 0.2501}}, 1.0}, {{{"x", 0.7}}, 2.0}, {{{"x", 0.95}}, 3.0}}, 0, {"x"}, {}};
     Proposer proposer = *Proposer::make(study, {prior});
+    EXPECT_NE(proposer.propose(3)->params, (Params{{"x", 0.7}})) << "it is not of the best quarter";
+    for (int more = 0; more < 8; ++more) prior.trials.push_back({{{"x", 0.9}}, 4.0 + more});
+    proposer = *Proposer::make(study, {prior});
     EXPECT_EQ(proposer.propose(1)->params, (Params{{"x", 0.25}}));
-    EXPECT_EQ(proposer.propose(2)->params, (Params{{"x", 0.7}}));
-    EXPECT_NE(proposer.propose(3)->params, (Params{{"x", 0.95}}));
+    EXPECT_EQ(proposer.propose(3)->params, (Params{{"x", 0.7}}));
+    EXPECT_NE(proposer.propose(4)->params, (Params{{"x", 0.95}}));
+}
+
+TEST(WarmStart, TriesTheMiddleOfTheSpaceSecondSinceTheOtherStudyMayMislead) {
+    Study study = learner({varied("x", 0, 1)}, "auto");
+    study.warm_start = {"old"};
+    PriorStudy prior{"old", {{{{"x", 0.75}}, 1.0}, {{{"x", 0.25}}, -1.0}, {{{"x", 0.1}}, 0.0}}, 0, {"x"}, {}};
+    Proposer proposer = *Proposer::make(study, {prior});
+    EXPECT_EQ(proposer.propose(1)->params, (Params{{"x", 0.25}}));
+    EXPECT_EQ(proposer.propose(2)->params, (Params{{"x", 0.5}}));
+    EXPECT_EQ(proposer.propose(3)->params, (Params{{"x", 0.1}}));
+    EXPECT_THAT(proposer.about(), HasSubstr("second trial is the middle"));
+}
+
+/// The slopes for targets at points of a line, where two other studies predict scores.
+std::vector<double> slopes(const std::vector<double>& first, const std::vector<double>& second,
+                           const std::vector<double>& targets) {
+    SearchSpace space{{0}, {false}, [](const Point&) { return std::vector<bool>{true}; }};
+    space.expected.resize(2);
+    Inputs inputs{targets.size(), {false, false, false}, std::vector<double>(targets.size(), 0.5)};
+    for (const auto& scores : {first, second})
+        for (const double score : scores) inputs.values.push_back(score / 4);
+    return slopes_along_expected(inputs, space, targets);
+}
+
+TEST(WarmStart, SlopesOfTheMeanFollowFromHowWellOtherStudiesAgree) {
+    const std::vector<double> rising{-1, 0, 1}, falling{1, 0, -1}, apart{1, -2, 1};
+    const std::vector<double> agrees = slopes(rising, apart, rising);
+    ASSERT_EQ(agrees.size(), 3U);
+    EXPECT_EQ(agrees[0], 0);
+    // By hand: precision 2 / .5 + 4 = 8 and 6 / .5 + 4 = 16, pull .35 * 4 + 2 / .5 = 5.4 and .35 * 4 = 1.4.
+    EXPECT_NEAR(agrees[1], 4 * 5.4 / 8, 1e-12);
+    EXPECT_NEAR(agrees[2], 4 * 1.4 / 16, 1e-12);
+    EXPECT_NEAR(slopes(falling, apart, rising)[1], 4 * (1.4 - 4) / 8, 1e-12);
+    // Two studies that say the same share one slope.
+    const std::vector<double> twice = slopes(rising, rising, rising);
+    EXPECT_NEAR(twice[1], twice[2], 1e-12);
+    EXPECT_NEAR(twice[1], 4 * 5.4 / 12, 1e-12);
 }
 
 TEST(WarmStart, IsRefusedForASamplerThatLearnsNothing) {
