@@ -197,6 +197,7 @@ struct Study {
     std::vector<Params> start;
     /// Names or folders of studies whose trials the sampler learns from.
     std::vector<std::string> warm_start;
+    bool warm_start_auto = false;  ///< `warm_start: auto`: from earlier studies of the same worker, if there are any
     PartSpec sampler{"auto", {}};
     std::vector<PartSpec> stopping;
     /// Present if the text has no key `stopping`: the rules that a new study then has. A stored text without the key is
@@ -211,6 +212,8 @@ struct Study {
     [[nodiscard]] const ScriptWorker* script() const { return std::get_if<ScriptWorker>(&worker); }
     [[nodiscard]] ScriptWorker* script() { return std::get_if<ScriptWorker>(&worker); }
     [[nodiscard]] bool native() const { return std::holds_alternative<NativeWorker>(worker); }
+    /// Returns true if the sampler learns from other studies.
+    [[nodiscard]] bool learns_from_others() const { return warm_start_auto || !warm_start.empty(); }
     [[nodiscard]] bool has_worker() const { return !std::holds_alternative<NoWorker>(worker); }
 };
 

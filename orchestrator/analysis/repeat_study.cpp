@@ -21,6 +21,7 @@ Study repeat_study(const Study& study) {
     again.stopping.clear();
     again.start.clear();
     again.warm_start.clear();
+    again.warm_start_auto = false;
     again.sampler = {"random", {}};
     again.repeats = 1;
     again.budget.seconds.reset();

@@ -1,4 +1,6 @@
 // hpo run: searches and prints the best configuration.
+#include <unistd.h>
+
 #include <csignal>
 #include <optional>
 
@@ -9,6 +11,7 @@
 #include "orchestrator/cli/run_place.hpp"
 #include "orchestrator/cli/run_slurm.hpp"
 #include "orchestrator/engine/set_aside.hpp"
+#include "orchestrator/engine/warm_start.hpp"
 #include "orchestrator/lookup/study_source.hpp"
 #include "orchestrator/observers/notify.hpp"
 #include "orchestrator/observers/run_end.hpp"
@@ -18,10 +21,19 @@
 #include "orchestrator/preview/script_ready.hpp"
 #include "orchestrator/slurm/allocation.hpp"
 #include "orchestrator/study/study_file.hpp"
+#include "orchestrator/view/terminal.hpp"
 
 namespace hpo::commands {
 
 namespace {
+
+/// Names the earlier studies from which a new one could learn.
+void offer_warm_start(const Study& study) {
+    std::error_code ignored;
+    if (std::filesystem::exists(study_folder(study.name).database(), ignored)) return;
+    if (const std::string offer = warm_start_offer(study); !offer.empty())
+        std::fprintf(stderr, "hpo: earlier studies are like this one: %s\n", offer.c_str());
+}
 
 /// Refuses studies that cannot run, and prints warnings about others.
 void examine(const RunArguments& arguments, const Study& study, const RunPlace& place, const Programs& programs) {
@@ -34,6 +46,7 @@ void examine(const RunArguments& arguments, const Study& study, const RunPlace& 
     std::fputs(warnings_of(arguments.file, changes).c_str(), stderr);
     for (const std::string& warning : shadowed_files(study))
         std::fputs(("hpo: warning: " + warning + '\n').c_str(), stderr);
+    if (!arguments.quiet && !arguments.json && view::is_terminal(STDERR_FILENO)) offer_warm_start(study);
     refuse_batches_by_data({study, arguments.file, changes.set.empty()}, programs);
 }
 

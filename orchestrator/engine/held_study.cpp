@@ -47,7 +47,7 @@ Result<std::unique_ptr<HeldStudy>> HeldStudy::take(const Study& study, const Stu
         if (const auto welcome = accepted(before, [&] { return has_value(**store, before); }); !welcome)
             return welcome.error();
     std::string priors_text = (*store)->warm_start();
-    if (!study.warm_start.empty()) {
+    if (study.learns_from_others()) {
         // The study keeps the prior trials of its beginning, even if the other studies have changed.
         const auto priors = priors_text.empty() ? load_prior_studies(study, warn) : read_prior_studies(priors_text);
         if (!priors) return priors.error();

@@ -1,6 +1,7 @@
 #include "orchestrator/engine/warm_start.hpp"
 
 #include "hpo/printable.hpp"
+#include "orchestrator/engine/alike_studies.hpp"
 #include "orchestrator/store/store.hpp"
 #include "orchestrator/store/study_folder.hpp"
 #include "orchestrator/study/study_file.hpp"
@@ -53,6 +54,26 @@ Result<PriorStudy> load(const Study& study, const std::string& named) {
     return prior;
 }
 
+void warn_of_missing(const PriorStudy& prior, const std::function<void(const std::string&)>& warn) {
+    if (warn && !prior.missing.empty())
+        warn("warm_start: " + prior.missing + ". This study learns without them; hpo run " + printable(prior.name) +
+             " repeats these trials");
+}
+
+/// Returns the present trials of the studies that are most alike. A study with few trials shows little.
+std::vector<PriorStudy> load_alike(const Study& study, const std::function<void(const std::string&)>& warn) {
+    constexpr std::size_t most = 3, fewest_trials = 8;
+    std::vector<PriorStudy> priors;
+    for (const std::string& name : alike_studies(study)) {
+        auto prior = load(study, name);
+        if (!prior || prior->trials.size() < fewest_trials) continue;
+        warn_of_missing(*prior, warn);
+        priors.push_back(*std::move(prior));
+        if (priors.size() == most) break;
+    }
+    return priors;
+}
+
 /// Returns the stored prior trials; empty if the study has not begun, or has begun without.
 std::string kept_priors(const std::string& study) {
     std::error_code ignored;
@@ -64,21 +85,27 @@ std::string kept_priors(const std::string& study) {
 
 }  // namespace
 
+std::string warm_start_offer(const Study& study) {
+    if (study.learns_from_others()) return {};
+    std::string names;
+    for (const PriorStudy& prior : load_alike(study, {})) names += (names.empty() ? "" : ", ") + printable(prior.name);
+    return names.empty() ? names : "'warm_start: auto' learns from " + names;
+}
+
 Result<std::vector<PriorStudy>> prior_studies_of(const Study& study) {
-    if (study.warm_start.empty()) return std::vector<PriorStudy>();
+    if (!study.learns_from_others()) return std::vector<PriorStudy>();
     const std::string kept = kept_priors(study.name);
     return kept.empty() ? load_prior_studies(study) : read_prior_studies(kept);
 }
 
 Result<std::vector<PriorStudy>> load_prior_studies(const Study& study,
                                                    const std::function<void(const std::string&)>& warn) {
+    if (study.warm_start_auto) return load_alike(study, warn);
     std::vector<PriorStudy> priors;
     for (const std::string& named : study.warm_start) {
         auto prior = load(study, named);
         if (!prior) return Error{"warm_start: " + prior.error().message};
-        if (warn && !prior->missing.empty())
-            warn("warm_start: " + prior->missing + ". This study learns without them; hpo run " + printable(named) +
-                 " repeats these trials");
+        warn_of_missing(*prior, warn);
         priors.push_back(*std::move(prior));
     }
     return priors;

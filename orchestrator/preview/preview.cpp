@@ -30,6 +30,8 @@ SearchPreview search_of(const Study& study) {
     SearchPreview search;
     const auto priors = or_fail(prior_studies_of(study));
     for (const PriorStudy& prior : priors) search.priors.push_back(describe(prior));
+    if (study.warm_start_auto && priors.empty()) search.priors.emplace_back("auto: no earlier study is like this one");
+    search.offer = warm_start_offer(study);
     const Proposer proposer = or_fail(Proposer::make(study, priors));
     search.allowed = proposer.allowed_share();
     search.about_allowed = proposer.about_allowed();

@@ -27,6 +27,7 @@ struct SearchPreview {
         std::string plan;  ///< when it compares which trials, as text; empty: it has no plan
     };
     std::vector<std::string> priors;  ///< descriptions of the studies of a warm start
+    std::string offer;                ///< of `warm_start: auto` where there is no warm start; empty: none
     double allowed = 1;               ///< share of the space, 0 to 1
     std::string about_allowed;        ///< empty if all of the space is allowed
     std::string sampler;              ///< its description

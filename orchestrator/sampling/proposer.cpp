@@ -104,11 +104,13 @@ std::optional<double> seconds_to_end(const TrialRecord& trial, const Budget& bud
 
 }  // namespace
 
+bool may_learn_from_others(const Study& study) { return learns(study.sampler.type) && study.objective.further.empty(); }
+
 Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy>& priors) {
-    if (!study.warm_start.empty() && !learns(study.sampler.type))
+    if (study.learns_from_others() && !learns(study.sampler.type))
         return Error{"sampler " + study.sampler.type +
                      " learns from no trial, so that warm_start would change nothing: leave one of the two out"};
-    if (!study.warm_start.empty() && !study.objective.further.empty())
+    if (study.learns_from_others() && !study.objective.further.empty())
         return Error{"warm_start learns from the values of one objective, and this study has " +
                      std::to_string(1 + study.objective.further.size()) + ": leave warm_start out"};
     Policy policy = study.policy;

@@ -29,6 +29,9 @@ struct Proposal {
     Params params;  ///< only the active parameters of the space
 };
 
+/// Returns true if the study's sampler can learn from other studies.
+bool may_learn_from_others(const Study& study);
+
 /// Proposes configurations that no earlier trial has. Not thread-safe.
 class Proposer {
    public:

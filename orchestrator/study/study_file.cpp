@@ -117,7 +117,8 @@ class StudyReader {
         read_budget(budget);
         if (fixed.known) study_.where = read_where(diagnostics_, where, varied, fixed.params);
         if (fixed.known) study_.start = read_start(diagnostics_, start, varied, study_.where, fixed.params);
-        study_.warm_start = read_warm_start(diagnostics_, warm_start, study_.name);
+        study_.warm_start_auto = warm_start && warm_start->kind == Node::Kind::scalar && warm_start->text == "auto";
+        if (!study_.warm_start_auto) study_.warm_start = read_warm_start(diagnostics_, warm_start, study_.name);
         read_sampler(sampler);
         read_stopping(stopping, budget, fixed);
         read_policy(policy);

@@ -305,6 +305,7 @@ std::vector<Group> groups_of(const Study& study) {
         groups.push_back({"start", std::to_string(i + 1), {}});
         for (const auto& [name, value] : study.start[i]) groups.back().fields.emplace_back(name, yaml(value));
     }
+    if (study.warm_start_auto) groups.push_back({"", "", {{"warm_start", "auto"}}});
     if (!study.warm_start.empty()) groups.push_back({"", "", {{"warm_start", list_text(study.warm_start, yaml_text)}}});
     groups.push_back(part("sampler", "", "type", study.sampler));
     for (const PartSpec& rule : study.stopping) groups.push_back(part("stopping", rule.type, "rule", rule));
@@ -375,6 +376,7 @@ Study fix_parameters(const Study& study, const Params& params) {
     fixed.where.clear();
     fixed.start.clear();
     fixed.warm_start.clear();
+    fixed.warm_start_auto = false;
     fixed.stopping.clear();
     fixed.sampler = {"auto", {}};
     fixed.repeats = 1;

@@ -76,6 +76,7 @@ std::string start_rows(const Study& study) {
 std::string sampler_rows(const Study& study, const SearchPreview& search) {
     std::string text;
     for (const std::string& prior : search.priors) text += row(text.empty() ? "warm start" : "", prior);
+    if (!search.offer.empty()) text += row("warm start", "none; " + search.offer);
     for (const std::string& condition : study.where)
         text += row(&condition == &study.where.front() ? "where" : "", condition);
     if (!search.about_allowed.empty()) text += row(study.where.empty() ? "ranges" : "", search.about_allowed);

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 
 #include <cstdlib>
+#include <fstream>
 
+#include "orchestrator/engine/alike_studies.hpp"
 #include "orchestrator/engine/held_study.hpp"
 #include "orchestrator/store/result_log.hpp"
 #include "orchestrator/study/study_file.hpp"
@@ -28,6 +30,13 @@ class WarmStart : public ::testing::Test {
         const auto read = parse_study(yaml + "warm_start: [old]\n" + more, "fresh.yaml");
         EXPECT_TRUE(read) << read.error().message;
         return *read;
+    }
+
+    static Study automatic() {
+        Study made = study();
+        made.warm_start.clear();
+        made.warm_start_auto = true;
+        return made;
     }
 
     static void run_old(std::int64_t trials) {
@@ -99,6 +108,67 @@ TEST_F(WarmStart, WarnsOfResultsThatTheOtherStudyHasLost) {
     const auto priors = prior_studies_of(study());
     ASSERT_TRUE(priors) << priors.error().message;
     EXPECT_THAT(describe(priors->front()), HasSubstr("missing"));
+}
+
+TEST_F(WarmStart, AutoLearnsFromEarlierStudiesOfTheSameWorkerAndParameters) {
+    const auto learns_from = [](const Study& study) {
+        const auto priors = load_prior_studies(study);
+        EXPECT_TRUE(priors) << priors.error().message;
+        return priors->size();
+    };
+    Study fresh = automatic();
+    EXPECT_TRUE(fresh.learns_from_others());
+    EXPECT_EQ(learns_from(fresh), 0u) << "there is none";
+    run_old(6);
+    EXPECT_EQ(learns_from(fresh), 0u) << "it has too few trials";
+    run_old(40);
+    EXPECT_EQ(learns_from(fresh), 1u);
+    EXPECT_EQ(load_prior_studies(fresh)->front().name, "old");
+    Study other = fresh;
+    other.objective.metric += "_other";
+    EXPECT_EQ(learns_from(other), 0u);
+    other = fresh;
+    for (Dimension& dimension : other.space) dimension.name += "_other";
+    EXPECT_EQ(learns_from(other), 0u);
+    other = fresh;
+    other.worker = ScriptWorker{.command = {"train"}};
+    EXPECT_EQ(learns_from(other), 0u);
+    fresh.warm_start_auto = false;
+    EXPECT_EQ(warm_start_offer(fresh), "'warm_start: auto' learns from old");
+    fresh.sampler.type = "random";
+    EXPECT_EQ(warm_start_offer(fresh), "") << "it learns from none";
+}
+
+TEST_F(WarmStart, AutoKeepsWhatItFoundAtTheBeginning) {
+    const Study fresh = automatic();
+    { hold(fresh); }
+    run_old(40);
+    const auto kept = prior_studies_of(fresh);
+    ASSERT_TRUE(kept) << kept.error().message;
+    EXPECT_TRUE(kept->empty()) << "it began without";
+}
+
+TEST(ParametersAlike, CountsThoseInCommonOfTheSameScript) {
+    const testing::TemporaryFolder home;
+    for (const char* name : {"a.py", "b.py"}) std::ofstream(home.path() / name) << "pass\n";
+    const auto study = [&](std::vector<std::string> command, const std::vector<std::string>& names) {
+        Study made;
+        for (const std::string& name : names) made.space.push_back({.name = name});
+        made.worker = ScriptWorker{.command = std::move(command), .home = home.path().string()};
+        return made;
+    };
+    const Study mine = study({"python3", "a.py", "--lr={lr}"}, {"lr", "width"});
+    EXPECT_EQ(parameters_alike(mine, study({"python3.11", "./a.py", "{lr}"}, {"lr", "width", "depth"})), 2u);
+    EXPECT_EQ(parameters_alike(mine, study({"python3", "a.py"}, {"lr"})), 1u);
+    EXPECT_EQ(parameters_alike(mine, study({"python3", "a.py"}, {"depth"})), 0u);
+    EXPECT_EQ(parameters_alike(mine, study({"python3", "b.py", "--lr={lr}"}, {"lr", "width"})), 0u);
+    EXPECT_EQ(parameters_alike(study({"python3", "a.py"}, {"a", "b", "lr"}), mine), 0u) << "one of three";
+    EXPECT_EQ(
+        parameters_alike(study({"python3", "-m", "pkg", "{lr}"}, {"lr"}), study({"python3", "-m", "pkg"}, {"lr"})), 1u);
+    Study asked = mine, wider = study({}, {"lr", "width", "depth"});
+    asked.worker = wider.worker = NoWorker{};
+    EXPECT_EQ(parameters_alike(asked, wider), 0u) << "without a worker all parameters must be equal";
+    EXPECT_EQ(parameters_alike(asked, asked), 2u);
 }
 
 TEST_F(WarmStart, SaysWhatKeepsItFromLearning) {

@@ -71,6 +71,10 @@ TEST(WarmStartKey, NamesStudiesOnceAndNeverItself) {
     const auto study = parse(searched + "warm_start: [old, runs/other]");
     EXPECT_THAT(study->warm_start, ElementsAre("old", "runs/other"));
     EXPECT_EQ(parse(write_study(*study))->warm_start, study->warm_start);
+    const auto automatic = parse(searched + "warm_start: auto");
+    EXPECT_TRUE(automatic->warm_start_auto && automatic->warm_start.empty());
+    EXPECT_TRUE(parse(write_study(*automatic))->warm_start_auto);
+    EXPECT_THAT(parse(searched + "warm_start: [auto]")->warm_start, ElementsAre("auto")) << "a study of that name";
     EXPECT_EQ(error("[s]"), "s.yaml:10:14: a study cannot learn from itself: give it another name");
     EXPECT_EQ(error("[a, a]"), "s.yaml:10:17: 'warm_start' contains a twice");
     EXPECT_EQ(error("{a: 1}"), "s.yaml:10:13: 'warm_start' must be a list of studies, such as [phase1]");

@@ -94,7 +94,7 @@ class Study:
                  stopping: Union[str, Sequence[Mapping[str, Any]], None] = None,
                  where: Union[str, Sequence[str], None] = None,
                  constraints: Optional[Sequence[Mapping[str, Any]]] = None,
-                 start: Optional[Sequence[Mapping[str, Any]]] = None, warm_start: Optional[Sequence[str]] = None,
+                 start: Optional[Sequence[Mapping[str, Any]]] = None, warm_start: Union[str, Sequence[str], None] = None,
                  store: bool = True, set: Sequence[str] = (), program: Optional[str] = None) -> None:
         """`study`: a study file, or the name of a study that was begun; with `space`, the name of this study. A study
         without a name is not stored.
