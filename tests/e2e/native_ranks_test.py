@@ -63,6 +63,19 @@ class NativeRanks(Case):
         self.assertRegex(self.hpo("show", "of4", "1"), r"communication +\d+ % of the training time")
         self.assertNotIn("communication", self.hpo("show", "of1", "1"))
 
+    def test_trials_of_many_tiny_updates_follow_each_other_in_one_worker(self):
+        # Windows of tiny models grow while rank 0 trains, and its trainer serves the next trial, too.
+        values = {}
+        for processes in (1, 2):
+            text = native(processes, f"tiny{processes}", trials=5, epochs=2, batch_size=16, samples=6000,
+                          model="{type: mlp, hidden: [4]}")
+            self.hpo("run", self.study(text if processes > 1 else text.replace(", cores: 0.25", "")))
+            trials = self.trials(f"tiny{processes}")
+            self.assertEqual([(t["state"], t["steps"], t["attempt"]) for t in trials], [("complete", 2, 1)] * 5)
+            values[processes] = [t["value"] for t in trials]
+        for one, other in zip(values[1], values[2], strict=True):
+            self.assertAlmostEqual(one, other, delta=1e-5)
+
     def test_whoever_is_killed_the_trial_goes_on_from_its_checkpoint(self):
         self.hpo("run", self.study(slow(2, "calm")))
         expected = [step["metrics"] for step in self.curves("calm")[0]]

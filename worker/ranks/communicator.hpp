@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <type_traits>
 
 namespace hpo {
@@ -14,6 +15,12 @@ namespace hpo {
 /// which turns errors into outcomes does not catch it.
 struct RankLost {
     int rank = 0;  ///< the first one that is known to have ended
+};
+
+/// Thrown by rank 0 if another rank has called another function or with another size, which is a defect of this
+/// program. The other ranks are told that a rank has ended.
+struct RanksParted : std::logic_error {
+    using std::logic_error::logic_error;
 };
 
 /// Used by one thread of each rank.

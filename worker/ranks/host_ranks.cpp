@@ -21,6 +21,7 @@ namespace {
 constexpr std::size_t numbers_at_once = std::size_t{1} << 17;  // floats of each rank that lie in the memory
 constexpr std::size_t line = 64;                               // bytes, of a cache
 constexpr std::size_t words_bytes = 512;
+constexpr int kind_bit = 56;              // of the number that names an exchange; its length is below
 constexpr int looks_before_sleep = 4000;  // some 0.1 ms, in which ranks with a core each usually arrive
 
 void relax_core() {
@@ -41,8 +42,9 @@ struct alignas(line) HostCommunicator::Shared {
 
 /// Of each rank.
 struct alignas(line) HostCommunicator::Own {
-    std::atomic<std::uint64_t> arrived;  ///< barriers that it has reached
-    std::atomic<std::uint32_t> sleeps;   ///< it waits at its socket, or is about to
+    std::atomic<std::uint64_t> arrived;   ///< barriers that it has reached
+    std::atomic<std::uint64_t> exchange;  ///< of the last one: its kind and length, see kind_bit
+    std::atomic<std::uint32_t> sleeps;    ///< it waits at its socket, or is about to
     std::atomic<std::int64_t> peak;
     char words[words_bytes];
 };
@@ -94,11 +96,36 @@ float* HostCommunicator::numbers(int rank) const {
 }
 
 /// Tells the others, who may wait for this rank.
-void HostCommunicator::fail(int lost) {
+void HostCommunicator::end_all(int lost) {
     lost_ = lost;
     if (rank_ == 0) shared_->lost = lost + 1;
     for (const Descriptor& socket : sockets_) ::shutdown(socket.get(), SHUT_RDWR);
+}
+
+void HostCommunicator::fail(int lost) {
+    end_all(lost);
     throw RankLost{lost};
+}
+
+/// Returns "rank 1 adds up 3 numbers".
+std::string HostCommunicator::to_text(int rank, std::uint64_t exchange) {
+    const std::string who = "rank " + std::to_string(rank);
+    const std::string length = std::to_string(exchange & ((std::uint64_t{1} << kind_bit) - 1));
+    switch (static_cast<Kind>(exchange >> kind_bit)) {
+        case Kind::all_reduce:
+            return who + " adds up " + length + " numbers";
+        case Kind::broadcast:
+            return who + " broadcasts " + length + " bytes";
+        case Kind::barrier:
+            break;
+    }
+    return who + " waits";
+}
+
+void HostCommunicator::part_from(int other, std::uint64_t exchange) {
+    end_all(other);
+    throw RanksParted(to_text(other, own(other).exchange.load(std::memory_order_relaxed)) + ", and " +
+                      to_text(0, exchange));
 }
 
 void HostCommunicator::poke(std::size_t socket) {
@@ -138,10 +165,15 @@ void HostCommunicator::wait_until(Ready ready) {
     sleeps = 0;
 }
 
-void HostCommunicator::barrier() {
+void HostCommunicator::barrier() { meet(Kind::barrier, 0); }
+
+/// Waits for all ranks, which must be here for the same exchange.
+void HostCommunicator::meet(Kind kind, std::size_t length) {
     if (lost_ >= 0) throw RankLost{lost_};
     ++barriers_;
+    const std::uint64_t exchange = static_cast<std::uint64_t>(kind) << kind_bit | length;
     if (rank_ > 0) {
+        own(rank_).exchange.store(exchange, std::memory_order_relaxed);  // which `arrived` publishes
         own(rank_).arrived = barriers_;
         if (own(0).sleeps != 0) poke(0);
         return wait_until([this] { return shared_->released.load() >= barriers_; });
@@ -151,6 +183,8 @@ void HostCommunicator::barrier() {
             if (own(rank).arrived.load() < barriers_) return false;
         return true;
     });
+    for (int rank = 1; rank < size_; ++rank)
+        if (own(rank).exchange.load(std::memory_order_relaxed) != exchange) part_from(rank, exchange);
     shared_->released = barriers_;
     for (int rank = 1; rank < size_; ++rank)
         if (own(rank).sleeps != 0) poke(static_cast<std::size_t>(rank) - 1);
@@ -163,7 +197,7 @@ void HostCommunicator::all_reduce(std::span<float> values) {
     for (std::size_t done = 0; done < values.size(); done += numbers_at_once) {
         const std::span<float> piece = values.subspan(done, std::min(numbers_at_once, values.size() - done));
         std::memcpy(numbers(rank_), piece.data(), piece.size_bytes());
-        barrier();
+        meet(Kind::all_reduce, values.size());
         const std::size_t lines = (piece.size() + in_line - 1) / in_line;
         const auto part = [&](int rank) {
             return std::min(piece.size(),
@@ -176,7 +210,7 @@ void HostCommunicator::all_reduce(std::span<float> values) {
             const float* const one = numbers(rank);
             for (std::size_t i = first; i < end; ++i) sums[i] += one[i];
         }
-        barrier();
+        meet(Kind::all_reduce, values.size());
         std::memcpy(piece.data(), sums, piece.size_bytes());
     }
 }
@@ -187,9 +221,9 @@ void HostCommunicator::broadcast(std::span<std::byte> bytes) {
         const std::span<std::byte> piece = bytes.subspan(done, std::min(at_once, bytes.size() - done));
         // The sums of an earlier call may still be read by others, but the numbers of rank 0 are not.
         if (rank_ == 0) std::memcpy(numbers(0), piece.data(), piece.size());
-        barrier();
+        meet(Kind::broadcast, bytes.size());
         if (rank_ > 0) std::memcpy(piece.data(), numbers(0), piece.size());
-        barrier();
+        meet(Kind::broadcast, bytes.size());
     }
 }
 

@@ -50,10 +50,15 @@ class HostCommunicator final : public Communicator {
    private:
     struct Shared;
     struct Own;
+    enum class Kind : std::uint64_t { barrier, all_reduce, broadcast };
     [[nodiscard]] Own& own(int rank) const;
     [[nodiscard]] float* numbers(int rank) const;  ///< that this rank gives; size(): the sums
     template <class Ready>
     void wait_until(Ready ready);
+    static std::string to_text(int rank, std::uint64_t exchange);
+    void meet(Kind kind, std::size_t length);
+    [[noreturn]] void part_from(int other, std::uint64_t exchange);
+    void end_all(int lost);
     void sleep();
     [[noreturn]] void fail(int lost);
     void poke(std::size_t socket);

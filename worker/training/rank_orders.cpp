@@ -75,6 +75,9 @@ template <class F>
 void LeadingRank::guarded(F&& work) {
     try {
         work();
+    } catch (const RanksParted& parted) {
+        processes_.stop();
+        throw InvalidTrial(std::string("the processes of the trial have parted, a defect of hpo: ") + parted.what());
     } catch (const RankLost& lost) {
         RankEnd end = processes_.end_of(lost);
         const char kind = end.words.empty() ? '\0' : end.words.front();

@@ -109,7 +109,12 @@ void Trainer::use_weights(const Tensor& block) {
 
 bool Trainer::train_step(const ShouldContinue& should_continue) {
     use_weights(plan_.arena.weights);
-    while (const std::int64_t count = iterations_ahead()) {
+    for (;;) {
+        // The ranks' trainers may have lived through different numbers of trials, and each has measured its own
+        // windows.
+        if (sums_) sums_->follow_lead(window_);
+        const std::int64_t count = iterations_ahead();
+        if (count == 0) return true;
         const Seconds begin = clock_.now();
         prepare_window(count);
         for (std::int64_t i = 0; i < count; ++i) {
@@ -142,10 +147,8 @@ bool Trainer::train_step(const ShouldContinue& should_continue) {
         for (Replica& replica : replicas_) replica.progress.seconds += took.count();
         feed_.took(count, took);
         if (count >= window_) window_ = next_window(window_, took, plan_.pace.window);
-        if (sums_) sums_->follow_lead(window_);
-        if (end_steps()) break;
+        if (end_steps()) return true;
     }
-    return true;
 }
 
 /// The number of iterations of the next window, which ends when it is full or when a replica completes its step. 0: no

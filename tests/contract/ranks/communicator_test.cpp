@@ -146,6 +146,39 @@ TEST_P(Ranks, PassABarrierOnlyTogether) {
     ::munmap(came, sizeof(std::atomic<int>));
 }
 
+TEST_P(Ranks, FailWhereTheyCallOtherFunctionsThanRank0) {
+    const std::function<void(Communicator&)> others[] = {[](Communicator& ranks) { ranks.barrier(); },
+                                                         [](Communicator& ranks) {
+                                                             std::vector<float> values(4);
+                                                             ranks.all_reduce(values);
+                                                         },
+                                                         [](Communicator& ranks) {
+                                                             std::vector<std::byte> bytes(12);
+                                                             ranks.broadcast(bytes);
+                                                         }};
+    const char* const told[] = {"rank 2 waits, and rank 0 adds up 3 numbers",
+                                "rank 2 adds up 4 numbers, and rank 0 adds up 3 numbers",
+                                "rank 2 broadcasts 12 bytes, and rank 0 adds up 3 numbers"};
+    for (std::size_t other = 0; other < std::size(others); ++other)
+        run(3, [&](Communicator& ranks) {
+            std::vector<float> values(3, 1.0F);
+            ranks.all_reduce(values);
+            try {
+                if (ranks.rank() == 2)
+                    others[other](ranks);
+                else
+                    ranks.all_reduce(values);
+                ADD_FAILURE() << "rank " << ranks.rank() << " noticed nothing";
+            } catch (const RanksParted& parted) {
+                EXPECT_EQ(ranks.rank(), 0);
+                EXPECT_STREQ(parted.what(), told[other]);
+            } catch (const RankLost&) {
+                EXPECT_GT(ranks.rank(), 0);
+            }
+            EXPECT_THROW(ranks.barrier(), RankLost);
+        });
+}
+
 TEST_P(Ranks, LearnThatOneHasDiedInTheMiddle) {
     for (const int dead : {0, 1, 3}) {
         const auto ends = statuses(4, [dead](Communicator& ranks) {

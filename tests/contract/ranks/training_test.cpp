@@ -27,6 +27,8 @@ struct Trained {
 
 constexpr int steps = 3;
 
+using TrainRank = Trained(const Params& params, int ranks, HostCommunicator* communicator, const ShouldContinue& check);
+
 Trained train_rank(const Params& params, int ranks, HostCommunicator* communicator, const ShouldContinue& check) {
     test::WorkerFixture worker;
     worker.context.processes = ranks;
@@ -52,9 +54,37 @@ Trained train_rank(const Params& params, int ranks, HostCommunicator* communicat
     return got;
 }
 
-std::vector<Trained> train(const Params& params, int ranks, const std::function<bool(int rank)>& check = {}) {
+/// Trains two trials of a fusion key, the one after the other. Rank 0 keeps its trainer for the second one, whose steps
+/// these are, and the other ranks make a new one.
+Trained train_two_trials(const Params& params, int ranks, HostCommunicator* communicator, const ShouldContinue& check) {
+    test::WorkerFixture worker;
+    worker.context.processes = ranks;
+    const Configuration configuration = resolve_auto(worker.context, configuration_of(worker.context, params));
+    const auto data = *load_to_device(*worker.device, configuration.data, 5);
+    const GroupPlan plan = *plan_group(configuration, data->shape, data->sizes, 1);
+    const auto arena = *worker.device->allocate(plan.arena.bytes);
+    std::unique_ptr<Trainer> trainer;
+    Trained got;
+    for (const std::uint64_t seed : {77, 78}) {
+        if (!trainer || communicator == nullptr || communicator->rank() > 0)
+            trainer = std::make_unique<Trainer>(*worker.device, *arena,
+                                                *plan_group(configuration, data->shape, data->sizes, 1), *data,
+                                                std::span<const ReplicaSpec>{}, 0, worker.clock, communicator);
+        trainer->begin(0, {configuration.training, seed, nullptr, 0}, steps);
+        got = {};
+        for (int step = 0; step < steps; ++step) {
+            got.went_on.push_back(trainer->train_step(check));
+            got.losses.push_back(trainer->step_of(0).loss);
+        }
+    }
+    trainer->read_state(0, got.states.emplace_back(static_cast<std::size_t>(plan.state_elements)));
+    return got;
+}
+
+std::vector<Trained> train(const Params& params, int ranks, const std::function<bool(int rank)>& check = {},
+                           TrainRank* of_rank = train_rank) {
     const auto always = [](int) { return true; };
-    if (ranks == 1) return {train_rank(params, 1, nullptr, [] { return true; })};
+    if (ranks == 1) return {of_rank(params, 1, nullptr, [] { return true; })};
     auto shared = *make_host_ranks(ranks);
     std::vector<Trained> trained(static_cast<std::size_t>(ranks));
     std::vector<std::thread> threads;
@@ -67,7 +97,7 @@ std::vector<Trained> train(const Params& params, int ranks, const std::function<
                 sockets.push_back(std::move(shared.follow[static_cast<std::size_t>(rank) - 1]));
             HostCommunicator communicator(rank, ranks, shared.memory, std::move(sockets));
             trained[static_cast<std::size_t>(rank)] =
-                train_rank(params, ranks, &communicator, [&] { return check ? check(rank) : always(rank); });
+                of_rank(params, ranks, &communicator, [&] { return check ? check(rank) : always(rank); });
         });
     for (std::thread& thread : threads) thread.join();
     return trained;
@@ -94,6 +124,18 @@ TEST(RanksOfATrial, HaveTheLossesOfOneRank) {
             EXPECT_NEAR(all.front().validation, alone.validation, 1e-5) << ranks << " ranks";
             for (const Trained& one : all) EXPECT_EQ(one.states, all.front().states) << "the ranks have parted";
         }
+    }
+}
+
+/// The windows of small models grow while a trial trains, so that the kept trainer has a larger one than a new one.
+TEST(RanksOfATrial, HaveTheLossesOfOneRankInTheNextTrialOfATrainer) {
+    const Params params = with(small_params(), {{"batch_size", std::int64_t{16}}});
+    const Trained alone = train(params, 1, {}, train_two_trials).front();
+    for (const int ranks : {2, 4}) {
+        const std::vector<Trained> all = train(params, ranks, {}, train_two_trials);
+        for (std::size_t i = 0; i < alone.losses.size(); ++i)
+            EXPECT_NEAR(all.front().losses[i], alone.losses[i], 1e-5) << ranks << " ranks, " << i;
+        for (const Trained& one : all) EXPECT_EQ(one.states, all.front().states) << "the ranks have parted";
     }
 }
 
